@@ -1,0 +1,102 @@
+"""The measured programs. In: a framework's import name. Out: a function to trace and its arguments.
+
+A program is a file under examples/, read as it stands with only its import line rewritten, so
+both frameworks run the same lines. Another program is another entry of PROGRAMS.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+EXAMPLES = ROOT / "examples"
+IMPORT_LINE = "import olympus as ox\n"
+
+Function = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Program:
+    """A function of an example, the shapes it is traced for and its statics.
+
+    `inputs` holds a (shape, dtype) for each argument after the parameters. `wrap` makes the traced
+    function from the framework and the example's own. A program that is not `default` is measured
+    only when it is asked for by name.
+    """
+
+    title: str
+    source: str
+    function: str
+    init: str
+    inputs: tuple[tuple[tuple[int, ...], str], ...]
+    statics: Mapping[str, Any] = field(default_factory=dict)
+    wrap: Callable[[Any, Function], Function] = lambda ox, function: function
+    default: bool = True
+
+
+def sgd_step(ox: Any, forward: Function) -> Function:
+    """A training step of a language model: the loss of the next token, and stepped parameters."""
+
+    def loss(params: Any, tokens: Any, **statics: Any) -> Any:
+        scores = ox.nn.log_softmax(forward(params, tokens[:, :-1], **statics))
+        return -ox.numpy.mean(ox.numpy.take_along_axis(scores, tokens[:, 1:, None], axis=-1))
+
+    def step(params: Any, tokens: Any, **statics: Any) -> Any:
+        value, grads = ox.value_and_grad(loss)(params, tokens, **statics)
+        return value, ox.tree.map(lambda p, g: p - 1e-3 * g, params, grads)
+
+    return step
+
+
+PROGRAMS: dict[str, Program] = {
+    "forward": Program(
+        "GPT-2 forward, 12 layers",
+        "gpt/gpt.py", "forward", "small", (((1, 256), "int32"),), {"n_head": 12},
+    ),
+    "mlp": Program("MLP forward", "mlp/mlp.py", "forward", "init", (((64, 784), "float32"),)),
+    "lstm": Program("LSTM over 50 steps", "lstm/lstm.py", "forward", "init",
+                    (((8, 50, 16), "float32"),)),
+    "gpt_train": Program(
+        "GPT-2 training step, 12 layers", "gpt/gpt.py", "forward", "small",
+        (((1, 257), "int32"),), {"n_head": 12}, wrap=sgd_step, default=False,
+    ),
+}  # fmt: skip
+
+
+def load_source(path: Path, framework: str) -> ModuleType:
+    """The module of the program at `path`, with `import olympus as ox` naming the framework.
+
+    Raises ValueError when the file has no such line. Lines keep their numbers and file name.
+    """
+    text = path.read_text(encoding="utf-8")
+    if text.count(IMPORT_LINE) != 1:
+        raise ValueError(f"{path} must hold the line {IMPORT_LINE.strip()!r} once")
+    text = text.replace(IMPORT_LINE, f"import {framework} as ox\n")
+    module = ModuleType(f"{path.stem}_under_{framework}")
+    module.__file__ = str(path)
+    sys.modules[module.__name__] = module
+    exec(compile(text, str(path), "exec"), module.__dict__)
+    return module
+
+
+def load(program: Program, framework: str) -> tuple[Function, tuple[Any, ...]]:
+    """What makes a fresh function at each call, and the ShapeDtypeStructs to trace it with.
+
+    A fresh function object at each call keeps the frameworks' tracing caches from answering.
+    """
+    ox = importlib.import_module(framework)
+    module = load_source(EXAMPLES / program.source, framework)
+    function = program.wrap(ox, getattr(module, program.function))
+    params = ox.eval_shape(getattr(module, program.init))
+    inputs = [ox.ShapeDtypeStruct(shape, dtype) for shape, dtype in program.inputs]
+
+    def fresh() -> Function:
+        return lambda *args: function(*args, **program.statics)
+
+    return fresh, (params, *inputs)

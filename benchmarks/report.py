@@ -1,0 +1,132 @@
+"""Results as text and data. In: Results. Out: Markdown tables for the README, and plain JSON."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from benchmarks.measure import Results
+from benchmarks.programs import PROGRAMS
+from benchmarks.stats import Summary, paired_ratio, summarize
+
+MILLI, MICRO, MEGA, ONE = (1e3, "ms"), (1e6, "µs"), (1e-6, "MB"), (1.0, "")
+
+# measure -> (what the row is called, scale and unit), in the order of the table
+STAGES = {
+    "both": ("trace + lower", MILLI),
+    "trace": ("trace", MILLI),
+    "lower": ("lower", MILLI),
+    "first": ("first trace + lower in a process", MILLI),
+    "start": ("import to first lowered module", MILLI),
+    "memory": ("peak memory after lowering", MEGA),
+    "ops": ("operations in the lowered module", ONE),
+}
+IMPORT = {"import": ("import", MILLI), "memory": ("peak memory after import", MEGA)}
+CALL = {
+    "device": ("call x + y, arrays on the device", MICRO),
+    "python": ("call x + y, Python scalars", MICRO),
+}
+HELP = {"wall": ("whole process", MILLI)}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a table: the two sides' medians with quartiles in `unit`, and their ratio."""
+
+    task: str
+    measure: str
+    label: str
+    unit: str
+    ours: Summary
+    theirs: Summary
+    ratio: Summary
+
+
+def rows(results: Results) -> list[Row]:
+    """A Row for every measure of every task, in the order that they are shown."""
+    return [row for task in results.samples for row in task_rows(results, task)]
+
+
+def task_rows(results: Results, task: str) -> Iterator[Row]:
+    """The Rows of one task."""
+    program = PROGRAMS.get(task)
+    table = STAGES if program else {"import": IMPORT, "call": CALL, "help": HELP}[task]
+    for measure, (label, (scale, unit)) in table.items():
+        ours, theirs = ([scale * x for x in side] for side in results.samples[task][measure])
+        title = f"{program.title}: {label}" if program else label
+        ratio = paired_ratio(ours, theirs)
+        yield Row(task, measure, title, unit, summarize(ours), summarize(theirs), ratio)
+
+
+def markdown(results: Results, command: str, rounds: int) -> str:
+    """The tables, what they were measured on, and the command that measures them again."""
+    sides = [row for row in rows(results) if row.task != "help"]
+    starts = [row for row in rows(results) if row.task == "help"]
+    parts = [describe(results, command, rounds)]
+    if sides:
+        parts.append(table(sides, "olympus", "jax"))
+    if starts:
+        parts.append(table(starts, "`olympus --help`", '`python -c "import click"`'))
+    return "\n\n".join(parts) + "\n"
+
+
+def describe(results: Results, command: str, rounds: int) -> str:
+    """Where the numbers come from and how to read them."""
+    versions = ", ".join(f"{name} {version}" for name, version in results.versions.items())
+    where = f"{os.cpu_count()} cores ({platform.machine()}, {platform.system()})"
+    return (
+        f"Measured by `{command}` on {where}{', ' if versions else ''}{versions}: medians\n"
+        f"(and quartiles) over {rounds} pairs of processes, the two of a pair run one after the\n"
+        "other; the ratio is the median over the pairs."
+    )
+
+
+def table(lines: list[Row], ours: str, theirs: str) -> str:
+    """A Markdown table of the Rows."""
+    head = [f"| | {ours} | {theirs} | ratio |", "| --- | ---: | ---: | ---: |"]
+    return "\n".join(head + [
+        f"| {row.label} | {cell(row.ours, row.unit)} | {cell(row.theirs, row.unit)} "
+        f"| {cell(row.ratio, '', bold=True)} |"
+        for row in lines
+    ])  # fmt: skip
+
+
+def cell(summary: Summary, unit: str, bold: bool = False) -> str:
+    """The median with its unit, and the quartiles where they differ from it.
+
+    >>> cell(Summary(1.0, 2.0, 3.5, 5), "ms")
+    '2.00 ms (1.00–3.50)'
+    """
+    median = f"{number(summary.median)} {unit}".strip()
+    text = f"**{median}**" if bold else median
+    if summary.low == summary.high:
+        return text
+    return f"{text} ({number(summary.low)}–{number(summary.high)})"
+
+
+def number(value: float) -> str:
+    """Three significant digits, or all digits of a whole number or of one above 100.
+
+    >>> [number(x) for x in (0.4567, 0.9999, 12.345, 2048.4, 12.0)]
+    ['0.457', '1.00', '12.3', '2048', '12']
+    """
+    if value >= 100 or value == 0 or (value >= 10 and value.is_integer()):
+        return f"{value:.0f}"
+    value = float(f"{value:.3g}")
+    decimals = 1 if value >= 10 else 2 if value >= 1 else 3
+    return f"{value:.{decimals}f}"
+
+
+def data(results: Results, command: str, rounds: int) -> dict[str, Any]:
+    """Everything measured, for JSON: the raw samples of each process and the summarized rows."""
+    return {
+        "command": command,
+        "rounds": rounds,
+        "machine": {"cores": os.cpu_count(), "platform": platform.platform()},
+        "versions": results.versions,
+        "samples": results.samples,
+        "rows": [asdict(row) for row in rows(results)],
+    }

@@ -1,0 +1,146 @@
+"""One measurement in a process of its own. In: framework and task as argv. Out: a line of JSON.
+
+Nothing but `sys` and `time` is imported before the framework, so that the time of importing it
+includes everything it needs, whichever side needs it.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+TYPE_CHECKING = False  # without importing typing, see above
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+Samples = dict[str, list[float]]
+
+WARM_UPS = 2  # repetitions after the first that are not counted
+CALLS = 300  # calls in one timed batch
+BATCHES = 15
+
+
+def main() -> None:
+    """`FRAMEWORK TASK REPEAT`: imports the framework, runs the task, prints its samples."""
+    framework, task, repeat = sys.argv[1:4]
+    start = time.perf_counter()
+    ox = __import__(framework)
+    imported = time.perf_counter() - start
+    import json
+
+    result: dict[str, Any] = {"samples": run(ox, task, int(repeat), start)}
+    if task == "import":
+        result["samples"] |= {"import": [imported], "memory": [peak_memory()]}
+    result["versions"] = versions(framework)
+    print(json.dumps(result))
+
+
+def run(ox: Any, task: str, repeat: int, start: float) -> Samples:
+    """The samples of `task`, in seconds or bytes, or counts."""
+    if task == "import":
+        return {}
+    if task == "call":
+        return call_overhead(ox)
+    return stages(ox, task, repeat, start)
+
+
+def stages(ox: Any, name: str, repeat: int, start: float) -> Samples:
+    """Trace and lower the program once as a newcomer, then `repeat` times with warm caches."""
+    import gc
+
+    from benchmarks.programs import PROGRAMS, load
+
+    fresh, args = load(PROGRAMS[name], ox.__name__)
+    *first, lowered = trace_and_lower(ox, fresh(), args)
+    samples: Samples = {"start": [time.perf_counter() - start], "first": [sum(first)]}
+    samples["ops"] = [count_ops(lowered.as_text())]
+    samples |= {"trace": [], "lower": [], "both": []}
+    for i in range(WARM_UPS + repeat):
+        del lowered
+        gc.collect()  # each repetition starts with the same heap; the collector stays on
+        traced_in, lowered_in, lowered = trace_and_lower(ox, fresh(), args)
+        if i >= WARM_UPS:
+            samples["trace"].append(traced_in)
+            samples["lower"].append(lowered_in)
+            samples["both"].append(traced_in + lowered_in)
+    samples["memory"] = [peak_memory()]
+    return samples
+
+
+def trace_and_lower(
+    ox: Any, function: Callable[..., Any], args: tuple[Any, ...]
+) -> tuple[float, float, Any]:
+    """The seconds that tracing and lowering took, and the Lowered."""
+    start = time.perf_counter()
+    traced = ox.jit(function).trace(*args)
+    between = time.perf_counter()
+    lowered = traced.lower()
+    return between - start, time.perf_counter() - between, lowered
+
+
+def count_ops(text: str) -> int:
+    """StableHLO (and CHLO) operations and function calls in a module's text, less the returns.
+
+    >>> count_ops("%0 = stablehlo.add %a, %b : tensor<f32>")
+    1
+    """
+    import re
+
+    operation = r'^\s*(?:%[\w:#, %]+ = )?"?(?:stablehlo\.(?!return)|chlo\.|(?:func\.)?call\b)'
+    return len(re.findall(operation, text, re.MULTILINE))
+
+
+def call_overhead(ox: Any) -> Samples:
+    """Seconds of one call of a Compiled that adds two scalars, held on the device or in Python."""
+    add = ox.jit(lambda x, y: x + y)
+    compiled = add.trace(1.0, 2.0).lower().compile()
+    python = per_call(compiled, 3.0, 4.0)
+    held = ox.numpy.asarray(3.0, dtype="float32"), ox.numpy.asarray(4.0, dtype="float32")
+    compiled = add.trace(*held).lower().compile()
+    return {"device": per_call(compiled, *held), "python": python}
+
+
+def per_call(compiled: Callable[..., Any], x: Any, y: Any) -> list[float]:
+    """Seconds a call, one sample a batch; a batch ends when its last result is there."""
+    samples = []
+    for batch in range(1 + BATCHES):
+        start = time.perf_counter()
+        for _ in range(CALLS):
+            result = compiled(x, y)
+        value = float(result)
+        if batch > 0:  # the first batch warms up
+            samples.append((time.perf_counter() - start) / CALLS)
+        if value != x + y:
+            raise RuntimeError(f"{x} + {y} gave {value}")
+    return samples
+
+
+def peak_memory() -> float:
+    """The largest resident set of this process so far, in bytes."""
+    try:
+        with open("/proc/self/status", encoding="ascii") as status:
+            line = next(line for line in status if line.startswith("VmHWM"))
+        return 1024.0 * int(line.split()[1])
+    except OSError:  # not Linux: here a child may count what it inherited from its parent
+        import resource
+
+        peak = float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+        return peak if sys.platform == "darwin" else 1024.0 * peak
+
+
+def versions(framework: str) -> dict[str, str]:
+    """The versions of what was measured, by name."""
+    import platform
+
+    import jaxlib.version
+
+    return {
+        "Python": platform.python_version(),
+        framework: str(sys.modules[framework].__version__),
+        "jaxlib": str(jaxlib.version.__version__),
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Measuring programs: `measure` repeats calls, `stages` walks a target, `statistics` sums up."""

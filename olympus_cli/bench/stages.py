@@ -1,0 +1,114 @@
+"""A target, stage by stage, on the clock.
+
+A target spec, and how long and how precisely to measure, enter; a summary for each stage leaves.
+Trace, lower and compile are timed by walking the stages again and again, each time from the user's
+function; calls are timed with their arguments already on the device.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import olympus
+from olympus_cli.bench.measure import Samples, measure
+from olympus_cli.bench.statistics import Summary
+from olympus_cli.build.compilation import Compilation, Say
+from olympus_cli.frontends.python import Program, load_program
+from olympus_cli.inputs import InputOptions
+from olympus_cli.runnable import Runnable, runnable, with_one_backend
+from olympus_cli.spec.model import BackendSpec, TargetSpec
+
+__all__ = ["Budget", "TargetTimes", "bench_target"]
+
+MAX_WALKS = 30
+WALK_SHARE = 0.25  # of the time limit, for walking the stages again
+
+
+@dataclass(frozen=True)
+class Budget:
+    """When to stop: at this relative half-width of the interval, or after so many seconds."""
+
+    precision: float = 0.02
+    time_limit: float = 10.0
+
+
+@dataclass(frozen=True)
+class TargetTimes:
+    """Seconds of each stage of one target, by the stage's name; `batch` calls made a sample."""
+
+    target: str
+    entry: str
+    backend: BackendSpec
+    stages: dict[str, Summary]
+    batch: int
+
+
+def bench_target(
+    spec: TargetSpec, inputs: InputOptions, budget: Budget, say: Say = lambda _stage: None
+) -> TargetTimes:
+    """Measure every stage of a target, on the first of its backends that is here.
+
+    Raises:
+        BackendError: none of its backends can run a program here.
+    """
+    program = load_program(with_one_backend(spec))
+    first, walks = _walk(program, budget.time_limit * WALK_SHARE, say)
+    ready = runnable(first)
+    call = _call(ready, inputs)
+    say("first call")
+    begin = time.perf_counter()
+    call()
+    first_call = Samples(1, [time.perf_counter() - begin])
+    say("steady call")
+    steady = measure(call, precision=budget.precision, time_limit=budget.time_limit)
+    samples = {**walks, "first call": first_call, "steady call": steady}
+    stages = {name: each.summary for name, each in samples.items()}
+    return TargetTimes(spec.name, spec.entry, first.units[0].backend, stages, steady.batch)
+
+
+def _walk(
+    program: Program, time_limit: float, say: Say
+) -> tuple[Compilation, dict[str, Samples]]:
+    """Go through the stages, once at least; the first compilation, and the times of all."""
+    start = time.perf_counter()
+    walks: list[Compilation] = []
+    while not walks or (len(walks) < MAX_WALKS and time.perf_counter() - start < time_limit):
+        walk = Compilation(_anew(program), say)
+        walk.trace()
+        walk.lower()
+        walk.compile()
+        walks.append(walk)
+    units = [walk.units[0] for walk in walks]
+    return walks[0], {
+        "trace": Samples(1, [walk.trace_seconds for walk in walks]),
+        "lower": Samples(1, [unit.lower_seconds for unit in units]),
+        "compile": Samples(1, [unit.compile_seconds for unit in units]),
+    }
+
+
+def _anew(program: Program) -> Program:
+    """The program with a function that no cache of traces has seen yet."""
+
+    @functools.wraps(program.function)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        return program.function(*args, **kwargs)
+
+    return replace(program, function=function)
+
+
+def _call(ready: Runnable, inputs: InputOptions) -> Callable[[], object]:
+    """The program as a call without arguments that returns when its results are there.
+
+    A donated argument is gone after a call: it is given from the host each time.
+    """
+    arrays: Sequence[Any] = [
+        array if leaf.donated else olympus.device_put(array)
+        for leaf, array in zip(ready.arguments, inputs.arrays(ready.arguments), strict=True)
+    ]
+    args, kwargs = ready.bind(arrays)
+    compiled = ready.compiled
+    return lambda: olympus.block_until_ready(compiled(*args, **kwargs))

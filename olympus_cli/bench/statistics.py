@@ -1,0 +1,76 @@
+"""What a list of samples says: median, quartiles and an interval of the median.
+
+Samples (any unit) enter; a `Summary` in the same unit leaves.  The interval comes from order
+statistics, so it holds for samples of any distribution: timings are skewed and have outliers.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+__all__ = ["CONFIDENCE", "Summary", "median_ranks", "summarize"]
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The samples in short; `low` and `high` are None when there are too few for an interval."""
+
+    count: int
+    median: float
+    q1: float
+    q3: float
+    minimum: float
+    low: float | None
+    high: float | None
+
+    @property
+    def precision(self) -> float | None:
+        """Half the interval's width relative to the median; None when it is unknown."""
+        if self.low is None or self.high is None or self.median == 0:
+            return None
+        return (self.high - self.low) / 2 / self.median
+
+
+@cache
+def median_ranks(count: int, confidence: float = CONFIDENCE) -> tuple[int, int] | None:
+    """The zero-based ranks of the two sorted samples that bracket the median.
+
+    The median lies above `k` or fewer of `n` samples with probability sum(C(n, i), i <= k) / 2^n
+    (Conover, Practical Nonparametric Statistics, 3.2).  The tightest symmetric pair whose tails
+    stay within `1 - confidence` is returned, or None when even the extremes miss it, as they do
+    for n < 6 at 95 %.
+
+    >>> median_ranks(5) is None
+    True
+    >>> median_ranks(10)
+    (1, 8)
+    """
+    tail = (1 - confidence) / 2
+    scale = 2**count
+    term, below, rank = 1, 0, -1
+    while rank + 1 < count / 2 and (below + term) / scale <= tail:
+        below += term
+        rank += 1
+        term = term * (count - rank) // (rank + 1)
+    return None if rank < 0 else (rank, count - 1 - rank)
+
+
+def summarize(samples: Sequence[float]) -> Summary:
+    """The summary of at least one sample; quartiles interpolate between neighbours.
+
+    >>> summarize([3.0, 1.0, 2.0]).median
+    2.0
+    """
+    ordered = sorted(samples)
+    if len(ordered) == 1:
+        only = ordered[0]
+        return Summary(1, only, only, only, only, None, None)
+    q1, median, q3 = statistics.quantiles(ordered, n=4, method="inclusive")
+    ranks = median_ranks(len(ordered))
+    low, high = (None, None) if ranks is None else (ordered[ranks[0]], ordered[ranks[1]])
+    return Summary(len(ordered), median, q1, q3, ordered[0], low, high)

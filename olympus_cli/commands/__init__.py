@@ -1,0 +1,1 @@
+"""One module a command: parse, call, show.  `main.py` imports them one at a time, when invoked."""

@@ -1,0 +1,64 @@
+"""`olympus build`: targets of olympus.toml enter; the outputs of those that changed leave."""
+
+from __future__ import annotations
+
+import click
+
+from olympus_cli import console
+from olympus_cli.build.driver import Options, build
+from olympus_cli.build.show import outcome_data, outcome_line, raise_failures, watching
+from olympus_cli.commands.options import (
+    json_option,
+    project_option,
+    targets_argument,
+    verbose_option,
+)
+from olympus_cli.frontends.resolve import open_project
+
+__all__ = ["command"]
+
+
+@click.command("build")
+@targets_argument
+@project_option
+@click.option(
+    "-j",
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Targets built at a time; one for each processor otherwise.",
+)
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Give up a target after this long.",
+)
+@click.option("--force", is_flag=True, help="Build also what is up to date.")
+@click.option("--frozen", is_flag=True, help="Build nothing; exit 7 if something would be built.")
+@json_option
+@verbose_option
+@click.pass_context
+def command(
+    context: click.Context,
+    names: tuple[str, ...],
+    project: str | None,
+    jobs: int | None,
+    time_limit: float | None,
+    force: bool,
+    frozen: bool,
+    as_json: bool,
+) -> None:
+    """Build the targets of olympus.toml, all or the named ones, where something has changed."""
+    opened = open_project(project)
+    specs = {spec.name: spec for spec in opened.select(names)}
+    options = Options(jobs, time_limit, force, frozen)
+    with watching(opened.build_dir, len(specs)) as listener:
+        outcomes = build(specs, opened.build_dir, options, listener)
+    if as_json:
+        shown = [outcome_data(each, opened.build_dir / each.target) for each in outcomes]
+        console.print_json({"build_dir": str(opened.build_dir), "targets": shown})
+    else:
+        for each in outcomes:
+            console.data(outcome_line(each, opened.build_dir / each.target))
+    raise_failures(outcomes, bool(context.meta.get("olympus.verbose")))

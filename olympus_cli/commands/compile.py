@@ -1,0 +1,69 @@
+"""`olympus compile`: one program and a backend enter; its files, and what it costs, leave."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from olympus_cli import console
+from olympus_cli.build.driver import Options, build
+from olympus_cli.build.show import raise_failures, watching
+from olympus_cli.build.store import MARKER
+from olympus_cli.commands.options import (
+    entry_options,
+    json_option,
+    target_options,
+    verbose_option,
+)
+from olympus_cli.frontends.resolve import open_project, resolve
+from olympus_cli.reports.json import read_report
+from olympus_cli.reports.text import render_text
+
+__all__ = ["command"]
+
+
+@click.command("compile")
+@entry_options
+@target_options
+@click.option(
+    "-o",
+    "--output",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path),
+    help="Where to write to, instead of build/<target>.",
+)
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Give up after this long.",
+)
+@json_option
+@verbose_option
+@click.pass_context
+def command(
+    context: click.Context,
+    text: str,
+    shapes: str | None,
+    statics: tuple[str, ...],
+    project: str | None,
+    backend: str | None,
+    device: str | None,
+    output: Path | None,
+    time_limit: float | None,
+    as_json: bool,
+) -> None:
+    """Compile one program, for the backend that is named or for those of its target."""
+    spec = resolve(text, shapes, statics, project, backend, device)
+    build_dir = spec.root / "build" if ":" in text else open_project(project).build_dir
+    folder = Path.cwd() / (output or build_dir / spec.name)
+    with watching(folder.parent, 1) as listener:
+        options = Options(jobs=1, time_limit=time_limit, force=True)
+        outcomes = build({folder.name: spec}, folder.parent, options, listener)
+    raise_failures(outcomes, bool(context.meta.get("olympus.verbose")))
+    report = read_report(folder / MARKER)
+    if as_json:
+        console.print_json({"directory": str(folder), "report": report.to_data()})
+    else:
+        console.data(render_text(report) + f"written to {folder}")

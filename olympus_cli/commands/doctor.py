@@ -1,0 +1,50 @@
+"""`olympus doctor`: nothing enters; versions, backends, cache and what is missing leave."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from olympus_cli import console
+from olympus_cli.commands.options import json_option, verbose_option
+from olympus_cli.health import Health, examine
+from olympus_cli.units import byte_size
+
+__all__ = ["command"]
+
+
+@click.command("doctor")
+@json_option
+@verbose_option
+def command(as_json: bool) -> None:
+    """Show versions, backends, devices and cache, and what is missing."""
+    health = examine(Path.cwd())
+    if as_json:
+        cache = health.cache and {**asdict(health.cache), "path": str(health.cache.path)}
+        console.print_json({**asdict(health), "cache": cache})
+    else:
+        _show(health)
+
+
+def _show(health: Health) -> None:
+    versions = [(name, version or "not installed") for name, version in health.versions.items()]
+    console.table(("version", ""), versions)
+    console.data("")
+    rows = [
+        (b.name, "yes" if b.available else "no", ", ".join(b.devices), b.note)
+        for b in health.backends
+    ]
+    console.table(("backend", "available", "devices", "note"), rows)
+    console.data("")
+    if health.cache is None:
+        console.data("cache    no project here")
+    else:
+        size = byte_size(health.cache.bytes)
+        console.data(f"cache    {health.cache.path}: {health.cache.programs} programs, {size}")
+    for problem in health.problems:
+        console.data(f"missing  {problem}")
+    for backend in health.backends:
+        if backend.install:
+            console.data(f"install  {backend.name}: {backend.install}")

@@ -1,0 +1,43 @@
+"""`olympus init`: a folder enters; a commented olympus.toml and an example program are in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from olympus.errors import UsageError
+from olympus_cli import console
+from olympus_cli.commands.options import json_option, verbose_option
+from olympus_cli.files import write_whole
+from olympus_cli.templates import FILES
+
+__all__ = ["command"]
+
+
+@click.command("init")
+@click.argument("folder", metavar="[DIR]", default=".")
+@click.option("--force", is_flag=True, help="Overwrite files of the same names.")
+@json_option
+@verbose_option
+def command(folder: str, force: bool, as_json: bool) -> None:
+    """Write a commented olympus.toml and an example program."""
+    paths = {name: Path(folder) / name for name in FILES}
+    present = [str(path) for path in paths.values() if path.exists()]
+    if present and not force:
+        is_are = "is" if len(present) == 1 else "are"
+        raise UsageError(
+            f"{' and '.join(present)} {is_are} there already", hint="--force overwrites"
+        )
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be made: {error.strerror}") from error
+    for name, path in paths.items():
+        write_whole(path, FILES[name])
+    if as_json:
+        console.print_json({"written": [str(path) for path in paths.values()]})
+    else:
+        there = "" if folder == "." else f" --project {folder}"
+        console.say(f"wrote {' and '.join(map(str, paths.values()))}")
+        console.say(f"next: olympus build{there}")

@@ -1,0 +1,77 @@
+"""`olympus lower`: an entry or a target enters, the program in some form leaves on stdout."""
+
+from __future__ import annotations
+
+import base64
+
+import click
+
+import olympus
+from olympus_cli import console
+from olympus_cli.commands.options import (
+    entry_options,
+    json_option,
+    output_option,
+    target_options,
+    verbose_option,
+)
+from olympus_cli.commands.output import emit
+from olympus_cli.commands.program import described
+from olympus_cli.frontends.python import load_program
+from olympus_cli.frontends.resolve import resolve
+
+__all__ = ["command"]
+
+FORMATS = ("stablehlo", "hlo", "olympuspr", "dot", "bytecode")
+
+
+@click.command("lower")
+@entry_options
+@target_options
+@click.option("--format", "form", type=click.Choice(FORMATS), default="stablehlo")
+@click.option("--debug-info", is_flag=True, help="Keep source locations and name scopes.")
+@output_option
+@json_option
+@verbose_option
+def command(
+    text: str,
+    shapes: str | None,
+    statics: tuple[str, ...],
+    project: str | None,
+    backend: str | None,
+    device: str | None,
+    form: str,
+    debug_info: bool,
+    output: str | None,
+    as_json: bool,
+) -> None:
+    """Print a program as StableHLO, HLO, Olympuspr, a graph or bytecode.
+
+    \b
+    olympus lower model:forward --shapes "x=f32[8,3]"
+    olympus lower forward --format bytecode -o forward.mlirbc
+    """
+    program = load_program(resolve(text, shapes, statics, project, backend, device))
+    traced = program.trace()
+    chosen = program.spec.backends[0]
+    content = _in_form(traced, olympus.target(chosen.name, chosen.device), form, debug_info)
+    if output is not None or not as_json:
+        emit(content, output)
+    if as_json:
+        document = {**described(program, traced), "backend": str(chosen), "format": form}
+        if output is not None:
+            document["output"] = output
+        elif isinstance(content, bytes):
+            document["base64"] = base64.b64encode(content).decode()
+        else:
+            document["text"] = content
+        console.print_json(document)
+
+
+def _in_form(
+    traced: olympus.stages.Traced, target: olympus.Target, form: str, debug_info: bool
+) -> str | bytes:
+    if form == "olympuspr":
+        return f"{traced.olympuspr}\n"
+    lowered = traced.lower(target)
+    return lowered.bytecode() if form == "bytecode" else lowered.as_text(form, debug_info)

@@ -1,0 +1,91 @@
+"""The options that commands share, as decorators; one name, one meaning, one help text.
+
+A command stacks what it needs above its function, and passes what comes to `resolve`:
+
+    @click.command("trace")
+    @entry_options
+    @json_option
+    @verbose_option
+    def command(text: str, shapes: str | None, statics: tuple[str, ...], project: str | None,
+                as_json: bool) -> None: ...
+
+A command's module is `olympus_cli/commands/<name>.py` and its click command is called `command`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+__all__ = [
+    "entry_options",
+    "json_option",
+    "output_option",
+    "project_option",
+    "target_options",
+    "targets_argument",
+    "verbose_option",
+]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _remember_verbose(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    if value:
+        ctx.meta["olympus.verbose"] = True
+
+
+project_option = click.option(
+    "--project",
+    metavar="PATH",
+    help="Folder of olympus.toml, or the file; otherwise it is looked for upward from here.",
+)
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Write one JSON document to stdout."
+)
+output_option = click.option(
+    "-o", "--output", metavar="FILE", help="Write to FILE, whole or not at all."
+)
+verbose_option = click.option(
+    "-v",
+    "--verbose",
+    is_flag=True,
+    expose_value=False,
+    callback=_remember_verbose,
+    help="Show the Python traceback of an error.",
+)
+targets_argument = click.argument("names", metavar="[TARGET]...", nargs=-1)
+
+
+def entry_options(function: F) -> F:
+    """ENTRY|TARGET as `text`, then `shapes`, `statics` and `project`."""
+    for decorate in (
+        project_option,
+        click.option(
+            "--static",
+            "statics",
+            metavar="NAME=VALUE",
+            multiple=True,
+            help="A static argument, its value in TOML: train=false, n=3, mode='\"fast\"'.",
+        ),
+        click.option(
+            "--shapes",
+            metavar="SHAPES",
+            help='The arguments\' shapes: "f32[8,128], i32[]", "x=f32[8]" or "p={w=f32[3,4]}".',
+        ),
+        click.argument("text", metavar="ENTRY|TARGET"),
+    ):
+        function = decorate(function)
+    return function
+
+
+def target_options(function: F) -> F:
+    """`backend` and `device`: what the program is built for, instead of what the target says."""
+    for decorate in (
+        click.option("--device", metavar="NAME", help="The accelerator's model, such as h200."),
+        click.option("--backend", metavar="NAME", help="cpu, gpu or tpu."),
+    ):
+        function = decorate(function)
+    return function

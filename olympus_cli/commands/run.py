@@ -1,0 +1,74 @@
+"""`olympus run`: a program and its inputs enter; a summary of each output, and a file, leave."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+import numpy as np
+
+from olympus.errors import UsageError
+from olympus_cli import console
+from olympus_cli.commands.inputs import input_options
+from olympus_cli.commands.options import (
+    entry_options,
+    json_option,
+    output_option,
+    target_options,
+    verbose_option,
+)
+from olympus_cli.files import write_whole
+from olympus_cli.frontends.resolve import resolve
+from olympus_cli.inputs import InputOptions
+from olympus_cli.runnable import Runnable, compile_to_run, load_to_run
+from olympus_cli.summary import summarize_array
+
+__all__ = ["command"]
+
+_COLUMNS = ("output", "shape", "dtype", "mean", "min", "max", "non-finite")
+
+
+@click.command("run")
+@entry_options
+@target_options
+@input_options
+@output_option
+@json_option
+@verbose_option
+def command(
+    text: str,
+    shapes: str | None,
+    statics: tuple[str, ...],
+    project: str | None,
+    backend: str | None,
+    device: str | None,
+    inputs: InputOptions,
+    output: str | None,
+    as_json: bool,
+) -> None:
+    """Execute a program, or a built FILE.olympus, on files or on inputs made from a seed."""
+    with console.progress(f"compiling {text}"):
+        if text.endswith(".olympus"):
+            if shapes or statics or backend or device:
+                raise UsageError(f"{text} is built: it takes no shapes, statics or backend")
+            program = load_to_run(Path(text))
+        else:
+            program = compile_to_run(resolve(text, shapes, statics, project, backend, device))
+    _run(program, inputs, output, as_json)
+
+
+def _run(program: Runnable, inputs: InputOptions, output: str | None, as_json: bool) -> None:
+    arrays = program(inputs.arrays(program.arguments))
+    named = {leaf.name: array for leaf, array in zip(program.results, arrays, strict=True)}
+    if output is not None:
+        packed = io.BytesIO()
+        np.savez(packed, **named)
+        write_whole(Path(output), packed.getvalue())
+        console.say(f"wrote {output}")
+    summaries = [summarize_array(name, array) for name, array in named.items()]
+    if as_json:
+        console.print_json({"outputs": [asdict(each) for each in summaries], "file": output})
+    else:
+        console.table(_COLUMNS, [each.row() for each in summaries])

@@ -1,0 +1,52 @@
+"""`olympus trace`: an entry or a target enters, its Olympuspr leaves on stdout."""
+
+from __future__ import annotations
+
+import click
+
+from olympus_cli import console
+from olympus_cli.commands.options import (
+    entry_options,
+    json_option,
+    output_option,
+    verbose_option,
+)
+from olympus_cli.commands.output import emit
+from olympus_cli.commands.program import described
+from olympus_cli.frontends.python import load_program
+from olympus_cli.frontends.resolve import resolve
+
+__all__ = ["command"]
+
+
+@click.command("trace")
+@entry_options
+@output_option
+@json_option
+@verbose_option
+def command(
+    text: str,
+    shapes: str | None,
+    statics: tuple[str, ...],
+    project: str | None,
+    output: str | None,
+    as_json: bool,
+) -> None:
+    """Print the Olympuspr of a function for the shapes of its arguments.
+
+    \b
+    olympus trace model:forward --shapes "x=f32[8,3]"
+    olympus trace forward          (a target of olympus.toml)
+    """
+    program = load_program(resolve(text, shapes, statics, project))
+    traced = program.trace()
+    if not as_json:
+        emit(f"{traced.olympuspr}\n", output)
+        return
+    document = described(program, traced)
+    if output is None:
+        document["olympuspr"] = str(traced.olympuspr)
+    else:
+        emit(f"{traced.olympuspr}\n", output)
+        document["output"] = output
+    console.print_json(document)

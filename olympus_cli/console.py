@@ -1,0 +1,146 @@
+"""What the user sees: data to stdout, talk to stderr.  The only importer of rich, and only when
+something is coloured, tabled or in progress, so that `--help` never pays for it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TextIO
+
+from olympus_cli.places import quoted
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress, TaskID
+
+    from olympus.errors import OlympusError
+
+__all__ = ["Bar", "data", "defect", "error", "print_json", "progress", "raw", "say", "table"]
+
+_WIDE = 240  # columns of a table that goes to a file or a pipe: nothing is folded
+
+
+def data(text: str) -> None:
+    """Write `text`, and a newline if it ends in none, to stdout; raises BrokenPipeError."""
+    sys.stdout.write(text if text.endswith("\n") else text + "\n")
+    sys.stdout.flush()
+
+
+def raw(content: bytes) -> None:
+    """Write bytes to stdout."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(content)
+    sys.stdout.buffer.flush()
+
+
+def print_json(document: Any) -> None:
+    """Write one JSON document to stdout; NaN and infinities, which JSON lacks, are refused."""
+    data(json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False))
+
+
+def say(text: str) -> None:
+    """Write a line of talk to stderr."""
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+
+
+def error(problem: OlympusError, verbose: bool = False) -> None:
+    """Write an error to stderr: the message, the user's own line, the hint; `-v` adds frames."""
+    if verbose:
+        _frames(problem)
+    message = str(problem)
+    lines = [f"{_red('error')}: {message}"]
+    location = getattr(problem, "location", None)
+    if location is not None and location not in message:
+        lines.append(quoted(location))
+    if problem.hint:
+        lines.append(f"hint: {problem.hint}")
+    say("\n".join(lines))
+
+
+def defect(problem: Exception, verbose: bool = False) -> None:
+    """Write to stderr that OLYMPUS itself is wrong, and how to report it."""
+    if verbose:
+        _frames(problem)
+    say(f"{_red('error')}: this is a defect of olympus: {type(problem).__name__}: {problem}")
+    say("hint: please report it in the project's issue tracker, with what `olympus doctor` prints")
+    if not verbose:
+        say("      and the same command's output with -v")
+
+
+def _frames(problem: Exception) -> None:
+    say("".join(traceback.format_exception(problem)).rstrip())
+
+
+def _red(word: str) -> str:
+    plain = (
+        not sys.stderr.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    )
+    return word if plain else f"\033[1;31m{word}\033[0m"
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[object]], title: str = "") -> None:
+    """Write a table to stdout; it folds to the terminal's width, and never in a file or a pipe."""
+    from rich.table import Table
+
+    made = Table(*columns, title=title or None, title_justify="left", box=None, pad_edge=False)
+    for column in made.columns:
+        column.overflow = "fold"
+    for row in rows:
+        made.add_row(*(_escaped(cell) for cell in row))
+    console = _console(sys.stdout)
+    with console.capture() as captured:
+        console.print(made)
+    data("\n".join(line.rstrip() for line in captured.get().splitlines()))
+
+
+def _escaped(cell: object) -> str:
+    from rich.markup import escape
+
+    return "" if cell is None else escape(str(cell))
+
+
+def _console(stream: TextIO) -> Console:
+    from rich.console import Console
+
+    width = shutil.get_terminal_size().columns if stream.isatty() else _WIDE
+    return Console(file=stream, width=width, highlight=False, emoji=False)
+
+
+class Bar:
+    """Progress as a command reports it; without a terminal it does nothing."""
+
+    def __init__(self, shown: Progress | None = None, task: TaskID | None = None) -> None:
+        self._shown, self._task = shown, task
+
+    def advance(self, steps: float = 1) -> None:
+        """Count `steps` as done."""
+        if self._shown is not None and self._task is not None:
+            self._shown.advance(self._task, steps)
+
+    def describe(self, text: str) -> None:
+        """Say what is being done now."""
+        if self._shown is not None and self._task is not None:
+            self._shown.update(self._task, description=text)
+
+
+@contextmanager
+def progress(text: str, total: float | None = None) -> Iterator[Bar]:
+    """A bar on stderr, gone when done; `total` None for work of unknown length.
+
+    Example: `with progress("building", len(targets)) as bar: bar.advance()`.
+    """
+    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        yield Bar()
+        return
+    from rich.progress import Progress, SpinnerColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), *Progress.get_default_columns()[:2], TimeElapsedColumn())
+    with Progress(*columns, console=_console(sys.stderr), transient=True) as shown:
+        yield Bar(shown, shown.add_task(text, total=total))

@@ -1,0 +1,1 @@
+"""From an entry to a program that can be traced."""

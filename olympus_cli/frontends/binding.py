@@ -1,0 +1,138 @@
+"""A function's signature and a target's arguments enter, the call to trace leaves.
+
+Arrays fill the parameters that no static names, in order, as a call would.  Whatever can be passed
+by position is, so that a program's inputs are in the order of its function's parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from inspect import Parameter, Signature
+from typing import TypeAlias
+
+from olympus.errors import UsageError
+from olympus_cli.spec.model import ArgSpec, TargetSpec
+from olympus_cli.spec.nearest import did_you_mean
+
+__all__ = ["Call", "Static", "bind"]
+
+_BY_POSITION = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+_VARIADIC = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+
+
+@dataclass(frozen=True)
+class Static:
+    """A static argument's value, in the place of an array's shape."""
+
+    value: object
+
+
+Given: TypeAlias = "Static | ArgSpec"
+
+
+@dataclass(frozen=True)
+class Call:
+    """What the function is called with: by position (`names` say which parameters) and by name."""
+
+    args: tuple[Given, ...]
+    names: tuple[str, ...]
+    kwargs: Mapping[str, Given]
+
+
+def bind(function: str, signature: Signature, spec: TargetSpec) -> Call:
+    """The call of `function` (its name, for messages) that `spec` asks for.
+
+    Raises:
+        UsageError: an argument is missing, extra, given twice or both as shape and static, or
+            `donate` names none of the arrays.
+    """
+    parameters = signature.parameters
+    given = _named(function, parameters, spec)
+    extra = _fill(function, parameters, spec, given)
+    _complete(function, parameters, given)
+    _donations(function, spec, given)
+    return _call(parameters, given, extra)
+
+
+def _named(
+    function: str, parameters: Mapping[str, Parameter], spec: TargetSpec
+) -> dict[str, Given]:
+    given: dict[str, Given] = dict(spec.kwargs)
+    for name, value in spec.static.items():
+        if name in given:
+            raise UsageError(f"argument {name!r} is given both as a shape and as a static")
+        given[name] = Static(value)
+    names = [name for name, p in parameters.items() if p.kind not in _VARIADIC]
+    if not any(p.kind is Parameter.VAR_KEYWORD for p in parameters.values()):
+        for name in given:
+            if name not in names:
+                hint = did_you_mean(name, names, "its arguments are")
+                raise UsageError(f"{function} has no argument {name!r}", hint=hint)
+    return given
+
+
+def _fill(
+    function: str,
+    parameters: Mapping[str, Parameter],
+    spec: TargetSpec,
+    given: dict[str, Given],
+) -> tuple[ArgSpec, ...]:
+    """Put the arrays given by position into `given`; those for `*args` are left, and returned."""
+    free = [n for n, p in parameters.items() if p.kind in _BY_POSITION and n not in spec.static]
+    for name, value in zip(free, spec.args, strict=False):
+        if name in given:
+            raise UsageError(f"argument {name!r} of {function} is given by position and by name")
+        given[name] = value
+    extra = spec.args[len(free) :]
+    if extra and not any(p.kind is Parameter.VAR_POSITIONAL for p in parameters.values()):
+        statics = f" besides its statics ({', '.join(spec.static)})" if spec.static else ""
+        raise UsageError(
+            f"{function} takes {len(free)} arrays by position{statics}; "
+            f"{len(spec.args)} shapes are given",
+            hint=f"its arguments are {', '.join(parameters)}" if parameters else None,
+        )
+    return extra
+
+
+def _complete(
+    function: str, parameters: Mapping[str, Parameter], given: Mapping[str, Given]
+) -> None:
+    missing = [
+        name
+        for name, p in parameters.items()
+        if p.default is Parameter.empty and p.kind not in _VARIADIC and name not in given
+    ]
+    if missing:
+        raise UsageError(
+            f"{function} needs argument{'s'[: len(missing) > 1]} {', '.join(map(repr, missing))}",
+            hint=f"give a shape, such as {missing[0]}=f32[8,128], or a value, as a static argument",
+        )
+
+
+def _donations(function: str, spec: TargetSpec, given: Mapping[str, Given]) -> None:
+    arrays = [name for name, value in given.items() if not isinstance(value, Static)]
+    for name in spec.donate:
+        if name not in arrays:
+            static = "a static argument" if name in given else "no argument"
+            raise UsageError(
+                f"donate names {name!r}, which is {static} of {function}",
+                hint=did_you_mean(name, arrays, "its arrays are"),
+            )
+
+
+def _call(
+    parameters: Mapping[str, Parameter], given: Mapping[str, Given], extra: tuple[ArgSpec, ...]
+) -> Call:
+    left = dict(given)
+    names: list[str] = []
+    for name, parameter in parameters.items():
+        if parameter.kind not in _BY_POSITION or name not in left:
+            break  # after a default that is kept, the rest go by name
+        names.append(name)
+    args = [left.pop(name) for name in names]
+    variadic = next((n for n, p in parameters.items() if p.kind is Parameter.VAR_POSITIONAL), "")
+    names += [f"{variadic}[{i}]" for i in range(len(extra))]
+    ordered = [name for name in parameters if name in left]
+    ordered += [name for name in left if name not in parameters]
+    return Call((*args, *extra), tuple(names), {name: left[name] for name in ordered})

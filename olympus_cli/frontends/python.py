@@ -1,0 +1,153 @@
+"""A target whose entry is a Python function enters, a `Program` that can be traced leaves."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, TypeAlias
+
+import ml_dtypes  # noqa: F401  (makes numpy know bfloat16 and the 8-bit floats by name)
+import numpy as np
+
+import olympus
+from olympus.errors import UsageError
+from olympus_cli.frontends.binding import Call, Static, bind
+from olympus_cli.frontends.blame import blaming
+from olympus_cli.frontends.importing import load_entry
+from olympus_cli.spec.model import ArgSpec, FromEntry, ShapeSpec, TargetSpec
+
+__all__ = ["Program", "load_program"]
+
+#: A pytree whose leaves are `olympus.ShapeDtypeStruct`.
+Tree: TypeAlias = Any
+
+_ANYTHING = inspect.Signature(
+    [
+        inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL),
+        inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Program:
+    """A function, and the call of it that its target asks for."""
+
+    spec: TargetSpec
+    function: Callable[..., Any]
+    signature: inspect.Signature
+    call: Call
+
+    @property
+    def name(self) -> str:
+        """What the user calls the function."""
+        return _name(self.function)
+
+    @property
+    def arg_names(self) -> tuple[str, ...]:
+        """The parameters that `example_args()[0]` are for, in order."""
+        pairs = zip(self.call.args, self.call.names, strict=True)
+        return tuple(name for given, name in pairs if not isinstance(given, Static))
+
+    def example_args(self) -> tuple[tuple[Tree, ...], dict[str, Tree]]:
+        """The arrays' shapes, by position and by name, as a compiled program takes them.
+
+        Raises:
+            TraceError: a `{ from = ... }` function failed.
+            UsageError: a `{ from = ... }` function needs arguments that are no statics.
+        """
+        args, kwargs = self._given
+        return (
+            tuple(value for value in args if not isinstance(value, Static)),
+            {name: value for name, value in kwargs.items() if not isinstance(value, Static)},
+        )
+
+    def trace(self) -> olympus.stages.Traced:
+        """The program traced, its statics fixed and its donations marked.
+
+        Raises:
+            TraceError: the function raised, or does what cannot be traced; with its own line.
+        """
+        args, kwargs = self._given
+        statics = [i for i, value in enumerate(args) if isinstance(value, Static)]
+        jitted = olympus.jit(
+            self.function,
+            static_argnums=tuple(statics),
+            static_argnames=tuple(k for k, v in kwargs.items() if isinstance(v, Static)),
+            donate_argnums=tuple(
+                i for i, name in enumerate(self.call.names) if name in self.spec.donate
+            ),
+            donate_argnames=tuple(name for name in kwargs if name in self.spec.donate),
+        )
+        with blaming(self.name):
+            return jitted.trace(*map(_plain, args), **{k: _plain(v) for k, v in kwargs.items()})
+
+    @cached_property
+    def _given(self) -> tuple[list[Any], dict[str, Any]]:
+        """The call with every shape made a tree, statics still marked."""
+        return (
+            [self._tree(value) for value in self.call.args],
+            {name: self._tree(value) for name, value in self.call.kwargs.items()},
+        )
+
+    def _tree(self, arg: Static | ArgSpec) -> Any:
+        match arg:
+            case ShapeSpec():
+                return olympus.ShapeDtypeStruct(arg.shape, np.dtype(arg.dtype))
+            case FromEntry():
+                return _shapes_of(arg.entry, self.spec)
+            case dict():
+                return {key: self._tree(value) for key, value in arg.items()}
+            case list():
+                return [self._tree(value) for value in arg]
+        return arg
+
+
+def load_program(spec: TargetSpec) -> Program:
+    """The program of a target: its entry imported, its arguments matched with the signature.
+
+    Raises:
+        EntryError: the entry cannot be found or imported.
+        UsageError: the arguments do not fit the function's signature.
+
+    Example: `load_program(target).trace().lower()`.
+    """
+    function = load_entry(spec.entry, spec.root)
+    signature = _signature(function)
+    return Program(spec, function, signature, bind(_name(function), signature, spec))
+
+
+def _plain(given: Any) -> Any:
+    return given.value if isinstance(given, Static) else given
+
+
+def _name(function: Callable[..., Any]) -> str:
+    return str(getattr(function, "__qualname__", type(function).__name__))
+
+
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    try:
+        return inspect.signature(function)
+    except ValueError:  # a built-in that does not say
+        return _ANYTHING
+
+
+def _shapes_of(entry: str, spec: TargetSpec) -> Tree:
+    """What `entry`'s function returns, by abstract evaluation with the statics that it names."""
+    function = load_entry(entry, spec.root)
+    parameters = _signature(function).parameters
+    statics = {name: spec.static[name] for name in parameters if name in spec.static}
+    for name, parameter in parameters.items():
+        needed = parameter.default is inspect.Parameter.empty and parameter.kind not in (
+            inspect.Parameter.VAR_POSITIONAL,
+            inspect.Parameter.VAR_KEYWORD,
+        )
+        if needed and name not in statics:
+            raise UsageError(
+                f'{{ from = "{entry}" }}: {_name(function)} needs argument {name!r}',
+                hint=f"such a function takes statics of the target only; add {name!r} to them",
+            )
+    with blaming(_name(function)):
+        return olympus.eval_shape(partial(function, **statics))

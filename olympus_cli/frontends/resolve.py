@@ -1,0 +1,91 @@
+"""What a command was given (an entry or a target's name, and options) enters; a target leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from olympus.errors import UsageError
+from olympus_cli.spec.backends import parse_backend
+from olympus_cli.spec.model import Project, TargetSpec
+from olympus_cli.spec.project import FILE, find_project, load_project
+from olympus_cli.spec.shapes import parse_shapes
+from olympus_cli.spec.statics import parse_statics
+
+__all__ = ["open_project", "resolve"]
+
+
+def open_project(project: str | Path | None) -> Project:
+    """The project at `project`, or, for None, the one found upward from the working directory.
+
+    Raises:
+        UsageError: there is none.
+        SpecError: its olympus.toml is wrong.
+    """
+    if project is not None:
+        return load_project(Path(project))
+    found = find_project(Path.cwd())
+    if found is None:
+        raise UsageError(
+            f"there is no {FILE} in {Path.cwd()} or a folder above it",
+            hint="olympus init writes one; --project PATH names one elsewhere",
+        )
+    return load_project(found)
+
+
+def resolve(
+    text: str,
+    shapes: str | None = None,
+    statics: Sequence[str] = (),
+    project: str | Path | None = None,
+    backend: str | None = None,
+    device: str | None = None,
+) -> TargetSpec:
+    """The target that `text` means, with what the options say put over it.
+
+    A text with ":" is an entry, resolved in the project's folder if `project` is given and in the
+    working directory otherwise; any other is a target's name.  Over a target, named shapes and
+    statics replace those of their name, positional shapes replace all its arguments.
+
+    Raises:
+        UsageError: a name, a shape, a static or a backend is wrong.
+
+    Example: `resolve("model:forward", shapes="x=f32[8,3]", statics=["train=false"])`.
+    """
+    target = _entry(text, project) if ":" in text else _target(text, project)
+    if shapes is not None:
+        args, kwargs = parse_shapes(shapes)
+        kept = {} if args else {k: v for k, v in target.kwargs.items() if k not in kwargs}
+        target = replace(target, args=tuple(args) or target.args, kwargs={**kept, **kwargs})
+    given = parse_statics(statics)
+    target = replace(target, static={**target.static, **given})
+    if backend is not None or device is not None:
+        name = backend or target.backends[0].name
+        target = replace(target, backends=(parse_backend(name, device),))
+    return target
+
+
+def _entry(text: str, project: str | Path | None) -> TargetSpec:
+    path = Path(project) if project is not None else Path.cwd()
+    root = (path.parent if path.is_file() else path).resolve()
+    if not root.is_dir():
+        raise UsageError(f"--project {project}: there is no such folder")
+    name = text.rpartition(":")[2]
+    return TargetSpec(name, text, (), {}, {}, (), (parse_backend("cpu"),), root)
+
+
+def _target(text: str, project: str | Path | None) -> TargetSpec:
+    if text.endswith(".py"):
+        raise UsageError(f"{text!r} names no function", hint=f"such as {text}:forward")
+    if project is None and find_project(Path.cwd()) is None:
+        raise UsageError(
+            f"{text!r} is no entry, having no ':', and there is no {FILE} that it could be "
+            f"a target of in {Path.cwd()} or a folder above it",
+            hint="an entry is package.module:function or path/file.py:function",
+        )
+    found = open_project(project).select([text])
+    if len(found) > 1:
+        names = ", ".join(target.name for target in found)
+        raise UsageError(f"target {text!r} has a matrix: one program at a time", hint=names)
+    return found[0]

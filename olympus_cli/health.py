@@ -1,0 +1,89 @@
+"""What this installation has and lacks: nothing enters, a `Health` leaves for `olympus doctor`."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+import olympus
+from olympus.errors import OlympusError
+from olympus_cli.spec.project import find_project, load_project
+
+__all__ = ["Backend", "Cache", "Health", "examine"]
+
+_PACKAGES = ("jaxlib", "numpy", "ml_dtypes", "click", "rich")
+_PLUGINS = ("jax-cuda13-pjrt",)
+
+
+@dataclass(frozen=True)
+class Backend:
+    """One backend: whether programs can be compiled for it here, and how that could come."""
+
+    name: str
+    available: bool
+    devices: tuple[str, ...]
+    note: str
+    install: str | None
+
+
+@dataclass(frozen=True)
+class Cache:
+    """The build folder of the project here: what is not rebuilt while nothing changes."""
+
+    path: Path
+    programs: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Health:
+    """Versions by name (None: not installed), backends, and the cache if there is a project."""
+
+    versions: dict[str, str | None]
+    backends: tuple[Backend, ...]
+    cache: Cache | None
+    problems: tuple[str, ...]
+
+
+def examine(start: Path) -> Health:
+    """The state of the installation, and of the project found upward from `start`."""
+    versions: dict[str, str | None] = {
+        "olympus": olympus.__version__,
+        "python": platform.python_version(),
+        "platform": f"{platform.system()} {platform.machine()}".lower(),
+    }
+    versions |= {name: _version(name) for name in (*_PACKAGES, *_PLUGINS)}
+    backends = tuple(
+        Backend(b.name, b.available, tuple(map(str, b.devices)), b.note, b.install)
+        for b in olympus.backends()
+    )
+    problems = [
+        f"{name} is not installed: pip install {name}"
+        for name in _PACKAGES
+        if versions[name] is None
+    ]
+    problems += [f"{b.name}: {b.note}" for b in backends if not b.available]
+    cache, trouble = _cache(start)
+    return Health(versions, backends, cache, (*problems, *trouble))
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _cache(start: Path) -> tuple[Cache | None, tuple[str, ...]]:
+    file = find_project(start)
+    if file is None:
+        return None, ()
+    try:
+        folder = load_project(file).build_dir
+    except OlympusError as error:
+        return None, (str(error),)
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    programs = sum(path.name == "report.json" for path in files)
+    return Cache(folder, programs, sum(path.stat().st_size for path in files)), ()

@@ -1,0 +1,142 @@
+"""Arrays to run a program on: made from a seed, or read from .npy and .npz files.
+
+The leaves of a program's arguments enter; one NumPy array for each leaves.  The same seed gives an
+argument the same values whatever else the program takes and whichever build of it is run.
+"""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from olympus.errors import UsageError
+from olympus_cli.leaves import Leaf
+from olympus_cli.units import array_type
+
+__all__ = ["DEFAULT_INT_RANGE", "InputOptions", "file_inputs", "parse_int_range", "seeded_inputs"]
+
+Array = np.ndarray[Any, Any]
+
+DEFAULT_INT_RANGE = (0, 8)  # small and nonnegative, so that integers can be tokens or indices
+FLOAT_SCALE = 0.1  # keeps the activations of networks some hundred units wide near one
+
+
+@dataclass(frozen=True)
+class InputOptions:
+    """Where a program's inputs come from: `file` if it is given, else `seed`."""
+
+    file: Path | None = None
+    seed: int = 0
+    int_range: tuple[int, int] = DEFAULT_INT_RANGE
+
+    def arrays(self, leaves: Sequence[Leaf]) -> list[Array]:
+        """One array for each leaf; raises as `file_inputs` does."""
+        if self.file is not None:
+            return file_inputs(self.file, leaves)
+        return seeded_inputs(leaves, self.seed, self.int_range)
+
+
+def seeded_inputs(
+    leaves: Sequence[Leaf], seed: int = 0, int_range: tuple[int, int] = DEFAULT_INT_RANGE
+) -> list[Array]:
+    """An array for each leaf: floats from N(0, 0.1^2), integers from `int_range`, half-open.
+
+    >>> seeded_inputs([Leaf("x", np.dtype("int32"), (3,))], seed=1)[0].shape
+    (3,)
+    """
+    return [_seeded(leaf, seed, int_range) for leaf in leaves]
+
+
+def _seeded(leaf: Leaf, seed: int, int_range: tuple[int, int]) -> Array:
+    rng = np.random.default_rng([seed, zlib.crc32(leaf.name.encode())])
+    dtype = leaf.dtype
+    if dtype == np.bool_:
+        return rng.integers(0, 2, leaf.shape).astype(bool)
+    if _is_integer(dtype):
+        limits = ml_dtypes.iinfo(dtype)
+        low, high = max(int_range[0], int(limits.min)), min(int_range[1] - 1, int(limits.max))
+        return rng.integers(low, max(low, high), leaf.shape, endpoint=True).astype(dtype)
+    values = rng.standard_normal(leaf.shape) * FLOAT_SCALE
+    if dtype.kind == "c":
+        values = values + 1j * rng.standard_normal(leaf.shape) * FLOAT_SCALE
+    return np.asarray(values).astype(dtype)
+
+
+def _is_integer(dtype: np.dtype[Any]) -> bool:
+    return dtype.kind in "iu" or dtype.name in ("int2", "int4", "uint2", "uint4")
+
+
+def parse_int_range(text: str) -> tuple[int, int]:
+    """`LOW:HIGH`, half-open; UsageError for anything else.
+
+    >>> parse_int_range("0:50257")
+    (0, 50257)
+    """
+    low, _, high = text.partition(":")
+    try:
+        bounds = int(low), int(high)
+    except ValueError:
+        bounds = (0, 0)
+    if bounds[0] >= bounds[1]:
+        raise UsageError(f"an integer range is LOW:HIGH with LOW < HIGH, such as 0:8; got {text!r}")
+    return bounds
+
+
+def file_inputs(path: Path, leaves: Sequence[Leaf]) -> list[Array]:
+    """The array in the file `path` for each leaf; .npz members have the names of the leaves.
+
+    Raises:
+        UsageError: the file cannot be read, lacks an argument, has one more, or has an array of
+            another shape or dtype than the program was built for.
+    """
+    arrays = _read(path, leaves)
+    known = {leaf.name for leaf in leaves}
+    extra = [name for name in arrays if name not in known]
+    missing = [leaf.name for leaf in leaves if leaf.name not in arrays]
+    if missing or extra:
+        parts = [f"lacks {_names(missing)}"] * bool(missing) + [
+            f"has {_names(extra)}, which the program does not take"
+        ] * bool(extra)
+        hint = f"the program takes {_names([leaf.name for leaf in leaves])}"
+        raise UsageError(f"{path} {' and '.join(parts)}", hint=hint)
+    return [_checked(arrays[leaf.name], leaf, path) for leaf in leaves]
+
+
+def _read(path: Path, leaves: Sequence[Leaf]) -> Mapping[str, Array]:
+    try:
+        loaded = np.load(path, allow_pickle=False)
+        if isinstance(loaded, np.ndarray):
+            if len(leaves) == 1:
+                return {leaves[0].name: loaded}
+        else:
+            with loaded:
+                return {name: loaded[name] for name in loaded.files}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise UsageError(f"{path} cannot be read as a .npy or .npz file: {error}") from error
+    raise UsageError(
+        f"{path} holds one array, but the program takes {len(leaves)}",
+        hint=f"save an .npz file with {_names([leaf.name for leaf in leaves])}",
+    )
+
+
+def _checked(array: Array, leaf: Leaf, path: Path) -> Array:
+    if array.dtype.kind == "V" and array.dtype.itemsize == leaf.dtype.itemsize:
+        array = array.view(leaf.dtype)  # NumPy's files do not know bfloat16 and its like
+    if array.shape != leaf.shape or array.dtype != leaf.dtype:
+        raise UsageError(
+            f"argument {leaf.name} is {array_type(leaf.dtype.name, leaf.shape)}, "
+            f"but {path} has {array_type(array.dtype.name, array.shape)} for it"
+        )
+    return array
+
+
+def _names(names: Sequence[str], most: int = 6) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

@@ -1,0 +1,120 @@
+"""The `olympus` command: the list of commands, and the only place where an error is printed.
+
+A command's module is imported when it is invoked; names and one-line helps stand here, so that
+`olympus --help` imports click and nothing else.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import Any
+
+import click
+
+from olympus_cli.commands.options import verbose_option
+
+__all__ = ["COMMANDS", "cli", "main"]
+
+#: Each command's name and help; module `olympus_cli.commands.<name>` holds it as `command`.
+COMMANDS = {
+    "init": "Write a commented olympus.toml and an example program.",
+    "trace": "Print the Olympuspr of a function for the shapes of its arguments.",
+    "lower": "Print a program as StableHLO, HLO, Olympuspr, a graph or bytecode.",
+    "compile": "Compile a program for a backend: executable and reports.",
+    "build": "Build the targets of olympus.toml, only what changed.",
+    "run": "Execute a program on files or seeded inputs.",
+    "bench": "Measure programs, stage by stage.",
+    "doctor": "Show versions, backends, devices and cache, and what is missing.",
+}
+
+_INTERRUPTED = 130  # 128 + SIGINT, as shells have it
+_BROKEN_PIPE = 141  # 128 + SIGPIPE
+_DEFECT = 70
+
+
+class Commands(click.Group):
+    """The commands of `COMMANDS`, each imported when it is used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Their names, in the order of a user's first day."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name, or None."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"olympus_cli.commands.{cmd_name}")
+        command: click.Command = module.command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does, with the nearest names in the error."""
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            from olympus_cli.spec.nearest import did_you_mean
+
+            hint = did_you_mean(args[0], COMMANDS, "commands are")
+            raise click.UsageError(f"There is no command {args[0]!r}: {hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; any error but click's own is printed, and becomes the exit code."""
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit):
+            raise
+        except (KeyboardInterrupt, click.Abort):
+            click.echo("interrupted", err=True)
+            ctx.exit(_INTERRUPTED)
+        except BrokenPipeError:  # the reader has left; what the interpreter flushes goes nowhere
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            ctx.exit(_BROKEN_PIPE)
+        except Exception as error:
+            ctx.exit(_report(error, bool(ctx.meta.get("olympus.verbose"))))
+
+
+def _report(error: Exception, verbose: bool) -> int:
+    """Print `error`, and give its exit code."""
+    from olympus.errors import InternalError, OlympusError
+    from olympus_cli import console
+
+    if isinstance(error, OlympusError) and not isinstance(error, InternalError):
+        console.error(error, verbose)
+        return error.exit_code
+    console.defect(error, verbose)
+    return _DEFECT
+
+
+def _show_version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        import olympus
+
+        click.echo(f"olympus {olympus.__version__}")
+        ctx.exit()
+
+
+@click.group("olympus", cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Show the version and leave.",
+)
+@verbose_option
+def cli() -> None:
+    """Build array programs written in Python ahead of time."""
+
+
+def main() -> None:
+    """Run the command line on `sys.argv`, and leave with its exit code."""
+    cli(prog_name="olympus")

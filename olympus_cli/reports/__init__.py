@@ -1,0 +1,1 @@
+"""Reports: `model` says what a build knows of a program; `text` and `json` show it."""

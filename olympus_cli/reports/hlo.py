@@ -1,0 +1,43 @@
+"""Counting operations in the compiler's texts.
+
+StableHLO or HLO text enters; how often each operation occurs in it leaves, in order of name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+__all__ = ["instruction_counts", "operation_counts"]
+
+# `%0 = stablehlo.add ...`, `%1:2 = "stablehlo.sort"(...`, `%2 = call @f(...`
+_OPERATION = re.compile(r'^\s*(?:%\S[^=]* = )?"?((?:stablehlo|chlo)\.\w+|(?:func\.)?call)\b', re.M)
+# `  ROOT %fusion.1 = f32[8]{0} fusion(...`; the type of the result may be a tuple with blanks
+_INSTRUCTION = re.compile(r"^\s+(?:ROOT )?%?[\w.\-]+ = .*?[\])}] ([a-z][a-z0-9\-]*)\(", re.M)
+
+_ENDS = {"stablehlo.return"}  # of regions: no work is done there
+_PLUMBING = {"parameter", "constant", "tuple", "get-tuple-element", "bitcast"}
+
+
+def operation_counts(stablehlo: str) -> dict[str, int]:
+    """Operations of a StableHLO module by name, such as `stablehlo.add`; calls count as `call`.
+
+    >>> operation_counts("  %0 = stablehlo.add %arg0, %arg0 : tensor<f32>")
+    {'stablehlo.add': 1}
+    """
+    names = (name.removeprefix("func.") for name in _OPERATION.findall(stablehlo))
+    return _counted(name for name in names if name not in _ENDS)
+
+
+def instruction_counts(hlo: str) -> dict[str, int]:
+    """Instructions of an HLO module by opcode, without those that only pass values on.
+
+    >>> instruction_counts("ENTRY m {\\n  ROOT %a = f32[8]{0} add(%x, %x)\\n}")
+    {'add': 1}
+    """
+    return _counted(name for name in _INSTRUCTION.findall(hlo) if name not in _PLUMBING)
+
+
+def _counted(names: Iterable[str]) -> dict[str, int]:
+    return dict(sorted(Counter(names).items()))

@@ -1,0 +1,121 @@
+"""What a build knows of one target: the object that every form of report is made from.
+
+Plain values enter, and JSON-like data leaves and enters again (`to_data`, `from_data`).  Sizes are
+in bytes, times in seconds; None is a number that the backend does not tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+__all__ = ["SCHEMA_VERSION", "Array", "Backend", "Cost", "Memory", "OutputFile", "Report"]
+
+SCHEMA_VERSION = 1  # raised with every change that an old reader would misread
+
+
+@dataclass(frozen=True)
+class Array:
+    """One argument or result; `name` is the user's name and path, such as `params[0]['w']`."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    bytes: int
+    donated: bool = False
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What running the program once takes, as the compiler counts it."""
+
+    flops: float | None
+    transcendentals: float | None
+    bytes_accessed: float | None
+
+    @property
+    def intensity(self) -> float | None:
+        """Arithmetic intensity: floating-point operations per byte accessed."""
+        if self.flops is None or not self.bytes_accessed:
+            return None
+        return self.flops / self.bytes_accessed
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes on the device; `temp` is scratch space, `alias` what donated arguments give."""
+
+    argument: int | None
+    output: int | None
+    temp: int | None
+    alias: int | None
+    generated_code: int | None
+    peak: int | None
+
+
+@dataclass(frozen=True)
+class Backend:
+    """The program as compiled for one backend; `ops` counts the optimized program's."""
+
+    label: str
+    name: str
+    device: str | None
+    key: str
+    lower_seconds: float
+    compile_seconds: float
+    cost: Cost
+    memory: Memory
+    ops: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class OutputFile:
+    """One file of the build, relative to the target's directory."""
+
+    path: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Report:
+    """One target; `ops` counts the StableHLO operations as lowered for the first backend."""
+
+    target: str
+    entry: str
+    versions: Mapping[str, str]
+    statics: Mapping[str, str]
+    arguments: tuple[Array, ...]
+    results: tuple[Array, ...]
+    trace_seconds: float
+    ops: Mapping[str, int]
+    backends: tuple[Backend, ...]
+    outputs: tuple[OutputFile, ...]
+    warnings: tuple[str, ...]
+
+    def to_data(self) -> dict[str, Any]:
+        """JSON-like data in the form of `report.schema.json`."""
+        data = asdict(self)
+        for entry, backend in zip(data["backends"], self.backends, strict=True):
+            entry["cost"]["arithmetic_intensity"] = backend.cost.intensity
+        return {"schema_version": SCHEMA_VERSION, **data}
+
+    @staticmethod
+    def from_data(data: Mapping[str, Any]) -> Report:
+        """The report that `to_data` gave `data` for; KeyError or TypeError for other data."""
+        fields = {name: data[name] for name in Report.__dataclass_fields__}
+        fields["arguments"] = tuple(_array(entry) for entry in data["arguments"])
+        fields["results"] = tuple(_array(entry) for entry in data["results"])
+        fields["backends"] = tuple(_backend(entry) for entry in data["backends"])
+        fields["outputs"] = tuple(OutputFile(**entry) for entry in data["outputs"])
+        fields["warnings"] = tuple(data["warnings"])
+        return Report(**fields)
+
+
+def _array(data: Mapping[str, Any]) -> Array:
+    return Array(**{**data, "shape": tuple(data["shape"])})
+
+
+def _backend(data: Mapping[str, Any]) -> Backend:
+    cost = {name: data["cost"][name] for name in Cost.__dataclass_fields__}
+    return Backend(**{**data, "cost": Cost(**cost), "memory": Memory(**data["memory"])})

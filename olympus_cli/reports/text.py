@@ -1,0 +1,88 @@
+"""A report as text for people: the summary that `olympus compile` prints.
+
+A `Report` enters; lines of at most about 100 columns leave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from olympus_cli.reports.model import Array, Backend, Memory, Report
+from olympus_cli.units import array_type, byte_size, count, duration
+
+__all__ = ["render_text"]
+
+_MOST_ARRAYS = 12  # of arguments or results listed one by one
+_MOST_OPS = 8
+
+
+def render_text(report: Report) -> str:
+    """The text of `summary.txt`."""
+    return "\n".join(_lines(report)) + "\n"
+
+
+def _lines(report: Report) -> Iterator[str]:
+    yield f"{report.target}  ({report.entry})"
+    if report.statics:
+        yield _row("statics", ", ".join(f"{k}={v}" for k, v in report.statics.items()))
+    yield from _arrays("arguments", report.arguments)
+    yield from _arrays("results", report.results)
+    yield _row("operations", _ops(report.ops))
+    yield _row("trace", duration(report.trace_seconds))
+    for backend in report.backends:
+        yield ""
+        yield from _backend(backend)
+    yield ""
+    yield "outputs"
+    for output in report.outputs:
+        yield f"  {output.path:<32} {byte_size(output.bytes):>10}"
+    yield _row("versions", ", ".join(f"{k} {v}" for k, v in report.versions.items()))
+    for warning in report.warnings:
+        yield f"warning: {warning}"
+
+
+def _row(name: str, value: str) -> str:
+    return f"  {name:<14} {value}"
+
+
+def _arrays(title: str, arrays: Sequence[Array]) -> Iterator[str]:
+    total = byte_size(sum(array.bytes for array in arrays))
+    yield _row(title, f"{len(arrays)} ({total})")
+    for array in arrays[:_MOST_ARRAYS]:
+        donated = "  donated" if array.donated else ""
+        yield f"    {array.name:<28} {array_type(array.dtype, array.shape)}{donated}"
+    if len(arrays) > _MOST_ARRAYS:
+        yield f"    ... and {len(arrays) - _MOST_ARRAYS} more"
+
+
+def _ops(ops: Mapping[str, int]) -> str:
+    most = sorted(ops.items(), key=lambda item: (-item[1], item[0]))
+    names = ", ".join(f"{number} {name.rpartition('.')[2]}" for name, number in most[:_MOST_OPS])
+    more = ", ..." if len(most) > _MOST_OPS else ""
+    return f"{sum(ops.values())} ({names}{more})" if ops else "none"
+
+
+def _backend(backend: Backend) -> Iterator[str]:
+    cost = backend.cost
+    yield backend.name if backend.device is None else f"{backend.name} ({backend.device})"
+    yield _row("lower", duration(backend.lower_seconds))
+    yield _row("compile", duration(backend.compile_seconds))
+    yield _row("flops", count(cost.flops))
+    yield _row("bytes accessed", byte_size(cost.bytes_accessed))
+    intensity = "unknown" if cost.intensity is None else f"{cost.intensity:.3g} flops per byte"
+    yield _row("intensity", intensity)
+    yield _row("memory", ", ".join(_memory(backend.memory)))
+    yield _row("optimized", _ops(backend.ops))
+    yield _row("key", backend.key[:16])
+
+
+def _memory(memory: Memory) -> Iterable[str]:
+    named = {
+        "arguments": memory.argument,
+        "results": memory.output,
+        "temporary": memory.temp,
+        "donated": memory.alias,
+        "code": memory.generated_code,
+        "peak": memory.peak,
+    }
+    return (f"{name} {byte_size(size)}" for name, size in named.items())

@@ -1,0 +1,79 @@
+"""A program that is ready to be called on NumPy arrays.
+
+A compiled program, as the stages or a bundle give it, enters; calls that take and give flat lists
+of arrays leave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import olympus
+from olympus import artifact, tree_util
+from olympus_cli.build.compilation import Compilation
+from olympus_cli.frontends.python import load_program
+from olympus_cli.leaves import Leaf, result_leaves
+from olympus_cli.spec.model import TargetSpec
+
+__all__ = ["Runnable", "compile_to_run", "load_to_run", "runnable", "with_one_backend"]
+
+
+@dataclass(frozen=True)
+class Runnable:
+    """A compiled program, and the names of what it takes and gives."""
+
+    compiled: Any
+    arguments: list[Leaf]
+    results: list[Leaf]
+
+    def bind(self, arrays: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments of a call, from one array for each of `arguments`."""
+        args, kwargs = tree_util.tree_unflatten(self.compiled.in_tree, arrays)
+        return args, kwargs
+
+    def __call__(self, arrays: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
+        """Run the program; one NumPy array for each of `results`.
+
+        Raises:
+            BackendError: the device that it was compiled for is not here.
+        """
+        args, kwargs = self.bind(arrays)
+        return [np.asarray(leaf) for leaf in tree_util.tree_leaves(self.compiled(*args, **kwargs))]
+
+
+def runnable(compilation: Compilation) -> Runnable:
+    """What a finished compilation for one backend gives to run."""
+    (unit,) = compilation.units
+    return Runnable(unit.compiled, compilation.arguments, compilation.results)
+
+
+def compile_to_run(spec: TargetSpec) -> Runnable:
+    """The program of a target, compiled for a backend of it that is here."""
+    compilation = Compilation(load_program(with_one_backend(spec)))
+    compilation.trace()
+    compilation.lower()
+    compilation.compile()
+    return runnable(compilation)
+
+
+def load_to_run(path: Path) -> Runnable:
+    """The program in the bundle `path`; ArtifactError when it is damaged or does not fit."""
+    compiled = artifact.load(path).compiled()
+    leaves = zip(compiled.arg_names, compiled.in_avals, strict=True)
+    return Runnable(
+        compiled,
+        [Leaf(name, np.dtype(aval.dtype), tuple(aval.shape)) for name, aval in leaves],
+        result_leaves(compiled.out_info),
+    )
+
+
+def with_one_backend(spec: TargetSpec) -> TargetSpec:
+    """`spec` with the first of its backends that can run here, or, for want of one, its first."""
+    here = {status.name for status in olympus.backends() if status.available}
+    fitting = [backend for backend in spec.backends if backend.name in here]
+    return replace(spec, backends=((fitting or spec.backends)[0],))

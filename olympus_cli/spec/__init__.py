@@ -1,0 +1,1 @@
+"""From text to typed, validated objects: shapes, statics and `olympus.toml`."""

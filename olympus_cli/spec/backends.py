@@ -1,0 +1,28 @@
+"""Backends as text: "cpu", "gpu" or "gpu:h200" enters, a `BackendSpec` leaves."""
+
+from __future__ import annotations
+
+from olympus.errors import UsageError
+from olympus_cli.spec.model import BackendSpec
+from olympus_cli.spec.nearest import did_you_mean
+
+__all__ = ["BACKENDS", "parse_backend"]
+
+BACKENDS = ("cpu", "gpu", "tpu")
+
+
+def parse_backend(text: str, device: str | None = None) -> BackendSpec:
+    """The backend that `text` names; `device` says the model apart from it, as `--device` does.
+
+    Raises:
+        UsageError: no such backend, or two devices.
+
+    Example: `parse_backend("gpu:h200") == parse_backend("gpu", "h200")`.
+    """
+    name, _, inline = text.partition(":")
+    if name not in BACKENDS:
+        hint = did_you_mean(name, BACKENDS, "backends are")
+        raise UsageError(f"there is no backend {name!r}", hint=hint)
+    if inline and device and inline != device:
+        raise UsageError(f"backend {text!r} names device {inline!r}, and --device says {device!r}")
+    return BackendSpec(name, inline or device or None)

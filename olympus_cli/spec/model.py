@@ -1,0 +1,102 @@
+"""What a specification says, as typed values: the one vocabulary of the command line.
+
+Text enters nowhere here; `shapes.py`, `project.py` and `frontends/resolve.py` build these objects,
+and every command, build and report reads them.  All are immutable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from olympus.errors import UsageError
+from olympus_cli.spec.nearest import did_you_mean
+
+__all__ = ["ArgSpec", "BackendSpec", "FromEntry", "Project", "ShapeSpec", "TargetSpec"]
+
+
+@dataclass(frozen=True)
+class ShapeSpec:
+    """One array: `dtype` is the long name ("float32"), `shape` its sizes, outermost first."""
+
+    dtype: str
+    shape: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"{self.dtype}[{','.join(map(str, self.shape))}]"
+
+
+@dataclass(frozen=True)
+class FromEntry:
+    """`{ from = "module:f" }`: the shapes of what `f` returns, found without running it."""
+
+    entry: str
+
+
+ArgSpec: TypeAlias = "ShapeSpec | FromEntry | dict[str, ArgSpec] | list[ArgSpec]"
+
+
+@dataclass(frozen=True)
+class BackendSpec:
+    """Where a program is to run: "cpu", "gpu" or "tpu", and a device's model such as "h200"."""
+
+    name: str
+    device: str | None = None
+
+    def __str__(self) -> str:
+        return self.name if self.device is None else f"{self.name}:{self.device}"
+
+
+@dataclass(frozen=True)
+class TargetSpec:
+    """One program to build: an entry, the shapes of its arguments, and what it is built for."""
+
+    name: str
+    entry: str
+    args: tuple[ArgSpec, ...]
+    kwargs: Mapping[str, ArgSpec]
+    static: Mapping[str, object]
+    donate: tuple[str, ...]
+    backends: tuple[BackendSpec, ...]
+    root: Path
+
+
+@dataclass(frozen=True)
+class Project:
+    """One `olympus.toml`: its targets by name (the matrix already expanded) and its folders."""
+
+    root: Path
+    targets: Mapping[str, TargetSpec]
+    build_dir: Path
+    default_targets: tuple[str, ...]
+
+    def select(self, names: Iterable[str] = ()) -> tuple[TargetSpec, ...]:
+        """Targets for `names`; the default ones for none.
+
+        The name of a target with a matrix stands for all its combinations.
+
+        Raises:
+            UsageError: a name is no target's (the hint has the nearest), or there is no target.
+
+        Example: `project.select(["mlp"])`.
+        """
+        chosen: dict[str, TargetSpec] = {}
+        for name in tuple(names) or self.default_targets or tuple(self.targets):
+            chosen.update((target.name, target) for target in self._named(name))
+        if not chosen:
+            raise UsageError(f"{self.root / 'olympus.toml'} has no target")
+        return tuple(chosen.values())
+
+    def _named(self, name: str) -> list[TargetSpec]:
+        if name in self.targets:
+            return [self.targets[name]]
+        found = [t for key, t in self.targets.items() if key.partition("@")[0] == name]
+        if found:
+            return found
+        bases = [key.partition("@")[0] for key in self.targets]
+        raise UsageError(
+            f"there is no target {name!r} in {self.root / 'olympus.toml'}",
+            hint=did_you_mean(name, [*self.targets, *bases], "it has"),
+        )

@@ -1,0 +1,35 @@
+"""The one place that guesses what a misspelt name was meant to be.
+
+A wrong name and the names that would have been right enter; a hint for the user leaves.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = ["did_you_mean", "nearest"]
+
+_MOST = 12  # names listed when none is near; more is noise
+
+
+def nearest(name: str, valid: Iterable[str]) -> list[str]:
+    """At most three of `valid` that look like `name`, the likest first, case aside.
+
+    Example: `nearest("donat", ["donate", "entry"]) == ["donate"]`.
+    """
+    by_lower = {choice.lower(): choice for choice in valid}
+    found = difflib.get_close_matches(name.lower(), by_lower, n=3, cutoff=0.6)
+    return [by_lower[choice] for choice in found]
+
+
+def did_you_mean(name: str, valid: Iterable[str], intro: str = "valid names are") -> str | None:
+    """A hint that names what is near, or, when nothing is, everything; None for nothing to name."""
+    choices = sorted(set(valid))
+    if not choices:
+        return None
+    near = nearest(name, choices)
+    if near:
+        return "did you mean " + " or ".join(near) + "?"
+    more = len(choices) - _MOST
+    return f"{intro} " + ", ".join(choices[:_MOST]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,62 @@
+"""One table of a TOML file, read key by key; a wrong type or an unknown key names its line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from olympus_cli.spec.nearest import did_you_mean
+from olympus_cli.spec.toml import Source
+
+__all__ = ["Section"]
+
+_CALLED = {str: "a string", dict: "a table", list: "an array", bool: "a boolean"}
+
+
+@dataclass(frozen=True)
+class Section:
+    """The table at the key path `keys` of `source`."""
+
+    source: Source
+    keys: tuple[str, ...]
+    data: dict[str, Any]
+
+    def fail(self, key: str, message: str, hint: str | None = None) -> NoReturn:
+        """Raise SpecError about `key` of this table."""
+        keys = (*self.keys, key)
+        self.source.fail(keys, f"{'.'.join(keys)} {message}", hint)
+
+    def only(self, keys: Iterable[str]) -> None:
+        """Raise SpecError, with the nearest valid one, for a key that is none of `keys`."""
+        valid = tuple(keys)
+        for key in self.data:
+            if key not in valid:
+                name = f"[{'.'.join(self.keys)}]" if self.keys else "olympus.toml"
+                message = f"{name} has no key {key!r}"
+                hint = did_you_mean(key, valid, "its keys are")
+                self.source.fail((*self.keys, key), message, hint)
+
+    def text(self, key: str, default: str) -> str:
+        """The string at `key`."""
+        value = self.data.get(key, default)
+        return value if isinstance(value, str) else self.wrong(key, "a string", value)
+
+    def texts(self, key: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
+        """The strings of the array at `key`."""
+        value = self.data.get(key, list(default))
+        if isinstance(value, list) and all(isinstance(item, str) for item in value):
+            return tuple(value)
+        self.wrong(key, "an array of strings", value)
+
+    def table(self, key: str) -> Section:
+        """The table at `key`, empty if there is none."""
+        value = self.data.get(key, {})
+        if not isinstance(value, dict):
+            self.wrong(key, "a table", value)
+        return Section(self.source, (*self.keys, key), value)
+
+    def wrong(self, key: str, wanted: str, value: object) -> NoReturn:
+        """Raise SpecError that says what `key` takes and what it got."""
+        got = next((name for kind, name in _CALLED.items() if isinstance(value, kind)), "")
+        self.fail(key, f"is {wanted}; got {got or 'the value'} {value!r}".replace("  ", " "))

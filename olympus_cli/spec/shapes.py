@@ -1,0 +1,237 @@
+"""The shape grammar: text such as `x=f32[8,128], p={w=bf16[3,4]}` enters, `ArgSpec`s leave.
+
+    shapes  = [ item { "," item } [","] ]         item  = [ name "=" ] value
+    value   = dtype "[" [ size { "," size } ] "]" | quoted value | table | array
+    table   = "{" [ name "=" value { "," name "=" value } ] "}"  |  "{" from "=" entry "}"
+    array   = "[" [ value { "," value } ] "]"
+
+Every error shows the line and points at the character.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NoReturn, TypeVar
+
+from olympus.errors import SpecError
+from olympus_cli.spec.model import ArgSpec, FromEntry, ShapeSpec
+from olympus_cli.spec.nearest import did_you_mean
+
+__all__ = ["DTYPES", "parse_arg", "parse_shape", "parse_shapes"]
+
+T = TypeVar("T")
+
+_LONG = (
+    *("bool", "int2", "int4", "int8", "int16", "int32", "int64"),
+    *("uint2", "uint4", "uint8", "uint16", "uint32", "uint64"),
+    *("float16", "bfloat16", "float32", "float64", "complex64", "complex128"),
+    *("float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz"),
+    *("float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fn"),
+)
+
+
+def _short(name: str) -> str:
+    for long, letter in (("uint", "u"), ("int", "i"), ("float", "f"), ("complex", "c")):
+        name = name.replace(long, letter)
+    return name
+
+
+#: Every name of a dtype, short and long, with its long one: "f32" and "float32" give "float32".
+DTYPES = {**{_short(name): name for name in _LONG}, **{n: n for n in _LONG}, "pred": "bool"}
+
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_KEY = re.compile(r"[A-Za-z_][\w-]*")
+_ENTRY = re.compile(r"[\w./\\-]+:[\w.]+")
+_SIZE = re.compile(r"\d+")
+_SPACE = re.compile(r"\s*")
+_LARGEST = 2**63 - 1
+_FORM = "a shape is written f32[8,128]; a scalar is f32[]"
+
+
+def parse_shapes(text: str) -> tuple[list[ArgSpec], dict[str, ArgSpec]]:
+    """The positional and the named arguments of a `--shapes` text.
+
+    Raises:
+        SpecError: the text is none of the grammar's; the message points at the character.
+
+    Example: `parse_shapes("f32[8], n=i32[]")` is `([ShapeSpec(...)], {"n": ShapeSpec(...)})`.
+    """
+    reader = _Reader(text)
+    positional: list[ArgSpec] = []
+    named: dict[str, ArgSpec] = {}
+
+    def item() -> None:
+        if reader.key_follows():
+            name = reader.key(named)
+            named[name] = reader.value()
+        else:
+            positional.append(reader.value())
+
+    reader.listed(item, closing="")
+    return positional, named
+
+
+def parse_arg(text: str) -> ArgSpec:
+    """One argument: a shape, or a table or an array of them.  Raises SpecError as above."""
+    reader = _Reader(text)
+    return reader.whole(reader.value)
+
+
+def parse_shape(text: str) -> ShapeSpec:
+    """One shape, such as `f32[8,128]` or `i32[]`.  Raises SpecError as above."""
+    reader = _Reader(text)
+    return reader.whole(reader.shape)
+
+
+class _Reader:
+    """A place in a text, and the grammar's rules as methods that move it."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.end = len(text)
+
+    def fail(self, message: str, at: int | None = None, hint: str | None = _FORM) -> NoReturn:
+        at = self.at if at is None else at
+        start = self.text.rfind("\n", 0, at) + 1
+        line = self.text[start:].partition("\n")[0].replace("\t", " ")
+        raise SpecError(f"{message}\n  {line}\n  {' ' * (at - start)}^", hint=hint)
+
+    def match(self, pattern: re.Pattern[str]) -> str | None:
+        found = pattern.match(self.text, self.at, self.end)
+        if found is None:
+            return None
+        self.at = found.end()
+        return found.group()
+
+    def peek(self) -> str:
+        """The next character that is no space; "" at the end."""
+        self.match(_SPACE)
+        return self.text[self.at : min(self.at + 1, self.end)]
+
+    def take(self, char: str) -> bool:
+        found = self.peek() == char != ""
+        self.at += found
+        return found
+
+    def found(self) -> str:
+        return repr(self.peek()) if self.peek() else "the end"
+
+    def whole(self, rule: Callable[[], T]) -> T:
+        result = rule()
+        if self.peek():
+            self.fail(f"one shape was expected, and {self.found()} follows it")
+        return result
+
+    def listed(self, item: Callable[[], None], closing: str) -> None:
+        """Items between commas, the last comma optional, up to and with `closing`."""
+        while self.peek() != closing:
+            item()
+            if not self.take(",") and self.peek() != closing:
+                wanted = f"',' or {closing!r}" if closing else "',' or the end"
+                self.fail(f"expected {wanted}, found {self.found()}")
+        self.at += len(closing)
+
+    def key_follows(self) -> bool:
+        start = self.at
+        quote = self.peek() in ("'", '"')
+        follows = bool(self.quoted() if quote else self.match(_KEY)) and self.peek() == "="
+        self.at = start
+        return follows
+
+    def key(self, taken: dict[str, ArgSpec]) -> str:
+        """A name and its "="; `taken` are the names that the same table has already."""
+        quote, start = self.peek() in ("'", '"'), self.at
+        name = self.quoted() if quote else self.match(_KEY)
+        if not name:
+            self.fail(f"expected a name, found {self.found()}", hint="a table is {w=f32[3,4]}")
+        if name in taken:
+            self.fail(f"{name!r} is given twice", start, hint=None)
+        if not self.take("="):
+            self.fail(f"expected '=' after {name!r}, found {self.found()}")
+        return name
+
+    def quoted(self) -> str:
+        start, quote = self.at, self.text[self.at]
+        stop = self.text.find(quote, start + 1, self.end)
+        if stop < 0:
+            self.fail("this quote is never closed", start, hint=None)
+        self.at = stop + 1
+        return self.text[start + 1 : stop]
+
+    def value(self) -> ArgSpec:
+        match self.peek():
+            case "{":
+                return self.table()
+            case "[":
+                return self.array()
+            case "'" | '"':
+                return self.inside_quotes()
+        return self.shape()
+
+    def inside_quotes(self) -> ArgSpec:
+        start, end = self.at, self.end
+        self.quoted()
+        stop = self.at
+        self.at, self.end = start + 1, stop - 1
+        result = self.whole(self.value)
+        self.at, self.end = stop, end
+        return result
+
+    def array(self) -> list[ArgSpec]:
+        self.at += 1
+        items: list[ArgSpec] = []
+        self.listed(lambda: items.append(self.value()), "]")
+        return items
+
+    def table(self) -> FromEntry | dict[str, ArgSpec]:
+        self.at += 1
+        items: dict[str, ArgSpec] = {}
+        entry: list[FromEntry] = []
+
+        def item() -> None:
+            name = self.key(items)
+            found = self.entry() if name == "from" and not items else None
+            if found is not None:
+                entry.append(FromEntry(found))
+                if self.peek() != "}":
+                    self.fail("`from` stands alone in its table", hint=None)
+            else:
+                items[name] = self.value()
+
+        self.listed(item, "}")
+        return entry[0] if entry else items
+
+    def entry(self) -> str | None:
+        """The entry after `from =`, bare or quoted; None where a shape follows instead."""
+        start = self.at
+        text = self.quoted() if self.peek() in ("'", '"') else self.match(_ENTRY)
+        if text is None or ":" not in text:
+            self.at = start
+            return None
+        return text
+
+    def shape(self) -> ShapeSpec:
+        self.peek()
+        start = self.at
+        name = self.match(_NAME)
+        if name is None:
+            self.fail(f"expected a shape, found {self.found()}")
+        if name not in DTYPES:
+            self.fail(f"there is no dtype {name!r}", start, did_you_mean(name, DTYPES))
+        if not self.take("["):
+            self.fail(f"expected '[' after {name!r}, found {self.found()}")
+        sizes: list[int] = []
+        self.listed(lambda: sizes.append(self.size()), "]")
+        return ShapeSpec(DTYPES[name], tuple(sizes))
+
+    def size(self) -> int:
+        self.peek()
+        start = self.at
+        digits = self.match(_SIZE)
+        if digits is None:
+            self.fail(f"a size is a whole number, 0 or more; found {self.found()}")
+        if len(digits) > len(str(_LARGEST)) or int(digits) > _LARGEST:
+            self.fail(f"a size is at most {_LARGEST}", start, hint=None)
+        return int(digits)

@@ -1,0 +1,55 @@
+"""What an array holds, in a few numbers.
+
+An array and its name enter; an `ArraySummary`, JSON-like data and rows of a table leave.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+__all__ = ["ArraySummary", "summarize_array"]
+
+
+@dataclass(frozen=True)
+class ArraySummary:
+    """Numbers about the finite elements; None where there are none, or none in order (complex)."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    mean: float | None
+    minimum: float | None
+    maximum: float | None
+    non_finite: int
+
+    def row(self) -> tuple[str, ...]:
+        """The cells of a table."""
+        numbers = (self.mean, self.minimum, self.maximum)
+        cells = ("-" if number is None else f"{number:.6g}" for number in numbers)
+        return (self.name, str(list(self.shape)), self.dtype, *cells, str(self.non_finite))
+
+
+def summarize_array(name: str, array: np.ndarray[Any, Any]) -> ArraySummary:
+    """Count and average in float64, so that 8-bit floats and booleans have a mean too.
+
+    >>> summarize_array("x", np.array([1.0, np.nan, 3.0], "float32")).mean
+    2.0
+    """
+    if array.dtype.kind == "c":
+        finite = int(np.isfinite(array).sum())
+        return ArraySummary(
+            name, array.dtype.name, array.shape, None, None, None, array.size - finite
+        )
+    values = array.astype(np.float64).ravel()
+    finite = values[np.isfinite(values)]
+    mean, low, high = (
+        (float(finite.mean()), float(finite.min()), float(finite.max()))
+        if finite.size
+        else (None, None, None)
+    )
+    return ArraySummary(
+        name, array.dtype.name, array.shape, mean, low, high, values.size - finite.size
+    )

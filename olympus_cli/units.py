@@ -1,0 +1,68 @@
+"""Numbers as people read them: times, sizes, counts, shapes.
+
+Numbers in base units (seconds, bytes) enter; short text leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+__all__ = ["array_type", "byte_size", "count", "duration"]
+
+_UNKNOWN = "unknown"
+
+
+def duration(seconds: float | None) -> str:
+    """Three significant digits.
+
+    >>> duration(0.01234), duration(3.2e-6), duration(75.0)
+    ('12.3 ms', '3.20 us', '75.0 s')
+    """
+    if seconds is None:
+        return _UNKNOWN
+    for factor, unit in ((1, "s"), (1e3, "ms"), (1e6, "us")):
+        if seconds * factor >= 1:
+            return f"{_digits(seconds * factor)} {unit}"
+    return f"{_digits(seconds * 1e9)} ns"
+
+
+def byte_size(size: float | None) -> str:
+    """In units of 1024.
+
+    >>> byte_size(0), byte_size(1536), byte_size(5 * 2**20)
+    ('0 B', '1.50 KiB', '5.00 MiB')
+    """
+    return _scaled(size, 1024, ("B", "KiB", "MiB", "GiB", "TiB", "PiB"))
+
+
+def count(number: float | None) -> str:
+    """In units of 1000.
+
+    >>> count(999), count(1_500_000)
+    ('999', '1.50 M')
+    """
+    return _scaled(number, 1000, ("", "k", "M", "G", "T", "P", "E"))
+
+
+def array_type(dtype: str, shape: Sequence[int]) -> str:
+    """A dtype and a shape in one word.
+
+    >>> array_type("float32", (8, 128))
+    'float32[8,128]'
+    """
+    return f"{dtype}[{','.join(map(str, shape))}]"
+
+
+def _scaled(number: float | None, step: int, units: Sequence[str]) -> str:
+    if number is None:
+        return _UNKNOWN
+    value, index = float(number), 0
+    while value >= step and index < len(units) - 1:
+        value, index = value / step, index + 1
+    text = f"{value:g}" if index == 0 else _digits(value)
+    return f"{text} {units[index]}".rstrip()
+
+
+def _digits(value: float) -> str:
+    """Three significant digits without an exponent."""
+    return f"{value:.{2 if value < 10 else 1 if value < 100 else 0}f}"

@@ -1,0 +1,134 @@
+"""The transformations as users call them: `jit` and its kin.
+
+Functions enter, functions leave.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any, overload
+
+from olympus_core import (
+    eager,  # noqa: F401  (installs the base trace)
+    tree,
+)
+from olympus_core.errors import UsageError
+from olympus_core.stages import Lowered, Signature, Traced
+from olympus_core.transforms.calling import Arguments, JitOptions, StagedFunction
+
+__all__ = ["Jit", "eval_shape", "jit", "make_olympuspr"]
+
+
+class Jit(StagedFunction):
+    """What `jit` makes of a function: call it, or take it through the stages one by one."""
+
+    def trace(self, *args: Any, **kwargs: Any) -> Traced:
+        """Trace for arguments (arrays, scalars or ShapeDtypeStructs; statics by value)."""
+        arguments = self.arguments(args, kwargs)
+        program = self.trace_program(arguments)
+        signature = Signature(
+            self.name,
+            arguments.in_tree,
+            program.out_tree,
+            program.arg_names,
+            arguments.avals,
+            program.olympuspr.out_avals,
+            self._donated(arguments),
+        )
+        return Traced(signature, program.olympuspr)
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """Trace and lower, for the CPU."""
+        return self.trace(*args, **kwargs).lower()
+
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+        """The result with a ShapeDtypeStruct for each array; nothing is computed."""
+        return self.trace(*args, **kwargs).out_info
+
+    def _donated(self, arguments: Arguments) -> frozenset[int]:
+        options = self.options
+        if not options.donate_argnums and not options.donate_argnames:
+            return frozenset()
+        static = {w for w, _ in arguments.static}
+        kept = [i for i in range(len(arguments.avals) + len(static)) if i not in static]
+        dummy = arguments.in_tree.unflatten(range(len(arguments.avals)))
+        donated = set()
+        for path, leaf in tree.flatten_with_path(dummy)[0]:
+            by_keyword, top = path[0].idx == 1, path[1]
+            if by_keyword and top.key in options.donate_argnames:
+                donated.add(leaf)
+            elif not by_keyword and kept[top.idx] in options.donate_argnums:
+                donated.add(leaf)
+        return frozenset(donated)
+
+
+@overload
+def jit(fun: Callable[..., Any], **options: Any) -> Jit: ...
+@overload
+def jit(**options: Any) -> Callable[[Callable[..., Any]], Jit]: ...
+
+
+def jit(
+    fun: Callable[..., Any] | None = None,
+    *,
+    static_argnums: int | Iterable[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
+    donate_argnums: int | Iterable[int] | None = None,
+    donate_argnames: str | Iterable[str] | None = None,
+    inline: bool = False,
+    keep_unused: bool = True,
+) -> Any:
+    """Make a function that is traced, compiled and run as one program.
+
+    `static_*` name arguments whose Python values are fixed while tracing; `donate_*` arguments
+    whose buffers the results may take.  Both go by position or by name.
+
+    Raises UsageError for a function that cannot be called, or options naming no argument.
+
+    >>> jit(lambda x: 2 * x)(3)
+    Array(6, dtype=int32, weak_type=True)
+    """
+    if fun is None:
+        return functools.partial(
+            jit,
+            static_argnums=static_argnums,
+            static_argnames=static_argnames,
+            donate_argnums=donate_argnums,
+            donate_argnames=donate_argnames,
+            inline=inline,
+            keep_unused=keep_unused,
+        )
+    if not callable(fun):
+        raise UsageError(f"jit needs a function, and got {fun!r:.80}")
+    options = JitOptions.of(fun, static_argnums, static_argnames, donate_argnums, donate_argnames)
+    return Jit(fun, options)
+
+
+def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The shapes and dtypes of `fun(*args, **kwargs)`, by tracing alone: nothing is allocated.
+
+    >>> eval_shape(lambda x: x @ x.T, ShapeDtypeStruct((2, 3), "float32"))
+    ShapeDtypeStruct(shape=(2, 2), dtype=float32)
+    """
+    return Jit(fun, JitOptions()).eval_shape(*args, **kwargs)
+
+
+def make_olympuspr(
+    fun: Callable[..., Any],
+    static_argnums: int | Iterable[int] = (),
+    return_shape: bool = False,
+) -> Callable[..., Any]:
+    """A function that gives the program of `fun` for the arguments it is called with.
+
+    With `return_shape`, it gives a pair: the program, and the result's tree of shapes.
+    """
+    staged = Jit(fun, JitOptions.of(fun, static_argnums))
+
+    @functools.wraps(fun)
+    def make(*args: Any, **kwargs: Any) -> Any:
+        traced = staged.trace(*args, **kwargs)
+        return (traced.olympuspr, traced.out_info) if return_shape else traced.olympuspr
+
+    return make
+

@@ -1,0 +1,165 @@
+"""DeviceArray: an array on a device.
+
+NumPy values and Python scalars enter through `put`; results of executables through the
+constructor; NumPy arrays and Python scalars leave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from olympus_core import dtypes, xla
+from olympus_core.avals import ShapedArray, get_aval, register_aval
+from olympus_core.errors import DTypeError
+from olympus_core.tracer import Array
+
+__all__ = ["DeviceArray", "put", "to_numpy"]
+
+
+class DeviceArray(Array):
+    """An array that a device holds, possibly still being computed."""
+
+    __slots__ = ("_numpy", "buffer")
+    buffer: xla.Buffer
+
+    def __init__(self, aval: ShapedArray, buffer: xla.Buffer) -> None:
+        self.aval = aval
+        self.buffer = buffer
+
+    @property
+    def device(self) -> Any:
+        """The device that holds the array."""
+        return xla.device_of(self.buffer)
+
+    def devices(self) -> set[Any]:
+        """The devices that hold the array: one."""
+        return {self.device}
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """The elements as a read-only NumPy array, fetched once."""
+        try:
+            return self._numpy  # type: ignore[has-type,no-any-return]
+        except AttributeError:
+            self._numpy = xla.to_numpy(self.buffer)
+            return self._numpy
+
+    def block_until_ready(self) -> DeviceArray:
+        """Wait until the array is computed, and give it."""
+        xla.block_until_ready(self.buffer)
+        return self
+
+    def delete(self) -> None:
+        """Free the device's memory; the array cannot be used after."""
+        xla.delete(self.buffer)
+
+    def is_deleted(self) -> bool:
+        """Whether the array was deleted, or donated to a computation."""
+        return xla.is_deleted(self.buffer)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        value = self.numpy()
+        if dtype is not None and value.dtype != dtype:
+            return value.astype(dtype)
+        return value.copy() if copy else value
+
+    def item(self, *args: int) -> Any:
+        """The only element (or the one at the given index) as a Python scalar."""
+        return self.numpy().item(*args)
+
+    def tolist(self) -> Any:
+        """The elements as nested Python lists."""
+        return self.numpy().tolist()
+
+    def __bool__(self) -> bool:
+        return bool(self.numpy())
+
+    def __int__(self) -> int:
+        return int(self.numpy())
+
+    def __float__(self) -> float:
+        return float(self.numpy())
+
+    def __complex__(self) -> complex:
+        return complex(self.numpy())
+
+    def __index__(self) -> int:
+        if dtypes.kind(self.aval.dtype) not in "iu" or self.aval.shape:
+            raise TypeError("only integer scalar arrays can be converted to a scalar index")
+        return int(self.numpy())
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.aval.shape:
+            raise TypeError("iteration over an array without dimensions")
+        return (self[i] for i in range(self.aval.shape[0]))
+
+    def __format__(self, spec: str) -> str:
+        return format(self.numpy()[()], spec) if not self.aval.shape else format(str(self), spec)
+
+    def __str__(self) -> str:
+        return str(self.numpy())
+
+    def __repr__(self) -> str:
+        weak = ", weak_type=True" if self.aval.weak_type else ""
+        dtype = f"dtype={dtypes.long_name(self.aval.dtype)}{weak}"
+        if self.is_deleted():
+            return f"Array(<deleted>, shape={self.aval.shape}, {dtype})"
+        text = np.array2string(self.numpy(), prefix="Array(", separator=", ", suffix=")")
+        last = len(text) - (text.rfind("\n") + 1) + (0 if "\n" in text else len("Array("))
+        joint = ",\n      " if last + len(dtype) + 3 > 79 else ", "
+        if self.aval.size == 0 and self.aval.ndim > 1:
+            joint = f", shape={self.aval.shape}, "
+        return f"Array({text}{joint}{dtype})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (np.array(self.numpy()), self.aval.weak_type)
+
+    def __copy__(self) -> DeviceArray:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> DeviceArray:
+        return put(self.numpy(), self.aval)
+
+    def __dlpack__(self, **kwargs: Any) -> Any:
+        return self.numpy().__dlpack__(**kwargs)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.numpy().__dlpack_device__()
+
+
+def _rebuild(value: np.ndarray[Any, Any], weak_type: bool) -> DeviceArray:
+    return put(value, get_aval(value).update(weak_type=weak_type))
+
+
+def put(x: Any, aval: ShapedArray | None = None, device: Any = None) -> DeviceArray:
+    """Copy a NumPy value or Python scalar to a device, as `aval` (by default its own).
+
+    Raises DTypeError for a value that is not an array, OverflowError for a Python int that does
+    not fit.
+    """
+    aval = aval or get_aval(x)
+    if x.__class__ is DeviceArray:
+        x = x.numpy()
+    elif x.__class__ is int and dtypes.kind(aval.dtype) in "iu":
+        dtypes.check_python_int(x, aval.dtype)
+    value = np.asarray(x, dtype=aval.dtype)
+    if value.shape != aval.shape:
+        raise DTypeError(f"a value of shape {value.shape} was put as {aval.long_name()}")
+    return DeviceArray(aval, xla.put(value, device))
+
+
+def to_numpy(x: Any) -> np.ndarray[Any, Any]:
+    """The NumPy value of a device array, NumPy array or Python scalar, in its canonical dtype."""
+    if x.__class__ is DeviceArray:
+        value: np.ndarray[Any, Any] = x.numpy()
+        return value
+    return np.asarray(x, dtype=get_aval(x).dtype)
+
+
+def _aval(x: DeviceArray) -> ShapedArray:
+    return x.aval
+
+
+register_aval(DeviceArray, _aval)

@@ -1,0 +1,193 @@
+"""Abstract values: what is known of an array before it has data.
+
+Shapes, dtypes, arrays and Python scalars enter; interned `ShapedArray`s leave.  Interning makes
+equality identity, so an aval hashes as fast as any object and serves as a key in every cache.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from olympus_core import dtypes
+from olympus_core.errors import DTypeError, ShapeError
+
+__all__ = ["ShapeDtypeStruct", "ShapedArray", "get_aval", "register_aval", "shape_of", "shaped"]
+
+Shape = tuple[int, ...]
+
+
+class ShapedArray:
+    """The type of an array in the IR: shape, dtype, and whether the dtype is weak.
+
+    Made by `shaped`, which returns the one object there is for each combination.
+    """
+
+    __slots__ = ("dtype", "ndim", "shape", "size", "weak_type")
+    _interned: ClassVar[dict[tuple[Any, ...], ShapedArray]] = {}
+
+    def __init__(self, shape: Shape, dtype: dtypes.DType, weak_type: bool) -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self.weak_type = weak_type
+        self.ndim = len(shape)
+        size = 1
+        for d in shape:
+            size *= d
+        self.size = size
+
+    def __repr__(self) -> str:
+        weak = ", weak_type=True" if self.weak_type else ""
+        return f"ShapedArray({self.long_name()}{weak})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return shaped, (self.shape, self.dtype, self.weak_type)
+
+    def short_name(self) -> str:
+        """As the IR prints it: `f32[8,128]`."""
+        return f"{dtypes.short_name(self.dtype)}[{','.join(map(str, self.shape))}]"
+
+    def long_name(self) -> str:
+        """As messages to the user have it: `float32[8,128]`."""
+        return f"{dtypes.long_name(self.dtype)}[{','.join(map(str, self.shape))}]"
+
+    def strip_weak(self) -> ShapedArray:
+        """The same type, not weak."""
+        return shaped(self.shape, self.dtype) if self.weak_type else self
+
+    def update(
+        self,
+        shape: Shape | None = None,
+        dtype: dtypes.DType | None = None,
+        weak_type: bool | None = None,
+    ) -> ShapedArray:
+        """The same type but for what is given."""
+        return shaped(
+            self.shape if shape is None else shape,
+            self.dtype if dtype is None else dtype,
+            self.weak_type if weak_type is None else weak_type,
+        )
+
+
+def shaped(shape: Shape, dtype: dtypes.DType, weak_type: bool = False) -> ShapedArray:
+    """The aval of a shape (a tuple of ints), a canonical dtype, and weakness."""
+    key = (shape, dtype, weak_type)
+    aval = ShapedArray._interned.get(key)
+    if aval is None:
+        aval = ShapedArray._interned.setdefault(key, ShapedArray(shape, dtype, weak_type))
+    return aval
+
+
+def canonical_shape(shape: Any, what: str = "shape") -> Shape:
+    """`shape` (an int or a sequence of ints) as a tuple of non-negative Python ints.
+
+    Raises ShapeError, naming `what`, for anything else.
+    """
+    try:
+        if not isinstance(shape, (tuple, list)) and hasattr(shape, "__index__"):
+            result: Shape = (operator.index(shape),)
+        else:
+            result = tuple(map(operator.index, shape))
+    except TypeError:
+        raise ShapeError(f"{what} must be an int or a sequence of ints, and is {shape!r}") from None
+    if result and min(result) < 0:
+        raise ShapeError(f"{what} must have no negative dimension, and is {result}")
+    return result
+
+
+class ShapeDtypeStruct:
+    """A stand-in for an array: its shape and dtype, no data.
+
+    >>> ShapeDtypeStruct((2, 3), "float32")
+    ShapeDtypeStruct(shape=(2, 3), dtype=float32)
+    """
+
+    __slots__ = ("dtype", "shape", "weak_type")
+
+    def __init__(self, shape: Any, dtype: Any, *, weak_type: bool = False) -> None:
+        if dtype is None:
+            raise DTypeError("ShapeDtypeStruct needs a dtype, and got None")
+        self.shape = canonical_shape(shape)
+        self.dtype = dtypes.dtype(dtype)
+        self.weak_type = weak_type
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of an object without dimensions")
+        return self.shape[0]
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.shape, self.dtype, self.weak_type
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ShapeDtypeStruct) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        weak = ", weak_type=True" if self.weak_type else ""
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={dtypes.long_name(self.dtype)}{weak})"
+
+
+_rules: dict[type, Callable[[Any], ShapedArray]] = {}
+
+
+def register_aval(cls: type, rule: Callable[[Any], ShapedArray]) -> None:
+    """Say what aval an instance of `cls`, a class of array values, has."""
+    _rules[cls] = rule
+
+
+def get_aval(x: Any) -> ShapedArray:
+    """The aval of an array, tracer, NumPy value, Python scalar, or shape-and-dtype object.
+
+    Raises DTypeError for a value that cannot be an array.
+    """
+    rule = _rules.get(x.__class__)
+    if rule is not None:
+        return rule(x)
+    for cls in type(x).__mro__[1:]:
+        if cls in _rules:
+            return _rules[cls](x)
+    if hasattr(x, "shape") and hasattr(x, "dtype"):
+        dtype = dtypes.canonicalize(x.dtype)
+        return shaped(canonical_shape(x.shape), dtype, bool(getattr(x, "weak_type", False)))
+    if hasattr(x, "__jax_array__"):
+        return get_aval(x.__jax_array__())
+    raise DTypeError(f"a value of type {type(x).__name__} is not an array: {x!r:.80}")
+
+
+def shape_of(x: Any) -> Shape:
+    """The shape of an array or scalar, without converting it."""
+    shape = getattr(x, "shape", None)
+    return shape if isinstance(shape, tuple) else np.shape(x)
+
+
+def _numpy_aval(x: Any) -> ShapedArray:
+    return shaped(x.shape, dtypes.canonicalize(x.dtype))
+
+
+def _scalar_rule(scalar: type) -> Callable[[Any], ShapedArray]:
+    def rule(x: Any) -> ShapedArray:
+        return shaped((), dtypes.scalar_dtype(x), scalar is not bool)
+
+    return rule
+
+
+for _cls in (bool, int, float, complex):
+    register_aval(_cls, _scalar_rule(_cls))
+register_aval(np.ndarray, _numpy_aval)
+register_aval(np.generic, _numpy_aval)

@@ -1,0 +1,358 @@
+"""Dtypes: names, kinds, weak types, the promotion lattice, and the x64 switch.
+
+NumPy and ml_dtypes dtypes and Python scalar types enter; canonical `np.dtype`s and the result
+types of promotion leave.  A *weak* type belongs to a value written without a dtype (a Python
+scalar, or what was computed from such scalars alone): it gives way to any explicit dtype of the
+same or a higher kind.  The lattice is the one users of JAX know; see its type-promotion page.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import threading
+from collections.abc import Iterator
+from typing import Any, Final
+
+import ml_dtypes
+import numpy as np
+
+from olympus_core.errors import DTypeError
+
+__all__ = [
+    "DType",
+    "bfloat16",
+    "canonicalize",
+    "check_python_int",
+    "default_dtype",
+    "dtype",
+    "enable_x64",
+    "finfo",
+    "iinfo",
+    "is_python_scalar",
+    "is_sub_dtype",
+    "numpy_dtype_promotion",
+    "promote",
+    "scalar_dtype",
+    "short_name",
+    "to_complex",
+    "to_inexact",
+    "to_real",
+    "x64_enabled",
+]
+
+DType = np.dtype[Any]
+
+bool_: Final[DType] = np.dtype(np.bool_)
+bfloat16: Final[DType] = np.dtype(ml_dtypes.bfloat16)
+float0: Final[DType] = np.dtype([("float0", np.void, 0)])
+
+_ML_FLOATS = {
+    "bfloat16": "bf16",
+    "float4_e2m1fn": "f4_e2m1fn",
+    "float6_e2m3fn": "f6_e2m3fn",
+    "float6_e3m2fn": "f6_e3m2fn",
+    "float8_e3m4": "f8_e3m4",
+    "float8_e4m3": "f8_e4m3",
+    "float8_e4m3b11fnuz": "f8_e4m3b11fnuz",
+    "float8_e4m3fn": "f8_e4m3fn",
+    "float8_e4m3fnuz": "f8_e4m3fnuz",
+    "float8_e5m2": "f8_e5m2",
+    "float8_e5m2fnuz": "f8_e5m2fnuz",
+    "float8_e8m0fnu": "f8_e8m0fnu",
+}
+_ML_INTS = {"int2": "i2", "int4": "i4", "uint2": "u2", "uint4": "u4"}
+_NUMPY = {
+    "bool": "bool",
+    "int8": "i8",
+    "int16": "i16",
+    "int32": "i32",
+    "int64": "i64",
+    "uint8": "u8",
+    "uint16": "u16",
+    "uint32": "u32",
+    "uint64": "u64",
+    "float16": "f16",
+    "float32": "f32",
+    "float64": "f64",
+    "complex64": "c64",
+    "complex128": "c128",
+}
+
+
+def _ml(names: dict[str, str]) -> dict[DType, str]:
+    return {np.dtype(getattr(ml_dtypes, n)): s for n, s in names.items() if hasattr(ml_dtypes, n)}
+
+
+_SHORT: Final[dict[DType, str]] = {
+    **{np.dtype(n): s for n, s in _NUMPY.items()},
+    **_ml(_ML_FLOATS),
+    **_ml(_ML_INTS),
+    float0: "float0",
+}
+_LONG: Final[dict[DType, str]] = {
+    **{np.dtype(n): n for n in _NUMPY},
+    **{np.dtype(getattr(ml_dtypes, n)): n for n in _ML_FLOATS | _ML_INTS if hasattr(ml_dtypes, n)},
+    float0: "float0",
+}
+# kind letters: b bool, u unsigned, i signed, f float, c complex, V float0
+_KIND: Final[dict[DType, str]] = {
+    **{d: d.kind for d in _SHORT},
+    **dict.fromkeys(_ml(_ML_FLOATS), "f"),
+    **{d: ("u" if s.startswith("u") else "i") for d, s in _ml(_ML_INTS).items()},
+}
+
+_X64_TO_X32: Final[dict[DType, DType]] = {
+    np.dtype("int64"): np.dtype("int32"),
+    np.dtype("uint64"): np.dtype("uint32"),
+    np.dtype("float64"): np.dtype("float32"),
+    np.dtype("complex128"): np.dtype("complex64"),
+}
+
+
+class _State(threading.local):
+    """Switches of the thread; each is set by a context manager and restored by it."""
+
+    x64 = os.environ.get("OLYMPUS_ENABLE_X64", "0").lower() in ("1", "true", "yes")
+    strict = False
+
+
+_state = _State()
+
+
+def x64_enabled() -> bool:
+    """Whether 64-bit dtypes are kept, rather than narrowed to 32 bits."""
+    return _state.x64
+
+
+@contextlib.contextmanager
+def enable_x64(new_val: bool = True) -> Iterator[None]:
+    """Within the context, keep 64-bit dtypes (or, with False, narrow them).
+
+    The process's default comes from the environment variable OLYMPUS_ENABLE_X64 (0 or 1).
+    """
+    old, _state.x64 = _state.x64, bool(new_val)
+    try:
+        yield
+    finally:
+        _state.x64 = old
+
+
+@contextlib.contextmanager
+def numpy_dtype_promotion(new_val: str) -> Iterator[None]:
+    """Within the context, promote as in "standard", or refuse mixed dtypes with "strict"."""
+    if new_val not in ("standard", "strict"):
+        raise DTypeError(f"numpy_dtype_promotion is 'standard' or 'strict', not {new_val!r}")
+    old, _state.strict = _state.strict, new_val == "strict"
+    try:
+        yield
+    finally:
+        _state.strict = old
+
+
+def short_name(dt: DType) -> str:
+    """The IR's name of a dtype: `f32` for float32."""
+    return _SHORT[dt]
+
+
+def long_name(dt: DType) -> str:
+    """The name of a dtype, as NumPy spells it (a table: `np.dtype.name` is slow)."""
+    return _LONG[dt]
+
+
+def kind(dt: DType) -> str:
+    """`b`, `u`, `i`, `f` or `c`; custom floats and ints have the kind of their family."""
+    return _KIND[dt]
+
+
+_PYTHON: Final[dict[Any, DType]] = {
+    bool: np.dtype("bool"),
+    int: np.dtype("int64"),
+    float: np.dtype("float64"),
+    complex: np.dtype("complex128"),
+}
+
+
+def is_python_scalar(x: Any) -> bool:
+    """Whether `x` is a Python bool, int, float or complex: a value without a dtype."""
+    return type(x) in _PYTHON
+
+
+def dtype(x: Any) -> DType:
+    """The `np.dtype` that `x` names: a dtype, a scalar type, or a name such as "bfloat16".
+
+    Raises DTypeError for anything that is not the dtype of an array program.
+    """
+    if isinstance(x, np.dtype):
+        result = x
+    elif isinstance(x, str) and hasattr(ml_dtypes, x):
+        result = np.dtype(getattr(ml_dtypes, x))
+    else:
+        try:
+            result = np.dtype(getattr(x, "dtype", x))
+        except TypeError:
+            raise DTypeError(f"{x!r} is not a dtype") from None
+    if result not in _SHORT:
+        raise DTypeError(f"dtype {result} is not one that array programs have")
+    return result
+
+
+def canonicalize(x: Any, *, allow_python: bool = True) -> DType:
+    """The dtype that `x` names, narrowed to 32 bits unless x64 is enabled."""
+    result = x if x.__class__ is np.dtype and x in _SHORT else dtype(x)
+    return result if _state.x64 else _X64_TO_X32.get(result, result)
+
+
+def default_dtype(kind_: str) -> DType:
+    """The dtype of a Python scalar of kind `b`, `i`, `u`, `f` or `c`."""
+    return canonicalize({"b": "bool", "i": "int64", "u": "uint64", "f": "float64"}.get(kind_, "c16"))
+
+
+def scalar_dtype(x: Any) -> DType:
+    """The default dtype of the Python scalar `x`."""
+    return canonicalize(_PYTHON[type(x)])
+
+
+def check_python_int(x: int, dt: DType) -> None:
+    """Raise OverflowError when the Python int `x` does not fit `dt`, an integer dtype."""
+    info = iinfo(dt)
+    if not int(info.min) <= x <= int(info.max):
+        raise OverflowError(f"Python integer {x} is out of bounds for {long_name(dt)}")
+
+
+# The lattice: an edge to what a type becomes when it has to give way.  Starred types are weak.
+_EDGES: Final[dict[str, list[str]]] = {
+    "bool": ["i*"],
+    "i*": ["u8", "i8"],
+    "u8": ["i16", "u16"],
+    "i8": ["i16"],
+    "u16": ["i32", "u32"],
+    "i16": ["i32"],
+    "u32": ["i64", "u64"],
+    "i32": ["i64"],
+    "u64": ["f*"],
+    "i64": ["f*"],
+    "f*": ["c*", "bf16", "f16", *[s for s in _ML_FLOATS.values() if s != "bf16"]],
+    "bf16": ["f32"],
+    "f16": ["f32"],
+    "f32": ["f64", "c64"],
+    "f64": ["c128"],
+    "c*": ["c64"],
+    "c64": ["c128"],
+    "c128": [],
+    **{s: [] for s in _ML_FLOATS.values() if s != "bf16"},
+}
+_NARROW_INTS = {"i2", "i4", "u2", "u4"}
+_BY_SHORT: Final[dict[str, DType]] = {s: d for d, s in _SHORT.items()}
+
+
+@functools.cache
+def _above(node: str) -> frozenset[str]:
+    if node in _NARROW_INTS:  # they promote with Python scalars only
+        return frozenset({node})
+    return frozenset({node}).union(*(_above(n) for n in _EDGES[node]))
+
+
+def _node(dt: DType, weak: bool) -> str:
+    if not weak:
+        return _SHORT[dt]
+    k = _KIND[dt]
+    return "bool" if k == "b" else ("i*" if k in "iu" else f"{k}*")
+
+
+@functools.cache
+def _join(nodes: frozenset[str]) -> str:
+    concrete = {n for n in nodes if n in _NARROW_INTS}
+    if len(concrete) == 1 and nodes - concrete <= {"i*", "bool"}:
+        return next(iter(concrete))
+    common = frozenset.intersection(*(_above(n) for n in nodes))
+    least = [n for n in common if common == _above(n)]
+    if len(least) != 1:
+        names = ", ".join(sorted(long_name(_BY_SHORT[n]) for n in nodes if n in _BY_SHORT))
+        raise DTypeError(
+            f"the dtypes {names} have no implicit promotion; cast one of them with .astype"
+        )
+    return least[0]
+
+
+@functools.cache
+def _promote(entries: tuple[tuple[DType, bool], ...], strict: bool) -> tuple[DType, bool]:
+    if len({d for d, _ in entries}) == 1:
+        return entries[0][0], all(w for _, w in entries)
+    nodes = frozenset(_node(d, w) for d, w in entries)
+    if strict and len({d for d, w in entries if not w}) > 1:
+        names = ", ".join(long_name(d) for d, _ in entries)
+        raise DTypeError(f"strict dtype promotion is on, and the operands have dtypes {names}")
+    joined = _join(nodes)
+    if joined.endswith("*"):
+        kinds = {"i*": "int64", "f*": "float64", "c*": "complex128"}
+        return np.dtype(kinds[joined]), True
+    return _BY_SHORT[joined], False
+
+
+def promote(*entries: tuple[DType, bool]) -> tuple[DType, bool]:
+    """The least dtype, and whether it is weak, that values of (dtype, weak) `entries` share.
+
+    Raises DTypeError where there is none, or under strict promotion where dtypes differ.
+
+    >>> promote((np.dtype("int8"), False), (np.dtype("float32"), True))
+    (dtype('float32'), True)
+    """
+    result, weak = _promote(entries, _state.strict)
+    return (result if _state.x64 else _X64_TO_X32.get(result, result)), weak
+
+
+_CATEGORIES: Final[dict[Any, str]] = {
+    np.generic: "buifcV",
+    np.number: "uifc",
+    np.integer: "ui",
+    np.signedinteger: "i",
+    np.unsignedinteger: "u",
+    np.inexact: "fc",
+    np.floating: "f",
+    np.complexfloating: "c",
+    np.bool_: "b",
+}
+
+
+def is_sub_dtype(a: Any, b: Any) -> bool:
+    """Whether dtype `a` is `b`, or of the NumPy category `b` such as `np.floating`."""
+    if isinstance(b, type) and b in _CATEGORIES and b is not np.bool_:
+        if isinstance(a, type) and a in _CATEGORIES and a is not np.bool_:
+            return set(_CATEGORIES[a]) <= set(_CATEGORIES[b])
+        a_type = a if isinstance(a, np.dtype) else dtype(a)
+        return kind(a_type) in _CATEGORIES[b]
+    if isinstance(a, type) and a in _CATEGORIES and a is not np.bool_:
+        return False
+    return dtype(a) == dtype(b)
+
+
+def to_inexact(dt: DType) -> DType:
+    """`dt` if it is a float or complex dtype, otherwise the default float."""
+    return dt if _KIND[dt] in "fc" else default_dtype("f")
+
+
+def to_complex(dt: DType) -> DType:
+    """The complex dtype whose parts hold values of `dt`."""
+    if _KIND[dt] == "c":
+        return dt
+    wide = dt in (np.dtype("float64"), np.dtype("int64"), np.dtype("uint64"))
+    return canonicalize("complex128" if wide else "complex64")
+
+
+def to_real(dt: DType) -> DType:
+    """The dtype of the parts of a complex dtype; other dtypes are their own."""
+    if _KIND[dt] != "c":
+        return dt
+    return np.dtype("float32") if dt == np.dtype("complex64") else np.dtype("float64")
+
+
+def finfo(dt: Any) -> Any:
+    """Machine limits of a float dtype, custom floats included."""
+    return ml_dtypes.finfo(dtype(dt))
+
+
+def iinfo(dt: Any) -> Any:
+    """Machine limits of an integer dtype, 2- and 4-bit ones included."""
+    return ml_dtypes.iinfo(dtype(dt))

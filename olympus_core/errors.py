@@ -1,0 +1,141 @@
+"""Every error OLYMPUS raises on purpose, with the exit code the command line gives it.
+
+Nothing enters; classes leave.  Raised anywhere in the core or the command line, printed in one
+place (`olympus_cli/main.py`).  Where Python has a class that users of array programs expect
+(`TypeError`, `ValueError`, `IndexError`), the class here derives from it too.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "ArtifactError",
+    "BackendError",
+    "CompileError",
+    "ConcretizationError",
+    "DTypeError",
+    "EntryError",
+    "FrozenError",
+    "GateError",
+    "IndexingError",
+    "InternalError",
+    "LeakedTracerError",
+    "LoweringError",
+    "MissingRuleError",
+    "OlympusError",
+    "ShapeError",
+    "SignatureError",
+    "SpecError",
+    "TraceError",
+    "TransformError",
+    "UsageError",
+]
+
+
+class OlympusError(Exception):
+    """The base of every error raised on purpose; `hint` is one line on what to do about it."""
+
+    exit_code = 70
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class GateError(OlympusError):
+    """Raised when a check, comparison, diff or bench gate says no."""
+
+    exit_code = 1
+
+
+class UsageError(OlympusError):
+    """Raised when an option, a spec or an entry is wrong."""
+
+    exit_code = 2
+
+
+class EntryError(UsageError):
+    """Raised when the module or function that an entry names cannot be found or imported."""
+
+
+class SpecError(UsageError):
+    """Raised when `olympus.toml` or the text of a shape or a static is wrong."""
+
+
+class TraceError(OlympusError):
+    """Raised when a function fails while it is traced; `location` is the user's "file:line"."""
+
+    exit_code = 3
+
+    def __init__(
+        self, message: str, *, hint: str | None = None, location: str | None = None
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.location = location
+
+
+class ConcretizationError(TraceError, TypeError):
+    """Raised when Python needs the value of an array that is traced and so has none yet."""
+
+
+class LeakedTracerError(TraceError):
+    """Raised when a traced value is used after the transformation that made it has ended."""
+
+
+class ShapeError(TraceError, TypeError, ValueError):
+    """Raised when the shapes of an operation's operands do not fit together."""
+
+
+class DTypeError(TraceError, TypeError):
+    """Raised when an operation does not take, or a program cannot have, the dtype it got."""
+
+
+class IndexingError(TraceError, IndexError, TypeError):
+    """Raised when an index has a type, a rank or a bound that indexing does not take."""
+
+
+class TransformError(TraceError, TypeError, ValueError):
+    """Raised when a transformation cannot be applied to the function or arguments it got."""
+
+
+class LoweringError(TraceError):
+    """Raised when a traced program has no form in StableHLO for the target."""
+
+
+class CompileError(OlympusError):
+    """Raised when the compiler fails, is killed, or runs out of its time or memory."""
+
+    exit_code = 4
+
+
+class ArtifactError(OlympusError):
+    """Raised when an artifact is damaged, foreign, or does not fit this host."""
+
+    exit_code = 5
+
+
+class BackendError(OlympusError):
+    """Raised when a backend or a device is not available; the message says how to get it."""
+
+    exit_code = 6
+
+
+class FrozenError(OlympusError):
+    """Raised when `--frozen` is given and something would have to be built."""
+
+    exit_code = 7
+
+
+class InternalError(OlympusError):
+    """Raised when OLYMPUS finds that it broke a rule of its own: a defect to report."""
+
+
+class MissingRuleError(InternalError):
+    """Raised when a primitive lacks a rule; the message names the method to write."""
+
+
+class SignatureError(UsageError, TypeError):
+    """Raised when a function or a compiled program is called with arguments it does not take."""
+
+
+# Users, their tests and doctests know this one as Python's own TypeError, so it is shown as that.
+SignatureError.__module__, SignatureError.__qualname__ = "builtins", "TypeError"

@@ -1,0 +1,1 @@
+"""The array library: functions that users call, written on the primitives."""

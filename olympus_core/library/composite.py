@@ -1,0 +1,44 @@
+"""Composite functions: library functions of several primitives.
+
+Under a trace a composite is just its body, and leaves its equations behind.  Called eagerly it is
+staged and compiled as one program, rather than primitive by primitive.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from olympus_core import trace
+from olympus_core.eager import EagerTrace
+from olympus_core.transforms.calling import JitOptions, StagedFunction
+
+__all__ = ["composite"]
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def composite(
+    *, static_argnums: int | Iterable[int] = (), static_argnames: str | Iterable[str] = ()
+) -> Callable[[_F], _F]:
+    """Mark a library function as a composite; its static arguments must be hashable.
+
+    >>> @composite(static_argnames=("axis",))
+    ... def spread(x, axis=None):
+    ...     return max(x, axis) - min(x, axis)
+    """
+
+    def wrap(fun: _F) -> _F:
+        staged = StagedFunction(fun, JitOptions.of(fun, static_argnums, static_argnames))
+        state = trace.state
+
+        @functools.wraps(fun)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if state.trace.__class__ is not EagerTrace:
+                return fun(*args, **kwargs)
+            return staged(*args, **kwargs)
+
+        return call  # type: ignore[return-value]
+
+    return wrap

@@ -1,0 +1,148 @@
+"""Promotion: operands of mixed dtypes and shapes enter, operands of one dtype and rank leave.
+
+Python scalars stay scalars (they become literals in the IR); weak types give way, as
+`dtypes.promote` has it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from olympus_core import dtypes
+from olympus_core.avals import Shape, get_aval, shape_of
+from olympus_core.dtypes import DType
+from olympus_core.errors import DTypeError, ShapeError
+from olympus_core.primitives.elementwise import convert_element_type_p
+from olympus_core.primitives.shape import broadcast_in_dim_p, reshape_p
+from olympus_core.tracer import Array
+
+__all__ = [
+    "broadcast_shapes",
+    "broadcast_to",
+    "check_arrays",
+    "convert",
+    "promote",
+    "promote_dtypes",
+    "promote_inexact",
+    "promote_shapes",
+]
+
+_SCALARS: dict[str, Any] = {"b": bool, "u": int, "i": int, "f": float, "c": complex}
+
+
+def check_arrays(name: str, *xs: Any) -> None:
+    """Raise DTypeError unless every operand of function `name` is an array or a scalar."""
+    for i, x in enumerate(xs):
+        if not isinstance(x, (Array, np.ndarray, np.generic, bool, int, float, complex)):
+            if hasattr(x, "__jax_array__"):
+                continue
+            raise DTypeError(
+                f"{name} needs arrays or scalars, and got {type(x).__name__} at position {i}",
+                hint="turn lists and tuples into arrays with olympus.numpy.array",
+            )
+
+
+def convert(x: Any, dtype: DType, weak_type: bool = False) -> Any:
+    """`x` as `dtype` and weakness; a scalar stays a scalar, an array of that type is itself."""
+    aval = get_aval(x)
+    if aval.dtype == dtype and aval.weak_type == weak_type and not hasattr(x, "__jax_array__"):
+        return x
+    if dtypes.is_python_scalar(x) or (isinstance(x, np.generic) and x.shape == ()):
+        return _convert_scalar(x, dtype, weak_type)
+    if isinstance(x, np.ndarray) and not x.shape and not weak_type:
+        return x.astype(dtype)[()]
+    if hasattr(x, "__jax_array__"):
+        x = x.__jax_array__()
+    return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type)
+
+
+def _convert_scalar(x: Any, dtype: DType, weak_type: bool) -> Any:
+    if type(x) is int and dtypes.kind(dtype) in "iu":
+        dtypes.check_python_int(x, dtype)
+    kind = dtypes.kind(dtype)
+    if weak_type:
+        value = x.item() if isinstance(x, np.generic) else x
+        return _SCALARS[kind](value.real if isinstance(value, complex) and kind != "c" else value)
+    if isinstance(x, complex) and kind != "c":
+        x = x.real
+    with np.errstate(all="ignore"):
+        return np.asarray(x).astype(dtype)[()]
+
+
+def promote_dtypes(*xs: Any) -> list[Any]:
+    """The operands in the least dtype that they share.
+
+    Raises DTypeError where they share none.
+    """
+    first, *rest = avals = [get_aval(x) for x in xs]
+    if all(a.dtype == first.dtype and a.weak_type == first.weak_type for a in rest):
+        return list(xs)
+    dtype, weak = dtypes.promote(*((a.dtype, a.weak_type) for a in avals))
+    return [_adapt(x, a.dtype, dtype, weak) for x, a in zip(xs, avals, strict=True)]
+
+
+def _adapt(x: Any, have: DType, dtype: DType, weak: bool) -> Any:
+    """Only what differs in dtype is converted: a weak operand of the dtype may stay weak."""
+    return x if have == dtype and not hasattr(x, "__jax_array__") else convert(x, dtype, weak)
+
+
+def promote_inexact(*xs: Any) -> list[Any]:
+    """The operands in the least float or complex dtype that holds them."""
+    avals = [get_aval(x) for x in xs]
+    dtype, weak = dtypes.promote(*((a.dtype, a.weak_type) for a in avals))
+    if dtypes.kind(dtype) not in "fc":
+        dtype = dtypes.default_dtype("f")
+    return [_adapt(x, a.dtype, dtype, weak) for x, a in zip(xs, avals, strict=True)]
+
+
+def broadcast_shapes(*shapes: Shape) -> Shape:
+    """The shape that all `shapes` broadcast to, by NumPy's rule; ShapeError if there is none."""
+    if len(set(shapes)) == 1:
+        return shapes[0]
+    rank = max(map(len, shapes), default=0)
+    result = []
+    for dims in zip(*((1,) * (rank - len(s)) + s for s in shapes), strict=True):
+        wide = {d for d in dims if d != 1}
+        if len(wide) > 1:
+            text = ", ".join(map(str, shapes))
+            raise ShapeError(f"the shapes {text} do not broadcast to one shape")
+        result.append(wide.pop() if wide else 1)
+    return tuple(result)
+
+
+def broadcast_to(x: Any, shape: Shape) -> Any:
+    """`x` repeated to `shape` by NumPy's rule; raises ShapeError where it does not fit."""
+    have = shape_of(x)
+    if have == shape and isinstance(x, Array):
+        return x
+    if len(have) > len(shape) or broadcast_shapes(have, shape) != shape:
+        raise ShapeError(f"an array of shape {have} does not broadcast to {shape}")
+    offset = len(shape) - len(have)
+    kept = [i for i, d in enumerate(have) if d == shape[i + offset]]
+    if len(kept) < len(have):
+        x = reshape_p.bind(x, dimensions=None, new_sizes=tuple(have[i] for i in kept))
+    dims = tuple(i + offset for i in kept)
+    return broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=dims)
+
+
+def promote_shapes(name: str, *xs: Any) -> list[Any]:
+    """The operands broadcast to one shape; rank-0 ones stay, as elementwise primitives take them.
+
+    Raises ShapeError, naming the function, where the shapes do not fit together.
+    """
+    shapes = [shape_of(x) for x in xs]
+    if len({s for s in shapes if s}) < 2:
+        return list(xs)
+    try:
+        shape = broadcast_shapes(*shapes)
+    except ShapeError as e:
+        raise ShapeError(f"{name}: {e}") from None
+    return [x if not s else broadcast_to(x, shape) for x, s in zip(xs, shapes, strict=True)]
+
+
+def promote(name: str, *xs: Any) -> list[Any]:
+    """The operands of function `name` in one dtype and shape; see the parts."""
+    check_arrays(name, *xs)
+    return promote_shapes(name, *promote_dtypes(*xs))

@@ -1,0 +1,286 @@
+"""Lowering: an Olympuspr enters, a StableHLO module leaves.
+
+Each equation becomes what its primitive's `lower` emits, at the location of the user's line.
+Nested programs become functions, one for each distinct program of a module; dead equations and
+repeated constants are not emitted.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from olympus_core import mlir, source
+from olympus_core.array import to_numpy
+from olympus_core.avals import Shape, ShapedArray
+from olympus_core.errors import LoweringError, TraceError
+from olympus_core.olympuspr import Atom, Eqn, Literal, Olympuspr, Var
+from olympus_core.pretty import pretty
+from olympus_core.tracer import Tracer
+
+if TYPE_CHECKING:
+    from jaxlib.mlir import ir
+
+__all__ = ["LoweringContext", "Signature", "live_eqns", "lower_module"]
+
+
+@dataclass
+class Signature:
+    """What the entry function of a module says of its arguments and results, beyond types."""
+
+    name: str
+    arg_names: Sequence[str] = ()
+    result_info: Sequence[str] = ()
+    aliases: dict[int, int] = field(default_factory=dict)  # argument index -> result index
+    donated: frozenset[int] = frozenset()
+
+
+class _Module:
+    """What is shared by all functions of a module being built."""
+
+    def __init__(self, platform: str, root: str) -> None:
+        self.platform = platform
+        self.root = root
+        self.names: dict[str, int] = {}
+        self.functions: dict[Any, str] = {}
+        self.locations: dict[Any, ir.Location] = {}
+        self.body: Any = None
+
+    def unique(self, name: str) -> str:
+        """`name` as a symbol that the module does not have yet."""
+        name = re.sub(r"[^\w.-]", "_", name)
+        count = self.names.get(name, 0)
+        self.names[name] = count + 1
+        return f"{name}_{count - 1}" if count else name
+
+    def location(self, eqn: Eqn) -> ir.Location:
+        """The location of an equation: its scope and primitive, at the user's line."""
+        key = (eqn.source, eqn.primitive)
+        found = self.locations.get(key)
+        if found is None:
+            scope = f"{eqn.source.scope}/" if eqn.source.scope else ""
+            name = f"{self.root}/{scope}{eqn.primitive.name}"
+            found = mlir.ir.Location.name(name, _file_location(eqn.source))
+            self.locations[key] = found
+        return found
+
+
+@functools.lru_cache(maxsize=4096)
+def _file_location_at(position: source.Position | None) -> ir.Location:
+    if position is None:
+        return mlir.ir.Location.unknown(mlir.context())
+    return mlir.ir.Location.file(
+        position.file, position.line, position.column, mlir.context()
+    )
+
+
+def _file_location(mark: source.Source) -> ir.Location:
+    return _file_location_at(mark.position())
+
+
+class LoweringContext:
+    """What a primitive's `lower` may ask of the block it emits into."""
+
+    __slots__ = ("avals_in", "avals_out", "constants", "module")
+
+    def __init__(self, module: _Module, constants: dict[Any, ir.Value] | None = None) -> None:
+        self.module = module
+        self.constants = {} if constants is None else constants
+        self.avals_in: tuple[ShapedArray, ...] = ()
+        self.avals_out: tuple[ShapedArray, ...] = ()
+
+    @property
+    def platform(self) -> str:
+        """The platform lowered for: "cpu", "cuda" or "tpu"."""
+        return self.module.platform
+
+    @property
+    def aval_out(self) -> ShapedArray:
+        """The aval of the only result."""
+        return self.avals_out[0]
+
+    def nested(self) -> LoweringContext:
+        """A context for a region inside this block, which sees this block's constants."""
+        return LoweringContext(self.module, dict(self.constants))
+
+    def constant(self, literal: Literal, shape: Shape = ()) -> ir.Value:
+        """A literal at the given shape; the same constant is emitted once a block."""
+        value = np.asarray(literal.value).astype(literal.aval.dtype)
+        return self.numpy_constant(np.broadcast_to(value, shape), (value.tobytes(), shape))
+
+    def numpy_constant(self, value: np.ndarray[Any, Any], content: Any = None) -> ir.Value:
+        """The elements of an array; the same constant is emitted once a block."""
+        if content is None:
+            content = (value.tobytes(), value.shape)
+        key = (value.dtype, content)
+        found = self.constants.get(key)
+        if found is None:
+            found = self.constants[key] = mlir.constant(value)
+        return found
+
+    def full(self, operand: Any, aval: ShapedArray, shape: Shape) -> ir.Value:
+        """A value, or a literal, at `shape`: a scalar is broadcast to it."""
+        if operand.__class__ is Literal:
+            return self.constant(operand, shape)
+        if aval.shape != shape:
+            value: ir.Value = mlir.broadcast(operand, aval.update(shape=shape))
+            return value
+        return operand
+
+    def inline(self, program: Olympuspr, operands: Sequence[ir.Value]) -> list[ir.Value]:
+        """Emit the equations of a nested program here, and give its results."""
+        return lower_eqns(self, program, operands)
+
+    def call(self, program: Olympuspr, name: str, operands: Sequence[ir.Value]) -> list[ir.Value]:
+        """Emit a call of the function that `program` is in this module."""
+        symbol = _function_for(self.module, program, name)
+        types = [mlir.tensor_type(a) for a in program.out_avals]
+        callee = {"callee": mlir.ir.FlatSymbolRefAttr.get(symbol, mlir.context())}
+        return list(mlir.op("func.call", types, operands, callee).results)
+
+    def region(
+        self, region: ir.Region, program: Olympuspr, captured: Sequence[ir.Value] = ()
+    ) -> None:
+        """Fill a region of an operation with a program: block arguments in, `return` out.
+
+        The program's leading inputs are `captured` values of this block; the rest are arguments.
+        """
+        types = [mlir.tensor_type(a) for a in program.in_avals[len(captured) :]]
+        block = region.blocks.append(*types, arg_locs=[mlir.ir.Location.unknown()] * len(types))
+        with mlir.ir.InsertionPoint(block):
+            results = lower_eqns(self.nested(), program, [*captured, *block.arguments])
+            mlir.op("stablehlo.return", (), results)
+
+
+def live_eqns(program: Olympuspr) -> list[Eqn]:
+    """The equations whose results are used, in order."""
+    used: set[Atom] = set(program.outvars)
+    live: list[Eqn] = []
+    for eqn in reversed(program.eqns):
+        if any(v in used for v in eqn.outputs):
+            used.update(eqn.inputs)
+            live.append(eqn)
+    live.reverse()
+    return live
+
+
+def lower_eqns(
+    ctx: LoweringContext, program: Olympuspr, operands: Sequence[ir.Value]
+) -> list[ir.Value]:
+    """Emit a program's equations for the given input values, and give its results."""
+    env: dict[Any, Any] = dict(zip(program.invars, operands, strict=True))
+    for var, const in zip(program.constvars, program.consts, strict=True):
+        env[var] = ctx.numpy_constant(_concrete(const))
+    for eqn in live_eqns(program):
+        primitive = eqn.primitive
+        if primitive.takes_literals:
+            values = [x if x.__class__ is Literal else env[x] for x in eqn.inputs]
+        else:
+            values = [ctx.constant(x) if isinstance(x, Literal) else env[x] for x in eqn.inputs]
+        ctx.avals_in = tuple([x.aval for x in eqn.inputs])
+        ctx.avals_out = tuple([v.aval for v in eqn.outputs])
+        with ctx.module.location(eqn):
+            out = _lower_eqn(ctx, eqn, values)
+        if primitive.multiple_results:
+            env.update(zip(eqn.outputs, out, strict=True))
+        else:
+            env[eqn.outputs[0]] = out
+    return [ctx.constant(x) if isinstance(x, Literal) else env[x] for x in program.outvars]
+
+
+def _lower_eqn(ctx: LoweringContext, eqn: Eqn, values: list[Any]) -> Any:
+    try:
+        return eqn.primitive.lower(ctx, *values, **eqn.params)
+    except TraceError as e:
+        e.location = e.location or str(eqn.source.position() or "") or None
+        raise
+
+
+def _concrete(const: Any) -> np.ndarray[Any, Any]:
+    if isinstance(const, Tracer):
+        raise LoweringError(
+            f"the program closes over a traced array {const.aval.long_name()}, {const.origin()}; "
+            "only a program that closes over arrays alone can be lowered",
+            hint="pass the array to the function as an argument",
+        )
+    return to_numpy(const)
+
+
+def _function_for(module: _Module, program: Olympuspr, name: str) -> str:
+    symbol = module.functions.get(program)
+    if symbol is None:
+        text = (name, pretty(program))  # equal programs print alike, wherever they were traced
+        symbol = module.functions.get(text)
+        if symbol is None:
+            symbol = module.unique(name)
+            module.functions[text] = symbol
+            _emit_function(module, program, symbol, private=True)
+        module.functions[program] = symbol
+    return symbol
+
+
+def _emit_function(module: _Module, program: Olympuspr, name: str, private: bool) -> Any:
+    ir = mlir.ir
+    kind = ir.FunctionType.get(
+        [mlir.tensor_type(a) for a in program.in_avals],
+        [mlir.tensor_type(a) for a in program.out_avals],
+    )
+    with ir.InsertionPoint(module.body), ir.Location.unknown():
+        function = mlir.func.FuncOp(name, kind, visibility="private" if private else "public")
+    block = function.add_entry_block([ir.Location.unknown()] * len(program.invars))
+    with ir.InsertionPoint(block), ir.Location.unknown():
+        results = lower_eqns(LoweringContext(module), program, list(block.arguments))
+        mlir.op("func.return", (), results)
+    return function
+
+
+def lower_module(program: Olympuspr, signature: Signature, platform: str = "cpu") -> ir.Module:
+    """The StableHLO module whose `main` is `program`.
+
+    Raises LoweringError where the program cannot be expressed on the platform.
+    """
+    with mlir.context(), mlir.ir.Location.unknown():
+        ir = mlir.ir
+        made = ir.Module.create()
+        made.operation.attributes["sym_name"] = mlir.string_attr(_symbol(signature.name))
+        for attribute in ("mhlo.num_partitions", "mhlo.num_replicas"):
+            made.operation.attributes[attribute] = mlir.i32_attr(1)
+        module = _Module(platform, signature.name)
+        module.body, module.names["main"] = made.body, 1
+        function = _emit_function(module, program, "main", private=False)
+        _put_first(made, function)
+        _annotate(function, program, signature)
+        return made
+
+
+def _symbol(name: str) -> str:
+    return re.sub(r"[^\w.-]", "_", name) or "_"
+
+
+def _put_first(module: ir.Module, function: Any) -> None:
+    first = module.body.operations[0]
+    if first != function.operation:
+        function.operation.move_before(first.operation)
+
+
+def _annotate(function: Any, program: Olympuspr, signature: Signature) -> None:
+    ir = mlir.ir
+    arguments = []
+    for i in range(len(program.invars)):
+        attributes = {}
+        if i in signature.aliases:
+            attributes["tf.aliasing_output"] = mlir.i32_attr(signature.aliases[i])
+        elif i in signature.donated:
+            attributes["jax.buffer_donor"] = mlir.bool_attr(True)
+        arguments.append(ir.DictAttr.get(attributes))
+    function.arg_attrs = ir.ArrayAttr.get(arguments)
+    infos = itertools.zip_longest(signature.result_info, program.outvars)
+    function.result_attrs = ir.ArrayAttr.get(
+        [ir.DictAttr.get({"olympus.result_info": mlir.string_attr(i or "")}) for i, _ in infos]
+    )

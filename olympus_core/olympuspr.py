@@ -1,0 +1,114 @@
+"""The IR: an Olympuspr is a typed, first-order program, a list of equations in SSA form.
+
+The structs are immutable and hold no field of any one pass; what a pass needs to know of a
+variable it keeps in a dict of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from olympus_core.avals import ShapedArray
+from olympus_core.primitive import Primitive
+from olympus_core.source import Source
+
+__all__ = ["Atom", "Eqn", "Literal", "Olympuspr", "Var", "sub_programs"]
+
+
+class Var:
+    """A value of the program, bound once: an input, a constant, or an equation's result."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: ShapedArray) -> None:
+        self.aval = aval
+
+    def __repr__(self) -> str:
+        return f"Var({self.aval.short_name()})"
+
+
+class Literal:
+    """A scalar written in the program: a Python or NumPy scalar, and its aval."""
+
+    __slots__ = ("aval", "value")
+
+    def __init__(self, value: Any, aval: ShapedArray) -> None:
+        self.value = value
+        self.aval = aval
+
+    def __repr__(self) -> str:
+        return f"{self.value}:{self.aval.short_name()}"
+
+
+Atom = Var | Literal
+
+
+class Eqn:
+    """`outputs = primitive[params] inputs`, and where the user wrote it."""
+
+    __slots__ = ("inputs", "outputs", "params", "primitive", "source")
+
+    def __init__(
+        self,
+        primitive: Primitive,
+        inputs: tuple[Atom, ...],
+        outputs: tuple[Var, ...],
+        params: dict[str, Any],
+        source: Source,
+    ) -> None:
+        self.primitive = primitive
+        self.inputs = inputs
+        self.outputs = outputs
+        self.params = params
+        self.source = source
+
+    def replace(self, **changes: Any) -> Eqn:
+        """The same equation but for the fields given."""
+        return Eqn(*(changes.get(name, getattr(self, name)) for name in _EQN_FIELDS))
+
+
+_EQN_FIELDS = ("primitive", "inputs", "outputs", "params", "source")
+
+
+class Olympuspr:
+    """A program: `invars` in, `eqns` in order, `outvars` out.
+
+    `constvars` are bound to the arrays `consts` that the traced function closed over.  A program
+    in an equation's parameters has none: whoever traces it passes them as operands.
+    """
+
+    __slots__ = ("__weakref__", "constvars", "consts", "eqns", "invars", "outvars")
+
+    def __init__(
+        self,
+        invars: tuple[Var, ...],
+        eqns: tuple[Eqn, ...],
+        outvars: tuple[Atom, ...],
+        constvars: tuple[Var, ...] = (),
+        consts: tuple[Any, ...] = (),
+    ) -> None:
+        self.invars = invars
+        self.eqns = eqns
+        self.outvars = outvars
+        self.constvars = constvars
+        self.consts = consts
+
+    @property
+    def in_avals(self) -> tuple[ShapedArray, ...]:
+        """The types of the inputs."""
+        return tuple(v.aval for v in self.invars)
+
+    @property
+    def out_avals(self) -> tuple[ShapedArray, ...]:
+        """The types of the results."""
+        return tuple(v.aval for v in self.outvars)
+
+
+def sub_programs(eqn: Eqn) -> Iterator[Olympuspr]:
+    """The programs in an equation's parameters."""
+    for value in eqn.params.values():
+        if isinstance(value, Olympuspr):
+            yield value
+        elif isinstance(value, tuple):
+            yield from (v for v in value if isinstance(v, Olympuspr))

@@ -1,0 +1,107 @@
+"""The printer: an Olympuspr enters, deterministic text leaves.
+
+Variables are named a, b, ..., z, aa, ab, ... in the order in which they are bound, so that the
+text depends on the program alone.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from olympus_core import dtypes
+from olympus_core.olympuspr import Atom, Eqn, Literal, Olympuspr, Var
+
+__all__ = ["pretty"]
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+def _names() -> Iterator[str]:
+    for length in itertools.count(1):
+        for letters in itertools.product(_LETTERS, repeat=length):
+            yield "".join(letters)
+
+
+class _Names:
+    """Names of one program's variables, given on first sight; `_` for what is never read."""
+
+    def __init__(self, program: Olympuspr) -> None:
+        self.fresh = _names()
+        self.known: dict[Var, str] = {}
+        self.read = {a for e in program.eqns for a in e.inputs if isinstance(a, Var)}
+        self.read.update(a for a in program.outvars if isinstance(a, Var))
+
+    def binder(self, var: Var, keep: bool = True) -> str:
+        if keep or var in self.read:
+            name = self.known.setdefault(var, next(self.fresh))
+        else:
+            name = "_"
+        return f"{name}:{var.aval.short_name()}"
+
+    def atom(self, atom: Atom) -> str:
+        return literal(atom) if isinstance(atom, Literal) else self.known[atom]
+
+
+def literal(atom: Literal) -> str:
+    """A literal as the IR prints it: `2.0:f32[]`."""
+    value = atom.value.item() if isinstance(atom.value, (np.generic, np.ndarray)) else atom.value
+    kind = dtypes.kind(atom.aval.dtype)
+    if kind == "f":
+        value = float(value)
+    elif kind in "iu":
+        value = int(value)
+    return f"{value}:{atom.aval.short_name()}"
+
+
+def pretty(program: Olympuspr, indent: str = "") -> str:
+    """The text of a program; lines after the first are indented by `indent`."""
+    names = _Names(program)
+    consts = " ".join(names.binder(v) for v in program.constvars)
+    inputs = " ".join(names.binder(v) for v in program.invars)
+    lines = [f"{{ lambda {consts + ' ' if consts else ''}; {inputs + '.' if inputs else '.'} let"]
+    lines += [f"{indent}    {_eqn(e, names, indent + '    ')}" for e in program.eqns]
+    outs = [names.atom(a) for a in program.outvars]
+    lines.append(f"{indent}  in ({', '.join(outs)}{',' if len(outs) == 1 else ''}) }}")
+    return "\n".join(lines)
+
+
+def _eqn(eqn: Eqn, names: _Names, indent: str) -> str:
+    args = " ".join(names.atom(a) for a in eqn.inputs)
+    outs = " ".join(names.binder(v, keep=False) for v in eqn.outputs)
+    params = _params(eqn.params, indent)
+    text = f"{outs} = {eqn.primitive.name}{params}"
+    return f"{text} {args}" if args else text
+
+
+def _params(params: dict[str, Any], indent: str) -> str:
+    if not params:
+        return ""
+    parts = [f"{name}={_value(params[name], indent + '  ')}" for name in sorted(params)]
+    if any("\n" in p for p in parts) or sum(map(len, parts)) > 60:
+        inner = "".join(f"\n{indent}  {p}" for p in parts)
+        return f"[{inner}\n{indent}]"
+    return f"[{' '.join(parts)}]"
+
+
+def _value(value: Any, indent: str) -> str:
+    if isinstance(value, Olympuspr):
+        return pretty(value, indent)
+    if isinstance(value, tuple) and not hasattr(value, "_fields"):
+        parts = [_value(v, indent + "  ") for v in value]
+        if any("\n" in p for p in parts):
+            return "(" + "".join(f"\n{indent}  {p}" for p in parts) + f"\n{indent})"
+        return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+    if isinstance(value, np.dtype):
+        return dtypes.long_name(value)
+    if callable(value) and hasattr(value, "__name__"):
+        return str(value.__name__)
+    return str(value)
+
+
+# The structs know nothing of their printer; `print(program)` does.
+Olympuspr.__str__ = pretty  # type: ignore[assignment,method-assign]
+Olympuspr.__repr__ = pretty  # type: ignore[assignment,method-assign]

@@ -1,0 +1,119 @@
+"""Where in the user's program an operation comes from: its frame, and its name scope.
+
+Python frames enter; cheap `Source` marks leave, resolved to file, line and column only when an
+error, a location or a report asks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import linecache
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from types import CodeType, FrameType
+from typing import NamedTuple
+
+__all__ = ["Position", "Source", "current", "is_internal", "name_scope", "user_frame"]
+
+_PACKAGES = tuple(
+    os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), name) + os.sep
+    for name in ("olympus", "olympus_core", "olympus_cli")
+)
+_EXTERNAL = (f"{os.sep}contextlib.py", f"{os.sep}functools.py", "<frozen")
+_internal: dict[str, bool] = {}
+
+
+class _Scope(threading.local):
+    path = ""
+
+
+_scope = _Scope()
+
+
+class Position(NamedTuple):
+    """A place in a source file; lines and columns count from 1."""
+
+    file: str
+    line: int
+    column: int
+    function: str
+
+    def text(self) -> str:
+        """The source line, stripped, or an empty string where the file is gone."""
+        return linecache.getline(self.file, self.line).strip()
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+class Source(NamedTuple):
+    """A mark of the user's frame (code object and instruction) and the name scope."""
+
+    code: CodeType | None
+    instruction: int
+    scope: str
+
+    def position(self) -> Position | None:
+        """The file, line and column of the mark, or None when no user frame was found."""
+        if self.code is None:
+            return None
+        return _position(self.code, self.instruction)
+
+
+def _position(code: CodeType, instruction: int) -> Position:
+    for index, (line, _, column, _) in enumerate(code.co_positions()):
+        if index == instruction // 2:
+            return Position(
+                code.co_filename, line or code.co_firstlineno, (column or 0) + 1, code.co_qualname
+            )
+    return Position(code.co_filename, code.co_firstlineno, 1, code.co_qualname)
+
+
+def is_internal(filename: str) -> bool:
+    """Whether a file belongs to OLYMPUS or to a library that only passes calls along."""
+    known = _internal.get(filename)
+    if known is None:
+        path = os.path.abspath(filename)
+        known = path.startswith(_PACKAGES) or filename.endswith(_EXTERNAL[:2])
+        known = known or filename.startswith(_EXTERNAL[2])
+        _internal[filename] = known
+    return known
+
+
+def user_frame(depth: int = 1) -> FrameType | None:
+    """The innermost frame that is the user's, at least `depth` frames above the caller."""
+    frame: FrameType | None = sys._getframe(depth)
+    internal = _internal
+    while frame is not None:
+        name = frame.f_code.co_filename
+        known = internal.get(name)
+        if not (is_internal(name) if known is None else known):
+            return frame
+        frame = frame.f_back
+    return None
+
+
+def current(depth: int = 2) -> Source:
+    """A mark of the user's line that is running, and of the name scope it is in."""
+    frame = user_frame(depth)
+    if frame is None:
+        return Source(None, 0, _scope.path)
+    return Source(frame.f_code, frame.f_lasti, _scope.path)
+
+
+@contextlib.contextmanager
+def name_scope(name: str) -> Iterator[None]:
+    """Within the context, the operations traced carry `name` in their StableHLO location.
+
+    Raises TypeError for a name that is not a string.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"a name scope needs a string, and got {name!r}")
+    old = _scope.path
+    _scope.path = f"{old}/{name}" if old else name
+    try:
+        yield
+    finally:
+        _scope.path = old

@@ -1,0 +1,303 @@
+"""The stages of ahead-of-time compilation: Traced -> Lowered -> Compiled.
+
+A traced program enters; StableHLO, an executable, what it costs, and calls of it leave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, NoReturn
+
+from olympus_core import lowering, mlir, tree, xla
+from olympus_core.array import DeviceArray, put
+from olympus_core.avals import ShapedArray, ShapeDtypeStruct, get_aval
+from olympus_core.dtypes import DType
+from olympus_core.errors import DTypeError, SignatureError, UsageError
+from olympus_core.olympuspr import Olympuspr
+from olympus_core.tracer import Tracer
+
+__all__ = ["ArgInfo", "Compiled", "Lowered", "MemoryAnalysis", "Signature", "Traced"]
+
+
+class ArgInfo(NamedTuple):
+    """An argument of a stage: shape, dtype, and whether its buffer is donated."""
+
+    shape: tuple[int, ...]
+    dtype: DType
+    donated: bool
+
+
+class Signature(NamedTuple):
+    """What the three stages of one function share: its name, trees, types and donations."""
+
+    name: str
+    in_tree: tree.PyTreeDef
+    out_tree: tree.PyTreeDef
+    arg_names: tuple[str, ...]
+    in_avals: tuple[ShapedArray, ...]
+    out_avals: tuple[ShapedArray, ...]
+    donated: frozenset[int] = frozenset()
+
+
+class _Stage:
+    """What every stage tells of the function's arguments and results."""
+
+    def __init__(self, signature: Signature) -> None:
+        self.signature = signature
+
+    @property
+    def fun_name(self) -> str:
+        """The function's name."""
+        return self.signature.name
+
+    @property
+    def in_tree(self) -> tree.PyTreeDef:
+        """The structure of (args, kwargs), statics left out."""
+        return self.signature.in_tree
+
+    @property
+    def out_tree(self) -> tree.PyTreeDef:
+        """The structure of the result."""
+        return self.signature.out_tree
+
+    @property
+    def arg_names(self) -> tuple[str, ...]:
+        """The name and path of each array argument, such as `params['w']`."""
+        return self.signature.arg_names
+
+    @property
+    def in_avals(self) -> tuple[ShapedArray, ...]:
+        """The types of the array arguments, flat."""
+        return self.signature.in_avals
+
+    @property
+    def out_avals(self) -> tuple[ShapedArray, ...]:
+        """The types of the results, flat."""
+        return self.signature.out_avals
+
+    @property
+    def args_info(self) -> Any:
+        """(args, kwargs) with an ArgInfo for each array."""
+        s = self.signature
+        infos = [ArgInfo(a.shape, a.dtype, i in s.donated) for i, a in enumerate(s.in_avals)]
+        return s.in_tree.unflatten(infos)
+
+    @property
+    def out_info(self) -> Any:
+        """The result with a ShapeDtypeStruct for each array."""
+        s = self.signature
+        return s.out_tree.unflatten(
+            [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in s.out_avals]
+        )
+
+    @property
+    def donate_argnums(self) -> tuple[int, ...]:
+        """The flat indices of the arguments whose buffers are donated."""
+        return tuple(sorted(self.signature.donated))
+
+
+class Traced(_Stage):
+    """A function traced for given arguments: its program in the IR."""
+
+    def __init__(self, signature: Signature, olympuspr: Olympuspr) -> None:
+        super().__init__(signature)
+        self.olympuspr = olympuspr
+
+    def lower(self, target: xla.Target | None = None) -> Lowered:
+        """Lower to StableHLO for a target (the CPU unless given).
+
+        Raises LoweringError where the program has no form on the target.
+
+        >>> jit(f).trace(1.0).lower(Target("gpu", "h200"))
+        """
+        target = target or xla.Target("cpu")
+        s = self.signature
+        paths = tree.flatten_with_path(s.out_tree.unflatten(range(len(s.out_avals))))[0]
+        aliases = _aliases(s)
+        entry = lowering.Signature(
+            name=f"jit_{s.name}",
+            arg_names=s.arg_names,
+            result_info=["result" + tree.keystr(path) for path, _ in paths],
+            aliases=aliases,
+            donated=s.donated,
+        )
+        module = lowering.lower_module(self.olympuspr, entry, xla.platform_of(target))
+        return Lowered(s, module, target)
+
+
+def _aliases(signature: Signature) -> dict[int, int]:
+    """Which donated argument's buffer each result takes: the first of its shape and dtype."""
+    free = {(i, a.strip_weak()) for i, a in enumerate(signature.out_avals)}
+    aliases: dict[int, int] = {}
+    for i in sorted(signature.donated):
+        wanted = signature.in_avals[i].strip_weak()
+        fitting = sorted(j for j, a in free if a is wanted)
+        if fitting:
+            aliases[i] = fitting[0]
+            free.discard((fitting[0], wanted))
+    return aliases
+
+
+class Lowered(_Stage):
+    """A program in StableHLO, for one target."""
+
+    def __init__(self, signature: Signature, module: Any, target: xla.Target) -> None:
+        super().__init__(signature)
+        self.module = module
+        self.target = target
+
+    def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
+        """The program as text: "stablehlo" (default), "hlo", or "dot" for Graphviz.
+
+        With `debug_info`, StableHLO carries the user's source locations and name scopes.
+        Raises UsageError for another dialect.
+        """
+        if dialect in (None, "stablehlo"):
+            return str(self.module.operation.get_asm(enable_debug_info=debug_info))
+        if dialect == "hlo":
+            return xla.hlo_text(self.module)
+        if dialect == "dot":
+            return xla.hlo_dot(self.module)
+        raise UsageError(f"there is no dialect {dialect!r}; there are stablehlo, hlo and dot")
+
+    def compiler_ir(self, dialect: str | None = None) -> Any:
+        """The module of StableHLO, as an object of the MLIR bindings."""
+        if dialect not in (None, "stablehlo"):
+            raise UsageError(f"there is no compiler IR in dialect {dialect!r}")
+        return self.module
+
+    def bytecode(self) -> bytes:
+        """The program as a portable StableHLO artifact, readable by other versions of XLA."""
+        return mlir.portable(self.module)
+
+    def cost_analysis(self) -> dict[str, float]:
+        """XLA's estimate of the unoptimized program's cost: "flops", "bytes accessed", ...."""
+        return xla.hlo_cost_analysis(self.module)
+
+    def compile(self, compiler_options: xla.Options | None = None) -> Compiled:
+        """Compile for the target that the program was lowered for.
+
+        Raises CompileError where the compiler fails, UsageError for an option that it does not
+        have, BackendError where the backend is not installed.
+        """
+        executable = xla.compile(self.module, self.target, compiler_options)
+        return Compiled(self.signature, executable, self.target)
+
+
+class MemoryAnalysis(NamedTuple):
+    """What a compiled program needs, in bytes; None where the compiler does not say."""
+
+    argument_size_in_bytes: int | None
+    output_size_in_bytes: int | None
+    temp_size_in_bytes: int | None
+    alias_size_in_bytes: int | None
+    generated_code_size_in_bytes: int | None
+    peak_memory_in_bytes: int | None
+
+
+class Compiled(_Stage):
+    """A program compiled for a target: call it like the function, statics left out."""
+
+    def __init__(
+        self,
+        signature: Signature,
+        executable: xla.Executable | xla.CompileOnlyExecutable,
+        target: xla.Target,
+    ) -> None:
+        super().__init__(signature)
+        self.executable = executable
+        self.target = target
+        self._expected = signature.in_avals
+        self._count = len(signature.in_avals)
+        self._flat_in = signature.in_tree == tree.structure(((0,) * self._count, {}))
+        self._single_out = signature.out_tree == tree.structure(0)
+        if isinstance(executable, xla.Executable):
+            self._run, self._handlers = executable.run, executable.handlers
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run on arguments of the types compiled for.
+
+        Raises SignatureError (a TypeError) that lists the arguments of another type, and
+        BackendError where the target's device is not here.
+        """
+        buffers: list[xla.Buffer] | None = None
+        if self._flat_in and not kwargs and len(args) == self._count:
+            buffers = []
+            for x, aval in zip(args, self._expected, strict=True):
+                if x.__class__ is not DeviceArray or x.aval is not aval:
+                    buffers = None
+                    break
+                buffers.append(x.buffer)
+        if buffers is None:
+            buffers = self._check(args, kwargs)
+        try:
+            outs = self._run(buffers).consume_with_handlers(self._handlers)
+        except AttributeError:
+            outs = self.executable.execute(buffers)
+        except (xla.JaxRuntimeError, ValueError) as e:
+            raise xla.execution_error(e) from None
+        if self._single_out:
+            return DeviceArray(self.signature.out_avals[0], outs[0])
+        return self.out_tree.unflatten(map(DeviceArray, self.signature.out_avals, outs))
+
+    def _check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[xla.Buffer]:
+        leaves, in_tree = tree.flatten((args, kwargs))
+        for x in leaves:
+            if isinstance(x, Tracer):
+                self._refuse_tracer(x)
+        if in_tree != self.in_tree:
+            raise self._wrong_tree(in_tree)
+        try:
+            avals = [get_aval(x) for x in leaves]
+        except DTypeError as e:
+            raise SignatureError(f"'{self.fun_name}' was called with {e}") from None
+        self._compare(avals)
+        return [
+            x.buffer if x.__class__ is DeviceArray else put(x, a).buffer
+            for x, a in zip(leaves, avals, strict=True)
+        ]
+
+    def _compare(self, avals: Sequence[ShapedArray]) -> None:
+        wrong = [
+            f"Argument '{name}' compiled with {want.long_name()} and called with {got.long_name()}"
+            for name, want, got in zip(self.arg_names, self.in_avals, avals, strict=True)
+            if want.strip_weak() is not got.strip_weak()
+        ]
+        if wrong:
+            raise SignatureError(
+                "Argument types differ from the types for which this computation was compiled. "
+                "The mismatches are:\n" + "\n".join(wrong)
+            )
+
+    def _wrong_tree(self, in_tree: tree.PyTreeDef) -> SignatureError:
+        return SignatureError(
+            f"'{self.fun_name}' was compiled for arguments of another structure than it was "
+            f"called with.\n  compiled for: {self.in_tree}\n  called with:  {in_tree}"
+        )
+
+    def _refuse_tracer(self, x: Tracer) -> NoReturn:
+        raise SignatureError(
+            "Cannot apply OLYMPUS transformations to a function lowered and compiled for a "
+            f"particular signature. Detected argument of Tracer type {type(x)}"
+        )
+
+    def as_text(self) -> str:
+        """The optimized HLO."""
+        return self.executable.hlo_text()
+
+    def cost_analysis(self) -> dict[str, float] | None:
+        """XLA's estimate of the optimized program's cost; a loop's body is counted once."""
+        return self.executable.cost_analysis()
+
+    def memory_analysis(self) -> MemoryAnalysis:
+        """The memory that the program needs."""
+        m = self.executable.memory()
+        return MemoryAnalysis(m.argument, m.output, m.temp, m.alias, m.generated_code, m.peak)
+
+    def serialize(self) -> bytes:
+        """The executable as bytes."""
+        return self.executable.serialize()
+
+    def runtime_executable(self) -> Any:
+        """The executable itself."""
+        return self.executable

@@ -1,0 +1,58 @@
+"""The current trace: what a primitive's `bind` hands its operands to.
+
+A `Trace` interprets primitives.  There is one current trace a thread; a transformation makes its
+own current for as long as it runs the user's function.  Underneath all is the base trace, which
+executes; `eager.py` installs it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from olympus_core.primitive import Primitive
+
+__all__ = ["Trace", "current", "install_base", "using"]
+
+
+class Trace(Protocol):
+    """An interpreter of primitives."""
+
+    def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Apply `primitive`; the result is one value, or a list if it has `multiple_results`."""
+
+
+class _State(threading.local):
+    trace: Trace
+
+
+state = _State()
+
+
+def install_base(trace: Trace) -> None:
+    """Make `trace` the one that is current in every thread where no transformation runs."""
+    _State.trace = trace
+
+
+def current() -> Trace:
+    """The trace that primitives bind to now."""
+    return state.trace
+
+
+class using:
+    """A context in which `trace` is current."""
+
+    __slots__ = ("old", "trace")
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+
+    def __enter__(self) -> Trace:
+        self.old = state.trace
+        state.trace = self.trace
+        return self.trace
+
+    def __exit__(self, *exc: object) -> None:
+        state.trace = self.old

@@ -1,0 +1,276 @@
+"""Calling a staged function: arguments enter, sorted into static values and avals of arrays.
+
+`StagedFunction` is what `jit` makes of a function: it traces once for each kind of arguments,
+keeps the program, and binds it as one `jit` equation, which the current trace runs, records or
+transforms.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from olympus_core import dtypes, tree
+from olympus_core.avals import ShapedArray, ShapeDtypeStruct, get_aval, shaped
+from olympus_core.errors import DTypeError, SignatureError, UsageError
+from olympus_core.olympuspr import Olympuspr
+from olympus_core.primitives.call import jit_p
+from olympus_core.tracer import Tracer
+from olympus_core.transforms.staging import hoist_consts, stage
+
+__all__ = ["Arguments", "JitOptions", "Program", "StagedFunction", "function_name"]
+
+
+def _positions(value: int | Iterable[int] | None) -> tuple[int, ...]:
+    if value is None:
+        return ()
+    return (value,) if isinstance(value, int) else tuple(value)
+
+
+def _names(value: str | Iterable[str] | None) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def function_name(fun: Callable[..., Any]) -> str:
+    """The name of a function, looked for inside partials and callable objects."""
+    while isinstance(fun, functools.partial):
+        fun = fun.func
+    return str(getattr(fun, "__name__", type(fun).__name__))
+
+
+@dataclass(frozen=True)
+class JitOptions:
+    """Which arguments are static (values known while tracing), and which are donated."""
+
+    static_argnums: tuple[int, ...] = ()
+    static_argnames: tuple[str, ...] = ()
+    donate_argnums: tuple[int, ...] = ()
+    donate_argnames: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(
+        fun: Callable[..., Any],
+        static_argnums: int | Iterable[int] | None = None,
+        static_argnames: str | Iterable[str] | None = None,
+        donate_argnums: int | Iterable[int] | None = None,
+        donate_argnames: str | Iterable[str] | None = None,
+    ) -> JitOptions:
+        """The options with positions and names completed from each other by the signature.
+
+        Raises UsageError for a position or name that the function does not have.
+        """
+        names, variadic = _parameters(fun)
+        static = _complete(names, variadic, "static", static_argnums, static_argnames)
+        donate = _complete(names, variadic, "donate", donate_argnums, donate_argnames)
+        return JitOptions(*static, *donate)
+
+
+def _parameters(fun: Callable[..., Any]) -> tuple[list[tuple[str, bool]], bool]:
+    """The parameters (name, takes a position), and whether there are *args or **kwargs."""
+    try:
+        parameters = list(inspect.signature(fun).parameters.values())
+    except (TypeError, ValueError):
+        return [], True
+    variadic = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
+    named = [(p.name, p.kind != p.KEYWORD_ONLY) for p in parameters if p.kind not in variadic]
+    return named, any(p.kind in variadic for p in parameters)
+
+
+def _complete(
+    parameters: list[tuple[str, bool]],
+    variadic: bool,
+    what: str,
+    argnums: int | Iterable[int] | None,
+    argnames: str | Iterable[str] | None,
+) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    positional = [name for name, takes_position in parameters if takes_position]
+    known = {name for name, _ in parameters}
+    nums, names = set(_positions(argnums)), set(_names(argnames))
+    count = len(positional)
+    for n in [n for n in nums if n < 0]:
+        nums.remove(n)
+        nums.add(n + count)
+    for n in nums:
+        if not 0 <= n < count and not variadic:
+            raise UsageError(f"{what}_argnums has {n}, and the function takes {count} positions")
+    for name in names - known:
+        if not variadic:
+            raise UsageError(
+                f"{what}_argnames has {name!r}, and the function takes {', '.join(sorted(known))}"
+            )
+    all_nums = nums | {positional.index(n) for n in names if n in positional}
+    all_names = names | {positional[n] for n in nums if n < count}
+    return tuple(sorted(all_nums)), tuple(sorted(all_names))
+
+
+class Arguments(NamedTuple):
+    """The arguments of one call: array leaves with their avals, tree and names, and statics."""
+
+    leaves: list[Any]
+    avals: tuple[ShapedArray, ...]
+    in_tree: tree.PyTreeDef
+    static: tuple[tuple[int | str, Any], ...]
+
+
+class Program(NamedTuple):
+    """A traced function: its program, the tree of its results, and the names of its inputs."""
+
+    olympuspr: Olympuspr
+    out_tree: tree.PyTreeDef
+    arg_names: tuple[str, ...]
+
+
+def _aval_of(x: Any) -> ShapedArray:
+    if isinstance(x, ShapeDtypeStruct):
+        return shaped(x.shape, dtypes.canonicalize(x.dtype), x.weak_type)
+    return get_aval(x)
+
+
+class StagedFunction:
+    """A function that runs as a program, traced anew for each kind of arguments."""
+
+    def __init__(self, fun: Callable[..., Any], options: JitOptions) -> None:
+        functools.update_wrapper(self, fun)
+        self.fun = fun
+        self.options = options
+        self.name = function_name(fun)
+        self._programs: dict[Any, tuple[Program, Olympuspr, tuple[Any, ...]]] = {}
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<jit of {self.name}>"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        arguments = self.arguments(args, kwargs)
+        program, closed, consts = self._program_for(arguments)
+        outs = jit_p.bind(*consts, *arguments.leaves, name=self.name, olympuspr=closed)
+        return program.out_tree.unflatten(outs)
+
+    def arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
+        """Sort the arguments of a call into leaves and statics.
+
+        Raises SignatureError for an argument that is neither an array nor marked static, or a
+        static one that cannot be hashed.
+        """
+        static: list[tuple[int | str, Any]] = []
+        options = self.options
+        if options.static_argnums or options.static_argnames:
+            static = [(i, args[i]) for i in options.static_argnums if i < len(args)]
+            static += [(n, kwargs[n]) for n in options.static_argnames if n in kwargs]
+            args = tuple(x for i, x in enumerate(args) if i not in options.static_argnums)
+            kwargs = {n: x for n, x in kwargs.items() if n not in options.static_argnames}
+        leaves, in_tree = tree.flatten((args, kwargs))
+        try:
+            avals = tuple([_aval_of(x) for x in leaves])
+        except DTypeError:
+            raise self._not_an_array(args, kwargs) from None
+        return Arguments(leaves, avals, in_tree, tuple(static))
+
+    def trace_program(self, arguments: Arguments) -> Program:
+        """Trace the function for a kind of arguments, whatever was traced before."""
+        out_tree: tree.PyTreeDef | None = None
+        names = self.argument_names(arguments)
+
+        def flat(*leaves: Any) -> list[Any]:
+            nonlocal out_tree
+            args, kwargs = arguments.in_tree.unflatten(leaves)
+            args, kwargs = self._with_static(args, kwargs, arguments.static)
+            outs, out_tree = tree.flatten(self.fun(*args, **kwargs))
+            self._check_results(outs, out_tree)
+            return outs
+
+        program = stage(flat, arguments.avals, names=names, what=f"'{self.name}'")
+        assert out_tree is not None
+        return Program(program, out_tree, names)
+
+    def _program_for(self, arguments: Arguments) -> tuple[Program, Olympuspr, tuple[Any, ...]]:
+        # 1, 1.0 and True are equal, and yet are different static values: the types are in the key
+        types = tuple([type(value) for _, value in arguments.static])
+        key = (arguments.in_tree, arguments.avals, arguments.static, types, dtypes.x64_enabled())
+        try:
+            found = self._programs.get(key)
+        except TypeError:
+            raise self._unhashable(arguments.static) from None
+        if found is None:
+            program = self.trace_program(arguments)
+            closed, consts = hoist_consts(program.olympuspr)
+            found = program, closed, consts
+            if not any(isinstance(c, Tracer) for c in consts):  # they belong to one outer trace
+                self._programs[key] = found
+        return found
+
+    def clear_cache(self) -> None:
+        """Forget the programs traced so far."""
+        self._programs.clear()
+
+    def _with_static(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], static: Sequence[tuple[Any, Any]]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        if not static:
+            return args, kwargs
+        merged = list(args)
+        for where, value in static:
+            if isinstance(where, int):
+                merged.insert(where, value)
+        return tuple(merged), kwargs | {w: v for w, v in static if isinstance(w, str)}
+
+    def argument_names(self, arguments: Arguments) -> tuple[str, ...]:
+        """Each leaf's name as the function's signature has it, with its path: `params['w']`."""
+        parameters, _ = _parameters(self.fun)
+        positional = [name for name, takes_position in parameters if takes_position]
+        taken = {w for w, _ in arguments.static if isinstance(w, int)}
+        free = [n for i, n in enumerate(positional) if i not in taken]
+        dummy = arguments.in_tree.unflatten(range(len(arguments.avals)))
+        names = []
+        for path, _ in tree.flatten_with_path(dummy)[0]:
+            kind, top, rest = path[0].idx, path[1], path[2:]
+            if kind == 1:
+                name = str(top.key)
+            else:
+                name = free[top.idx] if top.idx < len(free) else f"args[{top.idx}]"
+            names.append(name + tree.keystr(rest))
+        return tuple(names)
+
+    def _check_results(self, outs: list[Any], out_tree: tree.PyTreeDef) -> None:
+        for i, x in enumerate(outs):
+            try:
+                get_aval(x)
+            except DTypeError:
+                path = tree.flatten_with_path(out_tree.unflatten(range(len(outs))))[0][i][0]
+                where = f" at result{tree.keystr(path)}" if path else ""
+                raise SignatureError(
+                    f"'{self.name}' returned a value of type {type(x).__name__}{where}; "
+                    "a staged function returns arrays, scalars and containers of these"
+                ) from None
+
+    def _not_an_array(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> SignatureError:
+        for path, x in tree.flatten_with_path((args, kwargs))[0]:
+            try:
+                _aval_of(x)
+            except DTypeError:
+                where = tree.keystr(path[1:])
+                return SignatureError(
+                    f"'{self.name}' got a value of type {type(x).__name__} as its argument "
+                    f"{where}: {x!r:.80}",
+                    hint="pass an array or a scalar, or mark the argument with static_argnames",
+                )
+        raise AssertionError("every argument is an array")
+
+    def _unhashable(self, static: Sequence[tuple[Any, Any]]) -> SignatureError:
+        for where, value in static:
+            try:
+                hash(value)
+            except TypeError:
+                return SignatureError(
+                    f"'{self.name}' got an unhashable value of type {type(value).__name__} "
+                    f"for its static argument {where!r}: {value!r:.80}",
+                    hint="pass a tuple for a list, or a frozen dataclass for a dict",
+                )
+        raise AssertionError("every static argument is hashable")

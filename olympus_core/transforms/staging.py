@@ -1,0 +1,159 @@
+"""Staging: a Python function enters with the avals of its arguments, an Olympuspr leaves.
+
+The function runs once on tracers.  Every primitive it binds becomes an equation; whatever it
+closes over becomes a literal (scalars) or a constant (arrays, and tracers of outer traces).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_core import dtypes, source
+from olympus_core.array import DeviceArray
+from olympus_core.avals import ShapedArray, get_aval
+from olympus_core.errors import LeakedTracerError, OlympusError, TraceError
+from olympus_core.olympuspr import Atom, Eqn, Literal, Olympuspr, Var
+from olympus_core.primitive import Primitive
+from olympus_core.trace import using
+from olympus_core.tracer import Tracer
+
+__all__ = ["StagedTracer", "StagingTrace", "hoist_consts", "stage"]
+
+
+class StagedTracer(Tracer):
+    """A value of the program that is being staged."""
+
+    __slots__ = ("var",)
+    trace: StagingTrace
+    var: Var
+
+    def __init__(self, trace: StagingTrace, var: Var) -> None:
+        self.trace = trace
+        self.var = var
+        self.aval = var.aval
+
+    def origin(self) -> str:
+        """The argument or the operation that the value is."""
+        return self.trace.origin(self.var)
+
+
+class StagingTrace:
+    """Records what is bound as equations."""
+
+    def __init__(self, what: str = "a function") -> None:
+        self.what = what
+        self.alive = True
+        self.eqns: list[Eqn] = []
+        self.invars: list[Var] = []
+        self.names: list[str] = []
+        self.consts: dict[int, tuple[Var, Any]] = {}
+
+    def new_input(self, aval: ShapedArray, name: str = "") -> StagedTracer:
+        """A tracer for one more input of the program."""
+        var = Var(aval)
+        self.invars.append(var)
+        self.names.append(name)
+        return StagedTracer(self, var)
+
+    def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Type the operation, record it, and give tracers for its results."""
+        inputs = tuple(
+            [
+                x.var if x.__class__ is StagedTracer and x.trace is self else self.lift(x)
+                for x in args
+            ]
+        )
+        try:
+            avals = primitive.out_avals(tuple([a.aval for a in inputs]), params)
+        except TraceError as e:
+            e.location = e.location or _place()
+            raise
+        outputs = tuple([Var(a) for a in avals])
+        self.eqns.append(Eqn(primitive, inputs, outputs, params, source.current(2)))
+        if primitive.multiple_results:
+            return [StagedTracer(self, v) for v in outputs]
+        return StagedTracer(self, outputs[0])
+
+    def lift(self, x: Any) -> Atom:
+        """What `x` is in this program: its own variable, a literal, or a constant."""
+        cls = x.__class__
+        if cls is StagedTracer:
+            if x.trace is self:
+                own: Var = x.var
+                return own
+            if not x.trace.alive:
+                raise _leaked(x)
+            return self._const(x, id(x.var))
+        if dtypes.is_python_scalar(x):
+            return Literal(x, get_aval(x))
+        if isinstance(x, (DeviceArray, np.ndarray, np.generic)) and not x.shape:
+            aval = get_aval(x)
+            return Literal(np.asarray(x).astype(aval.dtype)[()], aval)
+        return self._const(x, id(x))
+
+    def _const(self, x: Any, key: int) -> Var:
+        found = self.consts.get(key)
+        if found is None:
+            found = self.consts[key] = (Var(get_aval(x)), x)
+        return found[0]
+
+    def origin(self, var: Var) -> str:
+        """Where a variable of this program comes from, in words."""
+        if var in self.invars:
+            name = self.names[self.invars.index(var)]
+            return f"the argument {name!r} of {self.what}" if name else f"an input of {self.what}"
+        for eqn in self.eqns:
+            if var in eqn.outputs:
+                position = eqn.source.position()
+                at = f", at {position}: {position.text()}" if position else ""
+                return f"the result of '{eqn.primitive}'{at}"
+        return f"a value that {self.what} closes over"
+
+    def program(self, outputs: Sequence[Any]) -> Olympuspr:
+        """What was recorded, with the given values as results."""
+        outvars = tuple([self.lift(x) for x in outputs])
+        constvars, consts = zip(*self.consts.values(), strict=True) if self.consts else ((), ())
+        return Olympuspr(tuple(self.invars), tuple(self.eqns), outvars, constvars, consts)
+
+
+def stage(
+    fun: Callable[..., Sequence[Any]],
+    avals: Sequence[ShapedArray],
+    *,
+    names: Sequence[str] = (),
+    what: str = "a function",
+) -> Olympuspr:
+    """Run `fun` on tracers of the given avals; its flat results are the program's.
+
+    `names` and `what` name the inputs and the function in messages.  Raises what `fun` raises.
+    """
+    trace = StagingTrace(what)
+    filled = list(names) + [""] * (len(avals) - len(names))
+    tracers = [trace.new_input(a, n) for a, n in zip(avals, filled, strict=True)]
+    try:
+        with using(trace):
+            return trace.program(fun(*tracers))
+    finally:
+        trace.alive = False
+
+
+def hoist_consts(program: Olympuspr) -> tuple[Olympuspr, tuple[Any, ...]]:
+    """The program with its constants as leading inputs, and those constants."""
+    invars = (*program.constvars, *program.invars)
+    return Olympuspr(invars, program.eqns, program.outvars), program.consts
+
+
+def _place() -> str | None:
+    position = source.current(3).position()
+    return str(position) if position else None
+
+
+def _leaked(x: StagedTracer) -> OlympusError:
+    return LeakedTracerError(
+        f"a traced array {x.aval.long_name()} was used after the function it belongs to had been "
+        f"traced: it is {x.origin()}",
+        hint="return values from the function instead of storing them in a global or an attribute",
+    )

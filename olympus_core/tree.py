@@ -1,0 +1,212 @@
+"""Pytrees: nested containers of leaves, flattened and rebuilt by jaxlib's C++ registry.
+
+Containers (tuples, lists, dicts, named tuples, None and registered classes) enter; flat lists of
+leaves and a `PyTreeDef` that rebuilds them leave.  The registry is OLYMPUS's own, so registering a
+class here touches no other framework in the process.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import functools
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, TypeVar
+
+from jaxlib._jax import pytree as _pytree
+
+from olympus_core.errors import UsageError
+
+__all__ = [
+    "DictKey",
+    "FlattenedIndexKey",
+    "GetAttrKey",
+    "PyTreeDef",
+    "SequenceKey",
+    "flatten",
+    "flatten_up_to",
+    "flatten_with_path",
+    "keystr",
+    "leaves",
+    "map",
+    "prefix_leaves",
+    "register_dataclass",
+    "register_node",
+    "registry",
+    "structure",
+    "treedef_tuple",
+    "unflatten",
+]
+
+PyTreeDef = _pytree.PyTreeDef
+SequenceKey = _pytree.SequenceKey
+DictKey = _pytree.DictKey
+GetAttrKey = _pytree.GetAttrKey
+FlattenedIndexKey = _pytree.FlattenedIndexKey
+
+KeyPath = tuple[Any, ...]
+IsLeaf = Callable[[Any], bool] | None
+_T = TypeVar("_T")
+_Class = TypeVar("_Class", bound=type)
+
+registry = _pytree.PyTreeRegistry(
+    enable_none=True, enable_tuple=True, enable_namedtuple=True, enable_list=True, enable_dict=True
+)
+
+
+def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
+    """The leaves of `tree`, left to right (dicts by sorted key), and its structure.
+
+    >>> flatten({"b": 1, "a": (2, None)})[0]
+    [2, 1]
+    """
+    return registry.flatten(tree, is_leaf)
+
+
+def unflatten(treedef: PyTreeDef, values: Iterable[Any]) -> Any:
+    """The tree of structure `treedef` that holds `values` as its leaves."""
+    return treedef.unflatten(values)
+
+
+def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
+    """The leaves of `tree`."""
+    return registry.flatten(tree, is_leaf)[0]
+
+
+def structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
+    """The structure of `tree`, without its leaves."""
+    return registry.flatten(tree, is_leaf)[1]
+
+
+def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
+    """Apply `f` to the leaves of `tree`, together with the matching parts of each of `rest`.
+
+    Raises ValueError where a tree of `rest` does not have `tree` as a prefix.
+
+    >>> map(lambda x, y: x + y, {"a": 1}, {"a": 2})
+    {'a': 3}
+    """
+    first, treedef = registry.flatten(tree, is_leaf)
+    others = [treedef.flatten_up_to(r) for r in rest]
+    return treedef.unflatten(f(*xs) for xs in zip(first, *others, strict=True))
+
+
+def flatten_up_to(treedef: PyTreeDef, tree: Any) -> list[Any]:
+    """The parts of `tree` at the leaves of `treedef`, which must be a prefix of it."""
+    parts: list[Any] = treedef.flatten_up_to(tree)
+    return parts
+
+
+def flatten_with_path(
+    tree: Any, is_leaf: IsLeaf = None, is_leaf_takes_path: bool = False
+) -> tuple[list[tuple[KeyPath, Any]], PyTreeDef]:
+    """Like `flatten`, each leaf with the path of keys that leads to it."""
+    predicate: Any = None
+    if is_leaf is not None:
+        leaf_test: Any = is_leaf
+        predicate = leaf_test if is_leaf_takes_path else lambda path, x: leaf_test(x)
+    return registry.flatten_with_path(tree, predicate)
+
+
+def keystr(path: Iterable[Any], *, simple: bool = False, separator: str = "") -> str:
+    """A key path as text: `['a'][0].b`, or with `simple` and a separator, `a/0/b`."""
+    text = _simple_key if simple else str
+    return separator.join(text(key) for key in path)
+
+
+def _simple_key(key: Any) -> str:
+    for name in ("key", "idx", "name"):
+        if hasattr(key, name):
+            return str(getattr(key, name))
+    return str(key)
+
+
+def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
+    """The structure of a tuple whose parts have the given structures."""
+    return _pytree.treedef_tuple(registry, list(treedefs))
+
+
+def prefix_leaves(prefix: Any, full: Any, what: str, is_leaf: IsLeaf = None) -> list[Any]:
+    """One leaf of `prefix` for each leaf of `full`; each leaf of `prefix` covers a subtree.
+
+    Raises UsageError, naming `what`, where `prefix` is not a prefix of `full`.
+    """
+    result: list[Any] = []
+    values, treedef = flatten(prefix, is_leaf or (lambda x: x is None))
+    try:
+        subtrees = treedef.flatten_up_to(full)
+    except ValueError as e:
+        raise UsageError(f"{what} must be a tree prefix of what it applies to: {e}") from None
+    for value, subtree in zip(values, subtrees, strict=True):
+        result.extend([value] * structure(subtree).num_leaves)
+    return result
+
+
+def register_node(
+    cls: type[_T],
+    flatten_func: Callable[[_T], tuple[Any, Hashable]],
+    unflatten_func: Callable[[Any, Any], _T],
+    flatten_with_keys_func: Callable[[_T], tuple[Any, Hashable]] | None = None,
+) -> None:
+    """Make `cls` a container: `flatten_func` gives (children, static data), and back.
+
+    Raises ValueError if the class is registered already.
+    """
+    registry.register_node(cls, flatten_func, unflatten_func, flatten_with_keys_func)
+
+
+def register_dataclass(
+    cls: _Class,
+    data_fields: Sequence[str] | None = None,
+    meta_fields: Sequence[str] | None = None,
+    drop_fields: Sequence[str] = (),
+) -> _Class:
+    """Make a dataclass a container of its `data_fields`; `meta_fields` are static.
+
+    Without field lists, fields marked `metadata=dict(static=True)` are static, the others data.
+    Raises UsageError when fields are left out, or for a class that is no dataclass.
+    """
+    if data_fields is None or meta_fields is None:
+        if not dataclasses.is_dataclass(cls):
+            raise UsageError(f"register_dataclass needs field lists: {cls!r} is not a dataclass")
+        fields = [f for f in dataclasses.fields(cls) if f.init and f.name not in drop_fields]
+        meta_fields = [f.name for f in fields if f.metadata.get("static", False)]
+        data_fields = [f.name for f in fields if not f.metadata.get("static", False)]
+    elif dataclasses.is_dataclass(cls):
+        init = {f.name for f in dataclasses.fields(cls) if f.init} - set(drop_fields)
+        named = set(data_fields) | set(meta_fields)
+        if init != named:
+            raise UsageError(
+                f"register_dataclass({cls.__name__}): the field lists name {sorted(named)}, "
+                f"the class has {sorted(init)}"
+            )
+    registry.register_dataclass_node(cls, list(data_fields), list(meta_fields))
+    return cls
+
+
+class Partial(functools.partial[Any]):
+    """A `functools.partial` that is a container: its bound arguments are leaves."""
+
+
+register_node(
+    Partial,
+    lambda p: ((p.args, p.keywords), p.func),
+    lambda func, parts: Partial(func, *parts[0], **parts[1]),
+)
+
+register_node(
+    collections.OrderedDict,
+    lambda d: (tuple(d.values()), tuple(d.keys())),
+    lambda keys, values: collections.OrderedDict(zip(keys, values, strict=True)),
+    lambda d: (tuple((DictKey(k), v) for k, v in d.items()), tuple(d.keys())),
+)
+
+register_node(
+    collections.defaultdict,
+    lambda d: (tuple(d[k] for k in sorted(d)), (d.default_factory, tuple(sorted(d)))),
+    lambda data, values: collections.defaultdict(data[0], zip(data[1], values, strict=True)),
+    lambda d: (
+        tuple((DictKey(k), d[k]) for k in sorted(d)),
+        (d.default_factory, tuple(sorted(d))),
+    ),
+)

@@ -1,0 +1,61 @@
+"""The door to jaxlib's compilers and runtimes, and the only one.
+
+StableHLO modules and NumPy arrays enter; executables and `Buffer`s leave.  Every difference
+between the supported versions of jaxlib ends in this package.
+"""
+
+from __future__ import annotations
+
+from olympus_core.xla.arrays import (
+    block_until_ready,
+    delete,
+    device_of,
+    from_dlpack,
+    is_deleted,
+    put,
+    to_dlpack,
+    to_numpy,
+)
+from olympus_core.xla.client import default_device, devices, ensure_lapack
+from olympus_core.xla.compiler import Options, compile, load
+from olympus_core.xla.door import Buffer, Device, JaxRuntimeError
+from olympus_core.xla.executable import CompileOnlyExecutable, Executable, MemoryStats
+from olympus_core.xla.hlo import hlo_cost_analysis, hlo_dot, hlo_proto, hlo_text
+from olympus_core.xla.messages import execution_error
+from olympus_core.xla.status import BackendStatus, backends, versions
+from olympus_core.xla.targets import Target, known_devices, platform_of, target
+
+__all__ = [
+    "BackendStatus",
+    "Buffer",
+    "CompileOnlyExecutable",
+    "Device",
+    "Executable",
+    "JaxRuntimeError",
+    "MemoryStats",
+    "Options",
+    "Target",
+    "backends",
+    "block_until_ready",
+    "compile",
+    "default_device",
+    "delete",
+    "device_of",
+    "devices",
+    "ensure_lapack",
+    "execution_error",
+    "from_dlpack",
+    "hlo_cost_analysis",
+    "hlo_dot",
+    "hlo_proto",
+    "hlo_text",
+    "is_deleted",
+    "known_devices",
+    "load",
+    "platform_of",
+    "put",
+    "target",
+    "to_dlpack",
+    "to_numpy",
+    "versions",
+]

@@ -1,0 +1,154 @@
+"""Arrays of the runtime: from NumPy to a device and back.
+
+NumPy values enter; `Buffer`s leave, and the other way round.  A Buffer is opaque: it is passed
+to executables and to the functions here, and is never printed or patched, because jax patches
+the same class when it is in the process.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from olympus_core.errors import DTypeError, OlympusError
+from olympus_core.xla.client import default_device
+from olympus_core.xla.door import Buffer, Device, JaxRuntimeError, _hlo, _jax
+from olympus_core.xla.messages import execution_error
+from olympus_core.xla.readback import read
+
+__all__ = [
+    "block_until_ready",
+    "delete",
+    "device_of",
+    "from_dlpack",
+    "is_deleted",
+    "put",
+    "result_handler",
+    "to_dlpack",
+    "to_numpy",
+]
+
+_REPLICATED = _hlo.HloSharding.replicate()
+# The runtime copies during the call, so that the caller may change its array right after it.
+_COPY = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
+_device_put = _jax.batched_device_put
+
+
+class _Aval:
+    """The shape and dtype that the runtime asks of a value it is to hold."""
+
+    __slots__ = ("dtype", "shape")
+    weak_type = False
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        self.shape = shape
+        self.dtype = dtype
+
+
+class _OneDevice(_jax.SingleDeviceSharding):  # type: ignore[misc]
+    """The whole of an array on one device; jaxlib below 0.12 asks these two of a sharding."""
+
+    memory_kind = None
+
+    def _to_xla_hlo_sharding(self, rank: int) -> Any:
+        return _REPLICATED
+
+
+_places: dict[Device | None, tuple[_OneDevice, list[Device]]] = {}
+
+
+def _place(device: Device | None) -> tuple[_OneDevice, list[Device]]:
+    where = default_device() if device is None else device
+    _places[device] = _OneDevice(where), [where]
+    return _places[device]
+
+
+def put(x: Any, device: Device | None = None) -> Buffer:
+    """Copy a NumPy array or scalar to a device (the first CPU device unless given).
+
+    Any shape, any strides and every dtype that XLA has, `bfloat16`, the float8 and 4-bit types
+    included; the dtype stays as it is.  The caller may change `x` afterwards.
+
+    Raises:
+      DTypeError: when XLA has no such dtype.
+
+    Example:
+      >>> to_numpy(put(np.float32(2)))
+      array(2., dtype=float32)
+    """
+    try:
+        sharding, where = _places[device]
+    except KeyError:
+        sharding, where = _place(device)
+    dtype = x.dtype
+    if not dtype.isnative:  # the runtime would take the bytes as they lie
+        x, dtype = x.astype(dtype.newbyteorder("=")), dtype.newbyteorder("=")
+    try:
+        return _device_put(_Aval(x.shape, dtype), sharding, [x], where, True, False, _COPY, True)
+    except (RuntimeError, TypeError, ValueError) as exc:
+        raise _put_error(dtype, exc) from None
+
+
+def _put_error(dtype: np.dtype[Any], exc: Exception) -> OlympusError:
+    if "RESOURCE_EXHAUSTED" in str(exc):
+        return execution_error(exc)
+    return DTypeError(f"an array of dtype {dtype} cannot be put on a device: XLA has no such type")
+
+
+def result_handler(device: Device) -> Any:
+    """What turns one output of an execution on `device` into a Buffer.
+
+    The shape and dtype it is made with are never read: the runtime's array knows its own.
+    """
+    sharding, _ = _places.get(device) or _place(device)
+    aval = _Aval((), np.dtype(np.float32))
+    try:
+        return _jax.array_result_handler(aval, sharding, True, _skip_checks=True)
+    except TypeError:  # jaxlib 0.12 took the argument away, and the checks with it
+        return _jax.array_result_handler(aval, sharding, True)
+
+
+def to_numpy(buf: Buffer) -> np.ndarray[Any, Any]:
+    """The value of a Buffer as a read-only NumPy array; waits until it is computed.
+
+    Raises:
+      UsageError: when the Buffer was deleted or donated.
+    """
+    try:
+        return read(buf)
+    except JaxRuntimeError as exc:
+        raise execution_error(exc) from None
+
+
+def block_until_ready(buf: Buffer) -> None:
+    """Wait until a Buffer's value is computed; raise what its computation raised."""
+    try:
+        buf.block_until_ready()
+    except JaxRuntimeError as exc:
+        raise execution_error(exc) from None
+
+
+def delete(buf: Buffer) -> None:
+    """Free a Buffer's memory; it cannot be used afterwards."""
+    buf.delete()
+
+
+def is_deleted(buf: Buffer) -> bool:
+    """Whether a Buffer was deleted, or donated to an execution."""
+    return bool(buf.is_deleted())
+
+
+def device_of(buf: Buffer) -> Device:
+    """The device that holds a Buffer."""
+    return buf._sharding._device
+
+
+def to_dlpack(buf: Buffer) -> Any:
+    """A DLPack capsule of a Buffer, which shares its memory."""
+    return _jax.buffer_to_dlpack_managed_tensor(buf, stream=None)
+
+
+def from_dlpack(x: Any) -> Buffer:
+    """A Buffer of anything on the host that has `__dlpack__`; the memory is copied."""
+    return put(np.from_dlpack(x))

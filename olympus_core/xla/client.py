@@ -1,0 +1,85 @@
+"""The runtime's clients and devices: made when first needed, once a process.
+
+A backend's name enters; runtime devices leave.  Nothing here starts an accelerator that was not
+asked for by name.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any
+
+from olympus_core.errors import BackendError, UsageError
+from olympus_core.xla.door import Device, _jax
+
+__all__ = ["TPU_INSTALL", "cpu_client", "default_device", "devices", "ensure_lapack"]
+
+TPU_INSTALL = "pip install libtpu"
+
+_lock = threading.Lock()
+_cpu: Any = None
+_lapack_ready = False
+
+
+def cpu_client() -> Any:
+    """The CPU runtime, with as many devices as `OLYMPUS_NUM_CPU_DEVICES` says (1 without it)."""
+    global _cpu
+    if _cpu is None:
+        with _lock:
+            if _cpu is None:
+                _cpu = _jax.get_tfrt_cpu_client(asynchronous=True, num_devices=_cpu_count())
+    return _cpu
+
+
+def _cpu_count() -> int:
+    text = os.environ.get("OLYMPUS_NUM_CPU_DEVICES", "1")
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise UsageError(f"OLYMPUS_NUM_CPU_DEVICES needs an integer of 1 or more, got {text!r}")
+    return int(text)
+
+
+def devices(backend: str | None = None) -> list[Device]:
+    """The devices of a backend that programs can run on here ("cpu" unless given).
+
+    Raises:
+      BackendError: when the backend is not present; the message has the install line.
+      UsageError: when there is no backend of that name.
+    """
+    if backend in (None, "cpu"):
+        return list(cpu_client().local_devices())
+    from olympus_core.xla.targets import target
+
+    target(str(backend))
+    if backend == "gpu":
+        from olympus_core.xla.gpu import gpu_client
+
+        return list(gpu_client().local_devices())
+    raise BackendError(
+        f"the tpu backend is not available, no TPU runtime is installed: {TPU_INSTALL}",
+        hint=TPU_INSTALL,
+    )
+
+
+def default_device() -> Device:
+    """The device that arrays are put on when none is named: the first CPU device."""
+    return cpu_client().local_devices()[0]
+
+
+def ensure_lapack() -> None:
+    """Make LAPACK's routines known to the CPU runtime: once, before a program that calls them.
+
+    It costs about 0.2 s, for SciPy is imported to find the routines; so it is done on demand.
+    Without it a program that is loaded from bytes and calls LAPACK ends the process.
+    """
+    global _lapack_ready
+    with _lock:
+        if _lapack_ready:
+            return
+        from jaxlib import lapack
+
+        for platform, entries in lapack.registrations().items():
+            for name, function, api_version in entries:
+                _jax.register_custom_call_target(name, function, platform, api_version)
+        lapack._lapack.initialize()  # type: ignore[attr-defined]
+        _lapack_ready = True

@@ -1,0 +1,96 @@
+"""The compilers: a StableHLO module in, an executable out; and stored executables back in.
+
+A module (the MLIR bindings' object, or bytes of text, bytecode or portable StableHLO), a target
+and compiler options enter; an `Executable` or a `CompileOnlyExecutable` leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from olympus_core.errors import UsageError
+from olympus_core.xla.client import devices, ensure_lapack
+from olympus_core.xla.door import JaxRuntimeError, _jax
+from olympus_core.xla.executable import CompileOnlyExecutable, Executable
+from olympus_core.xla.hlo import module_bytes
+from olympus_core.xla.messages import artifact_error, compile_error
+from olympus_core.xla.targets import Target
+
+__all__ = ["Options", "compile", "load"]
+
+Options = Mapping[str, str | int | bool | float]
+
+# XLA splits a program's code among threads in an order that varies; unsplit, the bytes do not.
+_CPU_OPTIONS: Options = {"xla_cpu_parallel_codegen_split_count": 1}
+# Every LAPACK routine's name starts with this, in a module's and in an executable's bytes.
+_LAPACK = b"lapack_"
+
+
+def compile(
+    module: Any, target: Target, options: Options | None = None
+) -> Executable | CompileOnlyExecutable:
+    """Compile a module for a target.
+
+    `options` are XLA's debug options by name, as in `{"xla_cpu_enable_fast_math": True}`.
+
+    Raises:
+      UsageError: when an option does not exist or has a value that it does not take.
+      CompileError: when the compiler fails; the message is the compiler's.
+      BackendError: when the backend is not available; the message has the install line.
+
+    Example:
+      >>> compile(module, target("cpu")).execute([put(np.float32(2))])
+    """
+    if target.backend == "cpu":
+        if _LAPACK in module_bytes(module):
+            ensure_lapack()
+        return _compile_and_load(module, target, {**_CPU_OPTIONS, **(options or {})})
+    if target.backend == "gpu":
+        from olympus_core.xla.gpu import compile_for
+
+        return compile_for(module, target, options or {})
+    return _compile_and_load(module, target, options or {})
+
+
+def _compile_and_load(module: Any, target: Target, options: Options) -> Executable:
+    device = devices(target.backend)[0]
+    try:
+        raw = device.client.compile_and_load(
+            module, _jax.DeviceList((device,)), compile_options(device, options)
+        )
+    except (JaxRuntimeError, ValueError) as exc:
+        raise compile_error(exc) from None
+    return Executable(raw, target)
+
+
+def compile_options(device: Any, options: Options) -> Any:
+    """XLA's options object for a program on one device."""
+    made = _jax.CompileOptions()
+    made.num_replicas = 1
+    made.num_partitions = 1
+    made.device_assignment = _jax.DeviceAssignment.create(np.array([[device.id]]))
+    for name, value in options.items():
+        if not isinstance(value, str | int | float):
+            raise UsageError(f"compiler option {name!r} needs text or a number, got {value!r}")
+    made.env_option_overrides = list(options.items())
+    return made
+
+
+def load(serialized: bytes, target: Target) -> Executable:
+    """Load what `serialize` gave.
+
+    Raises:
+      ArtifactError: when the bytes are damaged, or were made by another version or machine.
+      BackendError: when the target's device is not here.
+    """
+    if target.backend == "cpu" and _LAPACK in serialized:
+        ensure_lapack()
+    device = devices(target.backend)[0]
+    try:
+        raw = device.client.deserialize_executable(serialized, _jax.DeviceList((device,)), None)
+    except (JaxRuntimeError, ValueError) as exc:
+        raise artifact_error(exc) from None
+    return Executable(raw, target)

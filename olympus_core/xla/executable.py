@@ -1,0 +1,127 @@
+"""What a compiler made: a program to run, to inspect or to store.
+
+jaxlib's compiled objects enter; `Executable` (can run here) and `CompileOnlyExecutable` (was
+compiled for a device that is not here) leave.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from olympus_core.errors import BackendError
+from olympus_core.xla.arrays import result_handler
+from olympus_core.xla.client import cpu_client
+from olympus_core.xla.door import Buffer, JaxRuntimeError, _hlo, _jax
+from olympus_core.xla.hlo import numbers
+from olympus_core.xla.messages import execution_error
+from olympus_core.xla.targets import Target
+
+__all__ = ["CompileOnlyExecutable", "Executable", "MemoryStats"]
+
+
+@dataclass(frozen=True)
+class MemoryStats:
+    """What a program needs, in bytes; None where the compiler does not say."""
+
+    argument: int | None
+    output: int | None
+    temp: int | None
+    alias: int | None
+    generated_code: int | None
+    peak: int | None
+
+
+class _Program:
+    """What can be asked of a compiled program, whether or not it can run here."""
+
+    __slots__ = ("_raw", "target")
+
+    def __init__(self, raw: Any, target: Target) -> None:
+        self._raw = raw
+        self.target = target
+
+    def hlo_text(self, *, metadata: bool = True) -> str:
+        """The optimized HLO; `metadata` are the source paths and scopes of its operations."""
+        options = _hlo.HloPrintOptions()
+        options.print_metadata = metadata
+        return "\n\n".join(module.to_string(options) for module in self._raw.hlo_modules())
+
+    def cost_analysis(self) -> dict[str, float] | None:
+        """XLA's estimate: "flops", "bytes accessed", ...; None where XLA has none.
+
+        A loop's body is counted once, whatever its number of iterations.
+        """
+        try:
+            return numbers(self._raw.cost_analysis())
+        except JaxRuntimeError:  # a compile-only client has no analysis; the CPU's reads any HLO
+            modules = self._raw.hlo_modules()
+        if len(modules) != 1:
+            return None
+        return numbers(_jax.hlo_module_cost_analysis(cpu_client(), modules[0]))
+
+    def memory(self) -> MemoryStats:
+        """The memory the program needs, in bytes."""
+        try:
+            raw = self._raw.get_compiled_memory_stats()
+        except JaxRuntimeError:
+            return MemoryStats(None, None, None, None, None, None)
+        temp, peak = raw.temp_size_in_bytes, raw.peak_memory_in_bytes
+        return MemoryStats(
+            argument=raw.argument_size_in_bytes,
+            output=raw.output_size_in_bytes,
+            temp=temp,
+            alias=raw.alias_size_in_bytes,
+            # No program has no code, and none peaks below its temporaries: both mean "not known".
+            generated_code=raw.generated_code_size_in_bytes or None,
+            peak=peak if peak and peak >= temp else None,
+        )
+
+    def serialize(self) -> bytes:
+        """The executable as bytes, which `load` takes on a machine like this one."""
+        return bytes(self._raw.serialize())
+
+
+class Executable(_Program):
+    """A program that can run here.
+
+    `run(buffers).consume_with_handlers(handlers)` is `execute` without its frame and without
+    its errors, for a caller that counts tenths of microseconds and turns `JaxRuntimeError`
+    into `execution_error` itself.
+    """
+
+    __slots__ = ("handlers", "run")
+
+    def __init__(self, raw: Any, target: Target) -> None:
+        super().__init__(raw, target)
+        handler = result_handler(raw.local_devices()[0])
+        self.handlers = [handler] * len(raw.get_output_layouts())
+        self.run = raw.execute_sharded
+
+    def execute(self, buffers: list[Buffer]) -> list[Buffer]:
+        """Run on Buffers in the order of the parameters; the outputs may still be computing.
+
+        The number and sizes of the Buffers are checked, their dtypes are not.
+
+        Raises:
+          UsageError: when a Buffer was deleted or donated.
+          BackendError: when the program fails.
+        """
+        try:
+            outputs: list[Buffer] = self.run(buffers).consume_with_handlers(self.handlers)
+        except (JaxRuntimeError, ValueError) as exc:
+            raise execution_error(exc) from None
+        return outputs
+
+
+class CompileOnlyExecutable(_Program):
+    """A program compiled for a device that is not here: everything but `execute`."""
+
+    __slots__ = ()
+
+    def execute(self, buffers: list[Buffer]) -> list[Buffer]:
+        """Raise BackendError."""
+        raise BackendError(
+            f"the program was compiled for {self.target.device} and cannot run here: "
+            f"this machine has no such {self.target.backend}"
+        )

@@ -1,0 +1,130 @@
+"""XLA's GPU compiler, run on a machine that may have no GPU.
+
+A StableHLO module and the name of a device of `gpu_targets.GPUS` enter; a `CompileOnlyExecutable`
+leaves.  All it takes is one wheel, which holds the compiler; NVIDIA's libraries are not needed.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from olympus_core.errors import BackendError, CompileError
+from olympus_core.xla.compiler import compile_options
+from olympus_core.xla.door import JAXLIB_VERSION, JaxRuntimeError, _jax
+from olympus_core.xla.executable import CompileOnlyExecutable
+from olympus_core.xla.gpu_targets import config_text
+from olympus_core.xla.messages import clean, compile_error
+from olympus_core.xla.targets import Target
+
+__all__ = ["INSTALL", "WHEEL", "compile_for", "gpu_client", "plugin_path", "plugin_version"]
+
+WHEEL = "jax-cuda13-pjrt"
+INSTALL = f'pip install "{WHEEL}=={JAXLIB_VERSION}"'
+_PLATFORM = "cuda"
+_lock = threading.Lock()
+
+
+def plugin_version() -> str | None:
+    """The installed version of the compiler's wheel; None without the wheel."""
+    from importlib import metadata
+
+    try:
+        return metadata.version(WHEEL)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def plugin_path() -> str:
+    """Where the wheel's library lies; the package around it is not imported, for it imports jax.
+
+    Raises:
+      BackendError: when the wheel is missing or of another version than jaxlib's; the hint is
+        the line that installs it.
+    """
+    version = plugin_version()
+    if version is None:
+        raise BackendError(
+            f"compiling for a GPU needs the wheel {WHEEL}, which is not installed: {INSTALL}",
+            hint=INSTALL,
+        )
+    if version != JAXLIB_VERSION:
+        raise BackendError(
+            f"{WHEEL} {version} does not go with jaxlib {JAXLIB_VERSION}: {INSTALL}", hint=INSTALL
+        )
+    from importlib import metadata
+
+    for file in metadata.files(WHEEL) or ():
+        if file.name == "xla_cuda_plugin.so" and os.path.exists(path := str(file.locate())):
+            return path
+    raise BackendError(f"the wheel {WHEEL} is damaged: it has no library: {INSTALL}", hint=INSTALL)
+
+
+def _ensure_plugin() -> None:
+    """Load the compiler's library, unless jax or an earlier call has."""
+    with _lock:
+        if not _jax.pjrt_plugin_loaded(_PLATFORM):
+            _jax.load_pjrt_plugin(_PLATFORM, plugin_path(), None)
+        if not _jax.pjrt_plugin_initialized(_PLATFORM):
+            _jax.initialize_pjrt_plugin(_PLATFORM)
+
+
+@functools.cache
+def _device(name: str) -> Any:
+    """A device that programs can be compiled for and nothing else."""
+    _ensure_plugin()
+    topology = _jax.get_default_c_api_topology(
+        _PLATFORM, "", {"target_config": config_text(name), "topology": "1x1x1"}
+    )
+    return topology._make_compile_only_devices()[0]
+
+
+def compile_for(
+    module: Any, target: Target, options: Mapping[str, str | int | bool | float]
+) -> CompileOnlyExecutable:
+    """Compile a module (the bindings' object, or bytes) for the GPU that `target` names.
+
+    Raises:
+      BackendError: when the wheel is missing; the hint is the line that installs it.
+      UsageError, CompileError: as `compile` does.
+    """
+    device = _device(str(target.device))
+    try:
+        raw = device.client.compile(
+            _parsed(module), _jax.DeviceList((device,)), compile_options(device, options)
+        )
+    except (JaxRuntimeError, ValueError) as exc:
+        raise compile_error(exc) from None
+    return CompileOnlyExecutable(raw, target)
+
+
+def _parsed(module: Any) -> Any:
+    """The bindings' object of a module in bytes: this client, unlike the CPU's, takes no other."""
+    if not isinstance(module, bytes):
+        return module
+    from olympus_core import mlir
+
+    context = mlir.context()
+    try:
+        mlir.ir.Module.parse(module, context)
+    except mlir.ir.MLIRError as exc:
+        raise CompileError(f"the compiler failed: {exc}") from None
+    # What parses is not yet StableHLO of this version: a portable artifact is converted to it.
+    return _jax.mlir.deserialize_portable_artifact(module, context)
+
+
+@functools.cache
+def gpu_client() -> Any:
+    """The runtime of the GPUs of this machine.
+
+    Raises:
+      BackendError: when there is no GPU, or the wheel is missing.
+    """
+    _ensure_plugin()
+    try:
+        return _jax.get_c_api_client(_PLATFORM, {"platform_name": _PLATFORM}, None)
+    except JaxRuntimeError as exc:
+        raise BackendError(f"there is no GPU to run on here: {clean(exc)}") from None

@@ -1,0 +1,72 @@
+"""The program as XLA first sees it: HLO before any optimization.
+
+A StableHLO module enters, as the MLIR bindings' object or as bytes; text, a graph, a serialized
+`HloModuleProto` or XLA's estimate of the cost leaves.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from typing import Any
+
+from olympus_core.xla.client import cpu_client
+from olympus_core.xla.door import JaxRuntimeError, _jax
+from olympus_core.xla.messages import compile_error
+
+__all__ = ["hlo_cost_analysis", "hlo_dot", "hlo_proto", "hlo_text", "module_bytes", "numbers"]
+
+
+def module_bytes(module: Any) -> bytes:
+    """MLIR bytecode of a module; bytes are returned as they are."""
+    if isinstance(module, bytes):
+        return module
+    out = io.BytesIO()
+    module.operation.write_bytecode(out)
+    return out.getvalue()
+
+
+def _computation(module: Any) -> Any:
+    try:
+        return _jax.mlir.mlir_module_to_xla_computation(
+            module_bytes(module), use_tuple_args=False, return_tuple=False
+        )
+    except (JaxRuntimeError, ValueError) as exc:
+        raise compile_error(exc) from None
+
+
+def hlo_text(module: Any) -> str:
+    """The unoptimized HLO of a module, as text."""
+    return str(_computation(module).as_hlo_text())
+
+
+def hlo_dot(module: Any) -> str:
+    """The unoptimized HLO of a module, as a graph in Graphviz's dot language."""
+    return str(_computation(module).as_hlo_dot_graph())
+
+
+def hlo_proto(module: Any) -> bytes:
+    """The unoptimized HLO of a module, as a serialized `HloModuleProto`."""
+    return bytes(_computation(module).as_serialized_hlo_module_proto())
+
+
+def hlo_cost_analysis(module: Any) -> dict[str, float]:
+    """XLA's estimate for the unoptimized program: "flops", "bytes accessed", ....
+
+    A loop's body is counted once, whatever its number of iterations.
+    """
+    found = _jax.hlo_module_cost_analysis(cpu_client(), _computation(module).get_hlo_module())
+    return numbers(found)
+
+
+def numbers(properties: Mapping[str, Any]) -> dict[str, float]:
+    """The numeric entries, in the order of their names: XLA's own order changes.
+
+    XLA says -1 for what it cannot count, such as the flops of a library's convolution; such an
+    entry is left out.
+    """
+    return {
+        name: float(value)
+        for name, value in sorted(properties.items())
+        if isinstance(value, int | float) and value >= 0
+    }

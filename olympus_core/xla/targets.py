@@ -1,0 +1,61 @@
+"""What a program is compiled for: a backend and, for accelerators, a kind of device.
+
+The user's two words enter; a checked `Target` leaves.  No runtime is started here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from olympus_core.errors import UsageError
+from olympus_core.xla.gpu_targets import DEFAULT_GPU, GPUS
+from olympus_core.xla.messages import nearest
+
+__all__ = ["Target", "known_devices", "platform_of", "target"]
+
+_PLATFORMS = {"cpu": "cpu", "gpu": "cuda", "tpu": "tpu"}
+
+
+@dataclass(frozen=True)
+class Target:
+    """A backend ("cpu", "gpu" or "tpu") and the name of a device kind, such as "h200"."""
+
+    backend: str = "cpu"
+    device: str | None = None
+
+
+def known_devices(backend: str) -> tuple[str, ...]:
+    """The device kinds that can be compiled for without having one, in a fixed order."""
+    return tuple(GPUS) if backend == "gpu" else ()
+
+
+def target(backend: str, device: str | None = None) -> Target:
+    """Return the `Target` of two names; for "gpu" the device is "h200" unless given.
+
+    Raises:
+      UsageError: when the backend or the device is not known; the hint has the nearest names.
+
+    Example:
+      >>> target("gpu", "a100-80")
+      Target(backend='gpu', device='a100-80')
+    """
+    if backend not in _PLATFORMS:
+        raise UsageError(
+            f"there is no backend {backend!r}; there are cpu, gpu and tpu",
+            hint=nearest(backend, _PLATFORMS),
+        )
+    known = known_devices(backend)
+    if device is None:
+        return Target(backend, DEFAULT_GPU if backend == "gpu" else None)
+    if device not in known:
+        there = f"; there are {', '.join(known)}" if known else ", which takes no device name"
+        raise UsageError(
+            f"there is no device {device!r} for backend {backend!r}{there}",
+            hint=nearest(device, known),
+        )
+    return Target(backend, device)
+
+
+def platform_of(target: Target) -> str:
+    """The name by which lowering rules know the backend: "cpu", "cuda" or "tpu"."""
+    return _PLATFORMS[target.backend]

@@ -1,0 +1,105 @@
+"""The example programs: the same numbers under olympus as the same file gives under jax."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+import pytest
+
+import olympus
+from benchmarks.programs import EXAMPLES, load_source
+from olympus_cli.spec.project import load_project
+
+
+class Case(NamedTuple):
+    """An example's `init` function, its inputs after the parameters, and its statics."""
+
+    example: str
+    init: str
+    inputs: tuple[np.ndarray, ...]
+    statics: dict[str, Any] = {}
+
+
+RNG = np.random.default_rng(0)
+CASES = [
+    Case("mlp", "init", (RNG.standard_normal((3, 784), np.float32),)),
+    Case("gpt", "tiny", (RNG.integers(0, 256, (2, 17), np.int32),), {"n_head": 4}),
+    Case("lstm", "init", (RNG.standard_normal((3, 11, 16), np.float32),)),
+]
+FRAMEWORKS = ("olympus", "jax")
+
+
+@pytest.fixture(params=CASES, ids=lambda case: case.example)
+def case(request: pytest.FixtureRequest) -> Case:
+    return request.param
+
+
+def module(case: Case, framework: str) -> ModuleType:
+    return load_source(EXAMPLES / case.example / f"{case.example}.py", framework)
+
+
+def arrays(tree: Any, framework: str) -> dict[str, np.ndarray]:
+    """The leaves of a framework's tree by their path, fetched from the device."""
+    ox = {"olympus": olympus, "jax": jax}[framework]
+    return {
+        ox.tree_util.keystr(path): np.asarray(leaf)
+        for path, leaf in ox.tree.flatten_with_path(tree)[0]
+    }
+
+
+def test_init_gives_the_same_parameters(case: Case) -> None:
+    ours, theirs = (arrays(getattr(module(case, name), case.init)(), name) for name in FRAMEWORKS)
+    assert ours.keys() == theirs.keys()
+    for path, leaf in ours.items():
+        assert leaf.dtype == theirs[path].dtype, path
+        np.testing.assert_array_equal(leaf, theirs[path], err_msg=path)
+
+
+def test_forward_gives_the_same_numbers(case: Case) -> None:
+    outputs = []
+    for name in FRAMEWORKS:
+        program = module(case, name)
+        params = getattr(program, case.init)()
+        outputs.append(arrays(program.forward(params, *case.inputs, **case.statics), name))
+    ours, theirs = outputs
+    assert ours.keys() == theirs.keys()
+    for path, leaf in ours.items():
+        np.testing.assert_allclose(leaf, theirs[path], rtol=2e-5, atol=2e-5, err_msg=path)
+
+
+def test_compiled_gives_the_same_numbers_as_the_eager_program(case: Case) -> None:
+    program = module(case, "olympus")
+    params = getattr(program, case.init)()
+    jitted = olympus.jit(program.forward, static_argnames=tuple(case.statics))
+    compiled = jitted.lower(params, *case.inputs, **case.statics).compile()
+    built = arrays(compiled(params, *case.inputs), "olympus")
+    eager = arrays(program.forward(params, *case.inputs, **case.statics), "olympus")
+    assert built.keys() == eager.keys()
+    for path, leaf in built.items():
+        np.testing.assert_allclose(leaf, eager[path], rtol=2e-5, atol=2e-5, err_msg=path)
+
+
+def test_gpt2_small_lowers_from_shapes_alone() -> None:
+    program = load_source(EXAMPLES / "gpt" / "gpt.py", "olympus")
+    params = olympus.eval_shape(program.small)
+    sizes = [int(np.prod(leaf.shape)) for leaf in olympus.tree.leaves(params)]
+    assert sum(sizes) == 124_439_808  # GPT-2 small's published number of parameters
+    tokens = olympus.ShapeDtypeStruct((1, 256), np.int32)
+    lowered = olympus.jit(program.forward, static_argnames="n_head").lower(
+        params, tokens, n_head=12
+    )
+    assert lowered.out_info.shape == (1, 256, 50257)
+    # Each layer multiplies six times: qkv, scores, values, and the three other dense layers.
+    assert lowered.as_text().count("stablehlo.dot_general") == 12 * 6 + 1
+
+
+@pytest.mark.parametrize("example", ["mlp", "gpt", "lstm"])
+def test_the_project_file_loads(example: str) -> None:
+    project = load_project(EXAMPLES / example)
+    assert project.select()
+    for target in project.targets.values():
+        assert target.entry == f"{example}:forward"
+        assert target.root == EXAMPLES / example

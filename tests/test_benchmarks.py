@@ -1,0 +1,147 @@
+"""The side-by-side harness: its statistics and tables, and that it runs."""
+
+from __future__ import annotations
+
+import doctest
+import json
+import re
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+from benchmarks import __main__ as cli
+from benchmarks import measure, programs, report, stats, worker
+from benchmarks.measure import Results, Side
+
+
+@pytest.mark.parametrize("module", [report, stats, worker])
+def test_docstring_examples(module: object) -> None:
+    outcome = doctest.testmod(module)  # type: ignore[arg-type]
+    assert outcome.attempted > 0 and outcome.failed == 0
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 7, 10])
+def test_quartiles_are_numpys(count: int) -> None:
+    samples = np.random.default_rng(count).exponential(size=count).tolist()
+    found = stats.summarize(samples)
+    want = np.percentile(samples, [25, 50, 75])
+    np.testing.assert_allclose([found.low, found.median, found.high], want)
+    assert found.count == count
+
+
+def test_one_sample_is_its_own_quartiles() -> None:
+    assert stats.summarize([3.0]) == stats.Summary(3.0, 3.0, 3.0, 1)
+
+
+def test_statistics_refuse_what_they_cannot_do() -> None:
+    with pytest.raises(ValueError, match="at least one sample"):
+        stats.summarize([])
+    with pytest.raises(ValueError, match="got 2 and 1"):
+        stats.paired_ratio([1.0, 2.0], [1.0])
+
+
+def test_pairs_cancel_a_drift_that_medians_do_not() -> None:
+    drift = np.array([1.0, 2.0, 4.0, 8.0])
+    ratio = stats.paired_ratio((0.5 * drift).tolist(), drift.tolist())
+    assert (ratio.low, ratio.median, ratio.high) == (0.5, 0.5, 0.5)
+
+
+def test_operations_are_counted_and_returns_are_not() -> None:
+    text = """
+    func.func public @main(%arg0: tensor<4xf32>) -> tensor<f32> {
+      %cst = stablehlo.constant dense<0.000000e+00> : tensor<f32>
+      %0:2 = "stablehlo.custom"(%arg0) ({
+        stablehlo.return %cst : tensor<f32>
+      }) {d = #stablehlo.dims<a = 1>} : (tensor<4xf32>) -> (tensor<f32>, tensor<f32>)
+      %1 = call @f(%0#0) : (tensor<f32>) -> tensor<f32>
+      %2 = chlo.erf %1 : tensor<f32> -> tensor<f32>
+      return %2 : tensor<f32>
+    }"""
+    assert worker.count_ops(text) == 4
+
+
+def test_rounds_interleave_and_the_first_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[tuple[int, str]] = []
+
+    def run_task(sides: object, side: int, task: str, repeat: int) -> dict[str, object]:
+        ran.append((side, task))
+        return {"samples": {"both": [len(ran), len(ran) + 2.0]}, "versions": {}}
+
+    monkeypatch.setattr(measure, "run_task", run_task)
+    sides = Side("olympus"), Side("jax")
+    results = measure.measure(sides, ("mlp", "lstm"), 2, 5, lambda message: None)
+    pairs = [(ran[i][0], ran[i + 1][0], ran[i][1], ran[i + 1][1]) for i in range(0, 12, 2)]
+    assert [pair[:2] for pair in pairs] == [(1, 0), (1, 0), (0, 1), (0, 1), (1, 0), (1, 0)]
+    assert [pair[2:] for pair in pairs] == [("mlp", "mlp"), ("lstm", "lstm")] * 3
+    assert results.samples["mlp"]["both"] == ([6.0, 11.0], [7.0, 10.0])
+
+
+def test_the_table_shows_medians_quartiles_and_ratio() -> None:
+    results = Results({"call": {
+        "device": ([4e-6, 5e-6, 6e-6], [8e-6, 10e-6, 12e-6]), "python": ([1e-5], [1e-5]),
+    }}, {"jax": "1.2"})  # fmt: skip
+    text = report.markdown(results, "python -m benchmarks", 3)
+    assert "jax 1.2" in text and "`python -m benchmarks`" in text
+    assert (
+        "| call x + y, arrays on the device | 5.00 µs (4.50–5.50) | 10 µs (9.00–11) | **0.500** |"
+    ) in text
+    assert "| call x + y, Python scalars | 10 µs | 10 µs | **1.00** |" in text
+
+
+def test_the_import_line_is_rewritten_in_place(tmp_path: Path) -> None:
+    path = tmp_path / "program.py"
+    path.write_text('"""A program."""\nimport olympus as ox\n\nname = ox.__name__\n')
+    assert programs.load_source(path, "json").name == "json"
+    path.write_text("import olympus\n")
+    with pytest.raises(ValueError, match="must hold the line 'import olympus as ox' once"):
+        programs.load_source(path, "json")
+
+
+def test_the_training_step_is_a_loss_and_parameters_but_not_measured_by_default() -> None:
+    fresh, (params, tokens) = programs.load(programs.PROGRAMS["gpt_train"], "jax")
+    loss, stepped = jax.eval_shape(fresh(), params, tokens)
+    assert loss.shape == ()
+    assert jax.tree.map(lambda x: x.shape, stepped) == jax.tree.map(lambda x: x.shape, params)
+    assert "gpt_train" not in measure.DEFAULT_TASKS
+
+
+def test_a_missing_framework_ends_with_2(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Side, "is_installed", lambda side: side.framework != "jax")
+    assert cli.main(["--short", "--jax-python", "some/python"]) == 2
+    message = capsys.readouterr().err
+    assert "some/python has no jax" in message and "pip install" in message
+
+
+def test_installed_is_answered_by_the_interpreter() -> None:
+    assert Side("json").is_installed()
+    assert not Side("no_such_framework").is_installed()
+
+
+@pytest.mark.parametrize("argv", [["--only", "forwards"], ["--repeat", "0"]])
+def test_wrong_usage_ends_with_2(argv: list[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        cli.main(argv)
+    assert stop.value.code == 2
+
+
+def test_a_failing_process_says_why() -> None:
+    with pytest.raises(measure.WorkerFailed, match="no_such_framework"):
+        measure.run_task((Side("no_such_framework"), Side("jax")), 0, "import", 1)
+
+
+def test_a_small_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "result.json"
+    argv = ["--short", "--only", "import,mlp,help", "--repeat", "1", "--json", str(path)]
+    assert cli.main(argv) == 0
+    text = capsys.readouterr().out
+    assert re.search(r"^\| import \| [\d.]+ ms \| [\d.]+ ms \| \*\*[\d.]+\*\* \|$", text, re.M)
+    assert "| MLP forward: trace + lower |" in text and "| whole process |" in text
+    saved = json.loads(path.read_text())
+    assert saved["rounds"] == 1 and {"Python", "olympus", "jax", "jaxlib"} <= set(saved["versions"])
+    measured = {(row["task"], row["measure"]) for row in saved["rows"]}
+    assert {("import", "import"), ("mlp", "both"), ("mlp", "ops"), ("help", "wall")} <= measured
+    assert all(row["ratio"]["median"] > 0 for row in saved["rows"])
