@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Bar", "data", "defect", "error", "print_json", "progress", "raw", "say", "table"]
 
 _WIDE = 240  # columns of a table that goes to a file or a pipe: nothing is folded
+_NARROW = 40  # a terminal narrower than this folds the lines itself, and no column is lost
 
 
 def data(text: str) -> None:
@@ -89,7 +90,8 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]], title: str =
     """Write a table to stdout; it folds to the terminal's width, and never in a file or a pipe."""
     from rich.table import Table
 
-    made = Table(*columns, title=title or None, title_justify="left", box=None, pad_edge=False)
+    headers = map(_escaped, columns)
+    made = Table(*headers, title=title or None, title_justify="left", box=None, pad_edge=False)
     for column in made.columns:
         column.overflow = "fold"
     for row in rows:
@@ -109,8 +111,15 @@ def _escaped(cell: object) -> str:
 def _console(stream: TextIO) -> Console:
     from rich.console import Console
 
-    width = shutil.get_terminal_size().columns if stream.isatty() else _WIDE
-    return Console(file=stream, width=width, highlight=False, emoji=False)
+    columns = shutil.get_terminal_size().columns if stream.isatty() else _WIDE
+    plain = "NO_COLOR" in os.environ
+    return Console(
+        file=stream,
+        width=max(columns, _NARROW),
+        color_system=None if plain else "auto",
+        highlight=False,
+        emoji=False,
+    )
 
 
 class Bar:

@@ -6,6 +6,7 @@ argument the same values whatever else the program takes and whichever build of 
 
 from __future__ import annotations
 
+import io
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
@@ -20,7 +21,14 @@ from olympus.errors import UsageError
 from olympus_cli.leaves import Leaf
 from olympus_cli.units import array_type
 
-__all__ = ["DEFAULT_INT_RANGE", "InputOptions", "file_inputs", "parse_int_range", "seeded_inputs"]
+__all__ = [
+    "DEFAULT_INT_RANGE",
+    "InputOptions",
+    "file_inputs",
+    "npz_bytes",
+    "parse_int_range",
+    "seeded_inputs",
+]
 
 Array = np.ndarray[Any, Any]
 
@@ -111,19 +119,28 @@ def file_inputs(path: Path, leaves: Sequence[Leaf]) -> list[Array]:
 
 def _read(path: Path, leaves: Sequence[Leaf]) -> Mapping[str, Array]:
     try:
-        loaded = np.load(path, allow_pickle=False)
-        if isinstance(loaded, np.ndarray):
+        with path.open("rb") as file:  # NumPy leaves files open that it fails to read
+            loaded = np.load(file, allow_pickle=False)
+            if not isinstance(loaded, np.ndarray):
+                return {name: loaded[name] for name in loaded.files}
             if len(leaves) == 1:
                 return {leaves[0].name: loaded}
-        else:
-            with loaded:
-                return {name: loaded[name] for name in loaded.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise UsageError(f"{path} cannot be read as a .npy or .npz file: {error}") from error
     raise UsageError(
         f"{path} holds one array, but the program takes {len(leaves)}",
         hint=f"save an .npz file with {_names([leaf.name for leaf in leaves])}",
     )
+
+
+def npz_bytes(arrays: Mapping[str, Array]) -> bytes:
+    """The content of a .npz file with `arrays` by their names; `file_inputs` reads it."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as members:
+        for name, array in arrays.items():
+            with members.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
+    return content.getvalue()
 
 
 def _checked(array: Array, leaf: Leaf, path: Path) -> Array:

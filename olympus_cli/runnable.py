@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 import olympus
-from olympus import artifact, tree_util
+from olympus import tree_util
 from olympus_cli.build.compilation import Compilation
+from olympus_cli.bundle import load_bundle
 from olympus_cli.frontends.python import load_program
 from olympus_cli.leaves import Leaf, result_leaves
 from olympus_cli.spec.model import TargetSpec
@@ -63,7 +64,7 @@ def compile_to_run(spec: TargetSpec) -> Runnable:
 
 def load_to_run(path: Path) -> Runnable:
     """The program in the bundle `path`; ArtifactError when it is damaged or does not fit."""
-    compiled = artifact.load(path).compiled()
+    compiled = load_bundle(path)
     leaves = zip(compiled.arg_names, compiled.in_avals, strict=True)
     return Runnable(
         compiled,

@@ -38,18 +38,10 @@ def summarize_array(name: str, array: np.ndarray[Any, Any]) -> ArraySummary:
     >>> summarize_array("x", np.array([1.0, np.nan, 3.0], "float32")).mean
     2.0
     """
-    if array.dtype.kind == "c":
-        finite = int(np.isfinite(array).sum())
-        return ArraySummary(
-            name, array.dtype.name, array.shape, None, None, None, array.size - finite
-        )
-    values = array.astype(np.float64).ravel()
+    values = array if array.dtype.kind == "c" else array.astype(np.float64)
     finite = values[np.isfinite(values)]
-    mean, low, high = (
-        (float(finite.mean()), float(finite.min()), float(finite.max()))
-        if finite.size
-        else (None, None, None)
-    )
-    return ArraySummary(
-        name, array.dtype.name, array.shape, mean, low, high, values.size - finite.size
-    )
+    mean = low = high = None
+    if finite.size and finite.dtype.kind != "c":
+        mean, low, high = float(finite.mean()), float(finite.min()), float(finite.max())
+    missing = array.size - finite.size
+    return ArraySummary(name, array.dtype.name, array.shape, mean, low, high, missing)

@@ -21,6 +21,8 @@ __all__ = [
     "DictKey",
     "FlattenedIndexKey",
     "GetAttrKey",
+    "KeyEntry",
+    "KeyPath",
     "PyTreeDef",
     "SequenceKey",
     "flatten",
@@ -44,7 +46,8 @@ DictKey = _pytree.DictKey
 GetAttrKey = _pytree.GetAttrKey
 FlattenedIndexKey = _pytree.FlattenedIndexKey
 
-KeyPath = tuple[Any, ...]
+KeyEntry = Any  # one of the key classes above, or a registered class's own hashable
+KeyPath = tuple[KeyEntry, ...]
 IsLeaf = Callable[[Any], bool] | None
 _T = TypeVar("_T")
 _Class = TypeVar("_Class", bound=type)
@@ -63,9 +66,9 @@ def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
     return registry.flatten(tree, is_leaf)
 
 
-def unflatten(treedef: PyTreeDef, values: Iterable[Any]) -> Any:
-    """The tree of structure `treedef` that holds `values` as its leaves."""
-    return treedef.unflatten(values)
+def unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
+    """The tree of structure `treedef` that holds `leaves`."""
+    return treedef.unflatten(leaves)
 
 
 def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:

@@ -1,13 +1,12 @@
 """A target, stage by stage, on the clock.
 
 A target spec, and how long and how precisely to measure, enter; a summary for each stage leaves.
-Trace, lower and compile are timed by walking the stages again and again, each time from the user's
-function; calls are timed with their arguments already on the device.
+Trace, lower and compile are timed by walking the stages again and again, each time with nothing
+cached; calls are timed with their arguments already on the device.
 """
 
 from __future__ import annotations
 
-import functools
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -70,14 +69,13 @@ def bench_target(
     return TargetTimes(spec.name, spec.entry, first.units[0].backend, stages, steady.batch)
 
 
-def _walk(
-    program: Program, time_limit: float, say: Say
-) -> tuple[Compilation, dict[str, Samples]]:
+def _walk(program: Program, time_limit: float, say: Say) -> tuple[Compilation, dict[str, Samples]]:
     """Go through the stages, once at least; the first compilation, and the times of all."""
     start = time.perf_counter()
     walks: list[Compilation] = []
     while not walks or (len(walks) < MAX_WALKS and time.perf_counter() - start < time_limit):
-        walk = Compilation(_anew(program), say)
+        olympus.clear_caches()
+        walk = Compilation(program, say)
         walk.trace()
         walk.lower()
         walk.compile()
@@ -88,16 +86,6 @@ def _walk(
         "lower": Samples(1, [unit.lower_seconds for unit in units]),
         "compile": Samples(1, [unit.compile_seconds for unit in units]),
     }
-
-
-def _anew(program: Program) -> Program:
-    """The program with a function that no cache of traces has seen yet."""
-
-    @functools.wraps(program.function)
-    def function(*args: Any, **kwargs: Any) -> Any:
-        return program.function(*args, **kwargs)
-
-    return replace(program, function=function)
 
 
 def _call(ready: Runnable, inputs: InputOptions) -> Callable[[], object]:

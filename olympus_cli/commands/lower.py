@@ -72,6 +72,8 @@ def _in_form(
     traced: olympus.stages.Traced, target: olympus.Target, form: str, debug_info: bool
 ) -> str | bytes:
     if form == "olympuspr":
-        return f"{traced.olympuspr}\n"
+        return str(traced.olympuspr)
     lowered = traced.lower(target)
-    return lowered.bytecode() if form == "bytecode" else lowered.as_text(form, debug_info)
+    if form == "bytecode":
+        return lowered.bytecode()
+    return lowered.as_text(form, debug_info=debug_info)

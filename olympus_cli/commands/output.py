@@ -13,11 +13,13 @@ __all__ = ["emit"]
 
 
 def emit(content: str | bytes, output: str | None) -> None:
-    """Write `content` to the file `output`, or to stdout if that is None.
+    """Write `content` to the file `output`, or to stdout if that is None; text ends its last line.
 
     Raises:
         UsageError: the file cannot be written, or bytes would go to a terminal.
     """
+    if isinstance(content, str) and not content.endswith("\n"):
+        content += "\n"
     if output is not None:
         write_whole(Path(output), content)
         console.say(f"wrote {output}")

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import asdict
 from pathlib import Path
 
 import click
-import numpy as np
 
 from olympus.errors import UsageError
 from olympus_cli import console
+from olympus_cli.bundle import SUFFIX
 from olympus_cli.commands.inputs import input_options
 from olympus_cli.commands.options import (
     entry_options,
@@ -21,7 +20,7 @@ from olympus_cli.commands.options import (
 )
 from olympus_cli.files import write_whole
 from olympus_cli.frontends.resolve import resolve
-from olympus_cli.inputs import InputOptions
+from olympus_cli.inputs import InputOptions, npz_bytes
 from olympus_cli.runnable import Runnable, compile_to_run, load_to_run
 from olympus_cli.summary import summarize_array
 
@@ -50,7 +49,7 @@ def command(
 ) -> None:
     """Execute a program, or a built FILE.olympus, on files or on inputs made from a seed."""
     with console.progress(f"compiling {text}"):
-        if text.endswith(".olympus"):
+        if text.endswith(SUFFIX):
             if shapes or statics or backend or device:
                 raise UsageError(f"{text} is built: it takes no shapes, statics or backend")
             program = load_to_run(Path(text))
@@ -63,9 +62,7 @@ def _run(program: Runnable, inputs: InputOptions, output: str | None, as_json: b
     arrays = program(inputs.arrays(program.arguments))
     named = {leaf.name: array for leaf, array in zip(program.results, arrays, strict=True)}
     if output is not None:
-        packed = io.BytesIO()
-        np.savez(packed, **named)
-        write_whole(Path(output), packed.getvalue())
+        write_whole(Path(output), npz_bytes(named))
         console.say(f"wrote {output}")
     summaries = [summarize_array(name, array) for name, array in named.items()]
     if as_json:

@@ -41,12 +41,12 @@ def command(
     program = load_program(resolve(text, shapes, statics, project))
     traced = program.trace()
     if not as_json:
-        emit(f"{traced.olympuspr}\n", output)
+        emit(str(traced.olympuspr), output)
         return
     document = described(program, traced)
     if output is None:
         document["olympuspr"] = str(traced.olympuspr)
     else:
-        emit(f"{traced.olympuspr}\n", output)
+        emit(str(traced.olympuspr), output)
         document["output"] = output
     console.print_json(document)

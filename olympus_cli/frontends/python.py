@@ -95,7 +95,7 @@ class Program:
     def _tree(self, arg: Static | ArgSpec) -> Any:
         match arg:
             case ShapeSpec():
-                return olympus.ShapeDtypeStruct(arg.shape, np.dtype(arg.dtype))
+                return _struct(arg)
             case FromEntry():
                 return _shapes_of(arg.entry, self.spec)
             case dict():
@@ -117,6 +117,16 @@ def load_program(spec: TargetSpec) -> Program:
     function = load_entry(spec.entry, spec.root)
     signature = _signature(function)
     return Program(spec, function, signature, bind(_name(function), signature, spec))
+
+
+def _struct(spec: ShapeSpec) -> olympus.ShapeDtypeStruct:
+    """`spec` as the core has it; never a narrower dtype than was asked for."""
+    struct = olympus.ShapeDtypeStruct(spec.shape, np.dtype(spec.dtype))
+    if olympus.eval_shape(lambda x: x, struct).dtype != struct.dtype:
+        raise UsageError(
+            f"{spec}: 64-bit types are off", hint="set OLYMPUS_ENABLE_X64=1 in the environment"
+        )
+    return struct
 
 
 def _plain(given: Any) -> Any:

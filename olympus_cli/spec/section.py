@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -23,9 +24,9 @@ class Section:
     data: dict[str, Any]
 
     def fail(self, key: str, message: str, hint: str | None = None) -> NoReturn:
-        """Raise SpecError about `key` of this table."""
-        keys = (*self.keys, key)
-        self.source.fail(keys, f"{'.'.join(keys)} {message}", hint)
+        """Raise SpecError about `key`, or a part of it such as `args[0].w`, of this table."""
+        place = (*self.keys, *re.split(r"[.\[]", key))
+        self.source.fail(place, f"{'.'.join((*self.keys, key))} {message}", hint)
 
     def only(self, keys: Iterable[str]) -> None:
         """Raise SpecError, with the nearest valid one, for a key that is none of `keys`."""

@@ -1,22 +1,33 @@
-"""Shape primitives: they move elements, and compute none.
+"""Shape primitives: they arrange elements anew, and compute none.
 
-An array enters; its elements leave in another arrangement.
+An array enters; its elements leave in another arrangement (`iota` counts from nothing).
+Primitives that cut arrays apart and put them together are in `slicing.py`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from olympus_core import mlir
-from olympus_core.avals import Shape, ShapedArray
-from olympus_core.errors import ShapeError
+from olympus_core import dtypes, mlir
+from olympus_core.avals import Shape, ShapedArray, shaped
+from olympus_core.errors import DTypeError, ShapeError
 from olympus_core.olympuspr import Literal
 from olympus_core.primitive import Primitive
 
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
 
-__all__ = ["PRIMITIVES", "broadcast_in_dim_p", "reshape_p"]
+__all__ = [
+    "PRIMITIVES",
+    "broadcast_in_dim_p",
+    "copy_p",
+    "iota_p",
+    "reshape_p",
+    "rev_p",
+    "squeeze_p",
+    "tile_p",
+    "transpose_p",
+]
 
 
 class BroadcastInDim(Primitive):
@@ -57,16 +68,152 @@ class Reshape(Primitive):
                 f"reshape of {x.short_name()} to {params['new_sizes']}: "
                 f"{x.size} elements do not fill {out.size}"
             )
+        if params["dimensions"] is not None:
+            check_permutation("reshape", x, params["dimensions"])
         return out
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
-        out, (x,) = ctx.aval_out, operands
+        out, (x,), (aval,) = ctx.aval_out, operands, ctx.avals_in
         if isinstance(x, Literal):
             return ctx.constant(x, out.shape)
-        return x if ctx.avals_in[0].shape == out.shape else mlir.op1("stablehlo.reshape", out, (x,))
+        if params["dimensions"] is not None:
+            aval = permuted(aval, params["dimensions"])
+            x = _transpose(x, aval, params["dimensions"])
+        return x if aval.shape == out.shape else mlir.op1("stablehlo.reshape", out, (x,))
+
+
+def check_permutation(name: str, x: ShapedArray, permutation: tuple[int, ...]) -> None:
+    """Raise ShapeError unless `permutation` names each axis of `x` once."""
+    if sorted(permutation) != list(range(x.ndim)):
+        raise ShapeError(
+            f"{name} of {x.short_name()} needs a permutation of its {x.ndim} axes, "
+            f"and got {permutation}"
+        )
+
+
+def permuted(x: ShapedArray, permutation: tuple[int, ...]) -> ShapedArray:
+    """The aval of `x` with its axes in the order given."""
+    return x.update(shape=tuple([x.shape[i] for i in permutation]))
+
+
+def _transpose(x: Any, out: ShapedArray, permutation: tuple[int, ...]) -> Any:
+    return mlir.op1("stablehlo.transpose", out, (x,), {"permutation": mlir.i64_array(permutation)})
+
+
+class Transpose(Primitive):
+    """Axis i of the result is axis `permutation[i]` of the operand."""
+
+    def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
+        check_permutation("transpose", avals[0], params["permutation"])
+        return permuted(avals[0], params["permutation"])
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
+        return _transpose(operands[0], ctx.aval_out, params["permutation"])
+
+
+class Squeeze(Primitive):
+    """Without the axes `dimensions`, which have length 1."""
+
+    def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
+        (x,) = avals
+        dims: tuple[int, ...] = params["dimensions"]
+        check_axes("squeeze", x, dims)
+        if any(x.shape[d] != 1 for d in dims):
+            raise ShapeError(
+                f"squeeze removes dimensions of length 1, and was asked to remove {dims} "
+                f"of {x.short_name()}"
+            )
+        return x.update(shape=tuple([n for i, n in enumerate(x.shape) if i not in dims]))
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
+        return mlir.op1("stablehlo.reshape", ctx.aval_out, operands)
+
+
+def check_axes(name: str, x: ShapedArray, axes: tuple[int, ...]) -> None:
+    """Raise ShapeError unless `axes` are axes of `x`, each named once."""
+    if len(set(axes)) != len(axes) or any(not 0 <= d < x.ndim for d in axes):
+        raise ShapeError(
+            f"{name} needs distinct axes of {x.short_name()}, and got {tuple(axes)}"
+        )
+
+
+class Rev(Primitive):
+    """The elements in reverse order along the axes `dimensions`."""
+
+    def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
+        check_axes("rev", avals[0], params["dimensions"])
+        return avals[0]
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
+        dims = {"dimensions": mlir.i64_array(params["dimensions"])}
+        return mlir.op1("stablehlo.reverse", ctx.aval_out, operands, dims)
+
+
+class Tile(Primitive):
+    """The array repeated `reps[i]` times along axis i."""
+
+    def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
+        (x,), reps = avals, params["reps"]
+        if len(reps) != x.ndim or any(r < 0 for r in reps):
+            raise ShapeError(
+                f"tile of {x.short_name()} needs {x.ndim} repetitions >= 0, and got {reps}"
+            )
+        return x.update(shape=tuple([n * r for n, r in zip(x.shape, reps, strict=True)]))
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
+        (x,) = ctx.avals_in
+        wide = tuple([n for pair in zip(params["reps"], x.shape, strict=True) for n in pair])
+        repeated = mlir.broadcast(operands[0], x.update(shape=wide), tuple(range(1, len(wide), 2)))
+        return mlir.op1("stablehlo.reshape", ctx.aval_out, (repeated,))
+
+
+class Iota(Primitive):
+    """0, 1, 2, ... along axis `dimension` of an array of the given shape and dtype."""
+
+    def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
+        shape, dimension, dtype = params["shape"], params["dimension"], params["dtype"]
+        if dtypes.kind(dtype) not in "uifc":
+            raise DTypeError(f"iota counts in a number dtype, not in {dtypes.long_name(dtype)}")
+        if not 0 <= dimension < len(shape):
+            raise ShapeError(f"iota of shape {shape} cannot count along axis {dimension}")
+        return shaped(shape, dtype)
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
+        out = ctx.aval_out
+        real = out.update(dtype=dtypes.to_real(out.dtype))
+        along = {"iota_dimension": mlir.i64_attr(params["dimension"])}
+        count = mlir.op1("stablehlo.iota", real, (), along)
+        return count if real is out else mlir.op1("stablehlo.convert", out, (count,))
+
+
+class Copy(Primitive):
+    """The same array, as a value of its own."""
+
+    takes_literals: ClassVar[bool] = True
+
+    def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
+        return avals[0]
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
+        return ctx.full(operands[0], ctx.avals_in[0], ctx.aval_out.shape)
 
 
 broadcast_in_dim_p = BroadcastInDim("broadcast_in_dim")
 reshape_p = Reshape("reshape")
+transpose_p = Transpose("transpose")
+squeeze_p = Squeeze("squeeze")
+rev_p = Rev("rev")
+tile_p = Tile("tile")
+iota_p = Iota("iota")
+copy_p = Copy("copy")
 
-PRIMITIVES: tuple[Primitive, ...] = (broadcast_in_dim_p, reshape_p)
+PRIMITIVES: tuple[Primitive, ...] = (
+    broadcast_in_dim_p,
+    reshape_p,
+    transpose_p,
+    squeeze_p,
+    rev_p,
+    tile_p,
+    iota_p,
+    copy_p,
+)

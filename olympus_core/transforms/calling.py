@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -21,7 +22,14 @@ from olympus_core.primitives.call import jit_p
 from olympus_core.tracer import Tracer
 from olympus_core.transforms.staging import hoist_consts, stage
 
-__all__ = ["Arguments", "JitOptions", "Program", "StagedFunction", "function_name"]
+__all__ = [
+    "Arguments",
+    "JitOptions",
+    "Program",
+    "StagedFunction",
+    "clear_programs",
+    "function_name",
+]
 
 
 def _positions(value: int | Iterable[int] | None) -> tuple[int, ...]:
@@ -131,6 +139,15 @@ def _aval_of(x: Any) -> ShapedArray:
     return get_aval(x)
 
 
+_staged: weakref.WeakSet[StagedFunction] = weakref.WeakSet()
+
+
+def clear_programs() -> None:
+    """Forget the programs of every staged function of the process."""
+    for staged in list(_staged):
+        staged.clear_cache()
+
+
 class StagedFunction:
     """A function that runs as a program, traced anew for each kind of arguments."""
 
@@ -140,6 +157,7 @@ class StagedFunction:
         self.options = options
         self.name = function_name(fun)
         self._programs: dict[Any, tuple[Program, Olympuspr, tuple[Any, ...]]] = {}
+        _staged.add(self)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else functools.partial(self, instance)

@@ -81,5 +81,5 @@ def ensure_lapack() -> None:
         for platform, entries in lapack.registrations().items():
             for name, function, api_version in entries:
                 _jax.register_custom_call_target(name, function, platform, api_version)
-        lapack._lapack.initialize()  # type: ignore[attr-defined]
+        lapack._lapack.initialize()
         _lapack_ready = True

@@ -12,8 +12,8 @@ from typing import Any
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
-import jaxlib._hlo  # type: ignore[import-not-found]
-import jaxlib._jax  # type: ignore[import-not-found]
+import jaxlib._hlo
+import jaxlib._jax
 import jaxlib.version
 
 __all__ = ["JAXLIB_VERSION", "Buffer", "Device", "JaxRuntimeError", "_hlo", "_jax"]

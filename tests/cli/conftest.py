@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-
 from olympus_cli.main import cli
 
-MODEL = '''\
+MODEL = """\
 import olympus.numpy as np
 
 
@@ -61,9 +60,9 @@ class Net:
 
 
 net = Net()
-'''
+"""
 
-TOML = '''\
+TOML = """\
 [target.forward]
 entry = "model:forward"
 donate = ["x"]
@@ -78,7 +77,7 @@ batch = [1, 8]
 [target.add]
 entry = "model.py:add"
 args = ["f32[2]", "f32[2]"]
-'''
+"""
 
 Invoke = Callable[..., Result]
 

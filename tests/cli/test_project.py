@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from olympus.errors import SpecError, UsageError
 from olympus_cli.frontends.resolve import resolve
 from olympus_cli.spec.model import BackendSpec, FromEntry, Project, ShapeSpec
@@ -115,7 +114,7 @@ T = '[target.t]\nentry = "m:f"\n'
         ('[project]\n\nbuild_dir = "x"\n', ":3:", "no key 'build_dir'", "build-dir"),
         ("[project]\nbuild-dir = 3\n", ":2:", "project.build-dir is a string; got the value 3", ""),
         ('[target."a/b"]\nentry = "m:f"\n', ":1:", "is no target's name", ""),
-        ('target = 3\n', ":1:", "target is a table; got the value 3", ""),
+        ("target = 3\n", ":1:", "target is a table; got the value 3", ""),
         ("[target.t]\nargs = {}\n", ":1:", "target.t.entry is missing", "model:forward"),
         ('[target.t]\nentry = "m"\n', ":2:", "names no function", "module:function"),
         (T + 'donate = "x"\n', ":3:", "target.t.donate is an array of strings", ""),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from olympus.errors import SpecError
 from olympus_cli.spec.model import ArgSpec, FromEntry, ShapeSpec
 from olympus_cli.spec.shapes import DTYPES, parse_arg, parse_shape, parse_shapes
@@ -123,9 +122,7 @@ def written(arg: ArgSpec, quote: str) -> str:
 
 
 @given(st.lists(ARGUMENTS, max_size=3), st.dictionaries(NAMES, ARGUMENTS, max_size=3))
-def test_what_is_written_is_read_back(
-    positional: list[ArgSpec], named: dict[str, ArgSpec]
-) -> None:
+def test_what_is_written_is_read_back(positional: list[ArgSpec], named: dict[str, ArgSpec]) -> None:
     for quote in ("", "'", '"'):
         items = [written(arg, quote) for arg in positional]
         items += [f"{name}={written(arg, quote)}" for name, arg in named.items()]

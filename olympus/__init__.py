@@ -1,0 +1,37 @@
+"""OLYMPUS: ahead-of-time builds of array programs.
+
+The public API: explicit re-exports, no logic.  See the README for a first program.
+"""
+
+from olympus import errors as errors
+from olympus import lax as lax
+from olympus import nn as nn
+from olympus import numpy as numpy
+from olympus import random as random
+from olympus import stages as stages
+from olympus import tree as tree
+from olympus import tree_util as tree_util
+from olympus_core.api import eval_shape as eval_shape
+from olympus_core.api import jit as jit
+from olympus_core.api import make_olympuspr as make_olympuspr
+from olympus_core.avals import ShapeDtypeStruct as ShapeDtypeStruct
+from olympus_core.dtypes import enable_x64 as enable_x64
+from olympus_core.dtypes import numpy_dtype_promotion as numpy_dtype_promotion
+from olympus_core.library import methods as _methods  # noqa: F401  (operators of Array)
+from olympus_core.library.device import block_until_ready as block_until_ready
+from olympus_core.library.device import clear_caches as clear_caches
+from olympus_core.library.device import default_backend as default_backend
+from olympus_core.library.device import device_count as device_count
+from olympus_core.library.device import device_get as device_get
+from olympus_core.library.device import device_put as device_put
+from olympus_core.library.device import devices as devices
+from olympus_core.library.device import local_device_count as local_device_count
+from olympus_core.library.device import local_devices as local_devices
+from olympus_core.source import name_scope as named_scope
+from olympus_core.tracer import Array as Array
+from olympus_core.version import __version__ as __version__
+from olympus_core.xla import Device as Device
+from olympus_core.xla import Target as Target
+from olympus_core.xla import backends as backends
+from olympus_core.xla import known_devices as known_devices
+from olympus_core.xla import target as target

@@ -1,0 +1,22 @@
+"""The errors OLYMPUS raises on purpose, each with the exit code of the command line."""
+
+from olympus_core.errors import ArtifactError as ArtifactError
+from olympus_core.errors import BackendError as BackendError
+from olympus_core.errors import CompileError as CompileError
+from olympus_core.errors import ConcretizationError as ConcretizationError
+from olympus_core.errors import DTypeError as DTypeError
+from olympus_core.errors import EntryError as EntryError
+from olympus_core.errors import FrozenError as FrozenError
+from olympus_core.errors import GateError as GateError
+from olympus_core.errors import IndexingError as IndexingError
+from olympus_core.errors import InternalError as InternalError
+from olympus_core.errors import LeakedTracerError as LeakedTracerError
+from olympus_core.errors import LoweringError as LoweringError
+from olympus_core.errors import MissingRuleError as MissingRuleError
+from olympus_core.errors import OlympusError as OlympusError
+from olympus_core.errors import ShapeError as ShapeError
+from olympus_core.errors import SignatureError as SignatureError
+from olympus_core.errors import SpecError as SpecError
+from olympus_core.errors import TraceError as TraceError
+from olympus_core.errors import TransformError as TransformError
+from olympus_core.errors import UsageError as UsageError

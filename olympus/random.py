@@ -1,0 +1,1 @@
+"""Random numbers: keys, and samples drawn by them."""

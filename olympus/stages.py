@@ -1,0 +1,7 @@
+"""The stages of ahead-of-time compilation, and what they tell of arguments and memory."""
+
+from olympus_core.stages import ArgInfo as ArgInfo
+from olympus_core.stages import Compiled as Compiled
+from olympus_core.stages import Lowered as Lowered
+from olympus_core.stages import MemoryAnalysis as MemoryAnalysis
+from olympus_core.stages import Traced as Traced

@@ -1,0 +1,1 @@
+"""Building: `driver` plans and commits, `pool` and `worker` compile, `outputs` writes the files."""

@@ -1,0 +1,121 @@
+"""A program on its way through the stages, with the time and the key of each.
+
+A loaded program enters; what each stage gave, for each of the target's backends, leaves.  Builds,
+runs and benches all walk the stages here.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import olympus
+from olympus_cli.build.key import content_key
+from olympus_cli.build.plan import backend_labels
+from olympus_cli.frontends.python import Program
+from olympus_cli.leaves import Leaf, argument_leaves, result_leaves
+from olympus_cli.spec.model import BackendSpec
+
+__all__ = ["Compilation", "Say", "Unit"]
+
+Say = Callable[[str], None]
+
+
+def _say_nothing(_stage: str) -> None:
+    pass
+
+
+@dataclass
+class Unit:
+    """The program for one backend: `compiled` is None until it is."""
+
+    label: str
+    backend: BackendSpec
+    lowered: Any
+    lower_seconds: float
+    compiled: Any = None
+    compile_seconds: float = 0.0
+
+
+class Compilation:
+    """The stages of one program for all its backends; each method is one stage, in order.
+
+    `say` is called with the name of each stage as it begins.
+    """
+
+    def __init__(self, program: Program, say: Say = _say_nothing) -> None:
+        self.program = program
+        self.spec = program.spec
+        self.units: list[Unit] = []
+        self.warnings: list[str] = []
+        self.trace_seconds = 0.0
+        self.traced: Any = None
+        self._say = say
+
+    def trace(self) -> None:
+        """Program to Olympuspr."""
+        self.program.example_args()  # shapes taken `from` another function are no part of it
+        self._say("trace")
+        start = time.perf_counter()
+        with self._warnings_kept():
+            self.traced = self.program.trace()
+        self.trace_seconds = time.perf_counter() - start
+
+    def lower(self) -> None:
+        """Olympuspr to StableHLO, once for each backend."""
+        for label, backend in backend_labels(self.spec.backends).items():
+            self._say(f"lower for {label}")
+            target = olympus.target(backend.name, backend.device)
+            start = time.perf_counter()
+            with self._warnings_kept():
+                lowered = self.traced.lower(target)
+            self.units.append(Unit(label, backend, lowered, time.perf_counter() - start))
+
+    def compile(self) -> None:
+        """StableHLO to executables."""
+        for unit in self.units:
+            self._say(f"compile for {unit.label}")
+            start = time.perf_counter()
+            with self._warnings_kept():
+                unit.compiled = unit.lowered.compile()
+            unit.compile_seconds = time.perf_counter() - start
+
+    def keys(self) -> dict[str, str]:
+        """The content key of each lowered unit, by its label."""
+        signature = [
+            self.spec.entry,
+            self.statics,
+            [repr(leaf) for leaf in self.arguments + self.results],
+        ]
+        return {
+            unit.label: content_key(unit.lowered.as_text(), signature, unit.backend)
+            for unit in self.units
+        }
+
+    @property
+    def arguments(self) -> list[Leaf]:
+        """What the compiled program takes, in the order of its flattened arguments."""
+        return argument_leaves(self.traced.args_info, self.program.arg_names)
+
+    @property
+    def results(self) -> list[Leaf]:
+        """What it returns, in the same way."""
+        return result_leaves(self.traced.out_info)
+
+    @property
+    def statics(self) -> dict[str, str]:
+        """The static arguments by name, each as Python writes its value."""
+        return {name: repr(value) for name, value in sorted(self.spec.static.items())}
+
+    @contextmanager
+    def _warnings_kept(self) -> Iterator[None]:
+        """Python's warnings belong in the report, each once, and not between a command's lines."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("default")
+            yield
+        texts = [str(warning.message) for warning in caught]
+        self.warnings += [text for text in texts if text not in self.warnings]

@@ -1,0 +1,53 @@
+"""The content key of one program for one backend: equal keys mean that nothing has to be built.
+
+A lowered program and what surrounds it enter; 64 hexadecimal digits leave.
+
+The key is taken from the StableHLO and not from source files.  Tracing and lowering cost
+milliseconds where compiling costs seconds, and they see everything that matters and nothing else:
+a helper in another package, a constant read from a file, a static value or an environment variable
+the program looks at all change it; a comment or a reordered function does not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Mapping
+from importlib.metadata import version
+
+import olympus
+from olympus_cli.spec.model import BackendSpec
+
+__all__ = ["content_key", "tool_versions"]
+
+# What changes the compiler's result without being in the program.
+_ENVIRONMENT = ("XLA_FLAGS", "LIBTPU_INIT_ARGS")
+
+
+def content_key(stablehlo: str, signature: object, backend: BackendSpec) -> str:
+    """The SHA-256 of all that the outputs of one program for one backend depend on.
+
+    `signature` is JSON-like data: what the outputs say beside the program (names, statics).
+
+    >>> len(content_key("module {}", [], BackendSpec("cpu")))
+    64
+    """
+    facts = {
+        "program": hashlib.sha256(stablehlo.encode()).hexdigest(),
+        "signature": signature,
+        "backend": str(backend),
+        "versions": tool_versions(),
+        "host": [platform.system(), platform.machine()],
+        "environment": {name: os.environ.get(name) for name in _ENVIRONMENT},
+    }
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+
+def tool_versions() -> Mapping[str, str]:
+    """The versions that decide what a compilation gives."""
+    return {
+        "olympus": olympus.__version__,
+        "jaxlib": version("jaxlib"),
+    }

@@ -1,0 +1,119 @@
+"""The files of a built target.
+
+A compilation that has gone through all its stages and an empty directory enter; files, and the
+report on them, leave:
+
+    program.olympuspr  program.stablehlo.mlir  program.hlo.txt   as lowered for the first backend
+    <backend>/optimized.hlo.txt  <backend>/executable.bin        and a stablehlo.mlir that differs
+    <target>.olympus                                             the bundle: all in one file
+    report.json  summary.txt
+"""
+
+from __future__ import annotations
+
+import platform
+from pathlib import Path
+from typing import Any
+
+from olympus_cli.build.compilation import Compilation, Unit
+from olympus_cli.build.key import tool_versions
+from olympus_cli.build.store import MARKER
+from olympus_cli.bundle import save_bundle
+from olympus_cli.leaves import Leaf
+from olympus_cli.reports.hlo import instruction_counts, operation_counts
+from olympus_cli.reports.json import render_json
+from olympus_cli.reports.model import Array, Backend, Cost, Memory, OutputFile, Report
+from olympus_cli.reports.text import render_text
+
+__all__ = ["write_outputs"]
+
+
+def write_outputs(compilation: Compilation, directory: Path) -> Report:
+    """Write every file of the target into `directory`; the report is also returned."""
+    first = compilation.units[0].lowered
+    stablehlo = first.as_text()
+    _write(directory / "program.olympuspr", f"{compilation.traced.olympuspr}\n")
+    _write(directory / "program.stablehlo.mlir", stablehlo)
+    _write(directory / "program.hlo.txt", first.as_text("hlo"))
+    for unit in compilation.units:
+        _write_unit(unit, directory / unit.label, stablehlo)
+    save_bundle(compilation, directory)
+    report = _report(compilation, stablehlo, directory)
+    _write(directory / "summary.txt", render_text(report))
+    _write(directory / MARKER, render_json(report))
+    return report
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+
+
+def _write_unit(unit: Unit, directory: Path, stablehlo: str) -> None:
+    directory.mkdir()
+    own = unit.lowered.as_text()
+    if own != stablehlo:
+        _write(directory / "stablehlo.mlir", own)
+    _write(directory / "optimized.hlo.txt", unit.compiled.as_text())
+    (directory / "executable.bin").write_bytes(unit.compiled.serialize())
+
+
+def _report(compilation: Compilation, stablehlo: str, directory: Path) -> Report:
+    ops = operation_counts(stablehlo)
+    warnings = list(compilation.warnings)
+    if loops := ops.get("stablehlo.while", 0):
+        warnings.append(f"flops and bytes accessed count the body of each of {loops} loops once")
+    keys = compilation.keys()
+    return Report(
+        target=compilation.spec.name,
+        entry=compilation.spec.entry,
+        versions={**tool_versions(), "python": platform.python_version()},
+        statics=compilation.statics,
+        arguments=tuple(map(_array, compilation.arguments)),
+        results=tuple(map(_array, compilation.results)),
+        trace_seconds=compilation.trace_seconds,
+        ops=ops,
+        backends=tuple(_backend(unit, keys[unit.label]) for unit in compilation.units),
+        outputs=_files(directory),
+        warnings=tuple(warnings),
+    )
+
+
+def _array(leaf: Leaf) -> Array:
+    return Array(leaf.name, leaf.dtype.name, leaf.shape, leaf.bytes, leaf.donated)
+
+
+def _backend(unit: Unit, key: str) -> Backend:
+    return Backend(
+        label=unit.label,
+        name=unit.backend.name,
+        device=unit.backend.device,
+        key=key,
+        lower_seconds=unit.lower_seconds,
+        compile_seconds=unit.compile_seconds,
+        cost=_cost(unit.compiled.cost_analysis()),
+        memory=_memory(unit.compiled.memory_analysis()),
+        ops=instruction_counts(unit.compiled.as_text()),
+    )
+
+
+def _cost(analysis: dict[str, float] | None) -> Cost:
+    found = analysis or {}
+    return Cost(found.get("flops"), found.get("transcendentals"), found.get("bytes accessed"))
+
+
+def _memory(analysis: Any) -> Memory:
+    return Memory(
+        argument=analysis.argument_size_in_bytes,
+        output=analysis.output_size_in_bytes,
+        temp=analysis.temp_size_in_bytes,
+        alias=analysis.alias_size_in_bytes,
+        generated_code=analysis.generated_code_size_in_bytes,
+        peak=analysis.peak_memory_in_bytes,
+    )
+
+
+def _files(directory: Path) -> tuple[OutputFile, ...]:
+    files = sorted(path for path in directory.rglob("*") if path.is_file())
+    return tuple(
+        OutputFile(path.relative_to(directory).as_posix(), path.stat().st_size) for path in files
+    )

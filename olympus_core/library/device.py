@@ -1,0 +1,78 @@
+"""Arrays and devices: moving values to and from devices, waiting, and forgetting caches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from olympus_core import eager, tree, xla
+from olympus_core.array import DeviceArray, put, to_numpy
+from olympus_core.tracer import Tracer
+from olympus_core.transforms import calling
+
+__all__ = [
+    "block_until_ready",
+    "clear_caches",
+    "default_backend",
+    "device_count",
+    "device_get",
+    "device_put",
+    "devices",
+    "local_device_count",
+    "local_devices",
+]
+
+
+def devices(backend: str | None = None) -> list[xla.Device]:
+    """The devices of a backend ("cpu" unless given); raises BackendError where it is absent."""
+    return list(xla.devices(backend))
+
+
+local_devices = devices
+
+
+def device_count(backend: str | None = None) -> int:
+    """The number of devices of a backend."""
+    return len(devices(backend))
+
+
+local_device_count = device_count
+
+
+def default_backend() -> str:
+    """The backend that arrays are put on: "cpu"."""
+    return "cpu"
+
+
+def device_put(x: Any, device: xla.Device | None = None) -> Any:
+    """A tree of arrays and scalars, on a device; traced arrays stay as they are.
+
+    Raises DTypeError for a leaf that is not an array.
+    """
+
+    def leaf(value: Any) -> Any:
+        if isinstance(value, Tracer):
+            return value
+        if isinstance(value, DeviceArray) and device in (None, value.device):
+            return value
+        return put(value, device=device)
+
+    return tree.map(leaf, x)
+
+
+def device_get(x: Any) -> Any:
+    """A tree of arrays as NumPy arrays."""
+    return tree.map(to_numpy, x)
+
+
+def block_until_ready(x: Any) -> Any:
+    """Wait until every array of a tree is computed, and give the tree."""
+    for leaf in tree.leaves(x):
+        if isinstance(leaf, DeviceArray):
+            leaf.block_until_ready()
+    return x
+
+
+def clear_caches() -> None:
+    """Forget every traced program and compiled operation of the process."""
+    eager.clear_cache()
+    calling.clear_programs()

@@ -1,0 +1,1 @@
+"""`olympus.lax`: thin functions on the primitives, which ask for operands of one dtype."""

@@ -1,0 +1,285 @@
+"""Control flow on traced values: `cond`, `switch`, `while_loop`, `fori_loop`, `scan`, `map`.
+
+Functions and operands enter; each function is staged once, and one equation is bound.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from olympus_core import dtypes, tree
+from olympus_core.avals import ShapedArray, get_aval
+from olympus_core.errors import DTypeError, ShapeError, TransformError
+from olympus_core.library.promotion import convert
+from olympus_core.primitives.control import cond_p, scan_p, while_p
+from olympus_core.primitives.elementwise import clamp_p
+from olympus_core.transforms.bodies import (
+    Body,
+    check_carry,
+    convert_outputs,
+    share_consts,
+    stage_body,
+    widen_carry,
+)
+from olympus_core.transforms.calling import function_name
+
+__all__ = ["cond", "fori_loop", "map", "scan", "switch", "while_loop"]
+
+_T = TypeVar("_T")
+
+
+def _flatten_arrays(value: Any, what: str) -> tuple[list[Any], tree.PyTreeDef]:
+    leaves, treedef = tree.flatten(value)
+    for x in leaves:
+        try:
+            get_aval(x)
+        except DTypeError:
+            raise DTypeError(
+                f"{what} must be arrays, scalars or containers of these, and one is {x!r:.60}"
+            ) from None
+    return leaves, treedef
+
+
+def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any) -> Any:
+    """`true_fun(*operands)` if the scalar `pred`, else `false_fun(*operands)`; one of them runs.
+
+    Raises TransformError where the two return different structures or types.
+
+    >>> cond(x.sum() > 0, lambda x: x, lambda x: -x, x)
+    """
+    aval = get_aval(pred)
+    if aval.shape:
+        raise ShapeError(f"cond needs a scalar predicate, and got {aval.long_name()}")
+    if aval.dtype != np.bool_:
+        pred = convert(pred, np.dtype("bool"))
+    index = convert(pred, np.dtype("int32"))
+    return _branch("cond", index, (false_fun, true_fun), operands)
+
+
+def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
+    """`branches[index](*operands)`, the index clamped to the range there is.
+
+    Raises TransformError where the branches return different structures or types.
+    """
+    aval = get_aval(index)
+    if aval.shape or dtypes.kind(aval.dtype) not in "iu":
+        raise DTypeError(f"switch needs a scalar integer index, and got {aval.long_name()}")
+    if not branches:
+        raise TransformError("switch needs at least one branch")
+    if len(branches) == 1:
+        return branches[0](*operands)
+    low, high = np.int32(0), np.int32(len(branches) - 1)
+    index = clamp_p.bind(low, convert(index, np.dtype("int32")), high)
+    return _branch("switch", index, tuple(branches), operands)
+
+
+def _branch(
+    name: str, index: Any, functions: Sequence[Callable[..., Any]], operands: tuple[Any, ...]
+) -> Any:
+    leaves, in_tree = _flatten_arrays(operands, f"the operands of {name}")
+    avals = [get_aval(x) for x in leaves]
+    bodies = [stage_body(f, in_tree, avals, f"a branch of {name}") for f in functions]
+    _check_branches(name, functions, bodies)
+    programs, consts = share_consts(bodies)
+    joined = [
+        _joined([b.out_avals[i] for b in bodies]) for i in range(len(bodies[0].out_avals))
+    ]
+    branches = tuple(convert_outputs(p, joined) for p in programs)
+    outs = cond_p.bind(index, *consts, *leaves, branches=branches)
+    return bodies[0].out_tree.unflatten(outs)
+
+
+def _joined(avals: Sequence[ShapedArray]) -> ShapedArray:
+    return avals[0].update(weak_type=all(a.weak_type for a in avals))
+
+
+def _check_branches(
+    name: str, functions: Sequence[Callable[..., Any]], bodies: Sequence[Body]
+) -> None:
+    first, first_name = bodies[0], function_name(functions[0])
+    for function, body in zip(functions[1:], bodies[1:], strict=True):
+        other = function_name(function)
+        if body.out_tree != first.out_tree:
+            raise TransformError(
+                f"the branches of {name} must return one structure.\n"
+                f"  {first_name} returns {first.out_tree}\n  {other} returns {body.out_tree}"
+            )
+        paths = tree.flatten_with_path(first.out_tree.unflatten(range(len(first.out_avals))))[0]
+        for (path, _), a, b in zip(paths, first.out_avals, body.out_avals, strict=True):
+            if a.strip_weak() is not b.strip_weak():
+                raise TransformError(
+                    f"the branches of {name} must return the same types: result"
+                    f"{tree.keystr(path)} is {a.long_name()} from {first_name} "
+                    f"and {b.long_name()} from {other}"
+                )
+
+
+def while_loop(cond_fun: Callable[[_T], Any], body_fun: Callable[[_T], _T], init_val: _T) -> _T:
+    """`while cond_fun(val): val = body_fun(val)`, from `init_val`, with the carry's types fixed.
+
+    Raises TransformError where the body changes the carry's structure or types, or the
+    condition is not a scalar bool.
+    """
+    leaves, carry_tree = _flatten_arrays(init_val, "the carry of while_loop")
+    in_tree = tree.treedef_tuple([carry_tree])
+    avals = tuple(get_aval(x) for x in leaves)
+    body = stage_body(body_fun, in_tree, avals, "the body of while_loop")
+    if body.out_tree == carry_tree and (wide := widen_carry(avals, body.out_avals)) != avals:
+        avals = wide
+        body = stage_body(body_fun, in_tree, avals, "the body of while_loop")
+    name = f"the body of while_loop, '{function_name(body_fun)}',"
+    check_carry(name, carry_tree, avals, body.out_tree, body.out_avals)
+    test = stage_body(cond_fun, in_tree, avals, "the condition of while_loop")
+    got = ", ".join(a.long_name() for a in test.out_avals)
+    if got != "bool[]":
+        raise TransformError(f"the condition of while_loop must be a scalar bool, and is {got}")
+    outs = while_p.bind(
+        *test.consts,
+        *body.consts,
+        *(convert(x, a.dtype, a.weak_type) for x, a in zip(leaves, avals, strict=True)),
+        cond_nconsts=len(test.consts),
+        cond_olympuspr=test.program,
+        body_nconsts=len(body.consts),
+        body_olympuspr=convert_outputs(body.program, avals),
+    )
+    result: _T = carry_tree.unflatten(outs)
+    return result
+
+
+def fori_loop(
+    lower: Any,
+    upper: Any,
+    body_fun: Callable[[Any, _T], _T],
+    init_val: _T,
+    *,
+    unroll: int | bool | None = None,
+) -> _T:
+    """`for i in range(lower, upper): val = body_fun(i, val)`, from `init_val`.
+
+    With Python bounds the number of iterations is fixed, and the loop a `scan`; with traced ones
+    it is a `while_loop`, which takes no `unroll`.
+    """
+    dtype = get_aval(lower).dtype
+    if get_aval(upper).dtype != dtype:
+        raise DTypeError(
+            f"the bounds of fori_loop must have one dtype, and have {dtypes.long_name(dtype)} "
+            f"and {get_aval(upper).long_name()}"
+        )
+    try:
+        first, length = operator.index(lower), operator.index(upper) - operator.index(lower)
+    except TypeError:
+        if unroll is not None:
+            raise TransformError("fori_loop can unroll only a number of iterations known in Python") from None
+        return _dynamic_fori(lower, upper, body_fun, init_val)
+
+    def step(carry: tuple[Any, _T], _: None) -> tuple[tuple[Any, _T], None]:
+        i, value = carry
+        return (i + 1, body_fun(i, value)), None
+
+    if length <= 0:
+        return init_val
+    unrolled = 1 if unroll is None else unroll
+    (_, result), _ = scan(step, (first, init_val), None, length=length, unroll=unrolled)
+    return result
+
+
+def _dynamic_fori(lower: Any, upper: Any, body_fun: Callable[[Any, _T], _T], init_val: _T) -> _T:
+    def test(carry: tuple[Any, Any, _T]) -> Any:
+        return carry[0] < carry[1]
+
+    def step(carry: tuple[Any, Any, _T]) -> tuple[Any, Any, _T]:
+        i, stop, value = carry
+        return i + 1, stop, body_fun(i, value)
+
+    return while_loop(test, step, (lower, upper, init_val))[2]
+
+
+def scan(
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+) -> tuple[Any, Any]:
+    """Fold `f(carry, x) -> (carry, y)` over the leading axes of `xs`; (carry, stacked ys).
+
+    `length` is needed where `xs` has no arrays.  `unroll` iterations run in one of the loop
+    (True: all).  Raises ShapeError for leading axes that differ, TransformError where `f` changes
+    the carry's structure or types.
+
+    >>> scan(lambda c, x: (c + x, c), 0.0, ox.numpy.arange(3.0))
+    """
+    init_leaves, carry_tree = _flatten_arrays(init, "the carry of scan")
+    x_leaves, xs_tree = _flatten_arrays(xs, "the xs of scan")
+    count = _scan_length(x_leaves, xs_tree, length)
+    in_tree = tree.treedef_tuple([carry_tree, xs_tree])
+    x_avals = [_row(x) for x in x_leaves]
+    carry = tuple(get_aval(x) for x in init_leaves)
+    body, carry = _scan_body(f, in_tree, carry_tree, carry, x_avals)
+    n = len(carry)
+    program = convert_outputs(body.program, (*carry, *body.out_avals[n:]))
+    outs = scan_p.bind(
+        *body.consts,
+        *(convert(x, a.dtype, a.weak_type) for x, a in zip(init_leaves, carry, strict=True)),
+        *x_leaves,
+        length=count,
+        num_carry=n,
+        num_consts=len(body.consts),
+        olympuspr=program,
+        reverse=bool(reverse),
+        unroll=max(count, 1) if unroll is True else max(int(unroll), 1),
+    )
+    y_tree = body.out_tree.children()[1]
+    return carry_tree.unflatten(outs[:n]), y_tree.unflatten(outs[n:])
+
+
+def _row(x: Any) -> ShapedArray:
+    aval = get_aval(x)
+    return aval.update(shape=aval.shape[1:])
+
+
+def _scan_body(
+    f: Callable[..., Any],
+    in_tree: tree.PyTreeDef,
+    carry_tree: tree.PyTreeDef,
+    carry: tuple[ShapedArray, ...],
+    x_avals: Sequence[ShapedArray],
+) -> tuple[Body, tuple[ShapedArray, ...]]:
+    name, n = f"the body of scan, '{function_name(f)}',", len(carry)
+    for _ in range(2):
+        body = stage_body(f, in_tree, (*carry, *x_avals), "the body of scan")
+        parts = body.out_tree.children()
+        if body.out_tree.node_data() is None or len(parts) != 2:
+            raise TransformError(f"{name} must return a pair (carry, y), and returns {body.out_tree}")
+        if parts[0] != carry_tree or (wide := widen_carry(carry, body.out_avals[:n])) == carry:
+            break
+        carry = wide
+    check_carry(name, carry_tree, carry, parts[0], body.out_avals[: parts[0].num_leaves])
+    return body, carry
+
+
+def _scan_length(x_leaves: list[Any], xs_tree: tree.PyTreeDef, length: int | None) -> int:
+    shapes = [get_aval(x).shape for x in x_leaves]
+    if any(not s for s in shapes):
+        raise ShapeError("scan folds over leading axes, and one of the xs is a scalar")
+    lengths = {s[0] for s in shapes}
+    if length is not None:
+        lengths.add(operator.index(length))
+    if not lengths:
+        raise TransformError("scan needs a length where xs has no arrays")
+    if len(lengths) > 1:
+        paths = tree.flatten_with_path(xs_tree.unflatten(range(len(shapes))))[0]
+        each = ", ".join(f"xs{tree.keystr(p)} has {s[0]}" for (p, _), s in zip(paths, shapes, strict=True))
+        given = f", and length is {length}" if length is not None else ""
+        raise ShapeError(f"scan needs leading axes of one length: {each}{given}")
+    return int(lengths.pop())
+
+
+def map(f: Callable[[Any], Any], xs: Any) -> Any:
+    """`f` of each row of `xs`, one after the other, stacked."""
+    return scan(lambda _, x: ((), f(x)), (), xs)[1]

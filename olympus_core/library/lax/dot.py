@@ -1,0 +1,141 @@
+"""lax's contractions: arrays and axes enter, sums of products leave."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_core import dtypes
+from olympus_core.avals import get_aval
+from olympus_core.dtypes import DType
+from olympus_core.errors import ShapeError
+from olympus_core.library.promotion import check_arrays, promote_dtypes
+from olympus_core.primitives.dot import dot_general_p
+from olympus_core.primitives.precision import (
+    DotAlgorithm,
+    DotAlgorithmPreset,
+    Precision,
+    canonical_precision,
+    default_matmul_precision,
+)
+from olympus_core.tracer import Array
+
+__all__ = [
+    "DotAlgorithm",
+    "DotAlgorithmPreset",
+    "DotDimensionNumbers",
+    "Precision",
+    "PrecisionLike",
+    "batch_matmul",
+    "default_matmul_precision",
+    "dot",
+    "dot_general",
+]
+
+#: ((contracting axes of lhs, of rhs), (batch axes of lhs, of rhs))
+DotDimensionNumbers = tuple[
+    tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]
+]
+#: what `precision` may be: None, a Precision, its name, a pair of either, or an algorithm
+PrecisionLike = (
+    None
+    | str
+    | Precision
+    | tuple[str, str]
+    | tuple[Precision, Precision]
+    | DotAlgorithm
+    | DotAlgorithmPreset
+)
+
+
+def canonical_preferred(dtype: Any) -> DType | None:
+    """A `preferred_element_type` of the user's as a parameter."""
+    return None if dtype is None else dtypes.canonicalize(dtype)
+
+
+def dot_general(
+    lhs: Any,
+    rhs: Any,
+    dimension_numbers: DotDimensionNumbers,
+    precision: PrecisionLike = None,
+    preferred_element_type: Any = None,
+) -> Array:
+    """Sum products of `lhs` and `rhs` over pairs of contracting axes, for pairs of batch axes.
+
+    `dimension_numbers` is ((contracting of lhs, of rhs), (batch of lhs, of rhs)).  The result's
+    axes are the batch axes, then the rest of lhs's, then the rest of rhs's; its dtype is
+    `preferred_element_type`, or the operands' wider one.
+
+    Raises ShapeError where paired axes differ in size, DTypeError where the dtypes do not fit.
+
+    >>> dot_general(ones((2, 3, 4)), ones((2, 4, 5)), (((2,), (1,)), ((0,), (0,)))).shape
+    (2, 3, 5)
+    """
+    check_arrays("dot_general", lhs, rhs)
+    (contract, contract_rhs), (batch, batch_rhs) = dimension_numbers
+    dimensions = (
+        (_axes(contract), _axes(contract_rhs)),
+        (_axes(batch), _axes(batch_rhs)),
+    )
+    out: Array = dot_general_p.bind(
+        *_as_arrays(lhs, rhs),
+        dimension_numbers=dimensions,
+        precision=canonical_precision(precision),
+        preferred_element_type=canonical_preferred(preferred_element_type),
+    )
+    return out
+
+
+def _axes(axes: Sequence[int]) -> tuple[int, ...]:
+    return tuple([int(a) for a in np.asarray(axes, int)]) if len(axes) else ()
+
+
+def _as_arrays(lhs: Any, rhs: Any) -> Sequence[Any]:
+    """Operands of mixed dtypes stay as they are, but for Python scalars, which adapt."""
+    if isinstance(lhs, Array) and isinstance(rhs, Array):
+        return lhs, rhs
+    weak = dtypes.is_python_scalar(lhs) or dtypes.is_python_scalar(rhs)
+    return promote_dtypes(lhs, rhs) if weak else (lhs, rhs)
+
+
+def dot(
+    lhs: Any,
+    rhs: Any,
+    *,
+    dimension_numbers: DotDimensionNumbers | None = None,
+    precision: PrecisionLike = None,
+    preferred_element_type: Any = None,
+) -> Array:
+    """The product of vectors and matrices; with `dimension_numbers`, `dot_general`.
+
+    Raises ShapeError for operands of other ranks, or where the contracted sizes differ.
+    """
+    check_arrays("dot", lhs, rhs)
+    if dimension_numbers is None:
+        a, b = get_aval(lhs), get_aval(rhs)
+        fits = a.ndim in (1, 2) and b.ndim in (1, 2) and a.shape[-1] == b.shape[0]
+        if not fits:
+            raise ShapeError(
+                "dot needs vectors or matrices that share the contracted dimension, "
+                f"and got {a.long_name()} and {b.long_name()}"
+            )
+        dimension_numbers = (((a.ndim - 1,), (0,)), ((), ()))
+    return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
+
+
+def batch_matmul(lhs: Any, rhs: Any, precision: PrecisionLike = None) -> Array:
+    """The matrix products of two arrays of shapes (..., n, k) and (..., k, m).
+
+    Raises ShapeError for operands of different ranks, or of a rank below 2.
+    """
+    check_arrays("batch_matmul", lhs, rhs)
+    a, b = get_aval(lhs), get_aval(rhs)
+    if a.ndim != b.ndim or a.ndim < 2:
+        raise ShapeError(
+            "batch_matmul needs operands of one rank of at least 2, "
+            f"and got {a.long_name()} and {b.long_name()}"
+        )
+    batch = tuple(range(a.ndim - 2))
+    return dot_general(lhs, rhs, (((a.ndim - 1,), (a.ndim - 2,)), (batch, batch)), precision)

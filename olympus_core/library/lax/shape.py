@@ -1,0 +1,233 @@
+"""The functions of `olympus.lax` that arrange elements anew, or make arrays of one value.
+
+Arrays and scalars enter; arrays leave.  Where there is nothing to do, an array is itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from olympus_core import dtypes
+from olympus_core.avals import Shape, canonical_shape, get_aval, shape_of
+from olympus_core.errors import ShapeError
+from olympus_core.library import promotion
+from olympus_core.library.axes import canonical_axes, canonical_axis
+from olympus_core.primitives import shape as p
+from olympus_core.tracer import Array
+
+__all__ = [
+    "broadcast",
+    "broadcast_in_dim",
+    "broadcast_shapes",
+    "broadcast_to_rank",
+    "broadcasted_iota",
+    "collapse",
+    "empty",
+    "expand_dims",
+    "full",
+    "full_like",
+    "iota",
+    "reshape",
+    "rev",
+    "squeeze",
+    "tile",
+    "transpose",
+]
+
+
+def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: None = None) -> Array:
+    """The array repeated along new leading axes of lengths `sizes`.
+
+    Raises ShapeError for a negative size.
+
+    >>> broadcast(1.0, (2,))
+    Array([1., 1.], dtype=float32, weak_type=True)
+    """
+    lead, have = canonical_shape(sizes, "sizes"), shape_of(operand)
+    dims = tuple(range(len(lead), len(lead) + len(have)))
+    return broadcast_in_dim(operand, lead + have, dims)
+
+
+def broadcast_in_dim(
+    operand: Any,
+    shape: Sequence[int],
+    broadcast_dimensions: Sequence[int],
+    *,
+    out_sharding: None = None,
+) -> Array:
+    """The array at `shape`: its axis i becomes axis `broadcast_dimensions[i]`; others repeat it.
+
+    Raises ShapeError where the operand's lengths are neither 1 nor those of `shape`.
+    """
+    target, dims = canonical_shape(shape), tuple(broadcast_dimensions)
+    if isinstance(operand, Array) and operand.aval.shape == target:
+        if dims == tuple(range(len(target))):
+            return operand
+    result: Array = p.broadcast_in_dim_p.bind(operand, shape=target, broadcast_dimensions=dims)
+    return result
+
+
+def broadcast_shapes(*shapes: Sequence[int]) -> Shape:
+    """The shape that all `shapes` broadcast to by NumPy's rule; ShapeError if there is none.
+
+    >>> broadcast_shapes((1,), (4,), (3, 1))
+    (3, 4)
+    """
+    return promotion.broadcast_shapes(*map(canonical_shape, shapes))
+
+
+def broadcast_to_rank(x: Any, rank: int) -> Array:
+    """The array with leading axes of length 1, as many as give it `rank` axes.
+
+    Raises ShapeError for an array of more axes.
+    """
+    ndim = len(shape_of(x))
+    if ndim > rank:
+        raise ShapeError(f"broadcast_to_rank: an array of {ndim} axes cannot have rank {rank}")
+    return expand_dims(x, tuple(range(rank - ndim)))
+
+
+def iota(dtype: Any, size: int) -> Array:
+    """0, 1, ..., size - 1 in the given dtype.
+
+    >>> iota("int32", 3)
+    Array([0, 1, 2], dtype=int32)
+    """
+    return broadcasted_iota(dtype, (size,), 0)
+
+
+def broadcasted_iota(
+    dtype: Any, shape: Sequence[int], dimension: int, *, out_sharding: None = None
+) -> Array:
+    """An array of `shape` whose elements are their index along axis `dimension`.
+
+    Raises DTypeError for a dtype that does not count, ShapeError for an axis out of range.
+    """
+    result: Array = p.iota_p.bind(
+        dtype=dtypes.canonicalize(dtype), shape=canonical_shape(shape), dimension=int(dimension)
+    )
+    return result
+
+
+def reshape(
+    operand: Any,
+    new_sizes: Sequence[int],
+    dimensions: Sequence[int] | None = None,
+    *,
+    out_sharding: None = None,
+) -> Array:
+    """The elements in row-major order (of the axes in the order `dimensions`) at a new shape.
+
+    Raises ShapeError unless the sizes are given in full and the elements fill them.
+
+    >>> reshape(iota("int32", 4), (2, 2))
+    Array([[0, 1],
+           [2, 3]], dtype=int32)
+    """
+    sizes, have = canonical_shape(new_sizes, "the new sizes of reshape"), shape_of(operand)
+    order = None if dimensions is None else tuple(dimensions)
+    if order == tuple(range(len(have))):
+        order = None
+    if sizes == have and order is None and isinstance(operand, Array):
+        return operand
+    result: Array = p.reshape_p.bind(operand, dimensions=order, new_sizes=sizes)
+    return result
+
+
+def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Array:
+    """The array with the axes from `start_dimension` to before `stop_dimension` made one.
+
+    Raises ShapeError for axes out of range.
+    """
+    have = shape_of(operand)
+    low, high, _ = slice(start_dimension, stop_dimension).indices(len(have))
+    if high < low:
+        raise ShapeError(f"collapse of shape {have} cannot go from axis {low} to {high}")
+    return reshape(operand, (*have[:low], math.prod(have[low:high]), *have[high:]))
+
+
+def transpose(operand: Any, permutation: Sequence[int]) -> Array:
+    """The array with axis i of the result being axis `permutation[i]` of the operand.
+
+    Raises ShapeError unless `permutation` names each axis once.
+    """
+    order = tuple([int(i) for i in permutation])
+    if isinstance(operand, Array) and order == tuple(range(operand.aval.ndim)):
+        return operand
+    result: Array = p.transpose_p.bind(operand, permutation=order)
+    return result
+
+
+def squeeze(array: Any, dimensions: Sequence[int]) -> Array:
+    """The array without the given axes, whose length must be 1 (ShapeError otherwise)."""
+    dims = tuple(sorted(canonical_axes(dimensions, len(shape_of(array)))))
+    if not dims and isinstance(array, Array):
+        return array
+    result: Array = p.squeeze_p.bind(array, dimensions=dims)
+    return result
+
+
+def expand_dims(array: Any, dimensions: Sequence[int]) -> Array:
+    """The array with axes of length 1 inserted, at these positions of the result.
+
+    Raises ShapeError for a position that is out of range or given twice.
+    """
+    have = shape_of(array)
+    rank = len(have) + len(dimensions)
+    new = set(canonical_axes(dimensions, rank))
+    dims = tuple([i for i in range(rank) if i not in new])
+    shape = [1] * rank
+    for i, n in zip(dims, have, strict=True):
+        shape[i] = n
+    return broadcast_in_dim(array, shape, dims)
+
+
+def rev(operand: Any, dimensions: Sequence[int]) -> Array:
+    """The elements in reverse order along the given axes (each once; ShapeError otherwise)."""
+    dims = tuple([canonical_axis(d, len(shape_of(operand))) for d in dimensions])
+    result: Array = p.rev_p.bind(operand, dimensions=dims)
+    return result
+
+
+def tile(operand: Any, reps: Sequence[int]) -> Array:
+    """The array repeated `reps[i]` times along axis i; one repetition an axis (ShapeError)."""
+    result: Array = p.tile_p.bind(operand, reps=tuple([int(r) for r in reps]))
+    return result
+
+
+def full(
+    shape: Sequence[int], fill_value: Any, dtype: Any = None, *, sharding: None = None
+) -> Array:
+    """An array of `shape` whose elements all are the scalar `fill_value`, as `dtype` if given.
+
+    Raises ShapeError where the value is not a scalar.
+
+    >>> full((2,), 7, "int8")
+    Array([7, 7], dtype=int8)
+    """
+    if shape_of(fill_value):
+        raise ShapeError(f"full needs a scalar, and got a value of shape {shape_of(fill_value)}")
+    if dtype is not None:
+        fill_value = promotion.convert(fill_value, dtypes.canonicalize(dtype))
+    return broadcast(fill_value, canonical_shape(shape))
+
+
+def full_like(
+    x: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    shape: Sequence[int] | None = None,
+    sharding: None = None,
+) -> Array:
+    """An array of one value with the shape and dtype of `x`, or those given."""
+    aval = get_aval(x)
+    kind = aval.dtype if dtype is None else dtypes.canonicalize(dtype)
+    value = promotion.convert(fill_value, kind, dtype is None and aval.weak_type)
+    return full(aval.shape if shape is None else shape, value)
+
+
+def empty(shape: Sequence[int], dtype: Any, *, out_sharding: None = None) -> Array:
+    """An array of `shape` and `dtype` whose elements are not to be relied on (they are zero)."""
+    return full(shape, 0, dtype)

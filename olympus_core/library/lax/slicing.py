@@ -1,0 +1,303 @@
+"""The functions of `olympus.lax` that cut arrays apart and put them together.
+
+Arrays enter; parts or wholes leave.  Static bounds are Python ints; dynamic ones may be traced,
+and then are moved so that the slice lies within the array.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_core import dtypes
+from olympus_core.avals import Shape, canonical_shape, get_aval, shape_of
+from olympus_core.errors import IndexingError, ShapeError
+from olympus_core.library.axes import canonical_axis
+from olympus_core.library.lax.shape import expand_dims, squeeze
+from olympus_core.library.promotion import convert
+from olympus_core.primitives import slicing as p
+from olympus_core.primitives.elementwise import add_p, lt_p, select_n_p
+from olympus_core.tracer import Array
+
+__all__ = [
+    "concatenate",
+    "dynamic_index_in_dim",
+    "dynamic_slice",
+    "dynamic_slice_in_dim",
+    "dynamic_update_index_in_dim",
+    "dynamic_update_slice",
+    "dynamic_update_slice_in_dim",
+    "index_in_dim",
+    "pad",
+    "slice",
+    "slice_in_dim",
+    "split",
+    "stack",
+    "unstack",
+]
+
+
+def concatenate(operands: Any, dimension: int) -> Array:
+    """The operands, of one dtype, one after the other along axis `dimension`.
+
+    Raises ShapeError where there is no operand or they differ along other axes, DTypeError where
+    dtypes differ.
+    """
+    parts = _sequence("concatenate", operands)
+    if len(parts) == 1 and isinstance(parts[0], Array):
+        return parts[0]
+    axis = canonical_axis(dimension, len(shape_of(parts[0])), "dimension")
+    result: Array = p.concatenate_p.bind(*parts, dimension=axis)
+    return result
+
+
+def stack(operands: Sequence[Any], axis: int = 0) -> Array:
+    """The operands, of one dtype and shape, along a new axis of the result.
+
+    Raises ShapeError where there is no operand or their shapes differ, DTypeError where dtypes do.
+    """
+    parts = _sequence("stack", operands)
+    position = canonical_axis(axis, len(shape_of(parts[0])) + 1)
+    result: Array = p.stack_p.bind(*parts, axis=position)
+    return result
+
+
+def _sequence(name: str, operands: Any) -> list[Any]:
+    parts = list(operands)
+    if not parts:
+        raise ShapeError(f"{name} needs at least one array, and got none")
+    return parts
+
+
+def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Array]:
+    """Parts of the lengths `sizes`, which sum to the axis's (ShapeError otherwise)."""
+    position = canonical_axis(axis, len(shape_of(operand)))
+    result: list[Array] = p.split_p.bind(
+        operand, sizes=canonical_shape(sizes, "sizes"), axis=position
+    )
+    return result
+
+
+def unstack(x: Any, axis: int = 0) -> tuple[Array, ...]:
+    """The slices of `x` at each index of an axis, without that axis."""
+    position = canonical_axis(axis, len(shape_of(x)))
+    return tuple(p.unstack_p.bind(x, axis=position))
+
+
+def pad(operand: Any, padding_value: Any, padding_config: Sequence[Sequence[int]]) -> Array:
+    """The array with `padding_config[i]` = (low, high, interior) scalars added along axis i.
+
+    `low` and `high` go before and after, and cut off where negative; `interior` go between
+    elements.  Raises ShapeError where the configuration does not fit, DTypeError where the
+    scalar's dtype is not the operand's.
+    """
+    config = tuple([tuple([operator.index(n) for n in c]) for c in padding_config])
+    if isinstance(operand, Array) and len(config) == operand.aval.ndim:
+        if all(c == (0, 0, 0) for c in config) and get_aval(padding_value).dtype == operand.dtype:
+            return operand
+    result: Array = p.pad_p.bind(operand, padding_value, padding_config=config)
+    return result
+
+
+def slice(
+    operand: Any,
+    start_indices: Sequence[int],
+    limit_indices: Sequence[int],
+    strides: Sequence[int] | None = None,
+) -> Array:
+    """Elements `start_indices[i]` to before `limit_indices[i]` of each axis i, by strides.
+
+    Raises ShapeError unless 0 <= start <= limit <= length and the stride is positive.
+    """
+    result: Array = p.slice_p.bind(
+        operand,
+        start_indices=tuple([operator.index(i) for i in start_indices]),
+        limit_indices=tuple([operator.index(i) for i in limit_indices]),
+        strides=None if strides is None else tuple([operator.index(i) for i in strides]),
+    )
+    return result
+
+
+def slice_in_dim(
+    operand: Any,
+    start_index: int | None,
+    limit_index: int | None,
+    stride: int = 1,
+    axis: int = 0,
+) -> Array:
+    """`operand[start:limit:stride]` along one axis; negative bounds count from the end."""
+    shape = shape_of(operand)
+    position = canonical_axis(axis, len(shape))
+    start, limit = [0] * len(shape), list(shape)
+    start[position] = _bound(start_index, shape[position], 0)
+    limit[position] = _bound(limit_index, shape[position], shape[position])
+    if stride == 1:
+        return slice(operand, start, limit)
+    strides = [1] * len(shape)
+    strides[position] = stride
+    return slice(operand, start, limit, strides)
+
+
+def _bound(index: int | None, length: int, default: int) -> int:
+    found = default if index is None else operator.index(index)
+    return found + length if found < 0 else found
+
+
+def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Array:
+    """The slice at a static index of one axis, with that axis (of length 1) or without.
+
+    Raises IndexingError for an index out of bounds.
+    """
+    shape = shape_of(operand)
+    position, found = canonical_axis(axis, len(shape)), operator.index(index)
+    length = shape[position]
+    if not -length <= found < length:
+        raise IndexingError(f"index {found} is out of bounds for axis {position} of length {length}")
+    found %= length
+    result = slice_in_dim(operand, found, found + 1, 1, position)
+    return result if keepdims else squeeze(result, (position,))
+
+
+def _starts(operand: Any, given: Any, wrap: bool | Sequence[bool]) -> list[Any]:
+    """Start indices in one dtype; negative ones, of axes whose `wrap` is on, made positive."""
+    shape = shape_of(operand)
+    starts = list(given) if isinstance(given, (tuple, list)) else unstack(given)
+    flags = [wrap] * len(shape) if isinstance(wrap, bool) else list(wrap)
+    if not len(starts) == len(shape) == len(flags):
+        raise ShapeError(
+            f"an array of shape {shape} needs {len(shape)} start indices, and got {len(starts)}"
+        )
+    dtype = index_dtype(starts)
+    return [wrapped(i, n, dtype, f) for i, n, f in zip(starts, shape, flags, strict=True)]
+
+
+def index_dtype(indices: Sequence[Any]) -> dtypes.DType:
+    """The one dtype for indices: that of the arrays among them if they share a wide enough one."""
+    found = {i.dtype for i in indices if hasattr(i, "dtype")}
+    if len(found) == 1:
+        (only,) = found
+        if only.itemsize >= 4 or dtypes.kind(only) not in "iu":
+            return dtypes.canonicalize(only)
+    return dtypes.canonicalize("int64" if any(d.itemsize > 4 for d in found) else "int32")
+
+
+def wrapped(index: Any, length: int, dtype: dtypes.DType, wrap: bool = True) -> Any:
+    """An index in `dtype`, `length` added where it is negative; static ones stay static."""
+    if isinstance(index, (int, np.integer)) and not isinstance(index, bool):
+        found = int(index)
+        return dtype.type(found + length if wrap and found < 0 else found)
+    have = get_aval(index).dtype
+    if dtypes.kind(have) not in "iu":
+        return index  # the primitive refuses it, in words
+    if have != dtype:
+        index = convert(index, dtype)
+    if not wrap or dtypes.kind(dtype) == "u":
+        return index
+    zero, size = dtype.type(0), dtype.type(length)
+    return select_n_p.bind(lt_p.bind(index, zero), index, add_p.bind(index, size))
+
+
+def dynamic_slice(
+    operand: Any,
+    start_indices: Any,
+    slice_sizes: Sequence[int],
+    *,
+    allow_negative_indices: bool | Sequence[bool] = True,
+) -> Array:
+    """`slice_sizes` elements of each axis from `start_indices`, integer scalars, on.
+
+    Starts are moved so that the slice lies within the array; negative ones count from the end
+    unless that is turned off.  Raises ShapeError where the sizes exceed the array.
+
+    >>> dynamic_slice(iota("int32", 5), (3,), (2,))
+    Array([3, 4], dtype=int32)
+    """
+    starts = _starts(operand, start_indices, allow_negative_indices)
+    sizes = canonical_shape(slice_sizes, "slice_sizes")
+    result: Array = p.dynamic_slice_p.bind(operand, *starts, slice_sizes=sizes)
+    return result
+
+
+def _along(shape: Shape, index: Any, axis: int) -> list[Any]:
+    starts: list[Any] = [0] * len(shape)
+    starts[axis] = index
+    return starts
+
+
+def dynamic_slice_in_dim(
+    operand: Any,
+    start_index: Any,
+    slice_size: int,
+    axis: int = 0,
+    *,
+    allow_negative_indices: bool = True,
+) -> Array:
+    """`slice_size` elements of one axis from a dynamic index on; see `dynamic_slice`."""
+    shape = shape_of(operand)
+    position = canonical_axis(axis, len(shape))
+    sizes = list(shape)
+    sizes[position] = operator.index(slice_size)
+    starts = _along(shape, start_index, position)
+    return dynamic_slice(operand, starts, sizes, allow_negative_indices=allow_negative_indices)
+
+
+def dynamic_index_in_dim(
+    operand: Any,
+    index: Any,
+    axis: int = 0,
+    keepdims: bool = True,
+    *,
+    allow_negative_indices: bool = True,
+) -> Array:
+    """The slice at a dynamic index of one axis, with that axis (of length 1) or without."""
+    result = dynamic_slice_in_dim(
+        operand, index, 1, axis, allow_negative_indices=allow_negative_indices
+    )
+    return result if keepdims else squeeze(result, (axis,))
+
+
+def dynamic_update_slice(
+    operand: Any,
+    update: Any,
+    start_indices: Any,
+    *,
+    allow_negative_indices: bool | Sequence[bool] = True,
+) -> Array:
+    """The array with `update` written at `start_indices`, moved so that it lies within.
+
+    Raises ShapeError where the update has another rank or exceeds the array, DTypeError where
+    dtypes differ.
+    """
+    starts = _starts(operand, start_indices, allow_negative_indices)
+    result: Array = p.dynamic_update_slice_p.bind(operand, update, *starts)
+    return result
+
+
+def dynamic_update_slice_in_dim(
+    operand: Any, update: Any, start_index: Any, axis: int, *, allow_negative_indices: bool = True
+) -> Array:
+    """The array with `update` written from a dynamic index of one axis on."""
+    shape = shape_of(operand)
+    starts = _along(shape, start_index, canonical_axis(axis, len(shape)))
+    return dynamic_update_slice(
+        operand, update, starts, allow_negative_indices=allow_negative_indices
+    )
+
+
+def dynamic_update_index_in_dim(
+    operand: Any, update: Any, index: Any, axis: int, *, allow_negative_indices: bool = True
+) -> Array:
+    """The array with one slice of an axis, at a dynamic index, replaced by `update`.
+
+    The update may come without that axis.
+    """
+    rank = len(shape_of(operand))
+    position = canonical_axis(axis, rank)
+    if len(shape_of(update)) != rank:
+        update = expand_dims(update, (position,))
+    return dynamic_update_slice_in_dim(
+        operand, update, index, position, allow_negative_indices=allow_negative_indices
+    )

@@ -1,0 +1,163 @@
+"""How the elementwise functions of `olympus.numpy` are made: rows of tables enter, functions leave.
+
+A row says, for each kind of dtype (see `dtypes.kind`), what is applied once the operands are
+promoted.  These functions are most of what a program calls while it is traced, so what needs no
+promotion (operands of one type, or an array and a Python scalar that fits it) skips it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from olympus_core import dtypes
+from olympus_core.avals import ShapedArray, get_aval
+from olympus_core.errors import DTypeError
+from olympus_core.library.promotion import (
+    check_arrays,
+    convert,
+    promote_dtypes,
+    promote_inexact,
+    promote_shapes,
+)
+from olympus_core.primitives.elementwise import kinds_text
+
+__all__ = ["Rows", "binary", "promote_numeric", "unary"]
+
+Operation = Callable[..., Any]
+Rows = dict[str, Operation]
+Promotion = Callable[..., list[Any]]
+
+_UNARY_DOC = """{summary}
+
+    x: an array or scalar of kind {kinds}{promotion}.  The result has the shape of `x`.
+
+    Raises DTypeError for a value that is not an array, or of another kind.
+    """
+_BINARY_DOC = """{summary}
+
+    Operands: arrays or scalars of kind {kinds}, of shapes that broadcast{promotion}.
+
+    Raises DTypeError for operands that are not arrays, or of another kind, and ShapeError for
+    shapes that do not broadcast.
+    """
+_PROMOTIONS: Final[dict[Promotion, str]] = {
+    promote_dtypes: "",
+    promote_inexact: "; integers and bools become floats",
+}
+
+
+class _Direct(dict[ShapedArray | None, Operation | None]):
+    """The operation for operands of an aval, or None where they have to be promoted first."""
+
+    def __init__(self, rows: Rows) -> None:
+        super().__init__({None: None})
+        self.rows = rows
+
+    def __missing__(self, aval: ShapedArray | None) -> Operation | None:
+        assert aval is not None
+        kind = dtypes.kind(aval.dtype)
+        found = next((op for kinds, op in self.rows.items() if kind in kinds), None)
+        self[aval] = found
+        return found
+
+
+_KIND_RANK: Final = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+_SCALAR_RANK: Final = {bool: 0, int: 1, float: 2}
+_FULL_RANGE: Final = "bfloat16 float16 float32 float64 complex64 complex128".split()
+
+
+class _Casts(dict[tuple[type, ShapedArray], Callable[[Any], Any] | None]):
+    """How a Python scalar of a class becomes one of an array's dtype, where that is its own."""
+
+    def __missing__(self, key: tuple[type, ShapedArray]) -> Callable[[Any], Any] | None:
+        cls, aval = key
+        rank, name = _SCALAR_RANK.get(cls), dtypes.long_name(aval.dtype)
+        numeric = aval.dtype.isbuiltin == 1 or name in _FULL_RANGE
+        fits = rank is not None and rank <= _KIND_RANK.get(dtypes.kind(aval.dtype), -1)
+        found = aval.dtype.type if fits and numeric and not aval.weak_type else None
+        self[key] = found
+        return found
+
+
+_casts: Final = _Casts()
+_LIMIT: Final = 65504.0  # the largest float16: beyond it, NumPy's casts may warn
+
+
+def _apply(name: str, rows: Rows, operands: list[Any]) -> Any:
+    """The row's operation for promoted operands; raises DTypeError where there is none."""
+    aval = get_aval(operands[0])
+    kind = dtypes.kind(aval.dtype)
+    for kinds, operation in rows.items():
+        if kind in kinds:
+            return operation(*operands)
+    kinds = kinds_text("".join(rows))
+    raise DTypeError(f"{name} takes {kinds} arrays, and got {aval.long_name()}")
+
+
+def promote_numeric(*xs: Any) -> list[Any]:
+    """The operands in the least dtype that they share, an integer one at least."""
+    promoted = promote_dtypes(*xs)
+    if get_aval(promoted[0]).dtype != dtypes.bool_:
+        return promoted
+    return [convert(x, dtypes.canonicalize("int32")) for x in promoted]
+
+
+def _document(
+    function: Operation, name: str, summary: str, template: str, rows: Rows, promotion: Promotion
+) -> Operation:
+    function.__name__ = function.__qualname__ = name
+    kinds = kinds_text("".join(rows))
+    text = _PROMOTIONS.get(promotion, "; bools become integers")
+    function.__doc__ = template.format(summary=summary, kinds=kinds, promotion=text)
+    return function
+
+
+def unary(
+    name: str, summary: str, rows: Rows, promotion: Promotion = promote_dtypes
+) -> Callable[[Any], Any]:
+    """The function `name` of one array, by its rows."""
+    direct = _Direct(rows)
+
+    def function(x: Any, /) -> Any:
+        operation = direct[getattr(x, "aval", None)]
+        if operation is not None:
+            return operation(x)
+        check_arrays(name, x)
+        return _apply(name, rows, promotion(x))
+
+    return _document(function, name, summary, _UNARY_DOC, rows, promotion)
+
+
+def binary(
+    name: str, summary: str, rows: Rows, promotion: Promotion = promote_dtypes
+) -> Callable[[Any, Any], Any]:
+    """The function `name` of two arrays, by its rows."""
+    direct, casts = _Direct(rows), _casts
+
+    def function(x: Any, y: Any, /) -> Any:
+        a, b = getattr(x, "aval", None), getattr(y, "aval", None)
+        if a is b:
+            operation = direct[a]
+            if operation is not None:
+                return operation(x, y)
+        elif b is None:
+            cast = casts[y.__class__, a]
+            operation = direct[a]
+            if cast is not None and operation is not None and -_LIMIT <= y <= _LIMIT:
+                return operation(x, cast(y))
+        elif a is None:
+            cast = casts[x.__class__, b]
+            operation = direct[b]
+            if cast is not None and operation is not None and -_LIMIT <= x <= _LIMIT:
+                return operation(cast(x), y)
+        elif a.dtype is b.dtype:
+            operation = direct[a]
+            if operation is not None:
+                return operation(*promote_shapes(name, x, y))
+        check_arrays(name, x, y)
+        return _apply(name, rows, promote_shapes(name, *promotion(x, y)))
+
+    return _document(function, name, summary, _BINARY_DOC, rows, promotion)

@@ -1,0 +1,283 @@
+"""The rest of the tree API, on `olympus_core.tree`: reductions, prefixes, registration by class.
+
+Trees, treedefs and classes enter; trees, treedefs and registered classes leave.
+"""
+
+from __future__ import annotations
+
+import builtins
+import dataclasses
+import functools
+import operator
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, TypeVar
+
+from olympus_core.errors import SignatureError
+from olympus_core.tree import (
+    IsLeaf,
+    KeyPath,
+    PyTreeDef,
+    flatten,
+    flatten_with_path,
+    leaves,
+    register_node,
+    registry,
+    structure,
+)
+
+__all__ = [
+    "all",
+    "all_leaves",
+    "broadcast",
+    "flatten_one_level",
+    "flatten_one_level_with_keys",
+    "is_tree_node",
+    "leaves_with_path",
+    "map_with_path",
+    "reduce",
+    "reduce_associative",
+    "register_pytree_node_class",
+    "register_pytree_with_keys",
+    "register_pytree_with_keys_class",
+    "register_static",
+    "static",
+    "transpose",
+    "treedef_children",
+    "treedef_is_leaf",
+]
+
+_Class = TypeVar("_Class", bound=type)
+_MISSING: Any = object()
+
+
+def all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
+    """Whether every leaf of `tree` is true.
+
+    >>> all([True, {"a": 0}])
+    False
+    """
+    return builtins.all(leaves(tree, is_leaf))
+
+
+def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
+    """Whether no element of `iterable` is a container.
+
+    >>> all_leaves([1, 2]), all_leaves([1, (2, 3)])
+    (True, False)
+    """
+    values = list(iterable)
+    found = leaves(values, is_leaf)
+    return len(found) == len(values) and builtins.all(map(operator.is_, found, values))
+
+
+def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
+    """A tree like `full_tree`, each leaf being the leaf of `prefix_tree` that covers it.
+
+    Raises ValueError where `prefix_tree` is not a prefix of `full_tree`.
+
+    >>> broadcast({"a": 1, "b": 2}, {"a": [0, 0], "b": 0})
+    {'a': [1, 1], 'b': 2}
+    """
+    values, prefix = flatten(prefix_tree, is_leaf)
+    counts = [structure(part).num_leaves for part in prefix.flatten_up_to(full_tree)]
+    spread = [v for v, n in zip(values, counts, strict=True) for _ in range(n)]
+    return structure(full_tree).unflatten(spread)
+
+
+def leaves_with_path(
+    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+) -> list[tuple[KeyPath, Any]]:
+    """The leaves of `tree`, each with the path of keys that leads to it."""
+    return flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
+
+
+def map_with_path(
+    f: Callable[..., Any],
+    tree: Any,
+    *rest: Any,
+    is_leaf: Callable[..., bool] | None = None,
+    is_leaf_takes_path: bool = False,
+) -> Any:
+    """Like `map`, with the path of each leaf as the first argument of `f`.
+
+    >>> map_with_path(lambda path, x: f"{len(path)} {x}", {"a": [7]})
+    {'a': ['2 7']}
+    """
+    pairs, treedef = flatten_with_path(tree, is_leaf, is_leaf_takes_path)
+    others = [treedef.flatten_up_to(r) for r in rest]
+    return treedef.unflatten(
+        f(path, x, *xs) for (path, x), *xs in zip(pairs, *others, strict=True)
+    )
+
+
+def reduce(
+    function: Callable[[Any, Any], Any],
+    tree: Any,
+    initializer: Any = _MISSING,
+    is_leaf: IsLeaf = None,
+) -> Any:
+    """Fold the leaves of `tree` from the left: `function(function(a, b), c)`.
+
+    Raises TypeError for a tree without leaves when there is no `initializer`.
+
+    >>> reduce(lambda total, x: total + x, {"a": 1, "b": [2, 3]})
+    6
+    """
+    start = () if initializer is _MISSING else (initializer,)
+    return functools.reduce(function, leaves(tree, is_leaf), *start)
+
+
+def reduce_associative(
+    operation: Callable[[Any, Any], Any],
+    tree: Any,
+    *,
+    identity: Any = _MISSING,
+    is_leaf: IsLeaf = None,
+) -> Any:
+    """Combine the leaves of `tree` by halves, so that independent pairs can run side by side.
+
+    `operation` must be associative.  Raises TypeError for a tree without leaves when there is no
+    `identity`.
+
+    >>> reduce_associative(lambda a, b: f"({a}{b})", list("abcd"))
+    '((ab)(cd))'
+    """
+    values = leaves(tree, is_leaf)
+    if values:
+        return _halves(operation, values)
+    if identity is _MISSING:
+        raise SignatureError("reduce_associative of a tree without leaves needs an identity")
+    return identity
+
+
+def _halves(operation: Callable[[Any, Any], Any], values: list[Any]) -> Any:
+    if len(values) == 1:
+        return values[0]
+    half = len(values) // 2
+    return operation(_halves(operation, values[:half]), _halves(operation, values[half:]))
+
+
+def static(**kwargs: Any) -> Any:
+    """A dataclass field that `register_dataclass` takes as static; arguments of `field`.
+
+    >>> static(default=3).metadata["static"]
+    True
+    """
+    metadata = {**(kwargs.pop("metadata", None) or {}), "static": True}
+    return dataclasses.field(metadata=metadata, **kwargs)
+
+
+def transpose(
+    outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any
+) -> Any:
+    """Turn an outer tree of inner trees into an inner tree of outer trees.
+
+    Without `inner_treedef` it is the structure of the first inner tree.  Raises TypeError where
+    the tree does not have that structure.
+
+    >>> transpose(structure([0, 0]), None, [(1, 2), (3, 4)])
+    ([1, 3], [2, 4])
+    """
+    parts = outer_treedef.flatten_up_to(pytree_to_transpose)
+    if inner_treedef is None:
+        if not parts:
+            raise SignatureError("transpose of an empty outer tree needs inner_treedef")
+        inner_treedef = structure(parts[0])
+    rows = []
+    for part in parts:
+        values, have = flatten(part)
+        if have != inner_treedef:
+            raise SignatureError(
+                f"transpose needs inner trees of structure {inner_treedef}, and one is {have}"
+            )
+        rows.append(values)
+    columns = zip(*rows, strict=True) if rows else [()] * inner_treedef.num_leaves
+    return inner_treedef.unflatten([outer_treedef.unflatten(c) for c in columns])
+
+
+def is_tree_node(typ: Any) -> bool:
+    """Whether instances of the class `typ` are containers.
+
+    >>> is_tree_node(dict), is_tree_node(int)
+    (True, False)
+    """
+    if not isinstance(typ, type):
+        return False
+    if issubclass(typ, tuple) and hasattr(typ, "_fields"):
+        return True
+    return bool(registry.is_node(typ))
+
+
+def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
+    """The children of a container, and its static data.  Raises ValueError for a leaf.
+
+    >>> flatten_one_level({"a": [1, 2], "b": 3})
+    (([1, 2], 3), ('a', 'b'))
+    """
+    return _of_node(registry.flatten_one_level(tree), tree)
+
+
+def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], Hashable]:
+    """Like `flatten_one_level`, each child with its key."""
+    return _of_node(registry.flatten_one_level_with_keys(tree), tree)
+
+
+def _of_node(parts: Any, value: Any) -> Any:
+    if parts is None:
+        raise ValueError(f"a {type(value).__name__} is a leaf, and only containers have children")
+    return parts
+
+
+def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
+    """The structures of a container's children.
+
+    >>> treedef_children(structure([1, (2, 3)]))
+    [PyTreeDef(*), PyTreeDef((*, *))]
+    """
+    return list(treedef.children())
+
+
+def treedef_is_leaf(treedef: PyTreeDef) -> bool:
+    """Whether the structure is that of one leaf (or of a container without children)."""
+    return bool(treedef.num_nodes == 1)
+
+
+def register_pytree_node_class(cls: _Class) -> _Class:
+    """Make a class with `tree_flatten()` and `tree_unflatten(aux, children)` a container."""
+    as_any: Any = cls
+    register_node(cls, as_any.tree_flatten, as_any.tree_unflatten)
+    return cls
+
+
+def register_pytree_with_keys(
+    nodetype: type[Any],
+    flatten_with_keys: Callable[[Any], tuple[Iterable[tuple[Any, Any]], Hashable]],
+    unflatten_func: Callable[[Any, Any], Any],
+    flatten_func: Callable[[Any], tuple[Iterable[Any], Hashable]] | None = None,
+) -> None:
+    """Make `nodetype` a container whose children have keys.
+
+    `flatten_with_keys` gives ((key, child) pairs, static data).
+    """
+
+    def without_keys(x: Any) -> tuple[Iterable[Any], Hashable]:
+        pairs, aux = flatten_with_keys(x)
+        return [child for _, child in pairs], aux
+
+    register_node(nodetype, flatten_func or without_keys, unflatten_func, flatten_with_keys)
+
+
+def register_pytree_with_keys_class(cls: _Class) -> _Class:
+    """Make a class with `tree_flatten_with_keys` and `tree_unflatten` a container."""
+    as_any: Any = cls
+    register_pytree_with_keys(
+        cls, as_any.tree_flatten_with_keys, as_any.tree_unflatten,
+        getattr(cls, "tree_flatten", None),
+    )  # fmt: skip
+    return cls
+
+
+def register_static(cls: _Class) -> _Class:
+    """Make a hashable class a container without leaves: its instances are static everywhere."""
+    register_node(cls, lambda x: ((), x), lambda x, _: x)
+    return cls

@@ -1,0 +1,146 @@
+"""dot_general: the contraction of two arrays over pairs of axes, batched over others."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+from olympus_core import dtypes, mlir
+from olympus_core.avals import ShapedArray, shaped
+from olympus_core.dtypes import DType
+from olympus_core.errors import DTypeError, ShapeError
+from olympus_core.primitive import Primitive
+from olympus_core.primitives.precision import (
+    DotAlgorithm,
+    DotAlgorithmPreset,
+    precision_config,
+)
+
+if TYPE_CHECKING:
+    from jaxlib.mlir import ir
+
+    from olympus_core.lowering import LoweringContext
+
+__all__ = ["PRIMITIVES", "DotDimensions", "dot_general_p", "product_dtype"]
+
+Axes = tuple[int, ...]
+#: ((contracting axes of lhs, of rhs), (batch axes of lhs, of rhs))
+DotDimensions = tuple[tuple[Axes, Axes], tuple[Axes, Axes]]
+
+
+class DotGeneral(Primitive):
+    """Sums products over the contracting axes, for each index of the batch axes.
+
+    The result's axes are the batch axes, then the rest of lhs's, then the rest of rhs's.
+    """
+
+    def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
+        lhs, rhs = avals
+        dimensions: DotDimensions = params["dimension_numbers"]
+        (contract, contract_rhs), (batch, batch_rhs) = dimensions
+        _check_axes(lhs, rhs, dimensions)
+        shape = (
+            *[lhs.shape[i] for i in batch],
+            *[n for i, n in enumerate(lhs.shape) if i not in contract and i not in batch],
+            *[n for i, n in enumerate(rhs.shape) if i not in contract_rhs and i not in batch_rhs],
+        )
+        dtype = product_dtype(lhs.dtype, rhs.dtype, params["preferred_element_type"])
+        return shaped(shape, dtype, lhs.weak_type and rhs.weak_type and dtype == lhs.dtype)
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
+        out, precision = ctx.aval_out, params["precision"]
+        pairs = list(zip(operands, ctx.avals_in, strict=True))
+        attributes = {
+            "dot_dimension_numbers": _dimensions(params["dimension_numbers"]),
+            "precision_config": precision_config(precision),
+        }
+        total = out
+        if isinstance(precision, (DotAlgorithm, DotAlgorithmPreset)):
+            wanted = [precision.storage(a.dtype, i) for i, (_, a) in enumerate(pairs)]
+            operands = tuple([as_dtype(*p, d) for p, d in zip(pairs, wanted, strict=True)])
+            total = out.update(dtype=precision.total(out.dtype))
+            algorithm = precision.attribute(*wanted)
+            if algorithm is not None:
+                attributes["algorithm"] = algorithm
+        elif pairs[0][1].dtype != pairs[1][1].dtype:
+            operands = tuple([as_dtype(*p, out.dtype) for p in pairs])
+        return as_dtype(mlir.op1("stablehlo.dot_general", total, operands, attributes), total, out.dtype)
+
+
+def as_dtype(value: Any, aval: ShapedArray, dtype: DType) -> Any:
+    """Emit the conversion of a value to a dtype, where it has another."""
+    if aval.dtype == dtype:
+        return value
+    return mlir.op1("stablehlo.convert", aval.update(dtype=dtype), (value,))
+
+
+@functools.cache
+def _dimensions(dimensions: DotDimensions) -> ir.Attribute:
+    (contract, contract_rhs), (batch, batch_rhs) = dimensions
+    return mlir.hlo.DotDimensionNumbers.get(
+        lhs_batching_dimensions=list(batch),
+        rhs_batching_dimensions=list(batch_rhs),
+        lhs_contracting_dimensions=list(contract),
+        rhs_contracting_dimensions=list(contract_rhs),
+        ctx=mlir.context(),
+    )
+
+
+def _check_axes(lhs: ShapedArray, rhs: ShapedArray, dimensions: DotDimensions) -> None:
+    (contract, contract_rhs), (batch, batch_rhs) = dimensions
+    for x, axes in ((lhs, (*contract, *batch)), (rhs, (*contract_rhs, *batch_rhs))):
+        if len(set(axes)) != len(axes) or not all(0 <= a < x.ndim for a in axes):
+            raise ShapeError(
+                f"dot_general needs distinct axes from 0 to {x.ndim - 1} for {x.long_name()}, "
+                f"and got {axes}"
+            )
+    for what, ours, theirs in (
+        ("contracting", contract, contract_rhs),
+        ("batch", batch, batch_rhs),
+    ):
+        left, right = [lhs.shape[i] for i in ours], [rhs.shape[i] for i in theirs]
+        if left != right:
+            raise ShapeError(
+                f"dot_general needs {what} dimensions of equal sizes, and got {tuple(left)} of "
+                f"{lhs.long_name()} and {tuple(right)} of {rhs.long_name()}"
+            )
+
+
+#: kinds of dtype that sums of products of a kind may have
+_SUMS = {"b": "b", "u": "uif", "i": "if", "f": "f", "c": "c"}
+
+
+@functools.cache
+def product_dtype(lhs: DType, rhs: DType, preferred: DType | None) -> DType:
+    """The dtype of sums of products: `preferred`, or the wider of the two dtypes.
+
+    Raises DTypeError where the sums do not fit it.
+    """
+    if lhs != rhs and _range_of(lhs) == _range_of(rhs):
+        raise DTypeError(
+            f"a product of {dtypes.long_name(lhs)} and {dtypes.long_name(rhs)} has no dtype: "
+            "neither holds the other"
+        )
+    wide = max(lhs, rhs, key=_range_of)
+    if preferred is None or preferred == wide:
+        return wide
+    narrow = dtypes.kind(wide) in "ui" and preferred.itemsize < wide.itemsize
+    if narrow or dtypes.kind(preferred) not in _SUMS[dtypes.kind(wide)]:
+        raise DTypeError(
+            f"preferred_element_type {dtypes.long_name(preferred)} cannot hold sums of products "
+            f"of {dtypes.long_name(lhs)} and {dtypes.long_name(rhs)}"
+        )
+    return preferred
+
+
+def _range_of(dtype: DType) -> tuple[Any, ...]:
+    part, kind = dtypes.to_real(dtype), dtypes.kind(dtype)
+    if dtypes.kind(part) != "f":
+        return False, -1, -1, 0 if kind == "b" else dtypes.iinfo(dtype).bits, kind != "u"
+    limits = dtypes.finfo(part)
+    return kind == "c", int(limits.maxexp), int(limits.nmant), int(limits.bits), True
+
+
+dot_general_p = DotGeneral("dot_general")
+
+PRIMITIVES: tuple[Primitive, ...] = (dot_general_p,)

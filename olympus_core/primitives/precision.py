@@ -1,0 +1,254 @@
+"""What precision a contraction may be computed in.
+
+Names and values of the user's enter, the parameter `precision` of `dot_general` and
+`conv_general_dilated` leaves, and the attributes that it becomes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from olympus_core import dtypes, mlir
+from olympus_core.dtypes import DType
+from olympus_core.errors import DTypeError, UsageError
+
+if TYPE_CHECKING:
+    from jaxlib.mlir import ir
+
+__all__ = [
+    "DotAlgorithm",
+    "DotAlgorithmPreset",
+    "Precision",
+    "canonical_precision",
+    "default_matmul_precision",
+    "default_precision",
+    "precision_config",
+]
+
+
+class Precision(enum.Enum):
+    """How exactly a target multiplies float32: `DEFAULT` is its fastest way, `HIGHEST` full."""
+
+    DEFAULT = 0
+    HIGH = 1
+    HIGHEST = 2
+
+    @classmethod
+    def _missing_(cls, value: object) -> Precision | None:
+        return _NAMES.get(value)
+
+    def __repr__(self) -> str:
+        return f"Precision.{self.name}"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+_NAMES: dict[object, Precision] = {
+    "default": Precision.DEFAULT,
+    "fastest": Precision.DEFAULT,
+    "bfloat16": Precision.DEFAULT,
+    "high": Precision.HIGH,
+    "bfloat16_3x": Precision.HIGH,
+    "tensorfloat32": Precision.HIGH,
+    "highest": Precision.HIGHEST,
+    "float32": Precision.HIGHEST,
+}
+
+
+class DotAlgorithm(NamedTuple):
+    """An algorithm in full: dtypes that operands are rounded to, dtype of sums, and passes.
+
+    The operands are split into `component_count` parts of their dtype, and
+    `num_primitive_operations` products of parts are summed.
+    """
+
+    lhs_precision_type: Any
+    rhs_precision_type: Any
+    accumulation_type: Any
+    lhs_component_count: int = 1
+    rhs_component_count: int = 1
+    num_primitive_operations: int = 1
+    allow_imprecise_accumulation: bool = False
+
+    def storage(self, operand: DType, which: int) -> DType:
+        """The dtype that operand 0 or 1, of dtype `operand`, is converted to first."""
+        return dtypes.dtype(self[which])
+
+    def total(self, out: DType) -> DType:
+        """The dtype of the operation's result, before it is converted to `out`."""
+        return dtypes.dtype(self.accumulation_type)
+
+    def attribute(self, lhs: DType, rhs: DType) -> ir.Attribute:
+        """The attribute, for operands of the given dtypes."""
+        types = [mlir.element_type(dtypes.dtype(t)) for t in self[:3]]
+        return _attribute(*map(str, types), *self[3:])
+
+
+class _Row(NamedTuple):
+    """A preset: MLIR's type of an operand, dtypes stored as, dtype of the sum, and passes."""
+
+    rounded: str
+    storage: tuple[str, ...]
+    total: str
+    passes: int = 1
+
+
+_ROWS = {
+    "F16_F16_F16": _Row("f16", ("float16",), "float16"),
+    "F16_F16_F32": _Row("f16", ("float16",), "float32"),
+    "BF16_BF16_BF16": _Row("bf16", ("bfloat16", "float32"), "bfloat16"),
+    "BF16_BF16_F32": _Row("bf16", ("bfloat16", "float32"), "float32"),
+    "BF16_BF16_F32_X3": _Row("bf16", ("float32",), "float32", 3),
+    "BF16_BF16_F32_X6": _Row("bf16", ("float32",), "float32", 6),
+    "BF16_BF16_F32_X9": _Row("bf16", ("float32",), "float32", 9),
+    "TF32_TF32_F32": _Row("tf32", ("float32",), "float32"),
+    "TF32_TF32_F32_X3": _Row("tf32", ("float32",), "float32", 3),
+    "F32_F32_F32": _Row("f32", ("float32",), "float32"),
+    "F64_F64_F64": _Row("f64", ("float64",), "float64"),
+}
+
+
+class DotAlgorithmPreset(enum.Enum):
+    """The algorithms that targets have: dtype of each operand, of the sum, and passes.
+
+    `F8` presets take float8 operands as they are; `ANY` sums are of the result's dtype.
+    """
+
+    DEFAULT = 0
+    ANY_F8_ANY_F8_F32 = 1
+    ANY_F8_ANY_F8_F32_FAST_ACCUM = 2
+    ANY_F8_ANY_F8_ANY = 3
+    ANY_F8_ANY_F8_ANY_FAST_ACCUM = 4
+    F16_F16_F16 = 5
+    F16_F16_F32 = 6
+    BF16_BF16_BF16 = 7
+    BF16_BF16_F32 = 8
+    BF16_BF16_F32_X3 = 9
+    BF16_BF16_F32_X6 = 10
+    BF16_BF16_F32_X9 = 11
+    TF32_TF32_F32 = 12
+    TF32_TF32_F32_X3 = 13
+    F32_F32_F32 = 14
+    F64_F64_F64 = 15
+
+    def __repr__(self) -> str:
+        return self.name
+
+    __str__ = __repr__
+
+    def storage(self, operand: DType, which: int) -> DType:
+        """The dtype that an operand of dtype `operand` is converted to first."""
+        row = _ROWS.get(self.name)
+        if row is None or dtypes.long_name(operand) in row.storage:
+            return operand
+        return dtypes.dtype(row.storage[0])
+
+    def total(self, out: DType) -> DType:
+        """The dtype of the operation's result, before it is converted to `out`."""
+        row = _ROWS.get(self.name)
+        if row is not None:
+            return dtypes.dtype(row.total)
+        return np.dtype("float32") if "F8_F32" in self.name else out
+
+    def attribute(self, lhs: DType, rhs: DType) -> ir.Attribute | None:
+        """The attribute, for operands of the given dtypes; None leaves it to the target.
+
+        Raises DTypeError for a float8 preset with other operands.
+        """
+        row = _ROWS.get(self.name)
+        if row is not None:
+            total = mlir.element_type(dtypes.dtype(row.total))
+            return _attribute(row.rounded, row.rounded, str(total), 1, 1, row.passes, False)
+        if self is DotAlgorithmPreset.DEFAULT:
+            return None
+        for dt in (lhs, rhs):
+            if not dtypes.long_name(dt).startswith("float8"):
+                raise DTypeError(
+                    f"the dot algorithm {self.name} takes float8 operands, "
+                    f"and got {dtypes.long_name(lhs)} and {dtypes.long_name(rhs)}"
+                )
+        types = [str(mlir.element_type(dt)) for dt in (lhs, rhs)]
+        return _attribute(*types, "f32", 1, 1, 1, "FAST" in self.name)
+
+
+#: what a contraction's parameter `precision` may be
+Params = None | tuple[Precision, Precision] | DotAlgorithm | DotAlgorithmPreset
+
+
+class _State(threading.local):
+    """The precision of contractions of this thread that ask for none."""
+
+    default: Params = None
+
+
+_state = _State()
+
+
+def default_precision() -> Params:
+    """The precision of contractions that ask for none."""
+    return _state.default
+
+
+@contextlib.contextmanager
+def default_matmul_precision(precision: Any) -> Iterator[None]:
+    """Within the context, compute contractions that ask for no precision in this one.
+
+    `precision` is what `canonical_precision` takes; None leaves the choice to the target.
+
+    >>> with default_matmul_precision("float32"):
+    ...     y = x @ w
+    """
+    old, _state.default = _state.default, canonical_precision(precision)
+    try:
+        yield
+    finally:
+        _state.default = old
+
+
+def canonical_precision(precision: Any) -> Params:
+    """What the user asks for as a parameter: None, a Precision, its name, a pair, an algorithm.
+
+    Raises UsageError for anything else.
+    """
+    if precision is None:
+        return _state.default
+    if isinstance(precision, (DotAlgorithm, DotAlgorithmPreset)):
+        return precision
+    if isinstance(precision, str) and precision in DotAlgorithmPreset.__members__:
+        return DotAlgorithmPreset[precision]
+    pair = tuple(precision) if isinstance(precision, (tuple, list)) else (precision, precision)
+    try:
+        lhs, rhs = (p if isinstance(p, Precision) else _NAMES[p] for p in pair)
+    except (KeyError, TypeError, ValueError):
+        raise UsageError(
+            f"precision is a Precision, one of {', '.join(map(repr, _NAMES))}, a pair of these, "
+            f"a DotAlgorithm, a DotAlgorithmPreset or its name, and not {precision!r}"
+        ) from None
+    return lhs, rhs
+
+
+def _attribute(
+    lhs: str, rhs: str, total: str, lhs_parts: int, rhs_parts: int, passes: int, imprecise: bool
+) -> ir.Attribute:
+    return mlir.parsed_attr(
+        f"#stablehlo.dot_algorithm<lhs_precision_type = {lhs}, rhs_precision_type = {rhs}, "
+        f"accumulation_type = {total}, lhs_component_count = {lhs_parts}, "
+        f"rhs_component_count = {rhs_parts}, num_primitive_operations = {passes}, "
+        f"allow_imprecise_accumulation = {str(imprecise).lower()}>"
+    )
+
+
+_NO_PAIR = (Precision.DEFAULT, Precision.DEFAULT)
+
+
+def precision_config(precision: Params) -> ir.Attribute:
+    """The attribute `precision_config`; an algorithm leaves it at the default."""
+    lhs, rhs = precision if precision.__class__ is tuple else _NO_PAIR
+    return mlir.parsed_attr(f"[#stablehlo<precision {lhs}>, #stablehlo<precision {rhs}>]")

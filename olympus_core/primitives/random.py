@@ -1,0 +1,245 @@
+"""Random primitives: keys enter; random bits and new keys leave.
+
+A key is two uint32 words along the last axis.  Everything is a hash of a key and a counter, the
+20-round Threefry-2x32 of Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (SC 2011);
+element i of a result hashes the 64-bit counter i, so that no element depends on another.  The
+hash is a function of the module, one for each shape it is applied at.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from olympus_core import mlir
+from olympus_core.avals import Shape, ShapedArray, shaped
+from olympus_core.errors import DTypeError, ShapeError
+from olympus_core.olympuspr import Atom, Eqn, Literal, Olympuspr, Var
+from olympus_core.primitive import Primitive
+from olympus_core.primitives.elementwise import (
+    add_p,
+    or_p,
+    shift_left_p,
+    shift_right_logical_p,
+    xor_p,
+)
+from olympus_core.source import Source
+
+if TYPE_CHECKING:
+    from olympus_core.lowering import LoweringContext
+
+__all__ = ["PRIMITIVES", "random_bits_p", "random_fold_in_p", "random_seed_p", "random_split_p"]
+
+UINT32 = np.dtype("uint32")
+UINT64 = np.dtype("uint64")
+_WORD = shaped((), UINT32)
+
+# Constants of the paper: the rotations of two groups of four rounds, and the key's parity word.
+ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+PARITY = 0x1BD11BDA
+
+
+class _Words:
+    """Collects equations on uint32 arrays."""
+
+    def __init__(self) -> None:
+        self.eqns: list[Eqn] = []
+
+    def __call__(self, primitive: Primitive, x: Atom, y: Atom | int) -> Var:
+        """One more equation; an int is a literal word."""
+        other = y if isinstance(y, (Var, Literal)) else Literal(np.uint32(y), _WORD)
+        (aval,) = primitive.out_avals((x.aval, other.aval), {})
+        out = Var(aval)
+        self.eqns.append(Eqn(primitive, (x, other), (out,), {}, Source(None, 0, "")))
+        return out
+
+    def rotate(self, x: Atom, bits: int) -> Var:
+        """The bits of each word moved to the left, and around."""
+        left = self(shift_left_p, x, bits)
+        return self(or_p, left, self(shift_right_logical_p, x, 32 - bits))
+
+
+@functools.lru_cache(maxsize=1024)
+def threefry2x32(key: Shape, high: Shape, low: Shape) -> Olympuspr:
+    """The program (key word 1, key word 2, counter high, counter low) -> two words of hash.
+
+    Each shape is that of the others, or ().
+    """
+    words = _Words()
+    k0, k1, x0, x1 = invars = tuple(Var(shaped(s, UINT32)) for s in (key, key, high, low))
+    parity = words(xor_p, words(xor_p, k0, k1), PARITY)
+    schedule = (k0, k1, parity)
+    x0, x1 = words(add_p, x0, k0), words(add_p, x1, k1)
+    for group in range(5):
+        for rotation in ROTATIONS[group % 2]:
+            x0 = words(add_p, x0, x1)
+            x1 = words(xor_p, x0, words.rotate(x1, rotation))
+        x0 = words(add_p, x0, schedule[(group + 1) % 3])
+        injected = words(add_p, schedule[(group + 2) % 3], group + 1)
+        x1 = words(add_p, x1, injected)
+    return Olympuspr(invars, tuple(words.eqns), (x0, x1))
+
+
+def _key_words(ctx: LoweringContext, keys: Any, shape: Shape) -> tuple[list[Any], Shape]:
+    """The words of `keys` for results of shape (*batch, *shape): scalars of an unbatched key."""
+    batch = ctx.avals_in[0].shape[:-1]
+    words = []
+    for i in range(2):
+        attributes = {
+            "start_indices": mlir.i64_array((*(0,) * len(batch), i)),
+            "limit_indices": mlir.i64_array((*batch, i + 1)),
+            "strides": mlir.i64_array((1,) * (len(batch) + 1)),
+        }
+        column = mlir.op1("stablehlo.slice", shaped((*batch, 1), UINT32), (keys,), attributes)
+        word = mlir.op1("stablehlo.reshape", shaped(batch, UINT32), (column,))
+        if batch:
+            full = shaped((*batch, *shape), UINT32)
+            word = mlir.broadcast(word, full, tuple(range(len(batch))))
+        words.append(word)
+    return words, (*batch, *shape) if batch else ()
+
+
+def _counter(shape: Shape, dtype: np.dtype[Any]) -> Any:
+    """The row-major index of each element, as a sum over axes so that it can be partitioned."""
+    aval, total, stride = shaped(shape, dtype), None, 1
+    for axis in reversed(range(len(shape))):
+        dimension = {"iota_dimension": mlir.i64_attr(axis)}
+        index = mlir.op1("stablehlo.iota", aval, (), dimension)
+        if stride > 1:
+            index = mlir.op1("stablehlo.multiply", aval, (index, mlir.full(aval, stride)))
+        total = index if total is None else mlir.op1("stablehlo.add", aval, (index, total))
+        stride *= shape[axis]
+    return mlir.full(aval, 0) if total is None else total
+
+
+def _counters(shape: Shape) -> tuple[Any, Shape, Any]:
+    """The counters' high words, the high words' shape, and the low words."""
+    if np.prod(shape, dtype=object) < 2**32:
+        return mlir.full(_WORD, 0), (), _counter(shape, UINT32)
+    wide, aval = shaped(shape, UINT64), shaped(shape, UINT32)
+    index = _counter(shape, UINT64)
+    shift = mlir.full(wide, 32)
+    high = mlir.op1("stablehlo.shift_right_logical", wide, (index, shift))
+    return (
+        mlir.op1("stablehlo.convert", aval, (high,)), shape,
+        mlir.op1("stablehlo.convert", aval, (index,)),
+    )  # fmt: skip
+
+
+def _hash_counters(ctx: LoweringContext, keys: Any, shape: Shape) -> list[Any]:
+    """Two words for each counter of `shape`, at shape (*batch, *shape)."""
+    batch = ctx.avals_in[0].shape[:-1]
+    words, key_shape = _key_words(ctx, keys, shape)
+    high, high_shape, low = _counters(shape)
+    if batch:
+        full = (*batch, *shape)
+        trailing = tuple(range(len(batch), len(full)))
+        low = mlir.broadcast(low, shaped(full, UINT32), trailing)
+        if high_shape:
+            high, high_shape = mlir.broadcast(high, shaped(full, UINT32), trailing), full
+        shape = full
+    program = threefry2x32(key_shape, high_shape, shape)
+    return ctx.call(program, "threefry2x32", (*words, high, low))
+
+
+def _pair(words: list[Any], shape: Shape) -> Any:
+    """Two words along a new last axis."""
+    column = shaped((*shape, 1), UINT32)
+    columns = [mlir.op1("stablehlo.reshape", column, (w,)) for w in words]
+    axis = {"dimension": mlir.i64_attr(len(shape))}
+    return mlir.op1("stablehlo.concatenate", shaped((*shape, 2), UINT32), columns, axis)
+
+
+def _check_keys(name: str, keys: ShapedArray) -> None:
+    if keys.dtype != UINT32:
+        raise DTypeError(f"{name} needs a key of dtype uint32, and got {keys.long_name()}")
+    if keys.shape[-1:] != (2,):
+        raise ShapeError(f"{name} needs a key of shape (..., 2), and got {keys.long_name()}")
+
+
+class RandomSeed(Primitive):
+    """The key of an integer seed: its high and low 32 bits."""
+
+    def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
+        return shaped((*avals[0].shape, 2), UINT32)
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
+        (aval,), (seed,) = ctx.avals_in, operands
+        word = shaped(aval.shape, UINT32)
+        if aval.dtype.itemsize < 8:
+            high = mlir.full(word, 0)
+        else:
+            amount = mlir.full(aval, 32)
+            top = mlir.op1("stablehlo.shift_right_logical", aval, (seed, amount))
+            high = mlir.op1("stablehlo.convert", word, (top,))
+        return _pair([high, mlir.op1("stablehlo.convert", word, (seed,))], aval.shape)
+
+
+class RandomBits(Primitive):
+    """For each key, an array of `shape` of unsigned integers of `bit_width` bits."""
+
+    def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
+        (keys,) = avals
+        _check_keys(self.name, keys)
+        dtype = np.dtype(f"uint{params['bit_width']}")
+        return shaped((*keys.shape[:-1], *params["shape"]), dtype)
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
+        out, width = ctx.aval_out, params["bit_width"]
+        high, low = _hash_counters(ctx, operands[0], params["shape"])
+        if width == 64:
+            high, low = (mlir.op1("stablehlo.convert", out, (x,)) for x in (high, low))
+            high = mlir.op1("stablehlo.shift_left", out, (high, mlir.full(out, 32)))
+            return mlir.op1("stablehlo.or", out, (high, low))
+        bits = mlir.op1("stablehlo.xor", shaped(out.shape, UINT32), (high, low))
+        return bits if width == 32 else mlir.op1("stablehlo.convert", out, (bits,))
+
+
+class RandomSplit(Primitive):
+    """For each key, an array of `shape` of new keys."""
+
+    def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
+        (keys,) = avals
+        _check_keys(self.name, keys)
+        return shaped((*keys.shape[:-1], *params["shape"], 2), UINT32)
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
+        shape = ctx.aval_out.shape[:-1]
+        return _pair(_hash_counters(ctx, operands[0], params["shape"]), shape)
+
+
+class RandomFoldIn(Primitive):
+    """For each key and each word of data, a new key."""
+
+    def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
+        keys, data = avals
+        _check_keys(self.name, keys)
+        if data.dtype != UINT32 or data.shape != keys.shape[:-1]:
+            raise ShapeError(
+                f"random_fold_in needs uint32 data of shape {keys.shape[:-1]} for keys "
+                f"{keys.short_name()}, and got {data.short_name()}"
+            )
+        return keys
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
+        keys, data = operands
+        shape = ctx.avals_in[1].shape
+        words, key_shape = _key_words(ctx, keys, ())
+        program = threefry2x32(key_shape, (), shape)
+        zero = mlir.full(_WORD, 0)
+        return _pair(ctx.call(program, "threefry2x32", (*words, zero, data)), shape)
+
+
+random_seed_p = RandomSeed("random_seed")
+random_bits_p = RandomBits("random_bits")
+random_split_p = RandomSplit("random_split")
+random_fold_in_p = RandomFoldIn("random_fold_in")
+
+PRIMITIVES: tuple[Primitive, ...] = (
+    random_seed_p,
+    random_bits_p,
+    random_split_p,
+    random_fold_in_p,
+)

@@ -1,0 +1,318 @@
+"""Reduction primitives: an array in, an array without the reduced axes out.
+
+The common ones are a row of a table: name, StableHLO operation, kinds of dtype, and the value
+that an empty reduction has.  `reduce` takes a program of the user's; argmax and argmin give
+positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from olympus_core import dtypes, mlir
+from olympus_core.avals import Shape, ShapedArray, shaped
+from olympus_core.dtypes import DType
+from olympus_core.errors import DTypeError, ShapeError
+from olympus_core.olympuspr import Olympuspr
+from olympus_core.primitive import Primitive
+from olympus_core.primitives.elementwise import (
+    BOOL,
+    check_kinds,
+    eq_p,
+    gt_p,
+    lt_p,
+    ne_p,
+)
+
+if TYPE_CHECKING:
+    from olympus_core.lowering import LoweringContext
+
+__all__ = [
+    "PRIMITIVES",
+    "argmax_p",
+    "argmin_p",
+    "highest",
+    "lowest",
+    "reduce_and_p",
+    "reduce_max_p",
+    "reduce_min_p",
+    "reduce_or_p",
+    "reduce_p",
+    "reduce_prod_p",
+    "reduce_sum_p",
+    "reduce_xor_p",
+]
+
+
+def _extreme(dtype: DType, sign: int) -> Any:
+    kind = dtypes.kind(dtype)
+    if kind == "b":
+        return sign > 0
+    if kind in "iu":
+        return dtypes.iinfo(dtype).max if sign > 0 else dtypes.iinfo(dtype).min
+    if kind == "c":
+        return complex(sign * np.inf, sign * np.inf)
+    with np.errstate(all="ignore"):
+        infinite = np.asarray(sign * np.inf).astype(dtype)
+    limits = dtypes.finfo(dtype)
+    return infinite if np.isinf(infinite) else limits.max if sign > 0 else limits.min
+
+
+def lowest(dtype: DType) -> Any:
+    """The least value of a dtype, where it has one minus infinity: max's identity."""
+    return _extreme(dtype, -1)
+
+
+def highest(dtype: DType) -> Any:
+    """The greatest value of a dtype, where it has one infinity: min's identity."""
+    return _extreme(dtype, 1)
+
+
+def check_axes(name: str, x: ShapedArray, axes: tuple[int, ...]) -> None:
+    """Raise ShapeError unless `axes` are distinct axes of `x`."""
+    if len(set(axes)) != len(axes) or not all(0 <= a < x.ndim for a in axes):
+        raise ShapeError(
+            f"{name} over axes {axes} of {x.long_name()}: "
+            f"the axes must be distinct and in the range 0 to {x.ndim - 1}"
+        )
+
+
+def without(shape: Shape, axes: tuple[int, ...]) -> Shape:
+    """A shape without some of its axes."""
+    return tuple([n for i, n in enumerate(shape) if i not in axes])
+
+
+def emit_reduce(
+    ctx: LoweringContext,
+    operands: Sequence[Any],
+    inits: Sequence[Any],
+    axes: tuple[int, ...],
+    body: Callable[..., Sequence[Any]],
+) -> list[Any]:
+    """Emit `stablehlo.reduce`; `body` emits the results for two lots of scalars."""
+    types = [mlir.tensor_type(a) for a in ctx.avals_out]
+    made = mlir.op(
+        "stablehlo.reduce",
+        types,
+        (*operands, *inits),
+        {"dimensions": mlir.i64_array(axes)},
+        regions=1,
+    )
+    fill_region(made, [a.update(shape=()) for a in ctx.avals_out], body)
+    return list(made.results)
+
+
+def fill_region(
+    made: Any, scalars: Sequence[ShapedArray], body: Callable[..., Sequence[Any]], index: int = 0
+) -> None:
+    """Fill a region that combines two lots of scalars with what `body` emits for them."""
+    ir = mlir.ir
+    types = [mlir.tensor_type(a) for a in scalars] * 2
+    block = made.regions[index].blocks.append(*types, arg_locs=[made.location] * len(types))
+    with ir.InsertionPoint(block):
+        mlir.op("stablehlo.return", (), body(*block.arguments))
+
+
+class Reduction(Primitive):
+    """A reduction over `axes` by one operation; `identity` is the value of an empty one."""
+
+    def __init__(
+        self, name: str, op: str, kinds: str, identity: Callable[[DType], Any]
+    ) -> None:
+        super().__init__(name)
+        self.op = op
+        self.kinds = kinds
+        self.identity = identity
+
+    def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
+        (x,), axes = avals, params["axes"]
+        check_kinds(self.name, self.kinds, x)
+        check_axes(self.name, x, axes)
+        return x.update(shape=without(x.shape, axes))
+
+    def combine(self, aval: ShapedArray, x: Any, y: Any) -> Any:
+        """Emit the operation on two values of one aval."""
+        return mlir.op1(self.op, aval, (x, y))
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
+        (x,) = ctx.avals_in
+        scalar = x.update(shape=())
+        init = ctx.numpy_constant(np.asarray(self.identity(x.dtype)).astype(x.dtype))
+        return emit_reduce(
+            ctx, operands, (init,), params["axes"], lambda a, b: (self.combine(scalar, a, b),)
+        )[0]
+
+
+class Extremum(Reduction):
+    """The greatest or least element; complex ones are in lexicographic order."""
+
+    def combine(self, aval: ShapedArray, x: Any, y: Any) -> Any:
+        if dtypes.kind(aval.dtype) != "c":
+            return super().combine(aval, x, y)
+        compare = gt_p if self.op == "stablehlo.maximum" else lt_p
+        part = aval.update(dtype=dtypes.to_real(aval.dtype))
+        parts = [mlir.op1(f"stablehlo.{p}", part, (v,)) for p in ("real", "imag") for v in (x, y)]
+        real, imag = emit_compare(compare, part, *parts[:2]), emit_compare(compare, part, *parts[2:])
+        tie = emit_compare(eq_p, part, *parts[:2])
+        flag = shaped(aval.shape, BOOL)
+        first = mlir.op1("stablehlo.select", flag, (tie, imag, real))
+        return mlir.op1("stablehlo.select", aval, (first, x, y))
+
+
+def emit_compare(compare: Any, aval: ShapedArray, x: Any, y: Any) -> Any:
+    """Emit a comparison of two values of one aval."""
+    attributes = compare.attributes(aval)
+    return mlir.op1("stablehlo.compare", shaped(aval.shape, BOOL), (x, y), attributes)
+
+
+class ArgExtremum(Primitive):
+    """The position along the one axis of `axes` of the first greatest or least element.
+
+    A NaN counts as both; the result is of dtype `index_dtype`.
+    """
+
+    def __init__(self, name: str, compare: Any, identity: Callable[[DType], Any]) -> None:
+        super().__init__(name)
+        self.compare = compare
+        self.identity = identity
+
+    def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
+        (x,), axes, index_dtype = avals, params["axes"], params["index_dtype"]
+        check_kinds(self.name, "buif", x)
+        check_axes(self.name, x, axes)
+        if len(axes) != 1:
+            raise ShapeError(f"{self.name} takes one axis, and got {axes}")
+        if dtypes.kind(index_dtype) not in "iu":
+            text = dtypes.long_name(index_dtype)
+            raise DTypeError(f"{self.name} gives indices of an integer dtype, not {text}")
+        if x.shape[axes[0]] < 1:
+            raise ShapeError(f"{self.name} needs elements along axis {axes[0]} of {x.long_name()}")
+        return shaped(without(x.shape, axes), index_dtype)
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
+        (x,), out, axes = ctx.avals_in, ctx.aval_out, params["axes"]
+        values, index = shaped((), x.dtype), shaped((), out.dtype)
+        positions = mlir.op1(
+            "stablehlo.iota",
+            shaped(x.shape, out.dtype),
+            (),
+            {"iota_dimension": mlir.i64_attr(axes[0])},
+        )
+        inits = [
+            ctx.numpy_constant(np.asarray(self.identity(x.dtype)).astype(x.dtype)),
+            ctx.numpy_constant(np.zeros((), out.dtype)),
+        ]
+        ctx.avals_out = (shaped(out.shape, x.dtype), out)
+        return emit_reduce(
+            ctx, (operands[0], positions), inits, axes, lambda *v: self._pick(values, index, *v)
+        )[1]
+
+    def _pick(
+        self, values: ShapedArray, index: ShapedArray, x: Any, i: Any, y: Any, j: Any
+    ) -> tuple[Any, Any]:
+        """Emit the choice of (x, i) or (y, j): a NaN wins, then the better, then the first."""
+        flag = shaped((), BOOL)
+        better = emit_compare(self.compare, values, x, y)
+        if dtypes.kind(values.dtype) == "f":
+            better = mlir.op1("stablehlo.or", flag, (better, emit_compare(ne_p, values, x, x)))
+        tie, earlier = emit_compare(eq_p, values, x, y), emit_compare(lt_p, index, i, j)
+        both = mlir.op1("stablehlo.and", flag, (tie, earlier))
+        first = mlir.op1("stablehlo.or", flag, (better, both))
+        value = mlir.op1("stablehlo.select", values, (better, x, y))
+        return value, mlir.op1("stablehlo.select", index, (first, i, j))
+
+
+class Reduce(Primitive):
+    """Reduces several arrays at once over `dimensions`, by the program `olympuspr`.
+
+    Operands are the arrays, then an initial scalar for each; the program takes two lots of
+    scalars, and gives one.
+    """
+
+    multiple_results = True
+
+    def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
+        dimensions = params["dimensions"]
+        arrays, inits = split_half(self.name, avals)
+        check_combiner(self.name, params["olympuspr"], arrays, inits)
+        for x in arrays:
+            check_axes(self.name, x, dimensions)
+            if x.shape != arrays[0].shape:
+                text = ", ".join(a.short_name() for a in arrays)
+                raise ShapeError(f"reduce needs arrays of one shape, and got {text}")
+        return tuple([shaped(without(x.shape, dimensions), x.dtype) for x in arrays])
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
+        half = len(operands) // 2
+        program: Olympuspr = params["olympuspr"]
+        types = [mlir.tensor_type(a) for a in ctx.avals_out]
+        attributes = {"dimensions": mlir.i64_array(params["dimensions"])}
+        made = mlir.op("stablehlo.reduce", types, operands, attributes, regions=1)
+        assert len(program.invars) == 2 * half
+        ctx.region(made.regions[0], program)
+        return list(made.results)
+
+
+def split_half(
+    name: str, avals: tuple[ShapedArray, ...]
+) -> tuple[tuple[ShapedArray, ...], tuple[ShapedArray, ...]]:
+    """Arrays and their initial scalars; raises ShapeError or DTypeError where they do not pair."""
+    half = len(avals) // 2
+    arrays, inits = avals[:half], avals[half:]
+    if len(arrays) != len(inits) or not arrays:
+        raise ShapeError(f"{name} needs an initial value for each array, and got {len(avals)} in all")
+    for x, init in zip(arrays, inits, strict=True):
+        if init.shape:
+            raise ShapeError(f"{name} needs scalars to start with, and got {init.long_name()}")
+        if init.dtype != x.dtype:
+            raise DTypeError(
+                f"{name} of {x.long_name()} needs an initial value of its dtype, "
+                f"and got {init.long_name()}"
+            )
+    return arrays, inits
+
+
+def check_combiner(
+    name: str,
+    program: Olympuspr,
+    arrays: tuple[ShapedArray, ...],
+    inits: tuple[ShapedArray, ...],
+) -> None:
+    """Raise DTypeError unless the program gives scalars of the arrays' dtypes."""
+    have = [(a.shape, a.dtype) for a in program.out_avals]
+    if have != [(i.shape, x.dtype) for x, i in zip(arrays, inits, strict=True)]:
+        got = ", ".join(a.short_name() for a in program.out_avals)
+        want = ", ".join(i.short_name() for i in inits)
+        raise DTypeError(f"the computation of {name} must give ({want}), and gives ({got})")
+
+
+def _all_ones(dtype: DType) -> Any:
+    return True if dtype == BOOL else dtypes.iinfo(dtype).max if dtypes.kind(dtype) == "u" else -1
+
+
+reduce_sum_p = Reduction("reduce_sum", "stablehlo.add", "uifc", lambda _: 0)
+reduce_prod_p = Reduction("reduce_prod", "stablehlo.multiply", "uifc", lambda _: 1)
+reduce_max_p = Extremum("reduce_max", "stablehlo.maximum", "buifc", lowest)
+reduce_min_p = Extremum("reduce_min", "stablehlo.minimum", "buifc", highest)
+reduce_and_p = Reduction("reduce_and", "stablehlo.and", "bui", _all_ones)
+reduce_or_p = Reduction("reduce_or", "stablehlo.or", "bui", lambda _: 0)
+reduce_xor_p = Reduction("reduce_xor", "stablehlo.xor", "bui", lambda _: 0)
+argmax_p = ArgExtremum("argmax", gt_p, lowest)
+argmin_p = ArgExtremum("argmin", lt_p, highest)
+reduce_p = Reduce("reduce")
+
+PRIMITIVES: tuple[Primitive, ...] = (
+    reduce_sum_p,
+    reduce_prod_p,
+    reduce_max_p,
+    reduce_min_p,
+    reduce_and_p,
+    reduce_or_p,
+    reduce_xor_p,
+    argmax_p,
+    argmin_p,
+    reduce_p,
+)

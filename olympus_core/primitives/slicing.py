@@ -1,0 +1,264 @@
+"""Slicing primitives: they cut arrays apart, and put them together.
+
+Arrays enter (and, where a position is dynamic, integer scalars); parts or wholes leave.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from olympus_core import dtypes, mlir
+from olympus_core.avals import Shape, ShapedArray
+from olympus_core.errors import DTypeError, ShapeError
+from olympus_core.primitive import Primitive
+from olympus_core.primitives.elementwise import check_one_dtype
+
+if TYPE_CHECKING:
+    from olympus_core.lowering import LoweringContext
+
+__all__ = [
+    "PRIMITIVES",
+    "concatenate_p",
+    "dynamic_slice_p",
+    "dynamic_update_slice_p",
+    "pad_p",
+    "slice_p",
+    "split_p",
+    "stack_p",
+    "unstack_p",
+]
+
+
+def _slice(x: Any, out: ShapedArray, start: Shape, limit: Shape, strides: Shape) -> Any:
+    bounds = {"start_indices": start, "limit_indices": limit, "strides": strides}
+    attributes = {name: mlir.i64_array(value) for name, value in bounds.items()}
+    return mlir.op1("stablehlo.slice", out, (x,), attributes)
+
+
+class Slice(Primitive):
+    """Elements `start_indices` to `limit_indices` of each axis, by `strides` (None: all)."""
+
+    def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
+        (x,) = avals
+        start, limit = params["start_indices"], params["limit_indices"]
+        strides = params["strides"] or (1,) * x.ndim
+        fits = len(start) == len(limit) == len(strides) == x.ndim and all(
+            0 <= a <= b <= n and s > 0
+            for a, b, s, n in zip(start, limit, strides, x.shape, strict=True)
+        )
+        if not fits:
+            raise ShapeError(
+                f"slice of {x.short_name()} from {start} to {limit} by {strides}: each axis needs "
+                "0 <= start <= limit <= length and a stride above 0"
+            )
+        shape = [(b - a + s - 1) // s for a, b, s in zip(start, limit, strides, strict=True)]
+        return x.update(shape=tuple(shape))
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
+        strides = params["strides"] or (1,) * ctx.avals_in[0].ndim
+        start, limit = params["start_indices"], params["limit_indices"]
+        return _slice(operands[0], ctx.aval_out, start, limit, strides)
+
+
+def _check_starts(name: str, x: ShapedArray, starts: tuple[ShapedArray, ...]) -> None:
+    if len(starts) != x.ndim:
+        raise ShapeError(
+            f"{name} of {x.short_name()} needs {x.ndim} start indices, and got {len(starts)}"
+        )
+    fits = all(not s.shape and dtypes.kind(s.dtype) in "ui" for s in starts)
+    if not fits or len({s.dtype for s in starts}) > 1:
+        text = ", ".join(s.short_name() for s in starts)
+        raise DTypeError(f"{name} needs integer scalars of one dtype as starts, and got {text}")
+
+
+class DynamicSlice(Primitive):
+    """`slice_sizes` elements from the start indices on, which are moved to lie within bounds."""
+
+    def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
+        x, *starts = avals
+        sizes: Shape = params["slice_sizes"]
+        _check_starts("dynamic_slice", x, tuple(starts))
+        if len(sizes) != x.ndim or any(
+            not 0 <= s <= n for s, n in zip(sizes, x.shape, strict=True)
+        ):
+            raise ShapeError(f"dynamic_slice of sizes {sizes} does not fit {x.short_name()}")
+        return x.update(shape=sizes)
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
+        sizes = {"slice_sizes": mlir.i64_array(params["slice_sizes"])}
+        return mlir.op1("stablehlo.dynamic_slice", ctx.aval_out, operands, sizes)
+
+
+class DynamicUpdateSlice(Primitive):
+    """The operand with the update written at the start indices, moved to lie within bounds."""
+
+    def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
+        x, update, *starts = avals
+        _check_starts("dynamic_update_slice", x, tuple(starts))
+        check_one_dtype("dynamic_update_slice", (x, update))
+        if update.ndim != x.ndim or any(
+            u > n for u, n in zip(update.shape, x.shape, strict=True)
+        ):
+            raise ShapeError(
+                f"dynamic_update_slice cannot write {update.short_name()} into {x.short_name()}"
+            )
+        return x.update(weak_type=x.weak_type and update.weak_type)
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
+        return mlir.op1("stablehlo.dynamic_update_slice", ctx.aval_out, operands)
+
+
+class Pad(Primitive):
+    """`padding_config` has (low, high, interior) for each axis; negative low or high cuts off."""
+
+    def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
+        x, value = avals
+        config: tuple[tuple[int, int, int], ...] = params["padding_config"]
+        check_one_dtype("pad", avals)
+        if value.shape:
+            raise ShapeError(f"pad needs a scalar to pad with, and got {value.short_name()}")
+        if len(config) != x.ndim or any(len(c) != 3 or c[2] < 0 for c in config):
+            raise ShapeError(
+                f"pad of {x.short_name()} needs (low, high, interior >= 0) for each of its "
+                f"{x.ndim} axes, and got {config}"
+            )
+        shape = tuple(
+            [
+                low + high + n + interior * max(0, n - 1)
+                for n, (low, high, interior) in zip(x.shape, config, strict=True)
+            ]
+        )
+        if any(n < 0 for n in shape):
+            raise ShapeError(f"pad of {x.short_name()} by {config} cuts off more than there is")
+        return x.update(shape=shape, weak_type=x.weak_type and value.weak_type)
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
+        names = ("edge_padding_low", "edge_padding_high", "interior_padding")
+        config = params["padding_config"]
+        attributes = {
+            name: mlir.i64_array(tuple([c[i] for c in config])) for i, name in enumerate(names)
+        }
+        return mlir.op1("stablehlo.pad", ctx.aval_out, operands, attributes)
+
+
+def _concatenate(xs: Any, out: ShapedArray, dimension: int) -> Any:
+    along = {"dimension": mlir.i64_attr(dimension)}
+    return mlir.op1("stablehlo.concatenate", out, xs, along)
+
+
+def _check_alike(name: str, avals: tuple[ShapedArray, ...], alike: bool) -> None:
+    check_one_dtype(name, avals)
+    if not alike:
+        text = ", ".join(a.short_name() for a in avals)
+        raise ShapeError(f"{name} needs operands of like shapes, and got {text}")
+
+
+def _check_axis(name: str, x: ShapedArray, axis: int, rank: int) -> None:
+    if not 0 <= axis < rank:
+        raise ShapeError(f"{name} of {x.short_name()} has no axis {axis}")
+
+
+class Concatenate(Primitive):
+    """The operands one after the other along axis `dimension`."""
+
+    def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
+        first, d = avals[0], params["dimension"]
+        _check_axis("concatenate", first, d, first.ndim)
+        rest = {(a.shape[:d], a.shape[d + 1 :]) for a in avals if a.ndim == first.ndim}
+        _check_alike(
+            "concatenate", avals, len(rest) == 1 and all(a.ndim == first.ndim for a in avals)
+        )
+        shape = list(first.shape)
+        shape[d] = sum([a.shape[d] for a in avals])
+        weak = all([a.weak_type for a in avals])
+        return first.update(shape=tuple(shape), weak_type=weak)
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
+        return _concatenate(operands, ctx.aval_out, params["dimension"])
+
+
+class Stack(Primitive):
+    """The operands, of one shape, along a new axis `axis`."""
+
+    def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
+        first, axis = avals[0], params["axis"]
+        _check_axis("stack", first, axis, first.ndim + 1)
+        _check_alike("stack", avals, all(a.shape == first.shape for a in avals))
+        shape = (*first.shape[:axis], len(avals), *first.shape[axis:])
+        return first.update(shape=shape, weak_type=all([a.weak_type for a in avals]))
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
+        out, axis, shape = ctx.aval_out, params["axis"], ctx.avals_in[0].shape
+        one = out.update(shape=(*shape[:axis], 1, *shape[axis:]))
+        parts = [mlir.op1("stablehlo.reshape", one, (x,)) for x in operands]
+        return parts[0] if len(parts) == 1 else _concatenate(parts, out, axis)
+
+
+class Split(Primitive):
+    """Parts of the lengths `sizes` along axis `axis`."""
+
+    multiple_results: ClassVar[bool] = True
+
+    def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
+        (x,), sizes, axis = avals, params["sizes"], params["axis"]
+        _check_axis("split", x, axis, x.ndim)
+        if any(n < 0 for n in sizes) or sum(sizes) != x.shape[axis]:
+            raise ShapeError(
+                f"split of {x.short_name()} along axis {axis} needs sizes that sum to "
+                f"{x.shape[axis]}, and got {sizes}"
+            )
+        before, after = x.shape[:axis], x.shape[axis + 1 :]
+        return tuple([x.update(shape=(*before, n, *after)) for n in sizes])
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
+        return _parts(ctx.avals_in[0], operands[0], params["axis"], ctx.avals_out)
+
+
+def _parts(x: ShapedArray, value: Any, axis: int, outs: tuple[ShapedArray, ...]) -> list[Any]:
+    start, limit, strides = [0] * x.ndim, list(x.shape), (1,) * x.ndim
+    parts, position = [], 0
+    for out in outs:
+        start[axis], limit[axis] = position, position + out.shape[axis]
+        parts.append(_slice(value, out, tuple(start), tuple(limit), strides))
+        position = limit[axis]
+    return parts
+
+
+class Unstack(Primitive):
+    """The slices at each index of axis `axis`, without that axis."""
+
+    multiple_results: ClassVar[bool] = True
+
+    def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
+        (x,), axis = avals, params["axis"]
+        _check_axis("unstack", x, axis, x.ndim)
+        part = x.update(shape=(*x.shape[:axis], *x.shape[axis + 1 :]))
+        return (part,) * x.shape[axis]
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
+        (x,), axis = ctx.avals_in, params["axis"]
+        one = x.update(shape=(*x.shape[:axis], 1, *x.shape[axis + 1 :]))
+        parts = _parts(x, operands[0], axis, (one,) * x.shape[axis])
+        outs = zip(parts, ctx.avals_out, strict=True)
+        return [mlir.op1("stablehlo.reshape", out, (part,)) for part, out in outs]
+
+
+slice_p = Slice("slice")
+dynamic_slice_p = DynamicSlice("dynamic_slice")
+dynamic_update_slice_p = DynamicUpdateSlice("dynamic_update_slice")
+pad_p = Pad("pad")
+concatenate_p = Concatenate("concatenate")
+stack_p = Stack("stack")
+split_p = Split("split")
+unstack_p = Unstack("unstack")
+
+PRIMITIVES: tuple[Primitive, ...] = (
+    slice_p,
+    dynamic_slice_p,
+    dynamic_update_slice_p,
+    pad_p,
+    concatenate_p,
+    stack_p,
+    split_p,
+    unstack_p,
+)

@@ -1,0 +1,126 @@
+"""Bodies of control flow: Python functions enter, closed programs of agreeing types leave.
+
+A body may close over arrays and tracers; these become the leading operands of its program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from olympus_core import tree
+from olympus_core.avals import ShapedArray, get_aval
+from olympus_core.errors import TransformError
+from olympus_core.olympuspr import Eqn, Olympuspr, Var
+from olympus_core.primitives.elementwise import convert_element_type_p
+from olympus_core.source import Source
+from olympus_core.transforms.calling import function_name
+from olympus_core.transforms.staging import hoist_consts, stage
+
+__all__ = ["Body", "check_carry", "convert_outputs", "share_consts", "stage_body", "widen_carry"]
+
+
+class Body(NamedTuple):
+    """A staged body: its closed program (consts first), its consts, and the tree it returns."""
+
+    program: Olympuspr
+    consts: tuple[Any, ...]
+    out_tree: tree.PyTreeDef
+
+    @property
+    def out_avals(self) -> tuple[ShapedArray, ...]:
+        """The types of the results."""
+        return self.program.out_avals
+
+
+def stage_body(
+    fun: Callable[..., Any],
+    in_tree: tree.PyTreeDef,
+    avals: Sequence[ShapedArray],
+    what: str,
+) -> Body:
+    """Stage `fun`, called with the arguments that `in_tree` (a tuple's) makes of flat inputs."""
+    out_tree: tree.PyTreeDef | None = None
+
+    def flat(*leaves: Any) -> list[Any]:
+        nonlocal out_tree
+        outs, out_tree = tree.flatten(fun(*in_tree.unflatten(leaves)))
+        return outs
+
+    program = stage(flat, avals, what=f"'{function_name(fun)}', {what}")
+    assert out_tree is not None
+    closed, consts = hoist_consts(program)
+    return Body(closed, consts, out_tree)
+
+
+def share_consts(bodies: Sequence[Body]) -> tuple[list[Olympuspr], list[Any]]:
+    """The programs with one list of leading constants among them, and that list."""
+    shared: dict[int, Any] = {}
+    for body in bodies:
+        shared.update((id(c), c) for c in body.consts)
+    consts = list(shared.values())
+    programs = []
+    for body in bodies:
+        count = len(body.consts)
+        own = {id(c): v for c, v in zip(body.consts, body.program.invars[:count], strict=True)}
+        leading = tuple(own.get(key) or Var(get_aval(c)) for key, c in shared.items())
+        program = body.program
+        programs.append(
+            Olympuspr((*leading, *program.invars[count:]), program.eqns, program.outvars)
+        )
+    return programs, consts
+
+
+def convert_outputs(program: Olympuspr, avals: Sequence[ShapedArray]) -> Olympuspr:
+    """The program with results converted where they differ from `avals` in weakness alone."""
+    if all(a is b for a, b in zip(program.out_avals, avals, strict=True)):
+        return program
+    eqns, outs = list(program.eqns), []
+    for atom, aval in zip(program.outvars, avals, strict=True):
+        if atom.aval is aval:
+            outs.append(atom)
+            continue
+        var = Var(aval)
+        params = {"new_dtype": aval.dtype, "weak_type": aval.weak_type}
+        eqns.append(Eqn(convert_element_type_p, (atom,), (var,), params, Source(None, 0, "")))
+        outs.append(var)
+    return Olympuspr(program.invars, tuple(eqns), tuple(outs))
+
+
+def widen_carry(
+    carry: Sequence[ShapedArray], out: Sequence[ShapedArray]
+) -> tuple[ShapedArray, ...]:
+    """The carry's types, no longer weak where the body returns the strong type."""
+    return tuple(
+        a.update(dtype=b.dtype, weak_type=False) if _gives_way(a, b) else a
+        for a, b in zip(carry, out, strict=True)
+    )
+
+
+def _gives_way(a: ShapedArray, b: ShapedArray) -> bool:
+    return a.weak_type and not b.weak_type and a.shape == b.shape
+
+
+def check_carry(
+    name: str,
+    in_tree: tree.PyTreeDef,
+    avals: Sequence[ShapedArray],
+    out_tree: tree.PyTreeDef,
+    outs: Sequence[ShapedArray],
+) -> None:
+    """Raise TransformError unless a body returns the carry in the structure and types it got."""
+    if in_tree != out_tree:
+        raise TransformError(
+            f"{name} must return the carry in the structure that it gets it in.\n"
+            f"  it gets:    {in_tree}\n  it returns: {out_tree}"
+        )
+    paths = tree.flatten_with_path(in_tree.unflatten(range(len(avals))))[0]
+    wrong = [
+        f"  carry{tree.keystr(path)} comes in as {a.long_name()} and goes out as {b.long_name()}"
+        for (path, _), a, b in zip(paths, avals, outs, strict=True)
+        if a.strip_weak() is not b.strip_weak()
+    ]
+    if wrong:
+        raise TransformError(
+            f"{name} must return the carry with the types that it gets it in:\n" + "\n".join(wrong)
+        )

@@ -1,0 +1,172 @@
+"""Statistics to the letter, measuring on a clock of the tests' own, and the command's output."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+from hypothesis import given
+from hypothesis import strategies as st
+
+from olympus_cli.bench.measure import MAX_SAMPLES, measure
+from olympus_cli.bench.statistics import median_ranks, summarize
+
+Invoke = Callable[..., Result]
+
+
+def tail(count: int, rank: int) -> Fraction:
+    """P(at most `rank` of `count` fair coins show heads)."""
+    return Fraction(sum(math.comb(count, k) for k in range(rank + 1)), 2**count)
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 6, 7, 10, 33, 100, 1001])
+def test_the_ranks_are_the_tightest_that_keep_the_confidence(count: int) -> None:
+    limit = Fraction(25, 1000)
+    ranks = median_ranks(count)
+    if ranks is None:
+        assert tail(count, 0) > limit
+        return
+    low, high = ranks
+    assert low + high == count - 1
+    assert tail(count, low) <= limit < tail(count, low + 1)
+
+
+def test_known_ranks() -> None:
+    assert median_ranks(6) == (0, 5)
+    assert median_ranks(10) == (1, 8)
+    assert median_ranks(100) == (39, 60)
+    assert median_ranks(10, confidence=0.5) == (3, 6)
+
+
+def test_a_summary_by_hand() -> None:
+    found = summarize([5, 1, 9, 3, 7, 2, 8, 4, 6, 10])
+    assert (found.count, found.minimum, found.median) == (10, 1, 5.5)
+    assert (found.q1, found.q3) == (3.25, 7.75)
+    assert (found.low, found.high) == (2, 9)
+    assert found.precision == pytest.approx(3.5 / 5.5)
+
+
+def test_few_samples_have_no_interval() -> None:
+    one = summarize([3.0])
+    assert (one.median, one.q1, one.q3, one.low, one.precision) == (3.0, 3.0, 3.0, None, None)
+    assert summarize([1.0, 2.0, 3.0, 4.0, 5.0]).low is None
+
+
+@given(st.lists(st.floats(1e-9, 1e3), min_size=1, max_size=60))
+def test_a_summary_is_in_order_whatever_the_samples(samples: list[float]) -> None:
+    found = summarize(samples)
+    assert found.minimum <= found.q1 <= found.median <= found.q3 <= max(samples)
+    if found.low is not None and found.high is not None:
+        assert found.low <= found.median <= found.high
+        assert {found.low, found.high} <= set(samples)
+
+
+class World:
+    """A clock that only calls move, each by the next of `durations`, the last again and again."""
+
+    def __init__(self, durations: Iterator[float]) -> None:
+        self.now = 0.0
+        self.calls = 0
+        self._durations = durations
+
+    def clock(self) -> float:
+        return self.now
+
+    def call(self) -> None:
+        self.calls += 1
+        self.now += next(self._durations)
+
+
+def always(*durations: float) -> World:
+    def forever() -> Iterator[float]:
+        while True:
+            yield from durations
+
+    return World(forever())
+
+
+def test_equal_times_need_the_fewest_samples() -> None:
+    world = always(0.25)
+    found = measure(world.call, precision=0.01, time_limit=100, clock=world.clock)
+    assert found.batch == 1
+    assert found.seconds == [0.25] * 6
+
+
+def test_one_sample_is_taken_of_a_call_longer_than_the_limit() -> None:
+    world = always(64.0)
+    found = measure(world.call, precision=0.01, time_limit=1, clock=world.clock)
+    assert found.seconds == [64.0]
+    assert world.calls == 2
+
+
+def test_short_calls_are_batched() -> None:
+    world = always(2.0**-20)
+    found = measure(world.call, precision=0.01, time_limit=1, clock=world.clock)
+    assert found.batch == math.ceil(50e-6 * 2**20)
+    assert found.seconds == [2.0**-20] * 6
+
+
+def test_scattered_times_are_measured_until_the_limit() -> None:
+    world = always(0.5, 1.5)
+    found = measure(world.call, precision=0.01, time_limit=32, clock=world.clock)
+    assert 32 <= world.now < 34
+    assert set(found.seconds) == {0.5, 1.5}
+
+
+def test_the_number_of_samples_is_bounded() -> None:
+    world = always(0.5, 1.5)
+    found = measure(world.call, precision=1e-9, time_limit=1e9, clock=world.clock)
+    assert MAX_SAMPLES <= len(found.seconds) <= MAX_SAMPLES * 1.25
+
+
+PROGRAM = """\
+import olympus
+
+
+def scale(x, n):
+    return olympus.numpy.tanh(x) * n
+"""
+
+
+@pytest.fixture
+def work(folder: Path) -> Path:
+    (folder / "program.py").write_text(PROGRAM)
+    (folder / "olympus.toml").write_text(
+        '[target.scale]\nentry = "program:scale"\nargs = { x = "f32[8]" }\nstatic = { n = 2 }\n'
+    )
+    return folder
+
+
+def test_bench_reports_every_stage(work: Path, invoke: Invoke) -> None:
+    result = invoke("bench", "--json", "--time-limit", "0.2")
+    assert result.exit_code == 0, result.output
+    (target,) = json.loads(result.stdout)["targets"]
+    assert (target["target"], target["entry"], target["backend"]) == (
+        "scale",
+        "program:scale",
+        "cpu",
+    )
+    assert list(target["stages"]) == ["trace", "lower", "compile", "first_call", "steady_call"]
+    for stage in target["stages"].values():
+        assert 0 < stage["minimum"] <= stage["q1"] <= stage["median"] <= stage["q3"]
+
+
+def test_bench_of_an_entry_is_a_table(work: Path, invoke: Invoke) -> None:
+    options = ("--static", "n=3", "--time-limit", "0.1")
+    result = invoke("bench", "program:scale", "--shapes", "x=i32[4]", *options)
+    assert result.exit_code == 0, result.output
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert lines[0] == ["scale", "(program:scale,", "cpu)"]
+    assert [line[0] for line in lines[1:]] == [
+        "stage",
+        "trace",
+        "lower",
+        "compile",
+        "first",
+        "steady",
+    ]

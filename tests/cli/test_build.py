@@ -1,0 +1,245 @@
+"""`olympus build` and `olympus compile` on small projects: what is written, and when."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from olympus_cli.build.key import content_key
+from olympus_cli.build.plan import Record, Task, backend_labels, read_record
+from olympus_cli.spec.model import BackendSpec, TargetSpec
+
+Invoke = Callable[..., Result]
+
+PROGRAM = """\
+import olympus
+from helper import factor
+
+
+def scale(x, y):
+    return {"out": olympus.numpy.tanh(x * factor()) + y}
+
+
+def loop(x):
+    return olympus.lax.fori_loop(0, 3, lambda i, y: y * 2, x)
+
+
+def breaks(x):
+    raise ValueError("the weather is bad")
+"""
+
+TOML = """\
+[target.scale]
+entry = "program:scale"
+args = { x = "f32[8,3]", y = "f32[3]" }
+donate = ["y"]
+
+[target.loop]
+entry = "program:loop"
+args = ["f32[4]"]
+"""
+
+FILES = {
+    "cpu/executable.bin",
+    "cpu/optimized.hlo.txt",
+    "program.hlo.txt",
+    "program.olympuspr",
+    "program.stablehlo.mlir",
+    "report.json",
+    "scale.olympus",
+    "summary.txt",
+}
+
+
+@pytest.fixture
+def work(folder: Path) -> Path:
+    (folder / "program.py").write_text(PROGRAM)
+    (folder / "helper.py").write_text("def factor():\n    return 2.0\n")
+    (folder / "olympus.toml").write_text(TOML)
+    return folder
+
+
+def written(directory: Path) -> set[str]:
+    files = (path for path in directory.rglob("*") if path.is_file())
+    return {path.relative_to(directory).as_posix() for path in files}
+
+
+def statuses(result: Result) -> dict[str, str]:
+    assert result.exit_code in (0, 3, 4), result.output
+    return {each["target"]: each["status"] for each in json.loads(result.stdout)["targets"]}
+
+
+def test_a_build_writes_every_file_and_nothing_else(work: Path, invoke: Invoke) -> None:
+    result = invoke("build")
+    assert result.exit_code == 0, result.output
+    assert [line.split()[:2] for line in result.stdout.splitlines()] == [
+        ["built", "scale"],
+        ["built", "loop"],
+    ]
+    assert written(work / "build" / "scale") == FILES
+    assert sorted(path.name for path in (work / "build").iterdir()) == ["loop", "scale"]
+    assert "stablehlo.tanh" in (work / "build/scale/program.stablehlo.mlir").read_text()
+    assert "HloModule" in (work / "build/scale/cpu/optimized.hlo.txt").read_text()
+    assert (work / "build/scale/cpu/executable.bin").stat().st_size > 0
+
+
+def test_only_what_changed_is_built_again(work: Path, invoke: Invoke) -> None:
+    assert statuses(invoke("build", "--json")) == {"scale": "built", "loop": "built"}
+    before = (work / "build/scale/report.json").stat().st_mtime_ns
+    assert statuses(invoke("build", "--json")) == {"scale": "fresh", "loop": "fresh"}
+    assert (work / "build/scale/report.json").stat().st_mtime_ns == before
+    (work / "program.py").write_text("# a comment changes no program\n" + PROGRAM)
+    assert statuses(invoke("build", "--json")) == {"scale": "fresh", "loop": "fresh"}
+    (work / "helper.py").write_text("def factor():\n    return 4.5\n")  # in another module
+    assert statuses(invoke("build", "--json")) == {"scale": "built", "loop": "fresh"}
+    assert statuses(invoke("build", "--json", "--force", "loop")) == {"loop": "built"}
+
+
+def test_a_damaged_output_is_built_again(work: Path, invoke: Invoke) -> None:
+    invoke("build", "loop")
+    (work / "build/loop/cpu/executable.bin").unlink()
+    result = invoke("build", "--json", "loop")
+    (target,) = json.loads(result.stdout)["targets"]
+    assert target["status"] == "built"
+    assert target["reason"] == "cpu/executable.bin is missing or has another size"
+    assert (work / "build/loop/cpu/executable.bin").is_file()
+
+
+def test_frozen_builds_nothing_and_says_what_it_would(work: Path, invoke: Invoke) -> None:
+    result = invoke("build", "--frozen", "loop")
+    assert result.exit_code == 7
+    assert "loop: it has not been built before" in result.stderr
+    assert not (work / "build/loop").exists()
+    invoke("build", "loop")
+    assert invoke("build", "--frozen", "loop").exit_code == 0
+
+
+def test_a_failing_target_keeps_its_last_outputs(work: Path, invoke: Invoke) -> None:
+    invoke("build")
+    (work / "program.py").write_text(PROGRAM.replace("    return {", "    1 / 0\n    return {"))
+    result = invoke("build", "--json")
+    assert result.exit_code == 3
+    assert statuses(result) == {"scale": "failed", "loop": "fresh"}
+    assert "target 'scale'" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert written(work / "build/scale") == FILES
+    failed = json.loads(result.stdout)["targets"][0]["error"]
+    assert failed["exit_code"] == 3
+    assert failed["location"].endswith("program.py:6")
+
+
+def test_several_failures_are_each_told_of(work: Path, invoke: Invoke) -> None:
+    bad = '[target.{0}]\nentry = "program:breaks"\nargs = ["f32[2]"]\n'
+    (work / "olympus.toml").write_text(bad.format("one") + bad.format("two"))
+    result = invoke("build")
+    assert result.exit_code == 3
+    assert "target 'one'" in result.stderr
+    assert "target 'two'" in result.stderr
+    assert "2 of 2 targets failed" in result.stderr
+    assert result.stderr.count("the weather is bad") == 2
+    assert list((work / "build").iterdir()) == []
+
+
+def test_what_a_program_prints_does_not_reach_stdout(work: Path, invoke: Invoke) -> None:
+    (work / "helper.py").write_text("print('hello')\ndef factor():\n    return 1.0\n")
+    result = invoke("build", "--json", "scale")
+    assert statuses(result) == {"scale": "built"}
+    assert "hello" in result.stderr
+
+
+def test_compile_prints_a_summary_and_writes_where_it_is_told(work: Path, invoke: Invoke) -> None:
+    result = invoke("compile", "program:loop", "--shapes", "f32[4]", "-o", "there")
+    assert result.exit_code == 0, result.output
+    assert "flops" in result.stdout
+    assert "cpu/executable.bin" in result.stdout
+    assert "count the body of each of 1 loops once" in result.stdout
+    assert (work / "there" / "loop.olympus").is_file()
+    shown = json.loads(invoke("compile", "scale", "--json").stdout)
+    assert shown["directory"] == str(work / "build" / "scale")
+    assert [argument["name"] for argument in shown["report"]["arguments"]] == ["x", "y"]
+    assert [argument["donated"] for argument in shown["report"]["arguments"]] == [False, True]
+
+
+def test_compile_does_not_replace_a_folder_of_the_user(work: Path, invoke: Invoke) -> None:
+    (work / "mine").mkdir()
+    (work / "mine" / "thesis.txt").write_text("years")
+    result = invoke("compile", "scale", "-o", "mine")
+    assert result.exit_code == 2
+    assert "will not be replaced" in result.stderr
+    assert (work / "mine" / "thesis.txt").read_text() == "years"
+
+
+def test_an_interrupted_build_leaves_nothing_half_written(work: Path, invoke: Invoke) -> None:
+    (work / "program.py").write_text(PROGRAM + "\n\ndef forever(x):\n    while True: pass\n")
+    (work / "olympus.toml").write_text(
+        TOML + '[target.forever]\nentry = "program:forever"\nargs = ["f32[4]"]\n'
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-m", "olympus_cli", "build", "forever"],
+        env={**_environment(), "PYTHONPATH": ":".join(sys.path)},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not list(work.glob("build/.olympus-new-*")):
+        time.sleep(0.05)
+    process.send_signal(2)
+    _, talk = process.communicate(timeout=30)
+    assert process.returncode == 130, talk
+    assert list((work / "build").iterdir()) == []
+
+
+def _environment() -> dict[str, str]:
+    import os
+
+    return dict(os.environ)
+
+
+def test_labels_tell_devices_of_one_backend_apart() -> None:
+    cpu, h200, a100 = BackendSpec("cpu"), BackendSpec("gpu", "h200"), BackendSpec("gpu", "a100-80")
+    assert list(backend_labels([cpu, h200])) == ["cpu", "gpu"]
+    assert list(backend_labels([cpu, h200, a100])) == ["cpu", "gpu-h200", "gpu-a100-80"]
+
+
+def test_the_key_changes_with_all_that_matters(monkeypatch: pytest.MonkeyPatch) -> None:
+    cpu = BackendSpec("cpu")
+    base = content_key("module {}", ["x"], cpu)
+    assert content_key("module {}", ["x"], cpu) == base
+    assert content_key("module { }", ["x"], cpu) != base
+    assert content_key("module {}", ["y"], cpu) != base
+    assert content_key("module {}", ["x"], BackendSpec("gpu", "h200")) != base
+    monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=true")
+    assert content_key("module {}", ["x"], cpu) != base
+
+
+@pytest.mark.parametrize(
+    ("record", "force", "reason"),
+    [
+        (None, False, "it has not been built before"),
+        (Record({"cpu": "a"}), False, None),
+        (Record({"cpu": "a"}), True, "asked for by --force"),
+        (Record({"cpu": "b"}), False, "its program for cpu, or what compiles it, has changed"),
+        (Record({}), False, "it has not been built for cpu before"),
+        (Record({"cpu": "a", "gpu": "c"}), False, "it is no longer built for gpu"),
+        (Record({"cpu": "a"}, ("f",)), False, "f is missing or has another size"),
+    ],
+)
+def test_the_reason_to_build(
+    record: Record | None, force: bool, reason: str | None, tmp_path: Path
+) -> None:
+    spec = TargetSpec("t", "m:f", (), {}, {}, (), (BackendSpec("cpu"),), tmp_path)
+    task = Task(spec, tmp_path, tmp_path / "log", record, force)
+    assert task.reason_to_build({"cpu": "a"}) == reason
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"backends": [{"label": "cpu"}]}'])
+def test_a_report_that_cannot_be_read_is_none(text: str, tmp_path: Path) -> None:
+    assert read_record(tmp_path) is None
+    (tmp_path / "report.json").write_text(text)
+    assert read_record(tmp_path) is None

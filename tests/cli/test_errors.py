@@ -1,0 +1,173 @@
+"""Bad input: one clear message on stderr, the documented exit code, a traceback only with -v."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import Result
+from olympus import errors
+from olympus_cli import main
+
+Invoke = Callable[..., Result]
+
+P = "{w=f32[3,4], b=f32[4]}"
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "words"),
+    [
+        (["nosuch:f"], 2, ["no module 'nosuch'"]),
+        (["model:forwrd"], 2, ["no function 'forwrd'", "did you mean forward?"]),
+        (["model:net"], 2, ["a value of type Net, not a function"]),
+        (["model.py"], 2, ["'model.py' names no function", "model.py:forward"]),
+        (["add", "--shapes", "f32[2"], 2, ["  f32[2\n       ^"]),
+        (["add", "--shapes", "g32[2]"], 2, ["no dtype 'g32'", "hint: did you mean"]),
+        (["model:add", "--shapes", "f32[2]"], 2, ["add needs argument 'y'"]),
+        (["model:add", "--shapes", "f32[2], f32[], f32[]"], 2, ["3 shapes are given"]),
+        (["model:forward", "--shapes", "z=f32[]"], 2, ["no argument 'z'"]),
+        (["model:forward", "--shapes", "x=f32[]", "--static", "x=1"], 2, ["both as a shape and"]),
+        (["model:forward", "--static", "scale=[1]"], 2, ["not hashable"]),
+        (["model:forward", "--static", "scale={a=1}"], 2, ["is a table", "not hashable"]),
+        (["model:forward", "--static", "scale=fast"], 2, ["""'scale="fast"'"""]),
+        (["model:forward", "--static", "relu=True"], 2, ["TOML writes true"]),
+        (["model:forward", "--static", "scale=1\nb=2"], 2, ["is not a TOML value"]),
+        (["model:forward", "--static", "scale"], 2, ["is not NAME=VALUE"]),
+        (["model:forward", "--static", "a=1", "--static", "a=2"], 2, ["'a' is given twice"]),
+        (["forwrd"], 2, ["no target 'forwrd'", "did you mean forward"]),
+        (["forward"], 2, ["has a matrix", "forward@batch=1, forward@batch=8"]),
+        (["add", "--project", "nowhere"], 2, ["there is no nowhere"]),
+        (["model:add", "--project", "nowhere"], 2, ["no such folder"]),
+        (
+            ["model:fails", "--shapes", "f32[2]"],
+            3,
+            ["the width is odd", "  model.py:28\n    raise"],
+        ),
+        (["model:mismatched", "--shapes", "f32[2,3], f32[2,3]"], 3, ["model.py:38", "x @ y"]),
+        (["model:branches", "--shapes", "f32[]"], 3, ["model.py:32", "if x > 0"]),
+        (["add", "-o", "nowhere/f"], 2, ["nowhere/f cannot be written"]),
+        (["add", "-o", "."], 2, ["cannot be written"]),
+    ],
+)
+def test_bad_input(
+    project: Path, invoke: Invoke, args: list[str], code: int, words: list[str]
+) -> None:
+    result = invoke("trace", *args)
+    assert result.exit_code == code
+    assert result.stdout == ""
+    assert "error: " in result.stderr
+    assert "Traceback" not in result.stderr
+    for word in words:
+        assert word in result.stderr
+
+
+def test_no_project_and_no_entry(folder: Path, invoke: Invoke) -> None:
+    result = invoke("trace", "mlp")
+    assert result.exit_code == 2
+    assert "'mlp' is no entry" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[target.t]\nentri = 'm:f'\n", ["olympus.toml:2:", "'entri'", "did you mean entry?"]),
+        ("[target.t]\nentry = \n", ["olympus.toml:2:9:", "line 2, column 9", "^"]),
+    ],
+)
+def test_a_wrong_project(folder: Path, invoke: Invoke, text: str, words: list[str]) -> None:
+    (folder / "olympus.toml").write_text(text)
+    result = invoke("trace", "t")
+    assert result.exit_code == 2
+    assert all(word in result.stderr for word in words)
+
+
+def test_branching_says_what_to_use_instead(project: Path, invoke: Invoke) -> None:
+    result = invoke("trace", "model:branches", "--shapes", "f32[]")
+    assert "where" in result.stderr or "cond" in result.stderr
+
+
+@pytest.mark.parametrize("args", [["-v", "trace", "model:none"], ["trace", "model:none", "-v"]])
+def test_verbose_adds_the_traceback(project: Path, invoke: Invoke, args: list[str]) -> None:
+    result = invoke(*args)
+    assert result.exit_code == 2
+    assert result.stderr.startswith("Traceback")
+    assert "no function 'none'" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "word"),
+    [
+        (["trac"], "did you mean trace"),
+        (["trace"], "Missing argument 'ENTRY|TARGET'"),
+        (["trace", "m:f", "--shape", "x"], "--shapes"),
+        (["lower", "m:f", "--format", "mlir"], "mlir"),
+    ],
+)
+def test_wrong_usage(invoke: Invoke, args: list[str], word: str) -> None:
+    result = invoke(*args)
+    assert result.exit_code == 2
+    assert word in result.stderr
+
+
+def raising(error: BaseException) -> click.Command:
+    def callback() -> None:
+        raise error
+
+    return click.Command("trace", callback=callback)
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (errors.GateError("slower"), 1),
+        (errors.UsageError("wrong"), 2),
+        (errors.TraceError("failed"), 3),
+        (errors.CompileError("died"), 4),
+        (errors.ArtifactError("damaged"), 5),
+        (errors.BackendError("absent"), 6),
+        (errors.FrozenError("stale"), 7),
+        (errors.InternalError("broken"), 70),
+        (ZeroDivisionError("broken"), 70),
+        (KeyboardInterrupt(), 130),
+    ],
+)
+def test_exit_codes(
+    monkeypatch: pytest.MonkeyPatch, invoke: Invoke, error: BaseException, code: int
+) -> None:
+    monkeypatch.setattr(main.Commands, "get_command", lambda *_: raising(error))
+    result = invoke("trace")
+    assert result.exit_code == code
+    assert result.stdout == ""
+    assert str(error) in result.stderr
+    assert ("issue tracker" in result.stderr) == (code == 70)
+    assert ("interrupted" in result.stderr) == (code == 130)
+    assert "Traceback" not in result.stderr
+
+
+COMMAND = [sys.executable, "-m", "olympus_cli"]
+
+
+def test_a_closed_pipe_is_quiet(project: Path) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    made = subprocess.run(
+        [*COMMAND, "trace", "add"], stdout=write, stderr=subprocess.PIPE, text=True, check=False
+    )
+    os.close(write)
+    assert (made.returncode, made.stderr) == (141, "")
+
+
+def test_an_interrupt_is_a_short_line(project: Path) -> None:
+    (project / "slow.py").write_text("import time\nprint('ready')\ntime.sleep(60)\n")
+    process = subprocess.Popen([*COMMAND, "trace", "slow:f"], stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    assert process.stderr.readline() == "ready\n"
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=30)
+    assert (process.returncode, stderr.strip()) == (130, "interrupted")

@@ -1,0 +1,210 @@
+"""From an entry and a target's arguments to a program: imports, signatures, abstract shapes."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import olympus
+from olympus.errors import EntryError, TraceError, UsageError
+from olympus_cli.frontends.binding import Static
+from olympus_cli.frontends.importing import load_entry
+from olympus_cli.frontends.python import Program, load_program
+from olympus_cli.frontends.resolve import resolve
+
+
+def program(text: str, shapes: str = "", *statics: str) -> Program:
+    return load_program(resolve(text, shapes, statics))
+
+
+def shapes_of(tree: Any) -> Any:
+    match tree:
+        case dict():
+            return {key: shapes_of(value) for key, value in tree.items()}
+        case list() | tuple():
+            return type(tree)(map(shapes_of, tree))
+    return (tree.dtype.name, tree.shape)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    ["model:Net.apply", "model.py:Net.apply", "./model.py:net.apply", "sub/../model.py:add"],
+)
+def test_an_entry_is_a_module_or_a_file_and_dotted_attributes(project: Path, entry: str) -> None:
+    (project / "sub").mkdir()
+    assert load_entry(entry, project).__name__ in ("apply", "add")
+
+
+def test_a_package_and_a_namespace(folder: Path) -> None:
+    (folder / "pkg" / "inner").mkdir(parents=True)
+    (folder / "pkg" / "inner" / "m.py").write_text("from .n import f\n")
+    (folder / "pkg" / "inner" / "n.py").write_text("def f(): return 1\n")
+    assert load_entry("pkg.inner.m:f", folder)() == 1
+
+
+def test_a_file_is_the_module_that_its_siblings_import(folder: Path) -> None:
+    (folder / "a.py").write_text("import b\nclass A: pass\ndef same(): return b.A is A\n")
+    (folder / "b.py").write_text("import a\nA = a.A if hasattr(a, 'A') else None\n")
+    (folder / "c.py").write_text("import a\ndef mod(): return a\n")
+    load_entry("a.py:same", folder)
+    assert load_entry("c.py:mod", folder)() is sys.modules["a"]
+
+
+def test_a_file_named_as_a_standard_module_leaves_that_alone(folder: Path) -> None:
+    (folder / "random.py").write_text("def f(): return 1\n")
+    (folder / "my-model.py").write_text("def f(): return 2\n")
+    import random
+
+    assert load_entry("random.py:f", folder)() == 1
+    assert load_entry("my-model.py:f", folder)() == 2
+    assert sys.modules["random"] is random
+
+
+def test_another_projects_module_of_the_same_name_is_not_taken(folder: Path) -> None:
+    for name in ("one", "two"):
+        (folder / name).mkdir()
+        (folder / name / "model.py").write_text(f"def f(): return {name!r}\n")
+    assert load_entry("model:f", folder / "one")() == "one"
+    assert load_entry("model:f", folder / "two")() == "two"
+    assert load_entry("model.py:f", folder / "one")() == "one"
+
+
+def test_what_a_module_prints_is_not_data(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "loud.py").write_text("print('hello')\ndef f(): pass\n")
+    load_entry("loud:f", folder)
+    assert capsys.readouterr() == ("", "hello\n")
+
+
+@pytest.mark.parametrize(
+    ("entry", "message", "hint"),
+    [
+        ("model:forwrd", "no function 'forwrd' in model (model.py)", "forward"),
+        ("model:Net.aply", "no function 'aply' in Net of model (model.py)", "apply"),
+        ("modle:forward", "no module 'modle'", "model"),
+        ("model.sub:forward", "no module 'model.sub'", ""),
+        ("modle.py:forward", "no file modle.py", "model.py"),
+        ("nowhere/m.py:f", "no file nowhere/m.py", ""),
+        ("model:Net.bias", "is a value of type int, not a function", ""),
+        ("model:", "'model:' is no entry", "module:function"),
+        (":f", "':f' is no entry", ""),
+        ("a-b:f", "'a-b' is no module's name", ""),
+        ("importing:f", "importing raises ModuleNotFoundError while it is imported", "'nonesuch'"),
+        ("importing:f", "  importing.py:2\n    import nonesuch", ""),
+        ("raising:f", "raising raises RuntimeError while it is imported: no luck", ""),
+        ("raising:f", "  raising.py:2\n    raise RuntimeError", ""),
+        ("leaving:f", "leaving exits while it is imported", ""),
+        ("broken.py:f", "broken is not Python", ""),
+        ("broken:f", "  broken.py:2\n    def f(:", ""),
+        ("relative.py:f", "raises ImportError", "package.module:function"),
+    ],
+)
+def test_an_entry_that_cannot_be_had(project: Path, entry: str, message: str, hint: str) -> None:
+    (project / "importing.py").write_text("\nimport nonesuch\n")
+    (project / "raising.py").write_text("def g():\n    raise RuntimeError('no luck')\ng()\n")
+    (project / "leaving.py").write_text("raise SystemExit\n")
+    (project / "broken.py").write_text("\ndef f(:\n")
+    (project / "relative.py").write_text("from . import model\n")
+    with pytest.raises(EntryError) as caught:
+        load_entry(entry, project)
+    assert message in str(caught.value)
+    assert hint in (caught.value.hint or "")
+
+
+def test_arguments_go_by_position_in_the_order_of_the_parameters(project: Path) -> None:
+    named = program("model:forward", "x=f32[8,3], params={w=f32[3,4], b=f32[4]}", "scale=2")
+    assert named.arg_names == ("params", "x")
+    assert named.call.args[2] == Static(2)
+    args, kwargs = named.example_args()
+    tree = {"w": ("float32", (3, 4)), "b": ("float32", (4,))}
+    assert shapes_of(args) == (tree, ("float32", (8, 3)))
+    assert kwargs == {}
+
+
+def test_arrays_fill_what_no_static_names(project: Path) -> None:
+    mixed = program("model:forward", "{w=f32[3,4], b=f32[4]}, x=f32[8,3]", "relu=true")
+    assert mixed.arg_names == ("params", "x")
+    assert mixed.call.kwargs == {"relu": Static(True)}
+    (project / "m.py").write_text("def f(x, n, y): return x * n + y\n")
+    assert program("m:f", "f32[2], i32[2]", "n=3").arg_names == ("x", "y")
+
+
+def test_variadic_parameters(project: Path) -> None:
+    many = program("model:total", "f32[2], f32[2], z=f32[2]", "y=1")
+    assert many.arg_names == ("xs[0]", "xs[1]")
+    args, kwargs = many.example_args()
+    assert (shapes_of(args), shapes_of(kwargs)) == (
+        (("float32", (2,)),) * 2,
+        {"z": ("float32", (2,))},
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "shapes", "statics", "message", "hint"),
+    [
+        ("model:forward", "params=f32[]", [], "needs argument 'x'", "x=f32"),
+        ("model:forward", "", [], "needs arguments 'params', 'x'", ""),
+        ("model:forward", "f32[], f32[], xx=f32[]", [], "has no argument 'xx'", "x"),
+        ("model:forward", "f32[], f32[]", ["sclae=1"], "has no argument 'sclae'", "scale"),
+        ("model:forward", "f32[], x=f32[], params=f32[]", [], "by position and by name", ""),
+        ("model:forward", "x=f32[]", ["x=1"], "'x' is given both as a shape and as a stat", ""),
+        ("model:add", "f32[], f32[], f32[]", [], "takes 2 arrays by position; 3 shapes", "x, y"),
+        ("model:add", "f32[], f32[]", ["y=1"], "takes 1 arrays by position besides its s", ""),
+    ],
+)
+def test_arguments_that_do_not_fit(
+    project: Path, text: str, shapes: str, statics: list[str], message: str, hint: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        program(text, shapes, *statics)
+    assert message in str(caught.value)
+    assert hint in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"), [("y", "which is no argument"), ("scale", "which is a static argument")]
+)
+def test_donate_names_an_array(project: Path, name: str, message: str) -> None:
+    toml = project / "olympus.toml"
+    toml.write_text(toml.read_text().replace('donate = ["x"]', f'donate = ["{name}"]'))
+    with pytest.raises(UsageError, match=message) as caught:
+        load_program(resolve("forward@batch=1", statics=["scale=2"]))
+    assert caught.value.hint == "its arrays are params, x"
+
+
+def test_shapes_come_from_a_function_that_never_runs(project: Path) -> None:
+    (project / "big.py").write_text(
+        "import olympus.numpy as np\n"
+        "def init(n, kind='a'): return [np.zeros((n, 2**40)), {'k': np.ones(n, 'int32')}]\n"
+        "def f(params, n): return params\n"
+    )
+    args, _ = program("big:f", "params={from=big:init}", "n=3").example_args()
+    assert shapes_of(args) == ([("float32", (3, 2**40)), {"k": ("int32", (3,))}],)
+
+
+def test_a_function_for_shapes_takes_statics_only(project: Path) -> None:
+    with pytest.raises(UsageError, match="sized needs argument 'width'"):
+        program("model:add", "{from=model:sized}, f32[]").example_args()
+    with pytest.raises(TraceError, match="fails_at_once raised KeyError") as caught:
+        (project / "m.py").write_text("def fails_at_once():\n    {}['k']\n")
+        program("model:add", "{from=m:fails_at_once}, f32[]").example_args()
+    assert caught.value.location == f"{project / 'm.py'}:2"
+
+
+def test_donations_and_statics_reach_the_program(project: Path) -> None:
+    traced = load_program(resolve("forward@batch=8", statics=["relu=true"])).trace()
+    args, kwargs = traced.args_info
+    assert kwargs == {}
+    assert [args[0]["w"].donated, args[1].donated] == [False, True]
+    assert traced.out_info.shape == (8, 4)
+    assert "max" in str(traced.olympuspr)
+
+
+def test_a_dtype_is_never_narrowed_unasked(project: Path) -> None:
+    with pytest.raises(UsageError, match=r"float64\[2\]: 64-bit types are off"):
+        program("model:add", "f64[2], f64[2]").example_args()
+    with olympus.enable_x64():
+        args, _ = program("model:add", "f64[2], f64[2]").example_args()
+    assert shapes_of(args) == (("float64", (2,)),) * 2

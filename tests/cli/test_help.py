@@ -1,0 +1,109 @@
+"""Help costs nothing but click, tells the truth, and what is shown fits where it is shown."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+from click.testing import Result
+from olympus_cli import commands, console
+from olympus_cli.main import COMMANDS
+
+Invoke = Callable[..., Result]
+
+
+def test_help_lists_every_command(invoke: Invoke) -> None:
+    result = invoke("--help")
+    assert result.exit_code == 0
+    for name, text in COMMANDS.items():
+        assert f"  {name} " in result.stdout
+        assert text in result.stdout
+
+
+def test_help_imports_click_and_no_more() -> None:
+    code = (
+        "import sys\nfrom olympus_cli.main import main\n"
+        "try: main()\nexcept SystemExit as leave: assert leave.code == 0\n"
+        "heavy = {'rich', 'numpy', 'olympus', 'olympus_core', 'jaxlib', 'tomllib'}\n"
+        "assert not heavy & {name.partition('.')[0] for name in sys.modules}\n"
+    )
+    subprocess.run([sys.executable, "-c", code, "--help"], check=True, stdout=subprocess.DEVNULL)
+
+
+def test_the_list_has_every_command_that_there_is() -> None:
+    found = [module.name for module in pkgutil.iter_modules(commands.__path__)]
+    modules = {name: importlib.import_module(f"olympus_cli.commands.{name}") for name in found}
+    assert {name for name, module in modules.items() if hasattr(module, "command")} == {*COMMANDS}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_and_the_common_options(name: str, invoke: Invoke) -> None:
+    command = importlib.import_module(f"olympus_cli.commands.{name}").command
+    assert command.name == name
+    options = {option for parameter in command.params for option in parameter.opts}
+    assert {"--json", "--verbose"} <= options
+    assert invoke(name, "--help").exit_code == 0
+
+
+def test_version(invoke: Invoke) -> None:
+    import olympus
+
+    assert invoke("--version").stdout == f"olympus {olympus.__version__}\n"
+
+
+def test_a_table_in_a_pipe_is_never_folded(capsys: pytest.CaptureFixture[str]) -> None:
+    console.table(("name", "[note]"), [("a", "x" * 150), (None, "[b]")])
+    assert capsys.readouterr().out.splitlines() == [
+        "name  [note]",
+        "a     " + "x" * 150,
+        "      [b]",
+    ]
+
+
+@pytest.mark.parametrize("columns", [1, 50, 500])
+def test_a_table_folds_to_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], columns: int
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("NO_COLOR", "1")
+    console.table(("name", "note"), [("a", "xyz " * 30)])
+    lines = capsys.readouterr().out.splitlines()
+    assert all(len(line) <= max(columns, 40) for line in lines)
+    assert " ".join(lines).count("xyz") == 30
+
+
+def test_an_error_is_red_on_a_terminal_that_wants_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from olympus.errors import UsageError
+
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    console.error(UsageError("[bold]wrong", hint="right"))
+    assert capsys.readouterr().err == "\033[1;31merror\033[0m: [bold]wrong\nhint: right\n"
+    monkeypatch.setenv("NO_COLOR", "1")
+    console.error(UsageError("wrong"))
+    assert capsys.readouterr().err == "error: wrong\n"
+
+
+def test_progress_shows_on_a_terminal_only(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with console.progress("work", 2) as bar:
+        bar.advance()
+        bar.describe("more")
+    assert capsys.readouterr() == ("", "")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    with console.progress("work", 2) as bar:
+        bar.advance()
+        bar.describe("more")
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "more" in err

@@ -1,0 +1,219 @@
+"""Reports: the schema, the round trip, the counts, and the text for people."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import jsonschema
+import pytest
+from click.testing import Result
+
+from olympus.errors import ArtifactError
+from olympus_cli.reports.hlo import instruction_counts, operation_counts
+from olympus_cli.reports.json import read_report, render_json, schema
+from olympus_cli.reports.model import (
+    SCHEMA_VERSION,
+    Array,
+    Backend,
+    Cost,
+    Memory,
+    OutputFile,
+    Report,
+)
+from olympus_cli.reports.text import render_text
+from olympus_cli.units import byte_size, count, duration
+
+Invoke = Callable[..., Result]
+
+REPORT = Report(
+    target="mlp",
+    entry="mlp:forward",
+    versions={"olympus": "1", "jaxlib": "2", "python": "3"},
+    statics={"train": "False"},
+    arguments=(Array("params['w']", "float32", (784, 10), 31360), Array("x", "int8", (), 1, True)),
+    results=(Array("result", "bfloat16", (8,), 16),),
+    trace_seconds=0.0123,
+    ops={"stablehlo.add": 2, "call": 1},
+    backends=(
+        Backend(
+            label="gpu-h200",
+            name="gpu",
+            device="h200",
+            key="0123456789abcdef" * 4,
+            lower_seconds=0.002,
+            compile_seconds=1.5,
+            cost=Cost(3e9, None, 1.5e6),
+            memory=Memory(31361, 16, 2048, 0, None, None),
+            ops={"fusion": 3},
+        ),
+    ),
+    outputs=(OutputFile("program.olympuspr", 120),),
+    warnings=("a loop",),
+)
+
+
+def check(data: object) -> None:
+    jsonschema.validate(data, schema(), cls=jsonschema.Draft202012Validator)
+
+
+def test_the_schema_is_a_schema_and_a_report_fits_it() -> None:
+    jsonschema.Draft202012Validator.check_schema(schema())
+    check(json.loads(render_json(REPORT)))
+    assert schema()["properties"]["schema_version"]["const"] == SCHEMA_VERSION
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"schema_version": 2},
+        {"trace_seconds": -1},
+        {"target": ""},
+        {"backends": []},
+        {"more": 1},
+        {"ops": {"add": 0}},
+    ],
+)
+def test_what_is_no_report_does_not_fit(change: dict[str, object]) -> None:
+    with pytest.raises(jsonschema.ValidationError):
+        check({**json.loads(render_json(REPORT)), **change})
+
+
+def test_a_report_survives_its_file(tmp_path: Path) -> None:
+    (tmp_path / "report.json").write_text(render_json(REPORT))
+    assert read_report(tmp_path / "report.json") == REPORT
+
+
+def test_the_intensity_is_flops_per_byte_or_unknown() -> None:
+    assert REPORT.to_data()["backends"][0]["cost"]["arithmetic_intensity"] == 2000.0
+    assert Cost(None, None, 8.0).intensity is None
+    assert Cost(8.0, None, 0.0).intensity is None
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"schema_version": 99}', '{"schema_version": 1}'])
+def test_a_file_that_is_no_report_is_refused(text: str, tmp_path: Path) -> None:
+    (tmp_path / "report.json").write_text(text)
+    with pytest.raises(ArtifactError, match="report"):
+        read_report(tmp_path / "report.json")
+
+
+def test_the_text_says_it_all() -> None:
+    text = render_text(REPORT)
+    for part in (
+        "mlp  (mlp:forward)",
+        "train=False",
+        "params['w']",
+        "float32[784,10]",
+        "int8[]  donated",
+        "2 add, 1 call",
+        "12.3 ms",
+        "gpu (h200)",
+        "3.00 G",
+        "1.43 MiB",
+        "2e+03 flops per byte",
+        "temporary 2.00 KiB",
+        "peak unknown",
+        "program.olympuspr",
+        "warning: a loop",
+    ):
+        assert part in text
+    assert max(map(len, text.splitlines())) <= 110
+
+
+def test_long_lists_are_cut() -> None:
+    many = tuple(Array(f"p[{i}]", "int8", (), 1) for i in range(30))
+    text = render_text(replace(REPORT, arguments=many))
+    assert "p[11]" in text
+    assert "p[12]" not in text
+    assert "... and 18 more" in text
+
+
+def test_operations_are_counted_once_each() -> None:
+    text = """
+    func.func public @main(%arg0: tensor<8xf32>) -> (tensor<f32> {a = "= stablehlo.sine"}) {
+      %cst = stablehlo.constant dense<0.0> : tensor<f32>
+      %0 = stablehlo.add %arg0, %arg0 : tensor<8xf32>
+      %1 = stablehlo.reduce(%0 init: %cst) applies stablehlo.add across dimensions = [0] : t
+      %2:2 = "stablehlo.sort"(%0, %0) <{dimension = 0 : i64}> ({
+        stablehlo.return %5 : tensor<i1>
+      }) : (tensor<8xf32>) -> tensor<8xf32>
+      %3 = call @f(%1) : (tensor<f32>) -> tensor<f32>
+      %4 = func.call @f(%1) : (tensor<f32>) -> tensor<f32>
+      %5 = chlo.erf %0 : tensor<8xf32> -> tensor<8xf32>
+      return %3 : tensor<f32>
+    }"""
+    assert operation_counts(text) == {
+        "call": 2,
+        "chlo.erf": 1,
+        "stablehlo.add": 1,
+        "stablehlo.constant": 1,
+        "stablehlo.reduce": 1,
+        "stablehlo.sort": 1,
+    }
+
+
+def test_instructions_are_counted_whatever_their_type() -> None:
+    text = """HloModule m, entry_computation_layout={(f32[8]{0})->(f32[8]{0}, s32[])}
+
+%fused (p: f32[8]) -> f32[8] {
+  %p = f32[8]{0} parameter(0)
+  ROOT %t.1 = f32[8]{0:T(8,128)} tanh(%p), metadata={op_name="jit(f)/x = y add(z)"}
+}
+
+ENTRY %main (x: f32[8]) -> (f32[8], s32[]) {
+  %x = f32[8]{0} parameter(0)
+  %fusion = f32[8]{0} fusion(%x), kind=kLoop, calls=%fused
+  %c = s32[] custom-call(%x), custom_call_target="f"
+  %w = (f32[8]{0}, /*index=1*/s32[]) while(%t), condition=%c, body=%b
+  %s = (f32[8]{0}, s32[]) sort(%x), dimensions={0}
+  ROOT %r = (f32[8]{0}, s32[]) tuple(%fusion, %c)
+}
+"""
+    assert instruction_counts(text) == {
+        "custom-call": 1,
+        "fusion": 1,
+        "sort": 1,
+        "tanh": 1,
+        "while": 1,
+    }
+
+
+def test_units() -> None:
+    assert [duration(t) for t in (0.0, 2.5e-9, 1.5e-6, 0.0999, 1.0, 123.4)] == [
+        "0.00 ns",
+        "2.50 ns",
+        "1.50 us",
+        "99.9 ms",
+        "1.00 s",
+        "123 s",
+    ]
+    assert [byte_size(n) for n in (0, 1023, 1024, 3 * 2**30)] == [
+        "0 B",
+        "1023 B",
+        "1.00 KiB",
+        "3.00 GiB",
+    ]
+    assert [count(n) for n in (0, 999, 1e3, 2.5e12)] == ["0", "999", "1.00 k", "2.50 T"]
+    assert duration(None) == byte_size(None) == count(None) == "unknown"
+
+
+def test_the_report_of_a_build_fits_the_schema(folder: Path, invoke: Invoke) -> None:
+    (folder / "m.py").write_text("def f(x, n):\n    return (x * n) @ x\n")
+    (folder / "olympus.toml").write_text(
+        '[target.f]\nentry = "m:f"\nargs = { x = "f32[4,4]" }\nstatic = { n = 3 }\n'
+    )
+    assert invoke("build").exit_code == 0
+    path = folder / "build" / "f" / "report.json"
+    check(json.loads(path.read_text()))
+    report = read_report(path)
+    (backend,) = report.backends
+    assert report.statics == {"n": "3"}
+    assert report.ops["stablehlo.dot_general"] == 1
+    assert backend.cost.flops is not None
+    assert backend.cost.flops >= 2 * 4**3 - 4 * 4
+    assert backend.memory.argument == 64
+    for output in report.outputs:
+        assert (path.parent / output.path).stat().st_size == output.bytes
+    assert (path.parent / "summary.txt").read_text() == render_text(report)

@@ -1,0 +1,188 @@
+"""`olympus run`: seeded inputs, inputs from files, summaries and saved outputs."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+from click.testing import Result
+
+from olympus.errors import UsageError
+from olympus_cli.inputs import file_inputs, parse_int_range, seeded_inputs
+from olympus_cli.leaves import Leaf
+from olympus_cli.summary import summarize_array
+
+Invoke = Callable[..., Result]
+
+PROGRAM = """\
+import olympus.numpy as jnp
+
+
+def double(x):
+    return x * 2
+
+
+def mix(params, tokens, n=1):
+    return {"log": jnp.log(params["w"]), "pair": (params["b"] * n, tokens + 1)}
+
+
+def total(params, x):
+    return x + params["b"]
+"""
+
+DTYPES = ["float32", "bfloat16", "float16", "float8_e4m3fn", "complex64", "int32", "uint8", "bool"]
+
+
+def leaf(name: str, dtype: str = "float32", *shape: int) -> Leaf:
+    return Leaf(name, np.dtype(dtype), shape)
+
+
+@pytest.fixture
+def work(folder: Path) -> Path:
+    (folder / "program.py").write_text(PROGRAM)
+    return folder
+
+
+def test_outputs_are_summarized_and_saved(work: Path, invoke: Invoke) -> None:
+    np.savez(
+        "in.npz",
+        **{"params['w']": np.float32([-1, 0, 1]), "params['b']": np.float32(3)},
+        tokens=np.int32([5, 6]),
+    )
+    shapes = "params={w=f32[3],b=f32[]}, tokens=i32[2]"
+    options = ("--shapes", shapes, "--static", "n=2", "--inputs", "in.npz", "-o", "out.npz")
+    result = invoke("run", "program:mix", *options, "--json")
+    assert result.exit_code == 0, result.output
+    log, product, tokens = json.loads(result.stdout)["outputs"]
+    assert log == {
+        "name": "result['log']",
+        "dtype": "float32",
+        "shape": [3],
+        "mean": 0.0,
+        "minimum": 0.0,
+        "maximum": 0.0,
+        "non_finite": 2,
+    }
+    assert (product["name"], product["shape"], product["mean"]) == ("result['pair'][0]", [], 6.0)
+    assert (tokens["name"], tokens["dtype"], tokens["mean"]) == ("result['pair'][1]", "int32", 6.5)
+    with np.load("out.npz") as saved:
+        assert saved["result['pair'][1]"].tolist() == [6, 7]
+        assert saved["result['log']"].tolist()[1:] == [-math.inf, 0.0]
+    assert sorted(path.name for path in work.glob("*.npz")) == ["in.npz", "out.npz"]
+
+
+def test_the_table_names_every_output(work: Path, invoke: Invoke) -> None:
+    result = invoke("run", "program:double", "--shapes", "f32[2,3]")
+    assert result.exit_code == 0, result.output
+    header, row = result.stdout.splitlines()
+    assert header.split() == ["output", "shape", "dtype", "mean", "min", "max", "non-finite"]
+    assert row.split()[0] == "result"
+    assert row.split()[-1] == "0"
+
+
+def test_a_npy_file_is_the_only_argument(work: Path, invoke: Invoke) -> None:
+    np.save("x.npy", np.float32([1, 2]))
+    command = ("run", "program:double", "--shapes", "x=f32[2]", "--inputs", "x.npy", "--json")
+    assert json.loads(invoke(*command).stdout)["outputs"][0]["mean"] == 3.0
+
+
+def test_the_seed_decides_the_inputs(work: Path, invoke: Invoke) -> None:
+    command = ("run", "program:double", "--shapes", "x=f32[64]", "--json")
+    first, again, other = (invoke(*command, *more).stdout for more in ((), (), ("--seed", "1")))
+    assert first == again
+    assert first != other
+
+
+def test_run_says_what_is_wrong_with_a_file(work: Path, invoke: Invoke) -> None:
+    np.save("x.npy", np.float64([1, 2]))
+    command = ("run", "program:double", "--shapes", "x=f32[2]", "--inputs")
+    result = invoke(*command, "x.npy")
+    assert result.exit_code == 2
+    assert "argument x is float32[2], but x.npy has float64[2] for it" in result.stderr
+    assert invoke(*command, "none.npy").exit_code == 2
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_seeded_inputs_have_the_dtype_and_stay_small(dtype: str) -> None:
+    (array,) = seeded_inputs([leaf("x", dtype, 100, 10)], seed=3)
+    assert (array.dtype, array.shape) == (np.dtype(dtype), (100, 10))
+    values = array.astype(np.complex128)
+    assert np.isfinite(values).all()
+    if array.dtype.kind in "iu":
+        assert set(array.ravel().tolist()) == set(range(8))
+    elif dtype == "bool":
+        assert 300 < values.real.sum() < 700
+    else:
+        assert abs(values.mean()) < 0.02
+        assert 0.08 < values.real.std() < 0.12
+
+
+def test_an_argument_has_its_values_whatever_else_there_is() -> None:
+    alone = seeded_inputs([leaf("x", "float32", 5)], seed=7)
+    among = seeded_inputs([leaf("a", "float32", 2), leaf("x", "float32", 5)], seed=7)
+    assert (alone[0] == among[1]).all()
+    assert not (seeded_inputs([leaf("y", "float32", 5)], seed=7)[0] == alone[0]).any()
+
+
+def test_integers_come_from_the_range_as_far_as_the_dtype_goes() -> None:
+    (array,) = seeded_inputs([leaf("x", "int32", 1000)], int_range=(-2, 2))
+    assert set(array.tolist()) == {-2, -1, 0, 1}
+    (unsigned,) = seeded_inputs([leaf("x", "uint8", 1000)], int_range=(-2, 2))
+    assert set(unsigned.tolist()) == {0, 1}
+
+
+@pytest.mark.parametrize("text", ["", "8", "8:0", "0:0", "a:b", "0:8:9"])
+def test_a_range_that_is_none(text: str) -> None:
+    assert parse_int_range("-3:5") == (-3, 5)
+    with pytest.raises(UsageError, match="LOW:HIGH"):
+        parse_int_range(text)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"x": np.zeros(2, "float32")}, "lacks y"),
+        ({"x": 1, "y": 1, "z": 1}, "has z, which the program does not take"),
+        ({"x": np.zeros(3, "float32"), "y": np.int32(0)}, r"x is float32\[2\].* has float32\[3\]"),
+        ({"x": np.zeros(2, "int32"), "y": np.int32(0)}, r"x is float32\[2\].* has int32\[2\]"),
+        ({"x": np.array([None, None]), "y": np.int32(0)}, "cannot be read"),
+    ],
+)
+def test_a_file_that_does_not_fit(arrays: dict[str, object], message: str, tmp_path: Path) -> None:
+    np.savez(tmp_path / "f.npz", **arrays)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=message):
+        file_inputs(tmp_path / "f.npz", [leaf("x", "float32", 2), leaf("y", "int32")])
+
+
+def test_files_that_are_none(tmp_path: Path) -> None:
+    (tmp_path / "text.npz").write_text("hello")
+    (tmp_path / "half.npz").write_bytes(b"PK\x03\x04")
+    for name in ("text.npz", "half.npz", "absent.npz"):
+        with pytest.raises(UsageError, match="cannot be read"):
+            file_inputs(tmp_path / name, [leaf("x")])
+    np.save(tmp_path / "one.npy", np.zeros(2))
+    with pytest.raises(UsageError, match="holds one array, but the program takes 2"):
+        file_inputs(tmp_path / "one.npy", [leaf("x"), leaf("y")])
+
+
+def test_dtypes_that_files_do_not_know_pass_through_them(tmp_path: Path) -> None:
+    array = np.array([1.5, -2.0], ml_dtypes.bfloat16)
+    np.savez(tmp_path / "f.npz", x=array)
+    (read,) = file_inputs(tmp_path / "f.npz", [leaf("x", "bfloat16", 2)])
+    assert read.dtype == array.dtype
+    assert (read == array).all()
+
+
+def test_summaries_are_of_the_finite_elements() -> None:
+    found = summarize_array("x", np.array([1, np.inf, 4, np.nan], ml_dtypes.bfloat16))
+    assert (found.mean, found.minimum, found.maximum, found.non_finite) == (2.5, 1.0, 4.0, 2)
+    assert summarize_array("b", np.array([True, False])).mean == 0.5
+    assert summarize_array("none", np.zeros((0, 3))).mean is None
+    complex_one = summarize_array("z", np.array([1j, np.nan]))
+    assert (complex_one.mean, complex_one.non_finite) == (None, 1)
+    assert complex_one.row() == ("z", "[2]", "complex128", "-", "-", "-", "1")

@@ -1,0 +1,117 @@
+"""What happens to a process that compiles happens to one target, and to nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from olympus_cli.build.driver import Options, build
+from olympus_cli.build.outcome import Failure, Outcome
+from olympus_cli.spec.project import load_project
+
+Invoke = Callable[..., Result]
+
+PROGRAM = """\
+import os
+import signal
+import sys
+import time
+
+
+def good(x):
+    return x + 1
+
+
+def aborts(x):
+    os.write(2, b"F0102 Check failed: the moon is full\\n    @ 0x7f frame\\n")
+    os.abort()
+
+
+def killed(x):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def leaves(x):
+    os._exit(3)
+
+
+def exits(x):
+    sys.exit("I had enough")
+
+
+def sleeps(x):
+    time.sleep(600)
+"""
+
+NAMES = ("good", "aborts", "killed", "leaves", "sleeps")
+
+
+@pytest.fixture
+def work(folder: Path) -> Path:
+    (folder / "program.py").write_text(PROGRAM)
+    table = '[target.{0}]\nentry = "program:{0}"\nargs = ["f32[2]"]\n'
+    tables = [table.format(name) for name in (*NAMES, "exits")]
+    (folder / "olympus.toml").write_text("".join(tables))
+    return folder
+
+
+def run(work: Path, *names: str, **options: float) -> dict[str, Outcome]:
+    project = load_project(work)
+    specs = {spec.name: spec for spec in project.select(names)}
+    outcomes = build(specs, project.build_dir, Options(jobs=2, **options))  # type: ignore[arg-type]
+    return {outcome.target: outcome for outcome in outcomes}
+
+
+def failure(outcome: Outcome) -> Failure:
+    assert outcome.status == "failed"
+    assert outcome.failure is not None
+    return outcome.failure
+
+
+def test_deaths_and_delays_fail_their_own_target_only(work: Path) -> None:
+    found = run(work, "aborts", "killed", "leaves", "sleeps", "good", time_limit=5)
+    assert found["good"].status == "built"
+    assert [path.name for path in (work / "build").iterdir()] == ["good"]
+    aborted = failure(found["aborts"])
+    assert aborted.message == "the process that compiles was ended by SIGABRT (stage: trace)"
+    assert aborted.hint == "it printed: F0102 Check failed: the moon is full"
+    assert "ended by SIGKILL, most likely because the machine ran out of memory" in (
+        failure(found["killed"]).message
+    )
+    assert "ended with exit code 3" in failure(found["leaves"]).message
+    assert failure(found["sleeps"]).message == "the time limit of 5 s has passed (stage: trace)"
+    assert {failure(found[n]).kind for n in NAMES[1:]} == {"CompileError"}
+
+
+def test_the_command_says_so_in_a_line_and_exits_with_4(work: Path, invoke: Invoke) -> None:
+    result = invoke("build", "aborts", "--json")
+    assert result.exit_code == 4
+    assert result.stderr.splitlines() == [
+        "error: target 'aborts': the process that compiles was ended by SIGABRT (stage: trace)",
+        "hint: it printed: F0102 Check failed: the moon is full",
+    ]
+    (target,) = json.loads(result.stdout)["targets"]
+    assert target["error"]["exit_code"] == 4
+
+
+def test_a_program_that_leaves_python_fails_and_the_process_goes_on(work: Path) -> None:
+    project = load_project(work)
+    specs = {name: project.targets[name] for name in ("exits", "good")}
+    exits, good = build(specs, project.build_dir, Options(jobs=1))
+    assert good.status == "built"
+    assert "I had enough" in failure(exits).message
+
+
+def test_a_failure_becomes_an_error_of_its_class_again() -> None:
+    from olympus import errors
+
+    original = errors.TraceError("no", hint="try", location="m.py:3")
+    copy = Failure.of(original).error()
+    assert type(copy) is errors.TraceError
+    assert (str(copy), copy.hint, copy.location) == ("no", "try", "m.py:3")
+    assert Failure.of(MemoryError()).error().exit_code == 4
+    assert Failure.of(ZeroDivisionError("x")).error().exit_code == 70

@@ -1,0 +1,92 @@
+"""Promotion, weak types and x64 agree with the oracle for every pair of dtypes."""
+
+from __future__ import annotations
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import olympus
+from olympus_core import avals, dtypes
+from olympus_core.errors import DTypeError
+
+NAMES = [
+    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float16", "bfloat16", "float32", "float64", "complex64", "complex128"),
+    *("float8_e4m3fn", "float8_e5m2"),
+]
+ENTRIES = [
+    *((dtypes.dtype(n), False) for n in NAMES),
+    *((dtypes.dtype(n), True) for n in ("int32", "float32", "complex64")),
+    *((dtypes.dtype(n), True) for n in ("int64", "float64", "complex128")),
+]
+
+
+def oracle(*entries):
+    structs = [jax.ShapeDtypeStruct((), d, weak_type=w) for d, w in entries]
+    try:
+        dtype, weak = jax.dtypes.result_type(*structs, return_weak_type_flag=True)
+    except (TypeError, jax.errors.JAXTypeError):
+        return None
+    return np.dtype(dtype), weak
+
+
+def ours(*entries):
+    try:
+        return dtypes.promote(*entries)
+    except DTypeError:
+        return None
+
+
+@pytest.mark.parametrize("x64", [False, True])
+def test_every_pair_promotes_like_the_oracle(x64):
+    with jax.enable_x64(x64), olympus.enable_x64(x64):
+        for a, b in itertools.product(ENTRIES, repeat=2):
+            if not x64 and any(w and d.itemsize == 8 and d.kind != "c" for d, w in (a, b)):
+                continue  # weak 64-bit values do not exist without x64
+            assert ours(a, b) == oracle(a, b), (a, b)
+
+
+@given(st.lists(st.sampled_from(ENTRIES[:-3]), min_size=1, max_size=5))
+def test_several_promote_like_the_oracle(entries):
+    assert ours(*entries) == oracle(*entries)
+
+
+def test_x64_is_a_context():
+    assert dtypes.canonicalize("float64") == np.float32
+    with olympus.enable_x64(True):
+        assert dtypes.canonicalize("float64") == np.float64
+        assert avals.get_aval(1.0).dtype == np.float64
+    assert dtypes.canonicalize("int64") == np.int32
+
+
+def test_strict_promotion_refuses_mixed_dtypes():
+    a, b = (np.dtype("int32"), False), (np.dtype("float32"), False)
+    with olympus.numpy_dtype_promotion("strict"):
+        with pytest.raises(DTypeError, match="strict"):
+            dtypes.promote(a, b)
+        assert dtypes.promote(b, (np.dtype("float32"), True)) == (np.float32, False)
+
+
+def test_names_are_what_programs_and_messages_have():
+    assert avals.get_aval(np.zeros((2, 3), ml_dtypes.bfloat16)).short_name() == "bf16[2,3]"
+    assert avals.get_aval(True).long_name() == "bool[]"
+
+
+@pytest.mark.parametrize("bad", ["float33", object, "datetime64[s]", np.dtype("O")])
+def test_a_dtype_that_does_not_exist_is_an_error(bad):
+    with pytest.raises(DTypeError):
+        dtypes.dtype(bad)
+
+
+@pytest.mark.parametrize("a", NAMES)
+@pytest.mark.parametrize("category", ["integer", "floating", "inexact", "number", "generic"])
+def test_categories_agree_with_the_oracle(a, category):
+    got = dtypes.is_sub_dtype(dtypes.dtype(a), getattr(np, category))
+    assert got == jnp.issubdtype(dtypes.dtype(a), getattr(jnp, category))

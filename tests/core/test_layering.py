@@ -1,0 +1,132 @@
+"""A layer imports only from the layers below it, and files keep their size."""
+
+from __future__ import annotations
+
+import ast
+import statistics
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("olympus", "olympus_core", "olympus_cli")
+LAYERS = [
+    "errors",
+    "version",
+    "source",
+    "tree",
+    "dtypes",
+    "avals",
+    "mlir",
+    "xla",
+    "trace",
+    "primitive",
+    "olympuspr",
+    "pretty",
+    "primitives",
+    "check",
+    "tracer",
+    "array",
+    "lowering",
+    "transforms",
+    "eager",
+    "stages",
+    "analysis",
+    "artifact",
+    "library",
+    "api",
+]
+DOORS = {
+    "jaxlib": ("olympus_core/mlir.py", "olympus_core/tree.py", "olympus_core/xla/"),
+    "rich": ("olympus_cli/console.py",),
+    "jax": (),
+}
+
+FILES = [p for name in PACKAGES for p in sorted((ROOT / name).rglob("*.py"))]
+
+
+def imports(path: Path) -> Iterator[str]:
+    """The modules that a file imports at run time, wherever in the file."""
+    module = ast.parse(path.read_text())
+    typing_only = {
+        node
+        for block in ast.walk(module)
+        if isinstance(block, ast.If) and "TYPE_CHECKING" in ast.unparse(block.test)
+        for part in block.body
+        for node in ast.walk(part)
+    }
+    for node in ast.walk(module):
+        if node in typing_only:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def relative(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def layer_of(module: str) -> int | None:
+    parts = module.split(".")
+    return LAYERS.index(parts[1]) if len(parts) > 1 and parts[1] in LAYERS else None
+
+
+@pytest.mark.parametrize("path", FILES, ids=relative)
+def test_imports_go_down(path: Path) -> None:
+    name = relative(path)
+    own = layer_of(name.removesuffix(".py").replace("/", "."))
+    for module in imports(path):
+        top = module.split(".")[0]
+        if top in DOORS:
+            assert name.startswith(DOORS[top]), f"{name} imports {module}"
+        if name.startswith("olympus_cli/"):
+            assert top != "olympus_core", f"{name} imports {module}"
+        if name.startswith("olympus_core/"):
+            assert top not in ("olympus", "olympus_cli"), f"{name} imports {module}"
+            layer = layer_of(module) if top == "olympus_core" else None
+            if layer is not None and own is not None:
+                assert layer <= own, f"{name} imports {module}, a layer above it"
+
+
+def test_every_module_of_the_core_has_a_layer() -> None:
+    tops = {p.relative_to(ROOT / "olympus_core").parts[0] for p in FILES if "olympus_core" in p.parts}
+    assert {t.removesuffix(".py") for t in tops} - {"__init__"} == set(LAYERS)
+
+
+def test_the_public_package_has_no_logic() -> None:
+    for path in (p for p in FILES if relative(p).startswith("olympus/")):
+        for node in ast.parse(path.read_text()).body:
+            allowed = (ast.Import, ast.ImportFrom, ast.Expr, ast.Assign)
+            assert isinstance(node, allowed), f"{relative(path)}:{node.lineno} is not a re-export"
+
+
+def test_file_sizes() -> None:
+    sizes = {relative(p): len(p.read_text().splitlines()) for p in FILES}
+    code = [n for name, n in sizes.items() if not name.startswith("olympus/")]
+    assert not {name: n for name, n in sizes.items() if n > 500 and not name.startswith("olympus/")}
+    assert statistics.median(code) <= 150
+
+
+def test_function_sizes() -> None:
+    lengths = [
+        (node.end_lineno or 0) - node.body[0].lineno + 1
+        for path in FILES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    ]
+    short = sum(n <= 25 for n in lengths)
+    assert short >= 0.9 * len(lengths)
+
+
+def test_commands_are_short() -> None:
+    for path in (ROOT / "olympus_cli" / "commands").glob("*.py"):
+        assert len(path.read_text().splitlines()) <= 80, relative(path)
+
+
+def test_modules_say_what_they_are() -> None:
+    missing = [relative(p) for p in FILES if not ast.get_docstring(ast.parse(p.read_text()))]
+    assert not missing

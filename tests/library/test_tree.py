@@ -1,0 +1,235 @@
+"""Trees against jax.tree and jax.tree_util: the same calls on the same containers."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+from typing import Any, NamedTuple
+
+import jax
+import pytest
+
+import olympus.tree
+import olympus.tree_util as ours
+from olympus_core.errors import SignatureError
+
+theirs = jax.tree_util
+BOTH = pytest.mark.parametrize("util", [ours, theirs], ids=["olympus", "jax"])
+
+
+class Point(NamedTuple):
+    x: Any
+    y: Any
+
+
+TREES = {
+    "leaf": 1,
+    "none": None,
+    "empty": [],
+    "tuple": (1, (2, 3), [4]),
+    "dict": {"b": 1, "a": {"d": [2], "c": 3}},
+    "ordered": collections.OrderedDict(b=1, a=[2, 3]),
+    "defaultdict": collections.defaultdict(list, {"b": [1], "a": 2}),
+    "namedtuple": Point(1, Point(2, None)),
+}
+EACH = pytest.mark.parametrize("tree", TREES.values(), ids=TREES)
+
+
+@EACH
+def test_flatten_agrees_with_the_oracle(tree: Any) -> None:
+    leaves, treedef = olympus.tree.flatten(tree)
+    expected, expected_def = jax.tree.flatten(tree)
+    assert leaves == expected
+    assert str(treedef) == str(expected_def)
+    assert olympus.tree.unflatten(treedef, leaves) == tree
+    assert olympus.tree.leaves(tree) == expected
+    assert olympus.tree.structure(tree) == treedef
+    assert ours.treedef_is_leaf(treedef) == theirs.treedef_is_leaf(expected_def)
+    assert list(map(str, ours.treedef_children(treedef))) == list(
+        map(str, theirs.treedef_children(expected_def))
+    )
+
+
+@EACH
+def test_paths_agree_with_the_oracle(tree: Any) -> None:
+    def text(util: Any) -> list[Any]:
+        return [(util.keystr(p), x) for p, x in util.tree_leaves_with_path(tree)]
+
+    assert text(ours) == text(theirs)
+    mapped = ours.tree_map_with_path(lambda p, x, y: (len(p), x + y), tree, tree)
+    assert mapped == theirs.tree_map_with_path(lambda p, x, y: (len(p), x + y), tree, tree)
+
+
+@EACH
+def test_reductions_agree_with_the_oracle(tree: Any) -> None:
+    join = lambda a, b: f"({a}{b})"  # noqa: E731
+    for name, extra in [
+        ("reduce", {"initializer": "0"}),
+        ("reduce_associative", {"identity": "0"}),
+        ("all", {}),
+    ]:
+        args = (tree,) if name == "all" else (join, tree)
+        assert getattr(olympus.tree, name)(*args, **extra) == getattr(jax.tree, name)(
+            *args, **extra
+        )
+
+
+@pytest.mark.parametrize("n", range(1, 9))
+def test_associative_reduction_pairs_as_the_oracle(n: int) -> None:
+    join = lambda a, b: f"({a}{b})"  # noqa: E731
+    tree = list("abcdefgh"[:n])
+    assert olympus.tree.reduce_associative(join, tree) == jax.tree.reduce_associative(join, tree)
+
+
+@pytest.mark.parametrize("name", ["reduce", "reduce_associative"])
+def test_a_reduction_of_nothing_needs_a_start(name: str) -> None:
+    with pytest.raises(TypeError):
+        getattr(olympus.tree, name)(lambda a, b: a, [])
+
+
+@BOTH
+def test_map_takes_trees_of_which_the_first_is_a_prefix(util: Any) -> None:
+    assert util.tree_map(lambda x, y: (x, y), {"a": 1, "b": 2}, {"a": [3], "b": None}) == {
+        "a": (1, [3]),
+        "b": (2, None),
+    }
+    assert util.tree_map(len, [(1, 2), (3,)], is_leaf=lambda x: isinstance(x, tuple)) == [2, 1]
+    with pytest.raises(ValueError, match=r"(?i)tuple"):
+        util.tree_map(lambda x, y: x, (1, 2), (1, 2, 3))
+
+
+@BOTH
+def test_broadcast_spreads_a_prefix(util: Any) -> None:
+    assert util.tree_broadcast((1, None, 2), ([0, {"a": 0}], None, 0)) == ([1, {"a": 1}], None, 2)
+    with pytest.raises(ValueError, match=r"(?i)tuple"):
+        util.tree_broadcast((1, 2), (1, 2, 3))
+
+
+@BOTH
+def test_transpose_swaps_outer_and_inner(util: Any) -> None:
+    outer = util.tree_structure([0, 0])
+    assert util.tree_transpose(outer, None, [(1, 2), (3, 4)]) == ([1, 3], [2, 4])
+    inner = util.tree_structure({"a": 0})
+    assert util.tree_transpose(outer, inner, [{"a": 1}, {"a": 2}]) == {"a": [1, 2]}
+    with pytest.raises(TypeError):
+        util.tree_transpose(outer, None, [(1, 2), (3,)])
+
+
+def test_transpose_of_an_empty_outer_tree_says_what_it_needs() -> None:
+    empty = ours.tree_structure([])
+    with pytest.raises(SignatureError, match="inner_treedef"):
+        ours.tree_transpose(empty, None, [])
+    assert ours.tree_transpose(empty, ours.tree_structure((0, 0)), []) == ([], [])
+
+
+@BOTH
+def test_one_level_and_classes(util: Any) -> None:
+    children, aux = util.flatten_one_level({"a": [1, 2], "b": 3})
+    assert (tuple(children), aux) == (([1, 2], 3), ("a", "b"))
+    pairs, _ = util.flatten_one_level_with_keys([5])
+    assert [(str(k), v) for k, v in pairs] == [("[0]", 5)]
+    with pytest.raises(ValueError, match="int"):
+        util.flatten_one_level(3)
+    classes = [int, 3, list, tuple, dict, type(None), util.Partial, Point]
+    assert [util.is_tree_node(c) for c in classes] == [False, False] + [True] * 6
+    assert util.all_leaves([1, "a"])
+    assert not util.all_leaves([1, None])
+
+
+@BOTH
+def test_keystr(util: Any) -> None:
+    path = (util.DictKey("a"), util.SequenceKey(1), util.GetAttrKey("b"), util.FlattenedIndexKey(2))
+    assert util.keystr(path) == "['a'][1].b[<flat index 2>]"
+    assert util.keystr(path, simple=True, separator="/") == "a/1/b/2"
+
+
+@BOTH
+def test_treedefs_compose(util: Any) -> None:
+    one, two = util.tree_structure(1), util.tree_structure([1, 2])
+    assert util.treedef_tuple([one, two]) == util.tree_structure((1, [1, 2]))
+
+
+@BOTH
+def test_classes_with_methods_become_containers(util: Any) -> None:
+    @util.register_pytree_node_class
+    class Plain:
+        def __init__(self, x: Any, tag: str) -> None:
+            self.x, self.tag = x, tag
+
+        def tree_flatten(self) -> Any:
+            return (self.x,), self.tag
+
+        @classmethod
+        def tree_unflatten(cls, tag: str, children: Any) -> Any:
+            return cls(*children, tag)
+
+    @util.register_pytree_with_keys_class
+    class Keyed(Plain):
+        def tree_flatten_with_keys(self) -> Any:
+            return ((util.GetAttrKey("x"), self.x),), self.tag
+
+    for cls, path in ((Plain, "[<flat index 0>]"), (Keyed, ".x")):
+        doubled = util.tree_map(lambda x: 2 * x, cls((1, 2), "t"))
+        assert (type(doubled), doubled.x, doubled.tag) == (cls, (2, 4), "t")
+        assert util.keystr(util.tree_leaves_with_path(cls(1, "t"))[0][0]) == path
+    with pytest.raises(ValueError, match=r"(?i)duplicate"):
+        util.register_pytree_node_class(Plain)
+
+
+@BOTH
+def test_functions_register_containers(util: Any) -> None:
+    class Box:
+        def __init__(self, x: Any) -> None:
+            self.x = x
+
+    class Other(Box):
+        pass
+
+    util.register_pytree_node(Box, lambda b: ((b.x,), None), lambda _, xs: Box(*xs))
+    util.register_pytree_with_keys(
+        Other, lambda b: (((util.DictKey("x"), b.x),), None), lambda _, xs: Other(*xs)
+    )
+    assert util.tree_leaves([Box(1), Other([2, 3])]) == [1, 2, 3]
+    assert util.keystr(util.tree_leaves_with_path(Other(1))[0][0]) == "['x']"
+
+
+@BOTH
+def test_static_classes_have_no_leaves(util: Any) -> None:
+    @util.register_static
+    class Name(str):
+        __slots__ = ()
+
+    leaves, treedef = util.tree_flatten([1, Name("a")])
+    assert leaves == [1]
+    assert util.tree_unflatten(treedef, [2]) == [2, Name("a")]
+    assert treedef != util.tree_structure([1, Name("b")])
+
+
+def test_dataclass_fields_marked_static_are_not_leaves() -> None:
+    for namespace, util in ((olympus.tree, ours), (jax.tree, theirs)):
+
+        @util.register_dataclass
+        @dataclasses.dataclass
+        class Layer:
+            w: Any
+            name: str = namespace.static(default="l", metadata={"unit": 1})
+
+        assert util.tree_leaves(Layer(1)) == [1]
+        assert util.tree_map(lambda x: x + 1, Layer(1, "m")) == Layer(2, "m")
+        assert dataclasses.fields(Layer)[1].metadata["unit"] == 1
+
+
+def test_partial_holds_its_arguments_as_leaves() -> None:
+    partial = ours.Partial(pow, 2, mod=7)
+    assert ours.tree_leaves(partial) == theirs.tree_leaves(theirs.Partial(pow, 2, mod=7)) == [2, 7]
+    assert ours.tree_map(lambda x: x + 1, partial)(2) == 3**2 % 8
+
+
+def test_the_registry_is_olympus_own() -> None:
+    class Mine:
+        pass
+
+    ours.register_pytree_node(Mine, lambda m: ((), None), lambda _, xs: Mine())
+    assert ours.is_tree_node(Mine)
+    assert not theirs.is_tree_node(Mine)
+    assert ours.default_registry is not theirs.default_registry

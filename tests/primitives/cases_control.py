@@ -1,0 +1,57 @@
+"""Rows of the primitives that hold programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from case import Case, arg
+
+
+def _scan(lax: Any, c: Any, xs: Any, **options: Any) -> Any:
+    return lax.scan(lambda c, x: (lax.add(lax.mul(c, x), x), lax.sin(c)), c, xs, **options)
+
+
+CASES: list[Case] = [
+    *(
+        Case(
+            "cond",
+            lambda lax, x, flag=flag: lax.cond(flag, lax.sin, lax.neg, x),
+            (arg(3, 4),),
+            ("float32", "complex64"),
+            label=str(flag).lower(),
+        )
+        for flag in (True, False)
+    ),
+    Case(
+        "cond",
+        lambda lax, i, x: lax.switch(i, [lax.sin, lax.cos, lambda y: lax.mul(x, y)], x),
+        (arg(low=0, high=2, dtype="int32"), arg(3)),
+        label="switch",
+    ),
+    Case(
+        "while",
+        lambda lax, x: lax.while_loop(
+            lambda v: lax.lt(v[0], 5), lambda v: (v[0] + 1, lax.mul(v[1], x)), (0, x)
+        ),
+        (arg(3),),
+    ),
+    Case("scan", _scan, (arg(4), arg(5, 4)), ("float32", "complex64")),
+    Case(
+        "scan",
+        lambda lax, c, xs: _scan(lax, c, xs, reverse=True),
+        (arg(4), arg(5, 4)),
+        label="reverse",
+    ),
+    Case(
+        "scan",
+        lambda lax, c, xs: _scan(lax, c, xs, unroll=2),
+        (arg(4), arg(5, 4)),
+        label="unroll",
+    ),
+    Case(
+        "scan",
+        lambda lax, c: lax.fori_loop(0, 6, lambda i, v: lax.mul(v, v), c),
+        (arg(4, low=-0.9, high=0.9),),
+        label="fori",
+    ),
+]

@@ -1,0 +1,127 @@
+"""Values go to a device and come back unchanged, and stay the caller's own."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from olympus_core import xla
+from olympus_core.errors import DTypeError, UsageError
+
+NUMPY = [
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16",
+    "float32", "float64", "complex64", "complex128",
+]  # fmt: skip
+EXTENDED = [
+    "bfloat16", "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn",
+    "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "int4", "uint4",
+    "int2", "uint2", "float4_e2m1fn",
+]  # fmt: skip
+
+
+def _values(dtype, shape):
+    return np.resize(np.array([1, 0, 1, 1]), shape).astype(dtype)
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (2, 5), (0, 3)])
+@pytest.mark.parametrize("name", [*NUMPY, *EXTENDED])
+def test_round_trip(name, shape):
+    want = _values(np.dtype(getattr(ml_dtypes, name, name)), shape)
+    got = xla.to_numpy(xla.put(want))
+    assert got.dtype == want.dtype
+    assert got.shape == want.shape
+    assert not got.flags.writeable
+    assert got.tobytes() == want.tobytes()
+
+
+@pytest.mark.parametrize("scalar", [np.float32(1.5), np.int64(-7), ml_dtypes.bfloat16(2), np.True_])
+def test_scalars(scalar):
+    got = xla.to_numpy(xla.put(scalar))
+    assert (got.shape, got.dtype, got[()]) == ((), scalar.dtype, scalar)
+
+
+@pytest.mark.parametrize("size", [4, 1 << 20])
+def test_put_copies(size):
+    x = np.ones(size, np.float32)
+    buf = xla.put(x)
+    x[:] = 7
+    np.testing.assert_array_equal(xla.to_numpy(buf), np.ones(size, np.float32))
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        np.arange(12.0).reshape(3, 4).T,
+        np.arange(12)[::-2],
+        np.broadcast_to(np.float32(3), (2, 3)),
+        np.arange(3, dtype=">f8"),
+        np.arange(6, dtype=">i2").reshape(2, 3).T,
+    ],
+    ids=["transposed", "reversed", "broadcast", "big-endian", "big-endian transposed"],
+)
+def test_any_layout(x):
+    got = xla.to_numpy(xla.put(x))
+    np.testing.assert_array_equal(got, x)
+    assert got.dtype.isnative
+
+
+@pytest.mark.parametrize("dtype", ["U1", "O", "M8[D]", np.longdouble, [("a", "i4")]])
+def test_dtypes_that_xla_has_not(dtype):
+    with pytest.raises(DTypeError, match="cannot be put on a device"):
+        xla.put(np.zeros(2, dtype))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int4"])
+def test_deleted(dtype):
+    buf = xla.put(np.zeros(2, getattr(ml_dtypes, dtype, dtype)))
+    assert not xla.is_deleted(buf)
+    xla.delete(buf)
+    assert xla.is_deleted(buf)
+    with pytest.raises(UsageError, match="deleted or donated"):
+        xla.to_numpy(buf)
+    with pytest.raises(UsageError, match="deleted or donated"):
+        xla.block_until_ready(buf)
+
+
+def test_a_value_outlives_its_buffer():
+    buf = xla.put(np.full(1000, 3.0))
+    value = xla.to_numpy(buf)
+    xla.delete(buf)
+    others = [xla.put(np.full(1000, 9.0)) for _ in range(20)]
+    assert (value == 3.0).all()
+    assert len(others) == 20
+
+
+def test_dlpack():
+    class Exporter:
+        def __init__(self, buf):
+            self.buf = buf
+
+        def __dlpack__(self, **_):
+            return xla.to_dlpack(self.buf)
+
+        def __dlpack_device__(self):
+            return (1, 0)
+
+    buf = xla.from_dlpack(np.arange(4.0))
+    np.testing.assert_array_equal(np.from_dlpack(Exporter(buf)), np.arange(4.0))
+
+
+def test_default_device():
+    assert xla.device_of(xla.put(np.float32(1))) == xla.default_device()
+    assert xla.devices() == xla.devices("cpu")
+
+
+def test_several_devices(python):
+    source = (
+        "import numpy as np; from olympus_core import xla; d = xla.devices();"
+        "b = xla.put(np.arange(3), d[2]); print(len(d), xla.device_of(b).id, xla.to_numpy(b))"
+    )
+    assert python(source, OLYMPUS_NUM_CPU_DEVICES="3").stdout == "3 2 [0 1 2]\n"
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "two", ""])
+def test_a_wrong_number_of_devices(python, text):
+    got = python("from olympus_core import xla; xla.devices()", OLYMPUS_NUM_CPU_DEVICES=text)
+    assert f"OLYMPUS_NUM_CPU_DEVICES needs an integer of 1 or more, got {text!r}" in got.stderr

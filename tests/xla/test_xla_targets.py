@@ -1,0 +1,89 @@
+"""Targets are checked by name, and the status of backends is told without starting them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from olympus_core import xla
+from olympus_core.errors import BackendError, UsageError
+from olympus_core.xla import gpu_targets
+
+
+def test_targets():
+    assert xla.target("cpu") == xla.Target("cpu", None)
+    assert xla.target("gpu") == xla.Target("gpu", "h200")
+    assert xla.target("gpu", "a100-80").device == "a100-80"
+    backends = ("cpu", "gpu", "tpu")
+    assert [xla.platform_of(xla.target(b)) for b in backends] == ["cpu", "cuda", "tpu"]
+
+
+@pytest.mark.parametrize(
+    ("backend", "device", "message", "hint"),
+    [
+        ("gpuu", None, "no backend 'gpuu'; there are cpu, gpu and tpu", "did you mean 'gpu'"),
+        ("gpu", "h20", "no device 'h20' for backend 'gpu'; there are h200", "'h200'"),
+        ("gpu", "xyzzy", "no device 'xyzzy'", None),
+        ("cpu", "h200", "no device 'h200' for backend 'cpu', which takes no device name", None),
+    ],
+)
+def test_names_that_are_not_known(backend, device, message, hint):
+    with pytest.raises(UsageError, match=message) as caught:
+        xla.target(backend, device)
+    assert (hint is None) == (caught.value.hint is None)
+    assert hint is None or hint in caught.value.hint
+
+
+def test_known_devices():
+    assert {"h200", "h100-sxm", "a100-80"} <= set(xla.known_devices("gpu"))
+    assert xla.known_devices("cpu") == ()
+
+
+@pytest.mark.parametrize("device", xla.known_devices("gpu"))
+def test_the_figures_of_a_device(device):
+    gpu, text = gpu_targets.GPUS[device], gpu_targets.config_text(device)
+    assert f"core_count: {gpu.core_count}\n" in text
+    assert text.count("{") == text.count("}") == 3
+    # The peak of fused multiply-adds in float32, in Tflop/s, and the memory, in GB, of the sheets.
+    peak = 2 * gpu.core_count * gpu.capability.fpus_per_core * gpu.clock_rate_ghz / 1000
+    sheet = {
+        "h200": (67, 141), "h100-sxm": (67, 80), "h100-pcie": (51, 80),
+        "a100-80": (19.5, 80), "b200": (75, 180),
+    }  # fmt: skip
+    assert peak == pytest.approx(sheet[device][0], rel=0.02)
+    assert gpu.memory / 1e9 == pytest.approx(sheet[device][1], rel=0.08)
+
+
+def test_backends():
+    cpu, gpu, tpu = xla.backends()
+    assert (cpu.name, cpu.available, cpu.devices) == ("cpu", True, ("cpu:0",))
+    assert (gpu.name, gpu.devices) == ("gpu", xla.known_devices("gpu"))
+    assert gpu.available == (gpu.install is None)
+    assert (tpu.available, tpu.install) == (False, "pip install libtpu")
+
+
+def test_versions():
+    from importlib import metadata
+
+    assert xla.versions()["jaxlib"] == metadata.version("jaxlib")
+
+
+def test_devices_that_are_not_here():
+    with pytest.raises(BackendError, match="pip install libtpu"):
+        xla.devices("tpu")
+    with pytest.raises(BackendError, match="pip install libtpu"):
+        xla.compile(b"module {}", xla.target("tpu"))
+    with pytest.raises(UsageError, match="no backend 'npu'"):
+        xla.devices("npu")
+
+
+def test_an_import_starts_nothing():
+    source = (
+        "import sys, olympus_core.xla as x; from olympus_core.xla import client;"
+        "late = ('jax', 'scipy', 'jaxlib.mlir', 'jaxlib.lapack', 'importlib.metadata');"
+        "print(client._cpu, [m for m in late if m in sys.modules])"
+    )
+    got = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True)
+    assert got.stdout == "None []\n", got.stderr
