@@ -1,5 +1,6 @@
 """The errors OLYMPUS raises on purpose, each with the exit code of the command line."""
 
+from olympus_core.errors import ArgumentError as ArgumentError
 from olympus_core.errors import ArtifactError as ArtifactError
 from olympus_core.errors import BackendError as BackendError
 from olympus_core.errors import CompileError as CompileError

@@ -1,1 +1,33 @@
 """Random numbers: keys, and samples drawn by them."""
+
+from olympus_core.library.random.continuous import cauchy as cauchy
+from olympus_core.library.random.continuous import exponential as exponential
+from olympus_core.library.random.continuous import gumbel as gumbel
+from olympus_core.library.random.continuous import laplace as laplace
+from olympus_core.library.random.continuous import logistic as logistic
+from olympus_core.library.random.continuous import pareto as pareto
+from olympus_core.library.random.continuous import rayleigh as rayleigh
+from olympus_core.library.random.continuous import triangular as triangular
+from olympus_core.library.random.continuous import wald as wald
+from olympus_core.library.random.continuous import weibull_min as weibull_min
+from olympus_core.library.random.discrete import bernoulli as bernoulli
+from olympus_core.library.random.discrete import categorical as categorical
+from olympus_core.library.random.discrete import geometric as geometric
+from olympus_core.library.random.discrete import rademacher as rademacher
+from olympus_core.library.random.keys import PRNGKey as PRNGKey
+from olympus_core.library.random.keys import clone as clone
+from olympus_core.library.random.keys import fold_in as fold_in
+from olympus_core.library.random.keys import key as key
+from olympus_core.library.random.keys import key_data as key_data
+from olympus_core.library.random.keys import key_dtype as key_dtype
+from olympus_core.library.random.keys import key_impl as key_impl
+from olympus_core.library.random.keys import split as split
+from olympus_core.library.random.keys import wrap_key_data as wrap_key_data
+from olympus_core.library.random.normal import double_sided_maxwell as double_sided_maxwell
+from olympus_core.library.random.normal import lognormal as lognormal
+from olympus_core.library.random.normal import maxwell as maxwell
+from olympus_core.library.random.normal import normal as normal
+from olympus_core.library.random.normal import truncated_normal as truncated_normal
+from olympus_core.library.random.uniform import bits as bits
+from olympus_core.library.random.uniform import randint as randint
+from olympus_core.library.random.uniform import uniform as uniform

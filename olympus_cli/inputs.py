@@ -105,15 +105,12 @@ def file_inputs(path: Path, leaves: Sequence[Leaf]) -> list[Array]:
             another shape or dtype than the program was built for.
     """
     arrays = _read(path, leaves)
-    known = {leaf.name for leaf in leaves}
-    extra = [name for name in arrays if name not in known]
-    missing = [leaf.name for leaf in leaves if leaf.name not in arrays]
-    if missing or extra:
-        parts = [f"lacks {_names(missing)}"] * bool(missing) + [
-            f"has {_names(extra)}, which the program does not take"
-        ] * bool(extra)
-        hint = f"the program takes {_names([leaf.name for leaf in leaves])}"
-        raise UsageError(f"{path} {' and '.join(parts)}", hint=hint)
+    known = [leaf.name for leaf in leaves]
+    hint = f"the program takes {_names(known)}"
+    if missing := [name for name in known if name not in arrays]:
+        raise UsageError(f"{path} lacks {_names(missing)}", hint=hint)
+    if extra := [name for name in arrays if name not in known]:
+        raise UsageError(f"{path} has {_names(extra)}, which the program does not take", hint=hint)
     return [_checked(arrays[leaf.name], leaf, path) for leaf in leaves]
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from olympus import tree as trees
 from olympus import tree_util
 
 __all__ = ["Leaf", "argument_leaves", "result_leaves"]
@@ -59,7 +60,7 @@ def _is_array(node: Any) -> bool:
 
 
 def _leaves(tree: Any, name: str) -> list[Leaf]:
-    paths, _ = tree_util.tree_flatten_with_path(tree, is_leaf=_is_array)
+    paths, _ = trees.flatten_with_path(tree, is_leaf=_is_array)
     return [
         Leaf(
             name + tree_util.keystr(path),

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import olympus
-from olympus import tree_util
+from olympus import tree
 from olympus_cli.build.compilation import Compilation
 from olympus_cli.bundle import load_bundle
 from olympus_cli.frontends.python import load_program
@@ -34,7 +34,7 @@ class Runnable:
 
     def bind(self, arrays: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments of a call, from one array for each of `arguments`."""
-        args, kwargs = tree_util.tree_unflatten(self.compiled.in_tree, arrays)
+        args, kwargs = tree.unflatten(self.compiled.in_tree, arrays)
         return args, kwargs
 
     def __call__(self, arrays: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
@@ -44,7 +44,7 @@ class Runnable:
             BackendError: the device that it was compiled for is not here.
         """
         args, kwargs = self.bind(arrays)
-        return [np.asarray(leaf) for leaf in tree_util.tree_leaves(self.compiled(*args, **kwargs))]
+        return [np.asarray(leaf) for leaf in tree.leaves(self.compiled(*args, **kwargs))]
 
 
 def runnable(compilation: Compilation) -> Runnable:

@@ -8,6 +8,7 @@ place (`olympus_cli/main.py`).  Where Python has a class that users of array pro
 from __future__ import annotations
 
 __all__ = [
+    "ArgumentError",
     "ArtifactError",
     "BackendError",
     "CompileError",
@@ -87,6 +88,10 @@ class ShapeError(TraceError, TypeError, ValueError):
 
 class DTypeError(TraceError, TypeError):
     """Raised when an operation does not take, or a program cannot have, the dtype it got."""
+
+
+class ArgumentError(TraceError, TypeError, ValueError):
+    """Raised when a function of the library gets an option or a value that it does not have."""
 
 
 class IndexingError(TraceError, IndexError, TypeError):

@@ -8,13 +8,15 @@ table that fills in such a class.  The contract, for every rule:
   True: a list;
 - `abstract` is a function of avals and parameters alone (it is cached, and reads no switches);
 - `lower` emits operations at the current insertion point and location, and returns their values;
+- a tangent or cotangent that is zero is `None`, and rules neither make nor compute with zeros;
+- derivative rules bind other primitives, and so differentiate, batch and lower by themselves;
 - a rule that is missing raises MissingRuleError, which says which method to write.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn
 
 from olympus_core.avals import ShapedArray
 from olympus_core.errors import MissingRuleError
@@ -23,9 +25,60 @@ from olympus_core.trace import state
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
 
-__all__ = ["Primitive"]
+__all__ = ["Batched", "Linear", "Primitive", "Split", "op"]
 
 Avals = tuple[ShapedArray, ...]
+
+
+class _Operations:
+    """Every primitive's `bind` by name, so that rules reach the primitives of other families.
+
+    >>> op.mul(tangent, op.cos(x))
+    """
+
+    def __init__(self) -> None:
+        self.table: dict[str, Primitive] = {}
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        try:
+            bind = self.table[name].bind
+        except KeyError:
+            raise AttributeError(f"there is no primitive {name!r}") from None
+        self.__dict__[name] = bind
+        return bind
+
+
+op = _Operations()
+
+
+class Linear:
+    """An operand that a `transpose` is taken in: a value that is not known, only its type."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: ShapedArray) -> None:
+        self.aval = aval
+
+
+class Split(NamedTuple):
+    """A primitive with programs, parted into what tangents do not enter and what they do.
+
+    `known` takes the known operands, and gives the known results and then residuals; `linear`
+    is bound to the residuals and the unknown operands, and gives the `unknown_outs`.
+    """
+
+    known: Callable[[Sequence[Any]], list[Any]]
+    num_known_outs: int
+    linear: Primitive
+    linear_params: dict[str, Any]
+    unknown_outs: tuple[bool, ...]
+
+
+class Batched(NamedTuple):
+    """The mapped axis of a `batch`: its size, and its name where it has one."""
+
+    size: int
+    name: Any = None
 
 
 class Primitive:
@@ -35,9 +88,12 @@ class Primitive:
     multiple_results: ClassVar[bool] = False
     #: `lower` gets a literal operand as the Literal, to emit at the shape that it needs
     takes_literals: ClassVar[bool] = False
+    #: its parameters hold programs, which `split` can part
+    has_programs: ClassVar[bool] = False
 
     def __init__(self, name: str) -> None:
         self.name = name
+        op.table[name.replace("-", "_")] = self
         self._avals: dict[Any, Avals] = {}
 
     def __repr__(self) -> str:
@@ -71,14 +127,22 @@ class Primitive:
         """Emit StableHLO for the operand values; `ctx` has the avals and the target."""
         self._missing("lower", "lowered")
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
-        """(result, tangent of the result); a tangent that is zero is `None`."""
+    def jvp(
+        self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[Any, Any]:
+        """(result, tangent of the result), at least one of the operands' tangents not `None`."""
         self._missing("jvp", "differentiated")
 
-    def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Any:
-        """Cotangents of the operands that are linear, from the result's; None for the others."""
+    def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
+        """A cotangent for each operand that is `Linear`, and None for every other operand."""
         self._missing("transpose", "transposed")
 
-    def batch(self, size: int, args: Sequence[Any], dims: Sequence[int | None], **params: Any) -> Any:
-        """(result, its batch axis) for operands with a batch axis of `size` at `dims`."""
+    def batch(
+        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[Any, Any]:
+        """(result, its mapped axis) for operands whose mapped axes are at `dims` (None: none)."""
         self._missing("batch", "batched")
+
+    def split(self, unknown: tuple[bool, ...], **params: Any) -> Split | None:
+        """The two parts of a primitive with programs; None where all of it is unknown."""
+        self._missing("split", "differentiated in reverse")

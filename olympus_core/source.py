@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from types import CodeType, FrameType
 from typing import NamedTuple
 
-__all__ = ["Position", "Source", "current", "is_internal", "name_scope", "user_frame"]
+__all__ = ["Position", "Source", "current", "is_internal", "name_scope", "user_frame", "using"]
 
 _PACKAGES = tuple(
     os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), name) + os.sep
@@ -27,6 +27,7 @@ _internal: dict[str, bool] = {}
 
 class _Scope(threading.local):
     path = ""
+    mark: Source | None = None
 
 
 _scope = _Scope()
@@ -97,10 +98,28 @@ def user_frame(depth: int = 1) -> FrameType | None:
 
 def current(depth: int = 2) -> Source:
     """A mark of the user's line that is running, and of the name scope it is in."""
+    if _scope.mark is not None:
+        return _scope.mark
     frame = user_frame(depth)
     if frame is None:
         return Source(None, 0, _scope.path)
     return Source(frame.f_code, frame.f_lasti, _scope.path)
+
+
+class using:
+    """A context in which `mark` is the current line and scope, whatever code runs."""
+
+    __slots__ = ("mark", "old")
+
+    def __init__(self, mark: Source) -> None:
+        self.mark = mark
+
+    def __enter__(self) -> None:
+        self.old = _scope.mark
+        _scope.mark = self.mark
+
+    def __exit__(self, *exc: object) -> None:
+        _scope.mark = self.old
 
 
 @contextlib.contextmanager

@@ -22,7 +22,8 @@ Clock = Callable[[], float]
 SHORT_CALL = 50e-6  # seconds: below this the clock itself would show in the numbers
 MIN_SAMPLES = 6  # the fewest that have a 95 % interval of the median
 MAX_SAMPLES = 4096
-WARM_UP_SHARE = 0.1  # of the time limit
+WARM_UP_SHARE = 0.1  # of the time limit,
+WARM_UP_MOST = 1.0  # and no more seconds than this
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ def measure(
     True
     """
     start = clock()
-    single = _warm_up(call, start + time_limit * WARM_UP_SHARE, clock)
+    single = _warm_up(call, start + min(time_limit * WARM_UP_SHARE, WARM_UP_MOST), clock)
     batch = max(1, math.ceil(SHORT_CALL / max(single, 1e-9)))
     samples = Samples(batch)
     next_look = MIN_SAMPLES

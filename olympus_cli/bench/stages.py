@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import olympus
@@ -70,21 +70,26 @@ def bench_target(
 
 
 def _walk(program: Program, time_limit: float, say: Say) -> tuple[Compilation, dict[str, Samples]]:
-    """Go through the stages, once at least; the first compilation, and the times of all."""
+    """Go through the stages, once at least; the first compilation, and the times of all.
+
+    Half of the time goes to trace and lower, so that a slow compiler leaves them more than one
+    sample; then what was lowered is compiled, as far as the rest of the time goes.
+    """
     start = time.perf_counter()
     walks: list[Compilation] = []
-    while not walks or (len(walks) < MAX_WALKS and time.perf_counter() - start < time_limit):
+    while not walks or (len(walks) < MAX_WALKS and time.perf_counter() - start < time_limit / 2):
         olympus.clear_caches()
-        walk = Compilation(program, say)
-        walk.trace()
-        walk.lower()
-        walk.compile()
-        walks.append(walk)
-    units = [walk.units[0] for walk in walks]
+        walks.append(Compilation(program, say))
+        walks[-1].trace()
+        walks[-1].lower()
+    compiled: list[Compilation] = []
+    while not compiled or (walks[len(compiled) :] and time.perf_counter() - start < time_limit):
+        compiled.append(walks[len(compiled)])
+        compiled[-1].compile()
     return walks[0], {
         "trace": Samples(1, [walk.trace_seconds for walk in walks]),
-        "lower": Samples(1, [unit.lower_seconds for unit in units]),
-        "compile": Samples(1, [unit.compile_seconds for unit in units]),
+        "lower": Samples(1, [walk.units[0].lower_seconds for walk in walks]),
+        "compile": Samples(1, [walk.units[0].compile_seconds for walk in compiled]),
     }
 
 

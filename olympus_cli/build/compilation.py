@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import olympus
@@ -39,6 +40,11 @@ class Unit:
     lower_seconds: float
     compiled: Any = None
     compile_seconds: float = 0.0
+
+    @cached_property
+    def stablehlo(self) -> str:
+        """The lowered program as text."""
+        return str(self.lowered.as_text())
 
 
 class Compilation:
@@ -92,8 +98,7 @@ class Compilation:
             [repr(leaf) for leaf in self.arguments + self.results],
         ]
         return {
-            unit.label: content_key(unit.lowered.as_text(), signature, unit.backend)
-            for unit in self.units
+            unit.label: content_key(unit.stablehlo, signature, unit.backend) for unit in self.units
         }
 
     @property

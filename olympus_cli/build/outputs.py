@@ -30,15 +30,14 @@ __all__ = ["write_outputs"]
 
 def write_outputs(compilation: Compilation, directory: Path) -> Report:
     """Write every file of the target into `directory`; the report is also returned."""
-    first = compilation.units[0].lowered
-    stablehlo = first.as_text()
+    first = compilation.units[0]
     _write(directory / "program.olympuspr", f"{compilation.traced.olympuspr}\n")
-    _write(directory / "program.stablehlo.mlir", stablehlo)
-    _write(directory / "program.hlo.txt", first.as_text("hlo"))
+    _write(directory / "program.stablehlo.mlir", first.stablehlo)
+    _write(directory / "program.hlo.txt", first.lowered.as_text("hlo"))
     for unit in compilation.units:
-        _write_unit(unit, directory / unit.label, stablehlo)
+        _write_unit(unit, directory / unit.label, first.stablehlo)
     save_bundle(compilation, directory)
-    report = _report(compilation, stablehlo, directory)
+    report = _report(compilation, directory)
     _write(directory / "summary.txt", render_text(report))
     _write(directory / MARKER, render_json(report))
     return report
@@ -50,15 +49,14 @@ def _write(path: Path, text: str) -> None:
 
 def _write_unit(unit: Unit, directory: Path, stablehlo: str) -> None:
     directory.mkdir()
-    own = unit.lowered.as_text()
-    if own != stablehlo:
-        _write(directory / "stablehlo.mlir", own)
+    if unit.stablehlo != stablehlo:
+        _write(directory / "stablehlo.mlir", unit.stablehlo)
     _write(directory / "optimized.hlo.txt", unit.compiled.as_text())
     (directory / "executable.bin").write_bytes(unit.compiled.serialize())
 
 
-def _report(compilation: Compilation, stablehlo: str, directory: Path) -> Report:
-    ops = operation_counts(stablehlo)
+def _report(compilation: Compilation, directory: Path) -> Report:
+    ops = operation_counts(compilation.units[0].stablehlo)
     warnings = list(compilation.warnings)
     if loops := ops.get("stablehlo.while", 0):
         warnings.append(f"flops and bytes accessed count the body of each of {loops} loops once")

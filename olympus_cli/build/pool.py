@@ -11,10 +11,11 @@ import re
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
-from multiprocessing import connection
+from multiprocessing import connection, resource_tracker
 from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
 from pathlib import Path
 
 from olympus_cli.build.outcome import Failure, Outcome
@@ -66,7 +67,7 @@ def _wait(busy: Sequence[_Worker]) -> None:
 
 
 class _Worker:
-    """One process and the task it has, if any; a dead process is replaced with the next task."""
+    """One process and the task it has, if any; a task starts a process if there is none alive."""
 
     def __init__(self, time_limit: float | None, on_stage: OnStage) -> None:
         self._time_limit = time_limit
@@ -74,22 +75,24 @@ class _Worker:
         self.task: Task | None = None
         self.deadline: float | None = None
         self._stage = "start"
-        self._start()
+        self._process: SpawnProcess | None = None
 
     def _start(self) -> None:
         self._pipe, theirs = _CONTEXT.Pipe()
-        self._process = _CONTEXT.Process(target=serve, args=(theirs,), daemon=True)
-        self._process.start()
+        with _interrupts_held():
+            self._process = _CONTEXT.Process(target=serve, args=(theirs,), daemon=True)
+            self._process.start()
         theirs.close()
 
     @property
     def signals(self) -> tuple[Connection, int]:
         """What to wait for: a message, or the process's death."""
+        assert self._process is not None
         return self._pipe, self._process.sentinel
 
     def give(self, task: Task) -> None:
         """Hand over the next task, to a new process if the last one took the old with it."""
-        if not self._process.is_alive():
+        if self._process is None or not self._process.is_alive():
             self._start()
         self.task, self.deadline, self._stage = task, None, "start"
         with suppress(OSError):  # it has died just now: `look` will see
@@ -97,7 +100,7 @@ class _Worker:
 
     def look(self) -> Outcome | None:
         """The outcome of the task if it has one by now."""
-        assert self.task is not None
+        assert self.task is not None and self._process is not None
         alive = self._process.is_alive()  # asked first: its last words may still be in the pipe
         while (message := self._message()) is not None:
             if isinstance(message, Outcome):
@@ -138,9 +141,30 @@ class _Worker:
 
     def end(self) -> None:
         """Kill the process; it has nothing to clear up, since its output is not in place yet."""
-        self._process.kill()
-        self._process.join()
-        self._pipe.close()
+        if self._process is not None:
+            self._process.kill()
+            self._process.join()
+            self._pipe.close()
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Start a process that Ctrl-C, which goes to all of a terminal's, does not reach.
+
+    It inherits the blocked signal.  Here the interrupt is kept for the end: a process that is
+    only half started would complain of it.
+    """
+    kept: list[int] = []
+    resource_tracker.ensure_running()  # else it is started with the process, and unblocks
+    handler = signal.signal(signal.SIGINT, lambda number, _frame: kept.append(number))
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        signal.signal(signal.SIGINT, handler)
+    if kept:
+        raise KeyboardInterrupt
 
 
 def _death(exitcode: int | None) -> str:

@@ -7,7 +7,6 @@ that the program and the compiler print goes to the task's log, so that stdout s
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import threading
 import time
@@ -27,7 +26,6 @@ __all__ = ["perform", "serve"]
 
 def serve(pipe: Connection) -> None:
     """Work on the tasks that come through `pipe` until None comes or the other end is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle: it ends us
     threading.Thread(target=_end_with_parent, daemon=True).start()
     while (task := _receive(pipe)) is not None:
         _print_to(task.log)

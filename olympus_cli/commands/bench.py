@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 
 from olympus_cli import console
 from olympus_cli.bench.show import COLUMNS, times_data, times_rows, times_title
 from olympus_cli.bench.stages import Budget, bench_target
-from olympus_cli.commands.inputs import input_options
+from olympus_cli.commands.inputs import budget_options, input_options
 from olympus_cli.commands.options import (
     json_option,
     project_option,
@@ -20,8 +22,6 @@ from olympus_cli.inputs import InputOptions
 
 __all__ = ["command"]
 
-_POSITIVE = click.FloatRange(min=0, min_open=True)
-
 
 @click.command("bench")
 @targets_argument
@@ -30,22 +30,7 @@ _POSITIVE = click.FloatRange(min=0, min_open=True)
 @project_option
 @target_options
 @input_options
-@click.option(
-    "--precision",
-    type=_POSITIVE,
-    default=0.02,
-    show_default=True,
-    metavar="RATIO",
-    help="Measure until half the interval of the median is this part of it.",
-)
-@click.option(
-    "--time-limit",
-    type=_POSITIVE,
-    default=10.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Measure a target's calls no longer than this.",
-)
+@budget_options
 @json_option
 @verbose_option
 def command(
@@ -56,21 +41,31 @@ def command(
     backend: str | None,
     device: str | None,
     inputs: InputOptions,
-    precision: float,
-    time_limit: float,
+    budget: Budget,
     as_json: bool,
 ) -> None:
     """Measure targets of olympus.toml, all or the named ones, or entries, stage by stage."""
-    names = names or tuple(target.name for target in open_project(project).select())
-    specs = [resolve(name, shapes, statics, project, backend, device) for name in names]
+    specs = [
+        resolve(name, shapes, statics, project, backend, device)
+        for name in _expanded(names, project)
+    ]
     found = []
     with console.progress("measuring", len(specs)) as bar:
         for spec in specs:
             bar.describe(f"measuring {spec.name}")
-            found.append(bench_target(spec, inputs, Budget(precision, time_limit)))
+            found.append(bench_target(spec, inputs, budget))
             bar.advance()
     if as_json:
         console.print_json({"targets": [times_data(times) for times in found]})
         return
     for times in found:
         console.table(COLUMNS, times_rows(times), times_title(times))
+
+
+def _expanded(names: Sequence[str], project: str | None) -> list[str]:
+    """`names` with the targets that the name of a matrix stands for; none stands for all."""
+    entries = [name for name in names if ":" in name]
+    targets = [name for name in names if ":" not in name]
+    if targets or not names:
+        targets = [target.name for target in open_project(project).select(targets)]
+    return entries + targets

@@ -1,19 +1,22 @@
-"""The options by which `run` and `bench` are told what to feed to a program."""
+"""The options by which `run` and `bench` are told what to feed to a program, and how long."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import click
 
+from olympus_cli.bench.stages import Budget
 from olympus_cli.inputs import InputOptions, parse_int_range
 
-__all__ = ["input_options"]
+__all__ = ["budget_options", "input_options"]
 
-_OPTIONS = (
+Option = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+_INPUT = (
     click.option(
         "--int-range",
         metavar="LOW:HIGH",
@@ -32,6 +35,25 @@ _OPTIONS = (
         help="A .npz file with an array for each argument, or a .npy file for the only one.",
     ),
 )
+_POSITIVE = click.FloatRange(min=0, min_open=True)
+_BUDGET = (
+    click.option(
+        "--time-limit",
+        type=_POSITIVE,
+        default=Budget.time_limit,
+        show_default=True,
+        metavar="SECONDS",
+        help="Measure a target's calls no longer than this.",
+    ),
+    click.option(
+        "--precision",
+        type=_POSITIVE,
+        default=Budget.precision,
+        show_default=True,
+        metavar="RATIO",
+        help="Measure until half the interval of the median is this part of it.",
+    ),
+)
 
 
 def input_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -42,6 +64,20 @@ def input_options(function: Callable[..., Any]) -> Callable[..., Any]:
         options = InputOptions(file, seed, parse_int_range(int_range))
         return function(*args, inputs=options, **rest)
 
-    for option in _OPTIONS:
-        gather = option(gather)
-    return gather
+    return _decorated(gather, _INPUT)
+
+
+def budget_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """--precision and --time-limit, as one parameter `budget`."""
+
+    @functools.wraps(function)
+    def gather(*args: Any, precision: float, time_limit: float, **rest: Any) -> Any:
+        return function(*args, budget=Budget(precision, time_limit), **rest)
+
+    return _decorated(gather, _BUDGET)
+
+
+def _decorated(function: Callable[..., Any], options: Iterable[Option]) -> Callable[..., Any]:
+    for option in options:
+        function = option(function)
+    return function

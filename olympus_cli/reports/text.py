@@ -29,6 +29,7 @@ def _lines(report: Report) -> Iterator[str]:
     yield from _arrays("results", report.results)
     yield _row("operations", _ops(report.ops))
     yield _row("trace", duration(report.trace_seconds))
+    yield _row("versions", ", ".join(f"{k} {v}" for k, v in report.versions.items()))
     for backend in report.backends:
         yield ""
         yield from _backend(backend)
@@ -36,7 +37,6 @@ def _lines(report: Report) -> Iterator[str]:
     yield "outputs"
     for output in report.outputs:
         yield f"  {output.path:<32} {byte_size(output.bytes):>10}"
-    yield _row("versions", ", ".join(f"{k} {v}" for k, v in report.versions.items()))
     for warning in report.warnings:
         yield f"warning: {warning}"
 

@@ -1,23 +1,23 @@
 """TOML with places: a file's or an option's text enters, values leave, errors know their line.
 
-`tomllib` keeps no positions, so `Source.line_of` finds a key's line by reading the text again; it
-knows headers and plain keys, and answers with the nearest enclosing one for anything fancier.
+tomli keeps no positions of keys, so `Source.line_of` finds a key's line by reading the text again;
+it knows headers and plain keys, and answers with the nearest enclosing one for anything fancier.
 """
 
 from __future__ import annotations
 
 import re
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
+
+import tomli
 
 from olympus.errors import SpecError
 from olympus_cli.places import shown
 
 __all__ = ["Source", "load", "parse_value"]
 
-_PLACE = re.compile(r"\s*\(at line (\d+), column (\d+)\)$")
 _HEADER = re.compile(r"\s*\[+\s*([^\[\]]+?)\s*\]+\s*(?:#.*)?$")
 _WORD = r"(?:[\w-]+|\"[^\"]*\"|'[^']*')"
 _KEY = re.compile(rf"\s*({_WORD}(?:\s*\.\s*{_WORD})*)\s*=")
@@ -69,26 +69,25 @@ def load(path: Path) -> Source:
     except UnicodeDecodeError as error:
         raise SpecError(f"{shown(path)} is not UTF-8 text (byte {error.start})") from error
     try:
-        return Source(path, text, tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
-        raise SpecError(_syntax(shown(path), text, str(error))) from error
+        return Source(path, text, tomli.loads(text))
+    except tomli.TOMLDecodeError as error:
+        raise SpecError(_syntax(shown(path), error)) from error
 
 
-def _syntax(name: str, text: str, message: str) -> str:
-    lines = text.splitlines() or [""]
-    place = _PLACE.search(message)
-    row, column = map(int, place.groups()) if place else (len(lines), len(lines[-1]) + 1)
-    line = lines[row - 1].replace("\t", " ") if row <= len(lines) else ""
-    what = _PLACE.sub("", message).removesuffix(" (at end of document)")
+def _syntax(name: str, error: tomli.TOMLDecodeError) -> str:
+    text = error.doc.rstrip("\r\n")  # what ends too early is pointed at where it ends
+    before = text[: error.pos]
+    row, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+    line = text.split("\n")[row - 1].replace("\t", " ")
     return (
-        f"{name}:{row}:{column}: not TOML: {what} (line {row}, column {column})\n"
+        f"{name}:{row}:{column}: not TOML: {error.msg} (line {row}, column {column})\n"
         f"  {line}\n  {' ' * (column - 1)}^"
     )
 
 
 def parse_value(text: str) -> object:
     """The value that `text` is in TOML.  Raises ValueError for none, or for more than one."""
-    data = tomllib.loads(f"value = {text}")
+    data = tomli.loads(f"value = {text}")
     if len(data) != 1:
         raise ValueError("more than one value")
     return data["value"]

@@ -1,0 +1,33 @@
+"""The `.olympus` bundle: a compiled program, and all that another process needs to call it.
+
+`save` takes what the stages give and writes a file; `load` checks a file and gives a `Bundle`.
+"""
+
+from olympus_core.artifact.bundle import Bundle, load
+from olympus_core.artifact.manifest import (
+    SCHEMA_VERSION,
+    Argument,
+    Host,
+    Manifest,
+    Member,
+    Result,
+    Signature,
+    StoredExecutable,
+)
+from olympus_core.artifact.saving import save
+from olympus_core.artifact.treespec import Node
+
+__all__ = [
+    "SCHEMA_VERSION",
+    "Argument",
+    "Bundle",
+    "Host",
+    "Manifest",
+    "Member",
+    "Node",
+    "Result",
+    "Signature",
+    "StoredExecutable",
+    "load",
+    "save",
+]

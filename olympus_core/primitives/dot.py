@@ -76,13 +76,11 @@ def as_dtype(value: Any, aval: ShapedArray, dtype: DType) -> Any:
 
 @functools.cache
 def _dimensions(dimensions: DotDimensions) -> ir.Attribute:
-    (contract, contract_rhs), (batch, batch_rhs) = dimensions
-    return mlir.hlo.DotDimensionNumbers.get(
-        lhs_batching_dimensions=list(batch),
-        rhs_batching_dimensions=list(batch_rhs),
-        lhs_contracting_dimensions=list(contract),
-        rhs_contracting_dimensions=list(contract_rhs),
-        ctx=mlir.context(),
+    (contract, contract_rhs), (batch, batch_rhs) = (map(list, pair) for pair in dimensions)
+    return mlir.parsed_attr(
+        f"#stablehlo.dot<lhs_batching_dimensions = {batch}, "
+        f"rhs_batching_dimensions = {batch_rhs}, lhs_contracting_dimensions = {contract}, "
+        f"rhs_contracting_dimensions = {contract_rhs}>"
     )
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from olympus_core import dtypes, mlir
 from olympus_core.dtypes import DType
-from olympus_core.errors import DTypeError, UsageError
+from olympus_core.errors import DTypeError, TraceError
 
 if TYPE_CHECKING:
     from jaxlib.mlir import ir
@@ -215,7 +215,7 @@ def default_matmul_precision(precision: Any) -> Iterator[None]:
 def canonical_precision(precision: Any) -> Params:
     """What the user asks for as a parameter: None, a Precision, its name, a pair, an algorithm.
 
-    Raises UsageError for anything else.
+    Raises TraceError for anything else.
     """
     if precision is None:
         return _state.default
@@ -227,7 +227,7 @@ def canonical_precision(precision: Any) -> Params:
     try:
         lhs, rhs = (p if isinstance(p, Precision) else _NAMES[p] for p in pair)
     except (KeyError, TypeError, ValueError):
-        raise UsageError(
+        raise TraceError(
             f"precision is a Precision, one of {', '.join(map(repr, _NAMES))}, a pair of these, "
             f"a DotAlgorithm, a DotAlgorithmPreset or its name, and not {precision!r}"
         ) from None

@@ -170,7 +170,7 @@ class Concatenate(Primitive):
         )
         shape = list(first.shape)
         shape[d] = sum([a.shape[d] for a in avals])
-        weak = all([a.weak_type for a in avals])
+        weak = all(a.weak_type for a in avals)
         return first.update(shape=tuple(shape), weak_type=weak)
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
@@ -185,7 +185,7 @@ class Stack(Primitive):
         _check_axis("stack", first, axis, first.ndim + 1)
         _check_alike("stack", avals, all(a.shape == first.shape for a in avals))
         shape = (*first.shape[:axis], len(avals), *first.shape[axis:])
-        return first.update(shape=shape, weak_type=all([a.weak_type for a in avals]))
+        return first.update(shape=shape, weak_type=all(a.weak_type for a in avals))
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         out, axis, shape = ctx.aval_out, params["axis"], ctx.avals_in[0].shape
@@ -233,7 +233,7 @@ class Unstack(Primitive):
         (x,), axis = avals, params["axis"]
         _check_axis("unstack", x, axis, x.ndim)
         part = x.update(shape=(*x.shape[:axis], *x.shape[axis + 1 :]))
-        return (part,) * x.shape[axis]
+        return tuple([part] * x.shape[axis])
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
         (x,), axis = ctx.avals_in, params["axis"]

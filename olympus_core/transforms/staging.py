@@ -91,7 +91,8 @@ class StagingTrace:
             return Literal(x, get_aval(x))
         if isinstance(x, (DeviceArray, np.ndarray, np.generic)) and not x.shape:
             aval = get_aval(x)
-            return Literal(np.asarray(x).astype(aval.dtype)[()], aval)
+            value = np.asarray(x).astype(aval.dtype)[()]
+            return Literal(value.item() if aval.weak_type else value, aval)
         return self._const(x, id(x))
 
     def _const(self, x: Any, key: int) -> Var:

@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import Result
+
 from olympus import errors
 from olympus_cli import main
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import pytest
 from click.testing import Result
+
 from olympus_cli import commands, console
 from olympus_cli.main import COMMANDS
 
@@ -28,7 +29,7 @@ def test_help_imports_click_and_no_more() -> None:
     code = (
         "import sys\nfrom olympus_cli.main import main\n"
         "try: main()\nexcept SystemExit as leave: assert leave.code == 0\n"
-        "heavy = {'rich', 'numpy', 'olympus', 'olympus_core', 'jaxlib', 'tomllib'}\n"
+        "heavy = {'rich', 'numpy', 'olympus', 'olympus_core', 'jaxlib', 'tomli'}\n"
         "assert not heavy & {name.partition('.')[0] for name in sys.modules}\n"
     )
     subprocess.run([sys.executable, "-c", code, "--help"], check=True, stdout=subprocess.DEVNULL)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from olympus.errors import SpecError, UsageError
 from olympus_cli.frontends.resolve import resolve
 from olympus_cli.spec.model import BackendSpec, FromEntry, Project, ShapeSpec

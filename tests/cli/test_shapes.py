@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from olympus.errors import SpecError
 from olympus_cli.spec.model import ArgSpec, FromEntry, ShapeSpec
 from olympus_cli.spec.shapes import DTYPES, parse_arg, parse_shape, parse_shapes

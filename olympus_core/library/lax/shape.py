@@ -62,9 +62,9 @@ def broadcast_in_dim(
     Raises ShapeError where the operand's lengths are neither 1 nor those of `shape`.
     """
     target, dims = canonical_shape(shape), tuple(broadcast_dimensions)
-    if isinstance(operand, Array) and operand.aval.shape == target:
-        if dims == tuple(range(len(target))):
-            return operand
+    same = isinstance(operand, Array) and operand.aval.shape == target
+    if same and dims == tuple(range(len(target))):
+        return operand  # type: ignore[no-any-return]
     result: Array = p.broadcast_in_dim_p.bind(operand, shape=target, broadcast_dimensions=dims)
     return result
 

@@ -95,9 +95,9 @@ def pad(operand: Any, padding_value: Any, padding_config: Sequence[Sequence[int]
     scalar's dtype is not the operand's.
     """
     config = tuple([tuple([operator.index(n) for n in c]) for c in padding_config])
-    if isinstance(operand, Array) and len(config) == operand.aval.ndim:
-        if all(c == (0, 0, 0) for c in config) and get_aval(padding_value).dtype == operand.dtype:
-            return operand
+    nothing = isinstance(operand, Array) and config == ((0, 0, 0),) * operand.aval.ndim
+    if nothing and get_aval(padding_value).dtype == operand.dtype:
+        return operand  # type: ignore[no-any-return]
     result: Array = p.pad_p.bind(operand, padding_value, padding_config=config)
     return result
 
@@ -155,7 +155,7 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
     position, found = canonical_axis(axis, len(shape)), operator.index(index)
     length = shape[position]
     if not -length <= found < length:
-        raise IndexingError(f"index {found} is out of bounds for axis {position} of length {length}")
+        raise IndexingError(f"index {found} is out of bounds for axis {position} of {length}")
     found %= length
     result = slice_in_dim(operand, found, found + 1, 1, position)
     return result if keepdims else squeeze(result, (position,))

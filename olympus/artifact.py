@@ -1,0 +1,17 @@
+"""The `.olympus` bundle: a compiled program in one file, saved, loaded and called.
+
+`docs/artifact.md` describes the format and what it guarantees.
+"""
+
+from olympus_core.artifact import SCHEMA_VERSION as SCHEMA_VERSION
+from olympus_core.artifact import Argument as Argument
+from olympus_core.artifact import Bundle as Bundle
+from olympus_core.artifact import Host as Host
+from olympus_core.artifact import Manifest as Manifest
+from olympus_core.artifact import Member as Member
+from olympus_core.artifact import Node as Node
+from olympus_core.artifact import Result as Result
+from olympus_core.artifact import Signature as Signature
+from olympus_core.artifact import StoredExecutable as StoredExecutable
+from olympus_core.artifact import load as load
+from olympus_core.artifact import save as save

@@ -1,0 +1,81 @@
+"""The machine that this is, and whether an executable built on another one fits it.
+
+What the operating system tells of the processor enters; a `Host`, or why an executable does not
+fit, leaves.
+"""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from olympus_core.artifact.manifest import Host, StoredExecutable
+from olympus_core.xla.gpu import WHEEL
+
+__all__ = ["cpu_features", "misfit", "this_host"]
+
+_CPUINFO = Path("/proc/cpuinfo")
+_FEATURES = re.compile(r"^(?:flags|Features)\s*:(.*)$", re.MULTILINE)
+# x86's list also has what the kernel and the hypervisor do; these alone are instruction sets that
+# a compiler uses.  The other processors' lists hold nothing else.
+_X86 = re.compile(
+    r"(?:3dnow|abm|adx|aes|amx|avx|bmi|clflush|clwb|cldemote|cmov|cx\d|f16c|fma|fxsr|gfni|lahf|"
+    r"lzcnt|mmx|mov|pclmul|pni|popcnt|rd|sha|sse|ssse|tbm|vaes|vpclmul|xop|xsave).*"
+)
+# Of which packages the versions must be the same, for each backend.
+_COMPILERS = {"cpu": ("jaxlib",), "gpu": ("jaxlib", WHEEL), "tpu": ("jaxlib",)}
+
+
+def this_host() -> Host:
+    """The machine that this process runs on."""
+    return Host(platform.system(), platform.machine(), cpu_features(_CPUINFO))
+
+
+def cpu_features(cpuinfo: Path) -> tuple[str, ...] | None:
+    """The instruction sets of the first processor in Linux's list of them; None without a list.
+
+    >>> cpu_features(Path("/proc/cpuinfo"))
+    ('adx', 'aes', 'avx', 'avx2', ...)
+    """
+    try:
+        found = _FEATURES.search(cpuinfo.read_text(encoding="utf-8", errors="replace"))
+    except OSError:
+        return None
+    if found is None:
+        return None
+    names = found[1].split()
+    if found[0].startswith("flags"):
+        names = [name for name in names if _X86.fullmatch(name)]
+    return tuple(sorted(set(names)))
+
+
+def misfit(
+    executable: StoredExecutable,
+    built_by: Mapping[str, str],
+    host: Host,
+    versions: Mapping[str, str],
+) -> str | None:
+    """Why an executable, built by packages of some versions, does not fit a host; None if it does.
+
+    `versions` are those of the packages that are here.
+    """
+    for package in _COMPILERS[executable.backend]:
+        was, now = built_by.get(package, "none"), versions.get(package, "none")
+        if was != now:
+            return f"it was built by {package} {was}, and this is {package} {now}"
+    return _cpu_misfit(executable.host, host) if executable.backend == "cpu" else None
+
+
+def _cpu_misfit(builder: Host, host: Host) -> str | None:
+    was, now = f"{builder.system} {builder.machine}", f"{host.system} {host.machine}"
+    if was != now:
+        return f"it was built on {was}, and this is {now}"
+    if builder.cpu_features is None or host.cpu_features is None:
+        where = "was built on" if builder.cpu_features is None else "is to run on"
+        return f"what the processor that it {where} can do is not known"
+    missing = sorted(set(builder.cpu_features) - set(host.cpu_features))
+    if missing:
+        return f"it was built on a processor with {', '.join(missing)}, which this one lacks"
+    return None

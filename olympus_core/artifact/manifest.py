@@ -1,0 +1,128 @@
+"""What a bundle says of itself: the content of `manifest.json`, typed.
+
+Plain values enter; JSON-like data in the form of `bundle.schema.json` leaves.  `reading` is the
+way back.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from olympus_core import xla
+from olympus_core.artifact.treespec import Node
+
+__all__ = [
+    "MANIFEST",
+    "SCHEMA_VERSION",
+    "Argument",
+    "Host",
+    "Manifest",
+    "Member",
+    "Result",
+    "Signature",
+    "StoredExecutable",
+]
+
+MANIFEST = "manifest.json"
+SCHEMA_VERSION = 1  # raised with every change that an old reader would misread
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One array that the program takes: the user's name and path of it, and its type."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    weak_type: bool
+    donated: bool
+
+
+@dataclass(frozen=True)
+class Result:
+    """One array that the program gives."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    weak_type: bool
+
+
+@dataclass(frozen=True)
+class Signature:
+    """How the program is called: flat arguments and results, and the trees they stand in.
+
+    `argument_tree` is that of the pair (args, kwargs), without the static arguments, whose values
+    `static` has by name.
+    """
+
+    arguments: tuple[Argument, ...]
+    argument_tree: Node
+    results: tuple[Result, ...]
+    result_tree: Node
+    static: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Host:
+    """A machine that builds or runs programs; `cpu_features` of None are not known."""
+
+    system: str
+    machine: str
+    cpu_features: tuple[str, ...] | None
+
+
+@dataclass(frozen=True)
+class StoredExecutable:
+    """One compiled form of the program: the member that has it, its target, where it was built."""
+
+    member: str
+    backend: str
+    device: str | None
+    host: Host
+
+    @property
+    def target(self) -> xla.Target:
+        """What it was compiled for."""
+        return xla.Target(self.backend, self.device)
+
+
+@dataclass(frozen=True)
+class Member:
+    """A file in the bundle: its SHA-256 in hexadecimal, and its size in bytes."""
+
+    sha256: str
+    size: int
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """All that a bundle says of itself.
+
+    `programs` names, for each backend lowered for, the member with the StableHLO; `members` are
+    all files of the bundle but the manifest.
+    """
+
+    name: str
+    entry: str
+    function: str
+    signature: Signature
+    versions: Mapping[str, str]
+    compiler_options: Mapping[str, str | int | float | bool]
+    programs: Mapping[str, str]
+    executables: tuple[StoredExecutable, ...]
+    members: Mapping[str, Member]
+
+    def to_data(self) -> dict[str, Any]:
+        """JSON-like data in the form of `bundle.schema.json`."""
+        data = {"schema_version": SCHEMA_VERSION, **asdict(self)}
+        data["signature"]["argument_tree"] = self.signature.argument_tree.to_data()
+        data["signature"]["result_tree"] = self.signature.result_tree.to_data()
+        return data
+
+    def to_bytes(self) -> bytes:
+        """The bytes of `manifest.json`: the same for the same content."""
+        text = json.dumps(self.to_data(), indent=2, sort_keys=True, allow_nan=False)
+        return f"{text}\n".encode("ascii")

@@ -1,0 +1,191 @@
+"""A manifest's bytes become a `Manifest`, or an error that says what in them is wrong.
+
+Bytes that anybody may have written enter; a value whose every part has the type and form that
+`bundle.schema.json` says leaves.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import NoReturn, TypeVar
+
+from olympus_core import xla
+from olympus_core.artifact.manifest import (
+    SCHEMA_VERSION,
+    Argument,
+    Host,
+    Manifest,
+    Member,
+    Result,
+    Signature,
+    StoredExecutable,
+)
+from olympus_core.artifact.treespec import KINDS, Node
+from olympus_core.artifact.value import Value
+from olympus_core.errors import ArtifactError, UsageError
+
+__all__ = ["parse_manifest"]
+
+_T = TypeVar("_T")
+
+
+def parse_manifest(content: bytes) -> Manifest:
+    """The manifest in the bytes of `manifest.json`.
+
+    Raises:
+      ArtifactError: when they are not JSON, of another schema version, or not in its form.
+    """
+    try:
+        value = json.loads(content, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as exc:
+        raise ArtifactError(f"its manifest is not JSON: {exc}") from exc
+    manifest = Value(value, "the document")
+    version = manifest.entries().get("schema_version")
+    if version is None:
+        raise ArtifactError("its manifest has no 'schema_version'")
+    if type(version.value) is not int or version.value != SCHEMA_VERSION:
+        raise ArtifactError(
+            f"it has schema version {version.value!r:.80}, and this version of OLYMPUS reads "
+            f"{SCHEMA_VERSION}: build it again, or load it with the version that built it"
+        )
+    return _manifest({name: Value(part, name) for name, part in value.items()}, manifest)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"JSON has no {name}")
+
+
+def _manifest(fields: dict[str, Value], document: Value) -> Manifest:
+    document.fields("schema_version", *Manifest.__dataclass_fields__)
+    members = _mapping(fields["members"], _member)
+    programs = _mapping(fields["programs"], lambda part: _known(part, members))
+    return Manifest(
+        name=fields["name"].text(),
+        entry=fields["entry"].text(),
+        function=fields["function"].text(),
+        signature=_signature(fields["signature"]),
+        versions=_mapping(fields["versions"], Value.text),
+        compiler_options=_mapping(fields["compiler_options"], Value.option),
+        programs=programs or fields["programs"].refuse("an object with a backend's program"),
+        executables=fields["executables"].each(lambda part: _executable(part, members)),
+        members=members,
+    )
+
+
+def _mapping(value: Value, parse: Callable[[Value], _T]) -> dict[str, _T]:
+    return {name: parse(part) for name, part in value.entries().items()}
+
+
+def _known(value: Value, members: Mapping[str, Member]) -> str:
+    return value.text() if value.text() in members else value.refuse("the name of a member")
+
+
+def _member(value: Value) -> Member:
+    fields = value.fields("sha256", "size")
+    digest = fields["sha256"]
+    if not re.fullmatch("[0-9a-f]{64}", digest.text()):
+        digest.refuse("64 hexadecimal digits")
+    return Member(digest.text(), fields["size"].size())
+
+
+def _executable(value: Value, members: Mapping[str, Member]) -> StoredExecutable:
+    fields = value.fields("member", "backend", "device", "host")
+    backend, device = fields["backend"].text(), fields["device"].text_or_none()
+    try:
+        xla.target(backend, device)
+    except UsageError as exc:
+        raise ArtifactError(f"in its manifest, {value.where} is of no known target: {exc}") from exc
+    return StoredExecutable(
+        _known(fields["member"], members), backend, device, _host(fields["host"])
+    )
+
+
+def _host(value: Value) -> Host:
+    fields = value.fields("system", "machine", "cpu_features")
+    features = fields["cpu_features"]
+    return Host(
+        fields["system"].text(),
+        fields["machine"].text(),
+        None if features.value is None else features.each(Value.text),
+    )
+
+
+def _signature(value: Value) -> Signature:
+    fields = value.fields(*Signature.__dataclass_fields__)
+    arguments = fields["arguments"].each(_argument)
+    results = fields["results"].each(_result)
+    return Signature(
+        arguments=arguments,
+        argument_tree=_call_tree(fields["argument_tree"], len(arguments)),
+        results=results,
+        result_tree=_tree(fields["result_tree"], len(results)),
+        static={name: part.value for name, part in fields["static"].entries().items()},
+    )
+
+
+def _argument(value: Value) -> Argument:
+    fields = value.fields(*Argument.__dataclass_fields__)
+    return Argument(
+        fields["name"].text(),
+        fields["dtype"].dtype(),
+        fields["shape"].each(Value.size),
+        fields["weak_type"].flag(),
+        fields["donated"].flag(),
+    )
+
+
+def _result(value: Value) -> Result:
+    fields = value.fields(*Result.__dataclass_fields__)
+    return Result(
+        fields["dtype"].dtype(), fields["shape"].each(Value.size), fields["weak_type"].flag()
+    )
+
+
+def _tree(value: Value, leaves: int) -> Node:
+    node = _node(value)
+    if node.leaves() != leaves:
+        raise ArtifactError(
+            f"in its manifest, {value.where} has {node.leaves()} leaves for {leaves} arrays"
+        )
+    return node
+
+
+def _call_tree(value: Value, leaves: int) -> Node:
+    node = _tree(value, leaves)
+    if node.kind != "tuple" or [part.kind for part in node.items] != ["tuple", "dict"]:
+        value.refuse("a pair of a tuple and a dict")
+    return node
+
+
+def _node(value: Value) -> Node:
+    kind = value.entries().get("kind") or value.refuse("a node of a tree")
+    if kind.value not in KINDS:
+        kind.refuse(f"one of {', '.join(KINDS)}")
+    names = [name for name, kinds in _PARTS.items() if kind.value in kinds]
+    fields = value.fields("kind", *names)
+    items = fields["items"].each(_node) if "items" in names else ()
+    keys = fields["keys"].each(Value.key) if "keys" in names else ()
+    if "keys" in names and not _fit(kind.value, keys, len(items)):
+        fields["keys"].refuse("one key for each item, and in order")
+    return Node(kind.value, items, keys, fields["type"].text() if "type" in names else None)
+
+
+# Which kinds of nodes have which parts.
+_PARTS = {
+    "items": set(KINDS) - {"leaf", "none"},
+    "keys": {"dict", "ordereddict", "namedtuple"},
+    "type": {"namedtuple", "custom"},
+}
+
+
+def _fit(kind: str, keys: tuple[str | int, ...], count: int) -> bool:
+    if len(set(keys)) != len(keys) or len(keys) != count:
+        return False
+    if kind != "dict":
+        return True
+    try:
+        return list(keys) == sorted(keys)
+    except TypeError:
+        return False

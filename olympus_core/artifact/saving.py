@@ -1,0 +1,164 @@
+"""A compiled program becomes a bundle.
+
+The stages of one function, lowered and compiled for one or several targets, enter; a file leaves.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from olympus_core import dtypes, stages, version, xla
+from olympus_core.artifact import container
+from olympus_core.artifact.host import this_host
+from olympus_core.artifact.manifest import (
+    MANIFEST,
+    Argument,
+    Manifest,
+    Member,
+    Result,
+    Signature,
+    StoredExecutable,
+)
+from olympus_core.artifact.treespec import Node
+from olympus_core.errors import UsageError
+
+__all__ = ["OLYMPUSPR", "save"]
+
+OLYMPUSPR = "program.olympuspr"
+
+_T = TypeVar("_T")
+
+
+def save(
+    path: str | os.PathLike[str],
+    compiled: stages.Compiled | Sequence[stages.Compiled],
+    *,
+    lowered: stages.Lowered | Sequence[stages.Lowered],
+    olympuspr_text: str,
+    name: str,
+    entry: str,
+    static: Mapping[str, object] | None = None,
+    compiler_options: xla.Options | None = None,
+) -> None:
+    """Write a bundle of one function, compiled for one target or several.
+
+    `lowered` is what was compiled: one stage for all targets, or one for each backend where they
+    differ.  `name` is what the user calls the program, and `entry` where it comes from
+    (`module:function`).  `static` has the values of the static arguments by name: they are part
+    of the program already, and are stored to be read by people.  `compiler_options` are those
+    that `Lowered.compile` was given.
+
+    Equal content makes equal bytes; the file appears whole or not at all.
+
+    Raises:
+      UsageError: when the stages are not of one function, two are for one target, there is none,
+        a dict among the arguments has a key that is neither text nor an integer, or the file
+        cannot be written.
+
+    Example:
+      >>> save("f.olympus", lowered.compile(), lowered=lowered, name="f", entry="m:f",
+      ...      olympuspr_text=str(traced.olympuspr))
+    """
+    programs, executables = _sequence(lowered), _sequence(compiled)
+    signature = _common_signature([*executables, *programs])
+    where, members = _programs(programs)
+    stored = [_stored(each) for each in executables]
+    for record, each in zip(stored, executables, strict=True):
+        if record.member in members:
+            raise UsageError(f"two of the executables are for {_label(each.target)}")
+        members[record.member] = each.serialize()
+    members[OLYMPUSPR] = f"{olympuspr_text.rstrip()}\n".encode()
+    manifest = Manifest(
+        name=name,
+        entry=entry,
+        function=signature.name,
+        signature=_signature(signature, static or {}),
+        versions={"olympus": version.__version__, **xla.versions()},
+        compiler_options=dict(compiler_options or {}),
+        programs=where,
+        executables=tuple(sorted(stored, key=lambda record: record.member)),
+        members={n: Member(hashlib.sha256(x).hexdigest(), len(x)) for n, x in members.items()},
+    )
+    container.write(Path(path), {**members, MANIFEST: manifest.to_bytes()})
+
+
+def _sequence(stage: _T | Sequence[_T]) -> list[_T]:
+    return list(stage) if isinstance(stage, Sequence) else [stage]
+
+
+def _label(target: xla.Target) -> str:
+    return target.backend if target.device is None else f"{target.backend}-{target.device}"
+
+
+def _common_signature(found: list[Any]) -> stages.Signature:
+    if not any(isinstance(stage, stages.Compiled) for stage in found):
+        raise UsageError("a bundle needs a compiled program, and got none")
+    if not any(isinstance(stage, stages.Lowered) for stage in found):
+        raise UsageError("a bundle needs a lowered program, and got none")
+    first: stages.Signature = found[0].signature
+    for stage in found[1:]:
+        if stage.signature != first:
+            raise UsageError(
+                "the stages in a bundle must be of one function and one kind of arguments, and "
+                f"are of '{first.name}' {_types(first)} and '{stage.fun_name}' "
+                f"{_types(stage.signature)}"
+            )
+    return first
+
+
+def _types(signature: stages.Signature) -> str:
+    return f"({', '.join(aval.long_name() for aval in signature.in_avals)})"
+
+
+def _programs(lowered: list[stages.Lowered]) -> tuple[dict[str, str], dict[str, bytes]]:
+    """Which member has each backend's StableHLO, and the members; equal programs are one."""
+    where: dict[str, str] = {}
+    names: dict[bytes, str] = {}
+    for stage in lowered:
+        content, backend = stage.bytecode(), stage.target.backend
+        name = f"program.{backend}.stablehlo.bc" if names else "program.stablehlo.bc"
+        where.setdefault(backend, names.setdefault(content, name))
+    return where, {name: content for content, name in names.items()}
+
+
+def _stored(compiled: stages.Compiled) -> StoredExecutable:
+    target = compiled.target
+    member = f"executables/{_label(target)}.bin"
+    return StoredExecutable(member, target.backend, target.device, this_host())
+
+
+def _signature(signature: stages.Signature, static: Mapping[str, object]) -> Signature:
+    named = enumerate(zip(signature.arg_names, signature.in_avals, strict=True))
+    return Signature(
+        arguments=tuple(
+            Argument(name, dtypes.long_name(a.dtype), a.shape, a.weak_type, i in signature.donated)
+            for i, (name, a) in named
+        ),
+        argument_tree=Node.of(signature.in_tree),
+        results=tuple(
+            Result(dtypes.long_name(a.dtype), a.shape, a.weak_type) for a in signature.out_avals
+        ),
+        result_tree=Node.of(signature.out_tree),
+        static={name: _static(value) for name, value in static.items()},
+    )
+
+
+def _static(value: object) -> Any:
+    """A value as JSON; what JSON does not have becomes `{"python": ...}`, its text in Python."""
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    if isinstance(value, list | tuple):
+        return [_static(part) for part in value]
+    if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+        return {key: _static(part) for key, part in value.items()}
+    if hasattr(value, "__qualname__"):
+        return {"python": f"{getattr(value, '__module__', '?')}.{value.__qualname__}"}
+    return {"python": re.sub(r" at 0x[0-9a-f]+", "", repr(value))}

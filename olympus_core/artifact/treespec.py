@@ -1,0 +1,130 @@
+"""Pytree structures as plain data.
+
+A `PyTreeDef` enters and a `Node`, which is JSON-like data in another form, leaves; a `PyTreeDef`
+is built from it again.  Nothing is imported for that: a container of a class that this process
+has not loaded, or that is not one of Python's own, comes back as a tuple of its children.
+"""
+
+from __future__ import annotations
+
+import collections
+import sys
+from dataclasses import dataclass
+from types import NoneType
+from typing import Any
+
+from olympus_core import tree
+from olympus_core.errors import UsageError
+
+__all__ = ["KINDS", "Node"]
+
+Key = str | int
+
+_PLAIN: dict[type, str] = {NoneType: "none", tuple: "tuple", list: "list"}
+_KEYED: dict[type, str] = {dict: "dict", collections.OrderedDict: "ordereddict"}
+KINDS = ("leaf", *_PLAIN.values(), *_KEYED.values(), "namedtuple", "custom")
+
+
+@dataclass(frozen=True)
+class Node:
+    """A container, or a leaf, in the structure of a pytree.
+
+    `kind` is one of KINDS; `items` are the children in the order of the leaves; `keys` are those
+    of a dict or the field names of a namedtuple; `type` is the class of a namedtuple or custom
+    container, as `module:name`.
+    """
+
+    kind: str
+    items: tuple[Node, ...] = ()
+    keys: tuple[Key, ...] = ()
+    type: str | None = None
+
+    @staticmethod
+    def of(structure: tree.PyTreeDef) -> Node:
+        """The node of a `PyTreeDef`.
+
+        Raises:
+          UsageError: when a dict has a key that is neither text nor an integer.
+
+        Example:
+          >>> Node.of(tree.structure([1, None])).items
+          (Node(kind='leaf', ...), Node(kind='none', ...))
+        """
+        data = structure.node_data()
+        if data is None:
+            return Node("leaf")
+        cls, extra = data
+        items = tuple(map(Node.of, structure.children()))
+        if cls in _PLAIN:
+            return Node(_PLAIN[cls], items)
+        if cls in _KEYED:
+            return Node(_KEYED[cls], items, tuple(map(_key, extra)))
+        if cls is collections.defaultdict:
+            return Node("dict", items, tuple(map(_key, extra[1])))
+        name = f"{cls.__module__}:{cls.__qualname__}"
+        if _is_namedtuple(cls) and len(cls._fields) == len(items):
+            return Node("namedtuple", items, cls._fields, name)
+        return Node("custom", items, (), name)
+
+    def structure(self) -> tree.PyTreeDef:
+        """The `PyTreeDef`: see the module's first lines for what becomes of other classes."""
+        return tree.structure(self._skeleton())
+
+    def leaves(self) -> int:
+        """The number of leaves."""
+        return sum(node.leaves() for node in self.items) if self.kind != "leaf" else 1
+
+    def to_data(self) -> dict[str, Any]:
+        """JSON-like data; what a kind of node does not have is left out."""
+        data: dict[str, Any] = {"kind": self.kind}
+        if self.kind not in ("leaf", "none"):
+            data["items"] = [node.to_data() for node in self.items]
+        if self.kind in (*_KEYED.values(), "namedtuple"):
+            data["keys"] = list(self.keys)
+        if self.type is not None:
+            data["type"] = self.type
+        return data
+
+    def _skeleton(self) -> Any:
+        children = [node._skeleton() for node in self.items]
+        match self.kind:
+            case "leaf":
+                return 0
+            case "none":
+                return None
+            case "list":
+                return children
+            case "dict":
+                return dict(zip(self.keys, children, strict=True))
+            case "ordereddict":
+                return collections.OrderedDict(zip(self.keys, children, strict=True))
+            case "namedtuple":
+                return self._namedtuple(children)
+        return tuple(children)
+
+    def _namedtuple(self, children: list[Any]) -> tuple[Any, ...]:
+        cls = _loaded(self.type or "")
+        known = _is_namedtuple(cls) and cls._fields == self.keys
+        return cls(*children) if known else tuple(children)
+
+
+def _is_namedtuple(cls: Any) -> bool:
+    return isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "_fields")
+
+
+def _loaded(name: str) -> Any:
+    """The object called `module:name`, if its module is loaded and has it; else None."""
+    module, _, path = name.partition(":")
+    found: Any = sys.modules.get(module)
+    for part in path.split("."):
+        found = getattr(found, part, None)
+    return found
+
+
+def _key(key: object) -> Key:
+    if isinstance(key, str | int) and not isinstance(key, bool):
+        return key
+    raise UsageError(
+        f"a dict with the key {key!r} of type {type(key).__name__} cannot be stored in a bundle",
+        hint="use text or integers as the keys of a program's arguments and results",
+    )

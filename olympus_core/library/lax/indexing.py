@@ -1,0 +1,230 @@
+"""The functions of `olympus.lax` that gather and scatter: XLA's, with their dimension numbers.
+
+Arrays and integer coordinates enter; windows read, or the array with windows written, leave.
+`olympus.numpy` indexing and `x.at[...]` are the handier form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_core import dtypes
+from olympus_core.avals import Shape, canonical_shape, get_aval, shape_of
+from olympus_core.errors import ShapeError, TransformError
+from olympus_core.library.lax.shape import expand_dims, full
+from olympus_core.library.lax.slicing import concatenate
+from olympus_core.library.promotion import convert
+from olympus_core.primitive import Primitive
+from olympus_core.primitives import indexing as p
+from olympus_core.primitives.elementwise import add_p, lt_p, rem_p, select_n_p
+from olympus_core.primitives.indexing import (
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    ScatterDimensionNumbers,
+)
+from olympus_core.tracer import Array
+from olympus_core.transforms.staging import stage
+
+__all__ = [
+    "GatherDimensionNumbers",
+    "GatherScatterMode",
+    "ScatterDimensionNumbers",
+    "gather",
+    "index_take",
+    "scatter",
+    "scatter_add",
+    "scatter_apply",
+    "scatter_max",
+    "scatter_min",
+    "scatter_mul",
+    "scatter_sub",
+]
+
+Mode = str | GatherScatterMode | None
+
+
+def gather(
+    operand: Any,
+    start_indices: Any,
+    dimension_numbers: GatherDimensionNumbers,
+    slice_sizes: Sequence[int],
+    *,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    mode: Mode = None,
+    fill_value: Any = None,
+) -> Array:
+    """Windows of `slice_sizes` of the operand, one for each vector in the indices' last axis.
+
+    `mode` says what becomes of windows out of bounds (see GatherScatterMode; None promises that
+    there are none); "fill" reads `fill_value`: by default NaN, or an integer dtype's least value,
+    or an unsigned one's greatest, or True.  Raises ShapeError where the numbers do not fit the
+    shapes, DTypeError where the indices are not integers.
+
+    Source: https://www.openxla.org/xla/operation_semantics#gather
+    """
+    how = GatherScatterMode.PROMISE_IN_BOUNDS if mode is None else GatherScatterMode.from_any(mode)
+    result: Array = p.gather_p.bind(
+        operand,
+        start_indices,
+        dimension_numbers=GatherDimensionNumbers(*map(tuple, dimension_numbers)),
+        slice_sizes=canonical_shape(slice_sizes, "slice_sizes"),
+        unique_indices=bool(unique_indices),
+        indices_are_sorted=bool(indices_are_sorted),
+        mode=how,
+        fill_value=_fill(how, fill_value, get_aval(operand).dtype),
+    )
+    return result
+
+
+def _fill(mode: GatherScatterMode, value: Any, dtype: dtypes.DType) -> Any:
+    """The scalar that is read out of bounds, or None where the mode has none."""
+    if mode is GatherScatterMode.ONE_HOT:
+        return 0
+    if mode is not GatherScatterMode.FILL_OR_DROP:
+        return None
+    if value is not None:
+        if shape_of(value):
+            raise ShapeError(f"a fill value is a scalar, and has shape {shape_of(value)}")
+        scalar = np.asarray(value).item()
+        return np.nan if scalar != scalar and not isinstance(scalar, complex) else scalar
+    kind = dtypes.kind(dtype)
+    if kind in "fc":
+        return np.nan
+    if kind == "b":
+        return True
+    limits = dtypes.iinfo(dtype)
+    return int(limits.min if kind == "i" else limits.max)
+
+
+def _scatter(
+    primitive: Primitive,
+    operand: Any,
+    indices: Any,
+    updates: Any,
+    dimension_numbers: ScatterDimensionNumbers,
+    indices_are_sorted: bool,
+    unique_indices: bool,
+    mode: Mode,
+    **params: Any,
+) -> Array:
+    result: Array = primitive.bind(
+        operand,
+        indices,
+        updates,
+        dimension_numbers=ScatterDimensionNumbers(*map(tuple, dimension_numbers)),
+        indices_are_sorted=bool(indices_are_sorted),
+        unique_indices=bool(unique_indices),
+        mode=GatherScatterMode.from_any(mode),
+        **params,
+    )
+    return result
+
+
+def _scatter_function(name: str, primitive: Primitive, effect: str) -> Callable[..., Array]:
+    def scatter_function(
+        operand: Any,
+        scatter_indices: Any,
+        updates: Any,
+        dimension_numbers: ScatterDimensionNumbers,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: Mode = None,
+    ) -> Array:
+        return _scatter(
+            primitive,
+            operand,
+            scatter_indices,
+            updates,
+            dimension_numbers,
+            indices_are_sorted,
+            unique_indices,
+            mode,
+        )
+
+    scatter_function.__name__ = scatter_function.__qualname__ = name
+    scatter_function.__doc__ = f"""The operand with the updates' windows {effect}.
+
+    There is a window for each vector in the indices' last axis; updates of one place all apply,
+    in no order to rely on.  `mode` says what becomes of windows out of bounds: they are dropped,
+    or with "clip" moved inside.  Raises ShapeError where the numbers do not fit the shapes,
+    DTypeError where operand and updates differ in dtype or the indices are not integers.
+
+    Source: https://www.openxla.org/xla/operation_semantics#scatter
+    """
+    return scatter_function
+
+
+scatter = _scatter_function("scatter", p.scatter_p, "in place of its own")
+scatter_add = _scatter_function("scatter_add", p.scatter_add_p, "added")
+scatter_sub = _scatter_function("scatter_sub", p.scatter_sub_p, "subtracted")
+scatter_mul = _scatter_function("scatter_mul", p.scatter_mul_p, "multiplied in")
+scatter_min = _scatter_function("scatter_min", p.scatter_min_p, "where they are less")
+scatter_max = _scatter_function("scatter_max", p.scatter_max_p, "where they are greater")
+
+
+def scatter_apply(
+    operand: Any,
+    scatter_indices: Any,
+    func: Callable[[Any], Any],
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    update_shape: Shape = (),
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Mode = None,
+) -> Array:
+    """The operand with `func`, of a scalar, applied to the elements of windows.
+
+    `update_shape` is the shape that updates would have; an element in several windows has the
+    function applied as often.  Raises TransformError for a function that does not give a scalar,
+    or that closes over arrays.
+    """
+    aval = get_aval(operand)
+
+    def body(x: Any) -> list[Any]:
+        result = func(x)
+        if shape_of(result):
+            raise TransformError(
+                f"the function of scatter_apply gives a scalar, not shape {shape_of(result)}"
+            )
+        return [convert(result, aval.dtype)]
+
+    program = stage(body, [aval.update(shape=(), weak_type=False)], what="a scatter's function")
+    if program.consts:
+        raise TransformError(
+            "the function of scatter_apply closes over arrays, and can use scalars only",
+            hint="gather the elements, compute, and scatter the results with `set`",
+        )
+    return _scatter(
+        p.scatter_apply_p,
+        operand,
+        scatter_indices,
+        full(update_shape, 0, aval.dtype),
+        dimension_numbers,
+        indices_are_sorted,
+        unique_indices,
+        mode,
+        olympuspr=program,
+    )
+
+
+def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
+    """The slices of `src` at coordinates `idxs`, one rank-1 array for each of the axes.
+
+    Coordinates out of range wrap around.
+    """
+    shape, dims = shape_of(src), tuple(axes)
+    indices = concatenate([expand_dims(i, (1,)) for i in idxs], 1)
+    dtype = get_aval(indices).dtype
+    lengths = np.array([[shape[a] for a in dims]], dtype)
+    limits = np.broadcast_to(lengths, shape_of(indices))
+    rest = rem_p.bind(indices, limits)
+    wrapped = select_n_p.bind(lt_p.bind(rest, dtype.type(0)), rest, add_p.bind(rest, limits))
+    numbers = GatherDimensionNumbers(tuple(range(1, len(shape) - len(dims) + 1)), dims, dims)
+    sizes = [1 if i in dims else n for i, n in enumerate(shape)]
+    return gather(src, wrapped, numbers, sizes)

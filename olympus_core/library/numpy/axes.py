@@ -1,0 +1,116 @@
+"""Operands and axes as reductions take them: what the user writes enters, tuples of ints leave."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from olympus_core import dtypes
+from olympus_core.avals import ShapedArray, get_aval
+from olympus_core.dtypes import DType
+from olympus_core.errors import DTypeError, ShapeError, TraceError
+from olympus_core.library.promotion import broadcast_to, check_arrays
+from olympus_core.primitives.elementwise import BOOL
+from olympus_core.primitives.shape import broadcast_in_dim_p
+from olympus_core.tracer import Array, Tracer
+
+__all__ = [
+    "Axis",
+    "axis_tuple",
+    "keep_dims",
+    "mask",
+    "one_axis",
+    "operand",
+    "reject_out",
+    "scalar",
+    "wide_integer",
+]
+
+Axis = Any  # int | Sequence[int] | None
+
+
+def operand(name: str, x: Any) -> tuple[Any, ShapedArray]:
+    """An operand of function `name`, and its aval; raises DTypeError if it is not an array."""
+    if isinstance(x, Array):
+        return x, x.aval
+    check_arrays(name, x)
+    if hasattr(x, "__jax_array__"):
+        x = x.__jax_array__()
+    return x, get_aval(x)
+
+
+def reject_out(name: str, out: Any) -> None:
+    """Raise TraceError for an `out` argument: arrays are immutable."""
+    if out is not None:
+        raise TraceError(
+            f"{name} does not take 'out': arrays cannot be written to", hint="use the result"
+        )
+
+
+def one_axis(name: str, ndim: int, axis: Any) -> int:
+    """An axis as an int from 0; raises ShapeError for one that the array does not have."""
+    if axis.__class__ is not int:
+        axis = _index(name, axis)
+    if not -ndim <= axis < ndim:
+        raise ShapeError(f"{name} got axis {axis}, and the array has {ndim} dimensions")
+    return int(axis + ndim) if axis < 0 else int(axis)
+
+
+def axis_tuple(name: str, ndim: int, axis: Axis) -> tuple[int, ...]:
+    """The axes that `axis` (an int, a sequence of ints, or None for all) names, in order.
+
+    Raises ShapeError for an axis that the array does not have, or has twice.
+    """
+    if axis is None:
+        return tuple(range(ndim))
+    if axis.__class__ is int or not isinstance(axis, (tuple, list)):
+        return (one_axis(name, ndim, axis),)
+    axes = tuple([one_axis(name, ndim, a) for a in axis])
+    if len(set(axes)) != len(axes):
+        raise ShapeError(f"{name} got an axis twice in {axis}")
+    return axes
+
+
+def _index(name: str, axis: Any) -> int:
+    if isinstance(axis, Tracer):
+        return operator.index(axis)  # raises, saying that an axis must be static
+    try:
+        return operator.index(axis)
+    except TypeError:
+        text = f"{name} takes an int, a tuple of ints or None as axis, and got {axis!r:.80}"
+        raise DTypeError(text) from None
+
+
+def keep_dims(x: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
+    """A reduction's result with the axes that were reduced as axes of size 1."""
+    if not axes:
+        return x
+    kept = tuple([i for i in range(len(shape)) if i not in axes])
+    sizes = tuple([1 if i in axes else n for i, n in enumerate(shape)])
+    return broadcast_in_dim_p.bind(x, shape=sizes, broadcast_dimensions=kept)
+
+
+def mask(name: str, where: Any, shape: tuple[int, ...]) -> Any:
+    """A `where` argument at `shape`; raises DTypeError unless it is bool."""
+    where, aval = operand(name, where)
+    if aval.dtype != BOOL:
+        raise DTypeError(f"{name} needs a bool array as where, and got {aval.long_name()}")
+    return where if not aval.shape else broadcast_to(where, shape)
+
+
+def scalar(value: Any, dtype: DType) -> Any:
+    """A value as a NumPy scalar of a dtype: a literal of the IR that is not weak."""
+    with np.errstate(all="ignore"):
+        return np.asarray(value).astype(dtype)[()]
+
+
+def wide_integer(dtype: DType) -> DType:
+    """A dtype for sums: bools and integers become at least the default integers."""
+    kind = dtypes.kind(dtype)
+    if kind not in "bui":
+        return dtype
+    default = dtypes.default_dtype("u" if kind == "u" else "i")
+    narrow = kind == "b" or dtypes.iinfo(dtype).bits < dtypes.iinfo(default).bits
+    return default if narrow else dtype

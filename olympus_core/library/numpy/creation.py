@@ -1,0 +1,314 @@
+"""Arrays from values, and arrays of one value: `array`, `asarray`, `zeros`, `full` and their kin.
+
+Python and NumPy values, nested lists of them (traced scalars among them too), shapes and dtypes
+enter; arrays leave.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Any, Final
+
+import numpy as np
+
+from olympus_core import dtypes, source, trace
+from olympus_core.array import DeviceArray, put
+from olympus_core.avals import Shape, canonical_shape, get_aval, shape_of, shaped
+from olympus_core.dtypes import DType
+from olympus_core.eager import EagerTrace
+from olympus_core.errors import DTypeError, ShapeError
+from olympus_core.library.lax.slicing import stack
+from olympus_core.library.promotion import broadcast_to, check_arrays, convert
+from olympus_core.primitives.shape import broadcast_in_dim_p, copy_p
+from olympus_core.tracer import Array
+
+__all__ = [
+    "array",
+    "asarray",
+    "astype",
+    "copy",
+    "empty",
+    "empty_like",
+    "from_dlpack",
+    "full",
+    "full_like",
+    "ones",
+    "ones_like",
+    "requested_dtype",
+    "zeros",
+    "zeros_like",
+]
+
+_PYTHON_TYPES: Final = (bool, int, float, complex)
+
+
+def requested_dtype(name: str, dtype: Any, default: DType | None = None) -> DType:
+    """The dtype that a caller of function `name` asked for, or `default` for None.
+
+    Warns (UserWarning) where a 64-bit dtype was asked for and x64 is not enabled.
+    """
+    if dtype is None:
+        return dtypes.default_dtype("f") if default is None else default
+    asked = dtypes.dtype(dtype)
+    given = dtypes.canonicalize(asked)
+    if given != asked and dtype not in _PYTHON_TYPES:
+        warnings.warn(
+            f"{name} was asked for dtype {asked}, and gives {given}: 64-bit dtypes are off; enable "
+            "them with olympus.enable_x64 or the environment variable OLYMPUS_ENABLE_X64=1",
+            UserWarning,
+            stacklevel=_user_level(),
+        )
+    return given
+
+
+def _user_level() -> int:
+    """The stacklevel at which the caller's `warnings.warn` names the user's line."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and source.is_internal(frame.f_code.co_filename):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def asarray(
+    a: Any, dtype: Any = None, order: str | None = None, *, copy: bool | None = None
+) -> Array:
+    """`a` as an array: itself where it is one of that dtype already.
+
+    `a` is an array, a scalar, or nested sequences of these; a Python scalar without `dtype` makes
+    a weakly typed array.  `copy` True copies, False raises ValueError where a copy is needed.
+    Raises DTypeError for values that are not numbers, ShapeError for ragged sequences, and
+    OverflowError for a Python int that does not fit.
+
+    >>> asarray([1, 2.5])
+    Array([1. , 2.5], dtype=float32)
+    """
+    if dtype is None and not copy and isinstance(a, Array):
+        return a
+    if copy is False and not (isinstance(a, Array) and dtypes.dtype(dtype) == a.dtype):
+        raise ValueError(f"asarray cannot make an array of a {type(a).__name__} without a copy")
+    return array(a, dtype, copy=bool(copy), order=order or "K")
+
+
+def array(
+    object: Any,  # noqa: A002  (NumPy's name)
+    dtype: Any = None,
+    copy: bool = True,
+    order: str | None = "K",
+    ndmin: int = 0,
+) -> Array:
+    """A new array of the values of `object`, with at least `ndmin` dimensions; see `asarray`.
+
+    >>> array([[1, 2], [3, 4]], dtype="int8")
+    Array([[1, 2],
+           [3, 4]], dtype=int8)
+    """
+    if order not in (None, "K", "C", "A"):
+        raise ValueError(f"arrays have no memory order here: order is 'K', and was {order!r}")
+    wanted = None if dtype is None else requested_dtype("array", dtype)
+    result = _array(object, wanted, copy)
+    if result.ndim < ndmin:
+        shape = (1,) * (ndmin - result.ndim) + result.shape
+        dims = tuple(range(ndmin - result.ndim, ndmin))
+        result = broadcast_in_dim_p.bind(result, shape=shape, broadcast_dimensions=dims)
+    return result
+
+
+def _array(x: Any, dtype: DType | None, copy: bool) -> Array:
+    if hasattr(x, "__jax_array__"):
+        x = x.__jax_array__()
+    if isinstance(x, Array):
+        if dtype is None or (dtype == x.dtype and not x.weak_type):
+            return _copied(x) if copy else x
+        result: Array = convert(x, dtype)
+        return result
+    if dtypes.is_python_scalar(x):
+        own = get_aval(x)
+        wanted = own.dtype if dtype is None else dtype
+        aval = shaped((), wanted, dtype is None and own.weak_type)
+        return put(convert(x, wanted), aval)
+    if isinstance(x, (list, tuple)):
+        return _from_sequence(x, dtype)
+    return _put(_numpy_value(x), dtype)
+
+
+def _copied(x: Array) -> Array:
+    if isinstance(x, DeviceArray):
+        return put(x.numpy(), x.aval)
+    result: Array = copy_p.bind(x)
+    return result
+
+
+def _numpy_value(x: Any) -> np.ndarray[Any, Any]:
+    if x is None:
+        raise DTypeError("None is not the value of an array")
+    value = np.asarray(x)
+    if value.dtype.kind in "OUSMm" or (value.dtype.kind == "V" and value.dtype.names):
+        raise DTypeError(
+            f"an array holds numbers, and a {type(x).__name__} has dtype {value.dtype}: {x!r:.80}"
+        )
+    return value
+
+
+def _put(value: np.ndarray[Any, Any], dtype: DType | None) -> Array:
+    wanted = dtypes.canonicalize(value.dtype) if dtype is None else dtype
+    if value.dtype != wanted:
+        if value.dtype.kind == "c" and dtypes.kind(wanted) != "c":
+            value = value.real
+        with np.errstate(all="ignore"):
+            value = value.astype(wanted)
+    return put(value)
+
+
+def _leaves(x: Any, found: list[Any]) -> list[Any]:
+    for item in x:
+        if isinstance(item, (list, tuple)):
+            _leaves(item, found)
+        else:
+            found.append(item)
+    return found
+
+
+def _from_sequence(x: Any, dtype: DType | None) -> Array:
+    leaves = _leaves(x, [])
+    for leaf in leaves:
+        if isinstance(leaf, Array) or hasattr(leaf, "__jax_array__"):
+            return _stacked(x, dtype or _common_dtype(leaves))
+        if leaf is None:
+            raise DTypeError("None is not the value of an array, and is in the sequence given")
+    if dtype is None:
+        dtype = _common_dtype(leaves)
+    try:
+        plain = set(map(type, leaves)) <= {bool, int}
+        value = np.array(x, dtype=dtype if plain else None)
+    except ValueError as e:
+        raise ShapeError(f"array needs sequences of one length at each depth: {e}") from None
+    return _put(_numpy_value(value), dtype)
+
+
+def _common_dtype(leaves: list[Any]) -> DType:
+    """The dtype of an array of these values: Python scalars give way to what has a dtype."""
+    if not leaves:
+        return dtypes.default_dtype("f")
+    kinds = {type(x) for x in leaves}
+    distinct = [kind() for kind in kinds] if kinds <= set(_PYTHON_TYPES) else leaves
+    avals = {get_aval(_leaf(x)) for x in distinct}
+    return dtypes.promote(*{(a.dtype, a.weak_type) for a in avals})[0]
+
+
+def _leaf(x: Any) -> Any:
+    known = isinstance(x, (Array, np.ndarray, np.generic, *_PYTHON_TYPES))
+    return x if known or hasattr(x, "__jax_array__") else _numpy_value(x)
+
+
+def _stacked(x: Any, dtype: DType) -> Array:
+    if not isinstance(x, (list, tuple)):
+        return _array(x, dtype, copy=False)
+    if not x:
+        return zeros((0,), dtype)
+    return stack([_stacked(item, dtype) for item in x])
+
+
+def copy(a: Any, order: str | None = None) -> Array:
+    """A new array with the values of `a`."""
+    check_arrays("copy", a)
+    return array(a, copy=True, order=order)
+
+
+def astype(x: Any, dtype: Any, /, *, copy: bool = False) -> Array:
+    """`x` with its elements converted to `dtype` (the default float for None).
+
+    Floats lose their fraction as integers, and complex values their imaginary part.
+
+    >>> astype(asarray([1.5, -1.5]), "int32")
+    Array([ 1, -1], dtype=int32)
+    """
+    check_arrays("astype", x)
+    return _array(x, requested_dtype("astype", dtype), copy)
+
+
+def from_dlpack(x: Any, /) -> Array:
+    """A copy of the array of another library, which it hands out by `__dlpack__`.
+
+    Raises DTypeError for an object that has no `__dlpack__`.
+    """
+    if not hasattr(x, "__dlpack__"):
+        raise DTypeError(f"from_dlpack needs an object with __dlpack__, and got {type(x).__name__}")
+    return _put(np.from_dlpack(x), None)
+
+
+def _filled(shape: Shape, value: Any) -> Array:
+    if isinstance(value, Array) or trace.current().__class__ is not EagerTrace:
+        if shape_of(value):
+            return broadcast_to(value, shape)  # type: ignore[no-any-return]
+        return broadcast_in_dim_p.bind(  # type: ignore[no-any-return]
+            value, shape=shape, broadcast_dimensions=()
+        )
+    aval = get_aval(value).update(shape=shape)  # nothing to compile a program for
+    return put(np.broadcast_to(np.asarray(value, aval.dtype), shape), aval)
+
+
+def full(shape: Any, fill_value: Any, dtype: Any = None) -> Array:
+    """An array of `shape` (an int or a sequence of ints) filled with a value, as `dtype` if given.
+
+    `fill_value` is a scalar or an array that broadcasts to `shape`.  Raises ShapeError for a shape
+    that is not one.
+
+    >>> full((2,), 7)
+    Array([7, 7], dtype=int32, weak_type=True)
+    """
+    check_arrays("full", fill_value)
+    if dtype is not None:
+        fill_value = convert(fill_value, requested_dtype("full", dtype))
+    return _filled(canonical_shape(shape), fill_value)
+
+
+def zeros(shape: Any, dtype: Any = None) -> Array:
+    """An array of `shape` (an int or a sequence of ints) filled with 0, float unless `dtype` says.
+
+    >>> zeros((2,))
+    Array([0., 0.], dtype=float32)
+    """
+    return _filled(canonical_shape(shape), requested_dtype("zeros", dtype).type(0))
+
+
+def ones(shape: Any, dtype: Any = None) -> Array:
+    """An array of `shape` (an int or a sequence of ints) filled with 1, float unless `dtype` says.
+
+    >>> ones((2,), "int8")
+    Array([1, 1], dtype=int8)
+    """
+    return _filled(canonical_shape(shape), requested_dtype("ones", dtype).type(1))
+
+
+def empty(shape: Any, dtype: Any = None) -> Array:
+    """An array of `shape` and `dtype` whose elements are not to be relied on (they are 0)."""
+    return zeros(shape, dtype)
+
+
+def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> Array:
+    """An array filled with a value, of the shape and dtype of `a` unless they are given.
+
+    >>> full_like(asarray([1.5, 2.5]), 3)
+    Array([3., 3.], dtype=float32)
+    """
+    check_arrays("full_like", fill_value)
+    aval = get_aval(a)
+    wanted = requested_dtype("full_like", dtype, aval.dtype)
+    size = aval.shape if shape is None else canonical_shape(shape)
+    return _filled(size, convert(fill_value, wanted, dtype is None and aval.weak_type))
+
+
+def zeros_like(a: Any, dtype: Any = None, shape: Any = None) -> Array:
+    """An array filled with 0, of the shape and dtype of `a` unless they are given."""
+    return full_like(a, 0, dtype, shape)
+
+
+def ones_like(a: Any, dtype: Any = None, shape: Any = None) -> Array:
+    """An array filled with 1, of the shape and dtype of `a` unless they are given."""
+    return full_like(a, 1, dtype, shape)
+
+
+def empty_like(prototype: Any, dtype: Any = None, shape: Any = None) -> Array:
+    """An array of the shape and dtype of `prototype`, with elements not to be relied on (0)."""
+    return full_like(prototype, 0, dtype, shape)

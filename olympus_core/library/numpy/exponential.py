@@ -1,0 +1,99 @@
+"""Exponentials, logarithms and roots of `olympus.numpy`.
+
+Arrays and scalars enter, integers as floats; arrays leave.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from olympus_core import dtypes
+from olympus_core.avals import get_aval
+from olympus_core.library.composite import composite
+from olympus_core.library.numpy.arithmetic import add, divide, maximum, multiply, subtract
+from olympus_core.library.numpy.elementwise import binary, choose, unary
+from olympus_core.library.numpy.logic import greater_equal, isnan
+from olympus_core.library.promotion import promote_inexact
+from olympus_core.primitives import elementwise as p
+
+__all__ = [
+    "cbrt",
+    "exp",
+    "exp2",
+    "expm1",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "logaddexp",
+    "logaddexp2",
+    "sqrt",
+]
+
+
+def _function(name: str, summary: str, primitive: p.Elementwise, kinds: str = "fc") -> Any:
+    return unary(name, summary, {kinds: primitive.bind}, promote_inexact)
+
+
+exp = _function("exp", "e ** x.", p.exp_p)
+exp2 = _function("exp2", "2 ** x.", p.exp2_p)
+expm1 = _function("expm1", "e ** x - 1, exact near 0.", p.expm1_p)
+log = _function("log", "The natural logarithm.", p.log_p)
+log1p = _function("log1p", "The natural logarithm of 1 + x, exact near 0.", p.log1p_p)
+sqrt = _function("sqrt", "The square root; of a negative float, nan.", p.sqrt_p)
+cbrt = _function("cbrt", "The cube root.", p.cbrt_p, "f")
+
+
+def _log_to(base: int) -> Any:
+    return lambda x: divide(p.log_p.bind(x), math.log(base))
+
+
+log2 = unary("log2", "The logarithm to base 2.", {"fc": _log_to(2)}, promote_inexact)
+log10 = unary("log10", "The logarithm to base 10.", {"fc": _log_to(10)}, promote_inexact)
+
+
+@composite()
+def _logaddexp(x: Any, y: Any) -> Any:
+    difference = subtract(x, y)  # nan where both are the same infinity
+    larger = maximum(x, y)
+    gained = p.log1p_p.bind(p.exp_p.bind(p.neg_p.bind(p.abs_p.bind(difference))))
+    return choose("logaddexp", isnan(difference), add(x, y), add(larger, gained))
+
+
+@composite()
+def _complex_logaddexp(x: Any, y: Any) -> Any:
+    first = greater_equal(p.real_p.bind(x), p.real_p.bind(y))
+    larger, smaller = choose("logaddexp", first, x, y), choose("logaddexp", first, y, x)
+    difference = subtract(smaller, larger)
+    total = add(larger, p.log1p_p.bind(p.exp_p.bind(difference)))
+    angle = _wrapped(p.imag_p.bind(total))
+    total = p.complex_p.bind(p.real_p.bind(total), angle)
+    return choose("logaddexp", isnan(difference), add(x, y), total)
+
+
+def _wrapped(angle: Any) -> Any:
+    """The angle in [-pi, pi) that differs by a number of turns."""
+    turns = p.floor_p.bind(divide(add(angle, math.pi), 2 * math.pi))
+    return subtract(angle, multiply(turns, 2 * math.pi))
+
+
+_LOG2 = math.log(2)
+
+
+@composite()
+def _logaddexp2(x: Any, y: Any) -> Any:
+    is_complex = dtypes.kind(get_aval(x).dtype) == "c"
+    total = (_complex_logaddexp if is_complex else _logaddexp)(multiply(x, _LOG2), multiply(y, _LOG2))
+    return divide(total, _LOG2)
+
+
+logaddexp = binary(
+    "logaddexp",
+    "log(e**x + e**y), without overflow.",
+    {"f": _logaddexp, "c": _complex_logaddexp},
+    promote_inexact,
+)
+logaddexp2 = binary(
+    "logaddexp2", "log2(2**x + 2**y), without overflow.", {"fc": _logaddexp2}, promote_inexact
+)

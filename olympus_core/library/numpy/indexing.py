@@ -1,0 +1,239 @@
+"""NumPy indexing for reading: an array and what stands between brackets in, the elements out.
+
+Static indices and slices become slices, dynamic scalars dynamic slices; index arrays become a
+gather, of what the slices leave.  Reads out of bounds are moved to the nearest element unless a
+`mode` says otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_core import trace
+from olympus_core.avals import Shape, get_aval, shape_of
+from olympus_core.eager import EagerTrace
+from olympus_core.errors import IndexingError
+from olympus_core.library.composite import composite
+from olympus_core.library.lax.indexing import Mode, gather
+from olympus_core.library.lax.shape import expand_dims, full_like
+from olympus_core.library.lax.slicing import slice_in_dim, wrapped
+from olympus_core.library.numpy.index_parsing import Span, parse
+from olympus_core.library.numpy.index_plan import Plan, coordinates, make_plan
+from olympus_core.primitives.indexing import GatherScatterMode
+from olympus_core.primitives.shape import rev_p, squeeze_p
+from olympus_core.primitives.slicing import dynamic_slice_p, slice_p
+from olympus_core.tracer import Array
+
+__all__ = ["getitem", "read"]
+
+_INT32 = np.dtype("int32")
+_CLIPPED = (GatherScatterMode.CLIP, GatherScatterMode.PROMISE_IN_BOUNDS)
+
+
+def getitem(x: Any, index: Any) -> Array:
+    """`x[index]`, with indices out of bounds moved to the nearest element.
+
+    Raises IndexingError for what is not an index of the array.
+    """
+    return read(x, index)
+
+
+def read(
+    x: Any,
+    index: Any,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Mode = None,
+    fill_value: Any = None,
+    wrap_negative_indices: bool = True,
+) -> Array:
+    """`x.at[index].get(...)`: the elements at an index, with a say in what out of bounds means."""
+    parsed = parse(index, shape_of(x))
+    clip = mode is None or GatherScatterMode.from_any(mode) in _CLIPPED
+    entries, arrays = _resolved(parsed.entries, shape_of(x), clip, wrap_negative_indices)
+    if not arrays:
+        result = _basic(x, entries, wrap_negative_indices)
+        return slice_in_dim(result, 0, 0, axis=parsed.block) if parsed.nothing else result
+    x, rest = _advanced_part(x, entries)
+    plan, columns = make_plan(rest, parsed.block, shape_of(x))
+    return _gather(
+        x,
+        tuple(columns),
+        plan=plan,
+        mode=mode,
+        fill_value=fill_value,
+        wrap=wrap_negative_indices,
+        indices_are_sorted=indices_are_sorted,
+        unique_indices=unique_indices,
+    )
+
+
+def _resolved(
+    entries: list[Any], shape: Shape, clip: bool, wrap: bool
+) -> tuple[list[Any], bool]:
+    """Entries with ints in bounds, and whether a gather is needed for the others.
+
+    An int out of bounds that must not be clipped becomes an array.
+    """
+    resolved, arrays, axis = [], False, 0
+    for e in entries:
+        if e is None:
+            resolved.append(e)
+            continue
+        length = shape[axis]
+        if e.__class__ is int:
+            found = e + length if e < 0 and wrap else e
+            if not length:
+                raise IndexingError(f"index {e} is out of bounds for axis {axis}, of length 0")
+            if clip or 0 <= found < length:
+                e = min(max(found, 0), length - 1)
+            else:
+                e, arrays = np.asarray(length, _INT32), True
+        elif e.__class__ is not Span:
+            if not length and e.size:
+                raise IndexingError(f"axis {axis}, of length 0, has no element to index")
+            arrays = arrays or e.ndim > 0 or not clip
+        resolved.append(e)
+        axis += 1
+    return resolved, arrays
+
+
+def _basic(x: Any, entries: list[Any], wrap: bool) -> Array:
+    """Read a region: entries are ints, slices, new axes and dynamic scalars."""
+    spans = [
+        Span(e, 1, 1) if e.__class__ is int else e for e in entries if e is not None
+    ]
+    squeezed = tuple([n for n, e in enumerate(_axes(entries)) if e.__class__ is not Span])
+    new_axes = _new_axes(entries)
+    if all(s.__class__ is Span for s in spans):
+        unit = all(s.step == 1 for s in spans)
+        if not unit or state.trace.__class__ is not EagerTrace or _whole(spans, shape_of(x)):
+            return _arranged(_sliced(x, spans), squeezed, new_axes)
+    else:
+        still = [s if s.__class__ is Span else Span(0, n, 1) for s, n in zip(
+            spans, shape_of(x), strict=True)]
+        if any(s.step != 1 for s in still):
+            x = _sliced(x, still)
+            spans = [
+                Span(0, n, 1) if s.__class__ is Span else s
+                for s, n in zip(spans, shape_of(x), strict=True)
+            ]
+    return _region(
+        x,
+        tuple([_INT32.type(s.start) if s.__class__ is Span else s for s in spans]),
+        sizes=tuple([s.size if s.__class__ is Span else 1 for s in spans]),
+        squeezed=squeezed,
+        new_axes=new_axes,
+        wrap=wrap,
+    )
+
+
+state = trace.state
+
+
+def _axes(entries: list[Any]) -> list[Any]:
+    return [e for e in entries if e is not None]
+
+
+def _new_axes(entries: list[Any]) -> tuple[int, ...]:
+    """Where the result has new axes."""
+    outs = [e for e in entries if e is None or e.__class__ is Span]
+    return tuple([n for n, e in enumerate(outs) if e is None])
+
+
+def _whole(spans: Sequence[Span], shape: Shape) -> bool:
+    return all([s.size == n and s.step == 1 for s, n in zip(spans, shape, strict=True)])
+
+
+def _sliced(x: Any, spans: Sequence[Span]) -> Any:
+    """The part of `x` at static slices, one an axis: a slice, and a reversal of negative steps."""
+    if _whole(spans, shape_of(x)):
+        return x
+    lows = [s.start if s.step > 0 else s.start + (s.size - 1) * s.step for s in spans]
+    ends = [low + (s.size - 1) * abs(s.step) + 1 for low, s in zip(lows, spans, strict=True)]
+    strides = tuple([abs(s.step) for s in spans])
+    backward = tuple([n for n, s in enumerate(spans) if s.step < 0])
+    if not all(s.step == -1 and s.size == n or s == (0, n, 1) for s, n in zip(
+            spans, shape_of(x), strict=True)):
+        x = slice_p.bind(
+            x,
+            start_indices=tuple(lows),
+            limit_indices=tuple([max(*e) for e in zip(lows, ends, strict=True)]),
+            strides=None if max(strides, default=1) == 1 else strides,
+        )
+    return rev_p.bind(x, dimensions=backward) if backward else x
+
+
+def _arranged(x: Any, squeezed: tuple[int, ...], new_axes: tuple[int, ...]) -> Array:
+    if squeezed:
+        x = squeeze_p.bind(x, dimensions=squeezed)
+    return expand_dims(x, new_axes) if new_axes or not isinstance(x, Array) else x
+
+
+@composite(static_argnames=("sizes", "squeezed", "new_axes", "wrap"))
+def _region(
+    x: Any,
+    starts: tuple[Any, ...],
+    *,
+    sizes: Shape,
+    squeezed: tuple[int, ...],
+    new_axes: tuple[int, ...],
+    wrap: bool,
+) -> Array:
+    """Read `sizes` elements from dynamic starts on; those of squeezed axes may be negative."""
+    found = [
+        wrapped(s, n, _INT32, wrap and axis in squeezed)
+        for axis, (s, n) in enumerate(zip(starts, shape_of(x), strict=True))
+    ]
+    part = dynamic_slice_p.bind(x, *found, slice_sizes=sizes)
+    return _arranged(part, squeezed, new_axes)
+
+
+def _advanced_part(x: Any, entries: list[Any]) -> tuple[Any, list[Any]]:
+    """Read what ints and slices select; what remains is index arrays, whole axes and new ones."""
+    axes = _axes(entries)
+    spans = [
+        Span(e, 1, 1) if e.__class__ is int else e if e.__class__ is Span else Span(0, n, 1)
+        for e, n in zip(axes, shape_of(x), strict=True)
+    ]
+    squeezed = tuple([n for n, e in enumerate(axes) if e.__class__ is int])
+    x = _sliced(x, spans)
+    if squeezed:
+        x = squeeze_p.bind(x, dimensions=squeezed)
+    kept = [e for e in entries if e.__class__ is not int]
+    return x, [Span(0, e.size, 1) if e.__class__ is Span else e for e in kept]
+
+
+@composite(
+    static_argnames=(
+        "plan", "mode", "fill_value", "wrap", "indices_are_sorted", "unique_indices",
+    )
+)
+def _gather(
+    x: Any,
+    columns: tuple[Any, ...],
+    *,
+    plan: Plan,
+    mode: Mode,
+    fill_value: Any,
+    wrap: bool,
+    indices_are_sorted: bool,
+    unique_indices: bool,
+) -> Array:
+    if 0 in plan.shape:
+        return full_like(x, 0, shape=plan.shape)
+    result = gather(
+        x,
+        coordinates(plan, columns, get_aval(x).shape, wrap),
+        plan.gather_numbers(),
+        plan.sizes,
+        unique_indices=unique_indices or plan.ordered,
+        indices_are_sorted=indices_are_sorted or plan.ordered,
+        mode=mode,
+        fill_value=fill_value,
+    )
+    return expand_dims(result, plan.new_axes) if plan.new_axes else result

@@ -1,0 +1,117 @@
+"""Trigonometric and hyperbolic functions of `olympus.numpy`; angles are in radians.
+
+Arrays and scalars enter, integers as floats; arrays leave.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from olympus_core.library.composite import composite
+from olympus_core.library.numpy.arithmetic import add, divide, maximum, minimum, multiply, square
+from olympus_core.library.numpy.elementwise import binary, choose, unary
+from olympus_core.library.numpy.logic import equal
+from olympus_core.library.promotion import promote_inexact
+from olympus_core.primitives import elementwise as p
+
+__all__ = [
+    "acos",
+    "acosh",
+    "arccos",
+    "arccosh",
+    "arcsin",
+    "arcsinh",
+    "arctan",
+    "arctan2",
+    "arctanh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "cos",
+    "cosh",
+    "deg2rad",
+    "degrees",
+    "hypot",
+    "rad2deg",
+    "radians",
+    "sin",
+    "sinc",
+    "sinh",
+    "tan",
+    "tanh",
+]
+
+
+def _function(name: str, summary: str, primitive: p.Elementwise) -> Any:
+    return unary(name, summary, {"fc": primitive.bind}, promote_inexact)
+
+
+sin = _function("sin", "The sine of an angle.", p.sin_p)
+cos = _function("cos", "The cosine of an angle.", p.cos_p)
+tan = _function("tan", "The tangent of an angle.", p.tan_p)
+arcsin = _function("arcsin", "The angle in [-pi/2, pi/2] whose sine is x.", p.asin_p)
+arccos = _function("arccos", "The angle in [0, pi] whose cosine is x.", p.acos_p)
+arctan = _function("arctan", "The angle in [-pi/2, pi/2] whose tangent is x.", p.atan_p)
+sinh = _function("sinh", "The hyperbolic sine.", p.sinh_p)
+cosh = _function("cosh", "The hyperbolic cosine.", p.cosh_p)
+tanh = _function("tanh", "The hyperbolic tangent.", p.tanh_p)
+arcsinh = _function("arcsinh", "The value whose hyperbolic sine is x.", p.asinh_p)
+arccosh = _function("arccosh", "The value >= 0 whose hyperbolic cosine is x.", p.acosh_p)
+arctanh = _function("arctanh", "The value whose hyperbolic tangent is x.", p.atanh_p)
+asin, acos, atan = arcsin, arccos, arctan
+asinh, acosh, atanh = arcsinh, arccosh, arctanh
+
+arctan2 = binary(
+    "arctan2",
+    "The angle in [-pi, pi] of the point (y, x); its arguments are y and x in this order.",
+    {"f": p.atan2_p.bind},
+    promote_inexact,
+)
+atan2 = arctan2
+
+
+def _scaled(name: str, summary: str, factor: float) -> Any:
+    return unary(name, summary, {"f": lambda x: multiply(x, factor)}, promote_inexact)
+
+
+deg2rad = _scaled("deg2rad", "Degrees as radians.", math.pi / 180)
+rad2deg = _scaled("rad2deg", "Radians as degrees.", 180 / math.pi)
+radians, degrees = deg2rad, rad2deg
+
+
+@composite()
+def _hypot(x: Any, y: Any) -> Any:
+    """sqrt(x**2 + y**2) with the larger leg taken out, so that its square does not overflow."""
+    x, y = p.abs_p.bind(x), p.abs_p.bind(y)
+    long, short = maximum(x, y), minimum(x, y)
+    ratio = divide(short, choose("hypot", equal(long, 0), 1, long))
+    leg = multiply(long, p.sqrt_p.bind(add(square(ratio), 1)))
+    infinite = logical_or_inf(x, y)
+    return choose("hypot", infinite, np.inf, leg)
+
+
+def logical_or_inf(x: Any, y: Any) -> Any:
+    return p.or_p.bind(equal(x, np.inf), equal(y, np.inf))
+
+
+hypot = binary(
+    "hypot",
+    "sqrt(x**2 + y**2), the length of a hypotenuse.",
+    {"f": _hypot},
+    promote_inexact,
+)
+
+
+@composite()
+def _sinc(x: Any) -> Any:
+    at_zero = equal(x, 0)
+    angle = multiply(np.pi, choose("sinc", at_zero, 1, x))
+    return choose("sinc", at_zero, 1, divide(p.sin_p.bind(angle), angle))
+
+
+sinc = unary("sinc", "sin(pi x) / (pi x), and 1 at 0.", {"fc": _sinc}, promote_inexact)

@@ -1,0 +1,1 @@
+"""`olympus.random`: keys, and samples of distributions drawn by them."""

@@ -1,0 +1,184 @@
+"""Continuous distributions drawn by a formula of one uniform or normal variable.
+
+Where a distribution has a scale and a location, the standard one is drawn: multiply and add.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from olympus_core import dtypes
+from olympus_core.avals import Shape, canonical_shape, shape_of
+from olympus_core.dtypes import DType
+from olympus_core.errors import ArgumentError
+from olympus_core.library.lax import elementwise as lax
+from olympus_core.library.promotion import broadcast_shapes
+from olympus_core.library.random.draw import draw
+from olympus_core.library.random.normal import normal_floats
+from olympus_core.library.random.uniform import constant, subkeys, uniform_floats, unit_floats
+from olympus_core.primitives.slicing import unstack_p
+
+__all__ = [
+    "cauchy",
+    "exponential",
+    "exponential_floats",
+    "gumbel",
+    "laplace",
+    "logistic",
+    "pareto",
+    "rayleigh",
+    "triangular",
+    "wald",
+    "weibull_min",
+]
+
+
+def exponential_floats(key: Any, shape: Shape, dtype: DType) -> Any:
+    """The formula of `exponential`: -log(1 - u), as u can be 0 and cannot be 1."""
+    return lax.neg(lax.log1p(lax.neg(unit_floats(key, shape, dtype))))
+
+
+def exponential(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+    """Floats >= 0 of density exp(-x)."""
+    return draw("exponential", exponential_floats, key, shape, dtype)
+
+
+def _laplace(key: Any, shape: Shape, dtype: DType) -> Any:
+    least = constant(-1.0 + float(dtypes.finfo(dtype).epsneg), dtype)
+    u = uniform_floats(key, shape, dtype, least, 1.0)
+    return lax.mul(lax.sign(u), lax.log1p(lax.neg(lax.abs(u))))
+
+
+def laplace(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+    """Floats of density exp(-|x|) / 2."""
+    return draw("laplace", _laplace, key, shape, dtype)
+
+
+def _above_zero(key: Any, shape: Shape, dtype: DType, least: str) -> Any:
+    return uniform_floats(key, shape, dtype, constant(getattr(dtypes.finfo(dtype), least), dtype))
+
+
+def _logistic(key: Any, shape: Shape, dtype: DType) -> Any:
+    u = _above_zero(key, shape, dtype, "tiny")
+    return lax.sub(lax.log(u), lax.log1p(lax.neg(u)))
+
+
+def logistic(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+    """Floats of density exp(-x) / (1 + exp(-x))**2."""
+    return draw("logistic", _logistic, key, shape, dtype)
+
+
+def _cauchy(key: Any, shape: Shape, dtype: DType) -> Any:
+    u = _above_zero(key, shape, dtype, "eps")
+    return lax.tan(lax.mul(constant(np.pi, dtype), lax.sub(u, constant(0.5, dtype))))
+
+
+def cauchy(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+    """Floats of density 1 / (pi * (x**2 + 1))."""
+    return draw("cauchy", _cauchy, key, shape, dtype)
+
+
+def gumbel_floats(key: Any, shape: Shape, dtype: DType) -> Any:
+    """The formula of `gumbel`: -log(-log u)."""
+    u = _above_zero(key, shape, dtype, "tiny")
+    return lax.neg(lax.log(lax.neg(lax.log(u))))
+
+
+def gumbel_high(key: Any, shape: Shape, dtype: DType) -> Any:
+    """The formula of `gumbel` for two uniform draws: the second fills in a small first one."""
+    info = dtypes.finfo(dtype)
+    high, low = unstack_p.bind(unit_floats(key, (2, *shape), dtype), axis=0)
+    fine = lax.mul(low, constant(2.0 ** -int(info.nmant), dtype))
+    fine = lax.add(lax.add(high, fine), constant(info.tiny, dtype))
+    u = lax.select(lax.ge(high, constant(0.5, dtype)), high, fine)
+    return lax.neg(lax.log(lax.neg(lax.log1p(lax.neg(u)))))
+
+
+def gumbel_formula(mode: str | None) -> Any:
+    """The formula for a `mode`; ArgumentError (a ValueError) for one there is not."""
+    if mode not in (None, "low", "high"):
+        raise ArgumentError(f"the mode of gumbel is 'low' or 'high', and not {mode!r}")
+    return gumbel_high if mode == "high" else gumbel_floats
+
+
+def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None) -> Any:
+    """Floats of density exp(-x - exp(-x)).
+
+    With `mode` "high" twice the bits are drawn, so that the greatest float32 is about 32, not 16.
+    """
+    return draw("gumbel", gumbel_formula(mode), key, shape, dtype)
+
+
+def _pareto(key: Any, b: Any, shape: Shape, dtype: DType) -> Any:
+    return lax.exp(lax.div(exponential_floats(key, shape, dtype), b))
+
+
+def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None) -> Any:
+    """Floats >= 1 of density b / x**(b + 1)."""
+    return draw("pareto", _pareto, key, shape, dtype, b)
+
+
+def _rayleigh(key: Any, scale: Any, shape: Shape, dtype: DType) -> Any:
+    u = unit_floats(key, shape, dtype)
+    return lax.mul(scale, lax.sqrt(lax.mul(lax.log(u), constant(-2, dtype))))
+
+
+def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None) -> Any:
+    """Floats >= 0 of density x / scale**2 * exp(-x**2 / (2 * scale**2))."""
+    return draw("rayleigh", _rayleigh, key, shape, dtype, scale)
+
+
+def _weibull(key: Any, scale: Any, concentration: Any, shape: Shape, dtype: DType) -> Any:
+    power = lax.div(constant(1, dtype), concentration)
+    return lax.mul(lax.pow(exponential_floats(key, shape, dtype), power), scale)
+
+
+def weibull_min(
+    key: Any, scale: Any, concentration: Any, shape: Any = (), dtype: Any = None
+) -> Any:
+    """Floats >= 0 of density c / scale * (x / scale)**(c - 1) * exp(-(x / scale)**c)."""
+    shape = broadcast_shapes(canonical_shape(shape), shape_of(scale), shape_of(concentration))
+    return draw("weibull_min", _weibull, key, shape, dtype, scale, concentration)
+
+
+def _triangular(
+    key: Any, left: Any, mode: Any, right: Any, shape: Shape, dtype: DType
+) -> Any:
+    rise, fall, width = lax.sub(mode, left), lax.sub(right, mode), lax.sub(right, left)
+    u = unit_floats(key, shape, dtype)
+    below = lax.sqrt(lax.mul(lax.mul(u, width), rise))
+    above = lax.sqrt(lax.mul(lax.mul(lax.sub(constant(1, dtype), u), width), fall))
+    is_below = lax.lt(u, lax.div(rise, width))
+    return lax.select(is_below, lax.add(left, below), lax.sub(right, above))
+
+
+def triangular(
+    key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = None
+) -> Any:
+    """Floats in [left, right], whose density rises to `mode` and falls from there."""
+    return draw("triangular", _triangular, key, shape, dtype, left, mode, right)
+
+
+def _wald(key: Any, mean: Any, shape: Shape, dtype: DType) -> Any:
+    normal_key, uniform_key = subkeys(key)
+    number = functools.partial(constant, dtype=dtype)
+    y = lax.square(normal_floats(normal_key, shape, dtype))
+    square = lax.square(mean)
+    root = lax.add(lax.mul(lax.mul(number(4), mean), y), lax.mul(square, lax.square(y)))
+    root = lax.mul(lax.mul(mean, number(0.5)), lax.sqrt(root))
+    x = lax.sub(lax.add(mean, lax.mul(lax.mul(square, y), number(0.5))), root)
+    u = unit_floats(uniform_key, shape, dtype)
+    is_x = lax.le(u, lax.div(mean, lax.add(mean, x)))
+    return lax.select(is_x, x, lax.div(square, x))
+
+
+def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None) -> Any:
+    """Floats > 0 of the inverse Gaussian distribution of a mean, and scale 1.
+
+    By Michael, Schucany and Haas, "Generating random variates using transformations with multiple
+    roots", 1976.
+    """
+    return draw("wald", _wald, key, shape, dtype, mean)

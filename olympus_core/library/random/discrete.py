@@ -1,0 +1,169 @@
+"""Discrete distributions: keys and probabilities enter; bools and integers leave."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from olympus_core import dtypes
+from olympus_core.avals import Shape, get_aval, shape_of
+from olympus_core.dtypes import DType
+from olympus_core.errors import ArgumentError, DTypeError, ShapeError
+from olympus_core.library.composite import composite
+from olympus_core.library.lax import elementwise as lax
+from olympus_core.library.promotion import broadcast_to, convert, promote_inexact
+from olympus_core.library.random.continuous import gumbel_formula
+from olympus_core.library.random.keys import one_key
+from olympus_core.library.random.uniform import (
+    constant,
+    fit_shape,
+    float_dtype,
+    random_signs,
+    result_shape,
+    unit_floats,
+)
+from olympus_core.primitives.reduction import argmax_p
+from olympus_core.primitives.slicing import unstack_p
+
+__all__ = ["bernoulli", "categorical", "geometric", "rademacher"]
+
+
+def bernoulli_bools(key: Any, p: Any, shape: Shape, dtype: DType, mode: str = "low") -> Any:
+    """Whether uniform floats of `dtype` are below p; of two words in `mode` "high"."""
+    if shape_of(p):
+        p = broadcast_to(p, shape)
+    if mode == "low":
+        return lax.lt(unit_floats(key, shape, dtype), p)
+    high, low = unstack_p.bind(unit_floats(key, (2, *shape), dtype), axis=0)
+    fine = lax.mul(low, constant(2.0 ** -int(dtypes.finfo(dtype).nmant), dtype))
+    return lax.lt(fine, lax.sub(p, high))
+
+
+@composite(static_argnames=("shape", "mode"))
+def _bernoulli(key: Any, p: Any, shape: Shape, mode: str) -> Any:
+    dtype = get_aval(p).dtype
+    return bernoulli_bools(key, convert(p, dtype), shape, dtype, mode)
+
+
+def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low") -> Any:
+    """Bools that are True with probability p; by default of p's shape.
+
+    `mode` "high" draws twice the bits, for a p that is tiny.  Raises DTypeError for a p that is no
+    float.
+
+    >>> bernoulli(key(0), 0.5, (2,)).dtype
+    dtype('bool')
+    """
+    if mode not in ("low", "high"):
+        raise ArgumentError(f"the mode of bernoulli is 'low' or 'high', and not {mode!r}")
+    words, aval = one_key("bernoulli", key), get_aval(p)
+    if dtypes.kind(aval.dtype) != "f":
+        raise DTypeError(f"bernoulli needs a float probability, and got {aval.long_name()}")
+    return _bernoulli(words, p, shape=result_shape("bernoulli", shape, p), mode=mode)
+
+
+_rademacher = composite(static_argnames=("shape", "dtype"))(random_signs)
+
+
+def rademacher(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+    """-1 or 1, with equal chances; the default dtype is the default integer."""
+    words, shape = one_key("rademacher", key), result_shape("rademacher", shape)
+    dtype = dtypes.default_dtype("i") if dtype is None else dtypes.canonicalize(dtype)
+    return _rademacher(words, shape=shape, dtype=dtype)
+
+
+@composite(static_argnames=("shape", "dtype"))
+def _geometric(key: Any, p: Any, shape: Shape, dtype: DType) -> Any:
+    (p,) = promote_inexact(p)
+    own = get_aval(p).dtype
+    u = unit_floats(key, shape, own)
+    one = constant(1, own)
+    u = lax.select(lax.eq(u, constant(0, own)), broadcast_to(one, shape), u)
+    log_failure = lax.log1p(lax.neg(p))
+    if shape_of(log_failure):
+        log_failure = broadcast_to(log_failure, shape)
+    return convert(lax.add(lax.floor(lax.div(lax.log(u), log_failure)), one), dtype)
+
+
+def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None) -> Any:
+    """Integers >= 1 of chance (1 - p)**(k - 1) * p: the tries up to the first success.
+
+    Raises ArgumentError (a ValueError) for a dtype that is no integer.
+    """
+    words, shape = one_key("geometric", key), result_shape("geometric", shape, p)
+    return _geometric(words, p, shape=shape, dtype=integer_dtype("geometric", dtype))
+
+
+def integer_dtype(name: str, dtype: Any) -> DType:
+    """The dtype of samples, by default the default integer; ArgumentError for another kind."""
+    result = dtypes.default_dtype("i") if dtype is None else dtypes.canonicalize(dtype)
+    if dtypes.kind(result) not in "iu":
+        raise ArgumentError(f"{name} needs an integer dtype, and got {dtypes.long_name(result)}")
+    return result
+
+
+@composite(static_argnames=("shape", "axis", "mode"))
+def _with_replacement(
+    key: Any, logits: Any, shape: Shape, axis: int, mode: str | None
+) -> Any:
+    """The position of the greatest logit after Gumbel noise; `axis` is negative."""
+    aval = get_aval(logits)
+    prefix, batch = shape[: len(shape) - aval.ndim + 1], shape[len(shape) - aval.ndim + 1 :]
+    at = axis % aval.ndim
+    full = (*prefix, *batch[:at], aval.shape[at], *batch[at:])
+    noise = gumbel_formula(mode)(key, full, aval.dtype)
+    noisy = lax.add(noise, broadcast_to(logits, full))
+    return argmax_p.bind(
+        noisy, axes=(len(prefix) + at,), index_dtype=dtypes.default_dtype("i")
+    )
+
+
+@composite(static_argnames=("shape", "axis", "mode"))
+def _without_replacement(
+    key: Any, logits: Any, shape: Shape, axis: int, mode: str | None
+) -> Any:
+    """The positions of the greatest logits after Gumbel noise."""
+    from olympus_core.library.lax.shape import reshape, transpose
+    from olympus_core.library.lax.sort import top_k
+
+    aval = get_aval(logits)
+    noisy = lax.add(gumbel_formula(mode)(key, aval.shape, aval.dtype), logits)
+    at = axis % aval.ndim
+    count = math.prod(shape[: len(shape) - aval.ndim + 1])
+    if count > aval.shape[at]:
+        raise ArgumentError(
+            f"categorical cannot draw {count} of {aval.shape[at]} categories without replacement"
+        )
+    last = transpose(noisy, (*(i for i in range(aval.ndim) if i != at), at))
+    _, indices = top_k(last, count)
+    return reshape(indices, shape, (aval.ndim - 1, *range(aval.ndim - 1)))
+
+
+def categorical(
+    key: Any,
+    logits: Any,
+    axis: int = -1,
+    shape: Any = None,
+    replace: bool = True,
+    mode: str | None = None,
+) -> Any:
+    """Positions along `axis`, with chances softmax(logits, axis), by the Gumbel-max trick.
+
+    The result has the shape of `logits` without `axis`, or `shape`, which must end in one that
+    fits it.  Without `replace`, the leading part of `shape` draws distinct positions.
+
+    >>> int(categorical(key(0), numpy.array([0.0, 100.0])))
+    1
+    """
+    words, aval = one_key("categorical", key), get_aval(logits)
+    if not aval.shape or not -aval.ndim <= axis < aval.ndim:
+        raise ShapeError(f"categorical needs logits with an axis {axis}, and got {aval.long_name()}")
+    dtype = float_dtype("categorical", aval.dtype)
+    batch = tuple(np.delete(aval.shape, axis).tolist())
+    shape = fit_shape("categorical", batch if shape is None else shape, batch)
+    sample = _with_replacement if replace else _without_replacement
+    return sample(
+        words, convert(logits, dtype), shape=shape, axis=axis % aval.ndim - aval.ndim, mode=mode
+    )

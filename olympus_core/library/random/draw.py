@@ -1,0 +1,49 @@
+"""What every sampler does: a formula, a key and parameters enter; one compiled draw leaves.
+
+A formula is a function (key words, *parameters, shape, dtype) whose parameters are of the dtype
+and fit the shape.  Called eagerly, a draw is one program, compiled once for a formula, a shape and
+a dtype.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from olympus_core.avals import Shape, shape_of
+from olympus_core.dtypes import DType
+from olympus_core.library.composite import composite
+from olympus_core.library.promotion import broadcast_to, convert
+from olympus_core.library.random.keys import one_key
+from olympus_core.library.random.uniform import float_dtype, result_shape
+
+__all__ = ["draw"]
+
+
+@composite(static_argnames=("formula", "shape", "dtype"))
+def _draw(
+    key: Any, *parameters: Any, formula: Callable[..., Any], shape: Shape, dtype: DType
+) -> Any:
+    full = [convert(x, dtype) for x in parameters]
+    full = [broadcast_to(x, shape) if shape_of(x) else x for x in full]
+    return formula(key, *full, shape, dtype)
+
+
+def draw(
+    name: str,
+    formula: Callable[..., Any],
+    key: Any,
+    shape: Any,
+    dtype: Any,
+    *parameters: Any,
+    kinds: str = "f",
+) -> Any:
+    """Samples of the distribution `name`, by its formula.
+
+    `shape` is that of the result, or None for that of the parameters together.  Raises
+    ArgumentError for a dtype not of one of the `kinds`, ShapeError for parameters that do not fit.
+    """
+    words = one_key(name, key)
+    dtype = float_dtype(name, dtype, kinds)
+    shape = result_shape(name, shape, *parameters)
+    return _draw(words, *parameters, formula=formula, shape=shape, dtype=dtype)

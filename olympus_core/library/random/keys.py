@@ -1,0 +1,285 @@
+"""Random keys: seeds enter, keys leave; keys are split and folded into new ones.
+
+A key is a pair of uint32 words.  It comes in two forms that every function here takes and gives
+back alike: a *raw* key, an array of shape (2,), and a *typed* one, a `KeyArray`.  A KeyArray is a
+container of the raw words, so transformations, loops and containers take it as they take any
+tree of arrays; it is no array itself, and array functions refuse it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from olympus_core import dtypes, tree
+from olympus_core.avals import Shape, ShapedArray, canonical_shape, get_aval, shaped
+from olympus_core.errors import ArgumentError, DTypeError, IndexingError, ShapeError
+from olympus_core.library.promotion import convert
+from olympus_core.primitives.elementwise import eq_p
+from olympus_core.primitives.random import random_fold_in_p, random_seed_p, random_split_p
+from olympus_core.primitives.reduction import reduce_and_p
+from olympus_core.primitives.shape import reshape_p
+
+__all__ = [
+    "KeyArray",
+    "KeyDType",
+    "PRNGKey",
+    "clone",
+    "fold_in",
+    "key",
+    "key_data",
+    "key_dtype",
+    "key_impl",
+    "one_key",
+    "split",
+    "wrap_key_data",
+]
+
+UINT32 = np.dtype("uint32")
+_ONE_KEY = shaped((2,), UINT32)
+_IMPL = "threefry2x32"
+
+
+class KeyDType:
+    """The dtype of a KeyArray: `key<fry>`, two words hashed by Threefry-2x32."""
+
+    name = "key<fry>"
+    itemsize = 8
+    impl = _IMPL
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, KeyDType)
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
+KEY_DTYPE = KeyDType()
+
+
+class KeyArray:
+    """An array of random keys: `data` has their words along a last axis of its own.
+
+    Indexing, iteration and reshaping are those of an array of keys.
+    """
+
+    __slots__ = ("data",)
+    __hash__ = None  # type: ignore[assignment]  # keys compare element by element
+    dtype = KEY_DTYPE
+    itemsize = KEY_DTYPE.itemsize
+
+    def __init__(self, data: Any) -> None:
+        self.data = data
+
+    @property
+    def shape(self) -> Shape:
+        """The shape of the array of keys."""
+        shape: Shape = self.data.shape[:-1]
+        return shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of keys."""
+        return int(self.data.size // 2)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a single random key")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[KeyArray]:
+        if not self.shape:
+            raise TypeError("iteration over a single random key; `split` makes several of one")
+        return (self[i] for i in range(self.shape[0]))
+
+    def __getitem__(self, index: Any) -> KeyArray:
+        parts = index if isinstance(index, tuple) else (index,)
+        taken = sum(1 for p in parts if p is not None and p is not Ellipsis)
+        if taken > self.ndim:
+            raise IndexingError(f"{taken} indices for an array of keys of shape {self.shape}")
+        if any(p is Ellipsis for p in parts):
+            parts = (*parts, slice(None))
+        return KeyArray(self.data[parts])
+
+    def reshape(self, *shape: Any) -> KeyArray:
+        """The keys at another shape; one dimension may be -1."""
+        sizes = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
+        known = -int(np.prod(sizes))
+        full = tuple(self.size // known if n == -1 and known else int(n) for n in sizes)
+        if int(np.prod(full)) != self.size:
+            raise ShapeError(f"{self.size} keys do not fill the shape {tuple(sizes)}")
+        return KeyArray(reshape_p.bind(self.data, dimensions=None, new_sizes=(*full, 2)))
+
+    def ravel(self) -> KeyArray:
+        """The keys along one axis."""
+        return self.reshape(self.size)
+
+    def __eq__(self, other: object) -> Any:
+        if not isinstance(other, KeyArray):
+            return NotImplemented
+        same = eq_p.bind(self.data, other.data)
+        return reduce_and_p.bind(same, axes=(len(same.shape) - 1,))
+
+    def block_until_ready(self) -> KeyArray:
+        """Wait until the keys are computed, and give them."""
+        self.data.block_until_ready()
+        return self
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise DTypeError(
+            "random keys are no numbers, and cannot become a NumPy array",
+            hint="olympus.random.key_data gives the words of keys",
+        )
+
+    def __repr__(self) -> str:
+        if isinstance(self.data, (str, type(None))) or not hasattr(self.data, "shape"):
+            return f"KeyArray({self.data!r})"
+        return f"Array({self.shape}, dtype={self.dtype}) overlaying:\n{self.data}"
+
+
+tree.register_node(
+    KeyArray,
+    lambda keys: ((keys.data,), None),
+    lambda _, children: KeyArray(children[0]),
+    lambda keys: (((tree.GetAttrKey("data"), keys.data),), None),
+)
+
+
+def key_words(name: str, keys: Any) -> Any:
+    """The words of raw or typed keys; raises DTypeError or ShapeError for what is no key."""
+    data = keys.data if keys.__class__ is KeyArray else keys
+    try:
+        aval = get_aval(data)
+    except DTypeError:
+        raise DTypeError(
+            f"{name} needs a random key, and got a {type(keys).__name__}: {keys!r:.80}",
+            hint="make a key with olympus.random.key",
+        ) from None
+    if aval.dtype != UINT32:
+        raise DTypeError(f"{name} needs a key of dtype uint32, and got {aval.long_name()}")
+    if aval.shape[-1:] != (2,):
+        raise ShapeError(f"{name} needs a key of shape (..., 2), and got {aval.long_name()}")
+    return data
+
+
+def one_key(name: str, key: Any) -> Any:
+    """The words of a single key; raises ShapeError, naming the function, for an array of keys."""
+    data = key.data if key.__class__ is KeyArray else key
+    if getattr(data, "aval", None) is _ONE_KEY:
+        return data
+    shape = get_aval(key_words(name, key)).shape[:-1]
+    if shape:
+        raise ShapeError(
+            f"{name} needs a single key, and got an array of keys of shape {shape}",
+            hint="use olympus.vmap to take one key at a time",
+        )
+    return data
+
+
+def _like(key: Any, data: Any) -> Any:
+    return KeyArray(data) if key.__class__ is KeyArray else data
+
+
+def _check_impl(impl: Any) -> None:
+    if impl not in (None, _IMPL, "fry") and not isinstance(impl, KeyDType):
+        raise ArgumentError(f"the implementation of random keys is {_IMPL!r}, and not {impl!r}")
+
+
+def _seed(name: str, seed: Any, impl: Any) -> Any:
+    _check_impl(impl)
+    if isinstance(seed, KeyArray):
+        raise DTypeError(f"{name} needs an integer seed, and got a key")
+    if isinstance(seed, int):
+        seed = np.int64(seed).astype(dtypes.default_dtype("i"))
+    aval: ShapedArray = get_aval(seed)
+    if dtypes.kind(aval.dtype) not in "iu" or aval.shape:
+        raise ShapeError(
+            f"{name} needs an integer seed of shape (), and got {aval.long_name()}",
+            hint="use olympus.vmap to make a key of each seed" if aval.shape else None,
+        )
+    return random_seed_p.bind(seed)
+
+
+def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> KeyArray:
+    """A typed key of an integer seed.
+
+    Raises ShapeError or DTypeError (both are TypeErrors) for a seed that is not one integer,
+    OverflowError for one of more than 64 bits.
+
+    >>> key(0).dtype
+    key<fry>
+    """
+    return KeyArray(_seed("key", seed, dtype if impl is None else impl))
+
+
+def PRNGKey(seed: Any, *, impl: Any = None) -> Any:
+    """A raw key of an integer seed: uint32[2], the seed's high and low words.
+
+    >>> PRNGKey(7)
+    Array([0, 7], dtype=uint32)
+    """
+    return _seed("PRNGKey", seed, impl)
+
+
+def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
+    """`num` new keys of one key: (num,) of them, or an array of the shape `num`.
+
+    Raises ShapeError for an array of keys.
+
+    >>> split(key(0), 3).shape
+    (3,)
+    """
+    return _like(key, random_split_p.bind(one_key("split", key), shape=canonical_shape(num, "num")))
+
+
+def fold_in(key: Any, data: Any) -> Any:
+    """A new key of a key and a 32-bit integer, such as the number of a step.
+
+    Raises OverflowError for a Python int outside of uint32, ShapeError for an array of data.
+    """
+    words = one_key("fold_in", key)
+    if get_aval(data).shape:
+        raise ShapeError(
+            f"fold_in needs an integer of shape (), and got {get_aval(data).long_name()}",
+            hint="use olympus.vmap to fold in one integer at a time",
+        )
+    return _like(key, random_fold_in_p.bind(words, convert(data, UINT32)))
+
+
+def key_data(keys: Any) -> Any:
+    """The words of keys: uint32, along a last axis of length 2."""
+    return key_words("key_data", keys)
+
+
+def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> KeyArray:
+    """Typed keys of their words, uint32[..., 2]; the inverse of `key_data`."""
+    _check_impl(dtype if impl is None else impl)
+    return KeyArray(key_words("wrap_key_data", key_bits_array))
+
+
+def key_dtype(impl_spec: Any = None) -> KeyDType:
+    """The dtype of typed keys."""
+    _check_impl(impl_spec)
+    return KEY_DTYPE
+
+
+def key_impl(keys: Any) -> str:
+    """The name of the algorithm that keys are hashed by: "threefry2x32"."""
+    key_words("key_impl", keys)
+    return _IMPL
+
+
+def clone(key: Any) -> Any:
+    """The same key, for a use that is meant to draw the same numbers again."""
+    key_words("clone", key)
+    return key

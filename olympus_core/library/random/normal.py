@@ -1,0 +1,118 @@
+"""Normal samples, and distributions made of them.
+
+A standard normal float is sqrt(2) * erf_inv(u) for u drawn evenly from (-1, 1).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from olympus_core import dtypes
+from olympus_core.avals import Shape, canonical_shape, shape_of
+from olympus_core.dtypes import DType
+from olympus_core.library.lax import elementwise as lax
+from olympus_core.library.promotion import broadcast_shapes
+from olympus_core.library.random.draw import draw
+from olympus_core.library.random.uniform import (
+    constant,
+    random_signs,
+    subkeys,
+    uniform_floats,
+)
+from olympus_core.primitives.reduction import reduce_sum_p
+
+__all__ = [
+    "double_sided_maxwell",
+    "lognormal",
+    "maxwell",
+    "normal",
+    "normal_floats",
+    "truncated_normal",
+]
+
+
+def normal_floats(key: Any, shape: Shape, dtype: DType) -> Any:
+    """The formula of `normal`."""
+    if dtypes.kind(dtype) == "c":
+        return _normal_complex(key, shape, dtype)
+    one = constant(1, dtype)
+    least = np.nextafter(-one, constant(0, dtype))
+    u = uniform_floats(key, shape, dtype, least, one)
+    return lax.mul(constant(np.sqrt(2), dtype), lax.erf_inv(u))
+
+
+def _normal_complex(key: Any, shape: Shape, dtype: DType) -> Any:
+    part = dtypes.to_real(dtype)
+    real, imag = (normal_floats(k, shape, part) for k in subkeys(key))
+    return lax.div(lax.complex(real, imag), constant(np.sqrt(2), dtype))
+
+
+def normal(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+    """Floats of density exp(-x**2 / 2) / sqrt(2 * pi); complex ones have variance 1 too.
+
+    Raises ArgumentError (a ValueError) for a dtype that is neither float nor complex.
+
+    >>> normal(key(0), (2, 3)).shape
+    (2, 3)
+    """
+    return draw("normal", normal_floats, key, shape, dtype, kinds="fc")
+
+
+def _truncated(key: Any, lower: Any, upper: Any, shape: Shape, dtype: DType) -> Any:
+    root = constant(np.sqrt(2), dtype)
+    low, high = (lax.erf(lax.div(x, root)) for x in (lower, upper))
+    x = lax.mul(root, lax.erf_inv(uniform_floats(key, shape, dtype, low, high)))
+    infinity = constant(np.inf, dtype)
+    least, most = lax.nextafter(lower, infinity), lax.nextafter(upper, -infinity)
+    return lax.min(lax.max(x, least), most)
+
+
+def truncated_normal(
+    key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None
+) -> Any:
+    """Floats of the normal distribution, given that they are in (lower, upper)."""
+    return draw("truncated_normal", _truncated, key, shape, dtype, lower, upper)
+
+
+def _lognormal(key: Any, sigma: Any, shape: Shape, dtype: DType) -> Any:
+    return lax.exp(lax.mul(normal_floats(key, shape, dtype), sigma))
+
+
+def lognormal(
+    key: Any, sigma: Any = np.float32(1.0), shape: Any = None, dtype: Any = None  # noqa: B008
+) -> Any:
+    """exp(sigma * x) for normal x."""
+    return draw("lognormal", _lognormal, key, shape, dtype, sigma, kinds="fc")
+
+
+def _maxwell(key: Any, shape: Shape, dtype: DType) -> Any:
+    squares = lax.square(normal_floats(key, (*shape, 3), dtype))
+    return lax.sqrt(reduce_sum_p.bind(squares, axes=(len(shape),)))
+
+
+def maxwell(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+    """Floats >= 0 of density sqrt(2 / pi) * x**2 * exp(-x**2 / 2): lengths of normal vectors."""
+    return draw("maxwell", _maxwell, key, shape, dtype)
+
+
+def _double_sided_maxwell(
+    key: Any, loc: Any, scale: Any, shape: Shape, dtype: DType
+) -> Any:
+    maxwell_key, sign_key = subkeys(key)
+    signs = random_signs(sign_key, shape, dtype)
+    signed = lax.mul(signs, _maxwell(maxwell_key, shape, dtype))
+    return lax.add(lax.mul(signed, scale), loc)
+
+
+def double_sided_maxwell(
+    key: Any, loc: Any, scale: Any, shape: Any = (), dtype: Any = None
+) -> Any:
+    """Maxwell floats of either sign, times `scale`, plus `loc`.
+
+    The result has the shape `shape` followed by that of the parameters.
+    """
+    parameters = broadcast_shapes(shape_of(loc), shape_of(scale))
+    full = (*(canonical_shape(shape) or parameters), *parameters)
+    return draw("double_sided_maxwell", _double_sided_maxwell, key, full, dtype, loc, scale)

@@ -1,0 +1,277 @@
+"""Uniform samples: keys enter; bits, floats and integers of equal chance leave.
+
+Bits become a float as its mantissa: with the exponent of 1 it is in [1, 2), and 1 is taken off.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from olympus_core import dtypes
+from olympus_core.avals import Shape, canonical_shape, get_aval, shape_of
+from olympus_core.dtypes import DType
+from olympus_core.errors import ArgumentError, DTypeError, ShapeError
+from olympus_core.library.composite import composite
+from olympus_core.library.promotion import broadcast_shapes, broadcast_to, convert
+from olympus_core.library.random.keys import one_key
+from olympus_core.primitives import elementwise as p
+from olympus_core.primitives.random import random_bits_p, random_split_p
+from olympus_core.primitives.slicing import unstack_p
+
+__all__ = [
+    "bits",
+    "constant",
+    "fit_shape",
+    "float_dtype",
+    "randint",
+    "random_signs",
+    "result_shape",
+    "subkeys",
+    "uniform",
+    "uniform_floats",
+    "unit_floats",
+]
+
+_KINDS = {"f": "a float", "fc": "a float or complex", "u": "an unsigned integer"}
+
+
+def float_dtype(name: str, dtype: Any, kinds: str = "f") -> DType:
+    """The dtype of samples, by default the default float; ArgumentError for another kind."""
+    result = dtypes.default_dtype("f") if dtype is None else dtypes.canonicalize(dtype)
+    if dtypes.kind(result) not in kinds:
+        raise ArgumentError(
+            f"{name} needs {_KINDS[kinds]} dtype, and got {dtypes.long_name(result)}"
+        )
+    return result
+
+
+def result_shape(name: str, shape: Any, *parameters: Any) -> Shape:
+    """The shape of samples: that of the parameters together, or `shape`, which they must fit.
+
+    Raises ShapeError where they do not.
+    """
+    shapes = [shape_of(x) for x in parameters]
+    return broadcast_shapes(*shapes) if shape is None else fit_shape(name, shape, *shapes)
+
+
+def fit_shape(name: str, shape: Any, *shapes: Shape) -> Shape:
+    """`shape` as a tuple; raises ShapeError unless each of `shapes` broadcasts to it."""
+    shape = canonical_shape(shape)
+    if shapes and broadcast_shapes(shape, *shapes) != shape:
+        raise ShapeError(f"{name}: parameters of shapes {shapes} do not fit the shape {shape}")
+    return shape
+
+
+def constant(value: Any, dtype: DType) -> Any:
+    """A number as a scalar of a dtype: what an equation needs beside operands of that dtype."""
+    return np.asarray(value).astype(dtype)[()]
+
+
+def subkeys(key: Any, num: int = 2) -> list[Any]:
+    """The words of `num` new keys of a key's words."""
+    keys: list[Any] = unstack_p.bind(random_split_p.bind(key, shape=(num,)), axis=0)
+    return keys
+
+
+def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: None = None) -> Any:
+    """Random bits as unsigned integers; the default dtype is uint32 (uint64 with x64).
+
+    Raises ArgumentError (a ValueError) for another kind of dtype.
+    """
+    words = one_key("bits", key)
+    dtype = float_dtype("bits", dtypes.default_dtype("u") if dtype is None else dtype, "u")
+    return random_bits_p.bind(words, bit_width=dtype.itemsize * 8, shape=canonical_shape(shape))
+
+
+def unit_floats(key: Any, shape: Shape, dtype: DType) -> Any:
+    """Floats in [0, 1): four equations."""
+    info = dtypes.finfo(dtype)
+    width, mantissa = int(info.bits), int(info.nmant)
+    random_width = 8 if mantissa < 8 else width
+    word = np.dtype(f"uint{width}")
+    drawn = random_bits_p.bind(key, bit_width=random_width, shape=shape)
+    if random_width != width:
+        drawn = p.convert_element_type_p.bind(drawn, new_dtype=word, weak_type=False)
+    drawn = p.shift_right_logical_p.bind(drawn, constant(random_width - mantissa, word))
+    one = constant(1, dtype)
+    drawn = p.or_p.bind(drawn, np.asarray(one).view(word)[()])
+    return p.sub_p.bind(p.bitcast_convert_type_p.bind(drawn, new_dtype=dtype), one)
+
+
+def uniform_floats(
+    key: Any, shape: Shape, dtype: DType, minval: Any = 0.0, maxval: Any = 1.0
+) -> Any:
+    """Floats in [minval, maxval), bounds being scalars or of a shape that fits."""
+    floats = unit_floats(key, shape, dtype)
+    if minval.__class__ is float and maxval.__class__ is float and (minval, maxval) == (0, 1):
+        return floats
+    low, high = (_bound(x, shape, dtype) for x in (minval, maxval))
+    is_number = isinstance(low, np.generic) and isinstance(high, np.generic)
+    span = high - low if is_number else p.sub_p.bind(high, low)
+    moved = p.add_p.bind(p.mul_p.bind(floats, span), low)
+    return p.max_p.bind(low, moved)  # rounding can take a float below the bound
+
+
+def random_signs(key: Any, shape: Shape, dtype: DType) -> Any:
+    """-1 or 1, with equal chances."""
+    default = dtypes.default_dtype("f")
+    is_one = p.lt_p.bind(unit_floats(key, shape, default), constant(0.5, default))
+    twice = p.mul_p.bind(convert(is_one, dtype), constant(2, dtype))
+    return p.sub_p.bind(twice, constant(1, dtype))
+
+
+def _bound(x: Any, shape: Shape, dtype: DType) -> Any:
+    x = convert(x, dtype)
+    return x if not shape_of(x) else broadcast_to(x, shape)
+
+
+@composite(static_argnames=("shape", "dtype"))
+def _uniform(key: Any, minval: Any, maxval: Any, shape: Shape, dtype: DType) -> Any:
+    return uniform_floats(key, shape, dtype, minval, maxval)
+
+
+@composite(static_argnames=("shape", "dtype"))
+def _uniform_unit(key: Any, shape: Shape, dtype: DType) -> Any:
+    return unit_floats(key, shape, dtype)
+
+
+def uniform(
+    key: Any,
+    shape: Any = (),
+    dtype: Any = None,
+    minval: Any = 0.0,
+    maxval: Any = 1.0,
+    *,
+    out_sharding: None = None,
+) -> Any:
+    """Floats drawn evenly from [minval, maxval).
+
+    Raises ArgumentError (a ValueError) for a dtype that is no float.
+
+    >>> uniform(key(0), (2, 3)).shape
+    (2, 3)
+    """
+    words, shape = one_key("uniform", key), canonical_shape(shape)
+    dtype = float_dtype("uniform", dtype)
+    if minval.__class__ is float and maxval.__class__ is float and (minval, maxval) == (0, 1):
+        return _uniform_unit(words, shape=shape, dtype=dtype)
+    return _uniform(words, minval, maxval, shape=shape, dtype=dtype)
+
+
+def _integer(x: Any) -> Any:
+    """A bound as an integer array or scalar; floats are cut off."""
+    aval = get_aval(x)
+    if dtypes.kind(aval.dtype) in "iu":
+        return x
+    return convert(x, dtypes.default_dtype("i"))
+
+
+def _limits(dtype: DType) -> tuple[int, int]:
+    info = dtypes.iinfo(dtype)
+    return int(info.min), int(info.max)
+
+
+def _clip(x: Any, dtype: DType) -> Any:
+    """A bound within what `dtype` holds, as `dtype`."""
+    have = get_aval(x).dtype
+    (low, high), (have_low, have_high) = _limits(dtype), _limits(have)
+    if low > have_low or high < have_high:
+        least, most = constant(max(low, have_low), have), constant(min(high, have_high), have)
+        x = p.clamp_p.bind(least, convert(x, have), most)
+    return convert(x, dtype)
+
+
+@composite(static_argnames=("shape", "dtype"))
+def _randint(key: Any, minval: Any, maxval: Any, shape: Shape, dtype: DType) -> Any:
+    width = dtype.itemsize * 8
+    word = np.dtype(f"uint{width}")
+    if minval.__class__ is int and maxval.__class__ is int:
+        low, span, factor = _known_span(minval, maxval, dtype)
+    else:
+        low, span = _span(_integer(minval), _integer(maxval), shape, dtype)
+        factor = p.rem_p.bind(constant(2 ** (width // 2), word), span)
+        factor = p.rem_p.bind(p.mul_p.bind(factor, factor), span)
+    high_bits, low_bits = (
+        random_bits_p.bind(k, bit_width=width, shape=shape) for k in subkeys(key)
+    )
+    # the two words as one number of twice the width, modulo the span: a bias of 2**-width
+    offset = p.mul_p.bind(p.rem_p.bind(high_bits, span), factor)
+    offset = p.rem_p.bind(p.add_p.bind(offset, p.rem_p.bind(low_bits, span)), span)
+    return p.add_p.bind(low, _as(offset, dtype))
+
+
+def _as(x: Any, dtype: DType) -> Any:
+    return p.convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False)
+
+
+def _known_span(minval: int, maxval: int, dtype: DType) -> tuple[Any, Any, Any]:
+    """`_span` and the factor of the high word, for bounds that are known."""
+    least, most = _limits(dtype)
+    low, high = min(max(minval, least), most), min(max(maxval, least), most)
+    width = dtype.itemsize * 8
+    span = (max(high - low, 0) + (maxval > most) or 1) % (1 << width)
+    half = (1 << width // 2) % (span or 1)
+    factor = half * half % (1 << width) % (span or 1)
+    word = np.dtype(f"uint{width}")
+    return constant(low, dtype), constant(span, word), constant(factor, word)
+
+
+def _span(minval: Any, maxval: Any, shape: Shape, dtype: DType) -> tuple[Any, Any]:
+    """The least integer, and how many there are, unsigned: 1 if none.
+
+    One more if `maxval` is above what the dtype holds.  A span of all integers wraps around to 0,
+    and the remainders by it are the words themselves.
+    """
+    have = get_aval(maxval).dtype
+    is_beyond = p.gt_p.bind(
+        convert(maxval, have), constant(min(_limits(dtype)[1], _limits(have)[1]), have)
+    )
+    low, high = (_bound(_clip(x, dtype), shape, dtype) for x in (minval, maxval))
+    if shape_of(is_beyond):
+        is_beyond = broadcast_to(is_beyond, shape)
+    word = np.dtype(f"uint{dtype.itemsize * 8}")
+    count = _as(p.sub_p.bind(high, low), word)
+    count = _where(p.le_p.bind(high, low), constant(1, word), count)
+    more = p.and_p.bind(is_beyond, p.gt_p.bind(high, low))
+    return low, _where(more, p.add_p.bind(count, constant(1, word)), count)
+
+
+def _where(which: Any, yes: Any, no: Any) -> Any:
+    shape = shape_of(which) or shape_of(no)
+    if shape_of(which) != shape:
+        which = broadcast_to(which, shape)
+    return p.select_n_p.bind(which, no, yes)
+
+
+def randint(
+    key: Any,
+    shape: Any,
+    minval: Any,
+    maxval: Any,
+    dtype: Any = None,
+    *,
+    out_sharding: None = None,
+) -> Any:
+    """Integers drawn evenly from [minval, maxval), bounds being scalars or arrays that fit.
+
+    Raises DTypeError for a dtype that is no integer, ShapeError for bounds that do not fit.
+
+    >>> int(randint(key(0), (), 3, 4))
+    3
+    """
+    words = one_key("randint", key)
+    dtype = dtypes.default_dtype("i") if dtype is None else dtypes.canonicalize(dtype)
+    if dtypes.kind(dtype) not in "iu":
+        raise DTypeError(f"randint needs an integer dtype, and got {dtypes.long_name(dtype)}")
+    shape = result_shape("randint", shape, minval, maxval)
+    if dtype.itemsize >= 4:
+        return _randint(words, minval, maxval, shape=shape, dtype=dtype)
+    low, high = _limits(dtype)
+    wide = np.dtype("int32")
+    minval, maxval = (
+        p.clamp_p.bind(constant(low, wide), convert(x, wide), constant(most, wide))
+        for x, most in ((minval, high), (maxval, high + 1))
+    )
+    return convert(_randint(words, minval, maxval, shape=shape, dtype=wide), dtype)

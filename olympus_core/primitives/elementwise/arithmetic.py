@@ -1,0 +1,254 @@
+"""Sums, products, powers, extrema, signs and rounding."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from olympus_core import dtypes, mlir
+from olympus_core.avals import ShapedArray, get_aval, shape_of, shaped
+from olympus_core.primitive import Primitive, op
+from olympus_core.primitives.elementwise.base import (
+    Elementwise,
+    check_kinds,
+    check_one_dtype,
+    constant,
+    join_shapes,
+    spread,
+    square,
+    times,
+    zero_like,
+)
+
+if TYPE_CHECKING:
+    from olympus_core.lowering import LoweringContext
+
+__all__ = [
+    "PRIMITIVES",
+    "abs_p",
+    "add_p",
+    "cbrt_p",
+    "ceil_p",
+    "div_p",
+    "floor_p",
+    "integer_pow_p",
+    "max_p",
+    "min_p",
+    "mul_p",
+    "neg_p",
+    "nextafter_p",
+    "pow_p",
+    "rem_p",
+    "round_p",
+    "rsqrt_p",
+    "sign_p",
+    "sqrt_p",
+    "sub_p",
+]
+
+
+class Sign(Elementwise):
+    """-1, 0 or 1; StableHLO has none for unsigned integers."""
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
+        if dtypes.kind(ctx.aval_out.dtype) != "u":
+            return super().lower(ctx, *operands, **params)
+        out = ctx.aval_out
+        full = ctx.full(operands[0], ctx.avals_in[0], out.shape)
+        return mlir.op1("stablehlo.minimum", out, (full, mlir.full(out, 1)))
+
+
+class Abs(Elementwise):
+    """The magnitude; of an unsigned integer, itself."""
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
+        if dtypes.kind(ctx.avals_in[0].dtype) == "u":
+            return ctx.full(operands[0], ctx.avals_in[0], ctx.aval_out.shape)
+        return super().lower(ctx, *operands, **params)
+
+
+class Round(Elementwise):
+    """To the nearest integer; `rounding_method` 0 sends halves away from zero, 1 to even."""
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
+        name = "even" if params["rounding_method"] == 1 else "afz"
+        full = ctx.full(operands[0], ctx.avals_in[0], ctx.aval_out.shape)
+        return mlir.op1(f"stablehlo.round_nearest_{name}", ctx.aval_out, (full,))
+
+
+class IntegerPow(Elementwise):
+    """x ** y for a Python int y, by repeated squaring."""
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
+        out, y = ctx.aval_out, params["y"]
+        base = ctx.full(operands[0], ctx.avals_in[0], out.shape)
+        if y == 0:
+            return mlir.full(out, 1)
+        result, power = None, abs(y)
+        while power:
+            if power & 1:
+                result = base if result is None else _multiply(out, result, base)
+            power >>= 1
+            if power:
+                base = _multiply(out, base, base)
+        if y < 0:
+            return mlir.op1("stablehlo.divide", out, (mlir.full(out, 1), result))
+        return result
+
+
+def _multiply(aval: ShapedArray, x: Any, y: Any) -> Any:
+    return mlir.op1("stablehlo.multiply", aval, (x, y))
+
+
+class Pow(Elementwise):
+    """x ** y; the exponent may be of an integer dtype where the base is not."""
+
+    def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
+        x, y = avals
+        check_kinds(self.name, "ifcu", x)
+        if dtypes.kind(y.dtype) not in "iu":
+            check_one_dtype(self.name, avals)
+        weak = x.weak_type and y.weak_type
+        return shaped(join_shapes(self.name, avals), x.dtype, weak)
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
+        out = ctx.aval_out
+        x, y = (ctx.full(v, a, out.shape) for v, a in zip(operands, ctx.avals_in, strict=True))
+        if ctx.avals_in[1].dtype != out.dtype:
+            y = mlir.op1("stablehlo.convert", out, (y,))
+        return mlir.op1("stablehlo.power", out, (x, y))
+
+
+def _abs_tangent(t: Any, out: Any, x: Any) -> Any:
+    if dtypes.kind(get_aval(x).dtype) == "c":
+        return op.real(op.mul(t, op.sign(op.conj(x))))
+    return op.select_n(op.ge(x, zero_like(x)), op.neg(t), t)
+
+
+def _integer_pow_tangent(t: Any, out: Any, x: Any, *, y: int) -> Any:
+    if y == 0:
+        return op.mul(t, zero_like(x))
+    return times(t, y, x if y == 2 else op.integer_pow(x, y=y - 1))
+
+
+def _pow_base(t: Any, out: Any, x: Any, y: Any) -> Any:
+    """y x^(y - 1), which for an integer y = 0 is 0 even where x is."""
+    if dtypes.kind(get_aval(y).dtype) in "iu":
+        less = op.sub(op.max(y, constant(y, 1)), constant(y, 1))
+        factor = op.convert_element_type(y, new_dtype=get_aval(x).dtype, weak_type=False)
+        return op.mul(t, op.mul(factor, op.pow(x, less)))
+    return op.mul(t, op.mul(y, op.pow(x, op.sub(y, constant(y, 1)))))
+
+
+def _pow_exponent(t: Any, out: Any, x: Any, y: Any) -> Any:
+    """log(x) x^y, taken as 0 where x is 0."""
+    shape = shape_of(x)
+    one = spread(constant(x, 1), shape)
+    safe = op.select_n(op.eq(x, zero_like(x)), x, one)
+    return op.mul(t, op.mul(op.log(safe), out))
+
+
+def _share(x: Any, out: Any, y: Any) -> Any:
+    """The part of an extremum's derivative that x has: 1, 0, or a half where x equals y."""
+    shape, dtype = shape_of(out), get_aval(out).dtype
+    is_x = op.convert_element_type(op.eq(x, out), new_dtype=dtype, weak_type=False)
+    tie = op.convert_element_type(op.eq(y, out), new_dtype=dtype, weak_type=False)
+    return spread(op.div(is_x, op.add(tie, constant(out, 1))), shape)
+
+
+def _rem_tangent(t: Any, out: Any, x: Any, y: Any) -> Any:
+    whole = op.div(op.sub(x, out), y)
+    return op.neg(op.mul(t, whole))
+
+
+neg_p = Elementwise(
+    "neg", "stablehlo.negate", "uifc", lambda t, out, x: op.neg(t), linear=[lambda c, x: op.neg(c)]
+)
+sign_p = Sign("sign", "stablehlo.sign", "uifc")
+floor_p = Elementwise("floor", "stablehlo.floor", "f")
+ceil_p = Elementwise("ceil", "stablehlo.ceil", "f")
+round_p = Round("round", "stablehlo.round_nearest_afz", "f")
+sqrt_p = Elementwise(
+    "sqrt", "stablehlo.sqrt", "fc", lambda t, out, x: op.mul(t, op.div(constant(x, 0.5), out))
+)
+rsqrt_p = Elementwise(
+    "rsqrt", "stablehlo.rsqrt", "fc", lambda t, out, x: times(t, -0.5, op.div(out, x))
+)
+cbrt_p = Elementwise(
+    "cbrt",
+    "stablehlo.cbrt",
+    "f",
+    lambda t, out, x: op.mul(t, op.div(constant(x, 1 / 3), square(out))),
+)
+abs_p = Abs("abs", "stablehlo.abs", "uifc", _abs_tangent, result=dtypes.to_real)
+integer_pow_p = IntegerPow("integer_pow", "stablehlo.multiply", "uifc", _integer_pow_tangent)
+add_p = Elementwise(
+    "add",
+    "stablehlo.add",
+    "buifc",
+    lambda t, out, x, y: t,
+    lambda t, out, x, y: t,
+    linear=[lambda c, x, y: c, lambda c, x, y: c],
+)
+sub_p = Elementwise(
+    "sub",
+    "stablehlo.subtract",
+    "uifc",
+    lambda t, out, x, y: t,
+    lambda t, out, x, y: op.neg(t),
+    linear=[lambda c, x, y: c, lambda c, x, y: op.neg(c)],
+)
+mul_p = Elementwise(
+    "mul",
+    "stablehlo.multiply",
+    "buifc",
+    lambda t, out, x, y: op.mul(t, y),
+    lambda t, out, x, y: op.mul(x, t),
+    linear=[lambda c, x, y: op.mul(c, y), lambda c, x, y: op.mul(x, c)],
+)
+div_p = Elementwise(
+    "div",
+    "stablehlo.divide",
+    "uifc",
+    lambda t, out, x, y: op.div(t, y),
+    lambda t, out, x, y: op.mul(t, op.neg(op.div(out, y))),
+    linear=[lambda c, x, y: op.div(c, y), None],
+)
+rem_p = Elementwise("rem", "stablehlo.remainder", "uif", lambda t, out, x, y: t, _rem_tangent)
+max_p = Elementwise(
+    "max",
+    "stablehlo.maximum",
+    "buifc",
+    lambda t, out, x, y: op.mul(t, _share(x, out, y)),
+    lambda t, out, x, y: op.mul(t, _share(y, out, x)),
+)
+min_p = Elementwise(
+    "min",
+    "stablehlo.minimum",
+    "buifc",
+    lambda t, out, x, y: op.mul(t, _share(x, out, y)),
+    lambda t, out, x, y: op.mul(t, _share(y, out, x)),
+)
+pow_p = Pow("pow", "stablehlo.power", "ifc", _pow_base, _pow_exponent)
+nextafter_p = Elementwise("nextafter", "chlo.next_after", "f")
+
+PRIMITIVES: tuple[Primitive, ...] = (
+    neg_p,
+    sign_p,
+    floor_p,
+    ceil_p,
+    round_p,
+    sqrt_p,
+    rsqrt_p,
+    cbrt_p,
+    abs_p,
+    integer_pow_p,
+    add_p,
+    sub_p,
+    mul_p,
+    div_p,
+    rem_p,
+    max_p,
+    min_p,
+    pow_p,
+    nextafter_p,
+)

@@ -1,0 +1,232 @@
+"""What elementwise primitives share: a value of each operand in, a value of the result out.
+
+Operands have one shape and one dtype; a rank-0 operand stands for one of that shape, so that
+`2.0 * x` needs no broadcast in the IR.  Most primitives are a row of a table: name, StableHLO
+operation, the kinds of dtype they take (see `dtypes.kind`), and a derivative for each operand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from olympus_core import dtypes, mlir
+from olympus_core.avals import Shape, ShapedArray, get_aval, shape_of, shaped
+from olympus_core.dtypes import DType
+from olympus_core.errors import DTypeError, ShapeError
+from olympus_core.olympuspr import Literal
+from olympus_core.primitive import Batched, Linear, Primitive, op
+
+if TYPE_CHECKING:
+    from olympus_core.lowering import LoweringContext
+
+__all__ = [
+    "BOOL",
+    "Cotangent",
+    "Elementwise",
+    "Tangent",
+    "align",
+    "check_kinds",
+    "check_one_dtype",
+    "constant",
+    "join_shapes",
+    "kinds_text",
+    "move_axis",
+    "one_minus",
+    "one_plus",
+    "spread",
+    "square",
+    "times",
+    "zero_like",
+]
+
+BOOL = np.dtype("bool")
+_KINDS = {"b": "bool", "u": "unsigned integer", "i": "integer", "f": "float", "c": "complex"}
+
+
+def kinds_text(kinds: str) -> str:
+    """The kinds of a table's row in words, for messages."""
+    return ", ".join(_KINDS[k] for k in kinds)
+
+
+def join_shapes(name: str, avals: tuple[ShapedArray, ...]) -> Shape:
+    """The one shape that operands have, rank-0 ones aside; raises ShapeError if they differ."""
+    shapes = {a.shape for a in avals if a.shape}
+    if len(shapes) > 1:
+        text = ", ".join(a.short_name() for a in avals)
+        raise ShapeError(f"{name} needs operands of one shape, and got {text}")
+    return next(iter(shapes), ())
+
+
+def check_kinds(name: str, kinds: str, *avals: ShapedArray) -> None:
+    """Raise DTypeError unless every aval's dtype is of one of the kinds."""
+    for aval in avals:
+        if dtypes.kind(aval.dtype) not in kinds:
+            raise DTypeError(f"{name} takes {kinds_text(kinds)} arrays, and got {aval.long_name()}")
+
+
+def check_one_dtype(name: str, avals: tuple[ShapedArray, ...]) -> None:
+    """Raise DTypeError unless all avals have one dtype."""
+    if len({a.dtype for a in avals}) > 1:
+        text = ", ".join(a.short_name() for a in avals)
+        raise DTypeError(f"{name} needs operands of one dtype, and got {text}")
+
+
+#: a tangent's contribution: (tangent, result, *operands, **params) -> tangent of the result
+Tangent = Callable[..., Any]
+#: a cotangent's share: (cotangent, *operands, **params) -> cotangent of the operand
+Cotangent = Callable[..., Any]
+
+
+class Elementwise(Primitive):
+    """An elementwise primitive that is one operation of StableHLO or CHLO.
+
+    `tangents` has a rule for each operand, or is empty where the derivative is zero; `linear`
+    has a rule for each operand that the primitive is linear in.
+    """
+
+    takes_literals: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        name: str,
+        op: str,
+        kinds: str,
+        *tangents: Tangent | None,
+        result: Callable[[DType], DType] | None = None,
+        linear: Sequence[Cotangent | None] = (),
+    ) -> None:
+        super().__init__(name)
+        self.op = op
+        self.kinds = kinds
+        self.result = result
+        self.tangents = tangents
+        self.linear = linear
+
+    def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
+        check_one_dtype(self.name, avals)
+        check_kinds(self.name, self.kinds, avals[0])
+        dtype = self.result(avals[0].dtype) if self.result else avals[0].dtype
+        weak = all(a.weak_type for a in avals) and dtype != BOOL
+        return shaped(join_shapes(self.name, avals), dtype, weak)
+
+    def attributes(self, aval: ShapedArray) -> dict[str, Any] | None:
+        """The attributes of the operation, given the operands' aval."""
+        return None
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
+        out = ctx.aval_out
+        full = [
+            x if x.__class__ is not Literal and a.shape == out.shape else ctx.full(x, a, out.shape)
+            for x, a in zip(operands, ctx.avals_in, strict=True)
+        ]
+        return mlir.op1(self.op, out, full, self.attributes(ctx.avals_in[0]))
+
+    def jvp(
+        self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[Any, Any]:
+        out, total = self.bind(*primals, **params), None
+        for rule, t in zip(self.tangents, tangents, strict=bool(self.tangents)):
+            if t is None or rule is None:
+                continue
+            part = rule(spread(t, shape_of(out)), out, *primals, **params)
+            total = part if total is None else op.add(total, part)
+        return out, total
+
+    def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
+        if not self.linear:
+            self._missing("transpose", "transposed")
+        return [
+            rule(cotangent, *operands, **params) if rule and isinstance(x, Linear) else None
+            for rule, x in zip(self.linear, operands, strict=True)
+        ]
+
+    def batch(
+        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[Any, Any]:
+        args, dim = align(batched.size, args, dims)
+        return self.bind(*args, **params), dim
+
+
+def spread(x: Any, shape: Shape) -> Any:
+    """A rank-0 value repeated to `shape`; any other value as it is."""
+    if shape_of(x) == shape:
+        return x
+    return op.broadcast_in_dim(x, shape=shape, broadcast_dimensions=())
+
+
+def align(size: int, args: Sequence[Any], dims: Sequence[int | None]) -> tuple[list[Any], int]:
+    """The operands with their mapped axes at one place and of one shape, and that place.
+
+    Rank-0 operands that are not mapped stay as they are.
+    """
+    ranks = [len(shape_of(x)) - (d is not None) for x, d in zip(args, dims, strict=True)]
+    rank = max(ranks)
+    full = [d for d, r in zip(dims, ranks, strict=True) if d is not None and r == rank]
+    dim = full[0] if full else 0
+    shape = _mapped_shape(size, args, dims, dim, rank)
+    aligned = []
+    for x, d, r in zip(args, dims, ranks, strict=True):
+        if d is None and r == 0:
+            aligned.append(x)
+        elif r < rank:  # one scalar for each value
+            aligned.append(op.broadcast_in_dim(x, shape=shape, broadcast_dimensions=(dim,)))
+        elif d is None:
+            kept = tuple(i for i in range(rank + 1) if i != dim)
+            aligned.append(op.broadcast_in_dim(x, shape=shape, broadcast_dimensions=kept))
+        else:
+            aligned.append(move_axis(x, d, dim))
+    return aligned, dim
+
+
+def _mapped_shape(
+    size: int, args: Sequence[Any], dims: Sequence[int | None], dim: int, rank: int
+) -> Shape:
+    for x, d in zip(args, dims, strict=True):
+        shape = list(shape_of(x))
+        if d is not None:
+            del shape[d]
+        if len(shape) == rank:
+            return (*shape[:dim], size, *shape[dim:])
+    raise AssertionError("some operand has the highest rank")
+
+
+def move_axis(x: Any, source: int, destination: int) -> Any:
+    """`x` with an axis moved to another place."""
+    if source == destination:
+        return x
+    order = [i for i in range(len(shape_of(x))) if i != source]
+    order.insert(destination, source)
+    return op.transpose(x, permutation=tuple(order))
+
+
+def constant(x: Any, value: float) -> Any:
+    """`value` as a scalar of x's dtype."""
+    return np.asarray(value).astype(get_aval(x).dtype)[()]
+
+
+def zero_like(x: Any) -> Any:
+    """Zero as a scalar of x's dtype."""
+    return np.zeros((), get_aval(x).dtype)[()]
+
+
+def square(x: Any) -> Any:
+    return op.integer_pow(x, y=2)
+
+
+def times(t: Any, value: float, *factors: Any) -> Any:
+    """t * (value * the product of the factors): what does not depend on t is computed first."""
+    product = constant(t, value)
+    for factor in factors:
+        product = op.mul(product, factor)
+    return op.mul(t, product)
+
+
+def one_minus(x: Any) -> Any:
+    return op.sub(constant(x, 1), x)
+
+
+def one_plus(x: Any) -> Any:
+    return op.add(constant(x, 1), x)

@@ -1,0 +1,172 @@
+"""Other dtypes for the same values: conversions, bit casts, and the parts of complex numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from olympus_core import dtypes, mlir
+from olympus_core.avals import ShapedArray, shaped
+from olympus_core.dtypes import DType
+from olympus_core.errors import ShapeError
+from olympus_core.primitive import Batched, Primitive, op
+from olympus_core.primitives.elementwise.base import (
+    BOOL,
+    Elementwise,
+    move_axis,
+    zero_like,
+)
+from olympus_core.primitives.elementwise.logic import ne_p
+
+if TYPE_CHECKING:
+    from olympus_core.lowering import LoweringContext
+
+__all__ = [
+    "PRIMITIVES",
+    "bit_width",
+    "bitcast_convert_type_p",
+    "complex_p",
+    "conj_p",
+    "convert_element_type_p",
+    "imag_p",
+    "real_p",
+    "reduce_precision_p",
+]
+
+
+class Convert(Primitive):
+    """To `new_dtype`; a complex value loses its imaginary part, a bool becomes 0 or 1."""
+
+    takes_literals: ClassVar[bool] = True
+
+    def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
+        return shaped(avals[0].shape, params["new_dtype"], params["weak_type"])
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
+        (aval,), out = ctx.avals_in, ctx.aval_out
+        x = ctx.full(operands[0], aval, aval.shape)
+        if aval.dtype == out.dtype:
+            return x
+        if dtypes.kind(aval.dtype) == "c" and dtypes.kind(out.dtype) != "c":
+            aval = aval.update(dtype=dtypes.to_real(aval.dtype))
+            x = mlir.op1("stablehlo.real", aval, (x,))
+        if out.dtype == BOOL:
+            zero = mlir.full(aval, 0)
+            return mlir.op1("stablehlo.compare", out, (x, zero), ne_p.attributes(aval))
+        return mlir.op1("stablehlo.convert", out, (x,))
+
+    def jvp(
+        self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[Any, Any]:
+        out, (t,) = self.bind(*primals, **params), tangents
+        if t is None or dtypes.kind(params["new_dtype"]) not in "fc":
+            return out, None
+        return out, self.bind(t, new_dtype=params["new_dtype"], weak_type=False)
+
+    def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
+        return [self.bind(cotangent, new_dtype=operands[0].aval.dtype, weak_type=False)]
+
+    def batch(
+        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[Any, Any]:
+        return self.bind(*args, **params), dims[0]
+
+
+class BitcastConvert(Primitive):
+    """The same bits as another dtype; a change of width adds or removes the last axis."""
+
+    def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
+        (x,), new = avals, params["new_dtype"]
+        old_bits, new_bits = bit_width(x.dtype), bit_width(new)
+        if old_bits == new_bits:
+            return shaped(x.shape, new)
+        if old_bits > new_bits:
+            return shaped((*x.shape, old_bits // new_bits), new)
+        if not x.shape or x.shape[-1] * old_bits != new_bits:
+            raise ShapeError(
+                f"bitcast of {x.short_name()} to {dtypes.long_name(new)} needs a last dimension "
+                f"of {new_bits // old_bits}"
+            )
+        return shaped(x.shape[:-1], new)
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
+        return mlir.op1("stablehlo.bitcast_convert", ctx.aval_out, operands)
+
+    def jvp(
+        self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[Any, Any]:
+        return self.bind(*primals, **params), None
+
+    def batch(
+        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[Any, Any]:
+        return self.bind(move_axis(args[0], dims[0] or 0, 0), **params), 0
+
+
+def bit_width(dt: DType) -> int:
+    """The bits an element has: 4 for int4, 1 for bool."""
+    if dt == BOOL:
+        return 1
+    kind = dtypes.kind(dt)
+    if kind in "iu":
+        return int(dtypes.iinfo(dt).bits)
+    return int(dtypes.finfo(dt).bits) if kind == "f" else dt.itemsize * 8
+
+
+class ReducePrecision(Elementwise):
+    """Round to a float of `exponent_bits` and `mantissa_bits`, kept in the same dtype."""
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
+        x = ctx.full(operands[0], ctx.avals_in[0], ctx.aval_out.shape)
+        attributes = {name: mlir.i32_attr(params[name]) for name in sorted(params)}
+        return mlir.op1("stablehlo.reduce_precision", ctx.aval_out, (x,), attributes)
+
+
+real_p = Elementwise(
+    "real",
+    "stablehlo.real",
+    "c",
+    lambda t, out, x: op.real(t),
+    result=dtypes.to_real,
+    linear=[lambda c, x: op.complex(c, zero_like(c))],
+)
+# The pairing of cotangent c and tangent t is the real part of c t, and imag(t) that of -i t.
+imag_p = Elementwise(
+    "imag",
+    "stablehlo.imag",
+    "c",
+    lambda t, out, x: op.imag(t),
+    result=dtypes.to_real,
+    linear=[lambda c, x: op.complex(zero_like(c), op.neg(c))],
+)
+conj_p = Elementwise(
+    "conj", "chlo.conj", "c", lambda t, out, x: op.conj(t), linear=[lambda c, x: op.conj(c)]
+)
+reduce_precision_p = ReducePrecision(
+    "reduce_precision",
+    "stablehlo.reduce_precision",
+    "f",
+    lambda t, out, x, **params: op.reduce_precision(t, **params),
+    linear=[lambda c, x, **params: op.reduce_precision(c, **params)],
+)
+complex_p = Elementwise(
+    "complex",
+    "stablehlo.complex",
+    "f",
+    lambda t, out, x, y: op.complex(t, zero_like(t)),
+    lambda t, out, x, y: op.complex(zero_like(t), t),
+    result=dtypes.to_complex,
+    linear=[lambda c, x, y: op.real(c), lambda c, x, y: op.neg(op.imag(c))],
+)
+convert_element_type_p = Convert("convert_element_type")
+bitcast_convert_type_p = BitcastConvert("bitcast_convert_type")
+
+PRIMITIVES: tuple[Primitive, ...] = (
+    real_p,
+    imag_p,
+    conj_p,
+    reduce_precision_p,
+    complex_p,
+    convert_element_type_p,
+    bitcast_convert_type_p,
+)

@@ -1,0 +1,90 @@
+"""Comparisons, bits and predicates: their results are bools or integers, without derivative."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from olympus_core import dtypes, mlir
+from olympus_core.avals import ShapedArray
+from olympus_core.primitive import Primitive
+from olympus_core.primitives.elementwise.base import (
+    BOOL,
+    Elementwise,
+)
+
+__all__ = [
+    "PRIMITIVES",
+    "and_p",
+    "clz_p",
+    "eq_p",
+    "ge_p",
+    "gt_p",
+    "is_finite_p",
+    "le_p",
+    "lt_p",
+    "ne_p",
+    "not_p",
+    "or_p",
+    "population_count_p",
+    "shift_left_p",
+    "shift_right_arithmetic_p",
+    "shift_right_logical_p",
+    "xor_p",
+]
+
+
+class Compare(Elementwise):
+    """A comparison: bool out; `direction` is StableHLO's."""
+
+    def __init__(self, name: str, direction: str, kinds: str = "buifc") -> None:
+        super().__init__(name, "stablehlo.compare", kinds, result=lambda _: BOOL)
+        self.direction = direction
+
+    def attributes(self, aval: ShapedArray) -> dict[str, Any]:
+        kind = dtypes.kind(aval.dtype)
+        how = "FLOAT" if kind in "fc" else "SIGNED" if kind == "i" else "UNSIGNED"
+        return {
+            "comparison_direction": mlir.parsed_attr(
+                f"#stablehlo<comparison_direction {self.direction}>"
+            ),
+            "compare_type": mlir.parsed_attr(f"#stablehlo<comparison_type {how}>"),
+        }
+
+
+is_finite_p = Elementwise("is_finite", "stablehlo.is_finite", "f", result=lambda _: BOOL)
+not_p = Elementwise("not", "stablehlo.not", "bui")
+population_count_p = Elementwise("population_count", "stablehlo.popcnt", "ui")
+clz_p = Elementwise("clz", "stablehlo.count_leading_zeros", "ui")
+and_p = Elementwise("and", "stablehlo.and", "bui")
+or_p = Elementwise("or", "stablehlo.or", "bui")
+xor_p = Elementwise("xor", "stablehlo.xor", "bui")
+shift_left_p = Elementwise("shift_left", "stablehlo.shift_left", "ui")
+shift_right_arithmetic_p = Elementwise(
+    "shift_right_arithmetic", "stablehlo.shift_right_arithmetic", "ui"
+)
+shift_right_logical_p = Elementwise("shift_right_logical", "stablehlo.shift_right_logical", "ui")
+eq_p = Compare("eq", "EQ")
+ne_p = Compare("ne", "NE")
+lt_p = Compare("lt", "LT", "buif")
+le_p = Compare("le", "LE", "buif")
+gt_p = Compare("gt", "GT", "buif")
+ge_p = Compare("ge", "GE", "buif")
+
+PRIMITIVES: tuple[Primitive, ...] = (
+    is_finite_p,
+    not_p,
+    population_count_p,
+    clz_p,
+    and_p,
+    or_p,
+    xor_p,
+    shift_left_p,
+    shift_right_arithmetic_p,
+    shift_right_logical_p,
+    eq_p,
+    ne_p,
+    lt_p,
+    le_p,
+    gt_p,
+    ge_p,
+)

@@ -1,0 +1,172 @@
+"""Choosing between values element by element: `select_n` and `clamp`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from olympus_core import mlir
+from olympus_core.avals import ShapedArray, shape_of, shaped
+from olympus_core.errors import DTypeError, ShapeError
+from olympus_core.primitive import Batched, Linear, Primitive, op
+from olympus_core.primitives.elementwise.base import (
+    BOOL,
+    align,
+    check_one_dtype,
+    join_shapes,
+    spread,
+    zero_like,
+)
+from olympus_core.primitives.elementwise.logic import lt_p
+
+if TYPE_CHECKING:
+    from olympus_core.lowering import LoweringContext
+
+__all__ = [
+    "PRIMITIVES",
+    "clamp_p",
+    "select_n_p",
+]
+
+
+class SelectN(Primitive):
+    """`cases[which]` element by element; `which` is bool for two cases, or int32."""
+
+    takes_literals: ClassVar[bool] = True
+
+    def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
+        which, *cases = avals
+        check_one_dtype("select_n", tuple(cases))
+        shape = join_shapes("select_n", tuple(cases))
+        if which.shape not in ((), shape):
+            raise ShapeError(
+                f"select_n needs a predicate of shape () or {shape}, and got {which.short_name()}"
+            )
+        if which.dtype not in (BOOL, np.dtype("int32")) or (which.dtype == BOOL and len(cases) > 2):
+            raise DTypeError(f"select_n cannot choose of {len(cases)} by {which.long_name()}")
+        return shaped(shape, cases[0].dtype, all(c.weak_type for c in cases))
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
+        out = ctx.aval_out
+        which = ctx.full(operands[0], ctx.avals_in[0], ctx.avals_in[0].shape)
+        cases = [
+            ctx.full(x, a, out.shape) for x, a in zip(operands[1:], ctx.avals_in[1:], strict=True)
+        ]
+        return self._choose(out, ctx.avals_in[0], which, cases, 0)
+
+    def jvp(
+        self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[Any, Any]:
+        which, *cases = primals
+        out = self.bind(*primals)
+        if all(t is None for t in tangents[1:]):
+            return out, None
+        parts = [zero_like(c) if t is None else t for c, t in zip(cases, tangents[1:], strict=True)]
+        return out, self.bind(which, *_same_shape(parts))
+
+    def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
+        which, *cases = operands
+        zeros = [zero_like(cotangent)] * len(cases)
+        shares: list[Any] = [None]
+        for i, case in enumerate(cases):
+            parts = [*zeros[:i], cotangent, *zeros[i + 1 :]]
+            share = self.bind(which, *_same_shape(parts)) if isinstance(case, Linear) else None
+            shares.append(share)
+        return shares
+
+    def batch(
+        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[Any, Any]:
+        if dims[0] is None and not shape_of(args[0]):
+            cases, dim = align(batched.size, args[1:], dims[1:])
+            return self.bind(args[0], *_same_shape(cases)), dim
+        args, dim = align(batched.size, args, dims)
+        which, *cases = args
+        if shape_of(which) == ():
+            return self.bind(which, *_same_shape(cases)), dim
+        return self.bind(which, *(spread(c, shape_of(which)) for c in cases)), dim
+
+    def _choose(
+        self, out: ShapedArray, aval: ShapedArray, which: Any, cases: list[Any], first: int
+    ) -> Any:
+        if len(cases) == 1:
+            return cases[0]
+        if aval.dtype == BOOL:
+            return mlir.op1("stablehlo.select", out, (which, cases[1], cases[0]))
+        half = len(cases) // 2
+        low = self._choose(out, aval, which, cases[:half], first)
+        high = self._choose(out, aval, which, cases[half:], first + half)
+        bound = mlir.full(aval, first + half)
+        attributes = lt_p.attributes(aval)
+        is_low = mlir.op1(
+            "stablehlo.compare",
+            aval.update(dtype=BOOL, weak_type=False),
+            (which, bound),
+            attributes,
+        )
+        return mlir.op1("stablehlo.select", out, (is_low, low, high))
+
+
+def _same_shape(cases: Sequence[Any]) -> list[Any]:
+    """The cases at one shape: scalars among others are repeated."""
+    shape = next((shape_of(c) for c in cases if shape_of(c)), ())
+    return [spread(c, shape) for c in cases]
+
+
+class Clamp(Primitive):
+    """min(max(lo, x), hi); the bounds have x's shape or none."""
+
+    takes_literals: ClassVar[bool] = True
+
+    def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
+        low, x, high = avals
+        check_one_dtype("clamp", avals)
+        for bound in (low, high):
+            if bound.shape not in ((), x.shape):
+                raise ShapeError(
+                    f"clamp needs bounds of shape () or {x.shape}, and got {bound.short_name()}"
+                )
+        return x
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
+        shapes = [a.shape for a in ctx.avals_in]
+        full = [ctx.full(*x) for x in zip(operands, ctx.avals_in, shapes, strict=True)]
+        return mlir.op1("stablehlo.clamp", ctx.aval_out, full)
+
+    def jvp(
+        self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[Any, Any]:
+        low, x, high = primals
+        chosen = (
+            lambda: op.__getattr__("and")(op.gt(low, x), op.lt(low, high)),
+            lambda: op.__getattr__("and")(op.gt(x, low), op.lt(x, high)),
+            lambda: op.gt(x, high),
+        )
+        total = None
+        for t, mask in zip(tangents, chosen, strict=True):
+            if t is not None:
+                full = spread(t, shape_of(x))
+                part = op.select_n(
+                    spread(mask(), shape_of(x)), spread(zero_like(x), shape_of(x)), full
+                )
+                total = part if total is None else op.add(total, part)
+        return self.bind(*primals), total
+
+    def batch(
+        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[Any, Any]:
+        (low, x, high), dim = align(batched.size, args, dims)
+        shape = next(shape_of(v) for v in (x, low, high) if shape_of(v))
+        bounds = [spread(v, shape) if shape_of(v) else v for v in (low, high)]
+        return self.bind(bounds[0], spread(x, shape), bounds[1]), dim
+
+
+select_n_p = SelectN("select_n")
+clamp_p = Clamp("clamp")
+
+PRIMITIVES: tuple[Primitive, ...] = (
+    select_n_p,
+    clamp_p,
+)

@@ -1,0 +1,192 @@
+"""Exponentials, logarithms, trigonometric, hyperbolic and special functions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from olympus_core import mlir
+from olympus_core.primitive import Primitive, op
+from olympus_core.primitives.elementwise.base import (
+    Elementwise,
+    constant,
+    one_minus,
+    one_plus,
+    square,
+    times,
+)
+
+if TYPE_CHECKING:
+    from olympus_core.lowering import LoweringContext
+
+__all__ = [
+    "PRIMITIVES",
+    "acos_p",
+    "acosh_p",
+    "asin_p",
+    "asinh_p",
+    "atan2_p",
+    "atan_p",
+    "atanh_p",
+    "cos_p",
+    "cosh_p",
+    "digamma_p",
+    "erf_inv_p",
+    "erf_p",
+    "erfc_p",
+    "exp2_p",
+    "exp_p",
+    "expm1_p",
+    "lgamma_p",
+    "log1p_p",
+    "log_p",
+    "logistic_p",
+    "polygamma_p",
+    "sin_p",
+    "sinh_p",
+    "tan_p",
+    "tanh_p",
+    "zeta_p",
+]
+
+
+class Exp2(Elementwise):
+    """2 ** x, as exp(x * log 2)."""
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
+        out = ctx.aval_out
+        full = ctx.full(operands[0], ctx.avals_in[0], out.shape)
+        log2 = mlir.full(out, np.log(2.0))
+        return mlir.op1(
+            "stablehlo.exponential", out, (mlir.op1("stablehlo.multiply", out, (full, log2)),)
+        )
+
+
+def _hypotenuse(x: Any, y: Any) -> Any:
+    return op.add(square(x), square(y))
+
+
+_M_2_SQRTPI = 2 / np.sqrt(np.pi)
+exp_p = Elementwise("exp", "stablehlo.exponential", "fc", lambda t, out, x: op.mul(t, out))
+exp2_p = Exp2("exp2", "stablehlo.exponential", "fc", lambda t, out, x: times(t, np.log(2.0), out))
+expm1_p = Elementwise(
+    "expm1",
+    "stablehlo.exponential_minus_one",
+    "fc",
+    lambda t, out, x: op.mul(t, one_plus(out)),
+)
+log_p = Elementwise("log", "stablehlo.log", "fc", lambda t, out, x: op.div(t, x))
+log1p_p = Elementwise(
+    "log1p", "stablehlo.log_plus_one", "fc", lambda t, out, x: op.div(t, one_plus(x))
+)
+sin_p = Elementwise("sin", "stablehlo.sine", "fc", lambda t, out, x: op.mul(t, op.cos(x)))
+cos_p = Elementwise("cos", "stablehlo.cosine", "fc", lambda t, out, x: op.mul(t, op.neg(op.sin(x))))
+tan_p = Elementwise(
+    "tan", "stablehlo.tan", "fc", lambda t, out, x: op.mul(t, one_plus(square(out)))
+)
+asin_p = Elementwise(
+    "asin", "chlo.asin", "fc", lambda t, out, x: op.mul(t, op.rsqrt(one_minus(square(x))))
+)
+acos_p = Elementwise(
+    "acos",
+    "chlo.acos",
+    "fc",
+    lambda t, out, x: op.mul(t, op.neg(op.rsqrt(one_minus(square(x))))),
+)
+atan_p = Elementwise("atan", "chlo.atan", "fc", lambda t, out, x: op.div(t, one_plus(square(x))))
+sinh_p = Elementwise("sinh", "chlo.sinh", "fc", lambda t, out, x: op.mul(t, op.cosh(x)))
+cosh_p = Elementwise("cosh", "chlo.cosh", "fc", lambda t, out, x: op.mul(t, op.sinh(x)))
+tanh_p = Elementwise(
+    "tanh", "stablehlo.tanh", "fc", lambda t, out, x: op.mul(t, one_minus(square(out)))
+)
+asinh_p = Elementwise(
+    "asinh", "chlo.asinh", "fc", lambda t, out, x: op.mul(t, op.rsqrt(one_plus(square(x))))
+)
+acosh_p = Elementwise(
+    "acosh",
+    "chlo.acosh",
+    "fc",
+    lambda t, out, x: op.mul(t, op.mul(op.rsqrt(op.sub(x, constant(x, 1))), op.rsqrt(one_plus(x)))),
+)
+atanh_p = Elementwise(
+    "atanh", "chlo.atanh", "fc", lambda t, out, x: op.div(t, one_minus(square(x)))
+)
+logistic_p = Elementwise(
+    "logistic", "stablehlo.logistic", "fc", lambda t, out, x: op.mul(t, op.mul(out, one_minus(out)))
+)
+erf_p = Elementwise(
+    "erf",
+    "chlo.erf",
+    "f",
+    lambda t, out, x: times(t, _M_2_SQRTPI, op.exp(op.neg(square(x)))),
+)
+erfc_p = Elementwise(
+    "erfc",
+    "chlo.erfc",
+    "f",
+    lambda t, out, x: times(t, -_M_2_SQRTPI, op.exp(op.neg(square(x)))),
+)
+erf_inv_p = Elementwise(
+    "erf_inv",
+    "chlo.erf_inv",
+    "f",
+    lambda t, out, x: times(t, 1 / _M_2_SQRTPI, op.exp(square(out))),
+)
+lgamma_p = Elementwise("lgamma", "chlo.lgamma", "f", lambda t, out, x: op.mul(t, op.digamma(x)))
+digamma_p = Elementwise(
+    "digamma",
+    "chlo.digamma",
+    "f",
+    lambda t, out, x: op.mul(t, op.polygamma(constant(x, 1), x)),
+)
+polygamma_p = Elementwise(
+    "polygamma",
+    "chlo.polygamma",
+    "f",
+    None,
+    lambda t, out, m, x: op.mul(t, op.polygamma(one_plus(m), x)),
+)
+zeta_p = Elementwise(
+    "zeta",
+    "chlo.zeta",
+    "f",
+    None,
+    lambda t, out, s, q: op.mul(t, op.mul(op.neg(s), op.zeta(one_plus(s), q))),
+)
+atan2_p = Elementwise(
+    "atan2",
+    "stablehlo.atan2",
+    "fc",
+    lambda t, out, x, y: op.mul(t, op.div(y, _hypotenuse(x, y))),
+    lambda t, out, x, y: op.mul(t, op.neg(op.div(x, _hypotenuse(x, y)))),
+)
+
+PRIMITIVES: tuple[Primitive, ...] = (
+    exp_p,
+    exp2_p,
+    expm1_p,
+    log_p,
+    log1p_p,
+    sin_p,
+    cos_p,
+    tan_p,
+    asin_p,
+    acos_p,
+    atan_p,
+    sinh_p,
+    cosh_p,
+    tanh_p,
+    asinh_p,
+    acosh_p,
+    atanh_p,
+    logistic_p,
+    erf_p,
+    erfc_p,
+    erf_inv_p,
+    lgamma_p,
+    digamma_p,
+    polygamma_p,
+    zeta_p,
+    atan2_p,
+)

@@ -1,0 +1,108 @@
+"""Batching: a function of single values enters, one of values with a mapped axis leaves.
+
+A `BatchTracer` is a value that stands for one of each along an axis of an array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from olympus_core import trace
+from olympus_core.avals import ShapedArray, get_aval
+from olympus_core.primitive import Batched, Primitive
+from olympus_core.primitives.shape import move_axis, replicate
+from olympus_core.trace import Trace, using
+from olympus_core.tracer import Tracer
+
+__all__ = ["BatchTrace", "BatchTracer", "batch_flat", "batched_aval"]
+
+
+def batched_aval(aval: ShapedArray, dim: int | None) -> ShapedArray:
+    """The type of one of the values along axis `dim`."""
+    if dim is None:
+        return aval
+    return aval.update(shape=aval.shape[:dim] + aval.shape[dim + 1 :])
+
+
+class BatchTracer(Tracer):
+    """One of the values along an axis of an array."""
+
+    __slots__ = ("dim", "value")
+    trace: BatchTrace
+
+    def __init__(self, trace: BatchTrace, value: Any, dim: int) -> None:
+        self.trace = trace
+        self.value = value
+        self.dim = dim
+        self.aval = batched_aval(get_aval(value), dim)
+
+    def origin(self) -> str:
+        """That it is mapped over; and where its value comes from."""
+        inner = f", {self.value.origin()}" if isinstance(self.value, Tracer) else ""
+        return f"a value that vmap maps over{inner}"
+
+
+class BatchTrace:
+    """Applies primitives to all values along a mapped axis at once."""
+
+    __slots__ = ("batched", "parent")
+
+    def __init__(self, parent: Trace, batched: Batched) -> None:
+        self.parent = parent
+        self.batched = batched
+
+    def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Apply the primitive's `batch` in the parent trace."""
+        values, dims, mapped = [], [], False
+        for x in args:
+            if x.__class__ is BatchTracer and x.trace is self:
+                values.append(x.value)
+                dims.append(x.dim)
+                mapped = True
+            else:
+                values.append(x)
+                dims.append(None)
+        with using(self.parent):
+            if not mapped and not self._names_axis(params):
+                return self.parent.process(primitive, args, params)
+            out, out_dims = primitive.batch(self.batched, values, dims, **params)
+        if primitive.multiple_results:
+            return [self.wrap(o, d) for o, d in zip(out, out_dims, strict=True)]
+        return self.wrap(out, out_dims)
+
+    def _names_axis(self, params: dict[str, Any]) -> bool:
+        name = self.batched.name
+        return name is not None and name in params.get("axis_name", ())
+
+    def wrap(self, value: Any, dim: int | None) -> Any:
+        """A tracer; or the value itself where it has no mapped axis."""
+        return value if dim is None else BatchTracer(self, value, dim)
+
+    def unwrap(self, x: Any) -> tuple[Any, int | None]:
+        """A value and its mapped axis."""
+        if x.__class__ is BatchTracer and x.trace is self:
+            return x.value, x.dim
+        return x, None
+
+
+def batch_flat(
+    fun: Callable[..., Sequence[Any]],
+    batched: Batched,
+    args: Sequence[Any],
+    dims: Sequence[int | None],
+) -> tuple[list[Any], list[int | None]]:
+    """The flat results of `fun` mapped over the axes `dims` of `args`, and their mapped axes."""
+    made = BatchTrace(trace.current(), batched)
+    inputs = [made.wrap(x, d) for x, d in zip(args, dims, strict=True)]
+    with using(made):
+        outs = fun(*inputs)
+    pairs = [made.unwrap(x) for x in outs]
+    return [v for v, _ in pairs], [d for _, d in pairs]
+
+
+def place_axis(value: Any, dim: int | None, wanted: int | None, size: int) -> Any:
+    """`value` with its mapped axis at `wanted`; one without is repeated along a new axis."""
+    if wanted is None or dim == wanted:
+        return value
+    return replicate(value, size, wanted) if dim is None else move_axis(value, dim, wanted)

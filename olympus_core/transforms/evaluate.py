@@ -1,0 +1,32 @@
+"""Evaluation: a program and values enter, the program's results leave.
+
+Each equation is bound anew under the current trace, and at the line and scope it came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from olympus_core import source
+from olympus_core.olympuspr import Literal, Olympuspr
+
+__all__ = ["evaluate"]
+
+
+def evaluate(program: Olympuspr, args: Sequence[Any]) -> list[Any]:
+    """Apply a program to values, equation by equation, under the current trace."""
+    env: dict[Any, Any] = dict(zip(program.invars, args, strict=True))
+    env.update(zip(program.constvars, program.consts, strict=True))
+
+    def read(atom: Any) -> Any:
+        return atom.value if atom.__class__ is Literal else env[atom]
+
+    for eqn in program.eqns:
+        with source.using(eqn.source):
+            out = eqn.primitive.bind(*map(read, eqn.inputs), **eqn.params)
+        if eqn.primitive.multiple_results:
+            env.update(zip(eqn.outputs, out, strict=True))
+        else:
+            env[eqn.outputs[0]] = out
+    return [read(atom) for atom in program.outvars]

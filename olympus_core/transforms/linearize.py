@@ -1,0 +1,210 @@
+"""Linearization and reverse mode.
+
+A function and a point enter; its value and a linear program from tangents to tangents leave.
+Transposed, the linear program takes cotangents back.
+
+The linear program is recorded while the function is differentiated forward: `JVPTrace` runs on a
+`LinearTrace`, which passes what depends on primal values alone to the trace below, and records
+what depends on a tangent.  The primal values that it needs, the residuals, become its constants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from olympus_core import source, trace
+from olympus_core.avals import ShapedArray, get_aval
+from olympus_core.errors import InternalError
+from olympus_core.olympuspr import Eqn, Literal, Olympuspr, Var
+from olympus_core.primitive import Linear, Primitive
+from olympus_core.primitives.elementwise import add_p
+from olympus_core.trace import Trace, using
+from olympus_core.transforms.evaluate import evaluate
+from olympus_core.transforms.jvp import JVPTrace
+from olympus_core.transforms.staging import StagedTracer, StagingTrace
+
+__all__ = ["LinearFunction", "LinearTrace", "backward", "linearize_flat", "transpose_program"]
+
+
+class LinearTrace(StagingTrace):
+    """Records what depends on tangents; everything else goes to the parent trace."""
+
+    def __init__(self, parent: Trace) -> None:
+        super().__init__("a derivative")
+        self.parent = parent
+
+    def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Record the operation if an operand is a tangent, else pass it on."""
+        unknown = [x.__class__ is StagedTracer and x.trace is self for x in args]
+        if not any(unknown):
+            with using(self.parent):
+                return self.parent.process(primitive, args, params)
+        if primitive.has_programs:
+            return self._split(primitive, args, unknown, params)
+        return super().process(primitive, args, params)
+
+    def _split(
+        self,
+        primitive: Primitive,
+        args: Sequence[Any],
+        unknown: Sequence[bool],
+        params: dict[str, Any],
+    ) -> list[Any]:
+        """Run the part of nested programs that no tangent enters now, and record the rest."""
+        split = primitive.split(tuple(unknown), **params)
+        if split is None:  # nothing to be had of it in advance
+            return list(super().process(primitive, args, params))
+        known_args = [x for x, u in zip(args, unknown, strict=True) if not u]
+        with using(self.parent):
+            known_outs = split.known(known_args)
+        residuals = known_outs[split.num_known_outs :]
+        linear_args = [*residuals, *(x for x, u in zip(args, unknown, strict=True) if u)]
+        linear_outs = iter(super().process(split.linear, linear_args, split.linear_params))
+        known = iter(known_outs[: split.num_known_outs])
+        return [next(linear_outs) if u else next(known) for u in split.unknown_outs]
+
+
+class LinearFunction(NamedTuple):
+    """A linear program from tangents to tangents; `None` stands for a result that is zero."""
+
+    program: Olympuspr
+    outs: tuple[int | None, ...]
+    in_avals: tuple[ShapedArray | None, ...]
+    out_avals: tuple[ShapedArray, ...]
+
+    def apply(self, tangents: Sequence[Any]) -> list[Any]:
+        """The tangents of the results for tangents of the inputs that have one."""
+        values = evaluate(self.program, tangents)
+        return [None if i is None else values[i] for i in self.outs]
+
+    def transpose(self, cotangents: Sequence[Any]) -> list[Any]:
+        """The cotangents of the inputs, from those of the results; None for zero."""
+        kept = [c for c, i in zip(cotangents, self.outs, strict=True) if i is not None]
+        return backward(self.program, kept)
+
+
+def linearize_flat(
+    fun: Callable[..., Sequence[Any]], primals: Sequence[Any], active: Sequence[bool]
+) -> tuple[list[Any], LinearFunction]:
+    """The flat results of `fun` at `primals`, and its derivative there in the active ones."""
+    linear = LinearTrace(trace.current())
+    jvp = JVPTrace(linear)
+    inputs = [
+        jvp.wrap(x, linear.new_input(tangent_aval(get_aval(x)))) if a else x
+        for x, a in zip(primals, active, strict=True)
+    ]
+    with using(jvp):
+        outs = list(fun(*inputs))
+    pairs = [jvp.unwrap(x) for x in outs]
+    places: list[int | None] = []
+    tangents: list[Any] = []
+    for _, t in pairs:
+        places.append(None if t is None else len(tangents))
+        tangents += [] if t is None else [t]
+    program = linear.program(tangents)
+    linear.alive = False
+    primal_outs = [p for p, _ in pairs]
+    return primal_outs, LinearFunction(
+        program,
+        tuple(places),
+        tuple(get_aval(x) if a else None for x, a in zip(primals, active, strict=True)),
+        tuple(get_aval(p) for p in primal_outs),
+    )
+
+
+def tangent_aval(aval: ShapedArray) -> ShapedArray:
+    """The type of a tangent of a value: its own, and never weak."""
+    return aval.strip_weak()
+
+
+def backward(program: Olympuspr, cotangents: Sequence[Any]) -> list[Any]:
+    """The cotangents of a linear program's inputs, from those of its results (None: zero).
+
+    The equations are visited in reverse; each hands the cotangents of its results to the
+    `transpose` of its primitive, at the line that the equation came from.
+    """
+    values: dict[Any, Any] = dict(zip(program.constvars, program.consts, strict=True))
+    pending: dict[Any, Any] = {}
+
+    def give(atom: Any, cotangent: Any) -> None:
+        if cotangent is not None and atom.__class__ is Var and atom not in values:
+            old = pending.get(atom)
+            pending[atom] = cotangent if old is None else add_p.bind(old, cotangent)
+
+    def operand(atom: Any) -> Any:
+        if atom.__class__ is Literal:
+            return atom.value
+        return values[atom] if atom in values else Linear(atom.aval)
+
+    for atom, cotangent in zip(program.outvars, cotangents, strict=True):
+        give(atom, cotangent)
+    for eqn in reversed(program.eqns):
+        outs = [pending.pop(v, None) for v in eqn.outputs]
+        if all(c is None for c in outs):
+            continue
+        with source.using(eqn.source):
+            _transpose_eqn(eqn, outs, list(map(operand, eqn.inputs)), give)
+    return [pending.get(v) for v in program.invars]
+
+
+def _transpose_eqn(
+    eqn: Eqn, outs: list[Any], operands: list[Any], give: Callable[[Any, Any], None]
+) -> None:
+    primitive = eqn.primitive
+    cotangent = outs if primitive.multiple_results else outs[0]
+    given = primitive.transpose(cotangent, *operands, **eqn.params)
+    if len(given) != len(operands):
+        raise InternalError(
+            f"the transpose of '{primitive}' gave {len(given)} cotangents for {len(operands)}"
+        )
+    for atom, x in zip(eqn.inputs, given, strict=True):
+        give(atom, x)
+
+
+def transpose_program(
+    program: Olympuspr, linear: Sequence[bool], given: Sequence[bool]
+) -> Callable[..., list[Any]]:
+    """The transpose of a program in its `linear` inputs, as a flat function.
+
+    It takes the values of the other inputs and then the `given` cotangents of the results, and
+    returns a cotangent (None for zero) for each linear input.
+    """
+
+    def transposed(*args: Any) -> list[Any]:
+        values = iter(args)
+        constvars = tuple(v for v, u in zip(program.invars, linear, strict=True) if not u)
+        consts = tuple(next(values) for _ in constvars)
+        invars = tuple(v for v, u in zip(program.invars, linear, strict=True) if u)
+        cotangents = [next(values) if g else None for g in given]
+        pure, lin = _known_part(program, constvars)
+        env = dict(zip(constvars, consts, strict=True))
+        _run_known(pure, env)
+        closed = Olympuspr(invars, lin, program.outvars, tuple(env), tuple(env.values()))
+        return backward(closed, cotangents)
+
+    return transposed
+
+
+def _known_part(
+    program: Olympuspr, known_vars: Sequence[Var]
+) -> tuple[tuple[Eqn, ...], tuple[Eqn, ...]]:
+    """The equations that depend on known inputs alone, and the others."""
+    known: set[Any] = set(known_vars)
+    pure, linear = [], []
+    for eqn in program.eqns:
+        if all(x.__class__ is Literal or x in known for x in eqn.inputs):
+            known.update(eqn.outputs)
+            pure.append(eqn)
+        else:
+            linear.append(eqn)
+    return tuple(pure), tuple(linear)
+
+
+def _run_known(eqns: Sequence[Eqn], env: dict[Any, Any]) -> None:
+    for eqn in eqns:
+        values = [x.value if x.__class__ is Literal else env[x] for x in eqn.inputs]
+        with source.using(eqn.source):
+            out = eqn.primitive.bind(*values, **eqn.params)
+        outs = out if eqn.primitive.multiple_results else [out]
+        env.update(zip(eqn.outputs, outs, strict=True))
