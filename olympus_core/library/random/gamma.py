@@ -1,0 +1,242 @@
+"""Gamma samples, and distributions made of them.
+
+Gamma variables are drawn by the rejection method of Marsaglia and Tsang, "A simple method for
+generating gamma variables" (2000), for all elements at once: each has a key of its own, and keeps
+its values once it has accepted them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from olympus_core import tree
+from olympus_core.avals import Shape, get_aval, shape_of
+from olympus_core.dtypes import DType
+from olympus_core.errors import ShapeError
+from olympus_core.library.lax import elementwise as lax
+from olympus_core.library.lax.control import while_loop
+from olympus_core.library.lax.shape import reshape
+from olympus_core.library.numpy.creation import full
+from olympus_core.library.numpy.indexing import where
+from olympus_core.library.numpy.reductions import any as any_of
+from olympus_core.library.promotion import broadcast_to
+from olympus_core.library.random.continuous import exponential_floats
+from olympus_core.library.random.draw import draw
+from olympus_core.library.random.normal import normal_floats
+from olympus_core.library.random.uniform import (
+    constant,
+    fit_shape,
+    random_signs,
+    subkeys,
+    unit_floats,
+)
+from olympus_core.primitives.random import random_split_p
+from olympus_core.primitives.slicing import unstack_p
+
+__all__ = [
+    "ball",
+    "beta",
+    "chisquare",
+    "dirichlet",
+    "f",
+    "gamma",
+    "generalized_normal",
+    "loggamma",
+    "t",
+]
+
+
+class _Candidate(NamedTuple):
+    """For each element: a key, a squared normal variable, its cube term, a uniform variable."""
+
+    keys: Any
+    x2: Any
+    v: Any
+    u: Any
+
+
+def _split_each(keys: Any, num: int) -> list[Any]:
+    """`num` new keys of each key, as `num` arrays of keys."""
+    parts: list[Any] = unstack_p.bind(random_split_p.bind(keys, shape=(num,)), axis=1)
+    return parts
+
+
+def _replace(which: Any, new: Any, old: Any) -> Any:
+    """The trees of arrays `new` where `which`, an element of their first axis, else `old`."""
+    return tree.map(
+        lambda x, y: lax.select(_column(which) if x.ndim == 2 else which, x, y), new, old
+    )
+
+
+def _column(which: Any) -> Any:
+    return broadcast_to(reshape(which, (*which.shape, 1)), (*which.shape, 2))
+
+
+def _positive_cube_root(keys: Any, c: Any) -> tuple[Any, Any]:
+    """Normal x, and v = 1 + c * x, drawn until v is positive."""
+
+    def again(state: Any) -> Any:
+        keys, _, v = state
+        next_keys, x_keys = _split_each(keys, 2)
+        x = normal_floats(x_keys, (), c.dtype)
+        return _replace(v <= 0, (next_keys, x, 1 + x * c), state)
+
+    start = (keys, full(c.shape, 0, c.dtype), full(c.shape, -1, c.dtype))
+    _, x, v = while_loop(lambda state: any_of(state[2] <= 0), again, start)
+    return x, v
+
+
+def _accepted(keys: Any, d: Any, c: Any) -> Any:
+    """The accepted v of each element."""
+
+    def is_rejected(s: _Candidate) -> Any:
+        is_outside = s.u >= 1 - 0.0331 * (s.x2 * s.x2)
+        return is_outside & (lax.log(s.u) >= s.x2 * 0.5 + d * ((1 - s.v) + lax.log(s.v)))
+
+    def again(state: _Candidate) -> _Candidate:
+        next_keys, x_keys, u_keys = _split_each(state.keys, 3)
+        x, v = _positive_cube_root(x_keys, c)
+        u = unit_floats(u_keys, (), c.dtype)
+        new = _Candidate(next_keys, x * x, v * v * v, u)
+        result: _Candidate = _replace(is_rejected(state), new, state)
+        return result
+
+    zeros = full(d.shape, 0, d.dtype)
+    start = _Candidate(keys, zeros, zeros + 1, zeros + 2)
+    return while_loop(lambda s: any_of(is_rejected(s)), again, start).v
+
+
+def _gamma(key: Any, a: Any, shape: Shape, dtype: DType, log_space: bool) -> Any:
+    """Samples (or their logarithms) of Gamma(a); below 1, of Gamma(a + 1) * u**(1 / a)."""
+    count = math.prod(shape)
+    if not count:
+        return full(shape, 0, dtype)
+    a = reshape(broadcast_to(a, shape), (count,))
+    keys, boost_keys = _split_each(random_split_p.bind(key, shape=(count,)), 2)
+    is_large = a >= 1
+    third = constant(1 / 3, dtype)
+    d = lax.select(is_large, a, a + 1) - third
+    v = _accepted(keys, d, third / lax.sqrt(d))
+    if log_space:
+        log_u = lax.neg(exponential_floats(boost_keys, (), dtype))
+        boost = where(is_large | (log_u == 0), 0, log_u * (1 / a))
+        return reshape(lax.log(d) + lax.log(v) + boost, shape)
+    u = 1 - unit_floats(boost_keys, (), dtype)
+    return reshape(d * v * where(is_large, 1, lax.pow(u, 1 / a)), shape)
+
+
+def gamma_floats(key: Any, a: Any, shape: Shape, dtype: DType) -> Any:
+    """The formula of `gamma`."""
+    return _gamma(key, a, shape, dtype, False)
+
+
+def loggamma_floats(key: Any, a: Any, shape: Shape, dtype: DType) -> Any:
+    """The formula of `loggamma`."""
+    return _gamma(key, a, shape, dtype, True)
+
+
+def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Any:
+    """Floats >= 0 of density x**(a - 1) * exp(-x) / gamma(a), for a > 0."""
+    return draw("gamma", gamma_floats, key, shape, dtype, a)
+
+
+def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Any:
+    """Logarithms of gamma samples, exact where those are next to 0."""
+    return draw("loggamma", loggamma_floats, key, shape, dtype, a)
+
+
+def _beta(key: Any, a: Any, b: Any, shape: Shape, dtype: DType) -> Any:
+    x, y = (loggamma_floats(k, p, shape, dtype) for k, p in zip(subkeys(key), (a, b), strict=True))
+    most = lax.max(x, y)
+    x, y = lax.exp(x - most), lax.exp(y - most)
+    return x / (x + y)
+
+
+def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None) -> Any:
+    """Floats in [0, 1] of density proportional to x**(a - 1) * (1 - x)**(b - 1)."""
+    return draw("beta", _beta, key, shape, dtype, a, b)
+
+
+def _dirichlet(key: Any, alpha: Any, shape: Shape, dtype: DType) -> Any:
+    from olympus_core.library.nn.softmax import softmax
+
+    return softmax(loggamma_floats(key, alpha, shape, dtype), -1)
+
+
+def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None) -> Any:
+    """Points of the simplex of density proportional to the product of x**(alpha - 1).
+
+    `alpha` has the concentrations along its last axis; `shape` is that of the result without it.
+    Raises ShapeError for a scalar `alpha`.
+    """
+    concentrations = shape_of(alpha)
+    if not concentrations:
+        raise ShapeError(f"dirichlet needs alpha with an axis, and got {get_aval(alpha).long_name()}")
+    batch = concentrations[:-1] if shape is None else shape
+    full_shape = (*fit_shape("dirichlet", batch, concentrations[:-1]), concentrations[-1])
+    return draw("dirichlet", _dirichlet, key, full_shape, dtype, alpha)
+
+
+def _chisquare(key: Any, df: Any, shape: Shape, dtype: DType) -> Any:
+    return 2 * lax.exp(loggamma_floats(key, df / constant(2, dtype), shape, dtype))
+
+
+def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Any:
+    """Floats >= 0 of the chi-square distribution of `df` degrees of freedom."""
+    return draw("chisquare", _chisquare, key, shape, dtype, df)
+
+
+def _f(key: Any, dfnum: Any, dfden: Any, shape: Shape, dtype: DType) -> Any:
+    den_key, num_key = subkeys(key)
+    num = _chisquare(num_key, dfnum, shape, dtype) / dfnum
+    return num / (_chisquare(den_key, dfden, shape, dtype) / dfden)
+
+
+def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None) -> Any:
+    """Floats >= 0 of the F distribution: the ratio of two chi-square samples over their degrees."""
+    return draw("f", _f, key, shape, dtype, dfnum, dfden)
+
+
+def _t(key: Any, df: Any, shape: Shape, dtype: DType) -> Any:
+    normal_key, gamma_key = subkeys(key)
+    half = df / constant(2, dtype)
+    return normal_floats(normal_key, shape, dtype) * lax.sqrt(
+        half / gamma_floats(gamma_key, half, shape, dtype)
+    )
+
+
+def t(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Any:
+    """Floats of Student's t distribution of `df` degrees of freedom."""
+    return draw("t", _t, key, shape, dtype, df)
+
+
+def _generalized_normal(key: Any, p: Any, shape: Shape, dtype: DType) -> Any:
+    gamma_key, sign_key = subkeys(key)
+    power = 1 / p
+    size = gamma_floats(gamma_key, power, shape, dtype)
+    return random_signs(sign_key, shape, dtype) * size**power
+
+
+def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None) -> Any:
+    """Floats of density proportional to exp(-|x|**p)."""
+    return draw("generalized_normal", _generalized_normal, key, shape, dtype, p)
+
+
+def _ball(key: Any, p: Any, shape: Shape, dtype: DType) -> Any:
+    normal_key, radius_key = subkeys(key)
+    x = _generalized_normal(normal_key, p, shape, dtype)
+    e = exponential_floats(radius_key, shape[:-1], dtype)
+    length = ((lax.abs(x) ** p).sum(-1) + e) ** (1 / p)
+    return x / reshape(length, (*shape[:-1], 1))
+
+
+def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None) -> Any:
+    """Points of the unit ball of the p-norm in `d` dimensions, drawn evenly.
+
+    By Barthe, Guedon, Mendelson and Naor, "A probabilistic approach to the geometry of the
+    l_p^n-ball" (2005).
+    """
+    return draw("ball", _ball, key, (*fit_shape("ball", shape), int(d)), dtype, p)

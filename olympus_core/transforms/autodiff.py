@@ -1,0 +1,331 @@
+"""Derivatives as users ask for them: functions of trees enter, functions of trees leave.
+
+`jvp` and `linearize` go forward, `vjp` and `grad` back; `jacfwd`, `jacrev` and `hessian` build
+whole matrices of derivatives from them.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_core import dtypes, tree
+from olympus_core.avals import ShapedArray, ShapeDtypeStruct, get_aval, shaped
+from olympus_core.errors import TransformError
+from olympus_core.transforms.calling import function_name
+from olympus_core.transforms.flat import (
+    check_arrays,
+    check_same,
+    instantiate,
+    names_of,
+    pick,
+    refill,
+)
+from olympus_core.transforms.jvp import jvp_flat
+from olympus_core.transforms.linearize import LinearFunction, backward, linearize_flat
+from olympus_core.transforms.staging import stage
+
+__all__ = ["grad", "jvp", "linear_transpose", "linearize", "value_and_grad", "vjp"]
+
+
+def differentiable(aval: ShapedArray) -> bool:
+    """Whether values of the type have tangents: floats and complex numbers do."""
+    return dtypes.kind(aval.dtype) in "fc"
+
+
+def jvp(
+    fun: Callable[..., Any],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    has_aux: bool = False,
+) -> tuple[Any, ...]:
+    """(fun(*primals), the derivative there in the direction of `tangents` [, aux]).
+
+    Tangents have their primals' structure and types; those of integers have dtype float0.
+    Raises TransformError where they do not.
+
+    >>> jvp(lambda x: x * x, (3.0,), (1.0,))
+    (Array(9., ...), Array(6., ...))
+    """
+    if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
+        raise TransformError(
+            "jvp takes the primals and the tangents as tuples, and got "
+            f"{type(primals).__name__} and {type(tangents).__name__}"
+        )
+    leaves, in_tree = tree.flatten(tuple(primals))
+    directions, tangent_tree = tree.flatten(tuple(tangents))
+    if in_tree != tangent_tree:
+        raise TransformError(
+            f"jvp needs tangents of the primals' structure.\n"
+            f"  primals:  {in_tree}\n  tangents: {tangent_tree}"
+        )
+    names = names_of(fun, in_tree)
+    check_arrays("jvp", fun, names, leaves)
+    avals = [get_aval(x) for x in leaves]
+    check_same("jvp", "tangent", names, avals, directions)
+    given = [t if differentiable(a) else None for a, t in zip(avals, directions, strict=True)]
+    flat, trees = _flattened(fun, in_tree, has_aux)
+    outs, out_tangents = jvp_flat(flat, leaves, given)
+    out_tree, aux_tree = trees()
+    count = out_tree.num_leaves
+    out_avals = [get_aval(x) for x in outs]
+    filled = [instantiate(t, a) for t, a in zip(out_tangents, out_avals, strict=True)]
+    result = out_tree.unflatten(outs[:count]), out_tree.unflatten(filled[:count])
+    return (*result, aux_tree.unflatten(outs[count:])) if aux_tree is not None else result
+
+
+def _flattened(
+    fun: Callable[..., Any], in_tree: tree.PyTreeDef, has_aux: bool
+) -> tuple[Callable[..., list[Any]], Callable[[], tuple[tree.PyTreeDef, tree.PyTreeDef | None]]]:
+    """`fun` on flat leaves, aux's after the results'; and their trees, once it has run."""
+    found: list[tuple[tree.PyTreeDef, tree.PyTreeDef | None]] = []
+
+    def flat(*leaves: Any) -> list[Any]:
+        out = fun(*in_tree.unflatten(leaves))
+        if not has_aux:
+            outs, out_tree = tree.flatten(out)
+            found.append((out_tree, None))
+            return outs
+        if not isinstance(out, (tuple, list)) or len(out) != 2:
+            raise TransformError(
+                f"with has_aux, '{function_name(fun)}' must return a pair (result, aux), "
+                f"and returned {type(out).__name__}"
+            )
+        outs, out_tree = tree.flatten(out[0])
+        aux, aux_tree = tree.flatten(out[1])
+        found.append((out_tree, aux_tree))
+        return outs + aux
+
+    return flat, lambda: found[-1]
+
+
+def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
+    """(fun(*primals), the function of tangents that is its derivative there [, aux]).
+
+    The derivative does not compute `fun` again, however often it is called.
+    """
+    leaves, in_tree = tree.flatten(primals)
+    names = names_of(fun, in_tree)
+    check_arrays("linearize", fun, names, leaves)
+    flat, trees = _flattened(fun, in_tree, has_aux)
+    avals = [get_aval(x) for x in leaves]
+    active = [differentiable(a) for a in avals]
+    outs, linear = linearize_flat(flat, leaves, active)
+    out_tree, aux_tree = trees()
+    count = out_tree.num_leaves
+
+    def derivative(*tangents: Any) -> Any:
+        values, tangent_tree = tree.flatten(tangents)
+        if tangent_tree != in_tree:
+            raise TransformError(
+                f"the derivative needs tangents of the primals' structure.\n"
+                f"  primals:  {in_tree}\n  tangents: {tangent_tree}"
+            )
+        check_same("linearize", "tangent", names, avals, values)
+        given = [t for t, a in zip(values, active, strict=True) if a]
+        results = linear.apply(given)[:count]
+        filled = [instantiate(t, a) for t, a in zip(results, linear.out_avals, strict=False)]
+        return out_tree.unflatten(filled)
+
+    result = out_tree.unflatten(outs[:count]), derivative
+    return (*result, aux_tree.unflatten(outs[count:])) if aux_tree is not None else result
+
+
+def _pull_back(
+    linear: LinearFunction, cotangents: Sequence[Any], active: Sequence[bool]
+) -> list[Any]:
+    """A cotangent for each input: zeros where nothing comes back, float0 zeros for integers."""
+    given = iter(linear.transpose(cotangents))
+    return [next(given) if a else None for a in active]
+
+
+def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
+    """(fun(*primals), the function that pulls a cotangent of the result back [, aux]).
+
+    The second is called with a cotangent of the result's structure and types, and gives a tuple
+    with one for each primal.  Raises TransformError where the cotangent does not fit.
+
+    >>> y, pull_back = vjp(lambda x: x * x, 3.0)
+    >>> pull_back(1.0)
+    (Array(6., ...),)
+    """
+    leaves, in_tree = tree.flatten(primals)
+    check_arrays("vjp", fun, names_of(fun, in_tree), leaves)
+    flat, trees = _flattened(fun, in_tree, has_aux)
+    avals = [get_aval(x) for x in leaves]
+    active = [differentiable(a) for a in avals]
+    outs, linear = linearize_flat(flat, leaves, active)
+    out_tree, aux_tree = trees()
+    count = out_tree.num_leaves
+    out_avals = [get_aval(x) for x in outs[:count]]
+
+    def pull_back(cotangent: Any) -> tuple[Any, ...]:
+        values, cotangent_tree = tree.flatten(cotangent)
+        if cotangent_tree != out_tree:
+            raise TransformError(
+                "the function that vjp gave needs a cotangent of the result's structure.\n"
+                f"  result:    {out_tree}\n  cotangent: {cotangent_tree}"
+            )
+        check_same("vjp", "cotangent", [f"result {i}" for i in range(count)], out_avals, values)
+        kept = [
+            c if differentiable(a) else None for c, a in zip(values, out_avals, strict=True)
+        ]
+        kept += [None] * (len(outs) - count)
+        given = _pull_back(linear, kept, active)
+        result: tuple[Any, ...] = in_tree.unflatten(
+            instantiate(c, a) for c, a in zip(given, avals, strict=True)
+        )
+        return result
+
+    result = out_tree.unflatten(outs[:count]), pull_back
+    return (*result, aux_tree.unflatten(outs[count:])) if aux_tree is not None else result
+
+
+def value_and_grad(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[..., Any]:
+    """A function that gives `fun`'s value and its gradient in the arguments `argnums`.
+
+    `fun` returns a scalar, or with `has_aux` a pair (scalar, anything).  Gradients have the
+    structure and types of their arguments.  `holomorphic` takes complex derivatives of complex
+    functions; `allow_int` gives integers gradients of dtype float0.
+
+    Raises TransformError for a result that is no scalar, or an argument that has no derivative.
+    """
+    name = function_name(fun)
+
+    @functools.wraps(fun)
+    def valued(*args: Any, **kwargs: Any) -> Any:
+        chosen = pick(name, args, argnums)
+        leaves, in_tree = tree.flatten(chosen)
+        names = names_of(fun, in_tree, argnums)
+        check_arrays("grad", fun, names, leaves)
+        avals = [get_aval(x) for x in leaves]
+        _check_inputs(name, names, avals, holomorphic, allow_int)
+        flat, trees = _flattened(
+            lambda *xs: fun(*refill(args, argnums, xs), **kwargs), in_tree, has_aux
+        )
+        active = [differentiable(a) for a in avals]
+        outs, linear = linearize_flat(flat, leaves, active)
+        out_tree, aux_tree = trees()
+        aval = _check_scalar(name, outs[: out_tree.num_leaves], out_tree, holomorphic)
+        one = np.ones((), aval.dtype)[()]
+        given = _pull_back(linear, [one, *[None] * (len(outs) - 1)], active)
+        filled = [instantiate(c, a) for c, a in zip(given, avals, strict=True)]
+        gradient = in_tree.unflatten(filled)
+        gradient = gradient[0] if isinstance(argnums, int) else gradient
+        value = out_tree.unflatten(outs[:1])
+        if aux_tree is not None:
+            value = value, aux_tree.unflatten(outs[1:])
+        return value, gradient
+
+    return valued
+
+
+def grad(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[..., Any]:
+    """A function that gives the gradient of `fun` in the arguments `argnums`; see value_and_grad.
+
+    With `has_aux` it gives (gradient, aux).
+
+    >>> grad(lambda x: x**3)(2.0)
+    Array(12., ...)
+    """
+    valued = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int)
+
+    @functools.wraps(fun)
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        value, result = valued(*args, **kwargs)
+        return (result, value[1]) if has_aux else result
+
+    return gradient
+
+
+def _check_inputs(
+    name: str,
+    names: Sequence[str],
+    avals: Sequence[ShapedArray],
+    holomorphic: bool,
+    allow_int: bool,
+) -> None:
+    for where, aval in zip(names, avals, strict=True):
+        kind = dtypes.kind(aval.dtype)
+        if holomorphic and kind != "c":
+            raise TransformError(
+                f"with holomorphic, grad of '{name}' needs complex arguments, and {where} is "
+                f"{aval.long_name()}"
+            )
+        if not holomorphic and kind in "bui" and not allow_int:
+            raise TransformError(
+                f"grad of '{name}' needs float or complex arguments, and {where} is "
+                f"{aval.long_name()}",
+                hint="cast it to a float, choose others by argnums, or pass allow_int=True",
+            )
+
+
+def _check_scalar(
+    name: str, outs: Sequence[Any], out_tree: tree.PyTreeDef, holomorphic: bool
+) -> ShapedArray:
+    if out_tree != tree.structure(0):
+        raise TransformError(
+            f"grad needs a function that returns one scalar, and '{name}' returned {out_tree}",
+            hint="return (scalar, rest) and pass has_aux=True to get other results out",
+        )
+    aval = get_aval(outs[0])
+    if aval.shape:
+        raise TransformError(
+            f"grad needs a function that returns a scalar, and '{name}' returned "
+            f"{aval.long_name()}",
+            hint="sum or average the result, or use jacrev for all derivatives",
+        )
+    wanted = "c" if holomorphic else "f"
+    if dtypes.kind(aval.dtype) != wanted:
+        kind = "complex" if holomorphic else "float"
+        raise TransformError(
+            f"grad needs a {kind} result, and '{name}' returned {aval.long_name()}",
+            hint=None if holomorphic else "for a complex-differentiable function pass holomorphic=True",
+        )
+    return aval
+
+
+def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[..., Any]:
+    """The transpose of a function that is linear in its arguments, at their shapes and dtypes.
+
+    It takes a cotangent of the result and gives a tuple with one for each argument.  Raises
+    TransformError for a function that is not linear, as far as its primitives show.
+    """
+    leaves, in_tree = tree.flatten(primals)
+    avals = [
+        shaped(x.shape, x.dtype) if isinstance(x, ShapeDtypeStruct) else get_aval(x).strip_weak()
+        for x in leaves
+    ]
+    flat, trees = _flattened(fun, in_tree, False)
+    program = stage(flat, avals, what=f"'{function_name(fun)}'")
+    out_tree, _ = trees()
+
+    def transposed(cotangent: Any) -> tuple[Any, ...]:
+        values, cotangent_tree = tree.flatten(cotangent)
+        if cotangent_tree != out_tree:
+            raise TransformError(
+                "linear_transpose gave a function that needs a cotangent of the result's "
+                f"structure.\n  result:    {out_tree}\n  cotangent: {cotangent_tree}"
+            )
+        given = backward(program, values)
+        result: tuple[Any, ...] = in_tree.unflatten(
+            instantiate(c, a) for c, a in zip(given, avals, strict=True)
+        )
+        return result
+
+    return transposed

@@ -1,0 +1,117 @@
+"""What transformations of trees share: names, choices of arguments, checks and zeros."""
+
+from __future__ import annotations
+
+import inspect
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_core import dtypes, tree
+from olympus_core.avals import ShapedArray, get_aval
+from olympus_core.errors import DTypeError, TransformError
+from olympus_core.primitive import op
+from olympus_core.transforms.calling import function_name
+
+__all__ = [
+    "check_arrays",
+    "check_same",
+    "float0_zeros",
+    "instantiate",
+    "names_of",
+    "pick",
+    "refill",
+    "zeros",
+]
+
+
+def names_of(
+    fun: Callable[..., Any], in_tree: tree.PyTreeDef, argnums: int | Sequence[int] | None = None
+) -> list[str]:
+    """The name and path of each leaf of a tuple of positional arguments: `argument x['w']`."""
+    try:
+        parameters = list(inspect.signature(fun).parameters)
+    except (TypeError, ValueError):
+        parameters = []
+    chosen = (argnums,) if isinstance(argnums, int) else argnums
+    names = []
+    for path, _ in tree.flatten_with_path(in_tree.unflatten(range(in_tree.num_leaves)))[0]:
+        i = path[0].idx if chosen is None else chosen[path[0].idx]
+        name = repr(parameters[i]) if 0 <= i < len(parameters) else str(i)
+        names.append(f"argument {name}{tree.keystr(path[1:])}")
+    return names
+
+
+def check_arrays(
+    what: str, fun: Callable[..., Any], names: Sequence[str], leaves: Sequence[Any]
+) -> None:
+    """Raise TransformError unless all leaves are arrays or scalars."""
+    for name, x in zip(names, leaves, strict=True):
+        try:
+            get_aval(x)
+        except DTypeError:
+            raise TransformError(
+                f"{what} of '{function_name(fun)}' needs arrays and scalars, and {name} is "
+                f"a {type(x).__name__}: {x!r:.60}"
+            ) from None
+
+
+def check_same(
+    what: str,
+    kind: str,
+    names: Sequence[str],
+    avals: Sequence[ShapedArray],
+    given: Sequence[Any],
+) -> None:
+    """Raise TransformError unless each (co)tangent has the shape and dtype of its value."""
+    for name, aval, t in zip(names, avals, given, strict=True):
+        if getattr(t, "dtype", None) == dtypes.float0:
+            shape, dtype = np.shape(t), dtypes.float0
+        else:
+            shape, dtype = get_aval(t).shape, get_aval(t).dtype
+        wanted = aval.dtype if dtypes.kind(aval.dtype) in "fc" else dtypes.float0
+        if shape != aval.shape or dtype != wanted:
+            got = f"{dtypes.long_name(dtype)}[{','.join(map(str, shape))}]"
+            need = f"{dtypes.long_name(wanted)}[{','.join(map(str, aval.shape))}]"
+            raise TransformError(f"{what}: the {kind} of {name} must be {need}, and is {got}")
+
+
+def zeros(aval: ShapedArray) -> Any:
+    """An array of zeros of a type."""
+    zero = np.zeros((), aval.dtype)[()]
+    return op.broadcast_in_dim(zero, shape=aval.shape, broadcast_dimensions=())
+
+
+def float0_zeros(aval: ShapedArray) -> np.ndarray[Any, Any]:
+    """What an integer array has for a tangent: an array of no bytes."""
+    return np.zeros(aval.shape, dtypes.float0)
+
+
+def instantiate(x: Any, aval: ShapedArray) -> Any:
+    """A (co)tangent, with zeros made for `None`; an integer's is of dtype float0."""
+    if dtypes.kind(aval.dtype) not in "fc":
+        return float0_zeros(aval)
+    return zeros(aval) if x is None else x
+
+
+def pick(name: str, args: Sequence[Any], argnums: int | Sequence[int]) -> tuple[Any, ...]:
+    """The positional arguments that `argnums` names; raises TransformError where one is missing."""
+    chosen = (argnums,) if isinstance(argnums, int) else tuple(map(operator.index, argnums))
+    for n in chosen:
+        if not -len(args) <= n < len(args):
+            raise TransformError(
+                f"argnums of the derivative of '{name}' has {n}, and it was called with "
+                f"{len(args)} positional arguments"
+            )
+    return tuple(args[n] for n in chosen)
+
+
+def refill(args: Sequence[Any], argnums: int | Sequence[int], values: Sequence[Any]) -> list[Any]:
+    """The arguments with the chosen ones replaced."""
+    chosen = (argnums,) if isinstance(argnums, int) else argnums
+    result = list(args)
+    for n, value in zip(chosen, values, strict=True):
+        result[n] = value
+    return result
