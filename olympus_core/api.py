@@ -15,7 +15,7 @@ from olympus_core import (
 )
 from olympus_core.errors import UsageError
 from olympus_core.stages import Lowered, Signature, Traced
-from olympus_core.transforms.calling import Arguments, JitOptions, StagedFunction
+from olympus_core.control.calling import Arguments, JitOptions, StagedFunction
 
 __all__ = ["Jit", "eval_shape", "jit", "make_olympuspr"]
 

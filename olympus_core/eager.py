@@ -15,7 +15,7 @@ from olympus_core.avals import ShapedArray, get_aval
 from olympus_core.errors import LeakedTracerError
 from olympus_core.olympuspr import Eqn, Olympuspr, Var
 from olympus_core.primitive import Primitive
-from olympus_core.primitives.call import jit_p
+from olympus_core.control.call import jit_p
 from olympus_core.source import Source
 from olympus_core.trace import install_base
 from olympus_core.tracer import Tracer

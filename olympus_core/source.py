@@ -7,15 +7,16 @@ error, a location or a report asks.
 from __future__ import annotations
 
 import contextlib
+import functools
 import linecache
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import CodeType, FrameType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-__all__ = ["Position", "Source", "current", "is_internal", "name_scope", "user_frame", "using"]
+__all__ = ["Position", "Source", "current", "function_name", "is_internal", "name_scope", "user_frame", "using"]
 
 _PACKAGES = tuple(
     os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), name) + os.sep
@@ -104,6 +105,13 @@ def current(depth: int = 2) -> Source:
     if frame is None:
         return Source(None, 0, _scope.path)
     return Source(frame.f_code, frame.f_lasti, _scope.path)
+
+
+def function_name(fun: Callable[..., Any]) -> str:
+    """The name of a function, looked for inside partials and callable objects."""
+    while isinstance(fun, functools.partial):
+        fun = fun.func
+    return str(getattr(fun, "__name__", type(fun).__name__))
 
 
 class using:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from olympus_core import trace
 from olympus_core.eager import EagerTrace
-from olympus_core.transforms.calling import JitOptions, StagedFunction
+from olympus_core.control.calling import JitOptions, StagedFunction
 
 __all__ = ["composite"]
 

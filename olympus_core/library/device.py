@@ -7,7 +7,7 @@ from typing import Any
 from olympus_core import eager, tree, xla
 from olympus_core.array import DeviceArray, put, to_numpy
 from olympus_core.tracer import Tracer
-from olympus_core.transforms import calling
+from olympus_core.control import calling
 
 __all__ = [
     "block_until_ready",

@@ -1,11 +1,1 @@
-"""The primitives, a module a family; `ALL` is every one there is."""
-
-from olympus_core.primitive import Primitive
-from olympus_core.primitives import call, control, elementwise, shape
-
-ALL: tuple[Primitive, ...] = (
-    *elementwise.PRIMITIVES,
-    *shape.PRIMITIVES,
-    *control.PRIMITIVES,
-    *call.PRIMITIVES,
-)
+"""First-order primitives, a module a family; see `primitive.py` for what a primitive is."""

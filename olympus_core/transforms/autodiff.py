@@ -15,7 +15,7 @@ import numpy as np
 from olympus_core import dtypes, tree
 from olympus_core.avals import ShapedArray, ShapeDtypeStruct, get_aval, shaped
 from olympus_core.errors import TransformError
-from olympus_core.transforms.calling import function_name
+from olympus_core.source import function_name
 from olympus_core.transforms.flat import (
     check_arrays,
     check_same,

@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from olympus_core import trace
-from olympus_core.avals import ShapedArray, get_aval
-from olympus_core.primitive import Batched, Primitive
-from olympus_core.primitives.shape import move_axis, replicate
+from olympus_core.avals import ShapedArray, get_aval, shape_of
+from olympus_core.primitive import Batched, Primitive, op
+from olympus_core.primitives.elementwise import move_axis
 from olympus_core.trace import Trace, using
 from olympus_core.tracer import Tracer
 
-__all__ = ["BatchTrace", "BatchTracer", "batch_flat", "batched_aval"]
+__all__ = ["BatchTrace", "BatchTracer", "batch_flat", "batched_aval", "place_axis"]
 
 
 def batched_aval(aval: ShapedArray, dim: int | None) -> ShapedArray:
@@ -105,4 +105,9 @@ def place_axis(value: Any, dim: int | None, wanted: int | None, size: int) -> An
     """`value` with its mapped axis at `wanted`; one without is repeated along a new axis."""
     if wanted is None or dim == wanted:
         return value
-    return replicate(value, size, wanted) if dim is None else move_axis(value, dim, wanted)
+    if dim is not None:
+        return move_axis(value, dim, wanted)
+    have = shape_of(value)
+    shape = (*have[:wanted], size, *have[wanted:])
+    kept = tuple(i for i in range(len(shape)) if i != wanted)
+    return op.broadcast_in_dim(value, shape=shape, broadcast_dimensions=kept)

@@ -13,7 +13,7 @@ from olympus_core import dtypes, tree
 from olympus_core.avals import ShapedArray, get_aval
 from olympus_core.errors import DTypeError, TransformError
 from olympus_core.primitive import op
-from olympus_core.transforms.calling import function_name
+from olympus_core.source import function_name
 
 __all__ = [
     "check_arrays",

@@ -1,50 +1,11 @@
-"""A bundle of a small program, its manifest to change, and what to make of a changed one."""
+"""A bundle of a small program."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
-import subprocess
-import sys
-import zipfile
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-
-import olympus
-import olympus.numpy as jnp
-from olympus import artifact
-
-ROOT = Path(__file__).parents[2]
-
-
-def mlp(params: dict[str, Any], x: Any, *, scale: Any = 1.0) -> dict[str, Any]:
-    """The program of most tests: a dict, a keyword and nested results."""
-    hidden = jnp.tanh(x @ params["w"] + params["b"])
-    return {"out": hidden * scale, "parts": (hidden, [x])}
-
-
-def struct(*shape: int, dtype: str = "float32") -> olympus.ShapeDtypeStruct:
-    """A stand-in for an array."""
-    return olympus.ShapeDtypeStruct(shape, dtype)
-
-
-def traced_mlp() -> Any:
-    """`mlp`, traced with a weak scalar and without data."""
-    return olympus.jit(mlp).trace({"w": struct(3, 4), "b": struct(4)}, struct(2, 3), scale=2.0)
-
-
-def save(path: Path, traced: Any, **options: Any) -> Path:
-    """Save a traced program, compiled for the CPU."""
-    lowered = traced.lower()
-    compiled = lowered.compile(options.get("compiler_options"))
-    options = {"name": "mlp", "entry": "net:mlp", **options}
-    text = str(traced.olympuspr)
-    artifact.save(path, compiled, lowered=lowered, olympuspr_text=text, **options)
-    return path
+from bundles import save, traced_mlp
 
 
 @pytest.fixture(scope="session")
@@ -60,49 +21,3 @@ def bundle(tmp_path: Path, bundle_bytes: bytes) -> Path:
     path = tmp_path / "mlp.olympus"
     path.write_bytes(bundle_bytes)
     return path
-
-
-def members_of(path: Path) -> dict[str, bytes]:
-    """The members of a bundle, by a reader that is not ours."""
-    with zipfile.ZipFile(path) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
-
-
-def pack(path: Path, members: dict[str, bytes]) -> Path:
-    """A zip of the members, with the CRCs that they need, by a writer that is not ours."""
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
-    return path
-
-
-def change_manifest(path: Path, change: Callable[[dict[str, Any]], object]) -> Path:
-    """The bundle with its manifest changed."""
-    members = members_of(path)
-    data = json.loads(members["manifest.json"])
-    change(data)
-    members["manifest.json"] = json.dumps(data).encode()
-    return pack(path, members)
-
-
-def replace_member(path: Path, name: str, content: bytes) -> Path:
-    """The bundle with another member, which its manifest agrees to."""
-    members = members_of(path)
-    data = json.loads(members["manifest.json"])
-    digest = hashlib.sha256(content).hexdigest()
-    data["members"][name] = {"sha256": digest, "size": len(content)}
-    return pack(path, {**members, name: content, "manifest.json": json.dumps(data).encode()})
-
-
-def python(source: str, cwd: Path, **env: str) -> str:
-    """What a fresh interpreter prints."""
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", source],
-        cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **env},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout

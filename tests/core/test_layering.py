@@ -30,6 +30,7 @@ LAYERS = [
     "array",
     "lowering",
     "transforms",
+    "control",
     "eager",
     "stages",
     "analysis",

@@ -15,9 +15,9 @@ from olympus_core import dtypes, tree
 from olympus_core.avals import ShapedArray, get_aval
 from olympus_core.errors import DTypeError, ShapeError, TransformError
 from olympus_core.library.promotion import convert
-from olympus_core.primitives.control import cond_p, scan_p, while_p
+from olympus_core.source import function_name
 from olympus_core.primitives.elementwise import clamp_p
-from olympus_core.transforms.bodies import (
+from olympus_core.control.bodies import (
     Body,
     check_carry,
     convert_outputs,
@@ -25,7 +25,9 @@ from olympus_core.transforms.bodies import (
     stage_body,
     widen_carry,
 )
-from olympus_core.transforms.calling import function_name
+from olympus_core.control.cond import cond_p
+from olympus_core.control.scan import scan_p
+from olympus_core.control.while_loop import while_p
 
 __all__ = ["cond", "fori_loop", "map", "scan", "switch", "while_loop"]
 

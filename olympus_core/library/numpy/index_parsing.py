@@ -16,7 +16,7 @@ from olympus_core import dtypes
 from olympus_core.array import to_numpy
 from olympus_core.avals import Shape, get_aval
 from olympus_core.errors import DTypeError, IndexingError, ShapeError
-from olympus_core.library.lax.slicing import stack
+from olympus_core.library.numpy.creation import asarray
 from olympus_core.tracer import Array, Tracer
 
 __all__ = ["Index", "Span", "as_array", "parse"]
@@ -50,11 +50,7 @@ def as_array(x: Any) -> Any:
     """A list or tuple, nested and possibly with traced scalars inside, as an array; others as is."""
     if not isinstance(x, (list, tuple)):
         return x
-    if not x:
-        return np.zeros((0,), np.int64)
-    if _holds_arrays(x):
-        return stack([as_array(i) for i in x])
-    return np.asarray(x)
+    return asarray(x) if _holds_arrays(x) else np.asarray(x)
 
 
 def _holds_arrays(x: Any) -> bool:
@@ -82,7 +78,7 @@ def _classify(i: Any, position: int) -> Any:
     if isinstance(i, (int, np.integer)):
         return int(i)
     if isinstance(i, (list, tuple)):
-        i = as_array(i)
+        i = as_array(i) if len(i) else np.zeros((0,), np.int64)
     elif isinstance(i, str):
         raise IndexingError(f"arrays have no fields: the string {i!r} is not an index")
     try:

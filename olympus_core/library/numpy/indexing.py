@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from olympus_core import trace
-from olympus_core.avals import Shape, get_aval, shape_of
+from olympus_core.avals import Shape, shape_of
 from olympus_core.eager import EagerTrace
 from olympus_core.errors import IndexingError
 from olympus_core.library.composite import composite
@@ -29,6 +29,7 @@ from olympus_core.tracer import Array
 
 __all__ = ["getitem", "read"]
 
+state = trace.state
 _INT32 = np.dtype("int32")
 _CLIPPED = (GatherScatterMode.CLIP, GatherScatterMode.PROMISE_IN_BOUNDS)
 
@@ -58,11 +59,14 @@ def read(
     if not arrays:
         result = _basic(x, entries, wrap_negative_indices)
         return slice_in_dim(result, 0, 0, axis=parsed.block) if parsed.nothing else result
-    x, rest = _advanced_part(x, entries)
-    plan, columns = make_plan(rest, parsed.block, shape_of(x))
+    spans, squeezed, rest = _advanced_part(shape_of(x), entries)
+    kept = tuple([s.size for n, s in enumerate(spans) if n not in squeezed])
+    plan, columns = make_plan(rest, parsed.block, kept)
     return _gather(
         x,
         tuple(columns),
+        spans=spans,
+        squeezed=squeezed,
         plan=plan,
         mode=mode,
         fill_value=fill_value,
@@ -132,9 +136,6 @@ def _basic(x: Any, entries: list[Any], wrap: bool) -> Array:
     )
 
 
-state = trace.state
-
-
 def _axes(entries: list[Any]) -> list[Any]:
     return [e for e in entries if e is not None]
 
@@ -171,7 +172,7 @@ def _sliced(x: Any, spans: Sequence[Span]) -> Any:
 def _arranged(x: Any, squeezed: tuple[int, ...], new_axes: tuple[int, ...]) -> Array:
     if squeezed:
         x = squeeze_p.bind(x, dimensions=squeezed)
-    return expand_dims(x, new_axes) if new_axes or not isinstance(x, Array) else x
+    return expand_dims(x, new_axes) if new_axes else x
 
 
 @composite(static_argnames=("sizes", "squeezed", "new_axes", "wrap"))
@@ -193,30 +194,42 @@ def _region(
     return _arranged(part, squeezed, new_axes)
 
 
-def _advanced_part(x: Any, entries: list[Any]) -> tuple[Any, list[Any]]:
-    """Read what ints and slices select; what remains is index arrays, whole axes and new ones."""
+def _advanced_part(
+    shape: Shape, entries: list[Any]
+) -> tuple[tuple[Span, ...], tuple[int, ...], list[Any]]:
+    """What ints and slices select, as slices and the axes to squeeze, and the entries that remain.
+
+    Those are index arrays, whole axes and new ones.
+    """
     axes = _axes(entries)
     spans = [
         Span(e, 1, 1) if e.__class__ is int else e if e.__class__ is Span else Span(0, n, 1)
-        for e, n in zip(axes, shape_of(x), strict=True)
+        for e, n in zip(axes, shape, strict=True)
     ]
     squeezed = tuple([n for n, e in enumerate(axes) if e.__class__ is int])
-    x = _sliced(x, spans)
-    if squeezed:
-        x = squeeze_p.bind(x, dimensions=squeezed)
     kept = [e for e in entries if e.__class__ is not int]
-    return x, [Span(0, e.size, 1) if e.__class__ is Span else e for e in kept]
+    rest = [Span(0, e.size, 1) if e.__class__ is Span else e for e in kept]
+    return tuple(spans), squeezed, rest
 
 
 @composite(
     static_argnames=(
-        "plan", "mode", "fill_value", "wrap", "indices_are_sorted", "unique_indices",
+        "spans",
+        "squeezed",
+        "plan",
+        "mode",
+        "fill_value",
+        "wrap",
+        "indices_are_sorted",
+        "unique_indices",
     )
 )
 def _gather(
     x: Any,
     columns: tuple[Any, ...],
     *,
+    spans: tuple[Span, ...],
+    squeezed: tuple[int, ...],
     plan: Plan,
     mode: Mode,
     fill_value: Any,
@@ -226,9 +239,10 @@ def _gather(
 ) -> Array:
     if 0 in plan.shape:
         return full_like(x, 0, shape=plan.shape)
+    x = _arranged(_sliced(x, spans), squeezed, ())
     result = gather(
         x,
-        coordinates(plan, columns, get_aval(x).shape, wrap),
+        coordinates(plan, columns, shape_of(x), wrap),
         plan.gather_numbers(),
         plan.sizes,
         unique_indices=unique_indices or plan.ordered,

@@ -1,8 +1,4 @@
-"""Control flow: primitives whose parameters are programs.
-
-`cond` picks a branch, `while` repeats until a condition fails, `scan` folds over leading axes.
-What a body closes over is passed as leading operands, so nested programs have no constants.
-"""
+"""`scan`: a program folds over the leading axes of arrays."""
 
 from __future__ import annotations
 
@@ -18,50 +14,9 @@ from olympus_core.primitive import Primitive
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
 
-__all__ = ["PRIMITIVES", "cond_p", "scan_p", "while_p"]
+__all__ = ["scan_p"]
 
 _INDEX = shaped((), np.dtype("int32"))
-
-
-class Cond(Primitive):
-    """`branches[index](*operands)`; the first operand is the index, in range, as int32."""
-
-    multiple_results = True
-
-    def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
-        branches: tuple[Olympuspr, ...] = params["branches"]
-        return tuple(
-            a.update(weak_type=all(b.out_avals[i].weak_type for b in branches))
-            for i, a in enumerate(branches[0].out_avals)
-        )
-
-    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
-        branches: tuple[Olympuspr, ...] = params["branches"]
-        index, *captured = operands
-        types = [mlir.tensor_type(a) for a in ctx.avals_out]
-        made = mlir.op("stablehlo.case", types, (index,), regions=len(branches))
-        for region, branch in zip(made.regions, branches, strict=True):
-            ctx.region(region, branch, captured)
-        return list(made.results)
-
-
-class While(Primitive):
-    """`while cond(*cond_consts, *carry): carry = body(*body_consts, *carry)`."""
-
-    multiple_results = True
-
-    def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
-        body: Olympuspr = params["body_olympuspr"]
-        return body.out_avals
-
-    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
-        n_cond, n_body = params["cond_nconsts"], params["body_nconsts"]
-        cond_consts, body_consts = operands[:n_cond], operands[n_cond : n_cond + n_body]
-        carry = operands[n_cond + n_body :]
-        made = mlir.op("stablehlo.while", [v.type for v in carry], carry, regions=2)
-        ctx.region(made.regions[0], params["cond_olympuspr"], cond_consts)
-        ctx.region(made.regions[1], params["body_olympuspr"], body_consts)
-        return list(made.results)
 
 
 class Scan(Primitive):
@@ -172,8 +127,4 @@ def _write(y: Any, value: Any, aval: ShapedArray, i: Any, zero: Any) -> Any:
     return mlir.op1("stablehlo.dynamic_update_slice", aval, (y, piece, *starts))
 
 
-cond_p = Cond("cond")
-while_p = While("while")
 scan_p = Scan("scan")
-
-PRIMITIVES: tuple[Primitive, ...] = (cond_p, while_p, scan_p)

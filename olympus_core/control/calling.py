@@ -18,7 +18,8 @@ from olympus_core import dtypes, tree
 from olympus_core.avals import ShapedArray, ShapeDtypeStruct, get_aval, shaped
 from olympus_core.errors import DTypeError, SignatureError, UsageError
 from olympus_core.olympuspr import Olympuspr
-from olympus_core.primitives.call import jit_p
+from olympus_core.control.call import jit_p
+from olympus_core.source import function_name
 from olympus_core.tracer import Tracer
 from olympus_core.transforms.staging import hoist_consts, stage
 
@@ -28,7 +29,6 @@ __all__ = [
     "Program",
     "StagedFunction",
     "clear_programs",
-    "function_name",
 ]
 
 
@@ -42,13 +42,6 @@ def _names(value: str | Iterable[str] | None) -> tuple[str, ...]:
     if value is None:
         return ()
     return (value,) if isinstance(value, str) else tuple(value)
-
-
-def function_name(fun: Callable[..., Any]) -> str:
-    """The name of a function, looked for inside partials and callable objects."""
-    while isinstance(fun, functools.partial):
-        fun = fun.func
-    return str(getattr(fun, "__name__", type(fun).__name__))
 
 
 @dataclass(frozen=True)

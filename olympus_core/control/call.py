@@ -1,0 +1,79 @@
+"""The call of a nested program: what a `jit` inside a traced function becomes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from olympus_core.avals import ShapedArray
+from olympus_core.olympuspr import Olympuspr
+from olympus_core.primitive import Batched, Linear, Primitive, Split
+from olympus_core.transforms.programs import (
+    batch_program,
+    jvp_program,
+    split_program,
+    transposed_program,
+)
+
+if TYPE_CHECKING:
+    from olympus_core.lowering import LoweringContext
+
+__all__ = ["Call", "jit_p"]
+
+
+class Call(Primitive):
+    """Calls `olympuspr`; lowered as a function of its own, shared by equal programs.
+
+    Other primitives that run one program once derive from it, and keep their own parameters.
+    """
+
+    multiple_results = True
+    has_programs: ClassVar[bool] = True
+
+    def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
+        program: Olympuspr = params["olympuspr"]
+        return program.out_avals
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
+        return ctx.call(params["olympuspr"], params["name"], operands)
+
+    def jvp(
+        self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[list[Any], list[Any]]:
+        program: Olympuspr = params["olympuspr"]
+        nonzero = tuple(t is not None for t in tangents)
+        both, made = jvp_program(program, nonzero, (False,) * len(program.outvars))
+        given = [t for t in tangents if t is not None]
+        outs = self.bind(*primals, *given, **(params | {"olympuspr": both}))
+        count = len(program.outvars)
+        rest = iter(outs[count:])
+        return outs[:count], [next(rest) if m else None for m in made]
+
+    def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> list[Any]:
+        linear = tuple(isinstance(x, Linear) for x in operands)
+        given = tuple(c is not None for c in cotangent)
+        program, made = transposed_program(params["olympuspr"], linear, given)
+        values = [x for x, u in zip(operands, linear, strict=True) if not u]
+        kept = [c for c in cotangent if c is not None]
+        outs = iter(self.bind(*values, *kept, **(params | {"olympuspr": program})))
+        got = iter([next(outs) if m else None for m in made])
+        return [next(got) if u else None for u in linear]
+
+    def batch(
+        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[list[Any], tuple[int | None, ...]]:
+        program, out_dims = batch_program(params["olympuspr"], batched, tuple(dims))
+        return self.bind(*args, **(params | {"olympuspr": program})), out_dims
+
+    def split(self, unknown: tuple[bool, ...], **params: Any) -> Split | None:
+        parts = split_program(params["olympuspr"], unknown)
+
+        def known(args: Sequence[Any]) -> list[Any]:
+            return list(self.bind(*args, **(params | {"olympuspr": parts.known})))
+
+        count = sum(not u for u in parts.unknown_outs)
+        later = params | {"olympuspr": parts.unknown}
+        return Split(known, count, self, later, parts.unknown_outs)
+
+
+jit_p = Call("jit")

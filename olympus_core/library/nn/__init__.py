@@ -1,0 +1,1 @@
+"""`olympus.nn`: activations, softmax and its kin, attention, initializers of weights."""

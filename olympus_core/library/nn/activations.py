@@ -1,0 +1,229 @@
+"""Activations: elementwise functions of a layer's values, of their shape and float dtype."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from olympus_core.avals import get_aval
+from olympus_core.errors import ShapeError
+from olympus_core.library.composite import composite
+from olympus_core.library.lax import elementwise as lax
+from olympus_core.library.lax.slicing import split
+from olympus_core.library.numpy.arithmetic import clip, maximum, minimum
+from olympus_core.library.numpy.axes import one_axis, operand, scalar
+from olympus_core.library.numpy.creation import asarray
+from olympus_core.library.numpy.elementwise import choose
+from olympus_core.library.numpy.exponential import expm1, sqrt
+from olympus_core.library.numpy.trig import tanh
+from olympus_core.library.promotion import promote_inexact
+
+__all__ = [
+    "celu",
+    "elu",
+    "gelu",
+    "glu",
+    "hard_sigmoid",
+    "hard_silu",
+    "hard_swish",
+    "hard_tanh",
+    "identity",
+    "leaky_relu",
+    "log1mexp",
+    "log_sigmoid",
+    "mish",
+    "relu",
+    "relu6",
+    "selu",
+    "sigmoid",
+    "silu",
+    "soft_sign",
+    "softplus",
+    "sparse_plus",
+    "sparse_sigmoid",
+    "squareplus",
+    "swish",
+    "tanh",
+]
+
+_ROOT_2_OVER_PI = np.sqrt(2 / np.pi)
+_ROOT_HALF = np.sqrt(0.5)
+# Klambauer et al., "Self-normalizing neural networks" (2017)
+_SELU_ALPHA = 1.6732632423543772848170429916717
+_SELU_SCALE = 1.0507009873554804934193349852946
+
+
+def _array(name: str, x: Any) -> Any:
+    """The operand as an array: what operators and methods apply to."""
+    return asarray(operand(name, x)[0])
+
+
+def identity(x: Any) -> Any:
+    """x itself."""
+    return _array("identity", x)
+
+
+def relu(x: Any) -> Any:
+    """max(x, 0)."""
+    return maximum(x, 0)
+
+
+@composite()
+def relu6(x: Any) -> Any:
+    """min(max(x, 0), 6)."""
+    return minimum(maximum(x, 0), 6.0)
+
+
+def sigmoid(x: Any) -> Any:
+    """1 / (1 + exp(-x)); raises DTypeError for integers."""
+    return lax.logistic(x)
+
+
+@composite()
+def softplus(x: Any) -> Any:
+    """log(1 + exp(x)), without overflow."""
+    (x,) = promote_inexact(_array("softplus", x))
+    return maximum(x, 0) + lax.log1p(lax.exp(-lax.abs(x)))
+
+
+@composite()
+def log_sigmoid(x: Any) -> Any:
+    """log(sigmoid(x)), without overflow."""
+    (x,) = promote_inexact(_array("log_sigmoid", x))
+    return minimum(x, 0) - lax.log1p(lax.exp(-lax.abs(x)))
+
+
+@composite()
+def sparse_plus(x: Any) -> Any:
+    """0 below -1, x above 1, and (x + 1)**2 / 4 between."""
+    x = _array("sparse_plus", x)
+    middle = lax.square(x + 1.0) / 4
+    return choose("sparse_plus", x <= -1.0, 0.0, choose("sparse_plus", x >= 1.0, x, middle))
+
+
+@composite()
+def sparse_sigmoid(x: Any) -> Any:
+    """clip((x + 1) / 2, 0, 1)."""
+    return 0.5 * clip(_array("sparse_sigmoid", x) + 1.0, 0.0, 2.0)
+
+
+@composite()
+def soft_sign(x: Any) -> Any:
+    """x / (|x| + 1)."""
+    x = _array("soft_sign", x)
+    return x / (lax.abs(x) + 1)
+
+
+@composite()
+def silu(x: Any) -> Any:
+    """x * sigmoid(x): Elfwing, Uchibe and Doya (2018); also called swish."""
+    return _array("silu", x) * lax.logistic(x)
+
+
+swish = silu
+
+
+@composite()
+def mish(x: Any) -> Any:
+    """x * tanh(softplus(x)): Misra (2019)."""
+    return _array("mish", x) * tanh(softplus(x))
+
+
+@composite()
+def elu(x: Any, alpha: Any = 1.0) -> Any:
+    """x where positive, elsewhere alpha * (exp(x) - 1): Clevert et al. (2015)."""
+    x = _array("elu", x)
+    is_positive = x > 0
+    # the branch not taken is of 0, lest its derivative overflow
+    negative = alpha * expm1(choose("elu", is_positive, 0.0, x))
+    return choose("elu", is_positive, x, negative)
+
+
+@composite()
+def celu(x: Any, alpha: Any = 1.0) -> Any:
+    """max(x, 0) + min(0, alpha * (exp(x / alpha) - 1)): Barron (2017)."""
+    x = _array("celu", x)
+    return maximum(x, 0.0) + alpha * expm1(minimum(x, 0.0) / alpha)
+
+
+@composite()
+def selu(x: Any) -> Any:
+    """elu scaled such that layers keep mean 0 and variance 1: Klambauer et al. (2017)."""
+    return _SELU_SCALE * elu(x, _SELU_ALPHA)
+
+
+@composite()
+def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Any:
+    """x where it is not negative, elsewhere negative_slope * x."""
+    x = _array("leaky_relu", x)
+    return choose("leaky_relu", x >= 0, x, negative_slope * x)
+
+
+@composite()
+def hard_tanh(x: Any) -> Any:
+    """clip(x, -1, 1)."""
+    x = _array("hard_tanh", x)
+    return choose("hard_tanh", x > 1, 1, choose("hard_tanh", x < -1, -1, x))
+
+
+@composite()
+def hard_sigmoid(x: Any) -> Any:
+    """relu6(x + 3) / 6."""
+    return relu6(_array("hard_sigmoid", x) + 3.0) / 6.0
+
+
+@composite()
+def hard_silu(x: Any) -> Any:
+    """x * hard_sigmoid(x): Howard et al. (2019); also called hard_swish."""
+    return _array("hard_silu", x) * hard_sigmoid(x)
+
+
+hard_swish = hard_silu
+
+
+@composite(static_argnames=("approximate",))
+def gelu(x: Any, approximate: bool = True) -> Any:
+    """x times the normal distribution's cdf of x: Hendrycks and Gimpel (2016).
+
+    `approximate` has the cdf by tanh, as in that paper, instead of erfc.
+    """
+    (x,) = promote_inexact(_array("gelu", x))
+    dtype = x.dtype
+    if approximate:
+        cubed = x + 0.044715 * lax.integer_pow(x, 3)
+        return x * (0.5 * (1.0 + lax.tanh(scalar(_ROOT_2_OVER_PI, dtype) * cubed)))
+    return (0.5 * x) * lax.erfc(x * scalar(-_ROOT_HALF, dtype))
+
+
+@composite(static_argnames=("axis",))
+def glu(x: Any, axis: int = -1) -> Any:
+    """The first half of x along `axis` times the sigmoid of the second: Dauphin et al. (2017).
+
+    Raises ShapeError for an axis of odd size.
+    """
+    x = _array("glu", x)
+    axis = one_axis("glu", x.ndim, axis)
+    size = x.shape[axis]
+    if size % 2:
+        raise ShapeError(f"glu needs an axis of even size, and axis {axis} has {size}")
+    value, gate = split(x, (size // 2, size // 2), axis)
+    return value * lax.logistic(gate)
+
+
+@composite()
+def squareplus(x: Any, b: Any = 4) -> Any:
+    """(x + sqrt(x**2 + b)) / 2: Barron (2021)."""
+    x = _array("squareplus", x)
+    return (x + sqrt(lax.square(x) + b)) / 2
+
+
+@composite()
+def log1mexp(x: Any) -> Any:
+    """log(1 - exp(-x)) for positive x, exact near 0 and for large x.
+
+    By Maechler, "Accurately computing log(1 - exp(-|a|))" (2012).
+    """
+    (x,) = promote_inexact(_array("log1mexp", x))
+    small, large = lax.log(-lax.expm1(-x)), lax.log1p(-lax.exp(-x))
+    return choose("log1mexp", x < scalar(np.log(2.0), get_aval(x).dtype), small, large)

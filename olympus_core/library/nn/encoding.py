@@ -1,0 +1,79 @@
+"""Encodings of a layer's inputs: classes become vectors, features become standard scores."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from olympus_core import dtypes
+from olympus_core.avals import get_aval
+from olympus_core.errors import ArgumentError
+from olympus_core.library.composite import composite
+from olympus_core.library.lax import elementwise as lax
+from olympus_core.library.lax.shape import broadcasted_iota
+from olympus_core.library.numpy.arithmetic import maximum, subtract
+from olympus_core.library.numpy.axes import Axis, one_axis
+from olympus_core.library.numpy.creation import asarray
+from olympus_core.library.numpy.reductions import mean as mean_of
+from olympus_core.library.promotion import convert
+from olympus_core.primitives.elementwise import convert_element_type_p, eq_p
+from olympus_core.primitives.shape import broadcast_in_dim_p
+
+__all__ = ["one_hot", "standardize"]
+
+
+@composite(static_argnames=("num_classes", "dtype", "axis"))
+def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Any:
+    """1 at position x of a new axis of `num_classes` elements, 0 elsewhere.
+
+    An x outside of range gives zeros.  `axis` is the new axis's place in the result; the dtype
+    is the default float.
+
+    >>> one_hot(numpy.array([0, 2]), 3)
+    Array([[1., 0., 0.],
+           [0., 0., 1.]], dtype=float32)
+    """
+    x = asarray(x)
+    if dtypes.kind(get_aval(x).dtype) == "b":
+        x = convert(x, dtypes.default_dtype("i"))
+    aval = get_aval(x)
+    dtype = dtypes.default_dtype("f") if dtype is None else dtypes.canonicalize(dtype)
+    axis = one_axis("one_hot", aval.ndim + 1, axis)
+    shape = (*aval.shape[:axis], operator.index(num_classes), *aval.shape[axis:])
+    kept = tuple([i for i in range(len(shape)) if i != axis])
+    spread = broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=kept)
+    is_class = eq_p.bind(spread, broadcasted_iota(aval.dtype, shape, axis))
+    if dtype == dtypes.bool_:
+        return is_class
+    return convert_element_type_p.bind(is_class, new_dtype=dtype, weak_type=False)
+
+
+@composite(static_argnames=("axis", "algorithm"))
+def standardize(
+    x: Any,
+    axis: Axis = -1,
+    mean: Any = None,
+    variance: Any = None,
+    epsilon: Any = 1e-5,
+    where: Any = None,
+    *,
+    algorithm: str = "fast",
+) -> Any:
+    """(x - mean) / sqrt(variance + epsilon), by default those along `axis`.
+
+    The variance is mean(x**2) - mean(x)**2, or with the algorithm "stable" that of x - mean.
+
+    Raises ArgumentError (a ValueError) for another algorithm.
+    """
+    x = asarray(x)
+    if algorithm not in ("fast", "stable"):
+        raise ArgumentError(f"standardize has the algorithms 'fast' and 'stable', not {algorithm!r}")
+    if mean is None:
+        mean = mean_of(x, axis, keepdims=True, where=where)
+    centred = subtract(x, mean)
+    if variance is None and algorithm == "stable":
+        variance = mean_of(lax.square(centred), axis, keepdims=True, where=where)
+    elif variance is None:
+        squares = mean_of(lax.square(x), axis, keepdims=True, where=where)
+        variance = maximum(squares - lax.square(asarray(mean)), 0)
+    return centred * lax.rsqrt(asarray(variance + epsilon))

@@ -1,0 +1,126 @@
+"""sort and top_k: arrays in, the same elements in order out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from olympus_core import dtypes, mlir
+from olympus_core.avals import ShapedArray, shaped
+from olympus_core.errors import ShapeError
+from olympus_core.primitive import Primitive
+from olympus_core.primitives.elementwise import BOOL, check_kinds, eq_p, ne_p
+from olympus_core.primitives.reduction import check_axes, emit_compare
+
+if TYPE_CHECKING:
+    from olympus_core.lowering import LoweringContext
+
+__all__ = ["PRIMITIVES", "sort_p", "top_k_p"]
+
+
+class Sort(Primitive):
+    """Sorts the operands along `dimension` by the first `num_keys` of them.
+
+    The order is total: -0 equals 0, NaNs equal each other and come last, complex numbers go by
+    their real parts, then their imaginary ones.
+    """
+
+    multiple_results = True
+
+    def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
+        if any(a.shape != avals[0].shape for a in avals):
+            text = ", ".join(a.short_name() for a in avals)
+            raise ShapeError(f"sort needs operands of one shape, and got {text}")
+        check_axes("sort", avals[0], (params["dimension"],))
+        if not 1 <= params["num_keys"] <= len(avals):
+            raise ShapeError(f"sort of {len(avals)} operands cannot have {params['num_keys']} keys")
+        return avals
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
+        types = [mlir.tensor_type(a) for a in ctx.avals_out]
+        attributes = {
+            "dimension": mlir.i64_attr(params["dimension"]),
+            "is_stable": mlir.bool_attr(params["is_stable"]),
+        }
+        made = mlir.op("stablehlo.sort", types, operands, attributes, regions=1)
+        scalars = [a.update(shape=()) for a in ctx.avals_out]
+        pairs = [mlir.tensor_type(a) for a in scalars for _ in range(2)]
+        block = made.regions[0].blocks.append(*pairs, arg_locs=[made.location] * len(pairs))
+        with mlir.ir.InsertionPoint(block):
+            keys: list[tuple[ShapedArray, Any, Any]] = []
+            for i, aval in enumerate(scalars[: params["num_keys"]]):
+                x, y = block.arguments[2 * i : 2 * i + 2]
+                keys += _keys(aval, x, y)
+            mlir.op("stablehlo.return", (), (_before(keys),))
+        return list(made.results)
+
+
+def _keys(aval: ShapedArray, x: Any, y: Any) -> list[tuple[ShapedArray, Any, Any]]:
+    """Pairs of values of real dtypes whose total order is that of x and y."""
+    kind = dtypes.kind(aval.dtype)
+    if kind == "c":
+        part = shaped(aval.shape, dtypes.to_real(aval.dtype))
+        pairs = [
+            [mlir.op1(f"stablehlo.{name}", part, (v,)) for v in (x, y)] for name in ("real", "imag")
+        ]
+        return [(part, _canonical(part, a), _canonical(part, b)) for a, b in pairs]
+    if kind == "f":
+        return [(aval, _canonical(aval, x), _canonical(aval, y))]
+    return [(aval, x, y)]
+
+
+def _canonical(aval: ShapedArray, x: Any) -> Any:
+    """x with 0 for -0, and one NaN for all NaNs."""
+    zero, nan = mlir.full(aval, 0), mlir.full(aval, np.nan)
+    x = mlir.op1("stablehlo.select", aval, (emit_compare(eq_p, aval, x, zero), zero, x))
+    return mlir.op1("stablehlo.select", aval, (emit_compare(ne_p, aval, x, x), nan, x))
+
+
+def _before(keys: list[tuple[ShapedArray, Any, Any]]) -> Any:
+    """Whether the first of each pair is less, in lexicographic order of the pairs."""
+    flag = shaped((), BOOL)
+    *first, last = keys
+    result = _compare("LT", *last)
+    for key in reversed(first):
+        tie = mlir.op1("stablehlo.and", flag, (_compare("EQ", *key), result))
+        result = mlir.op1("stablehlo.or", flag, (_compare("LT", *key), tie))
+    return result
+
+
+def _compare(direction: str, aval: ShapedArray, x: Any, y: Any) -> Any:
+    kind = dtypes.kind(aval.dtype)
+    how = "TOTALORDER" if kind == "f" else "SIGNED" if kind == "i" else "UNSIGNED"
+    attributes = {
+        "comparison_direction": mlir.parsed_attr(f"#stablehlo<comparison_direction {direction}>"),
+        "compare_type": mlir.parsed_attr(f"#stablehlo<comparison_type {how}>"),
+    }
+    return mlir.op1("stablehlo.compare", shaped((), BOOL), (x, y), attributes)
+
+
+class TopK(Primitive):
+    """The `k` greatest elements along the last axis in falling order, and their indices.
+
+    Of equal elements the first comes first; NaN is greater than all.
+    """
+
+    multiple_results = True
+
+    def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
+        (x,), k = avals, params["k"]
+        check_kinds("top_k", "uif", x)
+        if not x.ndim or not 0 <= k <= x.shape[-1]:
+            raise ShapeError(f"top_k of {x.long_name()} cannot give {k} elements of its last axis")
+        shape = (*x.shape[:-1], k)
+        return x.update(shape=shape), shaped(shape, np.dtype("int32"))
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
+        types = [mlir.tensor_type(a) for a in ctx.avals_out]
+        made = mlir.op("chlo.top_k", types, operands, {"k": mlir.i64_attr(params["k"])})
+        return list(made.results)
+
+
+sort_p = Sort("sort")
+top_k_p = TopK("top_k")
+
+PRIMITIVES: tuple[Primitive, ...] = (sort_p, top_k_p)

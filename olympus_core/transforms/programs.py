@@ -1,0 +1,202 @@
+"""Transformations of programs: an Olympuspr enters, the transformed Olympuspr leaves.
+
+These are what the rules of primitives with programs are made of.  Each is cached by the program's
+identity, so that a program that is called often is transformed once.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, ParamSpec, TypeVar
+
+from olympus_core import trace
+from olympus_core.errors import InternalError
+from olympus_core.olympuspr import Olympuspr
+from olympus_core.primitive import Batched
+from olympus_core.transforms.batching import BatchTrace, place_axis
+from olympus_core.transforms.evaluate import evaluate
+from olympus_core.transforms.flat import zeros
+from olympus_core.transforms.jvp import jvp_flat
+from olympus_core.transforms.linearize import tangent_aval, transpose_program
+from olympus_core.transforms.staging import StagedTracer, StagingTrace, hoist_consts, stage
+
+__all__ = [
+    "BatchedProgram",
+    "SplitProgram",
+    "batch_program",
+    "jvp_program",
+    "split_program",
+    "transposed_program",
+]
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def _cached(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    wrapped: Any = functools.lru_cache(maxsize=2048)(function)
+    return functools.wraps(function)(wrapped)
+
+
+def _closed(program: Olympuspr) -> Olympuspr:
+    closed, consts = hoist_consts(program)
+    if consts:
+        raise InternalError("a transformed program closes over values")
+    return closed
+
+
+@_cached
+def jvp_program(
+    program: Olympuspr, nonzero: tuple[bool, ...], wanted: tuple[bool, ...]
+) -> tuple[Olympuspr, tuple[bool, ...]]:
+    """The program of values and tangents, and which results have a tangent.
+
+    Inputs are the program's and then tangents of the `nonzero` ones; results are the program's
+    and then the tangents.  A tangent is made, of zeros if need be, of each result `wanted`.
+    """
+    made: list[bool] = []
+
+    def both(*args: Any) -> list[Any]:
+        primals = args[: len(program.invars)]
+        given = iter(args[len(program.invars) :])
+        tangents = [next(given) if n else None for n in nonzero]
+        outs, out_tangents = jvp_flat(functools.partial(_apply, program), primals, tangents)
+        kept: list[Any] = []
+        for t, w, atom in zip(out_tangents, wanted, program.outvars, strict=True):
+            made.append(w or t is not None)
+            if t is not None:
+                kept.append(t)
+            elif w:
+                kept.append(zeros(tangent_aval(atom.aval)))
+        return outs + kept
+
+    tangents = [tangent_aval(a) for a, n in zip(program.in_avals, nonzero, strict=True) if n]
+    result = stage(both, [*program.in_avals, *tangents])
+    return _closed(result), tuple(made)
+
+
+def _apply(program: Olympuspr, *args: Any) -> list[Any]:
+    return evaluate(program, args)
+
+
+class BatchedProgram(NamedTuple):
+    """A program of values with a mapped axis, and where its results have theirs."""
+
+    program: Olympuspr
+    out_dims: tuple[int | None, ...]
+
+
+@_cached
+def batch_program(
+    program: Olympuspr,
+    batched: Batched,
+    dims: tuple[int | None, ...],
+    wanted: tuple[bool, ...] = (),
+) -> BatchedProgram:
+    """The program mapped over the axes `dims` of its inputs; mapped results have theirs at 0.
+
+    A result is mapped where it depends on a mapped input, or where it is `wanted` to be.
+    """
+    out_dims: list[int | None] = []
+
+    def mapped(*args: Any) -> list[Any]:
+        made = BatchTrace(trace.current(), batched)
+        inputs = [made.wrap(x, d) for x, d in zip(args, dims, strict=True)]
+        with trace.using(made):
+            outs = evaluate(program, inputs)
+        results = []
+        for i, x in enumerate(outs):
+            value, dim = made.unwrap(x)
+            place = 0 if dim is not None or (wanted and wanted[i]) else None
+            out_dims.append(place)
+            results.append(place_axis(value, dim, place, batched.size))
+        return results
+
+    avals = [
+        a if d is None else a.update(shape=(*a.shape[:d], batched.size, *a.shape[d:]))
+        for a, d in zip(program.in_avals, dims, strict=True)
+    ]
+    return BatchedProgram(_closed(stage(mapped, avals)), tuple(out_dims))
+
+
+class SplitProgram(NamedTuple):
+    """A program in two parts.
+
+    `known` maps the known inputs to the known results and the residuals; `unknown` maps the
+    residuals and the unknown inputs to the unknown results.
+    """
+
+    known: Olympuspr
+    unknown: Olympuspr
+    unknown_outs: tuple[bool, ...]
+    num_residuals: int
+
+
+class _KnownTrace(StagingTrace):
+    """Stages the known part; what touches an unknown value goes to the unknown part's trace."""
+
+    def __init__(self, unknown: StagingTrace) -> None:
+        super().__init__("the known part of a program")
+        self.unknown = unknown
+
+    def process(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        flags = [x.__class__ is StagedTracer and x.trace is self.unknown for x in args]
+        if not any(flags):
+            return super().process(primitive, args, params)
+        if primitive.has_programs:
+            split = primitive.split(tuple(flags), **params)
+            if split is not None:
+                return self._split(split, args, flags)
+        return self.unknown.process(primitive, args, params)
+
+    def _split(self, split: Any, args: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
+        outs = split.known([x for x, u in zip(args, flags, strict=True) if not u])
+        residuals = outs[split.num_known_outs :]
+        unknown_args = [x for x, u in zip(args, flags, strict=True) if u]
+        operands = [*residuals, *unknown_args]
+        later = iter(self.unknown.process(split.linear, operands, split.linear_params))
+        now = iter(outs[: split.num_known_outs])
+        return [next(later) if u else next(now) for u in split.unknown_outs]
+
+
+@_cached
+def split_program(program: Olympuspr, unknown: tuple[bool, ...]) -> SplitProgram:
+    """Part a program into what the `unknown` inputs do not enter, and the rest."""
+    later = StagingTrace("the unknown part of a program")
+    now = _KnownTrace(later)
+    inputs = [
+        (later if u else now).new_input(a) for a, u in zip(program.in_avals, unknown, strict=True)
+    ]
+    with trace.using(now):
+        outs = evaluate(program, inputs)
+    is_unknown = tuple(x.__class__ is StagedTracer and x.trace is later for x in outs)
+    rest = later.program([x for x, u in zip(outs, is_unknown, strict=True) if u])
+    residuals = rest.consts
+    known_outs = [x for x, u in zip(outs, is_unknown, strict=True) if not u]
+    known = now.program([*known_outs, *residuals])
+    now.alive = later.alive = False
+    return SplitProgram(_closed(known), hoist_consts(rest)[0], is_unknown, len(residuals))
+
+
+@_cached
+def transposed_program(
+    program: Olympuspr, linear: tuple[bool, ...], given: tuple[bool, ...]
+) -> tuple[Olympuspr, tuple[bool, ...]]:
+    """The transpose of a program in its `linear` inputs, and which of these get a cotangent.
+
+    Its inputs are the program's other inputs and the `given` cotangents of the results.
+    """
+    transposed = transpose_program(program, linear, given)
+    made: list[bool] = []
+
+    def kept(*args: Any) -> list[Any]:
+        outs = transposed(*args)
+        made.extend(c is not None for c in outs)
+        return [c for c in outs if c is not None]
+
+    values = [a for a, u in zip(program.in_avals, linear, strict=True) if not u]
+    cotangents = [
+        tangent_aval(a) for a, g in zip(program.out_avals, given, strict=True) if g
+    ]
+    return _closed(stage(kept, [*values, *cotangents])), tuple(made)

@@ -1,0 +1,125 @@
+"""What is loaded from a bundle computes what was saved, and says the same of itself."""
+
+from __future__ import annotations
+
+import collections
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from bundles import change_manifest, mlp, replace_member, save, struct, traced_mlp
+
+import olympus
+import olympus.numpy as jnp
+from olympus import artifact, tree
+from olympus.errors import ArtifactError, SignatureError, UsageError
+
+ARGS = ({"w": np.full((3, 4), 0.1, "float32"), "b": np.ones(4, "float32")}, np.ones((2, 3), "f4"))
+
+
+def other_machine(data: dict[str, Any]) -> None:
+    data["executables"][0]["host"]["cpu_features"].append("avx8192")
+
+
+def check(compiled: Any) -> None:
+    found, want = compiled(*ARGS, scale=3.0), mlp(*ARGS, scale=3.0)
+    assert tree.structure(found) == tree.structure(want)
+    for got, expected in zip(tree.leaves(found), tree.leaves(want), strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-6)
+
+
+def test_loads_and_runs(bundle: Path) -> None:
+    check(artifact.load(bundle).compiled(recompile=False))
+
+
+def test_runs_when_compiled_again(bundle: Path) -> None:
+    change_manifest(bundle, other_machine)
+    check(artifact.load(bundle).compiled())
+
+
+def test_compiled_again_when_the_runtime_refuses_the_bytes(bundle: Path) -> None:
+    loaded = artifact.load(replace_member(bundle, "executables/cpu.bin", b"not a program"))
+    with pytest.raises(ArtifactError, match="cannot be loaded"):
+        loaded.compiled(recompile=False)
+    check(loaded.compiled())
+
+
+def test_says_what_the_stages_say(bundle: Path) -> None:
+    traced, compiled = traced_mlp(), artifact.load(bundle).compiled()
+    for what in ("fun_name", "arg_names", "in_tree", "out_tree", "in_avals", "out_avals"):
+        assert getattr(compiled, what) == getattr(traced, what)
+    assert str(compiled.args_info) == str(traced.args_info)
+    assert str(compiled.out_info) == str(traced.out_info)
+    assert "weak_type=True" not in str(compiled.out_info["out"])
+
+
+def test_weak_types_are_kept(tmp_path: Path) -> None:
+    path = save(tmp_path / "f.olympus", olympus.jit(lambda x, y: (x * 2, y)).trace(1, 2.0))
+    compiled = artifact.load(path).compiled()
+    assert [aval.weak_type for aval in compiled.in_avals + compiled.out_avals] == [True] * 4
+    assert str(compiled(3, 4.0)) == "(Array(6, dtype=int32, weak_type=True), Array(4., "\
+        "dtype=float32, weak_type=True))"
+
+
+def test_wrong_arguments_are_refused_by_name(bundle: Path) -> None:
+    with pytest.raises(SignatureError, match=r"Argument 'x' compiled with float32\[2,3\]"):
+        artifact.load(bundle).compiled()(ARGS[0], np.ones((5, 3), "float32"), scale=1.0)
+
+
+@pytest.mark.parametrize("change", [lambda data: None, other_machine], ids=["loaded", "compiled"])
+def test_donated_arguments_are_donated(tmp_path: Path, change: Any) -> None:
+    traced = olympus.jit(lambda x, y: x + y, donate_argnums=0).trace(struct(64), struct(64))
+    path = change_manifest(save(tmp_path / "f.olympus", traced), change)
+    bundle = artifact.load(path)
+    assert [a.donated for a in bundle.manifest.signature.arguments] == [True, False]
+    compiled = bundle.compiled()
+    assert compiled.donate_argnums == (0,)
+    x, y = jnp.ones(64), jnp.ones(64)
+    np.testing.assert_array_equal(compiled(x, y), np.full(64, 2.0))
+    assert x.is_deleted() and not y.is_deleted()
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float8_e4m3fn", "int4", "bool", "complex64"])
+def test_every_dtype(tmp_path: Path, dtype: str) -> None:
+    traced = olympus.jit(lambda x: (x, x.reshape(2, 2))).trace(struct(4, dtype=dtype))
+    compiled = artifact.load(save(tmp_path / "f.olympus", traced)).compiled()
+    value = jnp.array([0, 1, 1, 0]).astype(dtype)
+    same, square = compiled(value)
+    assert same.dtype == value.dtype and square.shape == (2, 2)
+    np.testing.assert_array_equal(np.asarray(same), np.asarray(value))
+
+
+def test_no_arguments_and_no_results(tmp_path: Path) -> None:
+    nothing = artifact.load(save(tmp_path / "f.olympus", olympus.jit(lambda: ()).trace()))
+    assert nothing.compiled()() == ()
+    constant = artifact.load(save(tmp_path / "g.olympus", olympus.jit(lambda: 7).trace()))
+    assert int(constant.compiled()()) == 7
+
+
+def test_options_are_stored_and_used_again(tmp_path: Path) -> None:
+    options = {"xla_cpu_enable_fast_math": True}
+    traced = olympus.jit(lambda x: x + 1).trace(struct(2))
+    path = save(tmp_path / "f.olympus", traced, compiler_options=options)
+    assert artifact.load(path).manifest.compiler_options == options
+    change_manifest(path, lambda data: (other_machine(data), data.update(compiler_options={"no": 1})))
+    with pytest.raises(UsageError, match="no option 'no'"):
+        artifact.load(path).compiled()
+
+
+Point = collections.namedtuple("Point", "x y")  # noqa: PYI024
+
+
+def test_a_namedtuple_whose_class_is_here(tmp_path: Path) -> None:
+    traced = olympus.jit(lambda p: Point(p.y, p.x)).trace(Point(struct(1), struct(2)))
+    compiled = artifact.load(save(tmp_path / "f.olympus", traced)).compiled()
+    found = compiled(Point(np.zeros(1, "f4"), np.ones(2, "f4")))
+    assert isinstance(found, Point) and found.x.shape == (2,)
+
+
+def test_x64(tmp_path: Path) -> None:
+    with olympus.enable_x64():
+        traced = olympus.jit(lambda x: x * 2).trace(struct(2, dtype="float64"))
+        path = save(tmp_path / "f.olympus", traced)
+        found = artifact.load(path).compiled()(np.array([1e-300, 1.0]))
+    np.testing.assert_array_equal(found, [2e-300, 2.0])

@@ -1,0 +1,160 @@
+"""A file that is not a whole and valid bundle is refused in one sentence, and runs nothing."""
+
+from __future__ import annotations
+
+import random
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bundles import change_manifest, members_of, pack, python
+
+from olympus import artifact
+from olympus.errors import ArtifactError, UsageError
+
+Damage = Callable[[Path], object]
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-200])
+
+
+def cut_in_half(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def flip_a_bit_of_a_member(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[content.index(b"StableHLO_v")] ^= 1
+    path.write_bytes(content)
+
+
+def without(name: str) -> Damage:
+    return lambda path: pack(path, {n: c for n, c in members_of(path).items() if n != name})
+
+
+def with_member(name: str, content: bytes) -> Damage:
+    return lambda path: pack(path, {**members_of(path), name: content})
+
+
+def grown(path: Path) -> None:
+    members = members_of(path)
+    pack(path, {**members, "executables/cpu.bin": members["executables/cpu.bin"] + b"\0"})
+
+
+def altered(path: Path) -> None:
+    members = members_of(path)
+    content = members["executables/cpu.bin"]
+    pack(path, {**members, "executables/cpu.bin": content[:-1] + bytes([content[-1] ^ 1])})
+
+
+def compressed(path: Path) -> None:
+    members = members_of(path)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+
+
+def twice(path: Path) -> None:
+    with zipfile.ZipFile(path, "a") as archive, pytest.warns(UserWarning, match="Duplicate"):
+        archive.writestr("manifest.json", b"{}")
+
+
+def encrypted(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    for signature, offset in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
+        content[content.index(signature) + offset] |= 1
+    path.write_bytes(content)
+
+
+def schema_version(version: Any) -> Damage:
+    return lambda path: change_manifest(path, lambda data: data.update(schema_version=version))
+
+
+DAMAGE: dict[str, tuple[Damage, str]] = {
+    "empty": (lambda path: path.write_bytes(b""), "not a zip file"),
+    "text": (lambda path: path.write_text("module @f {}"), "not a zip file"),
+    "end missing": (cut, "is damaged"),
+    "half missing": (cut_in_half, "is damaged"),
+    "bit flipped": (flip_a_bit_of_a_member, r"is damaged.*Bad CRC-32 for file 'program.stablehlo"),
+    "encrypted": (encrypted, "is damaged.*encrypted"),
+    "compressed": (compressed, "is compressed"),
+    "member twice": (twice, "'manifest.json' twice"),
+    "foreign zip": (lambda path: pack(path, {"a.txt": b"hello"}), "it has no manifest.json"),
+    "empty zip": (lambda path: pack(path, {}), "not a zip file"),
+    "no manifest": (without("manifest.json"), "it has no manifest.json"),
+    "no executable": (without("executables/cpu.bin"), "'executables/cpu.bin' is missing"),
+    "no stablehlo": (without("program.stablehlo.bc"), "'program.stablehlo.bc' is missing"),
+    "no olympuspr": (without("program.olympuspr"), "'program.olympuspr' is missing"),
+    "member too much": (with_member("x.py", b""), "'x.py' is not in its manifest"),
+    "member longer": (grown, r"'executables/cpu.bin' has \d+ bytes, and should have \d+"),
+    "member altered": (altered, "'executables/cpu.bin' was altered"),
+    "manifest no JSON": (with_member("manifest.json", b"\x80\4K."), "manifest is not JSON"),
+    "manifest with NaN": (with_member("manifest.json", b'{"a": NaN}'), "JSON has no NaN"),
+    "manifest too deep": (with_member("manifest.json", b"[" * 100_000), "manifest is not JSON"),
+    "manifest a list": (with_member("manifest.json", b"[]"), "must be an object, and is \\[\\]"),
+    "no version": (with_member("manifest.json", b"{}"), "has no 'schema_version'"),
+    "newer version": (schema_version(2), "has schema version 2, and .* reads 1"),
+    "version as text": (schema_version("1"), "has schema version '1', and .* reads 1"),
+    "version true": (schema_version(True), "has schema version True"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_is_refused(bundle: Path, name: str) -> None:
+    damage, message = DAMAGE[name]
+    damage(bundle)
+    with pytest.raises(ArtifactError, match=message) as caught:
+        artifact.load(bundle)
+    assert caught.value.exit_code == 5
+    assert str(caught.value).startswith(f"{bundle} ")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be read: No such file"):
+        artifact.load(tmp_path / "f.olympus")
+    with pytest.raises(UsageError, match="cannot be read: Is a directory"):
+        artifact.load(tmp_path)
+
+
+def test_any_flipped_byte_is_refused_or_without_effect(bundle: Path, bundle_bytes: bytes) -> None:
+    whole = artifact.load(bundle)
+    draw = random.Random(0)
+    ends = range(len(bundle_bytes) - 400, len(bundle_bytes))  # the zip's directory, all of it
+    refused = 0
+    for position in [*draw.sample(range(len(bundle_bytes)), 200), *ends]:
+        content = bytearray(bundle_bytes)
+        content[position] ^= 1 << draw.randrange(8)
+        bundle.write_bytes(content)
+        try:
+            assert artifact.load(bundle).members == whole.members
+        except ArtifactError:
+            refused += 1
+    assert refused > 200
+
+
+def test_any_truncation_is_refused(bundle: Path, bundle_bytes: bytes) -> None:
+    for length in range(0, len(bundle_bytes), 97):
+        bundle.write_bytes(bundle_bytes[:length])
+        with pytest.raises(ArtifactError):
+            artifact.load(bundle)
+
+
+def test_nothing_runs_before_the_bundle_is_verified(bundle: Path) -> None:
+    source = """
+from olympus import artifact, errors
+try:
+    bundle = artifact.load("mlp.olympus")
+    print(bundle.manifest.name)
+    bundle.compiled()
+except errors.OlympusError as error:
+    print(type(error).__name__, error)
+"""
+    no_runtime = {"OLYMPUS_NUM_CPU_DEVICES": "none"}  # a runtime that is started says so
+    whole = python(source, bundle.parent, **no_runtime)
+    assert whole.startswith("mlp\nUsageError OLYMPUS_NUM_CPU_DEVICES needs")
+    altered(bundle)
+    assert python(source, bundle.parent, **no_runtime).startswith("ArtifactError mlp.olympus cannot")

@@ -1,0 +1,172 @@
+"""The file: its members, its bytes, its manifest, and how it comes to be."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+import zipfile
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+from bundles import members_of, python, save, struct, traced_mlp
+
+import olympus
+from olympus import artifact
+from olympus.errors import UsageError
+
+SCHEMA = json.loads((files("olympus_core.artifact") / "bundle.schema.json").read_text())
+
+
+def double(x: Any) -> Any:
+    return x * 2
+
+
+def test_members(bundle: Path) -> None:
+    with zipfile.ZipFile(bundle) as archive:
+        assert archive.namelist() == [
+            "executables/cpu.bin",
+            "manifest.json",
+            "program.olympuspr",
+            "program.stablehlo.bc",
+        ]
+        for info in archive.infolist():
+            assert info.date_time == (1980, 1, 1, 0, 0, 0)
+            assert info.compress_type == zipfile.ZIP_STORED
+
+
+def test_the_manifest_has_the_form_of_the_schema(bundle: Path) -> None:
+    data = json.loads(members_of(bundle)["manifest.json"])
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    jsonschema.validate(data, SCHEMA)
+    assert data["signature"]["arguments"][2] == {
+        "name": "x",
+        "dtype": "float32",
+        "shape": [2, 3],
+        "weak_type": False,
+        "donated": False,
+    }
+    assert data["signature"]["static"] == {"layers": [1, 2], "train": False}
+    assert (data["name"], data["entry"], data["function"]) == ("mlp", "net:mlp", "mlp")
+    assert data["versions"]["olympus"] == olympus.__version__
+
+
+def test_the_manifest_is_read_as_it_was_written(bundle: Path) -> None:
+    loaded = artifact.load(bundle)
+    assert loaded.manifest.to_bytes() == members_of(bundle)["manifest.json"]
+    names = [argument.name for argument in loaded.manifest.signature.arguments]
+    assert names == ["params['b']", "params['w']", "x", "scale"]
+    assert loaded.manifest.versions["jaxlib"]
+    (executable,) = loaded.executables
+    assert executable.target == olympus.target("cpu")
+    assert loaded.members[executable.member] == members_of(bundle)["executables/cpu.bin"]
+
+
+def test_the_program_in_its_two_forms(bundle: Path) -> None:
+    loaded, traced = artifact.load(bundle), traced_mlp()
+    assert loaded.olympuspr == f"{traced.olympuspr}\n"
+    assert loaded.stablehlo() == traced.lower().bytecode()
+    assert loaded.stablehlo().startswith(b"ML\xefR")
+
+
+def test_no_member_is_a_pickle(bundle: Path) -> None:
+    for content in members_of(bundle).values():
+        assert not content.startswith(b"\x80")
+    sources = files("olympus_core.artifact").iterdir()
+    assert not [path for path in sources if path.is_file() and "pickle" in path.read_text()]
+
+
+def test_equal_content_makes_equal_bytes(tmp_path: Path) -> None:
+    source = """
+import olympus, sys
+from olympus import artifact
+def f(x, *, y): return {"b": x + 1, "a": y}
+s = olympus.ShapeDtypeStruct((3,), "float32")
+traced = olympus.jit(f).trace(s, y=s)
+lowered = traced.lower()
+artifact.save(sys.argv[0] + ".olympus", lowered.compile(), lowered=lowered, name="f",
+              olympuspr_text=str(traced.olympuspr), entry="m:f", static={"b": 1, "a": 2})
+print(open(sys.argv[0] + ".olympus", "rb").read().hex())
+"""
+    first = python(source, tmp_path, PYTHONHASHSEED="1")
+    assert len(first) > 1000
+    assert first == python(source, tmp_path, PYTHONHASHSEED="2")
+
+
+def test_statics_that_json_does_not_have(tmp_path: Path) -> None:
+    static = {
+        "limit": float("inf"),
+        "when": datetime.date(2024, 2, 29),
+        "dims": (1, (2, 3)),
+        "name": "é",
+        "act": double,
+        "nested": {"a": None, "b": [np.float32(1)]},
+        "object": object(),
+    }
+    traced = olympus.jit(double).trace(struct())
+    path = save(tmp_path / "f.olympus", traced, static=static)
+    assert artifact.load(path).manifest.signature.static == {
+        "limit": {"python": "inf"},
+        "when": {"python": "datetime.date(2024, 2, 29)"},
+        "dims": [1, [2, 3]],
+        "name": "é",
+        "act": {"python": f"{__name__}.double"},
+        "nested": {"a": None, "b": [{"python": "np.float32(1.0)"}]},
+        "object": {"python": "<object object>"},
+    }
+
+
+def test_a_file_is_replaced_whole_or_not_at_all(
+    bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = bundle.read_bytes()
+    traced = olympus.jit(double).trace(struct())
+
+    def fail(*args: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(zipfile.ZipFile, "writestr", fail)
+        with pytest.raises(UsageError, match="cannot be written: No space left on device"):
+            save(bundle, traced)
+    assert bundle.read_bytes() == before
+    assert list(bundle.parent.iterdir()) == [bundle]
+    save(bundle, traced)
+    assert artifact.load(bundle).manifest.function == "double"
+    assert list(bundle.parent.iterdir()) == [bundle]
+    assert bundle.stat().st_mode & 0o777 == bundle.parent.joinpath(".").stat().st_mode & 0o666
+
+
+@pytest.mark.parametrize("where", ["missing/f.olympus", "folder", "f\0.olympus"])
+def test_places_that_cannot_be_written(tmp_path: Path, where: str) -> None:
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(UsageError, match="cannot be written"):
+        save(tmp_path / where, olympus.jit(double).trace(struct()))
+
+
+def test_stages_that_do_not_belong_together(tmp_path: Path) -> None:
+    path, text = tmp_path / "f.olympus", {"olympuspr_text": "", "name": "f", "entry": "m:f"}
+    one, two = (olympus.jit(double).trace(struct(n)).lower() for n in (1, 2))
+    compiled = one.compile()
+    with pytest.raises(UsageError, match=r"float32\[1\]\) and 'double' \(float32\[2\]\)"):
+        artifact.save(path, compiled, lowered=two, **text)
+    with pytest.raises(UsageError, match="two of the executables are for cpu"):
+        artifact.save(path, [compiled, compiled], lowered=one, **text)
+    with pytest.raises(UsageError, match="needs a compiled program"):
+        artifact.save(path, [], lowered=one, **text)
+    with pytest.raises(UsageError, match="needs a lowered program"):
+        artifact.save(path, compiled, lowered=[], **text)
+    assert not path.exists()
+
+
+def test_members_have_their_digests(bundle: Path) -> None:
+    members = members_of(bundle)
+    said = json.loads(members.pop("manifest.json"))["members"]
+    assert said == {
+        name: {"sha256": hashlib.sha256(content).hexdigest(), "size": len(content)}
+        for name, content in members.items()
+    }

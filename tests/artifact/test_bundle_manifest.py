@@ -1,0 +1,128 @@
+"""The manifest's parser and the schema that ships agree on what a manifest is."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from bundles import change_manifest, members_of
+
+from olympus import artifact
+from olympus.errors import ArtifactError
+
+SCHEMA = json.loads((files("olympus_core.artifact") / "bundle.schema.json").read_text())
+VALID = jsonschema.Draft202012Validator(SCHEMA).is_valid
+
+Path_ = tuple[Any, ...]
+ARGUMENT = ("signature", "arguments", 0)
+TREE = ("signature", "argument_tree")
+
+
+def put(*path: Any, value: Any) -> Callable[[Any], Any]:
+    def change(data: Any) -> None:
+        for key in path[:-1]:
+            data = data[key]
+        data[path[-1]] = value
+
+    return change
+
+
+def drop(*path: Any) -> Callable[[Any], Any]:
+    def change(data: Any) -> None:
+        for key in path[:-1]:
+            data = data[key]
+        del data[path[-1]]
+
+    return change
+
+
+# What both refuse, and what the parser says.
+REFUSED = {
+    "name": (put("name", value=3), "name must be text, and is 3"),
+    "entry": (drop("entry"), "the document has no 'entry'"),
+    "more": (put("more", value=3), "the document has an unknown field 'more'"),
+    "versions": (put("versions", value=[]), r"versions must be an object, and is \[\]"),
+    "option": (put("compiler_options", value={"a": None}), "compiler_options.a must be text or a"),
+    "programs": (put("programs", value={}), "programs must be an object with a backend's program"),
+    "members": (put("members", value=None), "members must be an object, and is None"),
+    "static": (put("signature", "static", value=[]), "signature.static must be an object"),
+    "arguments": (put("signature", "arguments", value={}), "signature.arguments must be an array"),
+    "argument": (drop(*ARGUMENT, "dtype"), r"arguments\[0\] has no 'dtype'"),
+    "dtype": (put(*ARGUMENT, "dtype", value="f32"), "must be the name of a dtype, and is 'f32'"),
+    "dtype 3": (put(*ARGUMENT, "dtype", value=3), r"arguments\[0\].dtype must be text, and is 3"),
+    "shape": (put(*ARGUMENT, "shape", value=[-1]), r"shape\[0\] must be an integer of 0 or more"),
+    "shape true": (put(*ARGUMENT, "shape", value=[True]), r"shape\[0\] must be an integer"),
+    "weak": (put(*ARGUMENT, "weak_type", value=0), "weak_type must be true or false, and is 0"),
+    "tree": (put(*TREE, value={"kind": "set"}), "argument_tree.kind must be one of leaf, none"),
+    "node": (put(*TREE, value={}), "argument_tree must be a node of a tree"),
+    "node kind": (put(*TREE, "kind", value=["leaf"]), r"argument_tree.kind must be one of"),
+    "leaf": (put(*TREE, "items", 1, "items", 0, "items", value=[]), "an unknown field 'items'"),
+    "keys": (put(*TREE, "items", 1, "keys", value=[None]), "must be text or an integer"),
+    "no type": (put(*TREE, value={"kind": "custom", "items": []}), "argument_tree has no 'type'"),
+    "backend": (put("executables", 0, "backend", value="fpga"), "there is no backend 'fpga'"),
+    "features": (put("executables", 0, "host", "cpu_features", value="avx"), "must be an array"),
+    "digest": (put("members", "program.olympuspr", "sha256", value="00"), "64 hexadecimal digits"),
+    "size": (put("members", "program.olympuspr", "size", value=1.5), "size must be an integer"),
+}
+# What only the parser can see.
+NONSENSE = {
+    "device": (put("executables", 0, "device", value="h100"), "there is no device 'h100'"),
+    "no member": (put("executables", 0, "member", value="a"), "the name of a member, and is 'a'"),
+    "no program": (put("programs", "cpu", value="a"), "the name of a member, and is 'a'"),
+    "no dtype": (put(*ARGUMENT, "dtype", value="float31"), "the name of a dtype"),
+    "leaves": (put(*TREE, "items", 0, "items", 0, "items", 0, "kind", value="none"), "has 3 leaves"),
+    "results": (put("signature", "results", value=[]), "result_tree has 3 leaves for 0 arrays"),
+    "no pair": (put(*TREE, "kind", value="list"), "must be a pair of a tuple and a dict"),
+    "order": (put(*TREE, "items", 0, "items", 0, "keys", value=["w", "b"]), "and in order"),
+    "mixed": (put(*TREE, "items", 0, "items", 0, "keys", value=["w", 1]), "and in order"),
+    "one key": (put(*TREE, "items", 0, "items", 0, "keys", value=["w"]), "one key for each item"),
+    "same key": (put(*TREE, "items", 0, "items", 0, "keys", value=["w", "w"]), "one key for each"),
+}
+
+
+@pytest.mark.parametrize("name", [*REFUSED, *NONSENSE])
+def test_is_refused(bundle: Path, name: str) -> None:
+    change, message = (REFUSED | NONSENSE)[name]
+    change_manifest(bundle, change)
+    assert VALID(json.loads(members_of(bundle)["manifest.json"])) == (name in NONSENSE)
+    with pytest.raises(ArtifactError, match=message) as caught:
+        artifact.load(bundle)
+    assert "\n" not in str(caught.value)
+
+
+def paths(value: Any, path: Path_ = ()) -> list[Path_]:
+    """The path of every part of a document."""
+    parts: Any = ()
+    if isinstance(value, dict | list):
+        parts = value.items() if isinstance(value, dict) else enumerate(value)
+    return [path, *(p for key, part in parts for p in paths(part, (*path, key)))][not path :]
+
+
+def test_what_the_parser_accepts_the_schema_accepts(bundle: Path) -> None:
+    members = members_of(bundle)
+    original = json.loads(members["manifest.json"])
+    accepted = refused = 0
+    for path in paths(original):
+        for value in (None, True, -1, 1.5, "text", [], [None], {}, {"a": 1}):
+            data = copy.deepcopy(original)
+            put(*path, value=value)(data)
+            try:
+                _parse(data)
+                accepted += 1
+            except ArtifactError:
+                refused += 1
+            else:
+                assert VALID(data), f"{path} = {value}"
+    assert refused > 500 and accepted > 20
+
+
+def _parse(data: Any) -> None:
+    from olympus_core.artifact.reading import parse_manifest
+
+    parse_manifest(json.dumps(data).encode())

@@ -1,0 +1,80 @@
+"""Structures of arguments and results as data, and back."""
+
+from __future__ import annotations
+
+import collections
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bundles import save, struct
+
+import olympus
+from olympus import tree
+from olympus.artifact import Node
+from olympus.errors import UsageError
+
+Point = collections.namedtuple("Point", "x y")  # noqa: PYI024
+
+
+class Box:
+    """A container of the user's own."""
+
+    def __init__(self, *items: Any) -> None:
+        self.items = items
+
+
+tree.register_node(Box, lambda box: (box.items, None), lambda _, items: Box(*items))
+
+SAME = [
+    0,
+    None,
+    (),
+    (1, (2,), [3, None]),
+    {"b": 1, "a": {"c": []}},
+    {2: 1, 10: 3},
+    collections.OrderedDict(z=1, a=(2, 3)),
+    [Point(1, Point(None, {"k": 2}))],
+]
+
+
+@pytest.mark.parametrize("value", SAME, ids=repr)
+def test_comes_back_the_same(value: Any) -> None:
+    structure = tree.structure(value)
+    node = Node.of(structure)
+    assert node.structure() == structure
+    assert node.leaves() == structure.num_leaves
+    json.dumps(node.to_data())
+
+
+def test_a_defaultdict_comes_back_as_a_dict() -> None:
+    value = collections.defaultdict(int, {"b": 1, "a": (2,)})
+    assert Node.of(tree.structure(value)).structure() == tree.structure(dict(value))
+
+
+def test_a_class_of_the_user_comes_back_as_a_tuple() -> None:
+    node = Node.of(tree.structure([Box(1, {"a": 2}), 3]))
+    assert node.structure() == tree.structure([(1, {"a": 2}), 3])
+    assert node.items[0].type == f"{__name__}:Box"
+
+
+@pytest.mark.parametrize(
+    "type_",
+    ["nowhere:Point", f"{__name__}:Pint", f"{__name__}:Box", f"{__name__}:SAME", "os:path.join", ":"],
+)
+def test_a_namedtuple_that_is_not_here_comes_back_as_a_tuple(type_: str) -> None:
+    node = Node("namedtuple", (Node("leaf"), Node("leaf")), ("x", "y"), type_)
+    assert node.structure() == tree.structure((1, 2))
+
+
+def test_a_namedtuple_with_other_fields_comes_back_as_a_tuple() -> None:
+    node = Node("namedtuple", (Node("leaf"), Node("leaf")), ("x", "z"), f"{__name__}:Point")
+    assert node.structure() == tree.structure((1, 2))
+
+
+@pytest.mark.parametrize("key", [(1, 2), True, 1.5])
+def test_keys_that_cannot_be_stored(tmp_path: Path, key: Any) -> None:
+    traced = olympus.jit(lambda d: d[key]).trace({key: struct()})
+    with pytest.raises(UsageError, match="a dict with the key .* cannot be stored in a bundle"):
+        save(tmp_path / "f.olympus", traced)
