@@ -64,7 +64,8 @@ class Split(NamedTuple):
     """A primitive with programs, parted into what tangents do not enter and what they do.
 
     `known` takes the known operands, and gives the known results and then residuals; `linear`
-    is bound to the residuals and the unknown operands, and gives the `unknown_outs`.
+    is bound to the residuals and the unknown operands, in their `order` where that is given, and
+    gives the `unknown_outs`.
     """
 
     known: Callable[[Sequence[Any]], list[Any]]
@@ -72,6 +73,12 @@ class Split(NamedTuple):
     linear: Primitive
     linear_params: dict[str, Any]
     unknown_outs: tuple[bool, ...]
+    order: tuple[int, ...] | None = None
+
+    def operands(self, residuals: Sequence[Any], unknown: Sequence[Any]) -> list[Any]:
+        """The operands of `linear`."""
+        every = [*residuals, *unknown]
+        return every if self.order is None else [every[i] for i in self.order]
 
 
 class Batched(NamedTuple):

@@ -1,1 +1,35 @@
-"""Neural-network functions."""
+"""Neural-network functions: activations, softmax, attention; initializers of weights."""
+
+from olympus.nn import initializers as initializers
+from olympus_core.library.nn.activations import celu as celu
+from olympus_core.library.nn.activations import elu as elu
+from olympus_core.library.nn.activations import gelu as gelu
+from olympus_core.library.nn.activations import glu as glu
+from olympus_core.library.nn.activations import hard_sigmoid as hard_sigmoid
+from olympus_core.library.nn.activations import hard_silu as hard_silu
+from olympus_core.library.nn.activations import hard_swish as hard_swish
+from olympus_core.library.nn.activations import hard_tanh as hard_tanh
+from olympus_core.library.nn.activations import identity as identity
+from olympus_core.library.nn.activations import leaky_relu as leaky_relu
+from olympus_core.library.nn.activations import log1mexp as log1mexp
+from olympus_core.library.nn.activations import log_sigmoid as log_sigmoid
+from olympus_core.library.nn.activations import mish as mish
+from olympus_core.library.nn.activations import relu as relu
+from olympus_core.library.nn.activations import relu6 as relu6
+from olympus_core.library.nn.activations import selu as selu
+from olympus_core.library.nn.activations import sigmoid as sigmoid
+from olympus_core.library.nn.activations import silu as silu
+from olympus_core.library.nn.activations import soft_sign as soft_sign
+from olympus_core.library.nn.activations import softplus as softplus
+from olympus_core.library.nn.activations import sparse_plus as sparse_plus
+from olympus_core.library.nn.activations import sparse_sigmoid as sparse_sigmoid
+from olympus_core.library.nn.activations import squareplus as squareplus
+from olympus_core.library.nn.activations import swish as swish
+from olympus_core.library.nn.activations import tanh as tanh
+from olympus_core.library.nn.attention import dot_product_attention as dot_product_attention
+from olympus_core.library.nn.encoding import one_hot as one_hot
+from olympus_core.library.nn.encoding import standardize as standardize
+from olympus_core.library.nn.softmax import log_softmax as log_softmax
+from olympus_core.library.nn.softmax import logmeanexp as logmeanexp
+from olympus_core.library.nn.softmax import logsumexp as logsumexp
+from olympus_core.library.nn.softmax import softmax as softmax

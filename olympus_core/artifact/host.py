@@ -62,9 +62,9 @@ def misfit(
     `versions` are those of the packages that are here.
     """
     for package in _COMPILERS[executable.backend]:
-        was, now = built_by.get(package, "none"), versions.get(package, "none")
+        was, now = (v.get(package, "not installed") for v in (built_by, versions))
         if was != now:
-            return f"it was built by {package} {was}, and this is {package} {now}"
+            return f"it was built with {package} {was}, and here {package} is {now}"
     return _cpu_misfit(executable.host, host) if executable.backend == "cpu" else None
 
 

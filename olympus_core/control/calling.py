@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 from olympus_core import dtypes, tree
 from olympus_core.avals import ShapedArray, ShapeDtypeStruct, get_aval, shaped
+from olympus_core.control.call import jit_p
 from olympus_core.errors import DTypeError, SignatureError, UsageError
 from olympus_core.olympuspr import Olympuspr
-from olympus_core.control.call import jit_p
 from olympus_core.source import function_name
 from olympus_core.tracer import Tracer
 from olympus_core.transforms.staging import hoist_consts, stage

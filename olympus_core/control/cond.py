@@ -2,39 +2,180 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
 
 from olympus_core import mlir
 from olympus_core.avals import ShapedArray
+from olympus_core.errors import TransformError
 from olympus_core.olympuspr import Olympuspr
-from olympus_core.primitive import Primitive
+from olympus_core.primitive import Batched, Linear, Primitive, Split, op
+from olympus_core.primitives.elementwise import move_axis
+from olympus_core.transforms.evaluate import evaluate
+from olympus_core.transforms.flat import zeros
+from olympus_core.transforms.programs import (
+    SplitProgram,
+    batch_program,
+    jvp_program,
+    split_program,
+    staged,
+    transposed_program,
+)
 
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
 
 __all__ = ["cond_p"]
 
+Branches = tuple[Olympuspr, ...]
+
 
 class Cond(Primitive):
     """`branches[index](*operands)`; the first operand is the index, in range, as int32."""
 
     multiple_results = True
+    has_programs: ClassVar[bool] = True
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
-        branches: tuple[Olympuspr, ...] = params["branches"]
+        branches: Branches = params["branches"]
         return tuple(
             a.update(weak_type=all(b.out_avals[i].weak_type for b in branches))
             for i, a in enumerate(branches[0].out_avals)
         )
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
-        branches: tuple[Olympuspr, ...] = params["branches"]
+        branches: Branches = params["branches"]
         index, *captured = operands
         types = [mlir.tensor_type(a) for a in ctx.avals_out]
         made = mlir.op("stablehlo.case", types, (index,), regions=len(branches))
         for region, branch in zip(made.regions, branches, strict=True):
             ctx.region(region, branch, captured)
         return list(made.results)
+
+    def jvp(
+        self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[list[Any], list[Any]]:
+        branches: Branches = params["branches"]
+        nonzero, count = tuple(t is not None for t in tangents[1:]), len(branches[0].outvars)
+        first = [jvp_program(b, nonzero, (False,) * count)[1] for b in branches]
+        wanted = tuple(
+            any(made) for made in zip(*first, strict=True)
+        )  # zeros where others have one
+        both = tuple(jvp_program(b, nonzero, wanted)[0] for b in branches)
+        given = [t for t in tangents if t is not None]
+        outs = self.bind(*primals, *given, branches=both)
+        rest = iter(outs[count:])
+        return outs[:count], [next(rest) if w else None for w in wanted]
+
+    def batch(
+        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[list[Any], Sequence[int | None]]:
+        branches: Branches = params["branches"]
+        if dims[0] is not None:
+            return self._select(batched, args, dims, branches)
+        found = [batch_program(b, batched, tuple(dims[1:])).out_dims for b in branches]
+        wanted = tuple(any(d is not None for d in each) for each in zip(*found, strict=True))
+        mapped = tuple(batch_program(b, batched, tuple(dims[1:]), wanted).program for b in branches)
+        return self.bind(*args, branches=mapped), [0 if w else None for w in wanted]
+
+    def _select(
+        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], branches: Branches
+    ) -> tuple[list[Any], Sequence[int | None]]:
+        """With an index of its own for each value, every branch runs and results are chosen."""
+        index, everything = move_axis(args[0], dims[0] or 0, 0), (True,) * len(branches[0].outvars)
+        results = [
+            evaluate(batch_program(b, batched, tuple(dims[1:]), everything).program, args[1:])
+            for b in branches
+        ]
+        if len(branches) == 2:
+            index = op.convert_element_type(index, new_dtype=np.dtype("bool"), weak_type=False)
+        chosen = []
+        for cases in zip(*results, strict=True):
+            shape = cases[0].shape
+            which = op.broadcast_in_dim(index, shape=shape, broadcast_dimensions=(0,))
+            chosen.append(op.select_n(which, *cases))
+        return chosen, [0] * len(chosen)
+
+    def split(self, unknown: tuple[bool, ...], **params: Any) -> Split | None:
+        """Each branch is split, and gives the residuals of all branches, others' as zeros."""
+        branches: Branches = params["branches"]
+        if unknown[0]:
+            return None
+        first = [split_program(b, unknown[1:]).unknown_outs for b in branches]
+        flags = tuple(any(f) for f in zip(*first, strict=True))
+        parts = [split_program(b, unknown[1:], flags) for b in branches]
+        residuals = [p.unknown.in_avals[: p.num_residuals] for p in parts]
+        known = tuple(_known_branch(p, i, residuals) for i, p in enumerate(parts))
+        later = tuple(_unknown_branch(p, i, residuals) for i, p in enumerate(parts))
+        count = sum(not f for f in flags)
+
+        def run(args: Sequence[Any]) -> list[Any]:
+            outs = self.bind(*args, branches=known)
+            return [*outs[:count], args[0], *outs[count:]]
+
+        return Split(run, count, self, {"branches": later}, flags)
+
+    def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> list[Any]:
+        index, *rest = operands
+        if isinstance(index, Linear):
+            raise TransformError("cond cannot be transposed in its index")
+        linear = tuple(isinstance(x, Linear) for x in rest)
+        given = tuple(c is not None for c in cotangent)
+        parts = [transposed_program(b, linear, given) for b in params["branches"]]
+        wanted = [any(made) for made in zip(*(made for _, made in parts), strict=True)]
+        avals = [x.aval for x in rest if isinstance(x, Linear)]
+        branches = tuple(_with_zeros(p, made, wanted, avals) for p, made in parts)
+        values = [x for x in rest if not isinstance(x, Linear)]
+        outs = iter(
+            self.bind(index, *values, *(c for c in cotangent if c is not None), branches=branches)
+        )
+        got = iter([next(outs) if w else None for w in wanted])
+        return [None, *(next(got) if u else None for u in linear)]
+
+
+Avals = tuple[ShapedArray, ...]
+
+
+def _known_branch(part: SplitProgram, own: int, residuals: Sequence[Avals]) -> Olympuspr:
+    count = len(part.known.outvars) - part.num_residuals
+
+    def branch(*args: Any) -> list[Any]:
+        outs = evaluate(part.known, args)
+        every = [outs[count:] if i == own else map(zeros, r) for i, r in enumerate(residuals)]
+        return [*outs[:count], *(x for each in every for x in each)]
+
+    return staged(branch, part.known.in_avals)
+
+
+def _unknown_branch(part: SplitProgram, own: int, residuals: Sequence[Avals]) -> Olympuspr:
+    start = sum(map(len, residuals[:own]))
+    total = sum(map(len, residuals))
+
+    def branch(*args: Any) -> list[Any]:
+        mine = args[start : start + part.num_residuals]
+        return evaluate(part.unknown, [*mine, *args[total:]])
+
+    every = [a for each in residuals for a in each]
+    return staged(branch, [*every, *part.unknown.in_avals[part.num_residuals :]])
+
+
+def _with_zeros(
+    program: Olympuspr, made: Sequence[bool], wanted: Sequence[bool], avals: Sequence[ShapedArray]
+) -> Olympuspr:
+    """A transposed branch that gives every wanted cotangent, as zeros where it made none."""
+
+    def branch(*args: Any) -> list[Any]:
+        outs = iter(evaluate(program, args))
+        each = [next(outs) if m else None for m in made]
+        return [
+            zeros(a.strip_weak()) if x is None else x
+            for x, a, w in zip(each, avals, wanted, strict=True)
+            if w
+        ]
+
+    return staged(branch, program.in_avals)
 
 
 cond_p = Cond("cond")

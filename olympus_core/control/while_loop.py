@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from olympus_core import mlir
 from olympus_core.avals import ShapedArray
+from olympus_core.errors import TransformError
 from olympus_core.olympuspr import Olympuspr
-from olympus_core.primitive import Primitive
+from olympus_core.primitive import Batched, Primitive, Split, op
+from olympus_core.transforms.batching import place_axis
+from olympus_core.transforms.evaluate import evaluate
+from olympus_core.transforms.flat import instantiate
+from olympus_core.transforms.linearize import tangent_aval
+from olympus_core.transforms.programs import batch_program, jvp_program, permute, staged
 
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
@@ -19,6 +26,7 @@ class While(Primitive):
     """`while cond(*cond_consts, *carry): carry = body(*body_consts, *carry)`."""
 
     multiple_results = True
+    has_programs: ClassVar[bool] = True
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         body: Olympuspr = params["body_olympuspr"]
@@ -32,6 +40,124 @@ class While(Primitive):
         ctx.region(made.regions[0], params["cond_olympuspr"], cond_consts)
         ctx.region(made.regions[1], params["body_olympuspr"], body_consts)
         return list(made.results)
+
+    def jvp(
+        self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[list[Any], list[Any]]:
+        n_cond, n_body = params["cond_nconsts"], params["body_nconsts"]
+        cond: Olympuspr = params["cond_olympuspr"]
+        body: Olympuspr = params["body_olympuspr"]
+        consts = tuple(t is not None for t in tangents[n_cond : n_cond + n_body])
+        first = n_cond + n_body
+        carry = tuple(t is not None for t in tangents[first:])
+        while True:  # a carry has a tangent where the body gives it one
+            both, made = jvp_program(body, (*consts, *carry), carry)
+            if made == carry:
+                break
+            carry = made
+        n, kept = len(carry), sum(carry)
+        order = _interleaved(n_body, n, sum(consts), kept)
+        padded = staged(
+            lambda *args: evaluate(cond, args[: n_cond + n]),
+            [*cond.in_avals, *(tangent_aval(a) for a, c in zip(body.out_avals, carry) if c)],
+        )
+        values = primals[first:]
+        given = [
+            instantiate(t, tangent_aval(a))
+            for t, a, c in zip(tangents[first:], body.out_avals, carry, strict=True)
+            if c
+        ]
+        outs = self.bind(
+            *primals[:first],
+            *(t for t in tangents[n_cond:first] if t is not None),
+            *values,
+            *given,
+            cond_nconsts=n_cond,
+            cond_olympuspr=padded,
+            body_nconsts=n_body + sum(consts),
+            body_olympuspr=permute(both, order, range(n + kept)),
+        )
+        rest = iter(outs[n:])
+        return outs[:n], [next(rest) if c else None for c in carry]
+
+    def batch(
+        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[list[Any], Sequence[int | None]]:
+        n_cond, n_body = params["cond_nconsts"], params["body_nconsts"]
+        cond: Olympuspr = params["cond_olympuspr"]
+        body: Olympuspr = params["body_olympuspr"]
+        first = n_cond + n_body
+        cond_dims, body_dims = tuple(dims[:n_cond]), tuple(dims[n_cond:first])
+        carry = tuple(d is not None for d in dims[first:])
+        while True:
+            places = tuple(0 if c else None for c in carry)
+            test = batch_program(cond, batched, (*cond_dims, *places))
+            step = batch_program(body, batched, (*body_dims, *places), carry)
+            each = test.out_dims[0] is not None
+            found = tuple(each or d is not None for d in step.out_dims)
+            if found == carry:
+                break
+            carry = found
+        values = [
+            place_axis(x, d, 0 if c else None, batched.size)
+            for x, d, c in zip(args[first:], dims[first:], carry, strict=True)
+        ]
+        changed = {"cond_olympuspr": test.program, "body_olympuspr": step.program}
+        if each:
+            changed = _until_all_stop(test.program, step.program, n_cond, n_body)
+            args = [*args[:n_cond], *args[:first]]
+        else:
+            args = args[:first]
+        outs = self.bind(*args, *values, **(params | changed))
+        return outs, [0 if c else None for c in carry]
+
+    def split(self, unknown: tuple[bool, ...], **params: Any) -> Split | None:
+        return None
+
+    def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
+        raise TransformError(
+            "a while_loop cannot be differentiated in reverse: how often it runs is not known, "
+            "and so neither is the memory for what its iterations compute",
+            hint="use scan, or fori_loop with Python bounds; forward mode (jvp, jacfwd) works",
+        )
+
+
+def _interleaved(n_consts: int, n_carry: int, t_consts: int, t_carry: int) -> list[int]:
+    """Inputs (consts, carry, their tangents) in the order (consts, tangents, carry, tangents)."""
+    consts, carry = range(n_consts), range(n_consts, n_consts + n_carry)
+    end = n_consts + n_carry
+    return [
+        *consts,
+        *range(end, end + t_consts),
+        *carry,
+        *range(end + t_consts, end + t_consts + t_carry),
+    ]
+
+
+def _until_all_stop(test: Olympuspr, step: Olympuspr, n_cond: int, n_body: int) -> dict[str, Any]:
+    """A condition and body for values that stop one by one: who has stopped keeps its carry."""
+    count = len(step.outvars)
+
+    def any_runs(*args: Any) -> list[Any]:
+        return [op.reduce_or(evaluate(test, args)[0], axes=(0,))]
+
+    def guarded(*args: Any) -> list[Any]:
+        carry = args[n_cond + n_body :]
+        runs = evaluate(test, [*args[:n_cond], *carry])[0]
+        new = evaluate(step, args[n_cond:])
+        kept = []
+        for old, x in zip(carry, new, strict=True):
+            which = op.broadcast_in_dim(runs, shape=x.shape, broadcast_dimensions=(0,))
+            kept.append(op.select_n(which, old, x))
+        return kept
+
+    carry_avals = step.in_avals[len(step.invars) - count :]
+    cond_consts = test.in_avals[:n_cond]
+    return {
+        "cond_olympuspr": staged(any_runs, [*cond_consts, *carry_avals]),
+        "body_olympuspr": staged(guarded, [*cond_consts, *step.in_avals]),
+        "body_nconsts": n_cond + n_body,
+    }
 
 
 while_p = While("while")

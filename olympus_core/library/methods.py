@@ -6,22 +6,37 @@ that `x + y` is `numpy.add(x, y)` and `x.sum(axis=0)` is `numpy.sum(x, axis=0)`.
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from olympus_core.library.numpy import arithmetic, bits, creation, logic
+from olympus_core.library.numpy import (
+    arithmetic,
+    bits,
+    complex,
+    creation,
+    indexing,
+    logic,
+    products,
+    reductions,
+    rounding,
+    selection,
+    shapes,
+    triangles,
+    views,
+)
+from olympus_core.library.numpy.at import IndexUpdateHelper
 from olympus_core.tracer import Array
 
 __all__: list[str] = []
 
-_OPERANDS: Final = (Array, float, int, complex, np.ndarray, np.generic)
+#: what the operators take; anything else is left to the other operand's class
+_OPERANDS: Final = (Array, float, int, builtins.complex, np.ndarray, np.generic)
 
 
 def _operator(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """The function, but NotImplemented for what is no array: its class may know what to do."""
-
     def method(self: Any, other: Any) -> Any:
         if isinstance(other, _OPERANDS) or hasattr(other, "__jax_array__"):
             return function(self, other)
@@ -48,6 +63,7 @@ _OPERATORS: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "mod": arithmetic.remainder,
     "divmod": arithmetic.divmod,
     "pow": arithmetic.power,
+    "matmul": products.matmul,
     "and": bits.bitwise_and,
     "or": bits.bitwise_or,
     "xor": bits.bitwise_xor,
@@ -62,14 +78,65 @@ _COMPARISONS: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "gt": logic.greater,
     "ge": logic.greater_equal,
 }
+
+
+def _setitem(self: Any, index: Any, value: Any) -> NoReturn:
+    raise TypeError(
+        "arrays cannot be written to: for x[index] = y, write x = x.at[index].set(y), and for "
+        "x[index] += y, x = x.at[index].add(y)"
+    )
+
+
+def _round(self: Any, ndigits: int = 0) -> Any:
+    return rounding.round(self, decimals=ndigits)
+
+
+def _compress(self: Any, condition: Any, axis: int | None = None, **options: Any) -> Any:
+    return selection.compress(condition, self, axis, **options)
+
+
 _METHODS: Final[dict[str, Callable[..., Any]]] = {
+    "__abs__": arithmetic.abs,
+    "__getitem__": indexing.getitem,
+    "__invert__": bits.invert,
     "__neg__": arithmetic.negative,
     "__pos__": arithmetic.positive,
-    "__abs__": arithmetic.abs,
-    "__invert__": bits.invert,
+    "__round__": _round,
+    "__setitem__": _setitem,
+    "all": reductions.all,
+    "any": reductions.any,
     "astype": creation.astype,
+    "choose": selection.choose,
     "clip": arithmetic.clip,
+    "compress": _compress,
+    "conj": complex.conjugate,
+    "conjugate": complex.conjugate,
     "copy": creation.copy,
+    "diagonal": triangles.diagonal,
+    "dot": products.dot,
+    "flatten": views.flatten,
+    "max": reductions.max,
+    "mean": reductions.mean,
+    "min": reductions.min,
+    "nonzero": selection.nonzero,
+    "prod": reductions.prod,
+    "ptp": reductions.ptp,
+    "ravel": shapes.ravel,
+    "reshape": views.reshape_method,
+    "round": rounding.round,
+    "squeeze": shapes.squeeze,
+    "sum": reductions.sum,
+    "swapaxes": shapes.swapaxes,
+    "trace": triangles.trace,
+    "transpose": views.transpose_method,
+    "view": views.view,
+}
+_PROPERTIES: Final[dict[str, Callable[[Any], Any]]] = {
+    "T": shapes.transpose,
+    "at": IndexUpdateHelper,
+    "imag": complex.imag,
+    "mT": shapes.matrix_transpose,
+    "real": complex.real,
 }
 
 
@@ -81,6 +148,8 @@ def _attach() -> None:
         setattr(Array, f"__{name}__", _operator(function))
     for name, function in _METHODS.items():
         setattr(Array, name, function)
+    for name, function in _PROPERTIES.items():
+        setattr(Array, name, property(function))
 
 
 _attach()

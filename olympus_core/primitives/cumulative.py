@@ -76,7 +76,8 @@ class Cumulative(Primitive):
 
 
 def _of(name: str, reduction: Reduction) -> Cumulative:
-    return Cumulative(name, reduction.kinds, reduction.combine, reduction.identity)
+    kinds = reduction.kinds.replace("b", "")
+    return Cumulative(name, kinds, reduction.combine, reduction.identity)
 
 
 def _log_add_exp(aval: ShapedArray, x: Any, y: Any) -> Any:

@@ -106,12 +106,12 @@ def emit_reduce(
 
 
 def fill_region(
-    made: Any, scalars: Sequence[ShapedArray], body: Callable[..., Sequence[Any]], index: int = 0
+    made: Any, scalars: Sequence[ShapedArray], body: Callable[..., Sequence[Any]]
 ) -> None:
-    """Fill a region that combines two lots of scalars with what `body` emits for them."""
+    """Fill the region of an operation that combines two lots of scalars with what `body` emits for them."""
     ir = mlir.ir
     types = [mlir.tensor_type(a) for a in scalars] * 2
-    block = made.regions[index].blocks.append(*types, arg_locs=[made.location] * len(types))
+    block = made.regions[0].blocks.append(*types, arg_locs=[made.location] * len(types))
     with ir.InsertionPoint(block):
         mlir.op("stablehlo.return", (), body(*block.arguments))
 

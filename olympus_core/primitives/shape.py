@@ -132,9 +132,7 @@ class Squeeze(Primitive):
 def check_axes(name: str, x: ShapedArray, axes: tuple[int, ...]) -> None:
     """Raise ShapeError unless `axes` are axes of `x`, each named once."""
     if len(set(axes)) != len(axes) or any(not 0 <= d < x.ndim for d in axes):
-        raise ShapeError(
-            f"{name} needs distinct axes of {x.short_name()}, and got {tuple(axes)}"
-        )
+        raise ShapeError(f"{name} needs distinct axes of {x.short_name()}, and got {tuple(axes)}")
 
 
 class Rev(Primitive):

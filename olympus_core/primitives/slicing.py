@@ -96,9 +96,7 @@ class DynamicUpdateSlice(Primitive):
         x, update, *starts = avals
         _check_starts("dynamic_update_slice", x, tuple(starts))
         check_one_dtype("dynamic_update_slice", (x, update))
-        if update.ndim != x.ndim or any(
-            u > n for u, n in zip(update.shape, x.shape, strict=True)
-        ):
+        if update.ndim != x.ndim or any(u > n for u, n in zip(update.shape, x.shape, strict=True)):
             raise ShapeError(
                 f"dynamic_update_slice cannot write {update.short_name()} into {x.short_name()}"
             )

@@ -17,11 +17,10 @@ from olympus_core.avals import Shape, ShapedArray, shaped
 from olympus_core.errors import ShapeError
 from olympus_core.olympuspr import Olympuspr
 from olympus_core.primitive import Primitive
-from olympus_core.primitives.elementwise import check_kinds, check_one_dtype
+from olympus_core.primitives.elementwise import check_kinds
 from olympus_core.primitives.reduction import (
     Reduction,
     check_combiner,
-    emit_compare,
     fill_region,
     reduce_max_p,
     reduce_min_p,
@@ -44,7 +43,6 @@ __all__ = [
     "reduce_window_min_p",
     "reduce_window_p",
     "reduce_window_sum_p",
-    "select_and_scatter_add_p",
     "windows",
 ]
 
@@ -173,59 +171,14 @@ class ReduceWindow(Primitive):
         return list(made.results)
 
 
-class SelectAndScatterAdd(Primitive):
-    """Adds each element of a source to where its window of an operand has its extreme element.
-
-    Operands are the source and the operand; `select_prim` is ge for the greatest, le for the
-    least.
-    """
-
-    def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
-        source, x = avals
-        check_one_dtype(self.name, avals)
-        ones = (1,) * x.ndim
-        want = window_shape(
-            self.name, x.shape, {**params, "base_dilation": ones, "window_dilation": ones}
-        )
-        if source.shape != want:
-            raise ShapeError(
-                f"{self.name} needs a source of shape {want}, and got {source.long_name()}"
-            )
-        return shaped(x.shape, x.dtype)
-
-    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
-        (source, x), out = operands, ctx.aval_out
-        scalar = out.update(shape=())
-        attributes = {
-            "window_dimensions": mlir.i64_array(params["window_dimensions"]),
-            "window_strides": mlir.i64_array(params["window_strides"]),
-            "padding": pairs_attr(params["padding"]),
-        }
-        zero = ctx.numpy_constant(np.zeros((), out.dtype))
-        made = mlir.op(
-            "stablehlo.select_and_scatter",
-            (mlir.tensor_type(out),),
-            (x, source, zero),
-            attributes,
-            regions=2,
-        )
-        select = params["select_prim"]
-        fill_region(made, (scalar,), lambda x, y: (emit_compare(select, scalar, x, y),))
-        add = reduce_sum_p.combine
-        fill_region(made, (scalar,), lambda x, y: (add(scalar, x, y),), index=1)
-        return made.result
-
-
 reduce_window_sum_p = WindowReduction("reduce_window_sum", reduce_sum_p)
 reduce_window_max_p = WindowReduction("reduce_window_max", reduce_max_p)
 reduce_window_min_p = WindowReduction("reduce_window_min", reduce_min_p)
 reduce_window_p = ReduceWindow("reduce_window")
-select_and_scatter_add_p = SelectAndScatterAdd("select_and_scatter_add")
 
 PRIMITIVES: tuple[Primitive, ...] = (
     reduce_window_sum_p,
     reduce_window_max_p,
     reduce_window_min_p,
     reduce_window_p,
-    select_and_scatter_add_p,
 )

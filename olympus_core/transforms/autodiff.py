@@ -170,9 +170,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[
                 f"  result:    {out_tree}\n  cotangent: {cotangent_tree}"
             )
         check_same("vjp", "cotangent", [f"result {i}" for i in range(count)], out_avals, values)
-        kept = [
-            c if differentiable(a) else None for c, a in zip(values, out_avals, strict=True)
-        ]
+        kept = [c if differentiable(a) else None for c, a in zip(values, out_avals, strict=True)]
         kept += [None] * (len(outs) - count)
         given = _pull_back(linear, kept, active)
         result: tuple[Any, ...] = in_tree.unflatten(
@@ -295,7 +293,9 @@ def _check_scalar(
         kind = "complex" if holomorphic else "float"
         raise TransformError(
             f"grad needs a {kind} result, and '{name}' returned {aval.long_name()}",
-            hint=None if holomorphic else "for a complex-differentiable function pass holomorphic=True",
+            hint=None
+            if holomorphic
+            else "for a complex-differentiable function pass holomorphic=True",
         )
     return aval
 

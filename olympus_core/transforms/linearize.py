@@ -59,7 +59,8 @@ class LinearTrace(StagingTrace):
         with using(self.parent):
             known_outs = split.known(known_args)
         residuals = known_outs[split.num_known_outs :]
-        linear_args = [*residuals, *(x for x, u in zip(args, unknown, strict=True) if u)]
+        rest = [x for x, u in zip(args, unknown, strict=True) if u]
+        linear_args = split.operands(residuals, rest)
         linear_outs = iter(super().process(split.linear, linear_args, split.linear_params))
         known = iter(known_outs[: split.num_known_outs])
         return [next(linear_outs) if u else next(known) for u in split.unknown_outs]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from olympus_core import trace
+from olympus_core.avals import ShapedArray
 from olympus_core.errors import InternalError
 from olympus_core.olympuspr import Olympuspr
 from olympus_core.primitive import Batched
@@ -26,7 +27,9 @@ __all__ = [
     "SplitProgram",
     "batch_program",
     "jvp_program",
+    "permute",
     "split_program",
+    "staged",
     "transposed_program",
 ]
 
@@ -154,15 +157,20 @@ class _KnownTrace(StagingTrace):
         outs = split.known([x for x, u in zip(args, flags, strict=True) if not u])
         residuals = outs[split.num_known_outs :]
         unknown_args = [x for x, u in zip(args, flags, strict=True) if u]
-        operands = [*residuals, *unknown_args]
+        operands = split.operands(residuals, unknown_args)
         later = iter(self.unknown.process(split.linear, operands, split.linear_params))
         now = iter(outs[: split.num_known_outs])
         return [next(later) if u else next(now) for u in split.unknown_outs]
 
 
 @_cached
-def split_program(program: Olympuspr, unknown: tuple[bool, ...]) -> SplitProgram:
-    """Part a program into what the `unknown` inputs do not enter, and the rest."""
+def split_program(
+    program: Olympuspr, unknown: tuple[bool, ...], forced: tuple[bool, ...] = ()
+) -> SplitProgram:
+    """Part a program into what the `unknown` inputs do not enter, and the rest.
+
+    Results that are `forced` are taken as unknown; a known value that is one is a residual.
+    """
     later = StagingTrace("the unknown part of a program")
     now = _KnownTrace(later)
     inputs = [
@@ -170,13 +178,30 @@ def split_program(program: Olympuspr, unknown: tuple[bool, ...]) -> SplitProgram
     ]
     with trace.using(now):
         outs = evaluate(program, inputs)
-    is_unknown = tuple(x.__class__ is StagedTracer and x.trace is later for x in outs)
+    is_unknown = tuple(
+        (x.__class__ is StagedTracer and x.trace is later) or bool(forced and forced[i])
+        for i, x in enumerate(outs)
+    )
     rest = later.program([x for x, u in zip(outs, is_unknown, strict=True) if u])
     residuals = rest.consts
     known_outs = [x for x, u in zip(outs, is_unknown, strict=True) if not u]
     known = now.program([*known_outs, *residuals])
     now.alive = later.alive = False
     return SplitProgram(_closed(known), hoist_consts(rest)[0], is_unknown, len(residuals))
+
+
+def permute(program: Olympuspr, ins: Sequence[int], outs: Sequence[int]) -> Olympuspr:
+    """The program with its inputs and results in another order."""
+    return Olympuspr(
+        tuple(program.invars[i] for i in ins),
+        program.eqns,
+        tuple(program.outvars[i] for i in outs),
+    )
+
+
+def staged(fun: Callable[..., list[Any]], avals: Sequence[ShapedArray]) -> Olympuspr:
+    """The program of a function that closes over nothing traced."""
+    return _closed(stage(fun, avals))
 
 
 @_cached
@@ -196,7 +221,5 @@ def transposed_program(
         return [c for c in outs if c is not None]
 
     values = [a for a, u in zip(program.in_avals, linear, strict=True) if not u]
-    cotangents = [
-        tangent_aval(a) for a, g in zip(program.out_avals, given, strict=True) if g
-    ]
+    cotangents = [tangent_aval(a) for a, g in zip(program.out_avals, given, strict=True) if g]
     return _closed(stage(kept, [*values, *cotangents])), tuple(made)

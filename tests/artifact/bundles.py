@@ -13,16 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import olympus
-import olympus.numpy as jnp
-from olympus import artifact
+from olympus import artifact, lax
 
 ROOT = Path(__file__).parents[2]
 
 
 def mlp(params: dict[str, Any], x: Any, *, scale: Any = 1.0) -> dict[str, Any]:
     """The program of most tests: a dict, a keyword and nested results."""
-    hidden = jnp.tanh(x @ params["w"] + params["b"])
-    return {"out": hidden * scale, "parts": (hidden, [x])}
+    hidden = lax.tanh(lax.add(lax.mul(params["w"], x), params["b"]))
+    return {"out": lax.mul(hidden, scale), "parts": (hidden, [x])}
 
 
 def struct(*shape: int, dtype: str = "float32") -> olympus.ShapeDtypeStruct:
@@ -32,7 +31,7 @@ def struct(*shape: int, dtype: str = "float32") -> olympus.ShapeDtypeStruct:
 
 def traced_mlp() -> Any:
     """`mlp`, traced with a weak scalar and without data."""
-    return olympus.jit(mlp).trace({"w": struct(3, 4), "b": struct(4)}, struct(2, 3), scale=2.0)
+    return olympus.jit(mlp).trace({"w": struct(2, 3), "b": struct(2, 3)}, struct(2, 3), scale=2.0)
 
 
 def save(path: Path, traced: Any, **options: Any) -> Path:

@@ -11,11 +11,11 @@ import pytest
 from bundles import change_manifest, mlp, replace_member, save, struct, traced_mlp
 
 import olympus
-import olympus.numpy as jnp
-from olympus import artifact, tree
+from olympus import artifact, lax, tree
 from olympus.errors import ArtifactError, SignatureError, UsageError
 
-ARGS = ({"w": np.full((3, 4), 0.1, "float32"), "b": np.ones(4, "float32")}, np.ones((2, 3), "f4"))
+X = np.arange(6, dtype="float32").reshape(2, 3)
+ARGS = ({"w": X / 10, "b": X - 2}, X + 1)
 
 
 def other_machine(data: dict[str, Any]) -> None:
@@ -55,11 +55,13 @@ def test_says_what_the_stages_say(bundle: Path) -> None:
 
 
 def test_weak_types_are_kept(tmp_path: Path) -> None:
-    path = save(tmp_path / "f.olympus", olympus.jit(lambda x, y: (x * 2, y)).trace(1, 2.0))
+    path = save(tmp_path / "f.olympus", olympus.jit(lambda x, y: (lax.mul(x, 2), y)).trace(1, 2.0))
     compiled = artifact.load(path).compiled()
     assert [aval.weak_type for aval in compiled.in_avals + compiled.out_avals] == [True] * 4
-    assert str(compiled(3, 4.0)) == "(Array(6, dtype=int32, weak_type=True), Array(4., "\
-        "dtype=float32, weak_type=True))"
+    assert [repr(x) for x in compiled(3, 4.0)] == [
+        "Array(6, dtype=int32, weak_type=True)",
+        "Array(4., dtype=float32, weak_type=True)",
+    ]
 
 
 def test_wrong_arguments_are_refused_by_name(bundle: Path) -> None:
@@ -69,25 +71,25 @@ def test_wrong_arguments_are_refused_by_name(bundle: Path) -> None:
 
 @pytest.mark.parametrize("change", [lambda data: None, other_machine], ids=["loaded", "compiled"])
 def test_donated_arguments_are_donated(tmp_path: Path, change: Any) -> None:
-    traced = olympus.jit(lambda x, y: x + y, donate_argnums=0).trace(struct(64), struct(64))
+    traced = olympus.jit(lax.add, donate_argnums=0).trace(struct(64), struct(64))
     path = change_manifest(save(tmp_path / "f.olympus", traced), change)
     bundle = artifact.load(path)
     assert [a.donated for a in bundle.manifest.signature.arguments] == [True, False]
     compiled = bundle.compiled()
     assert compiled.donate_argnums == (0,)
-    x, y = jnp.ones(64), jnp.ones(64)
+    x, y = (olympus.device_put(np.ones(64, "float32")) for _ in range(2))
     np.testing.assert_array_equal(compiled(x, y), np.full(64, 2.0))
     assert x.is_deleted() and not y.is_deleted()
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float8_e4m3fn", "int4", "bool", "complex64"])
 def test_every_dtype(tmp_path: Path, dtype: str) -> None:
-    traced = olympus.jit(lambda x: (x, x.reshape(2, 2))).trace(struct(4, dtype=dtype))
+    traced = olympus.jit(lambda x: [x]).trace(struct(4, dtype=dtype))
     compiled = artifact.load(save(tmp_path / "f.olympus", traced)).compiled()
-    value = jnp.array([0, 1, 1, 0]).astype(dtype)
-    same, square = compiled(value)
-    assert same.dtype == value.dtype and square.shape == (2, 2)
-    np.testing.assert_array_equal(np.asarray(same), np.asarray(value))
+    value = np.array([0, 1, 1, 0]).astype(struct(dtype=dtype).dtype)
+    (same,) = compiled(value)
+    assert same.dtype == value.dtype
+    np.testing.assert_array_equal(np.asarray(same), value)
 
 
 def test_no_arguments_and_no_results(tmp_path: Path) -> None:
@@ -99,15 +101,16 @@ def test_no_arguments_and_no_results(tmp_path: Path) -> None:
 
 def test_options_are_stored_and_used_again(tmp_path: Path) -> None:
     options = {"xla_cpu_enable_fast_math": True}
-    traced = olympus.jit(lambda x: x + 1).trace(struct(2))
+    traced = olympus.jit(lax.exp).trace(struct(2))
     path = save(tmp_path / "f.olympus", traced, compiler_options=options)
     assert artifact.load(path).manifest.compiler_options == options
-    change_manifest(path, lambda data: (other_machine(data), data.update(compiler_options={"no": 1})))
+    change_manifest(path, other_machine)
+    change_manifest(path, lambda data: data.update(compiler_options={"no": 1}))
     with pytest.raises(UsageError, match="no option 'no'"):
         artifact.load(path).compiled()
 
 
-Point = collections.namedtuple("Point", "x y")  # noqa: PYI024
+Point = collections.namedtuple("Point", "x y")
 
 
 def test_a_namedtuple_whose_class_is_here(tmp_path: Path) -> None:
@@ -119,7 +122,7 @@ def test_a_namedtuple_whose_class_is_here(tmp_path: Path) -> None:
 
 def test_x64(tmp_path: Path) -> None:
     with olympus.enable_x64():
-        traced = olympus.jit(lambda x: x * 2).trace(struct(2, dtype="float64"))
+        traced = olympus.jit(lambda x: lax.mul(x, 2.0)).trace(struct(2, dtype="float64"))
         path = save(tmp_path / "f.olympus", traced)
         found = artifact.load(path).compiled()(np.array([1e-300, 1.0]))
     np.testing.assert_array_equal(found, [2e-300, 2.0])

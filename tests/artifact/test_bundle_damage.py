@@ -157,4 +157,5 @@ except errors.OlympusError as error:
     whole = python(source, bundle.parent, **no_runtime)
     assert whole.startswith("mlp\nUsageError OLYMPUS_NUM_CPU_DEVICES needs")
     altered(bundle)
-    assert python(source, bundle.parent, **no_runtime).startswith("ArtifactError mlp.olympus cannot")
+    refused = python(source, bundle.parent, **no_runtime)
+    assert refused.startswith("ArtifactError mlp.olympus cannot be used")

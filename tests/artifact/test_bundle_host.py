@@ -28,8 +28,8 @@ ARM = "processor\t: 0\nBogoMIPS\t: 50.00\nFeatures\t: fp asimd sve atomics\n"
 def test_features_of_x86(tmp_path: Path) -> None:
     path = tmp_path / "cpuinfo"
     path.write_text(X86)
-    found = ("abm", "amx_tile", "avx", "avx512_vnni", "fma", "pni", "sse", "sse2", "sse4_1", "ssse3")
-    assert cpu_features(path) == found
+    found = "abm amx_tile avx avx512_vnni fma pni sse sse2 sse4_1 ssse3"
+    assert cpu_features(path) == tuple(found.split())
 
 
 def test_features_of_arm(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ MISFITS = {
     "unknown": (host(cpu_features=None), "the processor that it was built on can do is not known"),
     "jaxlib": (
         lambda data: data["versions"].update(jaxlib="0.1.0"),
-        "it was built by jaxlib 0.1.0, and this is jaxlib 0.1",
+        r"it was built with jaxlib 0\.1\.0, and here jaxlib is 0\.1\d",
     ),
     "no cpu": (lambda data: data.update(executables=[]), "has no executable for cpu"),
 }

@@ -20,6 +20,7 @@ SCHEMA = json.loads((files("olympus_core.artifact") / "bundle.schema.json").read
 VALID = jsonschema.Draft202012Validator(SCHEMA).is_valid
 
 Path_ = tuple[Any, ...]
+PARAMS = ("signature", "argument_tree", "items", 0, "items", 0)
 ARGUMENT = ("signature", "arguments", 0)
 TREE = ("signature", "argument_tree")
 
@@ -76,13 +77,13 @@ NONSENSE = {
     "no member": (put("executables", 0, "member", value="a"), "the name of a member, and is 'a'"),
     "no program": (put("programs", "cpu", value="a"), "the name of a member, and is 'a'"),
     "no dtype": (put(*ARGUMENT, "dtype", value="float31"), "the name of a dtype"),
-    "leaves": (put(*TREE, "items", 0, "items", 0, "items", 0, "kind", value="none"), "has 3 leaves"),
+    "leaves": (put(*PARAMS, "items", 0, "kind", value="none"), "has 3 leaves"),
     "results": (put("signature", "results", value=[]), "result_tree has 3 leaves for 0 arrays"),
     "no pair": (put(*TREE, "kind", value="list"), "must be a pair of a tuple and a dict"),
-    "order": (put(*TREE, "items", 0, "items", 0, "keys", value=["w", "b"]), "and in order"),
-    "mixed": (put(*TREE, "items", 0, "items", 0, "keys", value=["w", 1]), "and in order"),
-    "one key": (put(*TREE, "items", 0, "items", 0, "keys", value=["w"]), "one key for each item"),
-    "same key": (put(*TREE, "items", 0, "items", 0, "keys", value=["w", "w"]), "one key for each"),
+    "order": (put(*PARAMS, "keys", value=["w", "b"]), "and in order"),
+    "mixed": (put(*PARAMS, "keys", value=["w", 1]), "and in order"),
+    "one key": (put(*PARAMS, "keys", value=["w"]), "one key for each item"),
+    "same key": (put(*PARAMS, "keys", value=["w", "w"]), "one key for each"),
 }
 
 

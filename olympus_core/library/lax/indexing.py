@@ -18,12 +18,13 @@ from olympus_core.library.lax.shape import expand_dims, full
 from olympus_core.library.lax.slicing import concatenate
 from olympus_core.library.promotion import convert
 from olympus_core.primitive import Primitive
-from olympus_core.primitives import indexing as p
+from olympus_core.primitives import scatter as p
 from olympus_core.primitives.elementwise import add_p, lt_p, rem_p, select_n_p
 from olympus_core.primitives.indexing import (
     GatherDimensionNumbers,
     GatherScatterMode,
     ScatterDimensionNumbers,
+    gather_p,
 )
 from olympus_core.tracer import Array
 from olympus_core.transforms.staging import stage
@@ -67,7 +68,7 @@ def gather(
     Source: https://www.openxla.org/xla/operation_semantics#gather
     """
     how = GatherScatterMode.PROMISE_IN_BOUNDS if mode is None else GatherScatterMode.from_any(mode)
-    result: Array = p.gather_p.bind(
+    result: Array = gather_p.bind(
         operand,
         start_indices,
         dimension_numbers=GatherDimensionNumbers(*map(tuple, dimension_numbers)),

@@ -47,7 +47,7 @@ class _Mask(NamedTuple):
 
 
 def as_array(x: Any) -> Any:
-    """A list or tuple, nested and possibly with traced scalars inside, as an array; others as is."""
+    """A list or tuple, possibly with traced scalars inside, as an array; others as they are."""
     if not isinstance(x, (list, tuple)):
         return x
     return asarray(x) if _holds_arrays(x) else np.asarray(x)

@@ -175,8 +175,10 @@ def _stack_on_host(values: list[Any], stops: list[int], batch: Shape) -> np.ndar
     rank = len(batch)
     if not values:
         return np.zeros((*batch, 0), np.int32)
-    aligned = [v.reshape(v.shape + (1,) * (rank - s if v.ndim else 0)) for v, s in zip(
-        values, stops, strict=True)]
+    aligned = [
+        v.reshape(v.shape + (1,) * (rank - s if v.ndim else 0))
+        for v, s in zip(values, stops, strict=True)
+    ]
     return np.stack([np.broadcast_to(v, batch) for v in aligned], axis=-1)
 
 

@@ -76,14 +76,13 @@ def read(
     )
 
 
-def _resolved(
-    entries: list[Any], shape: Shape, clip: bool, wrap: bool
-) -> tuple[list[Any], bool]:
+def _resolved(entries: list[Any], shape: Shape, clip: bool, wrap: bool) -> tuple[list[Any], bool]:
     """Entries with ints in bounds, and whether a gather is needed for the others.
 
     An int out of bounds that must not be clipped becomes an array.
     """
-    resolved, arrays, axis = [], False, 0
+    resolved: list[Any] = []
+    arrays, axis = False, 0
     for e in entries:
         if e is None:
             resolved.append(e)
@@ -108,36 +107,50 @@ def _resolved(
 
 def _basic(x: Any, entries: list[Any], wrap: bool) -> Array:
     """Read a region: entries are ints, slices, new axes and dynamic scalars."""
-    spans = [
-        Span(e, 1, 1) if e.__class__ is int else e for e in entries if e is not None
-    ]
-    squeezed = tuple([n for n, e in enumerate(_axes(entries)) if e.__class__ is not Span])
-    new_axes = _new_axes(entries)
-    if all(s.__class__ is Span for s in spans):
-        unit = all(s.step == 1 for s in spans)
-        if not unit or state.trace.__class__ is not EagerTrace or _whole(spans, shape_of(x)):
-            return _arranged(_sliced(x, spans), squeezed, new_axes)
-    else:
-        still = [s if s.__class__ is Span else Span(0, n, 1) for s, n in zip(
-            spans, shape_of(x), strict=True)]
-        if any(s.step != 1 for s in still):
-            x = _sliced(x, still)
-            spans = [
-                Span(0, n, 1) if s.__class__ is Span else s
-                for s, n in zip(spans, shape_of(x), strict=True)
-            ]
+    axes = [e for e in entries if e is not None]
+    squeezed = tuple([n for n, e in enumerate(axes) if e.__class__ is not Span])
+    new_axes = _new_axes(entries) if len(axes) < len(entries) else ()
+    spans, static = _spans(axes, shape_of(x))
+    if _whole(spans, shape_of(x)) and static:
+        return _arranged(x, squeezed, new_axes)
+    if static and state.trace.__class__ is not EagerTrace:
+        return _arranged(_sliced(x, spans), squeezed, new_axes)
+    if any([s.step != 1 for s in spans]):
+        x = _sliced(x, spans)
+        spans = [Span(0, n, 1) for n in shape_of(x)]
     return _region(
         x,
-        tuple([_INT32.type(s.start) if s.__class__ is Span else s for s in spans]),
-        sizes=tuple([s.size if s.__class__ is Span else 1 for s in spans]),
+        tuple(
+            [
+                _INT32.type(s.start) if e.__class__ in _STATIC else e
+                for s, e in zip(spans, axes, strict=True)
+            ]
+        ),
+        sizes=tuple(
+            [s.size if e.__class__ in _STATIC else 1 for s, e in zip(spans, axes, strict=True)]
+        ),
         squeezed=squeezed,
         new_axes=new_axes,
         wrap=wrap,
     )
 
 
-def _axes(entries: list[Any]) -> list[Any]:
-    return [e for e in entries if e is not None]
+_STATIC = (int, Span)
+
+
+def _spans(axes: list[Any], shape: Shape) -> tuple[list[Span], bool]:
+    """The slice that each static entry is, and whether all are; other entries leave it whole."""
+    static = True
+    spans = []
+    for e, n in zip(axes, shape, strict=True):
+        if e.__class__ is Span:
+            spans.append(e)
+        elif e.__class__ is int:
+            spans.append(Span(e, 1, 1))
+        else:
+            spans.append(Span(0, n, 1))
+            static = False
+    return spans, static
 
 
 def _new_axes(entries: list[Any]) -> tuple[int, ...]:
@@ -147,26 +160,31 @@ def _new_axes(entries: list[Any]) -> tuple[int, ...]:
 
 
 def _whole(spans: Sequence[Span], shape: Shape) -> bool:
-    return all([s.size == n and s.step == 1 for s, n in zip(spans, shape, strict=True)])
+    for s, n in zip(spans, shape, strict=True):
+        if s.size != n or s.step != 1:
+            return False
+    return True
 
 
 def _sliced(x: Any, spans: Sequence[Span]) -> Any:
     """The part of `x` at static slices, one an axis: a slice, and a reversal of negative steps."""
-    if _whole(spans, shape_of(x)):
-        return x
-    lows = [s.start if s.step > 0 else s.start + (s.size - 1) * s.step for s in spans]
-    ends = [low + (s.size - 1) * abs(s.step) + 1 for low, s in zip(lows, spans, strict=True)]
-    strides = tuple([abs(s.step) for s in spans])
-    backward = tuple([n for n, s in enumerate(spans) if s.step < 0])
-    if not all(s.step == -1 and s.size == n or s == (0, n, 1) for s, n in zip(
-            spans, shape_of(x), strict=True)):
+    start, limit, strides, backward = [], [], [], []
+    for axis, (first, size, step) in enumerate(spans):
+        low = first
+        if step < 0:
+            low = first + (size - 1) * step
+            backward.append(axis)
+        start.append(low)
+        limit.append(low + (size - 1) * abs(step) + 1 if size else low)
+        strides.append(abs(step))
+    if tuple([(b - a) for a, b in zip(start, limit, strict=True)]) != shape_of(x):
         x = slice_p.bind(
             x,
-            start_indices=tuple(lows),
-            limit_indices=tuple([max(*e) for e in zip(lows, ends, strict=True)]),
-            strides=None if max(strides, default=1) == 1 else strides,
+            start_indices=tuple(start),
+            limit_indices=tuple(limit),
+            strides=tuple(strides) if max(strides, default=1) > 1 else None,
         )
-    return rev_p.bind(x, dimensions=backward) if backward else x
+    return rev_p.bind(x, dimensions=tuple(backward)) if backward else x
 
 
 def _arranged(x: Any, squeezed: tuple[int, ...], new_axes: tuple[int, ...]) -> Array:
@@ -201,11 +219,8 @@ def _advanced_part(
 
     Those are index arrays, whole axes and new ones.
     """
-    axes = _axes(entries)
-    spans = [
-        Span(e, 1, 1) if e.__class__ is int else e if e.__class__ is Span else Span(0, n, 1)
-        for e, n in zip(axes, shape, strict=True)
-    ]
+    axes = [e for e in entries if e is not None]
+    spans, _ = _spans(axes, shape)
     squeezed = tuple([n for n, e in enumerate(axes) if e.__class__ is int])
     kept = [e for e in entries if e.__class__ is not int]
     rest = [Span(0, e.size, 1) if e.__class__ is Span else e for e in kept]

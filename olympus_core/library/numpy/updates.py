@@ -1,8 +1,8 @@
-"""Functional updates: `x.at[index].set(values)` and its kin, for arrays that cannot be written to.
+"""Indexing for writing: an array, an index, values and how they combine in, a new array out.
 
-An array, an index and values enter; a new array leaves.  A static index of a region becomes a
-dynamic-update-slice; other indices become a scatter.  Writes out of bounds are dropped unless a
-`mode` says otherwise.
+A static index of a region becomes a dynamic-update-slice, a traced mask a choice between old and
+new; other indices become a scatter.  Writes out of bounds are dropped unless a `mode` says
+otherwise.  Users reach this by `x.at[...]`, which is in `at.py`.
 """
 
 from __future__ import annotations
@@ -15,25 +15,23 @@ import numpy as np
 from olympus_core import dtypes, trace
 from olympus_core.avals import Shape, get_aval, shape_of
 from olympus_core.eager import EagerTrace
-from olympus_core.errors import DTypeError, IndexingError, ShapeError
+from olympus_core.errors import IndexingError, ShapeError
 from olympus_core.library.composite import composite
 from olympus_core.library.lax import indexing as lax
 from olympus_core.library.lax.indexing import Mode
-from olympus_core.library.lax.shape import reshape
-from olympus_core.library.numpy.arithmetic import divide, power
-from olympus_core.library.numpy.creation import asarray, ones_like
+from olympus_core.library.lax.shape import broadcast_in_dim, reshape
+from olympus_core.library.numpy.creation import asarray
 from olympus_core.library.numpy.index_parsing import Span, as_array, parse
 from olympus_core.library.numpy.index_plan import Plan, coordinates, make_plan
-from olympus_core.library.numpy.indexing import read
 from olympus_core.library.promotion import broadcast_shapes, broadcast_to, convert
 from olympus_core.primitive import Primitive
 from olympus_core.primitives import elementwise as p
 from olympus_core.primitives.indexing import GatherScatterMode
 from olympus_core.primitives.shape import broadcast_in_dim_p
 from olympus_core.primitives.slicing import dynamic_slice_p, dynamic_update_slice_p, slice_p
-from olympus_core.tracer import Array
+from olympus_core.tracer import Array, Tracer
 
-__all__ = ["IndexUpdateHelper", "IndexUpdateRef", "update"]
+__all__ = ["ADD", "MAX", "MIN", "MULTIPLY", "SET", "SUBTRACT", "Operation", "Options", "update"]
 
 _state = trace.state
 _INT32 = np.dtype("int32")
@@ -51,15 +49,15 @@ class Operation(NamedTuple):
     regional: bool = True
 
 
-_SET = Operation(lax.scatter, None)
-_ADD = Operation(lax.scatter_add, p.add_p)
-_SUBTRACT = Operation(lax.scatter_sub, p.sub_p)
-_MULTIPLY = Operation(lax.scatter_mul, p.mul_p)
-_MIN = Operation(lax.scatter_min, p.min_p)
-_MAX = Operation(lax.scatter_max, p.max_p)
+SET = Operation(lax.scatter, None)
+ADD = Operation(lax.scatter_add, p.add_p)
+SUBTRACT = Operation(lax.scatter_sub, p.sub_p)
+MULTIPLY = Operation(lax.scatter_mul, p.mul_p)
+MIN = Operation(lax.scatter_min, p.min_p)
+MAX = Operation(lax.scatter_max, p.max_p)
 
 
-class _Options(NamedTuple):
+class Options(NamedTuple):
     """What a user may say of an update's indices."""
 
     indices_are_sorted: bool = False
@@ -68,10 +66,12 @@ class _Options(NamedTuple):
     wrap_negative_indices: bool = True
 
 
-def update(x: Any, index: Any, values: Any, operation: Operation, options: _Options) -> Array:
+def update(x: Any, index: Any, values: Any, operation: Operation, options: Options) -> Array:
     """The array with the elements at `index` combined with `values`, which broadcast to them."""
     x = asarray(x)
     shape = x.aval.shape
+    if isinstance(index, Tracer) and index.aval.dtype == p.BOOL and index.aval.shape:
+        return _update_mask(x, index, values, operation)
     parsed = parse(index, shape)
     options = options._replace(mode=GatherScatterMode.from_any(options.mode))
     clip = options.mode is GatherScatterMode.CLIP
@@ -84,20 +84,21 @@ def update(x: Any, index: Any, values: Any, operation: Operation, options: _Opti
     values = _fitting(x, values, plan.shape)
     if 0 in plan.shape:
         return x
-    return _scatter(
+    scatter = _scatter if operation.regional else _scatter.__wrapped__  # type: ignore[attr-defined]
+    result: Array = scatter(
         x, values, tuple(columns), plan=plan, operation=operation, options=options
     )
+    return result
 
 
 def _is_regional(e: Any) -> bool:
     return e is None or e.__class__ is int or (e.__class__ is Span and e.step == 1)
 
 
-def _located(
-    entries: list[Any], shape: Shape, clip: bool, wrap: bool
-) -> tuple[list[Any], bool]:
+def _located(entries: list[Any], shape: Shape, clip: bool, wrap: bool) -> tuple[list[Any], bool]:
     """Entries with ints from 0, and whether those lie in the array (they do if they may move)."""
-    located, inside, axis = [], True, 0
+    located: list[Any] = []
+    inside, axis = True, 0
     for e in entries:
         if e is None:
             located.append(e)
@@ -114,6 +115,26 @@ def _located(
     return located, inside
 
 
+def _update_mask(x: Array, mask: Tracer, values: Any, operation: Operation) -> Array:
+    """Update where a traced mask is true: any values that do not depend on how many there are."""
+    shape, rank = x.aval.shape, mask.aval.ndim
+    if mask.aval.shape != shape[:rank]:
+        raise IndexingError(f"a mask of shape {mask.aval.shape} is not for an array of {shape}")
+    if not operation.regional or len(shape_of(as_array(values))) > len(shape) - rank:
+        raise IndexingError(
+            "with a mask that is traced, the values have no axis for its true elements",
+            hint="use olympus.numpy.where(mask, values, x)",
+        )
+    values = _fitting(x, values, shape[rank:])
+    wide, values = _in_one_dtype(x, values, operation)
+    if shape_of(values):
+        values = broadcast_to(values, shape)
+    if operation.combine is not None:
+        values = operation.combine.bind(wide, values)
+    chosen = broadcast_in_dim(mask, shape, tuple(range(rank)))
+    return _restored(p.select_n_p.bind(chosen, wide, values), x.aval)
+
+
 def _fitting(x: Array, values: Any, shape: Shape) -> Any:
     """Values as an array or scalar that broadcasts to the shape; raises ShapeError if it does not.
 
@@ -121,7 +142,7 @@ def _fitting(x: Array, values: Any, shape: Shape) -> Any:
     """
     values = as_array(values)
     have = shape_of(values)
-    if len(have) > len(shape) or (have and broadcast_shapes_or_none(have, shape) != shape):
+    if len(have) > len(shape) or (have and _joint_shape(have, shape) != shape):
         raise ShapeError(f"values of shape {have} do not fit the shape {shape} at the index")
     aval = x.aval
     if dtypes.is_python_scalar(values):
@@ -131,7 +152,7 @@ def _fitting(x: Array, values: Any, shape: Shape) -> Any:
     return values
 
 
-def broadcast_shapes_or_none(have: Shape, shape: Shape) -> Shape | None:
+def _joint_shape(have: Shape, shape: Shape) -> Shape | None:
     """What two shapes broadcast to, or None."""
     try:
         return broadcast_shapes(have, shape)
@@ -168,7 +189,12 @@ def _update_region(x: Array, entries: list[Any], values: Any, operation: Operati
 
 @composite(static_argnames=("sizes", "shape", "operation"))
 def _write(
-    x: Any, values: Any, starts: tuple[Any, ...], *, sizes: Shape, shape: Shape,
+    x: Any,
+    values: Any,
+    starts: tuple[Any, ...],
+    *,
+    sizes: Shape,
+    shape: Shape,
     operation: Operation,
 ) -> Array:
     """Combine the region of `sizes` at `starts` with values that broadcast to `shape`."""
@@ -213,7 +239,7 @@ def _scatter(
     *,
     plan: Plan,
     operation: Operation,
-    options: _Options,
+    options: Options,
 ) -> Array:
     aval = get_aval(x)
     x, values = _in_one_dtype(x, values, operation)
@@ -233,116 +259,3 @@ def _scatter(
         mode=options.mode,
     )
     return _restored(result, aval)
-
-
-class IndexUpdateHelper:
-    """`x.at`: `x.at[index]` names elements of `x`, for an update that gives a new array.
-
-    `x.at[i].set(y)` gives what `x[i] = y` would leave in `x`, had arrays been mutable; so do
-    `add`, `subtract`, `multiply` (or `mul`), `divide`, `power`, `min`, `max` and `apply` for
-    `x[i] += y` and so on, with repeated indices applied as often; `get` reads.
-
-    All take `mode`: what becomes of an index out of bounds ("drop" or "fill", "clip",
-    "promise_in_bounds"; by default reads are clipped and writes dropped);
-    `indices_are_sorted` and `unique_indices`, promises that let a compiler do better; and
-    `wrap_negative_indices`: whether negative indices count from the end.
-
-    >>> zeros(3).at[1].set(5.0)
-    Array([0., 5., 0.], dtype=float32)
-    """
-
-    __slots__ = ("array",)
-
-    def __init__(self, array: Any) -> None:
-        self.array = array
-
-    def __getitem__(self, index: Any) -> IndexUpdateRef:
-        return IndexUpdateRef(self.array, index)
-
-    def __repr__(self) -> str:
-        return f"IndexUpdateHelper({self.array!r})"
-
-
-class IndexUpdateRef:
-    """Elements of an array, to be read or updated; see IndexUpdateHelper."""
-
-    __slots__ = ("array", "index")
-
-    def __init__(self, array: Any, index: Any) -> None:
-        self.array = array
-        self.index = index
-
-    def __repr__(self) -> str:
-        return f"IndexUpdateRef({self.array!r}, {self.index!r})"
-
-    def get(
-        self,
-        *,
-        indices_are_sorted: bool = False,
-        unique_indices: bool = False,
-        mode: Mode = None,
-        fill_value: Any = None,
-        out_sharding: None = None,
-        wrap_negative_indices: bool = True,
-    ) -> Array:
-        """The elements; out of bounds, with mode "fill", `fill_value` (see `lax.gather`)."""
-        return read(
-            self.array,
-            self.index,
-            indices_are_sorted=indices_are_sorted,
-            unique_indices=unique_indices,
-            mode=mode,
-            fill_value=fill_value,
-            wrap_negative_indices=wrap_negative_indices,
-        )
-
-    def _update(self, values: Any, operation: Operation, out_sharding: None = None,
-                **options: Any) -> Array:
-        return update(self.array, self.index, values, operation, _Options(**options))
-
-    def set(self, values: Any, **options: Any) -> Array:
-        """The array with the elements replaced by `values`."""
-        return self._update(values, _SET, **options)
-
-    def add(self, values: Any, **options: Any) -> Array:
-        """The array with `values` added to the elements."""
-        return self._update(values, _ADD, **options)
-
-    def subtract(self, values: Any, **options: Any) -> Array:
-        """The array with `values` subtracted from the elements."""
-        return self._update(values, _SUBTRACT, **options)
-
-    def multiply(self, values: Any, **options: Any) -> Array:
-        """The array with the elements multiplied by `values`."""
-        return self._update(values, _MULTIPLY, **options)
-
-    mul = multiply
-
-    def divide(self, values: Any, **options: Any) -> Array:
-        """The array with the elements divided by `values`."""
-        ones = IndexUpdateRef(ones_like(self.array), self.index)
-        return divide(self.array, ones.multiply(values, **options))
-
-    def power(self, values: Any, **options: Any) -> Array:
-        """The array with the elements raised to the power `values`."""
-        ones = IndexUpdateRef(ones_like(self.array), self.index)
-        return power(self.array, ones.multiply(values, **options))
-
-    def min(self, values: Any, **options: Any) -> Array:
-        """The array with each element the lesser of itself and its value."""
-        return self._update(values, _MIN, **options)
-
-    def max(self, values: Any, **options: Any) -> Array:
-        """The array with each element the greater of itself and its value."""
-        return self._update(values, _MAX, **options)
-
-    def apply(self, func: Callable[[Any], Any], **options: Any) -> Array:
-        """The array with `func`, of a scalar, applied to each element, as often as it is named."""
-
-        def scatter(x: Any, indices: Any, values: Any, numbers: Any, **kwargs: Any) -> Array:
-            return lax.scatter_apply(
-                x, indices, func, numbers, update_shape=shape_of(values), **kwargs
-            )
-
-        zero = np.zeros((), get_aval(self.array).dtype)[()]
-        return self._update(zero, Operation(scatter, None, regional=False), **options)

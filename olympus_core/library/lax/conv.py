@@ -1,0 +1,242 @@
+"""lax's convolutions: arrays and kernels enter, convolved arrays leave."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_core.avals import get_aval
+from olympus_core.dtypes import DType
+from olympus_core.errors import ShapeError
+from olympus_core.library.lax.conv_shapes import (
+    ConvGeneralDilatedDimensionNumbers,
+    conv_dimension_numbers,
+    transpose_padding,
+)
+from olympus_core.library.lax.dot import canonical_preferred
+from olympus_core.library.lax.window import ints, pads_of
+from olympus_core.library.promotion import check_arrays, convert
+from olympus_core.primitives.conv import ConvDimensionNumbers, conv_general_dilated_p
+from olympus_core.primitives.elementwise import eq_p, rem_p
+from olympus_core.primitives.precision import Precision, canonical_precision
+from olympus_core.primitives.shape import iota_p, reshape_p, rev_p, transpose_p
+
+__all__ = [
+    "conv",
+    "conv_general_dilated",
+    "conv_general_dilated_patches",
+    "conv_transpose",
+    "conv_with_general_padding",
+]
+
+_INT32 = np.dtype("int32")
+
+
+def conv_general_dilated(
+    lhs: Any,
+    rhs: Any,
+    window_strides: Sequence[int],
+    padding: Any,
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
+    feature_group_count: int = 1,
+    batch_group_count: int = 1,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Any:
+    """Convolve `lhs` with the kernel `rhs` over any number n of space axes, without flipping it.
+
+    lhs, rhs: arrays of rank n + 2.  window_strides, lhs_dilation, rhs_dilation: an int per space
+    axis.  padding: pairs (low, high), "VALID", "SAME" or "SAME_LOWER".  dimension_numbers: where
+    the axes are, such as ("NHWC", "HWIO", "NHWC"); by default ("NCHW", "OIHW", "NCHW").
+    feature_group_count, batch_group_count: groups of features or of the batch that are convolved
+    with kernels of their own.
+
+    Raises ShapeError where the shapes do not fit, DTypeError for different dtypes.
+
+    >>> conv_general_dilated(ones((1, 3, 8, 8)), ones((4, 3, 3, 3)), (1, 1), "SAME").shape
+    (1, 4, 8, 8)
+    """
+    check_arrays("conv_general_dilated", lhs, rhs)
+    left, right = get_aval(lhs).shape, get_aval(rhs).shape
+    numbers = conv_dimension_numbers(left, right, dimension_numbers)
+    space = len(left) - 2
+    strides = ints(window_strides)
+    grow, spread = (
+        (1,) * space if d is None else ints(d) for d in (lhs_dilation, rhs_dilation)
+    )
+    if not len(strides) == len(grow) == len(spread) == space:
+        raise ShapeError(
+            f"conv_general_dilated over {space} space axes needs as many strides and dilations, "
+            f"and got {strides}, {grow} and {spread}"
+        )
+    sizes = tuple([left[i] for i in numbers.lhs_spec[2:]])
+    window = tuple([right[i] for i in numbers.rhs_spec[2:]])
+    return conv_general_dilated_p.bind(
+        lhs,
+        rhs,
+        window_strides=strides,
+        padding=pads_of(padding, sizes, window, strides, grow, spread),
+        lhs_dilation=grow,
+        rhs_dilation=spread,
+        dimension_numbers=numbers,
+        feature_group_count=operator.index(feature_group_count),
+        batch_group_count=operator.index(batch_group_count),
+        precision=canonical_precision(precision),
+        preferred_element_type=canonical_preferred(preferred_element_type),
+    )
+
+
+def conv(
+    lhs: Any,
+    rhs: Any,
+    window_strides: Sequence[int],
+    padding: Any,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Any:
+    """Convolve arrays of layouts (N, C, space...) and (O, I, space...); `padding` is by name."""
+    return conv_general_dilated(
+        lhs,
+        rhs,
+        window_strides,
+        padding,
+        precision=precision,
+        preferred_element_type=preferred_element_type,
+    )
+
+
+def conv_with_general_padding(
+    lhs: Any,
+    rhs: Any,
+    window_strides: Sequence[int],
+    padding: Any,
+    lhs_dilation: Sequence[int] | None,
+    rhs_dilation: Sequence[int] | None,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Any:
+    """Convolve arrays of layouts (N, C, space...) and (O, I, space...), dilated and padded."""
+    return conv_general_dilated(
+        lhs,
+        rhs,
+        window_strides,
+        padding,
+        lhs_dilation,
+        rhs_dilation,
+        precision=precision,
+        preferred_element_type=preferred_element_type,
+    )
+
+
+_LAYOUTS = {
+    2: ("NC", "IO", "NC"),
+    3: ("NHC", "HIO", "NHC"),
+    4: ("NHWC", "HWIO", "NHWC"),
+    5: ("NHWDC", "HWDIO", "NHWDC"),
+}
+
+
+def conv_transpose(
+    lhs: Any,
+    rhs: Any,
+    strides: Sequence[int],
+    padding: Any,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
+    transpose_kernel: bool = False,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    use_consistent_padding: bool = False,
+) -> Any:
+    """The transpose of a strided convolution: `lhs` grows by `strides` ("deconvolution").
+
+    padding: "SAME" or "VALID" of the convolution that is transposed; pairs (low, high) are the
+    padding here, or with `use_consistent_padding` of that convolution too.  dimension_numbers:
+    ("NHWC", "HWIO", "NHWC") by default.  transpose_kernel: flip the kernel, and swap its
+    features, so that this is the derivative of the convolution with it.
+
+    Raises ShapeError where the shapes do not fit.
+    """
+    check_arrays("conv_transpose", lhs, rhs)
+    left, right = get_aval(lhs).shape, get_aval(rhs).shape
+    if dimension_numbers is None:
+        dimension_numbers = _LAYOUTS.get(len(left))
+    numbers = conv_dimension_numbers(left, right, dimension_numbers)
+    space = numbers.rhs_spec[2:]
+    spread = (1,) * len(space) if rhs_dilation is None else ints(rhs_dilation)
+    pads = padding
+    if use_consistent_padding or padding in ("SAME", "VALID"):
+        sizes = [right[i] for i in space]
+        pads = transpose_padding(sizes, ints(strides), spread, padding)
+    if transpose_kernel:
+        rhs = rev_p.bind(rhs, dimensions=space)
+        order = list(range(len(right)))
+        o, i = numbers.rhs_spec[:2]
+        order[o], order[i] = i, o
+        rhs = transpose_p.bind(rhs, permutation=tuple(order))
+    return conv_general_dilated(
+        lhs,
+        rhs,
+        (1,) * len(space),
+        pads,
+        ints(strides),
+        spread,
+        numbers,
+        precision=precision,
+        preferred_element_type=preferred_element_type,
+    )
+
+
+def conv_general_dilated_patches(
+    lhs: Any,
+    filter_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Any,
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Any:
+    """The patches that a kernel of shape `filter_shape` sees, as features of the result.
+
+    The arguments are those of `conv_general_dilated`.  The result has C * prod(filter_shape)
+    features, ordered by the feature of `lhs`, then by the place in the patch.
+    """
+    check_arrays("conv_general_dilated_patches", lhs)
+    aval, window = get_aval(lhs), ints(filter_shape)
+    numbers = conv_dimension_numbers(aval.shape, (1, 1, *window), dimension_numbers)
+    channels = aval.shape[numbers.lhs_spec[1]]
+    return conv_general_dilated(
+        lhs,
+        _one_hot_kernel(window, channels, numbers, aval.dtype),
+        window_strides,
+        padding,
+        lhs_dilation,
+        rhs_dilation,
+        numbers,
+        feature_group_count=channels,
+        precision=None if precision is None else (Precision(precision), Precision.DEFAULT),
+        preferred_element_type=preferred_element_type,
+    )
+
+
+def _one_hot_kernel(
+    window: tuple[int, ...], channels: int, numbers: ConvDimensionNumbers, dtype: DType
+) -> Any:
+    """A kernel that copies each place of a window, of each channel, to a feature of its own."""
+    places = math.prod(window)
+    flat = (channels * places, places)
+    rows = iota_p.bind(dtype=_INT32, shape=flat, dimension=0)
+    columns = iota_p.bind(dtype=_INT32, shape=flat, dimension=1)
+    hot = eq_p.bind(rem_p.bind(rows, np.int32(places)), columns)
+    hot = convert(hot, dtype)
+    kernel = reshape_p.bind(hot, dimensions=None, new_sizes=(channels * places, 1, *window))
+    order = tuple(map(numbers.rhs_spec.index, range(len(window) + 2)))
+    return transpose_p.bind(kernel, permutation=order)

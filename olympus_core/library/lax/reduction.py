@@ -1,0 +1,194 @@
+"""lax's reductions: arrays and axes enter, arrays without these axes leave."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_core import dtypes, tree
+from olympus_core.avals import ShapedArray, get_aval, shaped
+from olympus_core.errors import ShapeError, TraceError
+from olympus_core.library.promotion import check_arrays, convert
+from olympus_core.olympuspr import Olympuspr
+from olympus_core.primitive import Primitive
+from olympus_core.primitives.elementwise import add_p, and_p, max_p, min_p, mul_p, or_p, xor_p
+from olympus_core.primitives.reduction import (
+    Reduction,
+    argmax_p,
+    argmin_p,
+    reduce_and_p,
+    reduce_max_p,
+    reduce_min_p,
+    reduce_or_p,
+    reduce_p,
+    reduce_prod_p,
+    reduce_sum_p,
+    reduce_xor_p,
+)
+from olympus_core.tracer import Tracer
+from olympus_core.transforms.staging import stage
+
+__all__ = [
+    "argmax",
+    "argmin",
+    "reduce",
+    "reduce_and",
+    "reduce_max",
+    "reduce_min",
+    "reduce_or",
+    "reduce_prod",
+    "reduce_sum",
+    "reduce_xor",
+]
+
+
+def _reduction(primitive: Reduction, summary: str) -> Callable[[Any, Sequence[int]], Any]:
+    def reduction(operand: Any, axes: Sequence[int]) -> Any:
+        check_arrays(primitive.name, operand)
+        return primitive.bind(operand, axes=tuple(map(operator.index, axes)))
+
+    reduction.__name__ = reduction.__qualname__ = primitive.name
+    reduction.__doc__ = f"""{summary} over `axes`, a sequence of distinct axes from 0.
+
+    operand: an array.  The result has its dtype, and its shape without the axes.
+
+    Raises ShapeError for axes that the operand does not have, DTypeError for another kind.
+    """
+    return reduction
+
+
+reduce_sum = _reduction(reduce_sum_p, "The sum of the elements")
+reduce_prod = _reduction(reduce_prod_p, "The product of the elements")
+reduce_max = _reduction(reduce_max_p, "The greatest element")
+reduce_min = _reduction(reduce_min_p, "The least element")
+reduce_and = _reduction(reduce_and_p, "Bitwise or logical 'and' of the elements")
+reduce_or = _reduction(reduce_or_p, "Bitwise or logical 'or' of the elements")
+reduce_xor = _reduction(reduce_xor_p, "Bitwise or logical 'exclusive or' of the elements")
+
+
+def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
+    """The index along `axis` of the first greatest element; a NaN counts as the greatest.
+
+    The result is of the integer dtype `index_dtype`.  Raises ShapeError for an axis that the
+    operand does not have, or that is empty.
+    """
+    return _arg(argmax_p, operand, axis, index_dtype)
+
+
+def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
+    """The index along `axis` of the first least element; a NaN counts as the least.
+
+    The result is of the integer dtype `index_dtype`.  Raises ShapeError for an axis that the
+    operand does not have, or that is empty.
+    """
+    return _arg(argmin_p, operand, axis, index_dtype)
+
+
+def _arg(primitive: Primitive, operand: Any, axis: int, index_dtype: Any) -> Any:
+    check_arrays(primitive.name, operand)
+    axis = operator.index(axis)
+    place = axis + get_aval(operand).ndim if axis < 0 else axis
+    return primitive.bind(operand, axes=(place,), index_dtype=dtypes.canonicalize(index_dtype))
+
+
+#: what a computation of one operation reduces by
+_MONOIDS: dict[Primitive, Reduction] = {
+    add_p: reduce_sum_p,
+    mul_p: reduce_prod_p,
+    max_p: reduce_max_p,
+    min_p: reduce_min_p,
+    and_p: reduce_and_p,
+    or_p: reduce_or_p,
+    xor_p: reduce_xor_p,
+}
+
+
+def reduce(
+    operands: Any,
+    init_values: Any,
+    computation: Callable[[Any, Any], Any],
+    dimensions: Sequence[int],
+) -> Any:
+    """Reduce arrays of one shape over `dimensions` by a function of two scalars of each.
+
+    operands: an array, or a tree of arrays; init_values: a scalar for each, of its dtype;
+    computation: takes two trees of scalars and gives one, and must be associative, with the
+    initial values as its identity.
+
+    Raises ShapeError or DTypeError where operands, initial values and computation do not fit.
+
+    >>> reduce(array([1., 2., 3.]), 0., lambda x, y: x + y, (0,))
+    Array(6., dtype=float32)
+    """
+    combined = Combiner("reduce", operands, init_values, computation)
+    axes = tuple(map(operator.index, dimensions))
+    monoid = combined.monoid()
+    if monoid is not None:
+        return combined.result([monoid.bind(*combined.arrays, axes=axes)])
+    program, values = combined.program, (*combined.arrays, *combined.inits)
+    return combined.result(reduce_p.bind(*values, olympuspr=program, dimensions=axes))
+
+
+class Combiner:
+    """A computation of the user's on trees of scalars, as a program, and what it is applied to."""
+
+    def __init__(
+        self, name: str, operands: Any, init_values: Any, computation: Callable[..., Any]
+    ) -> None:
+        self.name = name
+        self.arrays, self.tree = tree.flatten(operands)
+        inits, init_tree = tree.flatten(init_values)
+        if init_tree != self.tree or not self.arrays:
+            raise ShapeError(
+                f"{name} needs an initial value for each array: the trees are {self.tree} and "
+                f"{init_tree}"
+            )
+        check_arrays(name, *self.arrays, *inits)
+        avals = [get_aval(x) for x in self.arrays]
+        self.inits = [
+            convert(x, a.dtype) if dtypes.is_python_scalar(x) else x
+            for x, a in zip(inits, avals, strict=True)
+        ]
+        self.program = self._staged(computation, [shaped((), a.dtype) for a in avals])
+
+    def _staged(self, computation: Callable[..., Any], scalars: list[ShapedArray]) -> Olympuspr:
+        def flat(*leaves: Any) -> list[Any]:
+            half = len(scalars)
+            out = computation(*map(self.tree.unflatten, (leaves[:half], leaves[half:])))
+            results, out_tree = tree.flatten(out)
+            if out_tree != self.tree:
+                raise ShapeError(
+                    f"the computation of {self.name} must give the tree {self.tree}, "
+                    f"and gives {out_tree}"
+                )
+            return results
+
+        program = stage(flat, scalars * 2, what=f"the computation of {self.name}")
+        if program.consts:
+            raise TraceError(
+                f"the computation of {self.name} uses an array from outside of it; "
+                "it may use its arguments and scalars only"
+            )
+        return program
+
+    def monoid(self) -> Reduction | None:
+        """The reduction that this is, if it is one operation, started at its identity."""
+        if len(self.arrays) != 1 or len(self.program.eqns) != 1:
+            return None
+        (eqn,), outvars = self.program.eqns, self.program.outvars
+        found = _MONOIDS.get(eqn.primitive)
+        if found is None or set(eqn.inputs) != set(self.program.invars) or outvars != eqn.outputs:
+            return None
+        init, dtype = self.inits[0], get_aval(self.arrays[0]).dtype
+        if isinstance(init, Tracer) or dtypes.kind(dtype) not in found.kinds:
+            return None
+        identity = np.asarray(found.identity(dtype)).astype(dtype)
+        same = get_aval(init) is shaped((), dtype) and bool(np.asarray(init) == identity)
+        return found if same else None
+
+    def result(self, values: Sequence[Any]) -> Any:
+        """The results as the tree that the operands are."""
+        return self.tree.unflatten(values)

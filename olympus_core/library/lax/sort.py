@@ -1,0 +1,126 @@
+"""lax's sorting: arrays enter, the same elements in order leave."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_core.avals import get_aval
+from olympus_core.errors import ShapeError
+from olympus_core.library.promotion import check_arrays
+from olympus_core.primitives.shape import iota_p, transpose_p
+from olympus_core.primitives.slicing import slice_p
+from olympus_core.primitives.sort import sort_p, top_k_p
+
+__all__ = ["approx_max_k", "approx_min_k", "sort", "sort_key_val", "top_k"]
+
+_INT32 = np.dtype("int32")
+
+
+def _place(name: str, axis: int, ndim: int) -> int:
+    axis = operator.index(axis)
+    if not -ndim <= axis < ndim:
+        raise ShapeError(f"{name} got axis {axis}, and the array has {ndim} dimensions")
+    return axis % ndim
+
+
+def sort(
+    operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1
+) -> Any:
+    """Sort an array along `dimension`, or a sequence of arrays of one shape by the first ones.
+
+    num_keys: how many of the arrays are keys, compared in order; the rest follows them.
+    is_stable: keep the order of equal keys.  NaNs come last, and -0 equals 0.
+
+    Raises ShapeError for arrays of different shapes, or a dimension that they do not have.
+    """
+    several = isinstance(operand, Sequence)
+    arrays = list(operand) if several else [operand]
+    check_arrays("sort", *arrays)
+    if not arrays:
+        raise ShapeError("sort needs at least one array, and got none")
+    out = sort_p.bind(
+        *arrays,
+        dimension=_place("sort", dimension, get_aval(arrays[0]).ndim),
+        is_stable=bool(is_stable),
+        num_keys=operator.index(num_keys),
+    )
+    return tuple(out) if several else out[0]
+
+
+def sort_key_val(
+    keys: Any, values: Any, dimension: int = -1, is_stable: bool = True
+) -> tuple[Any, Any]:
+    """The sorted `keys`, and `values` in the same order."""
+    first, second = sort((keys, values), dimension=dimension, is_stable=is_stable, num_keys=1)
+    return first, second
+
+
+def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Any, Any]:
+    """The `k` greatest elements along `axis`, in falling order, and their indices as int32.
+
+    Of equal elements the first comes first; a NaN is greater than all.
+
+    Raises ShapeError where the axis has fewer than k elements.
+
+    >>> top_k(array([3., 1., 2.]), 2)
+    [Array([3., 2.], dtype=float32), Array([0, 2], dtype=int32)]
+    """
+    check_arrays("top_k", operand)
+    ndim = get_aval(operand).ndim
+    place = _place("top_k", axis, ndim)
+    swap = tuple([*[i for i in range(ndim) if i != place], place])
+    moved = operand if place == ndim - 1 else transpose_p.bind(operand, permutation=swap)
+    found = top_k_p.bind(moved, k=operator.index(k))
+    if place != ndim - 1:
+        back = tuple(map(swap.index, range(ndim)))
+        found = [transpose_p.bind(x, permutation=back) for x in found]
+    return found
+
+
+def approx_max_k(
+    operand: Any,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+) -> tuple[Any, Any]:
+    """The `k` greatest elements along an axis, in falling order, and their indices.
+
+    The result is exact, so a recall of 1, whatever `recall_target` allows; the options that
+    trade exactness for speed have no effect.
+    """
+    values, indices = top_k(operand, k, axis=reduction_dimension)
+    return values, indices
+
+
+def approx_min_k(
+    operand: Any,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+) -> tuple[Any, Any]:
+    """The `k` least elements along an axis, in rising order, and their indices.
+
+    The result is exact, so a recall of 1, whatever `recall_target` allows; the options that
+    trade exactness for speed have no effect.
+    """
+    check_arrays("approx_min_k", operand)
+    aval = get_aval(operand)
+    axis = _place("approx_min_k", reduction_dimension, aval.ndim)
+    if not 0 <= k <= aval.shape[axis]:
+        raise ShapeError(f"approx_min_k of {aval.long_name()} cannot give {k} along axis {axis}")
+    places = iota_p.bind(dtype=_INT32, shape=aval.shape, dimension=axis)
+    found = sort_p.bind(operand, places, dimension=axis, is_stable=True, num_keys=1)
+    limits = tuple([k if i == axis else n for i, n in enumerate(aval.shape)])
+    starts = (0,) * aval.ndim
+    first = [
+        slice_p.bind(x, start_indices=starts, limit_indices=limits, strides=None) for x in found
+    ]
+    return first[0], first[1]

@@ -1,0 +1,172 @@
+"""lax's window reductions, and padding by name: arrays and windows enter, arrays leave."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from olympus_core.avals import Shape, get_aval
+from olympus_core.errors import ShapeError
+from olympus_core.library.lax.reduction import Combiner
+from olympus_core.primitive import Primitive
+from olympus_core.primitives.reduction import (
+    Reduction,
+    reduce_max_p,
+    reduce_min_p,
+    reduce_sum_p,
+)
+from olympus_core.primitives.window import (
+    Padding,
+    dilated,
+    reduce_window_max_p,
+    reduce_window_min_p,
+    reduce_window_p,
+    reduce_window_sum_p,
+    window_shape,
+)
+
+__all__ = [
+    "padtype_to_pads",
+    "reduce_window",
+    "reduce_window_shape_tuple",
+]
+
+_WINDOWED: dict[Reduction, Primitive] = {
+    reduce_sum_p: reduce_window_sum_p,
+    reduce_max_p: reduce_window_max_p,
+    reduce_min_p: reduce_window_min_p,
+}
+
+
+def ints(values: Any) -> tuple[int, ...]:
+    """A sequence of ints as a tuple of Python ints."""
+    return tuple([int(v) for v in values])
+
+
+def padtype_to_pads(
+    in_shape: Sequence[int],
+    window_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Any,
+) -> list[tuple[int, int]]:
+    """The (low, high) padding of each dimension that a name asks for.
+
+    padding: "VALID" for none; "SAME" for as many windows as strides fit into the input, with the
+    odd element of padding at the end; "SAME_LOWER" with the odd one at the start.
+
+    Raises ShapeError for another name.
+
+    >>> padtype_to_pads((10,), (3,), (2,), "SAME")
+    [(0, 1)]
+    """
+    name = padding.upper() if isinstance(padding, str) else padding
+    if name == "VALID":
+        return [(0, 0)] * len(in_shape)
+    if name not in ("SAME", "SAME_LOWER"):
+        raise ShapeError(
+            f"padding is 'VALID', 'SAME', 'SAME_LOWER' or pairs of ints, and not {padding!r}"
+        )
+    pads = []
+    for size, window, stride in zip(in_shape, window_shape, window_strides, strict=True):
+        total = max(0, (-(-size // stride) - 1) * stride + window - size)
+        small, large = total // 2, total - total // 2
+        pads.append((small, large) if name == "SAME" else (large, small))
+    return pads
+
+
+def pads_of(
+    padding: Any,
+    shape: Shape,
+    window: Sequence[int],
+    strides: Sequence[int],
+    base_dilation: Sequence[int],
+    window_dilation: Sequence[int],
+) -> Padding:
+    """Padding as pairs of ints, of a name or of pairs; the name is for the dilated sizes."""
+    if not isinstance(padding, str):
+        return tuple([(int(low), int(high)) for low, high in padding])
+    sizes = [dilated(n, d) for n, d in zip(shape, base_dilation, strict=True)]
+    extents = [dilated(n, d) for n, d in zip(window, window_dilation, strict=True)]
+    return tuple(padtype_to_pads(sizes, extents, strides, padding))
+
+
+def _window(
+    shape: Shape,
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int] | None,
+    padding: Any,
+    base_dilation: Sequence[int] | None,
+    window_dilation: Sequence[int] | None,
+) -> dict[str, Any]:
+    """The parameters of a window primitive."""
+    ones = (1,) * len(shape)
+    window = ints(window_dimensions)
+    strides, base, dilation = (
+        ones if v is None else ints(v) for v in (window_strides, base_dilation, window_dilation)
+    )
+    if any(len(v) != len(shape) for v in (window, strides, base, dilation)):
+        raise ShapeError(
+            f"a window over an array of shape {shape} needs as many dimensions, strides and "
+            f"dilations, and got {window}, {strides}, {base} and {dilation}"
+        )
+    return {
+        "window_dimensions": window,
+        "window_strides": strides,
+        "padding": pads_of(padding, shape, window, strides, base, dilation),
+        "base_dilation": base,
+        "window_dilation": dilation,
+    }
+
+
+def reduce_window(
+    operand: Any,
+    init_value: Any,
+    computation: Callable[[Any, Any], Any],
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int] | None = None,
+    padding: Any = "VALID",
+    base_dilation: Sequence[int] | None = None,
+    window_dilation: Sequence[int] | None = None,
+) -> Any:
+    """Reduce each window of an array, or of a tree of arrays of one shape.
+
+    init_value and computation: as for `reduce`; what pads the array is the initial value.
+    window_dimensions: the window's shape, one int per axis of the operand; window_strides: how
+    far it moves (1 by default); padding: pairs (low, high), "VALID", "SAME" or "SAME_LOWER";
+    base_dilation, window_dilation: the distance of elements in the operand, and in the window.
+
+    Raises ShapeError or DTypeError where these do not fit.
+
+    >>> reduce_window(array([1., 3., 2.]), -inf, max, (2,))
+    Array([3., 3.], dtype=float32)
+    """
+    combined = Combiner("reduce_window", operand, init_value, computation)
+    params = _window(
+        get_aval(combined.arrays[0]).shape,
+        window_dimensions,
+        window_strides,
+        padding,
+        base_dilation,
+        window_dilation,
+    )
+    monoid = combined.monoid()
+    if monoid in _WINDOWED:
+        return combined.result([_WINDOWED[monoid].bind(*combined.arrays, **params)])
+    values = (*combined.arrays, *combined.inits)
+    return combined.result(reduce_window_p.bind(*values, olympuspr=combined.program, **params))
+
+
+def reduce_window_shape_tuple(
+    operand_shape: Sequence[int],
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Any,
+    base_dilation: Sequence[int] | None = None,
+    window_dilation: Sequence[int] | None = None,
+) -> Shape:
+    """The shape of `reduce_window`'s result."""
+    shape = ints(operand_shape)
+    params = _window(
+        shape, window_dimensions, window_strides, padding, base_dilation, window_dilation
+    )
+    return window_shape("reduce_window", shape, params)

@@ -1,0 +1,232 @@
+"""Initializers: functions (key, shape, dtype) -> weights, most of them of a fitting variance.
+
+The variance of `variance_scaling` keeps that of activations (by fan in) or gradients (by fan out)
+from layer to layer: LeCun et al. (1998), Glorot and Bengio (2010), He et al. (2015).
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from olympus_core import dtypes
+from olympus_core.avals import Shape, canonical_shape
+from olympus_core.dtypes import DType
+from olympus_core.errors import ArgumentError, ShapeError
+from olympus_core.library.lax import elementwise as lax
+from olympus_core.library.numpy import creation
+from olympus_core.library.numpy.axes import scalar
+from olympus_core.library.random import normal as _normal
+from olympus_core.library.random import uniform as _uniform
+from olympus_core.library.random.keys import one_key
+
+__all__ = [
+    "Initializer",
+    "constant",
+    "glorot_normal",
+    "glorot_uniform",
+    "he_normal",
+    "he_uniform",
+    "kaiming_normal",
+    "kaiming_uniform",
+    "lecun_normal",
+    "lecun_uniform",
+    "normal",
+    "ones",
+    "truncated_normal",
+    "uniform",
+    "variance_scaling",
+    "xavier_normal",
+    "xavier_uniform",
+    "zeros",
+]
+
+Axes = int | Sequence[int]
+# The standard deviations of normal variables cut off at 2: real ones, and of complex magnitude.
+_REAL_CUT, _COMPLEX_CUT = 0.87962566103423978, 0.95311164380491208
+
+
+class Initializer(Protocol):
+    """A function that makes the first weights of a layer."""
+
+    def __call__(self, key: Any, shape: Any, dtype: Any = None) -> Any:
+        """Weights of a shape and dtype, drawn by a random key."""
+
+
+def _dtype(dtype: Any) -> DType:
+    return dtypes.default_dtype("f") if dtype is None else dtypes.canonicalize(dtype)
+
+
+def zeros(key: Any, shape: Any, dtype: Any = None) -> Any:
+    """Zeros; the key is not used."""
+    return creation.zeros(shape, _dtype(dtype))
+
+
+def ones(key: Any, shape: Any, dtype: Any = None) -> Any:
+    """Ones; the key is not used."""
+    return creation.ones(shape, _dtype(dtype))
+
+
+def constant(value: Any, dtype: Any = None) -> Initializer:
+    """An initializer of weights that all are `value`."""
+    default = dtype
+
+    def init(key: Any, shape: Any, dtype: Any = default) -> Any:
+        return creation.full(shape, value, _dtype(dtype))
+
+    return init
+
+
+def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
+    """An initializer of weights drawn evenly from [0, scale)."""
+    default = dtype
+
+    def init(key: Any, shape: Any, dtype: Any = default) -> Any:
+        dtype = _dtype(dtype)
+        return _uniform.uniform(key, shape, dtype) * creation.asarray(scale, dtype)
+
+    return init
+
+
+def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
+    """An initializer of normal weights of mean 0 and the given standard deviation."""
+    default = dtype
+
+    def init(key: Any, shape: Any, dtype: Any = default) -> Any:
+        dtype = _dtype(dtype)
+        return _normal.normal(key, shape, dtype) * creation.asarray(stddev, dtype)
+
+    return init
+
+
+def truncated_normal(
+    stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, upper: Any = 2.0
+) -> Initializer:
+    """An initializer of normal weights between `lower` and `upper`, times `stddev`."""
+    default = dtype
+
+    def init(key: Any, shape: Any, dtype: Any = default) -> Any:
+        dtype = _dtype(dtype)
+        drawn = _normal.truncated_normal(key, lower, upper, shape, dtype)
+        return drawn * creation.asarray(stddev, dtype)
+
+    return init
+
+
+def _size(shape: Shape, axes: Axes) -> int:
+    return shape[axes] if isinstance(axes, int) else math.prod([shape[i] for i in axes])
+
+
+def _fans(shape: Shape, in_axis: Axes, out_axis: Axes, batch_axis: Axes) -> tuple[float, float]:
+    """How many inputs an output has, and how many outputs an input."""
+    if in_axis == -2 and len(shape) <= 1:
+        raise ShapeError(
+            f"the fans of weights of shape {shape} are not known: they need two axes",
+            hint="give in_axis and out_axis",
+        )
+    sizes = [_size(shape, axes) for axes in (in_axis, out_axis, batch_axis)]
+    window = math.prod(shape) / sizes[0] / sizes[1] / sizes[2]
+    return sizes[0] * window, sizes[1] * window
+
+
+_MODES: dict[str, Callable[[float, float], float]] = {
+    "fan_in": lambda fan_in, _: fan_in,
+    "fan_out": lambda _, fan_out: fan_out,
+    "fan_avg": lambda fan_in, fan_out: (fan_in + fan_out) / 2,
+    "fan_geo_avg": lambda fan_in, fan_out: math.sqrt(fan_in * fan_out),
+}
+
+
+def _drawn_truncated(key: Any, shape: Shape, dtype: DType, variance: Any) -> Any:
+    root = np.sqrt(variance)
+    if dtypes.kind(dtype) == "c":
+        most = scalar(1 - math.exp(-4), dtype)
+        drawn = _turned(lambda u: lax.sqrt(-lax.log(1 - most * u)), key, shape, dtype)
+        return drawn * (root / scalar(_COMPLEX_CUT, dtype))
+    drawn = _normal.truncated_normal(key, -2.0, 2.0, shape, dtype)
+    return drawn * (root / scalar(_REAL_CUT, dtype))
+
+
+def _drawn_normal(key: Any, shape: Shape, dtype: DType, variance: Any) -> Any:
+    return _normal.normal(key, shape, dtype) * np.sqrt(variance)
+
+
+def _drawn_uniform(key: Any, shape: Shape, dtype: DType, variance: Any) -> Any:
+    if dtypes.kind(dtype) == "c":
+        return _turned(lambda u: lax.sqrt(2 * u), key, shape, dtype) * np.sqrt(variance)
+    return _uniform.uniform(key, shape, dtype, -1.0) * np.sqrt(scalar(3, dtype) * variance)
+
+
+def _turned(radius: Callable[[Any], Any], key: Any, shape: Shape, dtype: DType) -> Any:
+    """Complex numbers of a radius of a uniform variable, at an angle drawn evenly."""
+    keys = _uniform.subkeys(one_key("an initializer", key))
+    u, turn = (_uniform.uniform(k, shape, dtypes.to_real(dtype)) for k in keys)
+    angle = scalar(2j * np.pi, dtype) * lax.convert_element_type(turn, dtype)
+    return radius(lax.convert_element_type(u, dtype)) * lax.exp(angle)
+
+
+_DISTRIBUTIONS: dict[str, Callable[..., Any]] = {
+    "truncated_normal": _drawn_truncated,
+    "normal": _drawn_normal,
+    "uniform": _drawn_uniform,
+}
+
+
+def variance_scaling(
+    scale: Any,
+    mode: str,
+    distribution: str,
+    in_axis: Axes = -2,
+    out_axis: Axes = -1,
+    batch_axis: Axes = (),
+    dtype: Any = None,
+) -> Initializer:
+    """An initializer of weights of variance scale / fan.
+
+    The fan is that of `mode`: "fan_in", "fan_out", their mean "fan_avg" or their geometric mean
+    "fan_geo_avg".  The distribution is "truncated_normal" (at 2 standard deviations), "normal" or
+    "uniform".  Axes that are neither in, out nor batch are those of a window.
+
+    Raises ArgumentError (a ValueError) for another mode or distribution; the initializer raises
+    ShapeError for a shape whose fans are not known.
+    """
+    for what, value, known in (
+        ("mode", mode, _MODES),
+        ("distribution", distribution, _DISTRIBUTIONS),
+    ):
+        if value not in known:
+            names = ", ".join(map(repr, known))
+            raise ArgumentError(f"variance_scaling has the {what}s {names}, and not {value!r}")
+    default = dtype
+
+    def init(key: Any, shape: Any, dtype: Any = default) -> Any:
+        shape, dtype = canonical_shape(shape), _dtype(dtype)
+        fan = _MODES[mode](*_fans(shape, in_axis, out_axis, batch_axis))
+        return _DISTRIBUTIONS[distribution](key, shape, dtype, scalar(scale / fan, dtype))
+
+    return init
+
+
+def _named(name: str, scale: float, mode: str, distribution: str) -> Callable[..., Initializer]:
+    def make(
+        in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None
+    ) -> Initializer:
+        return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
+
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = f'variance_scaling({scale}, "{mode}", "{distribution}").'
+    return make
+
+
+glorot_uniform = _named("glorot_uniform", 1.0, "fan_avg", "uniform")
+glorot_normal = _named("glorot_normal", 1.0, "fan_avg", "truncated_normal")
+lecun_uniform = _named("lecun_uniform", 1.0, "fan_in", "uniform")
+lecun_normal = _named("lecun_normal", 1.0, "fan_in", "truncated_normal")
+he_uniform = _named("he_uniform", 2.0, "fan_in", "uniform")
+he_normal = _named("he_normal", 2.0, "fan_in", "truncated_normal")
+xavier_uniform, xavier_normal = glorot_uniform, glorot_normal
+kaiming_uniform, kaiming_normal = he_uniform, he_normal

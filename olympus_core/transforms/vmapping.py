@@ -1,0 +1,150 @@
+"""`vmap`: a function of trees enters, the function mapped over axes of their arrays leaves."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from olympus_core import tree
+from olympus_core.avals import get_aval
+from olympus_core.errors import TransformError, UsageError
+from olympus_core.primitive import Batched
+from olympus_core.source import function_name
+from olympus_core.transforms.batching import batch_flat, place_axis
+from olympus_core.transforms.flat import check_arrays, names_of
+
+__all__ = ["vmap"]
+
+
+def vmap(
+    fun: Callable[..., Any],
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    axis_name: Any = None,
+    axis_size: int | None = None,
+) -> Callable[..., Any]:
+    """Map `fun` over axes of its arguments: one result for each index, stacked.
+
+    `in_axes` is an int, None (not mapped), or a tuple with a tree prefix for each positional
+    argument; keyword arguments are mapped over axis 0.  `out_axes` is a tree prefix of the
+    result.  Collectives in `fun` find the axis by `axis_name`.
+
+    Raises TransformError where the mapped axes differ in size, with every argument's, or where
+    nothing is mapped and `axis_size` is not given.
+
+    >>> vmap(lambda x, y: x @ y, in_axes=(0, None))(xs, y)
+    """
+    if isinstance(in_axes, list):
+        in_axes = tuple(in_axes)
+    if not isinstance(in_axes, (int, tuple, type(None), dict)):
+        raise TransformError(f"vmap: in_axes must be an int, None or a tuple, and is {in_axes!r}")
+
+    @functools.wraps(fun)
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        leaves, in_tree = tree.flatten((args, kwargs))
+        names = _names(fun, args, kwargs)
+        check_arrays("vmap", fun, names, leaves)
+        dims = _dims(args, kwargs, in_axes, names, leaves)
+        size = _size(fun, names, leaves, dims, axis_size)
+        out_trees: list[tree.PyTreeDef] = []
+
+        def flat(*xs: Any) -> list[Any]:
+            inner_args, inner_kwargs = in_tree.unflatten(xs)
+            outs, out_tree = tree.flatten(fun(*inner_args, **inner_kwargs))
+            out_trees.append(out_tree)
+            return outs
+
+        outs, out_dims = batch_flat(flat, Batched(size, axis_name), leaves, dims)
+        result_tree = out_trees[-1]
+        wanted = _prefix(out_axes, result_tree.unflatten(range(len(outs))), "out_axes")
+        return result_tree.unflatten(
+            _placed(fun, x, d, w, size) for x, d, w in zip(outs, out_dims, wanted, strict=True)
+        )
+
+    return mapped
+
+
+def _names(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> list[str]:
+    positional = names_of(fun, tree.structure(tuple(args)))
+    paths = tree.flatten_with_path(kwargs)[0]
+    return positional + [f"argument {p[0].key!r}{tree.keystr(p[1:])}" for p, _ in paths]
+
+
+def _prefix(axes: Any, full: Any, what: str) -> list[int | None]:
+    try:
+        return tree.prefix_leaves(axes, full, f"vmap: {what}", is_leaf=lambda x: x is None)
+    except UsageError as e:
+        raise TransformError(str(e)) from None
+
+
+def _dims(
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    in_axes: Any,
+    names: Sequence[str],
+    leaves: Sequence[Any],
+) -> list[int | None]:
+    if isinstance(in_axes, tuple) and len(in_axes) != len(args):
+        raise TransformError(
+            f"vmap: in_axes has {len(in_axes)} entries, and the function was called with "
+            f"{len(args)} positional arguments"
+        )
+    dims = _prefix(in_axes, args, "in_axes") + [0] * tree.structure(kwargs).num_leaves
+    found: list[int | None] = []
+    for name, x, d in zip(names, leaves, dims, strict=True):
+        aval = get_aval(x)
+        if d is not None and not -aval.ndim <= d < aval.ndim:
+            raise TransformError(
+                f"vmap: {name} is {aval.long_name()}, and has no axis {d} to map over",
+                hint="pass None for it in in_axes where it is the same for every index",
+            )
+        found.append(None if d is None else d % aval.ndim)
+    return found
+
+
+def _size(
+    fun: Callable[..., Any],
+    names: Sequence[str],
+    leaves: Sequence[Any],
+    dims: Sequence[int | None],
+    axis_size: int | None,
+) -> int:
+    sizes = {get_aval(x).shape[d] for x, d in zip(leaves, dims, strict=True) if d is not None}
+    if axis_size is not None:
+        sizes.add(axis_size)
+    if len(sizes) == 1:
+        return sizes.pop()
+    if not sizes:
+        raise TransformError(
+            f"vmap of '{function_name(fun)}' maps over no argument: in_axes is None for all",
+            hint="give one argument an axis, or pass axis_size",
+        )
+    each = [
+        f"  {name}, {get_aval(x).long_name()}, is mapped over axis {d}, of size "
+        f"{get_aval(x).shape[d]}"
+        for name, x, d in zip(names, leaves, dims, strict=True)
+        if d is not None
+    ]
+    given = [] if axis_size is None else [f"  axis_size is {axis_size}"]
+    raise TransformError(
+        f"vmap of '{function_name(fun)}' needs mapped axes of one size:\n" + "\n".join(each + given)
+    )
+
+
+def _placed(
+    fun: Callable[..., Any], x: Any, dim: int | None, wanted: int | None, size: int
+) -> Any:
+    if wanted is None:
+        if dim is not None:
+            raise TransformError(
+                f"vmap of '{function_name(fun)}': out_axes is None for a result that differs "
+                "from index to index"
+            )
+        return x
+    rank = get_aval(x).ndim + (dim is None)
+    if not -rank <= wanted < rank:
+        raise TransformError(
+            f"vmap of '{function_name(fun)}': out_axes has {wanted} for a result of rank {rank}"
+        )
+    return place_axis(x, dim, wanted % rank, size)
