@@ -6,8 +6,8 @@ A finished compilation enters and a file leaves, or a file and a compiled progra
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
+import olympus
 from olympus import artifact
 from olympus_cli.build.compilation import Compilation
 
@@ -22,15 +22,22 @@ def save_bundle(compilation: Compilation, directory: Path) -> None:
     artifact.save(
         directory / (spec.name + SUFFIX),
         [unit.compiled for unit in compilation.units],
+        lowered=[unit.lowered for unit in compilation.units],
+        olympuspr_text=str(compilation.traced.olympuspr),
         name=spec.name,
         entry=spec.entry,
+        static=spec.static,
     )
 
 
-def load_bundle(path: Path) -> Any:
-    """The program in `path`, compiled for the machine that this is.
+def load_bundle(
+    path: Path, backend: str | None, device: str | None, recompile: bool
+) -> olympus.stages.Compiled:
+    """The program in `path` for a backend, the CPU unless given.
 
     Raises:
-        ArtifactError: the file is damaged, foreign or does not fit.
+        ArtifactError: the file is damaged or foreign, or, without `recompile`, has no executable
+            that fits this machine.
     """
-    return artifact.load(path).compiled()
+    target = olympus.target(backend or "cpu", device)
+    return artifact.load(path).compiled(target, recompile=recompile)

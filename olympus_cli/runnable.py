@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,12 +15,11 @@ import numpy as np
 import olympus
 from olympus import tree
 from olympus_cli.build.compilation import Compilation
-from olympus_cli.bundle import load_bundle
 from olympus_cli.frontends.python import load_program
 from olympus_cli.leaves import Leaf, result_leaves
 from olympus_cli.spec.model import TargetSpec
 
-__all__ = ["Runnable", "compile_to_run", "load_to_run", "runnable", "with_one_backend"]
+__all__ = ["Runnable", "bundled", "compile_to_run", "runnable", "with_one_backend"]
 
 
 @dataclass(frozen=True)
@@ -62,9 +60,8 @@ def compile_to_run(spec: TargetSpec) -> Runnable:
     return runnable(compilation)
 
 
-def load_to_run(path: Path) -> Runnable:
-    """The program in the bundle `path`; ArtifactError when it is damaged or does not fit."""
-    compiled = load_bundle(path)
+def bundled(compiled: Any) -> Runnable:
+    """What a program from a bundle, which knows the names of its arguments, gives to run."""
     leaves = zip(compiled.arg_names, compiled.in_avals, strict=True)
     return Runnable(
         compiled,

@@ -9,7 +9,7 @@ import click
 
 from olympus.errors import UsageError
 from olympus_cli import console
-from olympus_cli.bundle import SUFFIX
+from olympus_cli.bundle import SUFFIX, load_bundle
 from olympus_cli.commands.inputs import input_options
 from olympus_cli.commands.options import (
     entry_options,
@@ -21,7 +21,7 @@ from olympus_cli.commands.options import (
 from olympus_cli.files import write_whole
 from olympus_cli.frontends.resolve import resolve
 from olympus_cli.inputs import InputOptions, npz_bytes
-from olympus_cli.runnable import Runnable, compile_to_run, load_to_run
+from olympus_cli.runnable import Runnable, bundled, compile_to_run
 from olympus_cli.summary import summarize_array
 
 __all__ = ["command"]
@@ -33,6 +33,11 @@ _COLUMNS = ("output", "shape", "dtype", "mean", "min", "max", "non-finite")
 @entry_options
 @target_options
 @input_options
+@click.option(
+    "--recompile/--no-recompile",
+    default=True,
+    help="Whether a FILE.olympus that does not fit this machine is compiled again.",
+)
 @output_option
 @json_option
 @verbose_option
@@ -44,15 +49,16 @@ def command(
     backend: str | None,
     device: str | None,
     inputs: InputOptions,
+    recompile: bool,
     output: str | None,
     as_json: bool,
 ) -> None:
     """Execute a program, or a built FILE.olympus, on files or on inputs made from a seed."""
     with console.progress(f"compiling {text}"):
         if text.endswith(SUFFIX):
-            if shapes or statics or backend or device:
-                raise UsageError(f"{text} is built: it takes no shapes, statics or backend")
-            program = load_to_run(Path(text))
+            if shapes or statics:
+                raise UsageError(f"{text} is built already: it takes no shapes and no statics")
+            program = bundled(load_bundle(Path(text), backend, device, recompile))
         else:
             program = compile_to_run(resolve(text, shapes, statics, project, backend, device))
     _run(program, inputs, output, as_json)

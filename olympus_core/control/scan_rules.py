@@ -125,13 +125,7 @@ def split(primitive: Primitive, unknown: tuple[bool, ...], params: Params) -> Sp
     """
     body: Olympuspr = params["olympuspr"]
     a, b, n = _counts(params)
-    flags = list(unknown)
-    unset = [False] * (len(body.outvars) - n)
-    while True:
-        parts = split_program(body, tuple(flags), (*flags[a:b], *unset))
-        if list(parts.unknown_outs[:n]) == flags[a:b]:
-            break
-        flags[a:b] = parts.unknown_outs[:n]
+    flags, parts = _fixed_point(body, unknown, a, b)
     now = [i for i, f in enumerate(flags) if not f]
     given = [i for i, u in enumerate(unknown) if not u]
     late = [i for i in given if flags[i]]
@@ -150,6 +144,19 @@ def split(primitive: Primitive, unknown: tuple[bool, ...], params: Params) -> Sp
 
     later, order = _later(parts, flags, late, (list(fixed), stacked), params)
     return Split(run, count, primitive, later, parts.unknown_outs, order)
+
+
+def _fixed_point(
+    body: Olympuspr, unknown: Sequence[bool], a: int, b: int
+) -> tuple[list[bool], SplitProgram]:
+    """Which inputs are unknown once a carry that the body makes so is, and the body parted so."""
+    flags = list(unknown)
+    unset = [False] * (len(body.outvars) - (b - a))
+    while True:
+        parts = split_program(body, tuple(flags), (*flags[a:b], *unset))
+        if list(parts.unknown_outs[: b - a]) == flags[a:b]:
+            return flags, parts
+        flags[a:b] = parts.unknown_outs[: b - a]
 
 
 def _residuals(
@@ -201,9 +208,10 @@ def transpose(
     """A scan in the other direction, over cotangents; those of constants add up in its carry."""
     body: Olympuspr = params["olympuspr"]
     a, b, n = _counts(params)
-    linear = tuple(isinstance(x, Linear) for x in operands)
+    asked = tuple(isinstance(x, Linear) for x in operands)
+    linear = tuple(_fixed_point(body, asked, a, b)[0])  # a linear carry may start as a value: 0
     if not all(linear[a:b]):
-        return _transpose_part(primitive, cotangent, operands, linear, params)
+        return _transpose_part(primitive, cotangent, operands, asked, params)
     given = tuple(c is not None for c in cotangent[n:])
     program = _transposed_body(body, linear, given, a, n)
     sums = [zeros(x.aval.strip_weak()) for x in operands[:a] if isinstance(x, Linear)]
@@ -220,7 +228,8 @@ def transpose(
     }
     cotangents = [c for c in cotangent[n:] if c is not None]
     outs = iter(primitive.bind(*consts, *sums, *carry, *cotangents, *xs, **params | changed))
-    return [next(outs) if u else None for u in linear]
+    found = [next(outs) if u else None for u in linear]
+    return [c if u else None for c, u in zip(found, asked, strict=True)]
 
 
 @functools.lru_cache(maxsize=512)

@@ -15,9 +15,8 @@ from olympus_core.primitives.precision import precision_config
 from olympus_core.primitives.window import dilated, pairs_attr, windows
 
 if TYPE_CHECKING:
-    from jaxlib.mlir import ir
-
     from olympus_core.lowering import LoweringContext
+    from olympus_core.mlir import ir
 
 __all__ = ["PRIMITIVES", "ConvDimensionNumbers", "conv_general_dilated_p"]
 

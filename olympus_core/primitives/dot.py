@@ -17,9 +17,8 @@ from olympus_core.primitives.precision import (
 )
 
 if TYPE_CHECKING:
-    from jaxlib.mlir import ir
-
     from olympus_core.lowering import LoweringContext
+    from olympus_core.mlir import ir
 
 __all__ = ["PRIMITIVES", "DotDimensions", "dot_general_p", "product_dtype"]
 
@@ -64,7 +63,9 @@ class DotGeneral(Primitive):
                 attributes["algorithm"] = algorithm
         elif pairs[0][1].dtype != pairs[1][1].dtype:
             operands = tuple([as_dtype(*p, out.dtype) for p in pairs])
-        return as_dtype(mlir.op1("stablehlo.dot_general", total, operands, attributes), total, out.dtype)
+        return as_dtype(
+            mlir.op1("stablehlo.dot_general", total, operands, attributes), total, out.dtype
+        )
 
 
 def as_dtype(value: Any, aval: ShapedArray, dtype: DType) -> Any:

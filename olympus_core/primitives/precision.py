@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import enum
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -19,7 +19,7 @@ from olympus_core.dtypes import DType
 from olympus_core.errors import DTypeError, TraceError
 
 if TYPE_CHECKING:
-    from jaxlib.mlir import ir
+    from olympus_core.mlir import ir
 
 __all__ = [
     "DotAlgorithm",
@@ -87,8 +87,8 @@ class DotAlgorithm(NamedTuple):
 
     def attribute(self, lhs: DType, rhs: DType) -> ir.Attribute:
         """The attribute, for operands of the given dtypes."""
-        types = [mlir.element_type(dtypes.dtype(t)) for t in self[:3]]
-        return _attribute(*map(str, types), *self[3:])
+        types = [str(mlir.element_type(dtypes.dtype(t))) for t in self[:3]]
+        return _attribute(types, self[3:6], self.allow_imprecise_accumulation)
 
 
 class _Row(NamedTuple):
@@ -164,8 +164,8 @@ class DotAlgorithmPreset(enum.Enum):
         """
         row = _ROWS.get(self.name)
         if row is not None:
-            total = mlir.element_type(dtypes.dtype(row.total))
-            return _attribute(row.rounded, row.rounded, str(total), 1, 1, row.passes, False)
+            total = str(mlir.element_type(dtypes.dtype(row.total)))
+            return _attribute([row.rounded, row.rounded, total], (1, 1, row.passes), False)
         if self is DotAlgorithmPreset.DEFAULT:
             return None
         for dt in (lhs, rhs):
@@ -175,7 +175,7 @@ class DotAlgorithmPreset(enum.Enum):
                     f"and got {dtypes.long_name(lhs)} and {dtypes.long_name(rhs)}"
                 )
         types = [str(mlir.element_type(dt)) for dt in (lhs, rhs)]
-        return _attribute(*types, "f32", 1, 1, 1, "FAST" in self.name)
+        return _attribute([*types, "f32"], (1, 1, 1), "FAST" in self.name)
 
 
 #: what a contraction's parameter `precision` may be
@@ -234,21 +234,20 @@ def canonical_precision(precision: Any) -> Params:
     return lhs, rhs
 
 
-def _attribute(
-    lhs: str, rhs: str, total: str, lhs_parts: int, rhs_parts: int, passes: int, imprecise: bool
-) -> ir.Attribute:
+def _attribute(types: Sequence[str], counts: Sequence[int], imprecise: bool) -> ir.Attribute:
+    """The attribute for the types of lhs, rhs and sum; components of lhs and rhs, and passes."""
     return mlir.parsed_attr(
-        f"#stablehlo.dot_algorithm<lhs_precision_type = {lhs}, rhs_precision_type = {rhs}, "
-        f"accumulation_type = {total}, lhs_component_count = {lhs_parts}, "
-        f"rhs_component_count = {rhs_parts}, num_primitive_operations = {passes}, "
+        f"#stablehlo.dot_algorithm<lhs_precision_type = {types[0]}, "
+        f"rhs_precision_type = {types[1]}, accumulation_type = {types[2]}, "
+        f"lhs_component_count = {counts[0]}, rhs_component_count = {counts[1]}, "
+        f"num_primitive_operations = {counts[2]}, "
         f"allow_imprecise_accumulation = {str(imprecise).lower()}>"
     )
 
 
-_NO_PAIR = (Precision.DEFAULT, Precision.DEFAULT)
-
-
 def precision_config(precision: Params) -> ir.Attribute:
     """The attribute `precision_config`; an algorithm leaves it at the default."""
-    lhs, rhs = precision if precision.__class__ is tuple else _NO_PAIR
+    lhs = rhs = Precision.DEFAULT
+    if precision is not None and not isinstance(precision, (DotAlgorithm, DotAlgorithmPreset)):
+        lhs, rhs = precision
     return mlir.parsed_attr(f"[#stablehlo<precision {lhs}>, #stablehlo<precision {rhs}>]")

@@ -108,7 +108,7 @@ def emit_reduce(
 def fill_region(
     made: Any, scalars: Sequence[ShapedArray], body: Callable[..., Sequence[Any]]
 ) -> None:
-    """Fill the region of an operation that combines two lots of scalars with what `body` emits for them."""
+    """Fill the region of an operation with what `body` emits for two lots of scalars."""
     ir = mlir.ir
     types = [mlir.tensor_type(a) for a in scalars] * 2
     block = made.regions[0].blocks.append(*types, arg_locs=[made.location] * len(types))
@@ -119,9 +119,7 @@ def fill_region(
 class Reduction(Primitive):
     """A reduction over `axes` by one operation; `identity` is the value of an empty one."""
 
-    def __init__(
-        self, name: str, op: str, kinds: str, identity: Callable[[DType], Any]
-    ) -> None:
+    def __init__(self, name: str, op: str, kinds: str, identity: Callable[[DType], Any]) -> None:
         super().__init__(name)
         self.op = op
         self.kinds = kinds
@@ -155,7 +153,8 @@ class Extremum(Reduction):
         compare = gt_p if self.op == "stablehlo.maximum" else lt_p
         part = aval.update(dtype=dtypes.to_real(aval.dtype))
         parts = [mlir.op1(f"stablehlo.{p}", part, (v,)) for p in ("real", "imag") for v in (x, y)]
-        real, imag = emit_compare(compare, part, *parts[:2]), emit_compare(compare, part, *parts[2:])
+        real = emit_compare(compare, part, *parts[:2])
+        imag = emit_compare(compare, part, *parts[2:])
         tie = emit_compare(eq_p, part, *parts[:2])
         flag = shaped(aval.shape, BOOL)
         first = mlir.op1("stablehlo.select", flag, (tie, imag, real))
@@ -263,7 +262,9 @@ def split_half(
     half = len(avals) // 2
     arrays, inits = avals[:half], avals[half:]
     if len(arrays) != len(inits) or not arrays:
-        raise ShapeError(f"{name} needs an initial value for each array, and got {len(avals)} in all")
+        raise ShapeError(
+            f"{name} needs an initial value for each array, and got {len(avals)} in all"
+        )
     for x, init in zip(arrays, inits, strict=True):
         if init.shape:
             raise ShapeError(f"{name} needs scalars to start with, and got {init.long_name()}")

@@ -29,9 +29,8 @@ from olympus_core.primitives.reduction import (
 )
 
 if TYPE_CHECKING:
-    from jaxlib.mlir import ir
-
     from olympus_core.lowering import LoweringContext
+    from olympus_core.mlir import ir
 
 __all__ = [
     "PRIMITIVES",

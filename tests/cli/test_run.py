@@ -98,6 +98,21 @@ def test_the_seed_decides_the_inputs(work: Path, invoke: Invoke) -> None:
     assert first != other
 
 
+def test_a_bundle_runs_as_its_program_does(work: Path, invoke: Invoke) -> None:
+    shapes = ("--shapes", "params={w=f32[3],b=f32[]}, tokens=i32[2]")
+    built = invoke("compile", "program:mix", *shapes)
+    assert built.exit_code == 0, built.output
+    for more in (("--json",), ("--json", "--no-recompile")):
+        from_file = invoke("run", "build/mix/mix.olympus", *more)
+        assert from_file.exit_code == 0, from_file.output
+        assert from_file.stdout == invoke("run", "program:mix", *shapes, "--json").stdout
+    refused = invoke("run", "build/mix/mix.olympus", *shapes)
+    assert refused.exit_code == 2
+    assert "it takes no shapes" in refused.stderr
+    (work / "damaged.olympus").write_bytes((work / "build/mix/mix.olympus").read_bytes()[:-100])
+    assert invoke("run", "damaged.olympus").exit_code == 5
+
+
 def test_run_says_what_is_wrong_with_a_file(work: Path, invoke: Invoke) -> None:
     np.save("x.npy", np.float64([1, 2]))
     command = ("run", "program:double", "--shapes", "x=f32[2]", "--inputs")

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-
 from case import Case, arg
 
 ORDERED = ("float32", "float16", "bfloat16", "int32", "uint8", "bool")
@@ -99,9 +98,29 @@ CASES: list[Case] = [
     *_reduction("reduce_or", BITS),
     *_reduction("reduce_xor", BITS),
     Case("argmax", lambda lax, x: _arg_max(lax, "argmax", x, 1), (arg(3, 5),), ORDERED),
-    Case("argmax", lambda lax, x: _arg_max(lax, "argmax", x, 0), (arg(6,),), ORDERED, "vector"),
+    Case(
+        "argmax",
+        lambda lax, x: _arg_max(lax, "argmax", x, 0),
+        (
+            arg(
+                6,
+            ),
+        ),
+        ORDERED,
+        "vector",
+    ),
     Case("argmin", lambda lax, x: _arg_max(lax, "argmin", x, 1), (arg(3, 5),), ORDERED),
-    Case("argmin", lambda lax, x: _arg_max(lax, "argmin", x, 0), (arg(6,),), ORDERED, "vector"),
+    Case(
+        "argmin",
+        lambda lax, x: _arg_max(lax, "argmin", x, 0),
+        (
+            arg(
+                6,
+            ),
+        ),
+        ORDERED,
+        "vector",
+    ),
     Case(
         "reduce",
         lambda lax, x: lax.reduce(x, x.dtype.type(0), lambda a, b: lax.add(lax.abs(a), b), (0,)),

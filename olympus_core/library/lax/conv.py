@@ -67,9 +67,7 @@ def conv_general_dilated(
     numbers = conv_dimension_numbers(left, right, dimension_numbers)
     space = len(left) - 2
     strides = ints(window_strides)
-    grow, spread = (
-        (1,) * space if d is None else ints(d) for d in (lhs_dilation, rhs_dilation)
-    )
+    grow, spread = ((1,) * space if d is None else ints(d) for d in (lhs_dilation, rhs_dilation))
     if not len(strides) == len(grow) == len(spread) == space:
         raise ShapeError(
             f"conv_general_dilated over {space} space axes needs as many strides and dilations, "

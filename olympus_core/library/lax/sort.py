@@ -27,9 +27,7 @@ def _place(name: str, axis: int, ndim: int) -> int:
     return axis % ndim
 
 
-def sort(
-    operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1
-) -> Any:
+def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
     """Sort an array along `dimension`, or a sequence of arrays of one shape by the first ones.
 
     num_keys: how many of the arrays are keys, compared in order; the rest follows them.
@@ -59,7 +57,7 @@ def sort_key_val(
     return first, second
 
 
-def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Any, Any]:
+def top_k(operand: Any, k: int, *, axis: int = -1) -> list[Any]:
     """The `k` greatest elements along `axis`, in falling order, and their indices as int32.
 
     Of equal elements the first comes first; a NaN is greater than all.
@@ -72,9 +70,9 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Any, Any]:
     check_arrays("top_k", operand)
     ndim = get_aval(operand).ndim
     place = _place("top_k", axis, ndim)
-    swap = tuple([*[i for i in range(ndim) if i != place], place])
+    swap = (*[i for i in range(ndim) if i != place], place)
     moved = operand if place == ndim - 1 else transpose_p.bind(operand, permutation=swap)
-    found = top_k_p.bind(moved, k=operator.index(k))
+    found: list[Any] = top_k_p.bind(moved, k=operator.index(k))
     if place != ndim - 1:
         back = tuple(map(swap.index, range(ndim)))
         found = [transpose_p.bind(x, permutation=back) for x in found]

@@ -118,7 +118,8 @@ class IndexUpdateRef:
     def divide(self, values: Any, **options: Any) -> Array:
         """The array with the elements divided by `values`."""
         ones = IndexUpdateRef(ones_like(self.array), self.index)
-        return divide(self.array, ones.multiply(values, **options))
+        result: Array = divide(self.array, ones.multiply(values, **options))
+        return result
 
     def power(self, values: Any, **options: Any) -> Array:
         """The array with the elements raised to the power `values`."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
@@ -10,11 +9,12 @@ import numpy as np
 from olympus_core import dtypes
 from olympus_core.avals import ShapedArray, get_aval
 from olympus_core.dtypes import DType
-from olympus_core.errors import DTypeError, ShapeError, TraceError
+from olympus_core.errors import DTypeError, TraceError
+from olympus_core.library.axes import canonical_axes, canonical_axis
 from olympus_core.library.promotion import broadcast_to, check_arrays
 from olympus_core.primitives.elementwise import BOOL
 from olympus_core.primitives.shape import broadcast_in_dim_p
-from olympus_core.tracer import Array, Tracer
+from olympus_core.tracer import Array
 
 __all__ = [
     "Axis",
@@ -51,11 +51,9 @@ def reject_out(name: str, out: Any) -> None:
 
 def one_axis(name: str, ndim: int, axis: Any) -> int:
     """An axis as an int from 0; raises ShapeError for one that the array does not have."""
-    if axis.__class__ is not int:
-        axis = _index(name, axis)
-    if not -ndim <= axis < ndim:
-        raise ShapeError(f"{name} got axis {axis}, and the array has {ndim} dimensions")
-    return int(axis + ndim) if axis < 0 else int(axis)
+    if axis.__class__ is int and 0 <= axis < ndim:
+        return int(axis)
+    return canonical_axis(axis, ndim, f"the axis of {name}")
 
 
 def axis_tuple(name: str, ndim: int, axis: Axis) -> tuple[int, ...]:
@@ -67,20 +65,7 @@ def axis_tuple(name: str, ndim: int, axis: Axis) -> tuple[int, ...]:
         return tuple(range(ndim))
     if axis.__class__ is int or not isinstance(axis, (tuple, list)):
         return (one_axis(name, ndim, axis),)
-    axes = tuple([one_axis(name, ndim, a) for a in axis])
-    if len(set(axes)) != len(axes):
-        raise ShapeError(f"{name} got an axis twice in {axis}")
-    return axes
-
-
-def _index(name: str, axis: Any) -> int:
-    if isinstance(axis, Tracer):
-        return operator.index(axis)  # raises, saying that an axis must be static
-    try:
-        return operator.index(axis)
-    except TypeError:
-        text = f"{name} takes an int, a tuple of ints or None as axis, and got {axis!r:.80}"
-        raise DTypeError(text) from None
+    return canonical_axes(axis, ndim, f"an axis of {name}")
 
 
 def keep_dims(x: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:

@@ -1,20 +1,30 @@
-"""Bits of integers, and the parts of a float's representation, in `olympus.numpy`.
+"""Bits and divisors of integers in `olympus.numpy`.
 
 Arrays and scalars enter, and are promoted to one dtype and broadcast; arrays leave.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from olympus_core import dtypes
-from olympus_core.avals import get_aval
+from olympus_core.avals import get_aval, shape_of
 from olympus_core.errors import DTypeError
+from olympus_core.library.axes import canonical_axis
 from olympus_core.library.composite import composite
-from olympus_core.library.numpy.elementwise import binary, promote_numeric, unary
-from olympus_core.library.promotion import check_arrays, convert, promote_inexact
+from olympus_core.library.lax.control import while_loop
+from olympus_core.library.lax.slicing import pad
+from olympus_core.library.numpy.arithmetic import abs as abs_
+from olympus_core.library.numpy.axes import operand
+from olympus_core.library.numpy.elementwise import binary, choose, promote_numeric, unary
+from olympus_core.library.numpy.logic import equal, not_equal
+from olympus_core.library.numpy.reductions import any as any_
+from olympus_core.library.numpy.reductions import sum as sum_
+from olympus_core.library.numpy.shapes import broadcast_to, expand_dims, moveaxis, ravel, reshape
+from olympus_core.library.promotion import broadcast_shapes, check_arrays, convert
 from olympus_core.primitives import elementwise as p
 from olympus_core.tracer import Array
 
@@ -27,9 +37,13 @@ __all__ = [
     "bitwise_or",
     "bitwise_right_shift",
     "bitwise_xor",
+    "gcd",
     "invert",
+    "lcm",
     "left_shift",
+    "packbits",
     "right_shift",
+    "unpackbits",
 ]
 
 bitwise_and = binary("bitwise_and", "x and y, bit by bit.", {"bui": p.and_p.bind})
@@ -48,3 +62,115 @@ right_shift = binary(
     promote_numeric,
 )
 bitwise_right_shift = right_shift
+bitwise_count = unary(
+    "bitwise_count",
+    "The number of bits of |x| that are 1, as uint8.",
+    {"u": lambda x: _count(x), "i": lambda x: _count(p.abs_p.bind(x))},
+)
+
+
+def _count(x: Any) -> Any:
+    return convert(p.population_count_p.bind(x), np.dtype("uint8"))
+
+
+def _bits_order(name: str, bitorder: str) -> np.ndarray[Any, Any]:
+    """The weight of each of eight bits, in the order that they lie in."""
+    if bitorder not in ("big", "little"):
+        raise ValueError(f"{name} takes bitorder 'big' or 'little', and got {bitorder!r}")
+    shifts = np.arange(8, dtype=np.uint8)
+    return shifts[::-1] if bitorder == "big" else shifts
+
+
+@composite(static_argnames=("axis", "bitorder"))
+def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Array:
+    """Eight elements along an axis (of the flattened array, for None) as the bits of a uint8.
+
+    Elements other than 0 are bits that are 1; the last bits are filled with 0.  Raises DTypeError
+    for what is neither bool nor integer.
+
+    >>> packbits(asarray([1, 0, 0, 0, 0, 0, 1, 1]))
+    Array([131], dtype=uint8)
+    """
+    a, aval = operand("packbits", a)
+    if dtypes.kind(aval.dtype) not in "bui":
+        raise DTypeError(f"packbits takes bools and integers, and got {aval.long_name()}")
+    place = 0 if axis is None else canonical_axis(axis, aval.ndim)
+    a = moveaxis(ravel(a) if axis is None else a, place, -1)
+    *rest, length = a.shape
+    zero = convert(0, aval.dtype)
+    groups = -(-length // 8)
+    padded = pad(a, zero, [(0, 0, 0)] * len(rest) + [(0, groups * 8 - length, 0)])
+    ones = convert(not_equal(reshape(padded, (*rest, groups, 8)), 0), np.dtype("uint8"))
+    packed = sum_(left_shift(ones, _bits_order("packbits", bitorder)), axis=-1, dtype="uint8")
+    return moveaxis(packed, -1, place)
+
+
+@composite(static_argnames=("axis", "count", "bitorder"))
+def unpackbits(
+    a: Any, axis: int | None = None, count: int | None = None, bitorder: str = "big"
+) -> Array:
+    """The bits of uint8 elements, 0 or 1, along an axis (of the flattened array, for None).
+
+    `count` of them: the first ones, or, if negative, all but the last; more than there are, are 0.
+    Raises DTypeError for another dtype.
+
+    >>> unpackbits(asarray([131], dtype="uint8"))
+    Array([1, 0, 0, 0, 0, 0, 1, 1], dtype=uint8)
+    """
+    a, aval = operand("unpackbits", a)
+    if aval.dtype != np.dtype("uint8"):
+        raise DTypeError(f"unpackbits takes uint8 arrays, and got {aval.long_name()}")
+    place = 0 if axis is None else canonical_axis(axis, aval.ndim)
+    a = moveaxis(ravel(a) if axis is None else a, place, -1)
+    *rest, length = a.shape
+    spread = right_shift(expand_dims(a, -1), _bits_order("unpackbits", bitorder))
+    bits = reshape(bitwise_and(spread, 1), (*rest, length * 8))
+    if count is not None:
+        stop = length * 8 + count if count < 0 else count
+        short = [(0, 0, 0)] * len(rest) + [(0, stop - length * 8, 0)]
+        bits = pad(bits, np.uint8(0), short)
+    return moveaxis(bits, -1, place)
+
+
+def _integers(name: str, x1: Any, x2: Any) -> Sequence[Any]:
+    check_arrays(name, x1, x2)
+    x, y = promote_numeric(x1, x2)
+    if dtypes.kind(get_aval(x).dtype) not in "ui":
+        raise DTypeError(f"{name} takes integers, and got {get_aval(x).long_name()}")
+    return [broadcast_to(a, broadcast_shapes(shape_of(x), shape_of(y))) for a in (x, y)]
+
+
+@composite()
+def gcd(x1: Any, x2: Any) -> Array:
+    """The greatest common divisor of each pair of integers, by Euclid's algorithm.
+
+    Raises DTypeError for what is not integer.
+
+    >>> gcd(12, 18)
+    Array(6, dtype=int32, weak_type=True)
+    """
+    x, y = map(abs_, _integers("gcd", x1, x2))
+
+    def step(pair: tuple[Any, Any]) -> tuple[Any, Any]:
+        a, b = pair
+        rest = choose("gcd", equal(b, 0), 0, p.rem_p.bind(a, b))
+        return choose("gcd", equal(b, 0), a, b), rest
+
+    result: Array = while_loop(lambda pair: any_(not_equal(pair[1], 0)), step, (x, y))[0]
+    return result
+
+
+@composite()
+def lcm(x1: Any, x2: Any) -> Array:
+    """The least common multiple of each pair of integers; 0 where one is 0.
+
+    Raises DTypeError for what is not integer.
+
+    >>> lcm(4, 6)
+    Array(12, dtype=int32, weak_type=True)
+    """
+    x, y = _integers("lcm", x1, x2)
+    x, y = abs_(x), abs_(y)
+    divisor = gcd(x, y)
+    safe = choose("lcm", equal(divisor, 0), 1, divisor)
+    return p.mul_p.bind(x, p.div_p.bind(y, safe))  # type: ignore[no-any-return]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -124,7 +125,7 @@ def _diagonal(x: Any, axes: tuple[int, ...]) -> Any:
     )
 
 
-_UNARY = {
+_UNARY: dict[str, Callable[[Any, Any], Any]] = {
     "squeeze": lambda x, axes: squeeze_p.bind(x, dimensions=axes),
     "diagonal": _diagonal,
     "sum": _sum,
@@ -141,7 +142,7 @@ def einsum_path(
     """
     text, values = subscripts_of((subscripts, *operands))
     shapes = tuple(map(shape_of, values))
-    path = find_path(text, shapes, optimize)
+    path = list(find_path(text, shapes, optimize))
     views = [np.broadcast_to(np.float32(0), s) for s in shapes]
     return path, str(np.einsum_path(text, *views, optimize=["einsum_path", *path])[1])
 

@@ -105,7 +105,7 @@ def _sizes(subscripts: str, terms: Sequence[str], shapes: Sequence[Shape]) -> di
 
 def find_path(
     subscripts: str, shapes: Sequence[Shape], optimize: Any = "auto"
-) -> list[tuple[int, ...]]:
+) -> Sequence[tuple[int, ...]]:
     """The order of contraction: places of the operands taken in each step.
 
     `optimize` is what `numpy.einsum_path` takes, or "auto".
@@ -115,7 +115,8 @@ def find_path(
     if isinstance(optimize, (tuple, list)):
         return [tuple(p) for p in optimize if not isinstance(p, str)]
     if optimize is False:
-        return [(0, 1)] + [(0, len(shapes) - 2 - i) for i in range(len(shapes) - 2)]
+        left_to_right = [(0, len(shapes) - 1 - i) for i in range(1, len(shapes) - 1)]
+        return [(0, 1), *left_to_right]
     how = "optimal" if optimize in ("auto", True) and len(shapes) <= 5 else "greedy"
     how = optimize if optimize in ("optimal", "greedy") else how
     terms, output = _expanded(subscripts, shapes)

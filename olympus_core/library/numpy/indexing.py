@@ -115,7 +115,7 @@ def _basic(x: Any, entries: list[Any], wrap: bool) -> Array:
         return _arranged(x, squeezed, new_axes)
     if static and state.trace.__class__ is not EagerTrace:
         return _arranged(_sliced(x, spans), squeezed, new_axes)
-    if any([s.step != 1 for s in spans]):
+    if any(s.step != 1 for s in spans):
         x = _sliced(x, spans)
         spans = [Span(0, n, 1) for n in shape_of(x)]
     return _region(
@@ -160,10 +160,7 @@ def _new_axes(entries: list[Any]) -> tuple[int, ...]:
 
 
 def _whole(spans: Sequence[Span], shape: Shape) -> bool:
-    for s, n in zip(spans, shape, strict=True):
-        if s.size != n or s.step != 1:
-            return False
-    return True
+    return all(s.size == n and s.step == 1 for s, n in zip(spans, shape, strict=True))
 
 
 def _sliced(x: Any, spans: Sequence[Span]) -> Any:
@@ -177,12 +174,13 @@ def _sliced(x: Any, spans: Sequence[Span]) -> Any:
         start.append(low)
         limit.append(low + (size - 1) * abs(step) + 1 if size else low)
         strides.append(abs(step))
-    if tuple([(b - a) for a, b in zip(start, limit, strict=True)]) != shape_of(x):
+    stepped = max(strides, default=1) > 1
+    if stepped or any(s.size != n for s, n in zip(spans, shape_of(x), strict=True)):
         x = slice_p.bind(
             x,
             start_indices=tuple(start),
             limit_indices=tuple(limit),
-            strides=tuple(strides) if max(strides, default=1) > 1 else None,
+            strides=tuple(strides) if stepped else None,
         )
     return rev_p.bind(x, dimensions=tuple(backward)) if backward else x
 

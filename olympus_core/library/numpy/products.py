@@ -68,9 +68,7 @@ def _batched(rank: int) -> DotDimensions:
     return ((rank - 1,), (rank - 2,)), (batch, batch)
 
 
-def matmul(
-    a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None
-) -> Any:
+def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
     """The matrix product of arrays of shapes (..., n, k) and (..., k, m): `a @ b`.
 
     Leading axes broadcast; a vector is a row on the left and a column on the right, and its axis
@@ -164,7 +162,9 @@ def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any =
     """
     a, left = operand("vdot", a)
     b, right = operand("vdot", b)
-    a, b = (reshape_p.bind(x, dimensions=None, new_sizes=(v.size,)) for x, v in ((a, left), (b, right)))
+    a, b = (
+        reshape_p.bind(x, dimensions=None, new_sizes=(v.size,)) for x, v in ((a, left), (b, right))
+    )
     return dot(_conj(a), b, precision=precision, preferred_element_type=preferred_element_type)
 
 
@@ -197,9 +197,7 @@ def kron(a: Any, b: Any) -> Any:
     """The Kronecker product: each element of `a` times the whole of `b`, in its place."""
     a, b, left, right = _operands("kron", a, b)
     rank = max(left.ndim, right.ndim)
-    rows, columns = (
-        (1,) * (rank - x.ndim) + x.shape for x in (left, right)
-    )
+    rows, columns = ((1,) * (rank - x.ndim) + x.shape for x in (left, right))
     wide = [n for size in rows for n in (size, 1)], [n for size in columns for n in (1, size)]
     blocks = [
         reshape_p.bind(x, dimensions=None, new_sizes=tuple(sizes))
@@ -265,9 +263,7 @@ def cross(
     shape: tuple[int, ...] = broadcast_shapes(*map(shape_of, parts))
     place = one_axis("cross", len(shape) + 1, axisc)
     wide = (*shape[:place], 1, *shape[place:])
-    parts = [
-        reshape_p.bind(broadcast_to(p, shape), dimensions=None, new_sizes=wide) for p in parts
-    ]
+    parts = [reshape_p.bind(broadcast_to(p, shape), dimensions=None, new_sizes=wide) for p in parts]
     return concatenate_p.bind(*parts, dimension=place)
 
 

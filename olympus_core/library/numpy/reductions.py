@@ -63,7 +63,8 @@ __all__ = [
     "sum",
 ]
 
-_HALF = frozenset({np.dtype("float16"), dtypes.bfloat16})
+#: dtypes that are summed in float32
+HALF = frozenset({np.dtype("float16"), dtypes.bfloat16})
 _F32 = np.dtype("float32")
 
 
@@ -97,7 +98,7 @@ def _reduce(
     where: Any = None,
 ) -> Any:
     """Reduce `a` in `dtype`; the result is of that dtype, and not weak."""
-    compute = _F32 if rule.upcast and dtype in _HALF else dtype
+    compute = _F32 if rule.upcast and dtype in HALF else dtype
     if aval.dtype != compute or (aval.weak_type and not axes):
         a = convert_element_type_p.bind(a, new_dtype=compute, weak_type=False)
     primitive, combine = rule[1:3] if compute != BOOL else rule.on_bools
@@ -245,7 +246,7 @@ def mean(
     if out is not None:
         reject_out("mean", out)
     result = dtypes.to_inexact(aval.dtype) if dtype is None else dtypes.canonicalize(dtype)
-    compute = _F32 if result in _HALF else result
+    compute = _F32 if result in HALF else result
     axes = axis_tuple("mean", aval.ndim, axis)
     total = _reduce(_SUM, a, aval, axes, compute, keepdims, None, where)
     if where is None:
@@ -254,12 +255,12 @@ def mean(
             count *= aval.shape[i]
         divisor = scalar(count, compute)
     else:
-        divisor = _count(mask("mean", where, aval.shape), aval.shape, axes, compute, keepdims)
+        divisor = count_of(mask("mean", where, aval.shape), aval.shape, axes, compute, keepdims)
     total = div_p.bind(total, divisor)
     return total if compute == result else convert(total, result)
 
 
-def _count(
+def count_of(
     where: Any, shape: tuple[int, ...], axes: tuple[int, ...], dtype: DType, keepdims: bool
 ) -> Any:
     """How many elements a mask at `shape` lets through over `axes`."""

@@ -20,7 +20,7 @@ from olympus_core.library.promotion import check_arrays, convert, promote_inexac
 from olympus_core.primitives import elementwise as p
 from olympus_core.tracer import Array
 
-__all__ = ["around", "ceil", "floor", "modf", "nan_to_num", "rint", "round", "trunc"]
+__all__ = ["around", "ceil", "floor", "modf", "rint", "round", "trunc"]
 
 _to_even = partial(p.round_p.bind, rounding_method=1)
 

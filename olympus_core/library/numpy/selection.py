@@ -24,7 +24,7 @@ from olympus_core.library.numpy.elementwise import choose as choose_between
 from olympus_core.library.numpy.indexing import getitem
 from olympus_core.library.numpy.joining import stack, unstack
 from olympus_core.library.numpy.logic import not_equal
-from olympus_core.library.numpy.cumulative import cumsum
+from olympus_core.library.lax.cumulative import cumsum
 from olympus_core.library.numpy.shapes import (
     broadcast_arrays,
     broadcast_to,
@@ -292,7 +292,7 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
             raise ShapeError("place needs at least one value")
         return array
     flat = ravel(condition != 0)
-    turn = remainder(cumsum(flat) - 1, values.size)
+    turn = remainder(cumsum(flat.astype(np.int32)) - 1, values.size)
     chosen = convert(getitem(values, turn), array.dtype)
     return reshape(choose_between("place", flat, chosen, ravel(array)), array.shape)
 

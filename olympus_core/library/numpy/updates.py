@@ -66,9 +66,9 @@ class Options(NamedTuple):
     wrap_negative_indices: bool = True
 
 
-def update(x: Any, index: Any, values: Any, operation: Operation, options: Options) -> Array:
+def update(array: Any, index: Any, values: Any, operation: Operation, options: Options) -> Array:
     """The array with the elements at `index` combined with `values`, which broadcast to them."""
-    x = asarray(x)
+    x: Array = asarray(array)
     shape = x.aval.shape
     if isinstance(index, Tracer) and index.aval.dtype == p.BOOL and index.aval.shape:
         return _update_mask(x, index, values, operation)

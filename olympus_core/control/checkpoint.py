@@ -1,0 +1,236 @@
+"""`checkpoint` (`remat`): what a function computes is recomputed for its derivative, not stored.
+
+Which values are stored all the same is a policy's choice: a function of a primitive, its operands'
+types and its parameters that says whether the result is kept.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from olympus_core import mlir, tree
+from olympus_core.avals import get_aval
+from olympus_core.control.call import Call
+from olympus_core.control.custom_rules import part_static, stage_tree
+from olympus_core.errors import UsageError
+from olympus_core.olympuspr import Eqn, Literal, Olympuspr, Var
+from olympus_core.primitive import Primitive, Split, op
+from olympus_core.primitives.elementwise import Elementwise
+from olympus_core.source import function_name
+from olympus_core.transforms.programs import split_program
+
+__all__ = ["CheckpointPolicies", "Policy", "checkpoint", "checkpoint_name"]
+
+Policy = Callable[..., bool]
+
+
+class Checkpoint(Call):
+    """Runs `olympuspr`; its derivative gets the operands, and what `policy` keeps, and recomputes.
+
+    `differentiated` marks the recomputation: its operands pass an optimization barrier, or the
+    compiler would find that they were computed before, and keep that instead.
+    """
+
+    def lower(self, ctx: Any, *operands: Any, **params: Any) -> list[Any]:
+        if params["differentiated"] and params["prevent_cse"] and operands:
+            types = [x.type for x in operands]
+            operands = mlir.op("stablehlo.optimization_barrier", types, operands).results
+        return list(ctx.inline(params["olympuspr"], list(operands)))
+
+    def split(self, unknown: tuple[bool, ...], **params: Any) -> Split | None:
+        program: Olympuspr = params["olympuspr"]
+        unknown_outs = split_program(program, unknown).unknown_outs
+        known, later = _part(program, unknown, unknown_outs, params["policy"])
+        count = sum(not u for u in unknown_outs)
+
+        def run(args: Sequence[Any]) -> list[Any]:
+            outs = self.bind(*args, **(params | {"olympuspr": known}))
+            return [*outs[:count], *outs[count:], *args]
+
+        changed = params | {"olympuspr": later, "differentiated": True}
+        return Split(run, count, self, changed, unknown_outs)
+
+
+@functools.lru_cache(maxsize=512)
+def _part(
+    program: Olympuspr,
+    unknown: tuple[bool, ...],
+    unknown_outs: tuple[bool, ...],
+    policy: Policy | None,
+) -> tuple[Olympuspr, Olympuspr]:
+    """The known program, which also gives what is saved, and the later one, which recomputes.
+
+    The later program's inputs are what is saved, the known inputs, and the unknown inputs.
+    """
+    known: set[Any] = {v for v, u in zip(program.invars, unknown, strict=True) if not u}
+    saved: dict[Var, None] = {}
+    known_eqns: list[Eqn] = []
+    for eqn in program.eqns:
+        if all(x.__class__ is Literal or x in known for x in eqn.inputs):
+            known.update(eqn.outputs)
+            known_eqns.append(eqn)
+            avals = [x.aval for x in eqn.inputs]
+            if policy is not None and policy(eqn.primitive, *avals, **eqn.params):
+                saved.update(dict.fromkeys(eqn.outputs))
+    known_ins = tuple(v for v, u in zip(program.invars, unknown, strict=True) if not u)
+    later_ins = tuple(v for v, u in zip(program.invars, unknown, strict=True) if u)
+    outs = [x for x, u in zip(program.outvars, unknown_outs, strict=True) if not u]
+    rest = tuple(x for x, u in zip(program.outvars, unknown_outs, strict=True) if u)
+    eqns = tuple(e for e in program.eqns if not all(v in saved for v in e.outputs))
+    now = Olympuspr(known_ins, tuple(known_eqns), (*outs, *saved))
+    later = Olympuspr((*saved, *known_ins, *later_ins), _needed(eqns, rest), rest)
+    return now, later
+
+
+def _needed(eqns: Sequence[Eqn], outs: Sequence[Any]) -> tuple[Eqn, ...]:
+    used, kept = set(outs), []
+    for eqn in reversed(eqns):
+        if any(v in used for v in eqn.outputs):
+            used.update(eqn.inputs)
+            kept.append(eqn)
+    return tuple(reversed(kept))
+
+
+class Name(Elementwise):
+    """Its operand, under a name that policies go by."""
+
+    def lower(self, ctx: Any, *operands: Any, **params: Any) -> Any:
+        return ctx.full(operands[0], ctx.avals_in[0], ctx.aval_out.shape)
+
+
+checkpoint_p = Checkpoint("checkpoint")
+name_p = Name(
+    "name",
+    "",
+    "buifc",
+    lambda t, out, x, name: op.name(t, name=name),
+    linear=[lambda c, x, name: c],
+)
+
+
+def checkpoint(
+    fun: Callable[..., Any] | None = None,
+    *,
+    prevent_cse: bool = True,
+    policy: Policy | None = None,
+    static_argnums: int | Iterable[int] = (),
+) -> Any:
+    """`fun`, whose derivative recomputes what it needs rather than keep it.
+
+    Memory for a derivative falls to the arguments and what `policy` keeps (see
+    `CheckpointPolicies`; by default nothing), for about one more evaluation of `fun`.
+    `prevent_cse=False` leaves out the barrier against the compiler's undoing it, as is right
+    inside `scan`.
+
+    >>> grad(checkpoint(lambda x: sin(sin(x))))(1.0)
+    """
+    if fun is None:
+        return functools.partial(
+            checkpoint, prevent_cse=prevent_cse, policy=policy, static_argnums=static_argnums
+        )
+    static = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    wrapped: Callable[..., Any] = fun
+
+    @functools.wraps(fun)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        partial, rest, _ = part_static(wrapped, args, static)
+        leaves, in_tree = tree.flatten((rest, kwargs))
+
+        def both(positional: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+            return partial(*positional, **keywords)
+
+        functools.update_wrapper(both, wrapped)
+        program, consts, out_tree = stage_tree(both, in_tree, [get_aval(x) for x in leaves])
+        outs = checkpoint_p.bind(
+            *consts,
+            *leaves,
+            differentiated=False,
+            name=function_name(wrapped),
+            olympuspr=program,
+            policy=policy,
+            prevent_cse=prevent_cse,
+        )
+        return out_tree.unflatten(outs)
+
+    return call
+
+
+def checkpoint_name(x: Any, name: str) -> Any:
+    """`x` (an array, or a tree of arrays), under a name for policies such as
+    `save_only_these_names`."""
+    if not isinstance(name, str):
+        raise UsageError(f"checkpoint_name needs a string, and got {name!r}")
+    return tree.map(lambda v: name_p.bind(v, name=name), x)
+
+
+def _is_dot(primitive: Primitive, batched: bool, params: dict[str, Any]) -> bool:
+    if primitive.name == "dot_general":
+        _, (lhs_batch, rhs_batch) = params["dimension_numbers"]
+        return batched or not (lhs_batch or rhs_batch)
+    return primitive.name == "conv_general_dilated"
+
+
+class CheckpointPolicies:
+    """The policies: what a checkpointed function keeps for its derivative."""
+
+    @staticmethod
+    def everything_saveable(primitive: Primitive, *avals: Any, **params: Any) -> bool:
+        """Keep every value, as without `checkpoint`."""
+        return True
+
+    @staticmethod
+    def nothing_saveable(primitive: Primitive, *avals: Any, **params: Any) -> bool:
+        """Keep only the arguments; the default."""
+        return False
+
+    @staticmethod
+    def dots_saveable(primitive: Primitive, *avals: Any, **params: Any) -> bool:
+        """Keep the results of matrix products and convolutions."""
+        return _is_dot(primitive, True, params)
+
+    checkpoint_dots = dots_saveable
+
+    @staticmethod
+    def dots_with_no_batch_dims_saveable(
+        primitive: Primitive, *avals: Any, **params: Any
+    ) -> bool:
+        """Keep the results of matrix products that have no batch dimension."""
+        return _is_dot(primitive, False, params)
+
+    checkpoint_dots_with_no_batch_dims = dots_with_no_batch_dims_saveable
+
+    @staticmethod
+    def save_only_these_names(*names: str) -> Policy:
+        """Keep the values that `checkpoint_name` gave one of the names."""
+        return _NamePolicy(names, keep=True, anything=False)
+
+    @staticmethod
+    def save_any_names_but_these(*names: str) -> Policy:
+        """Keep the values that `checkpoint_name` gave another name."""
+        return _NamePolicy(names, keep=False, anything=False)
+
+    @staticmethod
+    def save_anything_except_these_names(*names: str) -> Policy:
+        """Keep every value but those that `checkpoint_name` gave one of the names."""
+        return _NamePolicy(names, keep=False, anything=True)
+
+    @staticmethod
+    def save_from_both_policies(first: Policy, second: Policy) -> Policy:
+        """Keep what either policy keeps."""
+
+        def either(primitive: Primitive, *avals: Any, **params: Any) -> bool:
+            return first(primitive, *avals, **params) or second(primitive, *avals, **params)
+
+        return either
+
+
+class _NamePolicy:
+    def __init__(self, names: Sequence[str], *, keep: bool, anything: bool) -> None:
+        self.names, self.keep, self.anything = frozenset(names), keep, anything
+
+    def __call__(self, primitive: Primitive, *avals: Any, **params: Any) -> bool:
+        if primitive.name == "name":
+            return (params["name"] in self.names) == self.keep
+        return self.anything

@@ -1,0 +1,71 @@
+"""What `custom_jvp` and `custom_vjp` share: arguments by position, and what is not differentiated."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from olympus_core import tree
+from olympus_core.errors import SignatureError
+from olympus_core.olympuspr import Olympuspr
+from olympus_core.source import function_name
+from olympus_core.transforms.staging import hoist_consts, stage
+
+__all__ = ["bind_positions", "part_static", "stage_tree"]
+
+
+def bind_positions(
+    fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, ...]:
+    """All arguments by position, defaults filled in; rules get them so.
+
+    Raises SignatureError for arguments that the function does not take, or keyword-only ones.
+    """
+    try:
+        bound = inspect.signature(fun).bind(*args, **kwargs)
+    except ValueError:
+        return args
+    except TypeError as e:
+        raise SignatureError(f"'{function_name(fun)}': {e}") from None
+    bound.apply_defaults()
+    if bound.kwargs:
+        names = ", ".join(bound.kwargs)
+        raise SignatureError(
+            f"'{function_name(fun)}' has a derivative of its own, whose rule takes arguments by "
+            f"position, and got {names} by keyword only"
+        )
+    return bound.args
+
+
+def part_static(
+    fun: Callable[..., Any], args: tuple[Any, ...], static: Sequence[int]
+) -> tuple[Callable[..., Any], tuple[Any, ...], tuple[Any, ...]]:
+    """`fun` of the other arguments, those, and the ones at positions `static`."""
+    if not static:
+        return fun, args, ()
+    fixed = {i % len(args): args[i] for i in static}
+
+    def partial(*rest: Any) -> Any:
+        values = iter(rest)
+        return fun(*(fixed[i] if i in fixed else next(values) for i in range(len(args))))
+
+    functools.update_wrapper(partial, fun)
+    others = tuple(x for i, x in enumerate(args) if i not in fixed)
+    return partial, others, tuple(fixed[i] for i in sorted(fixed))
+
+
+def stage_tree(
+    fun: Callable[..., Any], in_tree: tree.PyTreeDef, avals: Sequence[Any]
+) -> tuple[Olympuspr, tuple[Any, ...], tree.PyTreeDef]:
+    """The closed program of a function of trees, its constants, and the tree of its results."""
+    out_trees: list[tree.PyTreeDef] = []
+
+    def flat(*leaves: Any) -> list[Any]:
+        outs, out_tree = tree.flatten(fun(*in_tree.unflatten(leaves)))
+        out_trees.append(out_tree)
+        return outs
+
+    closed, consts = hoist_consts(stage(flat, avals, what=f"'{function_name(fun)}'"))
+    return closed, consts, out_trees[-1]

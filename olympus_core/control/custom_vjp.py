@@ -1,0 +1,338 @@
+"""`custom_vjp`: a function with a reverse derivative that its author wrote.
+
+Differentiated, the function runs its `fwd` instead, and leaves behind one linear equation, whose
+transpose is its `bwd`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+from olympus_core import trace, tree
+from olympus_core.avals import ShapedArray, get_aval
+from olympus_core.control.call import Call
+from olympus_core.control.custom_rules import bind_positions, part_static, stage_tree
+from olympus_core.eager import EagerTrace
+from olympus_core.errors import DTypeError, TransformError
+from olympus_core.primitive import Batched, Linear, Primitive, Split, op
+from olympus_core.source import function_name
+from olympus_core.transforms.autodiff import differentiable
+from olympus_core.transforms.batching import batch_flat, place_axis
+from olympus_core.transforms.flat import instantiate
+from olympus_core.transforms.linearize import tangent_aval
+from olympus_core.transforms.programs import batch_program
+
+__all__ = ["custom_vjp"]
+
+
+class _Rules:
+    """A user's `fwd` and `bwd` on flat lists."""
+
+    def __init__(
+        self,
+        owner: custom_vjp,
+        static: tuple[Any, ...],
+        fwd: Callable[..., Any],
+        trees: tuple[tree.PyTreeDef, tree.PyTreeDef],
+        in_avals: Sequence[ShapedArray],
+    ) -> None:
+        self.owner, self.static, self.fwd = owner, static, fwd
+        self.in_tree, self.out_tree = trees
+        self.in_avals = list(in_avals)
+        self.residual_tree: tree.PyTreeDef | None = None
+
+    def forward(self, primals: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """(results, residuals)."""
+        result = self.fwd(*self.in_tree.unflatten(primals))
+        name = function_name(self.owner.fun)
+        if not isinstance(result, (tuple, list)) or len(result) != 2:
+            raise TransformError(
+                f"the fwd of '{name}' must return a pair (result, residuals), and returned "
+                f"{type(result).__name__}"
+            )
+        outs, out_tree = tree.flatten(result[0])
+        if out_tree != self.out_tree:
+            raise TransformError(
+                f"the fwd of '{name}' must return the result's structure.\n"
+                f"  '{name}' returns: {self.out_tree}\n  fwd returns: {out_tree}"
+            )
+        residuals, self.residual_tree = tree.flatten(result[1])
+        return outs, residuals
+
+    def backward(self, residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+        """A cotangent, or None, for each primal."""
+        assert self.residual_tree is not None
+        given = self.owner.bwd(  # type: ignore[misc]
+            *self.static,
+            self.residual_tree.unflatten(residuals),
+            self.out_tree.unflatten(cotangents),
+        )
+        name = function_name(self.owner.fun)
+        count = len(self.in_tree.children())
+        if not isinstance(given, (tuple, list)) or len(given) != count:
+            raise TransformError(
+                f"the bwd of '{name}' must return a tuple with a cotangent for each of its "
+                f"{count} arguments, and returned {type(given).__name__}"
+                + (f" of {len(given)}" if isinstance(given, (tuple, list)) else "")
+            )
+        leaves: list[Any] = []
+        for x, part in zip(given, self.in_tree.children(), strict=True):
+            if x is None:
+                leaves += [None] * part.num_leaves
+                continue
+            try:
+                leaves += part.flatten_up_to(x)
+            except ValueError as e:
+                raise TransformError(
+                    f"the bwd of '{name}' must return cotangents of its arguments' structure: {e}"
+                ) from None
+        return [
+            self._checked(name, c, a) for c, a in zip(leaves, self.in_avals, strict=True)
+        ]
+
+    def _checked(self, name: str, cotangent: Any, aval: ShapedArray) -> Any:
+        if cotangent is None or not differentiable(aval):
+            return None
+        try:
+            have = get_aval(cotangent)
+        except DTypeError:
+            return None  # float0, or the zero of an integer
+        if have.shape != aval.shape or have.dtype != aval.dtype:
+            raise TransformError(
+                f"the bwd of '{name}' returned a cotangent {have.long_name()} for an argument "
+                f"{aval.long_name()}"
+            )
+        return cotangent
+
+
+class _MappedRules:
+    """Rules mapped over an axis; residuals have theirs in front."""
+
+    def __init__(self, rules: Any, batched: Batched, dims: Sequence[int | None]) -> None:
+        self.rules, self.batched, self.dims = rules, batched, tuple(dims)
+
+    def forward(self, primals: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """(results, residuals), all mapped at axis 0."""
+        counts: list[int] = []
+
+        def flat(*xs: Any) -> list[Any]:
+            outs, residuals = self.rules.forward(xs)
+            counts.append(len(outs))
+            return [*outs, *residuals]
+
+        outs, dims = batch_flat(flat, self.batched, primals, self.dims)
+        placed = [
+            place_axis(x, d, 0, self.batched.size) for x, d in zip(outs, dims, strict=True)
+        ]
+        return placed[: counts[0]], placed[counts[0] :]
+
+    def backward(self, residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+        """Cotangents of the mapped primals; of one that is not mapped, summed over the axis."""
+        n, made = len(residuals), []
+
+        def flat(*xs: Any) -> list[Any]:
+            given = self.rules.backward(xs[:n], xs[n:])
+            made.extend(c is not None for c in given)
+            return [c for c in given if c is not None]
+
+        values = [*residuals, *cotangents]
+        outs, dims = batch_flat(flat, self.batched, values, [0] * len(values))
+        rest = iter(zip(outs, dims, strict=True))
+        return [
+            self._placed(*next(rest), d) if m else None
+            for m, d in zip(made, self.dims, strict=True)
+        ]
+
+    def _placed(self, x: Any, dim: int | None, wanted: int | None) -> Any:
+        if wanted is not None:
+            return place_axis(x, dim, wanted, self.batched.size)
+        return op.reduce_sum(place_axis(x, dim, 0, self.batched.size), axes=(0,))
+
+
+class CustomVJPCall(Call):
+    """Runs `olympuspr`; differentiated by `rules`, a forward and a backward function."""
+
+    def lower(self, ctx: Any, *operands: Any, **params: Any) -> list[Any]:
+        return list(ctx.inline(params["olympuspr"], operands))
+
+    def jvp(
+        self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[list[Any], list[Any]]:
+        n = params["num_consts"]
+        if any(t is not None for t in tangents[:n]):
+            raise TransformError(
+                f"'{params['name']}' has a derivative rule of its own, and closes over a value "
+                "that is being differentiated",
+                hint="pass the value as an argument",
+            )
+        outs, residuals = params["rules"].forward(primals[n:])
+        active = tuple(t is not None for t in tangents[n:])
+        out_avals = tuple(tangent_aval(get_aval(x)) for x in outs)
+        given = [t for t in tangents[n:] if t is not None]
+        out_tangents = backward_p.bind(
+            *residuals,
+            *given,
+            active=active,
+            name=params["name"],
+            num_residuals=len(residuals),
+            out_avals=out_avals,
+            rules=params["rules"],
+        )
+        kept = [
+            t if differentiable(a) else None for t, a in zip(out_tangents, out_avals, strict=True)
+        ]
+        return outs, kept
+
+    def batch(
+        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[list[Any], tuple[int | None, ...]]:
+        everything = (True,) * len(params["olympuspr"].outvars)
+        program, out_dims = batch_program(params["olympuspr"], batched, tuple(dims), everything)
+        rules = _MappedRules(params["rules"], batched, dims[params["num_consts"] :])
+        return self.bind(*args, **(params | {"olympuspr": program, "rules": rules})), out_dims
+
+    def split(self, unknown: tuple[bool, ...], **params: Any) -> Split | None:
+        return None
+
+
+class CustomBackward(Primitive):
+    """The derivative of a `custom_vjp` function: known by its transpose alone."""
+
+    multiple_results: ClassVar[bool] = True
+
+    def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
+        result: tuple[ShapedArray, ...] = params["out_avals"]
+        return result
+
+    def _forward(self, name: str) -> TransformError:
+        return TransformError(
+            f"'{name}' has a reverse derivative (custom_vjp) and no forward one: jvp, jacfwd and "
+            "linearize cannot be taken of it",
+            hint="use vjp, grad or jacrev, or define the function with custom_jvp",
+        )
+
+    def lower(self, ctx: Any, *operands: Any, **params: Any) -> list[Any]:
+        raise self._forward(params["name"])
+
+    def jvp(
+        self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[list[Any], list[Any]]:
+        raise self._forward(params["name"])
+
+    def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> list[Any]:
+        n = params["num_residuals"]
+        full = [
+            instantiate(c, a) for c, a in zip(cotangent, params["out_avals"], strict=True)
+        ]
+        given = params["rules"].backward(operands[:n], full)
+        kept = [c for c, a in zip(given, params["active"], strict=True) if a]
+        linear = [c if isinstance(x, Linear) else None for c, x in zip(kept, operands[n:], strict=True)]
+        return [*[None] * n, *linear]
+
+    def batch(
+        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[list[Any], list[int | None]]:
+        n = params["num_residuals"]
+        rules = _MappedBackward(params["rules"], batched, dims[:n], dims[n:], params["active"])
+        out_avals = tuple(
+            a.update(shape=(batched.size, *a.shape)) for a in params["out_avals"]
+        )
+        outs = self.bind(*args, **(params | {"rules": rules, "out_avals": out_avals}))
+        return outs, [0] * len(outs)
+
+
+class _MappedBackward:
+    """The backward rule mapped, where the derivative and not the function is under vmap."""
+
+    def __init__(
+        self,
+        rules: Any,
+        batched: Batched,
+        residual_dims: Sequence[int | None],
+        tangent_dims: Sequence[int | None],
+        active: Sequence[bool],
+    ) -> None:
+        self.rules, self.batched = rules, batched
+        self.residual_dims = list(residual_dims)
+        dims = iter(tangent_dims)
+        self.out_dims = [next(dims) if a else None for a in active]
+
+    def backward(self, residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+        """As `_MappedRules.backward`, the residuals mapped where they were."""
+        placed = [
+            place_axis(x, d, 0, self.batched.size)
+            for x, d in zip(residuals, self.residual_dims, strict=True)
+        ]
+        mapped = _MappedRules(self.rules, self.batched, self.out_dims)
+        return mapped.backward(placed, cotangents)
+
+
+custom_vjp_call_p = CustomVJPCall("custom_vjp_call")
+backward_p = CustomBackward("custom_vjp_backward")
+
+
+class custom_vjp:
+    """A function whose reverse derivative is given by `defvjp(fwd, bwd)`.
+
+    `fwd` takes the arguments and gives (result, residuals); `bwd` takes the residuals and the
+    result's cotangent (after the `nondiff_argnums`, passed as they are) and gives a tuple of the
+    arguments' cotangents, None for zero.
+
+    >>> @custom_vjp
+    ... def f(x): return x * x
+    >>> f.defvjp(lambda x: (f(x), x), lambda x, ct: (2 * x * ct,))
+    """
+
+    def __init__(self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = ()) -> None:
+        functools.update_wrapper(self, fun)
+        self.fun = fun
+        self.nondiff_argnums = tuple(nondiff_argnums)
+        self.fwd: Callable[..., Any] | None = None
+        self.bwd: Callable[..., Any] | None = None
+
+    def defvjp(
+        self,
+        fwd: Callable[..., Any],
+        bwd: Callable[..., Any],
+        symbolic_zeros: bool = False,
+        optimize_remat: bool = False,
+    ) -> None:
+        """Set the rules.
+
+        `optimize_remat` asks that a checkpointed call recompute `fun` rather than `fwd`, which
+        is what is done in any case.  Raises TransformError for `symbolic_zeros`.
+        """
+        if symbolic_zeros:
+            raise TransformError("custom_vjp takes no symbolic_zeros; custom_jvp does")
+        self.fwd, self.bwd = fwd, bwd
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.fwd is None or self.bwd is None:
+            raise TransformError(
+                f"no derivative is defined for '{function_name(self.fun)}': call its defvjp"
+            )
+        if trace.current().__class__ is EagerTrace:
+            return self.fun(*args, **kwargs)
+        positional = bind_positions(self.fun, args, kwargs)
+        fun, diff, static = part_static(self.fun, positional, self.nondiff_argnums)
+        fwd, _, _ = part_static(self.fwd, positional, self.nondiff_argnums)
+        leaves, in_tree = tree.flatten(diff)
+        avals = [get_aval(x) for x in leaves]
+        program, consts, out_tree = stage_tree(fun, in_tree, avals)
+        rules = _Rules(self, static, fwd, (in_tree, out_tree), avals)
+        outs = custom_vjp_call_p.bind(
+            *consts,
+            *leaves,
+            name=function_name(self.fun),
+            num_consts=len(consts),
+            olympuspr=program,
+            rules=rules,
+        )
+        return out_tree.unflatten(outs)
+
+

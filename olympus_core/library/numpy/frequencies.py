@@ -1,0 +1,62 @@
+"""Sample frequencies of discrete Fourier transforms, and shifts of their origin."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from olympus_core import dtypes
+from olympus_core.library.axes import canonical_axes
+from olympus_core.library.numpy.axes import operand
+from olympus_core.library.numpy.creation import requested_dtype
+from olympus_core.library.numpy.ranges import arange
+from olympus_core.library.numpy.repetition import roll
+from olympus_core.tracer import Array
+
+__all__ = ["fftfreq", "fftshift", "ifftshift", "rfftfreq"]
+
+
+def _frequencies(name: str, n: int, first: int, last: int, d: Any, dtype: Any) -> Array:
+    size = operator.index(n)
+    if size <= 0:
+        raise ValueError(f"{name} needs a window of one sample or more, and got {n}")
+    wanted = requested_dtype(name, dtype, dtypes.default_dtype("f"))
+    return arange(first, last, dtype=wanted) / (d * size)  # type: ignore[no-any-return]
+
+
+def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None) -> Array:
+    """The frequencies, in cycles a unit of the sample spacing `d`, of a transform of `n` samples.
+
+    The negative ones come last.  Raises ValueError for a window of no samples.
+
+    >>> fftfreq(4)
+    Array([ 0.  ,  0.25, -0.5 , -0.25], dtype=float32)
+    """
+    return ifftshift(_frequencies("fftfreq", n, -(n // 2), (n + 1) // 2, d, dtype))
+
+
+def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None) -> Array:
+    """The frequencies of a transform of `n` real samples: those that are not negative."""
+    return _frequencies("rfftfreq", n, 0, n // 2 + 1, d, dtype)
+
+
+def _shifted(name: str, x: Any, axes: int | Sequence[int] | None, back: bool) -> Array:
+    x, aval = operand(name, x)
+    which = tuple(range(aval.ndim)) if axes is None else canonical_axes(axes, aval.ndim)
+    halves = [aval.shape[i] // 2 for i in which]
+    return roll(x, [-n for n in halves] if back else halves, which)
+
+
+def fftshift(x: Any, axes: int | Sequence[int] | None = None) -> Array:
+    """`x` with the zero frequency, which is first along the axes (all unless given), in the middle.
+
+    >>> fftshift(fftfreq(4))
+    Array([-0.5 , -0.25,  0.  ,  0.25], dtype=float32)
+    """
+    return _shifted("fftshift", x, axes, back=False)
+
+
+def ifftshift(x: Any, axes: int | Sequence[int] | None = None) -> Array:
+    """The reverse of `fftshift`."""
+    return _shifted("ifftshift", x, axes, back=True)

@@ -1,0 +1,250 @@
+"""Repeating, rolling, inserting and deleting elements in `olympus.numpy`.
+
+Arrays enter; arrays leave whose shapes follow from arguments that Python knows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_core import dtypes
+from olympus_core.avals import canonical_shape, shape_of
+from olympus_core.errors import ConcretizationError, IndexingError, ShapeError
+from olympus_core.library.axes import canonical_axes, canonical_axis
+from olympus_core.library.composite import composite
+from olympus_core.library.lax import shape as lax
+from olympus_core.library.lax.cumulative import cumsum
+from olympus_core.library.lax.slicing import dynamic_slice_in_dim, slice_in_dim
+from olympus_core.library.numpy.arithmetic import clip, remainder
+from olympus_core.library.numpy.axes import operand
+from olympus_core.library.numpy.creation import array, asarray, ones, zeros, zeros_like
+from olympus_core.library.numpy.elementwise import choose
+from olympus_core.library.numpy.indexing import getitem
+from olympus_core.library.numpy.joining import concatenate
+from olympus_core.library.numpy.shapes import (
+    broadcast_to,
+    expand_dims,
+    moveaxis,
+    ravel,
+    reshape,
+)
+from olympus_core.library.promotion import broadcast_shapes, convert
+from olympus_core.primitives.shape import broadcast_in_dim_p, iota_p
+from olympus_core.tracer import Array, Tracer
+
+__all__ = ["delete", "insert", "repeat", "resize", "roll", "tile"]
+
+_INT32 = np.dtype("int32")
+
+
+def tile(A: Any, reps: int | Sequence[int]) -> Array:  # noqa: N803  (NumPy's name)
+    """The array repeated `reps[i]` times along axis i; the last axes, if there are fewer.
+
+    >>> tile(asarray([1, 2]), (2, 2))
+    Array([[1, 2, 1, 2],
+           [1, 2, 1, 2]], dtype=int32)
+    """
+    A, aval = operand("tile", A)  # noqa: N806
+    times = canonical_shape(reps, "reps")
+    rank = max(len(times), aval.ndim)
+    times = (1,) * (rank - len(times)) + times
+    return lax.tile(expand_dims(A, tuple(range(rank - aval.ndim))), times)
+
+
+def repeat(
+    a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None
+) -> Array:
+    """Each element along an axis (of the flattened array, for None) repeated.
+
+    `repeats` is a number, or one for each element.  Where it is traced, the length of the result
+    must be given as `total_repeat_length` (ConcretizationError otherwise): what is more is left
+    out, and what is missing is filled by repeating the last element.
+
+    >>> repeat(asarray([1, 2]), 2)
+    Array([1, 1, 2, 2], dtype=int32)
+    """
+    a, aval = operand("repeat", a)
+    if axis is None or not aval.shape:
+        a, place = ravel(a), 0
+    else:
+        place = canonical_axis(axis, aval.ndim)
+    if isinstance(repeats, int) and total_repeat_length is None:
+        return _each(a, repeats, place)
+    length = shape_of(a)[place]
+    if not isinstance(repeats, Tracer):
+        counts = np.broadcast_to(np.ravel(np.asarray(repeats)), (length,))
+        index = np.repeat(np.arange(length, dtype=_INT32), counts)
+        if total_repeat_length is not None:
+            index = _fitted(index, total_repeat_length, length)
+        return getitem(a, (slice(None),) * place + (index,))
+    if total_repeat_length is None:
+        raise ConcretizationError(
+            f"repeat cannot know its length while tracing: `repeats` is {repeats.origin()}",
+            hint="pass total_repeat_length=, or make `repeats` static",
+        )
+    return _dynamic_repeat(a, repeats, place, total_repeat_length)
+
+
+def _each(a: Any, count: int, axis: int) -> Array:
+    shape = shape_of(a)
+    wide = (*shape[: axis + 1], count, *shape[axis + 1 :])
+    dims = tuple([i for i in range(len(wide)) if i != axis + 1])
+    repeated = broadcast_in_dim_p.bind(a, shape=wide, broadcast_dimensions=dims)
+    return reshape(repeated, (*shape[:axis], shape[axis] * count, *shape[axis + 1 :]))
+
+
+def _fitted(index: np.ndarray[Any, Any], total: int, length: int) -> np.ndarray[Any, Any]:
+    if len(index) < total and length == 0:
+        raise ShapeError(f"repeat cannot make {total} elements of none")
+    return np.pad(index, (0, max(0, total - len(index))), constant_values=length - 1)[:total]
+
+
+@composite(static_argnames=("axis", "total"))
+def _dynamic_repeat(a: Any, repeats: Any, axis: int, total: int) -> Array:
+    length = shape_of(a)[axis]
+    counts = broadcast_to(ravel(repeats), (length,)).astype(_INT32)
+    starts = cumsum(counts) - counts  # element i of the result comes from the last start <= i
+    marks = zeros((total,), _INT32).at[starts].add(1, mode="drop")
+    index = cumsum(marks) - 1
+    return getitem(a, (slice(None),) * axis + (index,))
+
+
+def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
+    """The elements moved by `shift` places along an axis (of the flattened array, for None).
+
+    Those that leave at the end come back at the start.  For several axes there are as many
+    shifts, or one for all.
+
+    >>> roll(asarray([1, 2, 3]), 1)
+    Array([3, 1, 2], dtype=int32)
+    """
+    a, aval = operand("roll", a)
+    if axis is None:
+        return reshape(roll(ravel(a), shift, 0), aval.shape)
+    axes = canonical_axes(axis, aval.ndim) if isinstance(axis, int) else tuple(
+        canonical_axis(i, aval.ndim) for i in axis
+    )
+    shifts = list(shift) if isinstance(shift, (tuple, list)) else _shifts(shift, len(axes))
+    if len(shifts) == 1:
+        shifts *= len(axes)
+    elif len(axes) == 1:
+        axes *= len(shifts)
+    if len(shifts) != len(axes):
+        raise ShapeError(f"roll got {len(shifts)} shifts for {len(axes)} axes")
+    for by, i in zip(shifts, axes, strict=True):
+        if aval.size:
+            a = _rolled(a, by, i)
+    return asarray(a)
+
+
+def _shifts(shift: Any, count: int) -> list[Any]:
+    if not shape_of(shift):
+        return [shift] * count
+    return [shift[i] for i in range(shape_of(shift)[0])]
+
+
+def _rolled(a: Any, by: Any, axis: int) -> Array:
+    length = shape_of(a)[axis]
+    if isinstance(by, Tracer):
+        twice = concatenate([a, a], axis)
+        start = length - remainder(by, length)
+        return dynamic_slice_in_dim(twice, start, length, axis)
+    cut = -int(by) % length
+    if cut == 0:
+        return asarray(a)
+    after, before = (slice_in_dim(a, *ends, axis=axis) for ends in ((cut, length), (0, cut)))
+    return concatenate([after, before], axis)
+
+
+def resize(a: Any, new_shape: int | Sequence[int]) -> Array:
+    """The elements of `a`, again and again, at a new shape.
+
+    >>> resize(asarray([1, 2]), (3,))
+    Array([1, 2, 1], dtype=int32)
+    """
+    a, aval = operand("resize", a)
+    shape = canonical_shape(new_shape)
+    size = math.prod(shape)
+    if not aval.size:
+        return zeros_like(a, shape=shape)
+    flat = tile(ravel(a), -(-size // aval.size))
+    return reshape(slice_in_dim(flat, 0, size), shape)
+
+
+def _flat(name: str, arr: Any, axis: int | None) -> tuple[Array, int]:
+    """The array and the axis to work along: the flattened array, for None."""
+    arr, aval = operand(name, arr)
+    if axis is None:
+        return ravel(arr), 0
+    return asarray(arr), canonical_axis(axis, aval.ndim)
+
+
+def delete(
+    arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False
+) -> Array:
+    """The array without the elements at an index, indices, or a slice along an axis.
+
+    With axis None the array is flattened.  Indices that are traced need
+    `assume_unique_indices=True` (ConcretizationError): how many are left depends on it.
+
+    >>> delete(asarray([1, 2, 3]), 1)
+    Array([1, 3], dtype=int32)
+    """
+    a, place = _flat("delete", arr, axis)
+    length = a.shape[place]
+    here = (slice(None),) * place
+    if isinstance(obj, slice):
+        obj = np.arange(length)[obj]
+    if not isinstance(obj, Tracer):
+        index = np.asarray(obj)
+        if index.size and index.dtype != bool and not (-length <= index).all() & (index < length).all():
+            raise IndexingError(f"delete got an index that is out of bounds for length {length}")
+        keep = np.delete(np.arange(length, dtype=_INT32), index if index.size else [])
+        return getitem(a, (*here, keep))
+    if obj.shape and not assume_unique_indices:
+        raise ConcretizationError(
+            f"delete cannot know how many elements are left: the indices are {obj.origin()}",
+            hint="pass assume_unique_indices=True where no index is given twice",
+        )
+    gone = ravel(choose("delete", obj < 0, obj + length, obj))
+    keep = zeros((length,), bool).at[gone].set(True, mode="drop")
+    (kept,) = (~keep).nonzero(size=length - gone.size)
+    return getitem(a, (*here, kept))
+
+
+def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
+    """The array with `values` before the elements at an index, indices, or a slice along an axis.
+
+    With axis None the array is flattened.
+
+    >>> insert(asarray([1, 3]), 1, 2)
+    Array([1, 2, 3], dtype=int32)
+    """
+    a, place = _flat("insert", arr, axis)
+    length = a.shape[place]
+    if isinstance(obj, slice):
+        obj = np.arange(length)[obj]
+    index, new = asarray(obj), array(values, a.dtype, copy=False, ndmin=a.ndim)
+    if index.ndim > 1 or (index.size and dtypes.kind(index.dtype) not in "iu"):
+        raise IndexingError(f"insert needs integers in one dimension, and got {index.aval.long_name()}")
+    if not index.shape:  # NumPy: at one place, a whole block along its first axis goes in
+        new = moveaxis(new, 0, place)
+    return _inserted(moveaxis(a, place, 0), ravel(index), moveaxis(new, place, 0), place)
+
+
+@composite(static_argnames=("axis",))
+def _inserted(a: Any, index: Any, new: Any, axis: int) -> Array:
+    """The rows of `new` before those rows of `a`; the rows go to `axis` in the end."""
+    length, count = a.shape[0], broadcast_shapes(index.shape, new.shape[:1])[0]
+    new = broadcast_to(new, (count, *a.shape[1:]))
+    index = convert(clip(choose("insert", index < 0, index + length, index), 0, length), _INT32)
+    index = broadcast_to(index, (count,))
+    order = index.argsort(stable=True)
+    place = index[order] + iota_p.bind(dtype=_INT32, shape=(count,), dimension=0)
+    is_old = ones((length + count,), _INT32).at[place].set(0)
+    source = (cumsum(is_old) - 1).at[place].set(length + convert(order, _INT32))
+    return moveaxis(concatenate([a, new])[source], 0, axis)

@@ -1,0 +1,160 @@
+"""Binomial and multinomial samples: by sums of geometric variables, or for many by rejection."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from olympus_core.avals import Shape, get_aval
+from olympus_core.dtypes import DType
+from olympus_core.library.composite import composite
+from olympus_core.library.lax import elementwise as lax
+from olympus_core.library.lax.control import scan, while_loop
+from olympus_core.library.lax.cumulative import cumsum
+from olympus_core.library.numpy.arithmetic import clip
+from olympus_core.library.numpy.creation import asarray, full
+from olympus_core.library.numpy.reductions import any as any_of
+from olympus_core.library.numpy.selection import where
+from olympus_core.library.numpy.shapes import moveaxis
+from olympus_core.library.promotion import broadcast_to, convert, promote_inexact
+from olympus_core.library.random.keys import one_key
+from olympus_core.library.random.uniform import float_dtype, result_shape, subkeys, unit_floats
+from olympus_core.primitives.random import random_split_p
+
+__all__ = ["binomial", "multinomial"]
+
+# log(k!) less its Stirling approximation, for k from 0 to 9
+_STIRLING_TAIL = (
+    0.0810614667953272,
+    0.0413406959554092,
+    0.0276779256849983,
+    0.02079067210376509,
+    0.0166446911898211,
+    0.0138761288230707,
+    0.0118967099458917,
+    0.0104112652619720,
+    0.00925546218271273,
+    0.00833056343336287,
+)
+
+
+def _stirling_tail(k: Any) -> Any:
+    """log(k!) less its Stirling approximation: from a table, above 9 by the series."""
+    next_k = clip(k, 0.0, 9.0) + 1
+    square = next_k * next_k
+    series = (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / square) / square) / next_k
+    table = asarray(np.asarray(_STIRLING_TAIL, k.dtype))
+    at = table.at[convert(lax.floor(clip(k, 0.0, 9.0)), np.dtype("int32"))]
+    exact = at.get(mode="promise_in_bounds", wrap_negative_indices=False)
+    return lax.select(k <= 9, exact, series)
+
+
+def _inversion(key: Any, count: Any, p: Any, shape: Shape) -> Any:
+    """How many tries up to a success fit into `count` tries, one after the other."""
+    log_failure, own = lax.log1p(-p), p.dtype
+
+    def again(state: Any) -> Any:
+        key, successes, tries = state
+        draw_key, key = subkeys(key)
+        successes = lax.select(tries <= count, successes + 1, successes)
+        step = lax.ceil(lax.log(unit_floats(draw_key, shape, own)) / log_failure)
+        return key, successes, tries + step
+
+    zeros = full(shape, 0, own)
+    return while_loop(lambda s: any_of(s[2] <= count), again, (key, zeros, zeros))[1] - 1
+
+
+def _rejection(key: Any, count: Any, p: Any, shape: Shape) -> Any:
+    """Hormann's BTRS: "The generation of binomial random variates" (1993)."""
+    own, failure = p.dtype, 1 - p
+    deviation = lax.sqrt(count * p * failure)
+    b = 1.15 + 2.53 * deviation
+    a = -0.0873 + 0.0248 * b + 0.01 * p
+    centre, odds = count * p + 0.5, p / failure
+    v_r, alpha = 0.92 - 4.2 / b, (2.83 + 5.1 / b) * deviation
+    mode = lax.floor((count + 1) * p)
+
+    def bound(k: Any) -> Any:
+        """The logarithm of k's chance over that of the mode."""
+        rest, rest_mode = count - k + 1, count - mode + 1
+        return (
+            (mode + 0.5) * lax.log((mode + 1) / (odds * rest_mode))
+            + (count + 1) * lax.log(rest_mode / rest)
+            + (k + 0.5) * lax.log(odds * rest / (k + 1))
+            + _stirling_tail(mode)
+            + _stirling_tail(count - mode)
+            - _stirling_tail(k)
+            - _stirling_tail(count - k)
+        )
+
+    def again(state: Any) -> Any:
+        key, result, is_done = state
+        key, u_key, v_key = subkeys(key, 3)
+        u, v = unit_floats(u_key, shape, own) - 0.5, unit_floats(v_key, shape, own)
+        us = 0.5 - lax.abs(u)
+        k = lax.floor((2 * a / us + b) * u + centre)
+        log_v = lax.log(v * alpha / (a / (us * us) + b))
+        is_outside = (k < 0) | (k > count)
+        accept = ((us >= 0.07) & (v <= v_r)) | (~is_outside & (log_v <= bound(k)))
+        return key, lax.select(accept, k, result), is_done | accept
+
+    start = (key, full(shape, -1, own), full(shape, False, np.dtype("bool")))
+    return while_loop(lambda s: any_of(~s[2]), again, start)[1]
+
+
+@composite(static_argnames=("shape", "dtype"))
+def _binomial(key: Any, n: Any, p: Any, shape: Shape, dtype: DType) -> Any:
+    (p,) = promote_inexact(p)
+    own = get_aval(p).dtype
+    p, n = broadcast_to(p, shape), broadcast_to(convert(n, own), shape)
+    is_rare = p < 0.5
+    q = lax.select(is_rare, p, 1 - p)  # the failures of what is frequent are rare
+    is_no_chance, is_no_count = lax.ne(q, q) | (q < 0), lax.ne(n, n) | (n < 0)
+    is_endless = lax.eq(lax.abs(n), np.asarray(np.inf, own)[()])
+    q = where(is_no_chance, 0.01, q)
+    is_small, count = is_no_count | (n * q <= 10), lax.floor(n)
+    small = _inversion(key, where(is_small, count, 0), q, shape)
+    large = _rejection(key, where(is_small, 1e4, count), where(is_small, 0.5, q), shape)
+    samples = convert(lax.select(is_small, small, large), dtype)
+    is_invalid = is_no_chance | is_no_count
+    samples = where(is_invalid, np.nan, where(is_endless, np.inf, samples))
+    is_direct = is_rare | is_no_count | lax.ne(p, p) | is_endless
+    return lax.select(is_direct, samples, convert(count, dtype) - samples)
+
+
+def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Any:
+    """Floats with whole values: the successes among n tries of chance p.
+
+    Of an invalid n or p, NaN.  Raises ArgumentError (a ValueError) for a dtype that is no float.
+    """
+    words, shape = one_key("binomial", key), result_shape("binomial", shape, n, p)
+    return _binomial(words, n, p, shape=shape, dtype=float_dtype("binomial", dtype))
+
+
+@composite(static_argnames=("shape", "dtype"))
+def _multinomial(key: Any, n: Any, p: Any, shape: Shape, dtype: DType) -> Any:
+    n, p = promote_inexact(n, p)
+    chances = moveaxis(broadcast_to(p, shape), -1, 0)
+    left = cumsum(chances, 0, reverse=True)
+    ratios = clip(chances / where(left == 0, 1, left), 0, 1)
+
+    def draw(rest: Any, step: Any) -> tuple[Any, Any]:
+        ratio, key = step
+        count = _binomial(key, rest, ratio, shape=shape[:-1], dtype=rest.dtype)
+        return rest - count, count
+
+    keys = random_split_p.bind(key, shape=(shape[-1],))
+    _, counts = scan(draw, broadcast_to(n, shape[:-1]), (ratios, keys))
+    return convert(moveaxis(counts, 0, -1), dtype)
+
+
+def multinomial(key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = None) -> Any:
+    """Floats with whole values: how many of n draws have each of the outcomes of chances p.
+
+    The outcomes are along the last axis of p and of `shape`, the result's shape.  Raises
+    ArgumentError (a ValueError) for a dtype that is no float.
+    """
+    words = one_key("multinomial", key)
+    shape = get_aval(p).shape if shape is None else result_shape("multinomial", shape, p)
+    return _multinomial(words, n, p, shape=shape, dtype=float_dtype("multinomial", dtype))

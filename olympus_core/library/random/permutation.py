@@ -1,0 +1,158 @@
+"""Permutations and choices: a key and a population enter; shuffled or chosen elements leave.
+
+A shuffle sorts by random words, over again until equal words no longer matter.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from olympus_core import dtypes
+from olympus_core.avals import Shape, canonical_shape, get_aval
+from olympus_core.errors import ArgumentError, DTypeError, ShapeError
+from olympus_core.library.composite import composite
+from olympus_core.library.lax import elementwise as lax
+from olympus_core.library.lax.cumulative import cumsum
+from olympus_core.library.lax.shape import reshape
+from olympus_core.library.lax.sort import sort_key_val, top_k
+from olympus_core.library.numpy.axes import one_axis
+from olympus_core.library.numpy.creation import asarray, zeros
+from olympus_core.library.numpy.ranges import arange
+from olympus_core.library.promotion import convert, promote_inexact
+from olympus_core.library.random.continuous import gumbel_formula
+from olympus_core.library.random.keys import one_key
+from olympus_core.library.random.uniform import randint, subkeys, unit_floats
+from olympus_core.primitives.random import random_bits_p
+
+__all__ = ["choice", "permutation"]
+
+
+def _take(x: Any, indices: Any, axis: int) -> Any:
+    """Elements along `axis` at indices that are within bounds."""
+    at = x.at[(*(slice(None),) * axis, indices)]
+    return at.get(mode="promise_in_bounds", wrap_negative_indices=False)
+
+
+@composite(static_argnames=("axis",))
+def _shuffle(key: Any, x: Any, axis: int) -> Any:
+    """The elements of each line along `axis` in random order.
+
+    Three times as many random bits are spent as it takes to tell all elements apart.
+    """
+    size = get_aval(x).size
+    rounds = math.ceil(3 * math.log(max(1, size)) / math.log(2**32 - 1))
+    for _ in range(rounds):
+        key, word_key = subkeys(key)
+        words = random_bits_p.bind(word_key, bit_width=32, shape=get_aval(x).shape)
+        _, x = sort_key_val(words, x, axis)
+    return x
+
+
+def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> Any:
+    """The array x with its slices along `axis` in random order; of an int x, arange(x) is taken.
+
+    With `independent` the elements of each line along `axis` have an order of their own.
+
+    Raises DTypeError for a scalar that is no int, ShapeError for an axis that x does not have.
+
+    >>> permutation(key(0), 3).shape
+    (3,)
+    """
+    words = one_key("permutation", key)
+    aval = get_aval(x)
+    axis = one_axis("permutation", aval.ndim or 1, axis)
+    if not aval.shape:
+        if dtypes.kind(aval.dtype) not in "iu":
+            raise DTypeError(f"permutation needs an int or an array, and got {aval.long_name()}")
+        return _shuffle(words, arange(operator.index(x)), axis=0)
+    if independent or aval.ndim == 1:
+        return _shuffle(words, x, axis=axis)
+    order = _shuffle(words, arange(aval.shape[axis]), axis=0)
+    return _take(asarray(x), order, axis)
+
+
+def choice(
+    key: Any,
+    a: Any,
+    shape: Sequence[int] = (),
+    replace: bool = True,
+    p: Any = None,
+    axis: int = 0,
+    mode: str | None = None,
+) -> Any:
+    """`shape` slices of the array `a` along `axis`; of an int `a`, ints below it.
+
+    `p` has the chances of the slices; they are equal by default.  `mode` is that of `gumbel`, which
+    draws without `replace` by `p`.
+
+    Raises ArgumentError (a ValueError) where there are too few slices, ShapeError for a `p` that
+    does not fit.
+    """
+    words = one_key("choice", key)
+    if not isinstance(shape, Sequence):
+        raise ArgumentError(f"choice needs a sequence of ints as shape, and got {shape!r:.80}")
+    shape, population = canonical_shape(shape), None if not get_aval(a).shape else asarray(a)
+    if population is None:
+        count = operator.index(a)
+    else:
+        axis = one_axis("choice", population.ndim, axis)
+        count = population.shape[axis]
+    draws = math.prod(shape)
+    if not draws:
+        return zeros(shape, get_aval(a).dtype)
+    if count <= 0 or (not replace and draws > count):
+        again = "with" if replace else "without"
+        raise ArgumentError(f"choice cannot draw {draws} of {count} slices {again} replacement")
+    if p is None and not replace:
+        shuffled = permutation(words, count if population is None else population, axis)
+        picked = shuffled[(*(slice(None),) * (0 if population is None else axis), slice(draws))]
+    else:
+        picked = _indices(words, count, shape, replace, p, mode)
+        picked = picked if population is None else _take(population, picked, axis)
+    if population is None:
+        return reshape(picked, shape)
+    return reshape(picked, (*population.shape[:axis], *shape, *population.shape[axis + 1 :]))
+
+
+def _indices(
+    key: Any, count: int, shape: Shape, replace: bool, p: Any, mode: str | None
+) -> Any:
+    """Positions below `count`, drawn with replacement or by the chances p."""
+    if p is None:
+        return randint(key, shape, 0, count)
+    (p,) = promote_inexact(p)
+    if get_aval(p).shape != (count,):
+        raise ShapeError(f"choice needs p of shape ({count},), and got {get_aval(p).long_name()}")
+    if replace:
+        return _by_inversion(key, p, shape=shape)
+    return _by_noise(key, p, draws=math.prod(shape), mode=mode)
+
+
+@composite(static_argnames=("shape",))
+def _by_inversion(key: Any, p: Any, shape: Shape) -> Any:
+    total = cumsum(p)
+    u = 1 - unit_floats(key, shape, get_aval(p).dtype)
+    return _search(total, total[-1] * u)
+
+
+def _search(rising: Any, values: Any) -> Any:
+    """The first position in `rising` of no less than each value, by bisection."""
+    from olympus_core.library.numpy.creation import full
+
+    count, dtype = rising.shape[0], dtypes.default_dtype("i")
+    low, high = full(values.shape, 0, dtype), full(values.shape, count, dtype)
+    for _ in range(count.bit_length()):
+        middle = (low + high) // 2
+        is_less = _take(rising, middle, 0) < values
+        low, high = lax.select(is_less, middle + 1, low), lax.select(is_less, high, middle)
+    return low
+
+
+@composite(static_argnames=("draws", "mode"))
+def _by_noise(key: Any, p: Any, draws: int, mode: str | None) -> Any:
+    noise = gumbel_formula(mode)(key, get_aval(p).shape, get_aval(p).dtype)
+    _, indices = top_k(noise + lax.log(p), draws)
+    return convert(indices, dtypes.default_dtype("i"))
