@@ -98,13 +98,13 @@ def cell(summary: Summary, unit: str, bold: bool = False) -> str:
     """The median with its unit, and the quartiles where they differ from it.
 
     >>> cell(Summary(1.0, 2.0, 3.5, 5), "ms")
-    '2.00 ms (1.00–3.50)'
+    '2.00 ms (1.00 to 3.50)'
     """
     median = f"{number(summary.median)} {unit}".strip()
     text = f"**{median}**" if bold else median
     if summary.low == summary.high:
         return text
-    return f"{text} ({number(summary.low)}–{number(summary.high)})"
+    return f"{text} ({number(summary.low)} to {number(summary.high)})"
 
 
 def number(value: float) -> str:

@@ -57,9 +57,8 @@ def stages(ox: Any, name: str, repeat: int, start: float) -> Samples:
     samples["ops"] = [count_ops(lowered.as_text())]
     samples |= {"trace": [], "lower": [], "both": []}
     for i in range(WARM_UPS + repeat):
-        del lowered
         gc.collect()  # each repetition starts with the same heap; the collector stays on
-        traced_in, lowered_in, lowered = trace_and_lower(ox, fresh(), args)
+        traced_in, lowered_in, _ = trace_and_lower(ox, fresh(), args)
         if i >= WARM_UPS:
             samples["trace"].append(traced_in)
             samples["lower"].append(lowered_in)

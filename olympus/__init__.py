@@ -15,6 +15,11 @@ from olympus_core.api import eval_shape as eval_shape
 from olympus_core.api import jit as jit
 from olympus_core.api import make_olympuspr as make_olympuspr
 from olympus_core.avals import ShapeDtypeStruct as ShapeDtypeStruct
+from olympus_core.control.checkpoint import CheckpointPolicies as checkpoint_policies
+from olympus_core.control.checkpoint import checkpoint as checkpoint
+from olympus_core.control.checkpoint import checkpoint as remat
+from olympus_core.control.custom_jvp import custom_jvp as custom_jvp
+from olympus_core.control.custom_vjp import custom_vjp as custom_vjp
 from olympus_core.dtypes import enable_x64 as enable_x64
 from olympus_core.dtypes import numpy_dtype_promotion as numpy_dtype_promotion
 from olympus_core.library import methods as _methods  # noqa: F401  (operators of Array)
@@ -29,6 +34,17 @@ from olympus_core.library.device import local_device_count as local_device_count
 from olympus_core.library.device import local_devices as local_devices
 from olympus_core.source import name_scope as named_scope
 from olympus_core.tracer import Array as Array
+from olympus_core.transforms.autodiff import grad as grad
+from olympus_core.transforms.autodiff import jvp as jvp
+from olympus_core.transforms.autodiff import linear_transpose as linear_transpose
+from olympus_core.transforms.autodiff import linearize as linearize
+from olympus_core.transforms.autodiff import value_and_grad as value_and_grad
+from olympus_core.transforms.autodiff import vjp as vjp
+from olympus_core.transforms.jacobians import hessian as hessian
+from olympus_core.transforms.jacobians import jacfwd as jacfwd
+from olympus_core.transforms.jacobians import jacrev as jacobian
+from olympus_core.transforms.jacobians import jacrev as jacrev
+from olympus_core.transforms.vmapping import vmap as vmap
 from olympus_core.version import __version__ as __version__
 from olympus_core.xla import Device as Device
 from olympus_core.xla import Target as Target

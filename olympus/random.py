@@ -1,5 +1,7 @@
 """Random numbers: keys, and samples drawn by them."""
 
+from olympus_core.library.random.binomial import binomial as binomial
+from olympus_core.library.random.binomial import multinomial as multinomial
 from olympus_core.library.random.continuous import cauchy as cauchy
 from olympus_core.library.random.continuous import exponential as exponential
 from olympus_core.library.random.continuous import gumbel as gumbel
@@ -14,6 +16,15 @@ from olympus_core.library.random.discrete import bernoulli as bernoulli
 from olympus_core.library.random.discrete import categorical as categorical
 from olympus_core.library.random.discrete import geometric as geometric
 from olympus_core.library.random.discrete import rademacher as rademacher
+from olympus_core.library.random.gamma import ball as ball
+from olympus_core.library.random.gamma import beta as beta
+from olympus_core.library.random.gamma import chisquare as chisquare
+from olympus_core.library.random.gamma import dirichlet as dirichlet
+from olympus_core.library.random.gamma import f as f
+from olympus_core.library.random.gamma import gamma as gamma
+from olympus_core.library.random.gamma import generalized_normal as generalized_normal
+from olympus_core.library.random.gamma import loggamma as loggamma
+from olympus_core.library.random.gamma import t as t
 from olympus_core.library.random.keys import PRNGKey as PRNGKey
 from olympus_core.library.random.keys import clone as clone
 from olympus_core.library.random.keys import fold_in as fold_in
@@ -28,6 +39,9 @@ from olympus_core.library.random.normal import lognormal as lognormal
 from olympus_core.library.random.normal import maxwell as maxwell
 from olympus_core.library.random.normal import normal as normal
 from olympus_core.library.random.normal import truncated_normal as truncated_normal
+from olympus_core.library.random.permutation import choice as choice
+from olympus_core.library.random.permutation import permutation as permutation
+from olympus_core.library.random.poisson import poisson as poisson
 from olympus_core.library.random.uniform import bits as bits
 from olympus_core.library.random.uniform import randint as randint
 from olympus_core.library.random.uniform import uniform as uniform

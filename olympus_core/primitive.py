@@ -25,7 +25,7 @@ from olympus_core.trace import state
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
 
-__all__ = ["Batched", "Linear", "Primitive", "Split", "op"]
+__all__ = ["Batched", "Linear", "LinearPrimitive", "Primitive", "Split", "op"]
 
 Avals = tuple[ShapedArray, ...]
 
@@ -153,3 +153,15 @@ class Primitive:
     def split(self, unknown: tuple[bool, ...], **params: Any) -> Split | None:
         """The two parts of a primitive with programs; None where all of it is unknown."""
         self._missing("split", "differentiated in reverse")
+
+
+class LinearPrimitive(Primitive):
+    """A primitive that is linear in its first operand; the others have no derivative."""
+
+    def jvp(
+        self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[Any, Any]:
+        out = self.bind(*primals, **params)
+        if tangents[0] is None:
+            return out, [None] * len(out) if self.multiple_results else None
+        return out, self.bind(tangents[0], *primals[1:], **params)

@@ -59,7 +59,9 @@ def _report(compilation: Compilation, directory: Path) -> Report:
     ops = operation_counts(compilation.units[0].stablehlo)
     warnings = list(compilation.warnings)
     if loops := ops.get("stablehlo.while", 0):
-        warnings.append(f"flops and bytes accessed count the body of each of {loops} loops once")
+        warnings.append(
+            f"flops and bytes accessed count a loop's body once; loops in this program: {loops}"
+        )
     keys = compilation.keys()
     return Report(
         target=compilation.spec.name,

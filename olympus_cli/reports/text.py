@@ -35,8 +35,9 @@ def _lines(report: Report) -> Iterator[str]:
         yield from _backend(backend)
     yield ""
     yield "outputs"
+    width = max((len(output.path) for output in report.outputs), default=0)
     for output in report.outputs:
-        yield f"  {output.path:<32} {byte_size(output.bytes):>10}"
+        yield f"  {output.path:<{width}}  {byte_size(output.bytes):>9}"
     for warning in report.warnings:
         yield f"warning: {warning}"
 
@@ -48,9 +49,11 @@ def _row(name: str, value: str) -> str:
 def _arrays(title: str, arrays: Sequence[Array]) -> Iterator[str]:
     total = byte_size(sum(array.bytes for array in arrays))
     yield _row(title, f"{len(arrays)} ({total})")
-    for array in arrays[:_MOST_ARRAYS]:
+    shown = arrays[:_MOST_ARRAYS]
+    width = max((len(array.name) for array in shown), default=0)
+    for array in shown:
         donated = "  donated" if array.donated else ""
-        yield f"    {array.name:<28} {array_type(array.dtype, array.shape)}{donated}"
+        yield f"    {array.name:<{width}}  {array_type(array.dtype, array.shape)}{donated}"
     if len(arrays) > _MOST_ARRAYS:
         yield f"    ... and {len(arrays) - _MOST_ARRAYS} more"
 

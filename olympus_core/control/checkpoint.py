@@ -193,9 +193,7 @@ class CheckpointPolicies:
     checkpoint_dots = dots_saveable
 
     @staticmethod
-    def dots_with_no_batch_dims_saveable(
-        primitive: Primitive, *avals: Any, **params: Any
-    ) -> bool:
+    def dots_with_no_batch_dims_saveable(primitive: Primitive, *avals: Any, **params: Any) -> bool:
         """Keep the results of matrix products that have no batch dimension."""
         return _is_dot(primitive, False, params)
 

@@ -75,9 +75,7 @@ class _Rule:
                 f"result), and returned {type(result).__name__}"
             )
         outs, out_tree = tree.flatten(result[0])
-        out_tangents, tangent_tree = tree.flatten(
-            result[1], lambda x: isinstance(x, SymbolicZero)
-        )
+        out_tangents, tangent_tree = tree.flatten(result[1], lambda x: isinstance(x, SymbolicZero))
         if out_tree != self.out_tree or tangent_tree != self.out_tree:
             raise TransformError(
                 f"the jvp rule of '{self.name}' must return the result's structure twice.\n"
@@ -190,9 +188,7 @@ class custom_jvp:
         self.rule: Callable[..., Any] | None = None
         self.symbolic_zeros = False
 
-    def defjvp(
-        self, jvp: Callable[..., Any], symbolic_zeros: bool = False
-    ) -> Callable[..., Any]:
+    def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
         """Set the rule: (primals, tangents) -> (result, its tangent), as tuples and trees."""
         self.rule = jvp
         self.symbolic_zeros = symbolic_zeros

@@ -88,9 +88,7 @@ class _Rules:
                 raise TransformError(
                     f"the bwd of '{name}' must return cotangents of its arguments' structure: {e}"
                 ) from None
-        return [
-            self._checked(name, c, a) for c, a in zip(leaves, self.in_avals, strict=True)
-        ]
+        return [self._checked(name, c, a) for c, a in zip(leaves, self.in_avals, strict=True)]
 
     def _checked(self, name: str, cotangent: Any, aval: ShapedArray) -> Any:
         if cotangent is None or not differentiable(aval):
@@ -123,9 +121,7 @@ class _MappedRules:
             return [*outs, *residuals]
 
         outs, dims = batch_flat(flat, self.batched, primals, self.dims)
-        placed = [
-            place_axis(x, d, 0, self.batched.size) for x, d in zip(outs, dims, strict=True)
-        ]
+        placed = [place_axis(x, d, 0, self.batched.size) for x, d in zip(outs, dims, strict=True)]
         return placed[: counts[0]], placed[counts[0] :]
 
     def backward(self, residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
@@ -223,12 +219,12 @@ class CustomBackward(Primitive):
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> list[Any]:
         n = params["num_residuals"]
-        full = [
-            instantiate(c, a) for c, a in zip(cotangent, params["out_avals"], strict=True)
-        ]
+        full = [instantiate(c, a) for c, a in zip(cotangent, params["out_avals"], strict=True)]
         given = params["rules"].backward(operands[:n], full)
         kept = [c for c, a in zip(given, params["active"], strict=True) if a]
-        linear = [c if isinstance(x, Linear) else None for c, x in zip(kept, operands[n:], strict=True)]
+        linear = [
+            c if isinstance(x, Linear) else None for c, x in zip(kept, operands[n:], strict=True)
+        ]
         return [*[None] * n, *linear]
 
     def batch(
@@ -236,9 +232,7 @@ class CustomBackward(Primitive):
     ) -> tuple[list[Any], list[int | None]]:
         n = params["num_residuals"]
         rules = _MappedBackward(params["rules"], batched, dims[:n], dims[n:], params["active"])
-        out_avals = tuple(
-            a.update(shape=(batched.size, *a.shape)) for a in params["out_avals"]
-        )
+        out_avals = tuple(a.update(shape=(batched.size, *a.shape)) for a in params["out_avals"])
         outs = self.bind(*args, **(params | {"rules": rules, "out_avals": out_avals}))
         return outs, [0] * len(outs)
 
@@ -334,5 +328,3 @@ class custom_vjp:
             rules=rules,
         )
         return out_tree.unflatten(outs)
-
-

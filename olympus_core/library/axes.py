@@ -1,4 +1,4 @@
-"""Axes: numbers as users write them enter (negative ones count from the end), canonical ones leave."""
+"""Axes: numbers as users write them in, negative ones from the end; canonical ones out."""
 
 from __future__ import annotations
 

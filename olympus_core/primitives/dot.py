@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from olympus_core import dtypes, mlir
-from olympus_core.avals import ShapedArray, shaped
+from olympus_core.avals import ShapedArray, get_aval, shape_of, shaped
 from olympus_core.dtypes import DType
 from olympus_core.errors import DTypeError, ShapeError
-from olympus_core.primitive import Primitive
+from olympus_core.primitive import Batched, Linear, Primitive, op
 from olympus_core.primitives.precision import (
     DotAlgorithm,
     DotAlgorithmPreset,
@@ -66,6 +67,75 @@ class DotGeneral(Primitive):
         return as_dtype(
             mlir.op1("stablehlo.dot_general", total, operands, attributes), total, out.dtype
         )
+
+    def jvp(
+        self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[Any, Any]:
+        (x, y), (dx, dy) = primals, tangents
+        total = None if dx is None else self.bind(dx, y, **params)
+        if dy is not None:
+            part = self.bind(x, dy, **params)
+            total = part if total is None else op.add(total, part)
+        return self.bind(x, y, **params), total
+
+    def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
+        x, y = operands
+        if isinstance(x, Linear):
+            return [self._pull_back(cotangent, y, x.aval, True, params), None]
+        return [None, self._pull_back(cotangent, x, y.aval, False, params)]
+
+    def _pull_back(
+        self, cotangent: Any, other: Any, aval: ShapedArray, left: bool, params: dict[str, Any]
+    ) -> Any:
+        """The cotangent of one side: the result's, contracted with the free axes of the other."""
+        contract, batch = params["dimension_numbers"]
+        (mine, theirs), (my_batch, their_batch) = (
+            (contract, batch) if left else (contract[::-1], batch[::-1])
+        )
+        free = [i for i in range(aval.ndim) if i not in mine and i not in my_batch]
+        other_rank = len(shape_of(other))
+        other_free = [i for i in range(other_rank) if i not in theirs and i not in their_batch]
+        n = len(my_batch)
+        start = n + (len(free) if left else 0)
+        numbers = (
+            (tuple(range(start, start + len(other_free))), tuple(other_free)),
+            (tuple(range(n)), tuple(their_batch)),
+        )
+        out = self.bind(cotangent, other, **(params | {"dimension_numbers": numbers}))
+        order = sorted(range(len(theirs)), key=lambda i: theirs[i])
+        axes = [*my_batch, *free, *(mine[i] for i in order)]
+        if axes != sorted(axes):
+            out = op.transpose(out, permutation=tuple(axes.index(i) for i in range(aval.ndim)))
+        if get_aval(out).dtype != aval.dtype:
+            out = op.convert_element_type(out, new_dtype=aval.dtype, weak_type=False)
+        return out
+
+    def batch(
+        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[Any, Any]:
+        (x, y), (dx, dy) = args, dims
+        (mine, theirs), (my_batch, their_batch) = params["dimension_numbers"]
+        if dx is not None and dy is not None:
+            numbers = (
+                (_shift(mine, dx), _shift(theirs, dy)),
+                ((dx, *_shift(my_batch, dx)), (dy, *_shift(their_batch, dy))),
+            )
+            return self.bind(x, y, **(params | {"dimension_numbers": numbers})), 0
+        if dx is not None:
+            numbers = ((_shift(mine, dx), theirs), (_shift(my_batch, dx), their_batch))
+            before = sum(i not in mine and i not in my_batch for i in range(dx))
+            place = len(my_batch) + before
+        else:
+            assert dy is not None
+            numbers = ((mine, _shift(theirs, dy)), (my_batch, _shift(their_batch, dy)))
+            before = sum(i not in theirs and i not in their_batch for i in range(dy))
+            place = len(shape_of(x)) - len(mine) + before
+        return self.bind(x, y, **(params | {"dimension_numbers": numbers})), place
+
+
+def _shift(axes: Axes, dim: int) -> Axes:
+    """Axes of a value, as axes of the array that has a mapped axis at `dim` as well."""
+    return tuple([i + (i >= dim) for i in axes])
 
 
 def as_dtype(value: Any, aval: ShapedArray, dtype: DType) -> Any:

@@ -9,17 +9,19 @@ hash is a function of the module, one for each shape it is applied at.
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from olympus_core import mlir
-from olympus_core.avals import Shape, ShapedArray, shaped
+from olympus_core.avals import Shape, ShapedArray, shape_of, shaped
 from olympus_core.errors import DTypeError, ShapeError
 from olympus_core.olympuspr import Atom, Eqn, Literal, Olympuspr, Var
-from olympus_core.primitive import Primitive
+from olympus_core.primitive import Batched, Primitive, op
 from olympus_core.primitives.elementwise import (
     add_p,
+    move_axis,
     or_p,
     shift_left_p,
     shift_right_logical_p,
@@ -159,7 +161,26 @@ def _check_keys(name: str, keys: ShapedArray) -> None:
         raise ShapeError(f"{name} needs a key of shape (..., 2), and got {keys.long_name()}")
 
 
-class RandomSeed(Primitive):
+class _OfEach(Primitive):
+    """A primitive that takes arrays of keys or seeds: mapped, it takes one axis more."""
+
+    def batch(
+        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[Any, Any]:
+        full = [_leading(x, d, batched.size) for x, d in zip(args, dims, strict=True)]
+        return self.bind(*full, **params), 0
+
+
+def _leading(x: Any, dim: int | None, size: int) -> Any:
+    """A value with its mapped axis first; one that is not mapped is repeated along it."""
+    if dim is not None:
+        return move_axis(x, dim, 0)
+    shape = shape_of(x)
+    dims = tuple(range(1, len(shape) + 1))
+    return op.broadcast_in_dim(x, shape=(size, *shape), broadcast_dimensions=dims)
+
+
+class RandomSeed(_OfEach):
     """The key of an integer seed: its high and low 32 bits."""
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
@@ -177,7 +198,7 @@ class RandomSeed(Primitive):
         return _pair([high, mlir.op1("stablehlo.convert", word, (seed,))], aval.shape)
 
 
-class RandomBits(Primitive):
+class RandomBits(_OfEach):
     """For each key, an array of `shape` of unsigned integers of `bit_width` bits."""
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
@@ -197,7 +218,7 @@ class RandomBits(Primitive):
         return bits if width == 32 else mlir.op1("stablehlo.convert", out, (bits,))
 
 
-class RandomSplit(Primitive):
+class RandomSplit(_OfEach):
     """For each key, an array of `shape` of new keys."""
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
@@ -210,7 +231,7 @@ class RandomSplit(Primitive):
         return _pair(_hash_counters(ctx, operands[0], params["shape"]), shape)
 
 
-class RandomFoldIn(Primitive):
+class RandomFoldIn(_OfEach):
     """For each key and each word of data, a new key."""
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:

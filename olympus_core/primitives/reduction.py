@@ -7,23 +7,26 @@ positions.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from olympus_core import dtypes, mlir
-from olympus_core.avals import Shape, ShapedArray, shaped
+from olympus_core.avals import Shape, ShapedArray, get_aval, shape_of, shaped
 from olympus_core.dtypes import DType
-from olympus_core.errors import DTypeError, ShapeError
+from olympus_core.errors import DTypeError, ShapeError, TransformError
 from olympus_core.olympuspr import Olympuspr
-from olympus_core.primitive import Primitive
+from olympus_core.primitive import Batched, Primitive, op
 from olympus_core.primitives.elementwise import (
     BOOL,
     check_kinds,
+    constant,
     eq_p,
     gt_p,
     lt_p,
+    move_axis,
     ne_p,
 )
 
@@ -143,6 +146,70 @@ class Reduction(Primitive):
             ctx, operands, (init,), params["axes"], lambda a, b: (self.combine(scalar, a, b),)
         )[0]
 
+    def jvp(
+        self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[Any, Any]:
+        return self.bind(*primals, **params), None
+
+    def batch(
+        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[Any, Any]:
+        dim, axes = dims[0] or 0, params["axes"]
+        moved = tuple([a + (a >= dim) for a in axes])
+        return self.bind(args[0], axes=moved), dim - sum(a < dim for a in moved)
+
+
+def spread_back(x: Any, shape: Shape, axes: tuple[int, ...]) -> Any:
+    """A reduction's result, repeated along the axes it lost."""
+    kept = tuple([i for i in range(len(shape)) if i not in axes])
+    return op.broadcast_in_dim(x, shape=shape, broadcast_dimensions=kept)
+
+
+class Sum(Reduction):
+    """The sum, which is linear."""
+
+    def jvp(
+        self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[Any, Any]:
+        return self.bind(*primals, **params), self.bind(tangents[0], **params)
+
+    def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
+        return [spread_back(cotangent, operands[0].aval.shape, params["axes"])]
+
+
+class Product(Reduction):
+    """The product; its derivative has, for each element, the product of all others."""
+
+    def jvp(
+        self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[Any, Any]:
+        (x,), (t,), axes = primals, tangents, params["axes"]
+        out = self.bind(x, axes=axes)
+        shape = shape_of(x)
+        kept = [i for i in range(len(shape)) if i not in axes]
+        flat = (*[shape[i] for i in kept], math.prod(shape[i] for i in axes))
+        order = (*kept, *axes)
+        x, t = (
+            op.reshape(op.transpose(v, permutation=order), dimensions=None, new_sizes=flat)
+            for v in (x, t)
+        )
+        others = _others(x, len(kept))
+        return out, op.reduce_sum(op.mul(t, others), axes=(len(kept),))
+
+
+def _others(x: Any, axis: int) -> Any:
+    """For each element along the last axis, the product of the others: exact where one is 0."""
+    before = op.cumprod(_shifted(x, axis, 1), axis=axis, reverse=False)
+    after = op.cumprod(_shifted(x, axis, -1), axis=axis, reverse=True)
+    return op.mul(before, after)
+
+
+def _shifted(x: Any, axis: int, by: int) -> Any:
+    """The elements moved along an axis by one, a 1 where one came in."""
+    config = [(0, 0, 0)] * len(shape_of(x))
+    config[axis] = (by, -by, 0)
+    return op.pad(x, constant(x, 1), padding_config=tuple(config))
+
 
 class Extremum(Reduction):
     """The greatest or least element; complex ones are in lexicographic order."""
@@ -159,6 +226,17 @@ class Extremum(Reduction):
         flag = shaped(aval.shape, BOOL)
         first = mlir.op1("stablehlo.select", flag, (tie, imag, real))
         return mlir.op1("stablehlo.select", aval, (first, x, y))
+
+    def jvp(
+        self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[Any, Any]:
+        (x,), (t,), axes = primals, tangents, params["axes"]
+        out = self.bind(x, axes=axes)
+        where = op.eq(x, spread_back(out, shape_of(x), axes))
+        chosen = op.convert_element_type(where, new_dtype=get_aval(x).dtype, weak_type=False)
+        count = op.reduce_sum(chosen, axes=axes)
+        share = op.div(chosen, spread_back(count, shape_of(x), axes))
+        return out, op.reduce_sum(op.mul(t, share), axes=axes)
 
 
 def emit_compare(compare: Any, aval: ShapedArray, x: Any, y: Any) -> Any:
@@ -223,6 +301,19 @@ class ArgExtremum(Primitive):
         value = mlir.op1("stablehlo.select", values, (better, x, y))
         return value, mlir.op1("stablehlo.select", index, (first, i, j))
 
+    def jvp(
+        self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[Any, Any]:
+        return self.bind(*primals, **params), None
+
+    def batch(
+        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[Any, Any]:
+        dim, (axis,) = dims[0] or 0, params["axes"]
+        moved = axis + (axis >= dim)
+        out = self.bind(args[0], axes=(moved,), index_dtype=params["index_dtype"])
+        return out, dim - (moved < dim)
+
 
 class Reduce(Primitive):
     """Reduces several arrays at once over `dimensions`, by the program `olympuspr`.
@@ -253,6 +344,36 @@ class Reduce(Primitive):
         assert len(program.invars) == 2 * half
         ctx.region(made.regions[0], program)
         return list(made.results)
+
+    def jvp(
+        self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[Any, Any]:
+        raise TransformError(
+            "lax.reduce with a function of one's own has no derivative rule",
+            hint="use reduce_sum, reduce_max, ... or write the reduction as a scan",
+        )
+
+    def batch(
+        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[Any, Any]:
+        half = len(args) // 2
+        if any(d is not None for d in dims[half:]):
+            raise TransformError("vmap cannot map over the initial values of lax.reduce")
+        arrays = [
+            _in_front(x, d, batched.size) for x, d in zip(args[:half], dims[:half], strict=True)
+        ]
+        moved = tuple([d + 1 for d in params["dimensions"]])
+        outs = self.bind(*arrays, *args[half:], **(params | {"dimensions": moved}))
+        return outs, [0] * len(outs)
+
+
+def _in_front(x: Any, dim: int | None, size: int) -> Any:
+    """A value with its mapped axis in front; one without is repeated."""
+    if dim is not None:
+        return move_axis(x, dim, 0)
+    shape = shape_of(x)
+    kept = tuple(range(1, len(shape) + 1))
+    return op.broadcast_in_dim(x, shape=(size, *shape), broadcast_dimensions=kept)
 
 
 def split_half(
@@ -294,8 +415,8 @@ def _all_ones(dtype: DType) -> Any:
     return True if dtype == BOOL else dtypes.iinfo(dtype).max if dtypes.kind(dtype) == "u" else -1
 
 
-reduce_sum_p = Reduction("reduce_sum", "stablehlo.add", "uifc", lambda _: 0)
-reduce_prod_p = Reduction("reduce_prod", "stablehlo.multiply", "uifc", lambda _: 1)
+reduce_sum_p = Sum("reduce_sum", "stablehlo.add", "uifc", lambda _: 0)
+reduce_prod_p = Product("reduce_prod", "stablehlo.multiply", "uifc", lambda _: 1)
 reduce_max_p = Extremum("reduce_max", "stablehlo.maximum", "buifc", lowest)
 reduce_min_p = Extremum("reduce_min", "stablehlo.minimum", "buifc", highest)
 reduce_and_p = Reduction("reduce_and", "stablehlo.and", "bui", _all_ones)

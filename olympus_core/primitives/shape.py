@@ -6,13 +6,15 @@ Primitives that cut arrays apart and put them together are in `slicing.py`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from olympus_core import dtypes, mlir
-from olympus_core.avals import Shape, ShapedArray, shaped
+from olympus_core.avals import Shape, ShapedArray, shape_of, shaped
 from olympus_core.errors import DTypeError, ShapeError
 from olympus_core.olympuspr import Literal
-from olympus_core.primitive import Primitive
+from olympus_core.primitive import Batched, LinearPrimitive, Primitive, op
+from olympus_core.primitives.elementwise import move_axis
 
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
@@ -30,7 +32,7 @@ __all__ = [
 ]
 
 
-class BroadcastInDim(Primitive):
+class BroadcastInDim(LinearPrimitive):
     """To `shape`: axis i of the operand becomes axis `broadcast_dimensions[i]`, or repeats."""
 
     takes_literals: ClassVar[bool] = True
@@ -54,8 +56,22 @@ class BroadcastInDim(Primitive):
             return ctx.constant(x, out.shape)
         return mlir.broadcast(x, out, params["broadcast_dimensions"])
 
+    def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
+        have, dims = operands[0].aval.shape, params["broadcast_dimensions"]
+        new = tuple([i for i in range(len(params["shape"])) if i not in dims])
+        wide = tuple([d for d, n in zip(dims, have, strict=True) if n == 1 != params["shape"][d]])
+        x = op.reduce_sum(cotangent, axes=(*new, *wide)) if new or wide else cotangent
+        return [x if shape_of(x) == have else op.reshape(x, dimensions=None, new_sizes=have)]
 
-class Reshape(Primitive):
+    def batch(
+        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[Any, Any]:
+        x, shape = move_axis(args[0], dims[0] or 0, 0), (batched.size, *params["shape"])
+        places = (0, *(d + 1 for d in params["broadcast_dimensions"]))
+        return self.bind(x, shape=shape, broadcast_dimensions=places), 0
+
+
+class Reshape(LinearPrimitive):
     """The elements in row-major order at shape `new_sizes`; `dimensions` permutes them first."""
 
     takes_literals: ClassVar[bool] = True
@@ -81,6 +97,20 @@ class Reshape(Primitive):
             x = _transpose(x, aval, params["dimensions"])
         return x if aval.shape == out.shape else mlir.op1("stablehlo.reshape", out, (x,))
 
+    def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
+        shape, order = operands[0].aval.shape, params["dimensions"]
+        if order is None:
+            return [self.bind(cotangent, dimensions=None, new_sizes=shape)]
+        x = self.bind(cotangent, dimensions=None, new_sizes=tuple([shape[i] for i in order]))
+        return [op.transpose(x, permutation=inverse(order))]
+
+    def batch(
+        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[Any, Any]:
+        x, order = move_axis(args[0], dims[0] or 0, 0), params["dimensions"]
+        moved = None if order is None else (0, *(d + 1 for d in order))
+        return self.bind(x, dimensions=moved, new_sizes=(batched.size, *params["new_sizes"])), 0
+
 
 def check_permutation(name: str, x: ShapedArray, permutation: tuple[int, ...]) -> None:
     """Raise ShapeError unless `permutation` names each axis of `x` once."""
@@ -89,6 +119,11 @@ def check_permutation(name: str, x: ShapedArray, permutation: tuple[int, ...]) -
             f"{name} of {x.short_name()} needs a permutation of its {x.ndim} axes, "
             f"and got {permutation}"
         )
+
+
+def inverse(permutation: tuple[int, ...]) -> tuple[int, ...]:
+    """The permutation that undoes another."""
+    return tuple(sorted(range(len(permutation)), key=permutation.__getitem__))
 
 
 def permuted(x: ShapedArray, permutation: tuple[int, ...]) -> ShapedArray:
@@ -100,7 +135,7 @@ def _transpose(x: Any, out: ShapedArray, permutation: tuple[int, ...]) -> Any:
     return mlir.op1("stablehlo.transpose", out, (x,), {"permutation": mlir.i64_array(permutation)})
 
 
-class Transpose(Primitive):
+class Transpose(LinearPrimitive):
     """Axis i of the result is axis `permutation[i]` of the operand."""
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
@@ -110,8 +145,18 @@ class Transpose(Primitive):
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         return _transpose(operands[0], ctx.aval_out, params["permutation"])
 
+    def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
+        return [self.bind(cotangent, permutation=inverse(params["permutation"]))]
 
-class Squeeze(Primitive):
+    def batch(
+        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[Any, Any]:
+        dim = dims[0] or 0
+        order = [i + (i >= dim) for i in params["permutation"]]
+        return self.bind(args[0], permutation=(dim, *order)), 0
+
+
+class Squeeze(LinearPrimitive):
     """Without the axes `dimensions`, which have length 1."""
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
@@ -128,6 +173,16 @@ class Squeeze(Primitive):
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         return mlir.op1("stablehlo.reshape", ctx.aval_out, operands)
 
+    def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
+        return [op.reshape(cotangent, dimensions=None, new_sizes=operands[0].aval.shape)]
+
+    def batch(
+        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[Any, Any]:
+        dim = dims[0] or 0
+        moved = tuple([i + (i >= dim) for i in params["dimensions"]])
+        return self.bind(args[0], dimensions=moved), dim - sum(i < dim for i in moved)
+
 
 def check_axes(name: str, x: ShapedArray, axes: tuple[int, ...]) -> None:
     """Raise ShapeError unless `axes` are axes of `x`, each named once."""
@@ -135,7 +190,7 @@ def check_axes(name: str, x: ShapedArray, axes: tuple[int, ...]) -> None:
         raise ShapeError(f"{name} needs distinct axes of {x.short_name()}, and got {tuple(axes)}")
 
 
-class Rev(Primitive):
+class Rev(LinearPrimitive):
     """The elements in reverse order along the axes `dimensions`."""
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
@@ -146,8 +201,18 @@ class Rev(Primitive):
         dims = {"dimensions": mlir.i64_array(params["dimensions"])}
         return mlir.op1("stablehlo.reverse", ctx.aval_out, operands, dims)
 
+    def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
+        return [self.bind(cotangent, dimensions=params["dimensions"])]
 
-class Tile(Primitive):
+    def batch(
+        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[Any, Any]:
+        dim = dims[0] or 0
+        moved = tuple([i + (i >= dim) for i in params["dimensions"]])
+        return self.bind(args[0], dimensions=moved), dim
+
+
+class Tile(LinearPrimitive):
     """The array repeated `reps[i]` times along axis i."""
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
@@ -163,6 +228,18 @@ class Tile(Primitive):
         wide = tuple([n for pair in zip(params["reps"], x.shape, strict=True) for n in pair])
         repeated = mlir.broadcast(operands[0], x.update(shape=wide), tuple(range(1, len(wide), 2)))
         return mlir.op1("stablehlo.reshape", ctx.aval_out, (repeated,))
+
+    def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
+        shape, reps = operands[0].aval.shape, params["reps"]
+        wide = tuple([n for pair in zip(reps, shape, strict=True) for n in pair])
+        split = op.reshape(cotangent, dimensions=None, new_sizes=wide)
+        return [op.reduce_sum(split, axes=tuple(range(0, len(wide), 2)))]
+
+    def batch(
+        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[Any, Any]:
+        dim, reps = dims[0] or 0, params["reps"]
+        return self.bind(args[0], reps=(*reps[:dim], 1, *reps[dim:])), dim
 
 
 class Iota(Primitive):
@@ -184,7 +261,7 @@ class Iota(Primitive):
         return count if real is out else mlir.op1("stablehlo.convert", out, (count,))
 
 
-class Copy(Primitive):
+class Copy(LinearPrimitive):
     """The same array, as a value of its own."""
 
     takes_literals: ClassVar[bool] = True
@@ -194,6 +271,14 @@ class Copy(Primitive):
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         return ctx.full(operands[0], ctx.avals_in[0], ctx.aval_out.shape)
+
+    def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
+        return [cotangent]
+
+    def batch(
+        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[Any, Any]:
+        return self.bind(*args), dims[0]
 
 
 broadcast_in_dim_p = BroadcastInDim("broadcast_in_dim")

@@ -5,13 +5,23 @@ Arrays enter (and, where a position is dynamic, integer scalars); parts or whole
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from olympus_core import dtypes, mlir
-from olympus_core.avals import Shape, ShapedArray
+from olympus_core.avals import Shape, ShapedArray, get_aval, shape_of
 from olympus_core.errors import DTypeError, ShapeError
-from olympus_core.primitive import Primitive
-from olympus_core.primitives.elementwise import check_one_dtype
+from olympus_core.primitive import Batched, Linear, LinearPrimitive, Primitive, op
+from olympus_core.primitives.elementwise import check_one_dtype, zero_like
+from olympus_core.primitives.mapped_slices import (
+    at_front,
+    filled,
+    gather_slices,
+    scatter_slices,
+    zero_of,
+)
 
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
@@ -35,7 +45,7 @@ def _slice(x: Any, out: ShapedArray, start: Shape, limit: Shape, strides: Shape)
     return mlir.op1("stablehlo.slice", out, (x,), attributes)
 
 
-class Slice(Primitive):
+class Slice(LinearPrimitive):
     """Elements `start_indices` to `limit_indices` of each axis, by `strides` (None: all)."""
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
@@ -59,6 +69,29 @@ class Slice(Primitive):
         start, limit = params["start_indices"], params["limit_indices"]
         return _slice(operands[0], ctx.aval_out, start, limit, strides)
 
+    def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
+        shape, start = operands[0].aval.shape, params["start_indices"]
+        strides = params["strides"] or (1,) * len(shape)
+        config = []
+        for n, a, s, kept in zip(shape, start, strides, shape_of(cotangent), strict=True):
+            last = a + 1 + (kept - 1) * s if kept else a
+            config.append((a, n - last, s - 1))
+        return [op.pad(cotangent, zero_like(cotangent), padding_config=tuple(config))]
+
+    def batch(
+        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[Any, Any]:
+        dim, n = dims[0] or 0, batched.size
+        moved = {
+            name: _insert(params[name], dim, v)
+            for name, v in (("start_indices", 0), ("limit_indices", n), ("strides", 1))
+        }
+        return self.bind(args[0], **moved), dim
+
+
+def _insert(values: tuple[int, ...] | None, place: int, value: int) -> tuple[int, ...] | None:
+    return None if values is None else (*values[:place], value, *values[place:])
+
 
 def _check_starts(name: str, x: ShapedArray, starts: tuple[ShapedArray, ...]) -> None:
     if len(starts) != x.ndim:
@@ -71,7 +104,7 @@ def _check_starts(name: str, x: ShapedArray, starts: tuple[ShapedArray, ...]) ->
         raise DTypeError(f"{name} needs integer scalars of one dtype as starts, and got {text}")
 
 
-class DynamicSlice(Primitive):
+class DynamicSlice(LinearPrimitive):
     """`slice_sizes` elements from the start indices on, which are moved to lie within bounds."""
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
@@ -87,6 +120,22 @@ class DynamicSlice(Primitive):
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         sizes = {"slice_sizes": mlir.i64_array(params["slice_sizes"])}
         return mlir.op1("stablehlo.dynamic_slice", ctx.aval_out, operands, sizes)
+
+    def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
+        x, *starts = operands
+        zeros = filled(x.aval, zero_like(cotangent))
+        return [op.dynamic_update_slice(zeros, cotangent, *starts), *[None] * len(starts)]
+
+    def batch(
+        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[Any, Any]:
+        x, *starts = args
+        if any(d is not None for d in dims[1:]):
+            return gather_slices(batched, args, dims, params["slice_sizes"])
+        dim = dims[0] or 0
+        zero = zero_like(starts[0]) if starts else np.int32(0)
+        sizes = _insert(params["slice_sizes"], dim, batched.size)
+        return self.bind(x, *starts[:dim], zero, *starts[dim:], slice_sizes=sizes), dim
 
 
 class DynamicUpdateSlice(Primitive):
@@ -104,6 +153,41 @@ class DynamicUpdateSlice(Primitive):
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         return mlir.op1("stablehlo.dynamic_update_slice", ctx.aval_out, operands)
+
+    def jvp(
+        self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[Any, Any]:
+        x, update, *starts = primals
+        dx, du = tangents[:2]
+        out = self.bind(*primals)
+        if dx is None and du is None:
+            return out, None
+        dx = filled(get_aval(x), zero_like(x)) if dx is None else dx
+        du = filled(get_aval(update), zero_like(update)) if du is None else du
+        return out, self.bind(dx, du, *starts)
+
+    def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
+        x, update, *starts = operands
+        shape = update.aval.shape if isinstance(update, Linear) else shape_of(update)
+        dx = du = None
+        if isinstance(x, Linear):
+            hole = filled(get_aval(cotangent).update(shape=shape), zero_like(cotangent))
+            dx = self.bind(cotangent, hole, *starts)
+        if isinstance(update, Linear):
+            du = op.dynamic_slice(cotangent, *starts, slice_sizes=shape)
+        return [dx, du, *[None] * len(starts)]
+
+    def batch(
+        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[Any, Any]:
+        if any(d is not None for d in dims[2:]):
+            return scatter_slices(batched, args, dims)
+        x, update, *starts = args
+        x, update = (
+            at_front(v, d, batched.size) for v, d in zip((x, update), dims[:2], strict=True)
+        )
+        zero = zero_like(starts[0]) if starts else np.int32(0)
+        return self.bind(x, update, zero, *starts), 0
 
 
 class Pad(Primitive):
@@ -137,6 +221,57 @@ class Pad(Primitive):
             name: mlir.i64_array(tuple([c[i] for c in config])) for i, name in enumerate(names)
         }
         return mlir.op1("stablehlo.pad", ctx.aval_out, operands, attributes)
+
+    def jvp(
+        self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[Any, Any]:
+        x, value = primals
+        out, (dx, dv) = self.bind(x, value, **params), tangents
+        if dx is None and dv is None:
+            return out, None
+        dx = filled(get_aval(x), zero_like(x)) if dx is None else dx
+        dv = zero_like(value) if dv is None else dv
+        return out, self.bind(dx, dv, **params)
+
+    def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
+        x, value = operands
+        config = params["padding_config"]
+        shape = x.aval.shape if isinstance(x, Linear) else shape_of(x)
+        undo = tuple([(-low, -high, 0) for low, high, _ in config])
+        dx = self.bind(cotangent, zero_like(cotangent), padding_config=undo)
+        if any(c[2] for c in config):
+            strides = tuple([c[2] + 1 for c in config])
+            dx = op.slice(
+                dx,
+                start_indices=(0,) * len(shape),
+                limit_indices=shape_of(dx),
+                strides=strides,
+            )
+        if not isinstance(value, Linear):
+            return [dx, None]
+        axes = tuple(range(len(shape)))
+        total = op.reduce_sum(cotangent, axes=axes)
+        dv = op.sub(total, op.reduce_sum(dx, axes=axes))
+        return [dx if isinstance(x, Linear) else None, dv]
+
+    def batch(
+        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[Any, Any]:
+        (x, value), (dx, dv) = args, dims
+        config = params["padding_config"]
+        if dv is None:
+            moved = (*config[:dx], (0, 0, 0), *config[dx:])
+            return self.bind(x, value, padding_config=moved), dx
+        x = at_front(x, dx, batched.size)
+        moved = ((0, 0, 0), *config)
+        padded = self.bind(x, zero_like(x), padding_config=moved)
+        inside = self.bind(
+            filled(get_aval(x).update(dtype=np.dtype("bool")), np.True_),
+            np.False_,
+            padding_config=moved,
+        )
+        fill = op.broadcast_in_dim(value, shape=shape_of(padded), broadcast_dimensions=(0,))
+        return op.select_n(inside, fill, padded), 0
 
 
 def _concatenate(xs: Any, out: ShapedArray, dimension: int) -> Any:
@@ -174,6 +309,30 @@ class Concatenate(Primitive):
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         return _concatenate(operands, ctx.aval_out, params["dimension"])
 
+    def jvp(
+        self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[Any, Any]:
+        out = self.bind(*primals, **params)
+        if all(t is None for t in tangents):
+            return out, None
+        full = [
+            filled(get_aval(x), zero_like(x)) if t is None else t
+            for x, t in zip(primals, tangents, strict=True)
+        ]
+        return out, self.bind(*full, **params)
+
+    def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
+        d = params["dimension"]
+        shapes = [x.aval.shape if isinstance(x, Linear) else shape_of(x) for x in operands]
+        parts = op.split(cotangent, sizes=tuple([s[d] for s in shapes]), axis=d)
+        return [p if isinstance(x, Linear) else None for p, x in zip(parts, operands, strict=True)]
+
+    def batch(
+        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[Any, Any]:
+        xs = [at_front(x, d, batched.size) for x, d in zip(args, dims, strict=True)]
+        return self.bind(*xs, dimension=params["dimension"] + 1), 0
+
 
 class Stack(Primitive):
     """The operands, of one shape, along a new axis `axis`."""
@@ -191,8 +350,30 @@ class Stack(Primitive):
         parts = [mlir.op1("stablehlo.reshape", one, (x,)) for x in operands]
         return parts[0] if len(parts) == 1 else _concatenate(parts, out, axis)
 
+    def jvp(
+        self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[Any, Any]:
+        out = self.bind(*primals, **params)
+        if all(t is None for t in tangents):
+            return out, None
+        full = [
+            filled(get_aval(x), zero_like(x)) if t is None else t
+            for x, t in zip(primals, tangents, strict=True)
+        ]
+        return out, self.bind(*full, **params)
 
-class Split(Primitive):
+    def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
+        parts = op.unstack(cotangent, axis=params["axis"])
+        return [p if isinstance(x, Linear) else None for p, x in zip(parts, operands, strict=True)]
+
+    def batch(
+        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[Any, Any]:
+        xs = [at_front(x, d, batched.size) for x, d in zip(args, dims, strict=True)]
+        return self.bind(*xs, axis=params["axis"] + 1), 0
+
+
+class Split(LinearPrimitive):
     """Parts of the lengths `sizes` along axis `axis`."""
 
     multiple_results: ClassVar[bool] = True
@@ -211,6 +392,24 @@ class Split(Primitive):
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
         return _parts(ctx.avals_in[0], operands[0], params["axis"], ctx.avals_out)
 
+    def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
+        x, axis = operands[0].aval, params["axis"]
+        before, after = x.shape[:axis], x.shape[axis + 1 :]
+        parts = [
+            filled(x.update(shape=(*before, n, *after), weak_type=False), zero_of(x))
+            if c is None
+            else c
+            for c, n in zip(cotangent, params["sizes"], strict=True)
+        ]
+        return [op.concatenate(*parts, dimension=axis)]
+
+    def batch(
+        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[Any, Any]:
+        axis, dim = params["axis"], dims[0] or 0
+        outs = self.bind(args[0], sizes=params["sizes"], axis=axis + (dim <= axis))
+        return outs, [dim] * len(outs)
+
 
 def _parts(x: ShapedArray, value: Any, axis: int, outs: tuple[ShapedArray, ...]) -> list[Any]:
     start, limit, strides = [0] * x.ndim, list(x.shape), (1,) * x.ndim
@@ -222,7 +421,7 @@ def _parts(x: ShapedArray, value: Any, axis: int, outs: tuple[ShapedArray, ...])
     return parts
 
 
-class Unstack(Primitive):
+class Unstack(LinearPrimitive):
     """The slices at each index of axis `axis`, without that axis."""
 
     multiple_results: ClassVar[bool] = True
@@ -239,6 +438,19 @@ class Unstack(Primitive):
         parts = _parts(x, operands[0], axis, (one,) * x.shape[axis])
         outs = zip(parts, ctx.avals_out, strict=True)
         return [mlir.op1("stablehlo.reshape", out, (part,)) for part, out in outs]
+
+    def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
+        x, axis = operands[0].aval, params["axis"]
+        part = x.update(shape=(*x.shape[:axis], *x.shape[axis + 1 :]), weak_type=False)
+        parts = [filled(part, zero_of(x)) if c is None else c for c in cotangent]
+        return [op.stack(*parts, axis=axis)]
+
+    def batch(
+        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[Any, Any]:
+        axis, dim = params["axis"], dims[0] or 0
+        outs = self.bind(args[0], axis=axis + (dim <= axis))
+        return outs, [dim - (axis < dim)] * len(outs)
 
 
 slice_p = Slice("slice")

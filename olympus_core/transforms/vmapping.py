@@ -132,9 +132,7 @@ def _size(
     )
 
 
-def _placed(
-    fun: Callable[..., Any], x: Any, dim: int | None, wanted: int | None, size: int
-) -> Any:
+def _placed(fun: Callable[..., Any], x: Any, dim: int | None, wanted: int | None, size: int) -> Any:
     if wanted is None:
         if dim is not None:
             raise TransformError(

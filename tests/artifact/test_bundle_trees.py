@@ -18,14 +18,20 @@ from olympus.errors import UsageError
 Point = collections.namedtuple("Point", "x y")
 
 
+@tree_util.register_pytree_node_class
 class Box:
     """A container of the user's own."""
 
     def __init__(self, *items: Any) -> None:
         self.items = items
 
+    def tree_flatten(self) -> tuple[Any, None]:
+        return self.items, None
 
-tree_util.register_pytree_node(Box, lambda box: (box.items, None), lambda _, x: Box(*x))
+    @classmethod
+    def tree_unflatten(cls, _: None, items: Any) -> Box:
+        return cls(*items)
+
 
 SAME = [
     0,

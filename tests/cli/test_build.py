@@ -161,7 +161,7 @@ def test_compile_prints_a_summary_and_writes_where_it_is_told(work: Path, invoke
     assert result.exit_code == 0, result.output
     assert "flops" in result.stdout
     assert "cpu/executable.bin" in result.stdout
-    assert "count the body of each of 1 loops once" in result.stdout
+    assert "count a loop's body once; loops in this program: 1" in result.stdout
     assert (work / "there" / "loop.olympus").is_file()
     shown = json.loads(invoke("compile", "scale", "--json").stdout)
     assert shown["directory"] == str(work / "build" / "scale")

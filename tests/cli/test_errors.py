@@ -152,13 +152,19 @@ def test_exit_codes(
 
 
 COMMAND = [sys.executable, "-m", "olympus_cli"]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
 
 
 def test_a_closed_pipe_is_quiet(project: Path) -> None:
     read, write = os.pipe()
     os.close(read)
     made = subprocess.run(
-        [*COMMAND, "trace", "add"], stdout=write, stderr=subprocess.PIPE, text=True, check=False
+        [*COMMAND, "trace", "add"],
+        env=ENVIRONMENT,
+        stdout=write,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
     )
     os.close(write)
     assert (made.returncode, made.stderr) == (141, "")
@@ -166,7 +172,9 @@ def test_a_closed_pipe_is_quiet(project: Path) -> None:
 
 def test_an_interrupt_is_a_short_line(project: Path) -> None:
     (project / "slow.py").write_text("import time\nprint('ready')\ntime.sleep(60)\n")
-    process = subprocess.Popen([*COMMAND, "trace", "slow:f"], stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [*COMMAND, "trace", "slow:f"], env=ENVIRONMENT, stderr=subprocess.PIPE, text=True
+    )
     assert process.stderr is not None
     assert process.stderr.readline() == "ready\n"
     process.send_signal(signal.SIGINT)

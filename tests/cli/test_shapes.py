@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from olympus.errors import SpecError
@@ -97,6 +97,8 @@ def test_an_error_shows_only_its_own_line() -> None:
     assert str(caught.value).split("\n")[1:] == ["   b = g32[3]}", "       ^"]
 
 
+# a slow machine is no failure of the grammar
+UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 NAMES = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]*", fullmatch=True).filter(lambda name: name != "from")
 SHAPES = st.builds(
     ShapeSpec,
@@ -122,6 +124,7 @@ def written(arg: ArgSpec, quote: str) -> str:
     return f"{quote}{arg}{quote}"
 
 
+@UNHURRIED
 @given(st.lists(ARGUMENTS, max_size=3), st.dictionaries(NAMES, ARGUMENTS, max_size=3))
 def test_what_is_written_is_read_back(positional: list[ArgSpec], named: dict[str, ArgSpec]) -> None:
     for quote in ("", "'", '"'):
@@ -130,6 +133,7 @@ def test_what_is_written_is_read_back(positional: list[ArgSpec], named: dict[str
         assert parse_shapes(", ".join(items)) == (positional, named)
 
 
+@UNHURRIED
 @given(st.text("fi328[]{}=,'\" \nxb:-", max_size=20))
 def test_any_text_is_read_or_refused_in_words(text: str) -> None:
     try:

@@ -96,7 +96,7 @@ def test_an_output_file_is_replaced_whole(project: Path, invoke: Invoke) -> None
     assert sorted(path.name for path in project.glob(".*")) == []
 
 
-def test_init_writes_a_project_that_lowers(folder: Path, invoke: Invoke) -> None:
+def test_init_writes_a_project_that_lowers_and_builds(folder: Path, invoke: Invoke) -> None:
     result = invoke("init", "new/one")
     assert result.exit_code == 0
     assert result.stdout == ""
@@ -106,6 +106,9 @@ def test_init_writes_a_project_that_lowers(folder: Path, invoke: Invoke) -> None
     assert "tensor<32x784xf32>" in lowered.stdout
     top = invoke("trace", "predict@batch=1", "--project", "new/one", "--static", "top=true")
     assert "argmax" in top.stdout
+    built = invoke("build", "--project", "new/one", "--json")
+    assert built.exit_code == 0, built.stderr
+    assert (folder / "new/one/build/predict@batch=32/report.json").is_file()
 
 
 def test_init_overwrites_only_by_force(folder: Path, invoke: Invoke) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from types import ModuleType
+from collections.abc import Mapping
+from types import MappingProxyType, ModuleType
 from typing import Any, NamedTuple
 
 import jax
@@ -20,7 +21,7 @@ class Case(NamedTuple):
     example: str
     init: str
     inputs: tuple[np.ndarray, ...]
-    statics: dict[str, Any] = {}
+    statics: Mapping[str, Any] = MappingProxyType({})
 
 
 RNG = np.random.default_rng(0)

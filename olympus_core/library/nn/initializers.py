@@ -6,7 +6,6 @@ from layer to layer: LeCun et al. (1998), Glorot and Bengio (2010), He et al. (2
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol

@@ -84,6 +84,24 @@ def _correction(name: str, ddof: Any, correction: Any) -> Any:
     return correction
 
 
+def _normalizer(
+    shape: tuple[int, ...],
+    axes: tuple[int, ...],
+    correction: Any,
+    where: Any,
+    dtype: DType,
+) -> Any:
+    """The number of elements less the correction; NaN where that is not positive."""
+    size = math.prod([shape[i] for i in axes])
+    if where is None and not isinstance(correction, Array):
+        number = size - correction
+        return scalar(number if number > 0 else math.nan, dtype)
+    count = scalar(size, dtype) if where is None else count_of(where, shape, axes, dtype, False)
+    number = sub_p.bind(count, convert(correction, dtype))
+    positive = gt_p.bind(number, scalar(0, dtype))
+    return select_n_p.bind(positive, scalar(math.nan, dtype), number)
+
+
 def _var(
     name: str,
     a: Any,
@@ -97,25 +115,58 @@ def _var(
     a, aval = operand(name, a)
     axes = axis_tuple(name, aval.ndim, axis)
     compute, result = spread_dtypes(name, aval.dtype, dtype)
-    a = convert(a, compute) if aval.ndim else broadcast_in_dim_p.bind(
-        convert(a, compute), shape=(), broadcast_dimensions=()
-    )
-    squares = squared(_centered(a, aval, axes, where, center))
-    compute = squares.dtype
-    total = sum(squares, axes, dtype=compute, where=where)
-    if where is None and not isinstance(correction, Array):
-        count = math.prod([aval.shape[i] for i in axes]) - correction
-        out = div_p.bind(total, scalar(count if count > 0 else math.nan, compute))
-    else:
-        number = (
-            scalar(math.prod([aval.shape[i] for i in axes]), compute)
-            if where is None
-            else count_of(mask(name, where, aval.shape), aval.shape, axes, compute)
-        )
-        number = sub_p.bind(number, convert(correction, compute))
-        positive = gt_p.bind(number, scalar(0, compute))
-        spread = div_p.bind(total, number)
-        out = select_n_p.bind(positive, scalar(math.nan, compute), spread)
-    if keepdims:
-        out = keep_dims(out, aval.shape, axes)
-    return convert(out, result)
+    if where is not None:
+        where = mask(name, where, aval.shape)
+    squares = squared(_centered(convert(a, compute), aval, axes, where, center))
+    total = sum(squares, axes, dtype=squares.dtype, where=where)
+    number = _normalizer(aval.shape, axes, correction, where, squares.dtype)
+    out = div_p.bind(total, number)
+    return convert(keep_dims(out, aval.shape, axes) if keepdims else out, result)
+
+
+@composite(static_argnames=("axis", "dtype", "ddof", "keepdims"))
+def var(
+    a: Any,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+    mean: Any = None,
+    correction: Any = None,
+) -> Any:
+    """The variance over `axis` (all axes by default): the mean squared distance from the mean.
+
+    The sum of squares is divided by the number of elements less `ddof` (or `correction`); where
+    that is not positive, the result is NaN.  mean: used instead of the elements' own; it has the
+    reduced axes, with size 1.  Integers become floats; half floats are computed in float32.
+
+    Raises DTypeError for complex elements and a real dtype, ShapeError for a wrong axis.
+
+    >>> var(array([1., 2., 3.]), ddof=1)
+    Array(1., dtype=float32)
+    """
+    reject_out("var", out)
+    correction = _correction("var", ddof, correction)
+    return _var("var", a, axis, dtype, correction, keepdims, where, mean)
+
+
+@composite(static_argnames=("axis", "dtype", "ddof", "keepdims"))
+def std(
+    a: Any,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+    mean: Any = None,
+    correction: Any = None,
+) -> Any:
+    """The standard deviation over `axis`: the square root of `var` with the same arguments."""
+    reject_out("std", out)
+    correction = _correction("std", ddof, correction)
+    return sqrt_p.bind(_var("std", a, axis, dtype, correction, keepdims, where, mean))

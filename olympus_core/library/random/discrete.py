@@ -13,6 +13,8 @@ from olympus_core.dtypes import DType
 from olympus_core.errors import ArgumentError, DTypeError, ShapeError
 from olympus_core.library.composite import composite
 from olympus_core.library.lax import elementwise as lax
+from olympus_core.library.lax.shape import reshape, transpose
+from olympus_core.library.lax.sort import top_k
 from olympus_core.library.promotion import broadcast_to, convert, promote_inexact
 from olympus_core.library.random.continuous import gumbel_formula
 from olympus_core.library.random.keys import one_key
@@ -125,9 +127,6 @@ def _without_replacement(
     key: Any, logits: Any, shape: Shape, axis: int, mode: str | None
 ) -> Any:
     """The positions of the greatest logits after Gumbel noise."""
-    from olympus_core.library.lax.shape import reshape, transpose
-    from olympus_core.library.lax.sort import top_k
-
     aval = get_aval(logits)
     noisy = lax.add(gumbel_formula(mode)(key, aval.shape, aval.dtype), logits)
     at = axis % aval.ndim

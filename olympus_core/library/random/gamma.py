@@ -10,8 +10,6 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from olympus_core import tree
 from olympus_core.avals import Shape, get_aval, shape_of
 from olympus_core.dtypes import DType
@@ -19,9 +17,10 @@ from olympus_core.errors import ShapeError
 from olympus_core.library.lax import elementwise as lax
 from olympus_core.library.lax.control import while_loop
 from olympus_core.library.lax.shape import reshape
+from olympus_core.library.nn.softmax import softmax
 from olympus_core.library.numpy.creation import full
-from olympus_core.library.numpy.selection import where
 from olympus_core.library.numpy.reductions import any as any_of
+from olympus_core.library.numpy.selection import where
 from olympus_core.library.promotion import broadcast_to
 from olympus_core.library.random.continuous import exponential_floats
 from olympus_core.library.random.draw import draw
@@ -161,8 +160,6 @@ def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None) -> Any:
 
 
 def _dirichlet(key: Any, alpha: Any, shape: Shape, dtype: DType) -> Any:
-    from olympus_core.library.nn.softmax import softmax
-
     return softmax(loggamma_floats(key, alpha, shape, dtype), -1)
 
 

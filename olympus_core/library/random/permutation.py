@@ -19,7 +19,7 @@ from olympus_core.library.lax.cumulative import cumsum
 from olympus_core.library.lax.shape import reshape
 from olympus_core.library.lax.sort import sort_key_val, top_k
 from olympus_core.library.numpy.axes import one_axis
-from olympus_core.library.numpy.creation import asarray, zeros
+from olympus_core.library.numpy.creation import asarray, full, zeros
 from olympus_core.library.numpy.ranges import arange
 from olympus_core.library.promotion import convert, promote_inexact
 from olympus_core.library.random.continuous import gumbel_formula
@@ -140,8 +140,6 @@ def _by_inversion(key: Any, p: Any, shape: Shape) -> Any:
 
 def _search(rising: Any, values: Any) -> Any:
     """The first position in `rising` of no less than each value, by bisection."""
-    from olympus_core.library.numpy.creation import full
-
     count, dtype = rising.shape[0], dtypes.default_dtype("i")
     low, high = full(values.shape, 0, dtype), full(values.shape, count, dtype)
     for _ in range(count.bit_length()):

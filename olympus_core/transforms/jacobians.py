@@ -1,0 +1,181 @@
+"""Whole matrices of derivatives: `jacfwd`, `jacrev`, `hessian`.
+
+A function of trees enters; a function leaves whose result has, for each pair of a result's leaf and
+an argument's leaf, the array of all derivatives, of shape result + argument.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_core import dtypes, tree
+from olympus_core.avals import ShapedArray, get_aval
+from olympus_core.errors import TransformError
+from olympus_core.primitive import op
+from olympus_core.source import function_name
+from olympus_core.transforms.autodiff import jvp, vjp
+from olympus_core.transforms.flat import float0_zeros, pick, refill
+from olympus_core.transforms.vmapping import vmap
+
+__all__ = ["hessian", "jacfwd", "jacrev"]
+
+
+def _check(
+    name: str, what: str, avals: Sequence[ShapedArray], holomorphic: bool, allow_int: bool = False
+) -> None:
+    for aval in avals:
+        kind = dtypes.kind(aval.dtype)
+        fits = kind == "c" if holomorphic else kind == "f" or (allow_int and kind in "bui")
+        if not fits:
+            need = "complex" if holomorphic else "float"
+            raise TransformError(
+                f"{what} of '{name}' needs {need} values, and got {aval.long_name()}",
+                hint=None if holomorphic else "for complex derivatives pass holomorphic=True",
+            )
+
+
+def _basis(avals: Sequence[ShapedArray]) -> list[Any]:
+    """For each leaf the rows of the identity of all leaves together: (total, *shape)."""
+    total, start, rows = sum(a.size for a in avals), 0, []
+    for aval in avals:
+        flat = np.zeros((total, aval.size), aval.dtype)
+        flat[start + np.arange(aval.size), np.arange(aval.size)] = 1
+        rows.append(flat.reshape(total, *aval.shape))
+        start += aval.size
+    return rows
+
+
+def _parts(x: Any, axis: int, avals: Sequence[ShapedArray]) -> list[Any]:
+    """An array cut along an axis of all leaves' elements, each part with its leaf's shape there."""
+    shape = x.shape
+    pieces = op.split(x, sizes=tuple(a.size for a in avals), axis=axis)
+    return [
+        op.reshape(
+            piece, dimensions=None, new_sizes=(*shape[:axis], *a.shape, *shape[axis + 1 :])
+        )
+        for piece, a in zip(pieces, avals, strict=True)
+    ]
+
+
+def jacfwd(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Callable[..., Any]:
+    """The Jacobian of `fun`, a column at a time, forward: best for few arguments' elements.
+
+    Raises TransformError for arguments that are not floats (complex with `holomorphic`).
+    """
+    name = function_name(fun)
+
+    @functools.wraps(fun)
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        chosen = pick(name, args, argnums)
+        leaves, in_tree = tree.flatten(chosen)
+        avals = [get_aval(x) for x in leaves]
+        _check(name, "jacfwd", avals, holomorphic)
+
+        def direction(*tangents: Any) -> Any:
+            def partial(*xs: Any) -> Any:
+                return fun(*refill(args, argnums, xs), **kwargs)
+
+            return jvp(partial, chosen, in_tree.unflatten(tangents), has_aux=has_aux)
+
+        axes = (None, 0, None) if has_aux else (None, 0)
+        result = vmap(direction, out_axes=axes)(*_basis(avals))
+        columns, out_tree = tree.flatten(result[1])
+        each = [_parts(_last(c), get_aval(c).ndim - 1, avals) for c in columns]
+        matrix = _nested(out_tree, in_tree, each, isinstance(argnums, int))
+        return (matrix, result[2]) if has_aux else matrix
+
+    return jacobian
+
+
+def _last(x: Any) -> Any:
+    """The array with its first axis last."""
+    rank = get_aval(x).ndim
+    return op.transpose(x, permutation=(*range(1, rank), 0))
+
+
+def _nested(
+    out_tree: tree.PyTreeDef, in_tree: tree.PyTreeDef, each: list[list[Any]], single: bool
+) -> Any:
+    """The derivatives in the tree of the result, and each of them in the tree of the arguments."""
+    inner = [in_tree.unflatten(parts) for parts in each]
+    return out_tree.unflatten([x[0] if single else x for x in inner])
+
+
+def jacrev(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[..., Any]:
+    """The Jacobian of `fun`, a row at a time, in reverse: best for few results' elements.
+
+    Raises TransformError for arguments or results that are not floats (complex with
+    `holomorphic`; integer arguments get float0 zeros with `allow_int`).
+    """
+    name = function_name(fun)
+
+    @functools.wraps(fun)
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        chosen = pick(name, args, argnums)
+        leaves, in_tree = tree.flatten(chosen)
+        avals = [get_aval(x) for x in leaves]
+        _check(name, "jacrev", avals, holomorphic, allow_int)
+
+        def partial(*xs: Any) -> Any:
+            return fun(*refill(args, argnums, xs), **kwargs)
+
+        out, pull_back, *aux = vjp(partial, *chosen, has_aux=has_aux)
+        outs, out_tree = tree.flatten(out)
+        out_avals = [get_aval(x) for x in outs]
+        _check(name, "jacrev", out_avals, holomorphic)
+
+        def flat(*cotangents: Any) -> list[Any]:
+            given = tree.leaves(pull_back(out_tree.unflatten(cotangents)))
+            return [c for c, a in zip(given, avals, strict=True) if dtypes.kind(a.dtype) in "fc"]
+
+        rows = iter(vmap(flat)(*_basis(out_avals)))
+        total = sum(a.size for a in out_avals)
+        full = [
+            next(rows) if dtypes.kind(a.dtype) in "fc" else float0_zeros(
+                a.update(shape=(total, *a.shape))
+            )
+            for a in avals
+        ]
+        cut = [_rows(x, out_avals) for x in full]
+        each = [[parts[i] for parts in cut] for i in range(len(outs))]
+        matrix = _nested(out_tree, in_tree, each, isinstance(argnums, int))
+        return (matrix, *aux) if has_aux else matrix
+
+    return jacobian
+
+
+def _rows(x: Any, avals: Sequence[ShapedArray]) -> list[Any]:
+    if isinstance(x, np.ndarray):  # float0
+        return [np.zeros((*a.shape, *x.shape[1:]), x.dtype) for a in avals]
+    return _parts(x, 0, avals)
+
+
+def hessian(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Callable[..., Any]:
+    """The second derivatives of `fun`: forward mode over reverse.
+
+    >>> hessian(lambda x: x @ x)(ones(2))
+    Array([[2., 0.],
+           [0., 2.]], dtype=float32)
+    """
+    inner = jacrev(fun, argnums, has_aux=has_aux, holomorphic=holomorphic)
+    return jacfwd(inner, argnums, has_aux=has_aux, holomorphic=holomorphic)

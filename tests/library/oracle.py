@@ -1,0 +1,107 @@
+"""A table of calls, run on OLYMPUS and on JAX: value, dtype, weakness and shape must agree.
+
+A group of rows is traced and compiled as one program on each side, so that a row costs little.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+import jax
+import jax.numpy
+import numpy as np
+
+import olympus as ox
+
+__all__ = ["Row", "check", "describe", "row"]
+
+_LOW_PRECISION = {"bfloat16": 2e-2, "float16": 2e-3}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A call on a namespace like numpy's, and its array arguments; tolerances are for floats."""
+
+    id: str
+    call: Callable[..., Any]
+    args: tuple[Any, ...] = ()
+    rtol: float = 2e-6
+    atol: float = 2e-6
+
+
+def row(id: str, call: Callable[..., Any], *args: Any, rtol: float = 2e-6, atol: float = 2e-6) -> Row:
+    """A row with NumPy arrays (or lists of numbers, as float32) as arguments."""
+    arrays = [np.asarray(a, np.float32) if isinstance(a, list) else a for a in args]
+    return Row(id, call, tuple(arrays), rtol, atol)
+
+
+def _evaluate(package: Any, rows: Sequence[Row], jit: bool) -> list[Any]:
+    """The results of the rows; in place of a result, what it raised."""
+    raised: dict[int, Exception] = {}
+
+    def program(args: Any) -> list[Any]:
+        results = []
+        for i, (one, operands) in enumerate(zip(rows, args, strict=True)):
+            try:
+                results.append(one.call(package.numpy, *operands))
+            except Exception as e:
+                raised[i] = e
+                results.append(None)
+        return results
+
+    results = (package.jit(program) if jit else program)([r.args for r in rows])
+    return [raised.get(i, result) for i, result in enumerate(results)]
+
+
+def describe(x: Any) -> str:
+    """Dtype, shape and, of what is not bool, weakness."""
+    weak = "*" if getattr(x, "weak_type", False) and x.dtype != np.bool_ else ""
+    return f"{x.dtype}{weak}{list(x.shape)}"
+
+
+def _leaves(x: Any) -> list[Any]:
+    if isinstance(x, (list, tuple)):
+        return [leaf for item in x for leaf in _leaves(item)]
+    return [x]
+
+
+def _difference(one: Row, ours: Any, theirs: Any, weak: bool) -> str | None:
+    if isinstance(theirs, Exception):
+        return f"the oracle raised {theirs!r}"
+    if isinstance(ours, Exception):
+        return f"raised {type(ours).__name__}: {ours}"
+    ours, theirs = _leaves(ours), _leaves(theirs)
+    if len(ours) != len(theirs):
+        return f"{len(ours)} results, not {len(theirs)}"
+    for a, b in zip(ours, theirs, strict=True):
+        if not hasattr(b, "dtype"):
+            if a != b:
+                return f"{a!r}, not {b!r}"
+            continue
+        have, want = describe(a), describe(b)
+        if have != want and (weak or have.replace("*", "") != want.replace("*", "")):
+            return f"{have}, not {want}"
+        x, y = np.asarray(a), np.asarray(b)
+        rtol = max(one.rtol, _LOW_PRECISION.get(str(y.dtype), 0))
+        if y.dtype.kind not in "biu":
+            wide = np.complex128 if y.dtype.kind == "c" else np.float64
+            x, y = x.astype(wide), y.astype(wide)
+        if not np.allclose(x, y, rtol=rtol, atol=max(one.atol, rtol if rtol > 1e-3 else 0), equal_nan=True):
+            return f"{x!r}, not {y!r}"
+    return None
+
+
+def check(rows: Sequence[Row], *, jit: bool = True, weak: bool = True) -> None:
+    """Run the rows on both sides, and fail with every difference."""
+    ours, theirs = _evaluate(ox, rows, jit), _evaluate(jax, rows, jit)
+    found = [
+        f"{one.id}: {text}"
+        for one, a, b in zip(rows, ours, theirs, strict=True)
+        if (text := _difference(one, a, b, weak)) is not None
+    ]
+    assert not found, "\n".join(found)

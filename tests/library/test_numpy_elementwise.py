@@ -1,0 +1,239 @@
+"""The elementwise functions of olympus.numpy against jax.numpy: values, dtypes and weakness."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from oracle import Row, check, row
+
+DTYPES = ["bool", "int8", "uint8", "int32", "uint32", "bfloat16", "float16", "float32", "complex64"]
+SCALARS: list[Any] = [True, 2, 2.5, 1 + 2j]
+
+
+def values(dtype: str, seed: int = 0) -> np.ndarray[Any, Any]:
+    """Six elements of a dtype, some of them special."""
+    base = np.array([0, 1, 2, 3, 5, 7]) if seed == 0 else np.array([1, 2, 2, 1, 3, 2])
+    kind = np.dtype(getattr(ml_dtypes, dtype, dtype))
+    if kind == np.bool_:
+        return base % 2 == seed
+    if kind.kind == "i":
+        base = base * (-1) ** np.arange(6)
+    if kind.kind not in "biu":
+        base = base * 0.5 - 0.75
+    return base.astype(kind) + (0.25j * np.arange(6) if kind.kind == "c" else 0).astype(kind) if kind.kind == "c" else base.astype(kind)
+
+
+def named(name: str, *args: Any, id: str = "", **tolerance: float) -> Row:
+    """A row that calls the function of a name."""
+    label = id or " ".join(str(getattr(a, "dtype", a)) for a in args)
+    scalars = {i: a for i, a in enumerate(args) if not isinstance(a, np.ndarray)}
+    arrays = [a for a in args if isinstance(a, np.ndarray)]
+
+    def call(np_like: Any, *given: Any) -> Any:
+        left = iter(given)
+        operands = [scalars[i] if i in scalars else next(left) for i in range(len(args))]
+        return getattr(np_like, name)(*operands)
+
+    return row(f"{name} {label}", call, *arrays, **tolerance)
+
+
+def binary_rows(name: str, dtypes: list[str], scalars: list[Any]) -> list[Row]:
+    """Every pair of dtypes, every dtype with every scalar on both sides, and pairs of scalars."""
+    rows = [named(name, values(a), values(b, 1)) for a, b in itertools.product(dtypes, repeat=2)]
+    for d, s in itertools.product(dtypes, scalars):
+        rows += [named(name, values(d), s), named(name, s, values(d, 1))]
+    rows += [named(name, a, b) for a, b in itertools.product(scalars, repeat=2)]
+    return rows
+
+
+NUMBERS = [d for d in DTYPES if d != "bool"]
+REALS = [d for d in NUMBERS if d != "complex64"]
+INTS = ["int8", "uint8", "int32", "uint32"]
+
+
+@pytest.mark.parametrize("name", ["add", "multiply", "divide", "equal", "not_equal", "logical_and", "float_power"])
+def test_promotion_of_all_pairs(name: str) -> None:
+    check(binary_rows(name, DTYPES, SCALARS))
+
+
+def test_promotion_of_where() -> None:
+    condition = np.array([True, False, True, True, False, False])
+    rows = []
+    for a, b in itertools.product([*DTYPES, *SCALARS], repeat=2):
+        x, y = (values(v) if isinstance(v, str) else v for v in (a, b))
+        rows.append(named("where", condition, x, y, id=f"{a} {b}"))
+    check(rows)
+
+
+def test_promotion_of_power() -> None:
+    rows = []
+    for a, b in itertools.product([*DTYPES, *SCALARS], repeat=2):
+        x, y = (values(v, 1) if isinstance(v, str) else v for v in (a, b))
+        kind = np.dtype(getattr(y, "dtype", type(y))).kind
+        if kind in "iub" and isinstance(y, np.ndarray):
+            y = np.abs(y.astype(np.int32)).astype(y.dtype)
+        rows.append(named("power", x, y, id=f"{a} {b}", rtol=1e-4, atol=1e-4))
+    check(rows)
+
+
+REAL_BINARY = [
+    "maximum", "minimum", "fmax", "fmin", "less", "less_equal", "greater", "greater_equal",
+    "logical_or", "logical_xor",
+]  # fmt: skip
+NUMBER_BINARY = ["subtract"]
+SIGNED_BINARY = ["floor_divide", "remainder", "fmod"]
+INT_BINARY = ["bitwise_and", "bitwise_or", "bitwise_xor"]
+FLOAT_BINARY = ["arctan2", "hypot", "logaddexp", "logaddexp2", "copysign", "nextafter", "heaviside"]
+
+
+@pytest.mark.parametrize("name", REAL_BINARY)
+def test_ordered(name: str) -> None:
+    check(binary_rows(name, ["bool", *REALS], SCALARS[:3]))
+
+
+@pytest.mark.parametrize("name", NUMBER_BINARY)
+def test_numbers(name: str) -> None:
+    check(binary_rows(name, NUMBERS, SCALARS[1:]))
+
+
+@pytest.mark.parametrize("name", SIGNED_BINARY)
+def test_quotients(name: str) -> None:
+    check(binary_rows(name, REALS, SCALARS[1:3]))
+
+
+@pytest.mark.parametrize("name", INT_BINARY)
+def test_bits(name: str) -> None:
+    check(binary_rows(name, ["bool", *INTS], SCALARS[:2]))
+
+
+@pytest.mark.parametrize("name", ["left_shift", "right_shift", "gcd", "lcm"])
+def test_integers(name: str) -> None:
+    check(binary_rows(name, INTS, [2]))
+
+
+@pytest.mark.parametrize("name", FLOAT_BINARY)
+def test_floats(name: str) -> None:
+    check(binary_rows(name, ["int8", "int32", "float16", "float32"], SCALARS[1:3]))
+
+
+UNARY = {
+    "abs": DTYPES, "absolute": DTYPES, "negative": NUMBERS, "positive": DTYPES, "sign": NUMBERS,
+    "square": DTYPES, "fabs": REALS, "reciprocal": NUMBERS, "sqrt": DTYPES, "cbrt": REALS,
+    "exp": DTYPES, "exp2": NUMBERS, "expm1": NUMBERS, "log": NUMBERS, "log1p": NUMBERS,
+    "sin": DTYPES, "cos": DTYPES, "tan": NUMBERS, "arcsin": NUMBERS, "arccos": NUMBERS,
+    "arctan": NUMBERS, "sinh": NUMBERS, "cosh": NUMBERS, "tanh": DTYPES, "arcsinh": NUMBERS,
+    "arccosh": NUMBERS, "arctanh": NUMBERS, "sinc": NUMBERS, "deg2rad": REALS, "rad2deg": REALS,
+    "radians": REALS, "degrees": REALS, "floor": ["bool", *REALS], "ceil": ["bool", *REALS],
+    "trunc": ["bool", *REALS], "round": NUMBERS, "around": REALS, "real": DTYPES,
+    "imag": DTYPES, "conj": DTYPES, "conjugate": DTYPES, "isnan": DTYPES, "isfinite": DTYPES,
+    "isinf": DTYPES, "isposinf": ["bool", *REALS], "isneginf": ["bool", *REALS],
+    "iscomplex": DTYPES, "isreal": DTYPES, "logical_not": DTYPES, "bitwise_not": ["bool", *INTS],
+    "invert": INTS, "bitwise_count": INTS, "signbit": ["bool", *REALS], "modf": REALS,
+    "nan_to_num": DTYPES, "angle": DTYPES,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_unary(name: str) -> None:
+    rows = [named(name, values(d), rtol=1e-5, atol=1e-5) for d in UNARY[name]]
+    kinds = {np.dtype(getattr(ml_dtypes, d, d)).kind for d in UNARY[name]}
+    scalars = [s for s in SCALARS if np.dtype(type(s)).kind in kinds]
+    check(rows + [named(name, s, rtol=1e-5, atol=1e-5) for s in scalars])
+
+
+# where JAX makes a strong type of a weak one, and OLYMPUS too or not, does not matter
+@pytest.mark.parametrize("name", ["log2", "log10", "rint", "frexp", "spacing", "i0"])
+def test_unary_of_any_weakness(name: str) -> None:
+    rows = [named(name, values(d)) for d in ("int32", "float16", "float32")]
+    check([*rows, named(name, 2), named(name, 2.5)], weak=False)
+
+
+SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e-45, 1e38, 0.5, 2.5], "float32")
+SPECIAL_NAMES = [
+    "abs", "sign", "sqrt", "exp", "log", "log1p", "sin", "tanh", "floor", "ceil", "trunc", "rint",
+    "round", "isnan", "isinf", "isfinite", "isposinf", "isneginf", "nan_to_num", "sinc", "signbit",
+    "modf", "frexp", "spacing", "reciprocal", "square", "positive", "cbrt", "arctan",
+]  # fmt: skip
+SPECIAL_PAIRS = [
+    "add", "subtract", "multiply", "divide", "maximum", "minimum", "fmax", "fmin", "hypot",
+    "logaddexp", "logaddexp2", "copysign", "nextafter", "heaviside", "floor_divide", "remainder",
+    "fmod", "power", "arctan2", "isclose", "less", "equal",
+]  # fmt: skip
+
+
+def test_special_values() -> None:
+    rows = [named(n, SPECIAL, id="special", rtol=1e-5) for n in SPECIAL_NAMES]
+    x, y = np.meshgrid(SPECIAL, SPECIAL)
+    rows += [named(n, x, y, id="special", rtol=1e-5) for n in SPECIAL_PAIRS]
+    check(rows)
+
+
+def test_division_of_integers_by_zero() -> None:
+    x, y = np.array([5, -5, 0], "int32"), np.zeros(3, "int32")
+    check([named(n, x, y) for n in ("remainder", "floor_divide", "fmod", "gcd", "lcm")])
+
+
+def test_calls_with_more_than_operands() -> None:
+    x = np.array([[-1.5, 0.25], [2.75, 3.0]], "float32")
+    n = np.array([1, -2, 127], "int8")
+    check(
+        [
+            row("round 1", lambda np: np.round(12.345, 1)),
+            row("round -1", lambda np, x: np.round(x * 10, -1), x),
+            row("round int", lambda np, n: np.round(n, 2), n),
+            row("clip", lambda np, x: np.clip(x, 0, 1), x),
+            row("clip min", lambda np, x: np.clip(x, min=0), x),
+            row("clip max array", lambda np, x: np.clip(x, max=x[0]), x),
+            row("clip int8 float", lambda np, n: np.clip(n, 0.5), n),
+            row("clip nothing", lambda np, n: np.clip(n), n),
+            row("isclose", lambda np, x: np.isclose(x, x + 1e-6), x),
+            row("isclose nan", lambda np: np.isclose(np.nan, np.nan, equal_nan=True)),
+            row("isclose int", lambda np, n: np.isclose(n, n + 1), n),
+            row("allclose", lambda np, x: np.allclose(x, x + 1e-6), x),
+            row("array_equal", lambda np, x: np.array_equal(x, x), x),
+            row("array_equal shape", lambda np, x: np.array_equal(x, x[0]), x),
+            row("array_equiv", lambda np, x: np.array_equiv(x[0], np.stack([x[0], x[0]])), x),
+            row("angle deg", lambda np: np.angle(1j, deg=True)),
+            row("nan_to_num", lambda np, x: np.nan_to_num(x / 0, posinf=1.0, neginf=2.0), x),
+            row("ldexp", lambda np, x, n: np.ldexp(x[0, 0], n), x, n),
+            row("divmod", lambda np, x: np.divmod(x, 2), x),
+            row("divmod ints", lambda np, n: np.divmod(n, -2), n),
+            row("packbits", lambda np, n: np.packbits(n), n),
+            row("packbits axis", lambda np, x: np.packbits(x > 0, axis=0, bitorder="little"), x),
+            row("unpackbits", lambda np, n: np.unpackbits(n.astype("uint8")), n),
+            row("unpackbits count", lambda np, n: np.unpackbits(n.astype("uint8"), count=-3), n),
+            row("unwrap", lambda np, x: np.unwrap(x * 3), x),
+            row("power int traced", lambda np, n: np.power(n.astype("int32"), abs(n) // 50), n),
+        ]
+    )
+
+
+def test_broadcasting() -> None:
+    shapes = [(), (1,), (4,), (3, 1), (3, 4), (2, 1, 4), (2, 3, 1)]
+    rows = []
+    for a, b in itertools.product(shapes, repeat=2):
+        x, y = np.ones(a, "float32"), np.full(b, 2, "float32")
+        rows.append(named("add", x, y, id=f"{a} {b}"))
+        rows.append(named("where", np.ones((3, 1), bool), x, y, id=f"{a} {b}"))
+        rows.append(named("where", np.ones(b, bool), x, 0.0, id=f"{a} {b} scalar"))
+    rows.append(named("where", np.ones((3, 1), bool), 1.0, 0, id="scalars"))
+    check(rows)
+
+
+def test_eager() -> None:
+    rows = [
+        named("add", values("float32"), 2),
+        named("multiply", 2.5, values("int32")),
+        named("power", values("float32"), 3),
+        named("remainder", values("int32"), 2),
+        named("floor_divide", -7, 2),
+        named("where", values("bool"), values("bfloat16"), 0.5),
+        named("hypot", 3, 4),
+        named("sqrt", 2),
+        named("isclose", 1.0, 1.0),
+    ]
+    check(rows, jit=False)
