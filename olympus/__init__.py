@@ -3,6 +3,7 @@
 The public API: explicit re-exports, no logic.  See the README for a first program.
 """
 
+from olympus import ad_checkpoint as ad_checkpoint
 from olympus import errors as errors
 from olympus import lax as lax
 from olympus import nn as nn

@@ -8,6 +8,7 @@ about 30 ms to import, and a program that only traces never needs them: `ir`, `h
 from __future__ import annotations
 
 import functools
+import io
 from collections.abc import Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -212,6 +213,17 @@ def broadcast(value: ir.Value, aval: ShapedArray, dims: tuple[int, ...] = ()) ->
 
 
 def portable(module: ir.Module) -> bytes:
-    """The module as a portable StableHLO artifact: bytecode other versions of XLA can read."""
-    version = hlo.get_minimum_version()
-    return bytes(hlo.serialize_portable_artifact(module, version, allow_other_dialects=True))
+    """The module as a portable StableHLO artifact: bytecode other versions of XLA can read.
+
+    It has no source locations, so that it depends on the program alone.  The serializer rewrites
+    the module it gets, which therefore is a copy.
+    """
+    from jaxlib.mlir import passmanager
+
+    out = io.BytesIO()
+    module.operation.write_bytecode(out)
+    with context():
+        copy = ir.Module.parse(out.getvalue())
+        passmanager.PassManager.parse("builtin.module(strip-debuginfo)").run(copy.operation)
+        version = hlo.get_minimum_version()
+        return bytes(hlo.serialize_portable_artifact(copy, version, allow_other_dialects=True))

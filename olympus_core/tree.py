@@ -13,6 +13,7 @@ import functools
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, TypeVar
 
+from olympus_core import quiet  # isort: skip
 from jaxlib._jax import pytree as _pytree
 
 from olympus_core.errors import UsageError
@@ -32,6 +33,7 @@ __all__ = [
     "leaves",
     "map",
     "prefix_leaves",
+    "quiet",
     "register_dataclass",
     "register_node",
     "registry",

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import hypothesis
 import pytest
+
+# The machine's load decides how long an example takes: deadlines would be timed assertions.
+hypothesis.settings.register_profile("olympus", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("olympus")
 
 GOLDEN = Path(__file__).parent / "golden"
 

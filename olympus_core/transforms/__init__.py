@@ -1,0 +1,1 @@
+"""Transformations of traced functions and of programs, a file each."""

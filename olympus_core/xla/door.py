@@ -1,22 +1,16 @@
-"""The import of jaxlib's runtime modules, with the runtime's logging set before it.
-
-Nothing enters; `_jax` and `_hlo` leave, as untyped modules.  XLA writes log lines to stderr at
-level I and E, the latter for errors that it also raises; they are turned off unless the user has
-set `TF_CPP_MIN_LOG_LEVEL`.  The variable must be set before the library is loaded.
-"""
+"""The import of jaxlib's runtime modules: `_jax` and `_hlo` leave, as untyped modules."""
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+from olympus_core import quiet  # isort: skip
 
 import jaxlib._hlo
 import jaxlib._jax
 import jaxlib.version
 
-__all__ = ["JAXLIB_VERSION", "Buffer", "Device", "JaxRuntimeError", "_hlo", "_jax"]
+__all__ = ["JAXLIB_VERSION", "Buffer", "Device", "JaxRuntimeError", "_hlo", "_jax", "quiet"]
 
 _jax: Any = jaxlib._jax
 _hlo: Any = jaxlib._hlo

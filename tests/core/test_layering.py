@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("olympus", "olympus_core", "olympus_cli")
 LAYERS = [
     "errors",
+    "quiet",
     "version",
     "source",
     "tree",
@@ -33,7 +34,6 @@ LAYERS = [
     "control",
     "eager",
     "stages",
-    "analysis",
     "artifact",
     "library",
     "api",

@@ -100,9 +100,7 @@ def _documented(function: Any, name: str, more: str) -> Callable[..., Any]:
 
     The arguments are those of `{name[3:]}`.
     """
-    static = ("axis", "dtype", "keepdims") if "dtype" in function.__annotations__ else (
-        "axis", "keepdims"
-    )
+    static = [name for name in ("axis", "dtype", "keepdims") if name in function.__annotations__]
     result: Callable[..., Any] = composite(static_argnames=static)(function)
     return result
 

@@ -16,7 +16,7 @@ from olympus_core.library.numpy.axes import Axis, axis_tuple, operand, reject_ou
 from olympus_core.library.numpy.cumulative import cumsum
 from olympus_core.library.numpy.elementwise import choose
 from olympus_core.library.numpy.indexing import read
-from olympus_core.library.numpy.shapes import broadcast_to, expand_dims, moveaxis, reshape
+from olympus_core.library.numpy.shapes import broadcast_to, moveaxis, reshape
 from olympus_core.library.promotion import convert, promote_inexact
 from olympus_core.primitives.elementwise import ceil_p, eq_p, floor_p
 from olympus_core.primitives.shape import reshape_p

@@ -2,32 +2,219 @@
 
 from __future__ import annotations
 
-import functools
-import operator
-from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from olympus_core import dtypes
 from olympus_core.avals import get_aval
 from olympus_core.errors import ShapeError, TraceError
+from olympus_core.library.axes import canonical_axis
 from olympus_core.library.composite import composite
-from olympus_core.library.numpy.axes import one_axis, operand
+from olympus_core.library.numpy.axes import operand, scalar
+from olympus_core.library.numpy.elementwise import choose
 from olympus_core.library.numpy.indexing import read
-from olympus_core.library.numpy.shapes import broadcast_to, expand_dims, ravel, reshape
-from olympus_core.library.promotion import promote_dtypes
-from olympus_core.primitives.elementwise import eq_p, le_p, lt_p, ne_p, not_p, or_p
+from olympus_core.library.numpy.joining import concatenate
+from olympus_core.library.numpy.shapes import broadcast_to, ravel, reshape
+from olympus_core.library.promotion import convert, promote_dtypes, promote_shapes
+from olympus_core.primitives.elementwise import and_p, le_p, lt_p, ne_p, not_p, or_p
 from olympus_core.primitives.reduction import reduce_sum_p
 from olympus_core.primitives.shape import iota_p, rev_p
 from olympus_core.primitives.sort import sort_p
 
 __all__ = ["argpartition", "argsort", "lexsort", "partition", "searchsorted", "sort"]
 
-_STATIC = ("axis", "kind", "order", "stable", "descending")
+_STATIC = ("axis", "kind", "order", "stable", "descending", "dtype")
+_INT32 = np.dtype("int32")
+
+
+def _along(name: str, a: Any, axis: int | None) -> tuple[Any, int]:
+    """The array and the axis to sort along; None is for all elements in row-major order."""
+    a, aval = operand(name, a)
+    if axis is None:
+        return (a if aval.ndim == 1 else ravel(a)), 0
+    return a, canonical_axis(axis, aval.ndim, f"the axis of {name}")
 
 
 def _check_kind(name: str, kind: Any, order: Any) -> None:
     if kind is not None or order is not None:
         raise TraceError(
-            f"{name} has no kinds or orders, and got {kind!r} and {order!r}",
-            hint="the sort is stable, unless stable=False lets the target choose",
+            f"{name} takes neither kind nor order, and got {kind!r} and {order!r}",
+            hint="the sort is stable; stable=False leaves that to the target",
         )
+
+
+@composite(static_argnames=_STATIC[:-1])
+def sort(
+    a: Any,
+    axis: int | None = -1,
+    *,
+    kind: None = None,
+    order: None = None,
+    stable: bool = True,
+    descending: bool = False,
+) -> Any:
+    """The elements in rising order along `axis`, or in one dimension if it is None.
+
+    NaNs come last, and complex elements go by their real parts first.  descending: the reverse.
+
+    Raises ShapeError for an axis that the array does not have.
+
+    >>> sort(array([3, 1, 2]))
+    Array([1, 2, 3], dtype=int32)
+    """
+    _check_kind("sort", kind, order)
+    a, place = _along("sort", a, axis)
+    (out,) = sort_p.bind(a, dimension=place, is_stable=stable, num_keys=1)
+    return rev_p.bind(out, dimensions=(place,)) if descending else out
+
+
+@composite(static_argnames=_STATIC)
+def argsort(
+    a: Any,
+    axis: int | None = -1,
+    *,
+    kind: None = None,
+    order: None = None,
+    stable: bool = True,
+    descending: bool = False,
+    dtype: Any = None,
+) -> Any:
+    """The indices that sort the array along `axis`, or all elements if it is None.
+
+    Equal elements stay in order, with `stable`.  dtype: of the indices, an integer one.
+
+    Raises ShapeError for an axis that the array does not have.
+
+    >>> argsort(array([3, 1, 2]))
+    Array([1, 2, 0], dtype=int32)
+    """
+    _check_kind("argsort", kind, order)
+    a, place = _along("argsort", a, axis)
+    index = dtypes.default_dtype("i") if dtype is None else dtypes.canonicalize(dtype)
+    places = iota_p.bind(dtype=index, shape=get_aval(a).shape, dimension=place)
+    if descending and stable:  # the reverse of a stable sort of the reverse keeps equals in order
+        a, places = (rev_p.bind(x, dimensions=(place,)) for x in (a, places))
+    out = sort_p.bind(a, places, dimension=place, is_stable=stable, num_keys=1)[1]
+    return rev_p.bind(out, dimensions=(place,)) if descending else out
+
+
+def lexsort(keys: Any, axis: int = -1) -> Any:
+    """The indices that sort by several keys, arrays of one shape, of which the last is the first.
+
+    Raises ShapeError for no keys, or keys of different shapes.
+    """
+    arrays = [operand("lexsort", k)[0] for k in keys]
+    if not arrays:
+        raise ShapeError("lexsort needs at least one key, and got none")
+    shape, index = get_aval(arrays[0]).shape, dtypes.default_dtype("i")
+    if not shape:
+        return broadcast_to(scalar(0, index), ())
+    place = canonical_axis(axis, len(shape), "the axis of lexsort")
+    places = iota_p.bind(dtype=index, shape=shape, dimension=place)
+    operands = (*reversed(arrays), places)
+    return sort_p.bind(*operands, dimension=place, is_stable=True, num_keys=len(arrays))[-1]
+
+
+def _check_kth(name: str, a: Any, kth: int, axis: int) -> None:
+    shape = operand(name, a)[1].shape
+    place = canonical_axis(axis, len(shape), f"the axis of {name}")
+    canonical_axis(kth, shape[place], f"kth of {name}")
+
+
+def partition(a: Any, kth: int, axis: int = -1) -> Any:
+    """The elements along `axis` with the one that sorting puts at `kth` there, the smaller before.
+
+    All are in order here, NaNs last, which is one of the orders that a partition may have.
+
+    Raises ShapeError for an axis, or a `kth`, that the array does not have.
+    """
+    _check_kth("partition", a, kth, axis)
+    return sort(a, axis)
+
+
+def argpartition(a: Any, kth: int, axis: int = -1) -> Any:
+    """The indices that `partition` the array along `axis`.
+
+    Raises ShapeError for an axis, or a `kth`, that the array does not have.
+    """
+    _check_kth("argpartition", a, kth, axis)
+    return argsort(a, axis)
+
+
+def _precedes(x: Any, y: Any, or_equal: bool) -> Any:
+    """Whether x comes before y in a sorted array, where NaNs are last; or is equal to it."""
+    before = (le_p if or_equal else lt_p).bind(x, y)
+    if dtypes.kind(get_aval(x).dtype) != "f":
+        return before
+    is_nan = ne_p.bind(y, y)
+    if not or_equal:
+        is_nan = and_p.bind(is_nan, not_p.bind(ne_p.bind(x, x)))
+    return or_p.bind(before, is_nan)
+
+
+@composite(static_argnames=("side", "method"))
+def searchsorted(
+    a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan"
+) -> Any:
+    """Where to put each element of `v` in the sorted vector `a`, so that it stays sorted.
+
+    side: "left" of elements that are equal, or "right".  sorter: indices that sort `a`, where it
+    is not sorted.  method: "scan" and "scan_unrolled" halve the range of places, "compare_all"
+    compares with each element, "sort" sorts both.  The result is of int32.
+
+    Raises ShapeError unless `a` is a vector, TraceError for another side or method.
+
+    >>> searchsorted(array([1, 2, 2, 3]), 2)
+    Array(1, dtype=int32)
+    """
+    if side not in ("left", "right"):
+        raise TraceError(f"searchsorted has the sides 'left' and 'right', and got {side!r}")
+    if method not in _METHODS:
+        raise TraceError(f"searchsorted has the methods {', '.join(_METHODS)}, not {method!r}")
+    a, v = promote_dtypes(operand("searchsorted", a)[0], operand("searchsorted", v)[0])
+    if get_aval(a).ndim != 1:
+        raise ShapeError(f"searchsorted needs a vector, and got {get_aval(a).long_name()}")
+    if sorter is not None:
+        a = read(a, sorter)
+    v = broadcast_to(convert(v, get_aval(v).dtype), get_aval(v).shape)
+    return _METHODS[method](a, v, side == "right")
+
+
+def _by_halves(a: Any, v: Any, after: bool) -> Any:
+    """Jumps of falling powers of two, each taken if what it jumps over precedes the value."""
+    length = get_aval(a).shape[0]
+    place = broadcast_to(scalar(0, _INT32), v.shape)
+    jump = 1 << max(length.bit_length() - 1, 0)
+    while jump and length:
+        ahead = place + jump
+        last = read(a, ahead - 1, mode="clip", wrap_negative_indices=False)
+        fits = and_p.bind(_precedes(last, v, after), le_p.bind(ahead, scalar(length, _INT32)))
+        place = choose("searchsorted", fits, ahead, place)
+        jump >>= 1
+    return place
+
+
+def _by_comparing(a: Any, v: Any, after: bool) -> Any:
+    """The number of elements that precede each value."""
+    pair = promote_shapes("searchsorted", a, reshape(v, (*v.shape, 1)))
+    precedes = convert(_precedes(*pair, after), _INT32)
+    return reduce_sum_p.bind(precedes, axes=(v.ndim,))
+
+
+def _by_sorting(a: Any, v: Any, after: bool) -> Any:
+    """The places of the values among all, less the number of values before each."""
+    length, flat = get_aval(a).shape[0], ravel(v)
+    both = concatenate([a, flat] if after else [flat, a])
+    start = length if after else 0
+    rank = argsort(argsort(both, dtype=_INT32), dtype=_INT32)[start : start + flat.size]
+    own = argsort(argsort(flat, dtype=_INT32), dtype=_INT32)
+    return reshape(rank - own, v.shape)
+
+
+_METHODS: dict[str, Any] = {
+    "scan": _by_halves,
+    "scan_unrolled": _by_halves,
+    "compare_all": _by_comparing,
+    "sort": _by_sorting,
+}
