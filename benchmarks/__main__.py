@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ from benchmarks.report import data, markdown
 
 ROUNDS, SHORT_ROUNDS = 11, 2
 REPEAT, SHORT_REPEAT = 9, 3  # repetitions of trace and lower within one process
+BUSY = 0.5  # a load average above it costs more than the quartiles show
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -30,6 +32,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not side.is_installed():
             say(f"error: {side.python} has no {side.framework}; pip install '.[test]' brings both")
             return 2
+    if os.getloadavg()[0] > BUSY:
+        say("warning: other programs keep this machine busy; the numbers will suffer")
     try:
         results = measure(sides, options.only, rounds, repeat, say)
     except WorkerFailed as failure:

@@ -46,10 +46,14 @@ class Side:
 
 @dataclass
 class Results:
-    """samples[task][measure] holds a list of one number a process for each of the two sides."""
+    """samples[task][measure] holds a list of one number a process for each of the two sides.
+
+    `load` is the machine's load average when the measurement began: what others do with it.
+    """
 
     samples: dict[str, dict[str, tuple[list[float], list[float]]]] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
+    load: float = field(default_factory=lambda: os.getloadavg()[0])
 
     def add(self, task: str, side: int, outcome: dict[str, list[float]]) -> None:
         """Keep a process's samples, each measure reduced to its median in that process."""

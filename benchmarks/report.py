@@ -19,6 +19,7 @@ STAGES = {
     "both": ("trace + lower", MILLI),
     "trace": ("trace", MILLI),
     "lower": ("lower", MILLI),
+    "cpu": ("trace + lower, processor time", MILLI),
     "first": ("first trace + lower in a process", MILLI),
     "start": ("import to first lowered module", MILLI),
     "memory": ("peak memory after lowering", MEGA),
@@ -78,9 +79,10 @@ def describe(results: Results, command: str, rounds: int) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in results.versions.items())
     where = f"{os.cpu_count()} cores ({platform.machine()}, {platform.system()})"
     return (
-        f"Measured by `{command}` on {where}{', ' if versions else ''}{versions}: medians\n"
-        f"(and quartiles) over {rounds} pairs of processes, the two of a pair run one after the\n"
-        "other; the ratio is the median over the pairs."
+        f"Measured by `{command}`\n"
+        f"on {where}, load {results.load:.1f} before; {versions}.\n"
+        f"Medians (and quartiles) over {rounds} pairs of processes, the two of a pair run one\n"
+        "after the other; the ratio is the median over the pairs."
     )
 
 
@@ -125,8 +127,10 @@ def data(results: Results, command: str, rounds: int) -> dict[str, Any]:
     return {
         "command": command,
         "rounds": rounds,
-        "machine": {"cores": os.cpu_count(), "platform": platform.platform()},
+        "machine": {
+            "cores": os.cpu_count(), "platform": platform.platform(), "load": results.load,
+        },
         "versions": results.versions,
         "samples": results.samples,
         "rows": [asdict(row) for row in rows(results)],
-    }
+    }  # fmt: skip

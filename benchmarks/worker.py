@@ -52,30 +52,35 @@ def stages(ox: Any, name: str, repeat: int, start: float) -> Samples:
     from benchmarks.programs import PROGRAMS, load
 
     fresh, args = load(PROGRAMS[name], ox.__name__)
-    *first, lowered = trace_and_lower(ox, fresh(), args)
-    samples: Samples = {"start": [time.perf_counter() - start], "first": [sum(first)]}
+    first, lowered = trace_and_lower(ox, fresh(), args)
+    samples: Samples = {"start": [time.perf_counter() - start], "first": [first["both"]]}
     samples["ops"] = [count_ops(lowered.as_text())]
-    samples |= {"trace": [], "lower": [], "both": []}
     for i in range(WARM_UPS + repeat):
         gc.collect()  # each repetition starts with the same heap; the collector stays on
-        traced_in, lowered_in, _ = trace_and_lower(ox, fresh(), args)
+        seconds, _ = trace_and_lower(ox, fresh(), args)
         if i >= WARM_UPS:
-            samples["trace"].append(traced_in)
-            samples["lower"].append(lowered_in)
-            samples["both"].append(traced_in + lowered_in)
+            for measure, value in seconds.items():
+                samples.setdefault(measure, []).append(value)
     samples["memory"] = [peak_memory()]
     return samples
 
 
 def trace_and_lower(
     ox: Any, function: Callable[..., Any], args: tuple[Any, ...]
-) -> tuple[float, float, Any]:
-    """The seconds that tracing and lowering took, and the Lowered."""
+) -> tuple[dict[str, float], Any]:
+    """The seconds that tracing and lowering took, and the Lowered.
+
+    `cpu` is processor time, of all threads: what other programs do delays it little.
+    """
+    cpu = time.process_time()
     start = time.perf_counter()
     traced = ox.jit(function).trace(*args)
     between = time.perf_counter()
     lowered = traced.lower()
-    return between - start, time.perf_counter() - between, lowered
+    end = time.perf_counter()
+    cpu = time.process_time() - cpu
+    seconds = {"trace": between - start, "lower": end - between, "both": end - start, "cpu": cpu}
+    return seconds, lowered
 
 
 def count_ops(text: str) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
-from typing import Any, overload
+from typing import Any
 
 from olympus_core import (
     eager,  # noqa: F401  (installs the base trace)
@@ -63,14 +63,9 @@ class Jit(StagedFunction):
         return frozenset(donated)
 
 
-@overload
-def jit(fun: Callable[..., Any], **options: Any) -> Jit: ...
-@overload
-def jit(**options: Any) -> Callable[[Callable[..., Any]], Jit]: ...
-
-
 def jit(
     fun: Callable[..., Any] | None = None,
+    /,
     *,
     static_argnums: int | Iterable[int] | None = None,
     static_argnames: str | Iterable[str] | None = None,

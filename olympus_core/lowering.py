@@ -61,11 +61,13 @@ class _Module:
 
     def location(self, eqn: Eqn) -> ir.Location:
         """The location of an equation: its scope and primitive, at the user's line."""
-        key = (eqn.source, eqn.primitive)
+        code, instruction, scope = eqn.source
+        key = (id(code), instruction, scope, eqn.primitive)  # a code object's own hash is slow
         found = self.locations.get(key)
         if found is None:
-            scope = f"{eqn.source.scope}/" if eqn.source.scope else ""
-            name = f"{self.root}/{scope}{eqn.primitive.name}"
+            name = f"{self.root}/{scope}/{eqn.primitive.name}" if scope else (
+                f"{self.root}/{eqn.primitive.name}"
+            )
             found = mlir.ir.Location.name(name, _file_location(eqn.source))
             self.locations[key] = found
         return found
@@ -111,14 +113,17 @@ class LoweringContext:
 
     def constant(self, literal: Literal, shape: Shape = ()) -> ir.Value:
         """A literal at the given shape; the same constant is emitted once a block."""
-        value = np.asarray(literal.value).astype(literal.aval.dtype)
-        return self.numpy_constant(np.broadcast_to(value, shape), (value.tobytes(), shape))
+        value = np.asarray(literal.value, literal.aval.dtype)
+        key = (value.dtype, value.tobytes(), shape)
+        found = self.constants.get(key)
+        if found is None:
+            full = np.broadcast_to(value, shape) if shape else value
+            found = self.constants[key] = mlir.constant(full)
+        return found
 
-    def numpy_constant(self, value: np.ndarray[Any, Any], content: Any = None) -> ir.Value:
+    def numpy_constant(self, value: np.ndarray[Any, Any]) -> ir.Value:
         """The elements of an array; the same constant is emitted once a block."""
-        if content is None:
-            content = (value.tobytes(), value.shape)
-        key = (value.dtype, content)
+        key = (value.dtype, value.tobytes(), value.shape)
         found = self.constants.get(key)
         if found is None:
             found = self.constants[key] = mlir.constant(value)

@@ -48,9 +48,10 @@ def __getattr__(name: str) -> ModuleType:
     from jaxlib.mlir.dialects import chlo, func
     from jaxlib.mlir.dialects import stablehlo as hlo
 
-    loaded = {"ir": ir, "hlo": hlo, "chlo": chlo, "func": func}
+    loaded: dict[str, Any] = {"ir": ir, "hlo": hlo, "chlo": chlo, "func": func}
     globals().update(loaded)
-    return loaded[name]
+    module: ModuleType = loaded[name]
+    return module
 
 
 @functools.cache

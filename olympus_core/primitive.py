@@ -41,7 +41,7 @@ class _Operations:
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         try:
-            bind = self.table[name].bind
+            bind = self.table[name.rstrip("_")].bind  # and_, not_, or_ are keywords without it
         except KeyError:
             raise AttributeError(f"there is no primitive {name!r}") from None
         self.__dict__[name] = bind

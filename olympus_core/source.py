@@ -64,13 +64,17 @@ class Source(NamedTuple):
         return _position(self.code, self.instruction)
 
 
+@functools.lru_cache(maxsize=512)
+def _positions(code: CodeType) -> list[tuple[int | None, int | None, int | None, int | None]]:
+    return list(code.co_positions())
+
+
 def _position(code: CodeType, instruction: int) -> Position:
-    for index, (line, _, column, _) in enumerate(code.co_positions()):
-        if index == instruction // 2:
-            return Position(
-                code.co_filename, line or code.co_firstlineno, (column or 0) + 1, code.co_qualname
-            )
-    return Position(code.co_filename, code.co_firstlineno, 1, code.co_qualname)
+    positions = _positions(code)
+    line, _, column, _ = positions[instruction // 2] if positions else (None, None, None, None)
+    return Position(
+        code.co_filename, line or code.co_firstlineno, (column or 0) + 1, code.co_qualname
+    )
 
 
 def is_internal(filename: str) -> bool:

@@ -5,6 +5,7 @@ A traced program enters; StableHLO, an executable, what it costs, and calls of i
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any, NamedTuple, NoReturn
 
@@ -19,7 +20,8 @@ from olympus_core.tracer import Tracer
 __all__ = ["ArgInfo", "Compiled", "Lowered", "MemoryAnalysis", "Signature", "Traced"]
 
 
-class ArgInfo(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class ArgInfo:
     """An argument of a stage: shape, dtype, and whether its buffer is donated."""
 
     shape: tuple[int, ...]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from olympus_core.primitive import Primitive
 
-__all__ = ["Trace", "current", "install_base", "using"]
+__all__ = ["Trace", "at_base", "current", "install_base", "using"]
 
 
 class Trace(Protocol):
@@ -39,6 +39,11 @@ def install_base(trace: Trace) -> None:
 def current() -> Trace:
     """The trace that primitives bind to now."""
     return state.trace
+
+
+def at_base() -> bool:
+    """Whether no transformation runs: what is bound now is executed."""
+    return state.trace is _State.trace
 
 
 class using:

@@ -11,7 +11,7 @@ import collections
 import dataclasses
 import functools
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Any, Protocol, TYPE_CHECKING, TypeVar
 
 from olympus_core import quiet  # isort: skip
 from jaxlib._jax import pytree as _pytree
@@ -42,7 +42,23 @@ __all__ = [
     "unflatten",
 ]
 
-PyTreeDef = _pytree.PyTreeDef
+if TYPE_CHECKING:
+
+    class PyTreeDef(Protocol):
+        """The structure of a tree: what is left of it without its leaves."""
+
+        num_leaves: int
+        num_nodes: int
+
+        def unflatten(self, leaves: Iterable[Any], /) -> Any: ...
+        def flatten_up_to(self, tree: Any, /) -> list[Any]: ...
+        def children(self) -> list[PyTreeDef]: ...
+        def node_data(self) -> tuple[type, Any] | None: ...
+        def compose(self, inner: PyTreeDef, /) -> PyTreeDef: ...
+        def walk(self, *args: Any) -> Any: ...
+
+else:
+    PyTreeDef = _pytree.PyTreeDef
 SequenceKey = _pytree.SequenceKey
 DictKey = _pytree.DictKey
 GetAttrKey = _pytree.GetAttrKey
@@ -65,7 +81,8 @@ def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
     >>> flatten({"b": 1, "a": (2, None)})[0]
     [2, 1]
     """
-    return registry.flatten(tree, is_leaf)
+    flat: tuple[list[Any], PyTreeDef] = registry.flatten(tree, is_leaf)
+    return flat
 
 
 def unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
@@ -75,12 +92,12 @@ def unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
 
 def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
     """The leaves of `tree`."""
-    return registry.flatten(tree, is_leaf)[0]
+    return flatten(tree, is_leaf)[0]
 
 
 def structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
     """The structure of `tree`, without its leaves."""
-    return registry.flatten(tree, is_leaf)[1]
+    return flatten(tree, is_leaf)[1]
 
 
 def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
@@ -110,7 +127,8 @@ def flatten_with_path(
     if is_leaf is not None:
         leaf_test: Any = is_leaf
         predicate = leaf_test if is_leaf_takes_path else lambda path, x: leaf_test(x)
-    return registry.flatten_with_path(tree, predicate)
+    flat: tuple[list[tuple[KeyPath, Any]], PyTreeDef] = registry.flatten_with_path(tree, predicate)
+    return flat
 
 
 def keystr(path: Iterable[Any], *, simple: bool = False, separator: str = "") -> str:
@@ -128,7 +146,8 @@ def _simple_key(key: Any) -> str:
 
 def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
     """The structure of a tuple whose parts have the given structures."""
-    return _pytree.treedef_tuple(registry, list(treedefs))
+    joined: PyTreeDef = _pytree.treedef_tuple(registry, list(treedefs))
+    return joined
 
 
 def prefix_leaves(prefix: Any, full: Any, what: str, is_leaf: IsLeaf = None) -> list[Any]:

@@ -81,9 +81,9 @@ def test_rounds_interleave_and_the_first_is_not_counted(monkeypatch: pytest.Monk
 def test_the_table_shows_medians_quartiles_and_ratio() -> None:
     results = Results({"call": {
         "device": ([4e-6, 5e-6, 6e-6], [8e-6, 10e-6, 12e-6]), "python": ([1e-5], [1e-5]),
-    }}, {"jax": "1.2"})  # fmt: skip
+    }}, {"jax": "1.2"}, load=0.25)  # fmt: skip
     text = report.markdown(results, "python -m benchmarks", 3)
-    assert "jax 1.2" in text and "`python -m benchmarks`" in text
+    assert "load 0.2 before; jax 1.2." in text and "`python -m benchmarks`" in text
     ours, theirs = "5.00 µs (4.50 to 5.50)", "10 µs (9.00 to 11)"
     assert f"| call x + y, arrays on the device | {ours} | {theirs} | **0.500** |" in text
     assert "| call x + y, Python scalars | 10 µs | 10 µs | **1.00** |" in text

@@ -25,7 +25,7 @@ __all__ = ["perform", "serve"]
 
 
 def serve(pipe: Connection) -> None:
-    """Work on the tasks that come through `pipe` until None comes or the other end is gone."""
+    """Work on the tasks that come through `pipe` until its other end is gone."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     while (task := _receive(pipe)) is not None:
         _print_to(task.log)
@@ -36,6 +36,7 @@ def serve(pipe: Connection) -> None:
         except BaseException as error:  # also a SystemExit of the user's module: report, go on
             seconds = time.perf_counter() - start
             outcome = Outcome(task.spec.name, "failed", None, seconds, Failure.of(error))
+        sys.stdout.flush()  # the log is read when the outcome comes
         pipe.send(outcome)
 
 

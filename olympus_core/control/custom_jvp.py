@@ -10,7 +10,6 @@ from olympus_core import trace, tree
 from olympus_core.avals import ShapedArray, get_aval
 from olympus_core.control.call import Call
 from olympus_core.control.custom_rules import bind_positions, part_static, stage_tree
-from olympus_core.eager import EagerTrace
 from olympus_core.errors import TransformError
 from olympus_core.primitive import Batched, Split, op
 from olympus_core.source import function_name
@@ -217,7 +216,7 @@ class custom_jvp:
             raise TransformError(
                 f"no derivative is defined for '{function_name(self.fun)}': call its defjvp"
             )
-        if trace.current().__class__ is EagerTrace:
+        if trace.at_base():
             return self.fun(*args, **kwargs)
         positional = bind_positions(self.fun, args, kwargs)
         fun, diff, static = part_static(self.fun, positional, self.nondiff_argnums)

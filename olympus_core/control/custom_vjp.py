@@ -14,7 +14,6 @@ from olympus_core import trace, tree
 from olympus_core.avals import ShapedArray, get_aval
 from olympus_core.control.call import Call
 from olympus_core.control.custom_rules import bind_positions, part_static, stage_tree
-from olympus_core.eager import EagerTrace
 from olympus_core.errors import DTypeError, TransformError
 from olympus_core.primitive import Batched, Linear, Primitive, Split, op
 from olympus_core.source import function_name
@@ -126,7 +125,8 @@ class _MappedRules:
 
     def backward(self, residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
         """Cotangents of the mapped primals; of one that is not mapped, summed over the axis."""
-        n, made = len(residuals), []
+        n = len(residuals)
+        made: list[bool] = []
 
         def flat(*xs: Any) -> list[Any]:
             given = self.rules.backward(xs[:n], xs[n:])
@@ -310,7 +310,7 @@ class custom_vjp:
             raise TransformError(
                 f"no derivative is defined for '{function_name(self.fun)}': call its defvjp"
             )
-        if trace.current().__class__ is EagerTrace:
+        if trace.at_base():
             return self.fun(*args, **kwargs)
         positional = bind_positions(self.fun, args, kwargs)
         fun, diff, static = part_static(self.fun, positional, self.nondiff_argnums)

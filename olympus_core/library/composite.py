@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from olympus_core import trace
-from olympus_core.eager import EagerTrace
 from olympus_core.control.calling import JitOptions, StagedFunction
 
 __all__ = ["composite"]
@@ -31,13 +30,12 @@ def composite(
 
     def wrap(fun: _F) -> _F:
         staged = StagedFunction(fun, JitOptions.of(fun, static_argnums, static_argnames))
-        state = trace.state
 
         @functools.wraps(fun)
         def call(*args: Any, **kwargs: Any) -> Any:
-            if state.trace.__class__ is not EagerTrace:
-                return fun(*args, **kwargs)
-            return staged(*args, **kwargs)
+            if trace.at_base():
+                return staged(*args, **kwargs)
+            return fun(*args, **kwargs)
 
         return call  # type: ignore[return-value]
 

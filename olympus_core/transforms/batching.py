@@ -54,7 +54,9 @@ class BatchTrace:
 
     def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Apply the primitive's `batch` in the parent trace."""
-        values, dims, mapped = [], [], False
+        values: list[Any] = []
+        dims: list[int | None] = []
+        mapped = False
         for x in args:
             if x.__class__ is BatchTracer and x.trace is self:
                 values.append(x.value)

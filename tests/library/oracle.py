@@ -88,11 +88,14 @@ def _difference(one: Row, ours: Any, theirs: Any, weak: bool) -> str | None:
             return f"{have}, not {want}"
         x, y = np.asarray(a), np.asarray(b)
         rtol = max(one.rtol, _LOW_PRECISION.get(str(y.dtype), 0))
+        atol = max(one.atol, rtol if rtol > 1e-3 else 0)
         if y.dtype.kind not in "biu":
             wide = np.complex128 if y.dtype.kind == "c" else np.float64
             x, y = x.astype(wide), y.astype(wide)
-        if not np.allclose(x, y, rtol=rtol, atol=max(one.atol, rtol if rtol > 1e-3 else 0), equal_nan=True):
-            return f"{x!r}, not {y!r}"
+        wrong = np.argwhere(~np.isclose(x, y, rtol=rtol, atol=atol, equal_nan=True))
+        if len(wrong):
+            at = tuple(wrong[0])
+            return f"{x[at]!r}, not {y[at]!r}, at {at} and {len(wrong) - 1} other places"
     return None
 
 

@@ -185,7 +185,8 @@ def fori_loop(
     if length <= 0:
         return init_val
     unrolled = 1 if unroll is None else unroll
-    (_, result), _ = scan(step, (first, init_val), None, length=length, unroll=unrolled)
+    (_, end), _ = scan(step, (first, init_val), None, length=length, unroll=unrolled)
+    result: _T = end
     return result
 
 

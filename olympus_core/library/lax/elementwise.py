@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -95,6 +95,9 @@ __all__ = [
 ]
 
 
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
 class RoundingMethod(enum.IntEnum):
     """Where halves go: away from zero, or to the even neighbour."""
 
@@ -129,7 +132,7 @@ def _binary(primitive: Primitive, summary: str) -> Callable[[Any, Any], Any]:
     return _named(function, primitive, summary)
 
 
-def _named(function: Any, primitive: Primitive, summary: str) -> Any:
+def _named(function: _F, primitive: Primitive, summary: str) -> _F:
     function.__name__ = function.__qualname__ = primitive.name
     function.__doc__ = f"{summary}, element by element; raises DTypeError for a dtype it lacks."
     return function

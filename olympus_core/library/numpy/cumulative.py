@@ -36,10 +36,11 @@ class _Rule(NamedTuple):
     primitive: Cumulative
     start: int
     skip_nan: bool = False
+    widen: bool = False  # integers to at least the default ones
 
 
 def _accumulate(
-    rule: _Rule, a: Any, aval: ShapedArray, axis: int | None, dtype: Any, widen: bool
+    rule: _Rule, a: Any, aval: ShapedArray, axis: int | None, dtype: Any
 ) -> tuple[Any, int]:
     """The cumulative values, and the axis that they are along."""
     if axis is None or not aval.ndim:
@@ -52,7 +53,7 @@ def _accumulate(
     if dtype is not None:
         result = dtypes.canonicalize(dtype)
     else:
-        result = wide_integer(aval.dtype) if widen or aval.dtype == BOOL else aval.dtype
+        result = wide_integer(aval.dtype) if rule.widen or aval.dtype == BOOL else aval.dtype
     if result == BOOL and aval.dtype != BOOL:
         a = ne_p.bind(a, scalar(0, aval.dtype))  # 1 and -1 are true, and so is their sum
     compute = dtypes.default_dtype("i") if result == BOOL else result
@@ -70,7 +71,7 @@ def _numpy_style(rule: _Rule) -> Callable[..., Any]:
     ) -> Any:
         if out is not None:
             reject_out(rule.name, out)
-        return _accumulate(rule, *operand(rule.name, a), axis, dtype, False)[0]
+        return _accumulate(rule, *operand(rule.name, a), axis, dtype)[0]
 
     what = "product" if rule.start else "sum"
     cumulative.__name__ = cumulative.__qualname__ = rule.name
@@ -105,7 +106,7 @@ def _standard_style(rule: _Rule) -> Callable[..., Any]:
             raise ShapeError(
                 f"{rule.name} needs an axis, and an array that has one, and got {aval.long_name()}"
             )
-        out, place = _accumulate(rule, x, aval, axis, dtype, True)
+        out, place = _accumulate(rule, x, aval, axis, dtype)
         if not include_initial:
             return out
         shape = tuple([1 if i == place else n for i, n in enumerate(aval.shape)])
@@ -117,14 +118,14 @@ def _standard_style(rule: _Rule) -> Callable[..., Any]:
     cumulative.__name__ = cumulative.__qualname__ = rule.name
     cumulative.__doc__ = f"""The {what} of the elements up to each one along `axis`.
 
-    x: an array; `axis` may be left out for one dimension.  dtype: of the result; by default
-    integers widen to the default ones.  include_initial: start with {rule.start}, one element
-    more.
+    x: an array; `axis` may be left out for one dimension.  dtype: of the result; by default that
+    of `x`{", widened to the default integer" if rule.widen else ""}.  include_initial: start with
+    {rule.start}, one element more.
 
     Raises ShapeError for a scalar, or for several dimensions and no axis.
     """
     return cumulative
 
 
-cumulative_sum = _standard_style(_Rule("cumulative_sum", cumsum_p, 0))
+cumulative_sum = _standard_style(_Rule("cumulative_sum", cumsum_p, 0, widen=True))
 cumulative_prod = _standard_style(_Rule("cumulative_prod", cumprod_p, 1))

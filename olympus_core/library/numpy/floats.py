@@ -68,8 +68,8 @@ nextafter = binary(
 
 @composite()
 def _heaviside(x: Any, y: Any) -> Any:
-    above = choose("heaviside", greater(x, 0), 1, y)
-    return choose("heaviside", less(x, 0), 0, above)
+    step = choose("heaviside", greater(x, 0), 1, choose("heaviside", less(x, 0), 0, x))
+    return choose("heaviside", equal(x, 0), y, step)
 
 
 heaviside = binary(

@@ -1,4 +1,4 @@
-"""Indexing by functions: `take`, `put` and their `_along_axis` forms.
+"""Indexing by functions: `take`, and reading and writing at positions along an axis.
 
 Arrays and arrays of positions enter; elements, or a new array with elements replaced, leave.
 """
@@ -11,20 +11,20 @@ import numpy as np
 
 from olympus_core import dtypes
 from olympus_core.avals import Shape, get_aval, shape_of
-from olympus_core.errors import DTypeError, IndexingError, ShapeError, TraceError
+from olympus_core.errors import DTypeError, ShapeError, TraceError
 from olympus_core.library.axes import canonical_axis
 from olympus_core.library.composite import composite
 from olympus_core.library.lax.indexing import Mode, gather
 from olympus_core.library.lax.shape import broadcasted_iota, full, reshape
 from olympus_core.library.lax.slicing import wrapped
-from olympus_core.library.numpy.arithmetic import clip, remainder
+from olympus_core.library.numpy.arithmetic import remainder
 from olympus_core.library.numpy.at import IndexUpdateRef
 from olympus_core.library.numpy.indexing import read
 from olympus_core.library.promotion import broadcast_shapes, broadcast_to, check_arrays
 from olympus_core.primitives.indexing import GatherDimensionNumbers, GatherScatterMode
 from olympus_core.tracer import Array
 
-__all__ = ["put", "put_along_axis", "take", "take_along_axis"]
+__all__ = ["put_along_axis", "take", "take_along_axis"]
 
 
 def _check_positions(name: str, a: Any, indices: Any) -> None:
@@ -53,7 +53,7 @@ def take(
     `mode` says what becomes of an index out of bounds: "fill" (the default) reads `fill_value`
     (NaN, the least integer, ...: see `lax.gather`), "clip" the nearest element, "wrap" goes around.
     With "fill", negative indices count from the end.  Raises DTypeError for indices that are not
-    integers, ShapeError for an axis that there is not, IndexingError for an unknown mode.
+    integers, ShapeError for an axis that there is not or an unknown mode.
 
     >>> take(array([5.0, 6.0, 7.0]), array([2, 0]))
     Array([7., 5.], dtype=float32)
@@ -68,7 +68,7 @@ def take(
     if mode == "wrap":
         indices, how = remainder(indices, shape_of(a)[position]), "promise_in_bounds"
     elif how not in ("fill", "clip"):
-        raise IndexingError(f"the mode of take is 'fill', 'clip' or 'wrap', and not {mode!r}")
+        raise ShapeError(f"the mode of take is 'fill', 'clip' or 'wrap', and not {mode!r}")
     return read(
         a,
         (*[slice(None)] * position, indices),
@@ -157,14 +157,6 @@ def _along_axis(
     )
 
 
-def _check_not_in_place(name: str, inplace: bool) -> None:
-    if inplace:
-        raise ShapeError(
-            f"{name} cannot change an array in place: arrays are immutable",
-            hint="pass inplace=False, and use the array that is returned",
-        )
-
-
 def put_along_axis(
     arr: Any,
     indices: Any,
@@ -179,7 +171,11 @@ def put_along_axis(
     `values` broadcast to the indices; `inplace` must be False, and the new array is returned.
     Raises ShapeError where it is not, or where shapes do not fit.
     """
-    _check_not_in_place("put_along_axis", inplace)
+    if inplace:
+        raise ShapeError(
+            "put_along_axis cannot change an array in place: arrays are immutable",
+            hint="pass inplace=False, and use the array that is returned",
+        )
     _check_positions("put_along_axis", arr, indices)
     shape, at = shape_of(arr), shape_of(indices)
     if axis is None:
@@ -199,27 +195,3 @@ def _range_along(shape: Shape, axis: int) -> Array:
     alone = [1] * len(shape)
     alone[axis] = shape[axis]
     return broadcasted_iota("int32", alone, axis)
-
-
-def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Array:
-    """The array with elements replaced, at positions counted through all its elements.
-
-    `v` is repeated as needed.  `mode` is "clip" (the default) or "wrap"; by default, negative
-    positions count from the end.  `inplace` must be False, and the new array is returned.
-    Raises ShapeError where it is not, IndexingError for an unknown mode.
-    """
-    _check_not_in_place("put", inplace)
-    _check_positions("put", a, ind)
-    check_arrays("put", v)
-    size, count = get_aval(a).size, get_aval(ind).size
-    if not size or not count or not get_aval(v).size:
-        return reshape(a, shape_of(a))
-    if mode == "wrap":
-        ind = remainder(ind, size)
-    elif mode in ("clip", None):
-        ind = clip(ind, -size if mode is None else 0, size - 1)
-    else:
-        raise IndexingError(f"the mode of put is 'clip' or 'wrap', and not {mode!r}")
-    values = read(_flat(v), np.arange(count) % get_aval(v).size)
-    result = IndexUpdateRef(_flat(a), _flat(ind)).set(values, mode="promise_in_bounds")
-    return reshape(result, shape_of(a))

@@ -6,6 +6,7 @@ the caller says how many to give, by `size`.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -89,7 +90,7 @@ def _on_host(
 def _sorted_slices(ar: Any, equal_nan: bool) -> tuple[Any, Any, Any]:
     """Slices along the first axis in order, where each differs from the one before, the order."""
     length = ar.shape[0]
-    columns = reshape(ar, (length, -1))
+    columns = reshape(ar, (length, math.prod(ar.shape[1:])))
     keys = [columns[:, i] for i in range(columns.shape[1])]
     places = iota_p.bind(dtype=dtypes.default_dtype("i"), shape=(length,), dimension=0)
     order = sort_p.bind(*keys, places, dimension=0, is_stable=True, num_keys=len(keys))[-1]

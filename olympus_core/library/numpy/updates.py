@@ -171,7 +171,10 @@ def _in_one_dtype(x: Any, values: Any, operation: Operation) -> tuple[Any, Any]:
 
 
 def _cast(x: Any, dtype: dtypes.DType, weak: bool) -> Any:
-    return x if get_aval(x).dtype == dtype else convert(x, dtype, weak)
+    """`x` in a dtype; scalars, for which it costs nothing, as weak as is asked."""
+    if get_aval(x).dtype == dtype and not dtypes.is_python_scalar(x):
+        return x
+    return convert(x, dtype, weak)
 
 
 def _update_region(x: Array, entries: list[Any], values: Any, operation: Operation) -> Array:

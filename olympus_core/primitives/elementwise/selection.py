@@ -140,8 +140,8 @@ class Clamp(Primitive):
     ) -> tuple[Any, Any]:
         low, x, high = primals
         chosen = (
-            lambda: op.__getattr__("and")(op.gt(low, x), op.lt(low, high)),
-            lambda: op.__getattr__("and")(op.gt(x, low), op.lt(x, high)),
+            lambda: op.and_(op.gt(low, x), op.lt(low, high)),
+            lambda: op.and_(op.gt(x, low), op.lt(x, high)),
             lambda: op.gt(x, high),
         )
         total = None
