@@ -60,7 +60,7 @@ def error(problem: OlympusError, verbose: bool = False) -> None:
     location = getattr(problem, "location", None)
     if location is not None and location not in message:
         lines.append(quoted(location))
-    if problem.hint:
+    if problem.hint and problem.hint not in message:
         lines.append(f"hint: {problem.hint}")
     say("\n".join(lines))
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from olympus_cli.commands.options import verbose_option
+from olympus_cli.options import verbose_option
 
 __all__ = ["COMMANDS", "cli", "main"]
 

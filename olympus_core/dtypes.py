@@ -190,7 +190,7 @@ def dtype(x: Any) -> DType:
         result = np.dtype(getattr(ml_dtypes, x))
     else:
         try:
-            result = np.dtype(getattr(x, "dtype", x))
+            result = np.dtype(x if isinstance(x, type) else getattr(x, "dtype", x))
         except TypeError:
             raise DTypeError(f"{x!r} is not a dtype") from None
     if result not in _SHORT:

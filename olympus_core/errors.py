@@ -22,12 +22,14 @@ __all__ = [
     "LeakedTracerError",
     "LoweringError",
     "MissingRuleError",
+    "NaNError",
     "OlympusError",
     "ShapeError",
     "SignatureError",
     "SpecError",
     "TraceError",
     "TransformError",
+    "UnboundAxisError",
     "UsageError",
 ]
 
@@ -100,6 +102,14 @@ class IndexingError(TraceError, IndexError, TypeError):
 
 class TransformError(TraceError, TypeError, ValueError):
     """Raised when a transformation cannot be applied to the function or arguments it got."""
+
+
+class UnboundAxisError(TransformError, NameError):
+    """Raised when a collective names an axis that no transformation around it maps."""
+
+
+class NaNError(TraceError, FloatingPointError):
+    """Raised when `debug_nans` is on and an operation gives a NaN."""
 
 
 class LoweringError(TraceError):

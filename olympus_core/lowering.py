@@ -8,7 +8,7 @@ repeated constants are not emitted.
 from __future__ import annotations
 
 import functools
-import itertools
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -22,6 +22,7 @@ from olympus_core.avals import Shape, ShapedArray
 from olympus_core.errors import LoweringError, TraceError
 from olympus_core.olympuspr import Atom, Eqn, Literal, Olympuspr, Var
 from olympus_core.pretty import pretty
+from olympus_core.trace import Axes
 from olympus_core.tracer import Tracer
 
 if TYPE_CHECKING:
@@ -39,14 +40,19 @@ class Signature:
     result_info: Sequence[str] = ()
     aliases: dict[int, int] = field(default_factory=dict)  # argument index -> result index
     donated: frozenset[int] = frozenset()
+    axes: Axes = ()  # of the replicas that run the program, numbered in row-major order
+    arg_shardings: Sequence[str | None] = ()  # in the syntax of HLO
+    result_shardings: Sequence[str | None] = ()
+    num_partitions: int = 1
 
 
 class _Module:
     """What is shared by all functions of a module being built."""
 
-    def __init__(self, platform: str, root: str) -> None:
+    def __init__(self, platform: str, root: str, axes: Axes) -> None:
         self.platform = platform
         self.root = root
+        self.axes = axes
         self.names: dict[str, int] = {}
         self.functions: dict[Any, str] = {}
         self.locations: dict[Any, ir.Location] = {}
@@ -101,6 +107,11 @@ class LoweringContext:
     def platform(self) -> str:
         """The platform lowered for: "cpu", "cuda" or "tpu"."""
         return self.module.platform
+
+    @property
+    def axes(self) -> Axes:
+        """The named axes of the replicas that run the program."""
+        return self.module.axes
 
     @property
     def aval_out(self) -> ShapedArray:
@@ -254,9 +265,10 @@ def lower_module(program: Olympuspr, signature: Signature, platform: str = "cpu"
         ir = mlir.ir
         made = ir.Module.create()
         made.operation.attributes["sym_name"] = mlir.string_attr(_symbol(signature.name))
-        for attribute in ("mhlo.num_partitions", "mhlo.num_replicas"):
-            made.operation.attributes[attribute] = mlir.i32_attr(1)
-        module = _Module(platform, signature.name)
+        replicas = math.prod(size for _, size in signature.axes)
+        for name, count in (("partitions", signature.num_partitions), ("replicas", replicas)):
+            made.operation.attributes[f"mhlo.num_{name}"] = mlir.i32_attr(count)
+        module = _Module(platform, signature.name, signature.axes)
         module.body, module.names["main"] = made.body, 1
         function = _emit_function(module, program, "main", private=False)
         _put_first(made, function)
@@ -277,15 +289,29 @@ def _put_first(module: ir.Module, function: Any) -> None:
 def _annotate(function: Any, program: Olympuspr, signature: Signature) -> None:
     ir = mlir.ir
     arguments = []
-    for i in range(len(program.invars)):
-        attributes = {}
+    for i, sharding in _padded(signature.arg_shardings, program.invars):
+        attributes = _sharded(sharding)
         if i in signature.aliases:
             attributes["tf.aliasing_output"] = mlir.i32_attr(signature.aliases[i])
         elif i in signature.donated:
             attributes["jax.buffer_donor"] = mlir.bool_attr(True)
         arguments.append(ir.DictAttr.get(attributes))
     function.arg_attrs = ir.ArrayAttr.get(arguments)
-    infos = itertools.zip_longest(signature.result_info, program.outvars)
+    infos = dict(_padded(signature.result_info, program.outvars))
     function.result_attrs = ir.ArrayAttr.get(
-        [ir.DictAttr.get({"olympus.result_info": mlir.string_attr(i or "")}) for i, _ in infos]
+        [
+            ir.DictAttr.get(
+                {"olympus.result_info": mlir.string_attr(infos[i] or ""), **_sharded(sharding)}
+            )
+            for i, sharding in _padded(signature.result_shardings, program.outvars)
+        ]
     )
+
+
+def _padded(values: Sequence[str | None], atoms: Sequence[Any]) -> list[tuple[int, str | None]]:
+    """(i, value i) for each atom; None where there is no value."""
+    return [(i, values[i] if i < len(values) else None) for i in range(len(atoms))]
+
+
+def _sharded(sharding: str | None) -> dict[str, ir.Attribute]:
+    return {} if sharding is None else {"mhlo.sharding": mlir.string_attr(sharding)}

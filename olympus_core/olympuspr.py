@@ -6,6 +6,7 @@ variable it keeps in a dict of its own.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +14,7 @@ from olympus_core.avals import ShapedArray
 from olympus_core.primitive import Primitive
 from olympus_core.source import Source
 
-__all__ = ["Atom", "Eqn", "Literal", "Olympuspr", "Var", "sub_programs"]
+__all__ = ["Atom", "Eqn", "Literal", "Olympuspr", "Var", "named_axes", "sub_programs"]
 
 
 class Var:
@@ -107,8 +108,27 @@ class Olympuspr:
 
 def sub_programs(eqn: Eqn) -> Iterator[Olympuspr]:
     """The programs in an equation's parameters."""
-    for value in eqn.params.values():
+    yield from _programs(eqn.params)
+
+
+def _programs(params: dict[str, Any]) -> Iterator[Olympuspr]:
+    for value in params.values():
         if isinstance(value, Olympuspr):
             yield value
         elif isinstance(value, tuple):
             yield from (v for v in value if isinstance(v, Olympuspr))
+
+
+def named_axes(primitive: Primitive, params: dict[str, Any]) -> frozenset[Any]:
+    """The names of the mapped axes that an operation works along, or its programs do."""
+    if primitive.axis_param is not None:
+        names = params[primitive.axis_param]
+        return frozenset(names if isinstance(names, tuple) else (names,))
+    if not primitive.has_programs:
+        return frozenset()
+    return frozenset().union(*map(_program_axes, _programs(params)))
+
+
+@functools.lru_cache(maxsize=2048)
+def _program_axes(program: Olympuspr) -> frozenset[Any]:
+    return frozenset().union(*(named_axes(e.primitive, e.params) for e in program.eqns))

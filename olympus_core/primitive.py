@@ -97,6 +97,8 @@ class Primitive:
     takes_literals: ClassVar[bool] = False
     #: its parameters hold programs, which `split` can part
     has_programs: ClassVar[bool] = False
+    #: the parameter with the name, or the tuple of names, of the mapped axes that it works along
+    axis_param: ClassVar[str | None] = None
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -9,6 +9,8 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any, NamedTuple, NoReturn
 
+import numpy as np
+
 from olympus_core import lowering, mlir, tree, xla
 from olympus_core.array import DeviceArray, put
 from olympus_core.avals import ShapedArray, ShapeDtypeStruct, get_aval
@@ -197,6 +199,14 @@ class MemoryAnalysis(NamedTuple):
     peak_memory_in_bytes: int | None
 
 
+#: the Python scalars that are passed, without more ado, for an array of a shape and dtype
+_SCALARS: dict[Any, type] = {
+    ((), np.dtype("bool")): bool,
+    ((), np.dtype("int32")): int,
+    ((), np.dtype("float32")): float,
+}
+
+
 class Compiled(_Stage):
     """A program compiled for a target: call it like the function, statics left out."""
 
@@ -210,6 +220,7 @@ class Compiled(_Stage):
         self.executable = executable
         self.target = target
         self._expected = signature.in_avals
+        self._scalars = [_SCALARS.get((a.shape, a.dtype)) for a in signature.in_avals]
         self._count = len(signature.in_avals)
         self._flat_in = signature.in_tree == tree.structure(((0,) * self._count, {}))
         self._single_out = signature.out_tree == tree.structure(0)
@@ -224,12 +235,7 @@ class Compiled(_Stage):
         """
         buffers: list[xla.Buffer] | None = None
         if self._flat_in and not kwargs and len(args) == self._count:
-            buffers = []
-            for x, aval in zip(args, self._expected, strict=True):
-                if x.__class__ is not DeviceArray or x.aval is not aval:
-                    buffers = None
-                    break
-                buffers.append(x.buffer)
+            buffers = self._quick(args)
         if buffers is None:
             buffers = self._check(args, kwargs)
         try:
@@ -241,6 +247,23 @@ class Compiled(_Stage):
         if self._single_out:
             return DeviceArray(self.signature.out_avals[0], outs[0])
         return self.out_tree.unflatten(map(DeviceArray, self.signature.out_avals, outs))
+
+    def _quick(self, args: tuple[Any, ...]) -> list[xla.Buffer] | None:
+        """The buffers of device arrays and Python scalars of just the types compiled for."""
+        buffers = []
+        for x, aval, scalar in zip(args, self._expected, self._scalars, strict=True):
+            if x.__class__ is DeviceArray:
+                if x.aval is not aval:
+                    return None
+                buffers.append(x.buffer)
+            elif x.__class__ is scalar:
+                try:
+                    buffers.append(xla.put(np.array(x, aval.dtype)))
+                except OverflowError:
+                    return None
+            else:
+                return None
+        return buffers
 
     def _check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[xla.Buffer]:
         leaves, in_tree = tree.flatten((args, kwargs))

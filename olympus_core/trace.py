@@ -3,6 +3,8 @@
 A `Trace` interprets primitives.  There is one current trace a thread; a transformation makes its
 own current for as long as it runs the user's function.  Underneath all is the base trace, which
 executes; `eager.py` installs it.
+
+Beside it stand the axes that have a name here: those of the `vmap`s around what runs.
 """
 
 from __future__ import annotations
@@ -14,7 +16,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from olympus_core.primitive import Primitive
 
-__all__ = ["Trace", "at_base", "current", "install_base", "using"]
+__all__ = ["Axes", "Trace", "at_base", "axes", "current", "install_base", "naming", "using"]
+
+#: the names and sizes of axes, outermost first
+Axes = tuple[tuple[Any, int], ...]
 
 
 class Trace(Protocol):
@@ -26,6 +31,7 @@ class Trace(Protocol):
 
 class _State(threading.local):
     trace: Trace
+    axes: Axes = ()
 
 
 state = _State()
@@ -61,3 +67,24 @@ class using:
 
     def __exit__(self, *exc: object) -> None:
         state.trace = self.old
+
+
+def axes() -> Axes:
+    """The axes that have a name where the current code runs."""
+    return state.axes
+
+
+class naming:
+    """A context in which the axes `more` have their names too."""
+
+    __slots__ = ("more", "old")
+
+    def __init__(self, more: Axes) -> None:
+        self.more = more
+
+    def __enter__(self) -> None:
+        self.old = state.axes
+        state.axes = (*self.old, *self.more)
+
+    def __exit__(self, *exc: object) -> None:
+        state.axes = self.old

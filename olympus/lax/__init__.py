@@ -1,5 +1,18 @@
 """`olympus.lax`: thin functions on the primitives, and control flow on traced values."""
 
+from olympus.lax import linalg as linalg
+from olympus_core.library.lax.collective import all_gather as all_gather
+from olympus_core.library.lax.collective import all_to_all as all_to_all
+from olympus_core.library.lax.collective import axis_index as axis_index
+from olympus_core.library.lax.collective import axis_size as axis_size
+from olympus_core.library.lax.collective import pmax as pmax
+from olympus_core.library.lax.collective import pmean as pmean
+from olympus_core.library.lax.collective import pmin as pmin
+from olympus_core.library.lax.collective import ppermute as ppermute
+from olympus_core.library.lax.collective import pshuffle as pshuffle
+from olympus_core.library.lax.collective import psum as psum
+from olympus_core.library.lax.collective import psum_scatter as psum_scatter
+from olympus_core.library.lax.collective import pswapaxes as pswapaxes
 from olympus_core.library.lax.control import cond as cond
 from olympus_core.library.lax.control import fori_loop as fori_loop
 from olympus_core.library.lax.control import map as map

@@ -9,16 +9,16 @@ import click
 from olympus_cli import console
 from olympus_cli.bench.show import COLUMNS, times_data, times_rows, times_title
 from olympus_cli.bench.stages import Budget, bench_target
-from olympus_cli.commands.inputs import budget_options, input_options
-from olympus_cli.commands.options import (
+from olympus_cli.frontends.resolve import open_project, resolve
+from olympus_cli.input_options import budget_options, input_options
+from olympus_cli.inputs import InputOptions
+from olympus_cli.options import (
     json_option,
     project_option,
     target_options,
     targets_argument,
     verbose_option,
 )
-from olympus_cli.frontends.resolve import open_project, resolve
-from olympus_cli.inputs import InputOptions
 
 __all__ = ["command"]
 

@@ -7,13 +7,13 @@ import click
 from olympus_cli import console
 from olympus_cli.build.driver import Options, build
 from olympus_cli.build.show import outcome_data, outcome_line, raise_failures, watching
-from olympus_cli.commands.options import (
+from olympus_cli.frontends.resolve import open_project
+from olympus_cli.options import (
     json_option,
     project_option,
     targets_argument,
     verbose_option,
 )
-from olympus_cli.frontends.resolve import open_project
 
 __all__ = ["command"]
 

@@ -10,13 +10,13 @@ from olympus_cli import console
 from olympus_cli.build.driver import Options, build
 from olympus_cli.build.show import raise_failures, watching
 from olympus_cli.build.store import MARKER
-from olympus_cli.commands.options import (
+from olympus_cli.frontends.resolve import open_project, resolve
+from olympus_cli.options import (
     entry_options,
     json_option,
     target_options,
     verbose_option,
 )
-from olympus_cli.frontends.resolve import open_project, resolve
 from olympus_cli.reports.json import read_report
 from olympus_cli.reports.text import render_text
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from olympus_cli import console
-from olympus_cli.commands.options import json_option, verbose_option
 from olympus_cli.health import Health, examine
+from olympus_cli.options import json_option, verbose_option
 from olympus_cli.units import byte_size
 
 __all__ = ["command"]
@@ -30,7 +30,7 @@ def command(as_json: bool) -> None:
 
 def _show(health: Health) -> None:
     versions = [(name, version or "not installed") for name, version in health.versions.items()]
-    console.table(("version", ""), versions)
+    console.table(("software", "version"), versions)
     console.data("")
     rows = [
         (b.name, "yes" if b.available else "no", ", ".join(b.devices), b.note)
@@ -41,8 +41,9 @@ def _show(health: Health) -> None:
     if health.cache is None:
         console.data("cache    no project here")
     else:
-        size = byte_size(health.cache.bytes)
-        console.data(f"cache    {health.cache.path}: {health.cache.programs} programs, {size}")
+        found, size = health.cache.programs, byte_size(health.cache.bytes)
+        programs = f"{found} program" if found == 1 else f"{found} programs"
+        console.data(f"cache    {health.cache.path}: {programs}, {size}")
     for problem in health.problems:
         console.data(f"missing  {problem}")
     for backend in health.backends:

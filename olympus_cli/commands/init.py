@@ -8,8 +8,8 @@ import click
 
 from olympus.errors import UsageError
 from olympus_cli import console
-from olympus_cli.commands.options import json_option, verbose_option
 from olympus_cli.files import write_whole
+from olympus_cli.options import json_option, verbose_option
 from olympus_cli.templates import FILES
 
 __all__ = ["command"]

@@ -8,17 +8,17 @@ import click
 
 import olympus
 from olympus_cli import console
-from olympus_cli.commands.options import (
+from olympus_cli.frontends.python import load_program
+from olympus_cli.frontends.resolve import resolve
+from olympus_cli.options import (
     entry_options,
     json_option,
     output_option,
     target_options,
     verbose_option,
 )
-from olympus_cli.commands.output import emit
-from olympus_cli.commands.program import described
-from olympus_cli.frontends.python import load_program
-from olympus_cli.frontends.resolve import resolve
+from olympus_cli.output import emit
+from olympus_cli.reports.program import described
 
 __all__ = ["command"]
 
@@ -28,7 +28,7 @@ FORMATS = ("stablehlo", "hlo", "olympuspr", "dot", "bytecode")
 @click.command("lower")
 @entry_options
 @target_options
-@click.option("--format", "form", type=click.Choice(FORMATS), default="stablehlo")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="stablehlo", help="Its form.")
 @click.option("--debug-info", is_flag=True, help="Keep source locations and name scopes.")
 @output_option
 @json_option

@@ -10,17 +10,17 @@ import click
 from olympus.errors import UsageError
 from olympus_cli import console
 from olympus_cli.bundle import SUFFIX, load_bundle
-from olympus_cli.commands.inputs import input_options
-from olympus_cli.commands.options import (
+from olympus_cli.files import write_whole
+from olympus_cli.frontends.resolve import resolve
+from olympus_cli.input_options import input_options
+from olympus_cli.inputs import InputOptions, npz_bytes
+from olympus_cli.options import (
     entry_options,
     json_option,
     output_option,
     target_options,
     verbose_option,
 )
-from olympus_cli.files import write_whole
-from olympus_cli.frontends.resolve import resolve
-from olympus_cli.inputs import InputOptions, npz_bytes
 from olympus_cli.runnable import Runnable, bundled, compile_to_run
 from olympus_cli.summary import summarize_array
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import click
 
 from olympus_cli import console
-from olympus_cli.commands.options import (
+from olympus_cli.frontends.python import load_program
+from olympus_cli.frontends.resolve import resolve
+from olympus_cli.options import (
     entry_options,
     json_option,
     output_option,
     verbose_option,
 )
-from olympus_cli.commands.output import emit
-from olympus_cli.commands.program import described
-from olympus_cli.frontends.python import load_program
-from olympus_cli.frontends.resolve import resolve
+from olympus_cli.output import emit
+from olympus_cli.reports.program import described
 
 __all__ = ["command"]
 

@@ -61,8 +61,8 @@ def resolve(
     given = parse_statics(statics)
     target = replace(target, static={**target.static, **given})
     if backend is not None or device is not None:
-        name = backend or target.backends[0].name
-        target = replace(target, backends=(parse_backend(name, device),))
+        # only GPUs are told apart by name, so that --device h200 says enough
+        target = replace(target, backends=(parse_backend(backend or "gpu", device),))
     return target
 
 

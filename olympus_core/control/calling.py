@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from olympus_core import dtypes, tree
+from olympus_core import dtypes, trace, tree
 from olympus_core.avals import ShapedArray, ShapeDtypeStruct, get_aval, shaped
 from olympus_core.control.call import jit_p
 from olympus_core.errors import DTypeError, SignatureError, UsageError
@@ -204,7 +204,14 @@ class StagedFunction:
     def _program_for(self, arguments: Arguments) -> tuple[Program, Olympuspr, tuple[Any, ...]]:
         # 1, 1.0 and True are equal, and yet are different static values: the types are in the key
         types = tuple([type(value) for _, value in arguments.static])
-        key = (arguments.in_tree, arguments.avals, arguments.static, types, dtypes.x64_enabled())
+        key = (
+            arguments.in_tree,
+            arguments.avals,
+            arguments.static,
+            types,
+            dtypes.x64_enabled(),
+            trace.axes(),
+        )
         try:
             found = self._programs.get(key)
         except TypeError:

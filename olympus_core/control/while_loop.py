@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from olympus_core import mlir
 from olympus_core.avals import ShapedArray
+from olympus_core.control.call import jit_p
 from olympus_core.errors import TransformError
 from olympus_core.olympuspr import Olympuspr
 from olympus_core.primitive import Batched, Primitive, Split, op
@@ -14,7 +15,13 @@ from olympus_core.transforms.batching import place_axis
 from olympus_core.transforms.evaluate import evaluate
 from olympus_core.transforms.flat import instantiate
 from olympus_core.transforms.linearize import tangent_aval
-from olympus_core.transforms.programs import batch_program, jvp_program, permute, staged
+from olympus_core.transforms.programs import (
+    batch_program,
+    jvp_program,
+    permute,
+    split_program,
+    staged,
+)
 
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
@@ -59,7 +66,7 @@ class While(Primitive):
         order = _interleaved(n_body, n, sum(consts), kept)
         padded = staged(
             lambda *args: evaluate(cond, args[: n_cond + n]),
-            [*cond.in_avals, *(tangent_aval(a) for a, c in zip(body.out_avals, carry) if c)],
+            [*cond.in_avals, *(tangent_aval(a) for a, c in zip(body.out_avals, carry, strict=True) if c)],
         )
         values = primals[first:]
         given = [
@@ -112,7 +119,45 @@ class While(Primitive):
         return outs, [0 if c else None for c in carry]
 
     def split(self, unknown: tuple[bool, ...], **params: Any) -> Split | None:
-        return None
+        """The known carry loops by itself; the rest loops again, with all of it.
+
+        None where the condition is not known, which a tangent alone never makes it.
+        """
+        n_cond, n_body = params["cond_nconsts"], params["body_nconsts"]
+        cond: Olympuspr = params["cond_olympuspr"]
+        body: Olympuspr = params["body_olympuspr"]
+        first = n_cond + n_body
+        consts, carry = unknown[n_cond:first], unknown[first:]
+        while True:
+            parts = split_program(body, (*consts, *carry), carry)
+            if parts.unknown_outs == carry:
+                break
+            carry = parts.unknown_outs
+        if split_program(cond, (*unknown[:n_cond], *carry)).unknown_outs[0]:
+            return None
+        flags = (*unknown[:first], *carry)
+        kept = [i for i in range(len(cond.invars)) if i < n_cond or not carry[i - n_cond]]
+        count = len(carry) - sum(carry)
+        known = {
+            "cond_nconsts": n_cond,
+            "cond_olympuspr": permute(cond, kept, [0]),
+            "body_nconsts": n_body - sum(consts),
+            "body_olympuspr": permute(parts.known, range(len(parts.known.invars)), range(count)),
+        }
+        given = [i for i, u in enumerate(unknown) if not u]
+
+        def run(args: Sequence[Any]) -> list[Any]:
+            operands = [x for i, x in zip(given, args, strict=True) if not flags[i]]
+            return [*self.bind(*operands, **known), *args]
+
+        def again(*args: Any) -> list[Any]:
+            outs = self.bind(*args, **params)
+            return [x for x, u in zip(outs, carry, strict=True) if u]
+
+        later = {"name": "while", "olympuspr": staged(again, [*cond.in_avals[:n_cond], *body.in_avals])}
+        place = [*given, *(i for i, u in enumerate(unknown) if u)]
+        order = tuple(place.index(i) for i in range(len(unknown)))
+        return Split(run, count, jit_p, later, carry, order)
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
         raise TransformError(

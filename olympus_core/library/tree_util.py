@@ -214,12 +214,15 @@ def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
     >>> flatten_one_level({"a": [1, 2], "b": 3})
     (([1, 2], 3), ('a', 'b'))
     """
-    return _of_node(registry.flatten_one_level(tree), tree)
+    parts: tuple[Iterable[Any], Hashable] = _of_node(registry.flatten_one_level(tree), tree)
+    return parts
 
 
 def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], Hashable]:
     """Like `flatten_one_level`, each child with its key."""
-    return _of_node(registry.flatten_one_level_with_keys(tree), tree)
+    parts: tuple[Iterable[tuple[Any, Any]], Hashable]
+    parts = _of_node(registry.flatten_one_level_with_keys(tree), tree)
+    return parts
 
 
 def _of_node(parts: Any, value: Any) -> Any:

@@ -7,15 +7,17 @@ dimension numbers, XLA's, say which axes of which array stand for what.
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from olympus_core import dtypes, mlir
-from olympus_core.avals import Shape, ShapedArray, shaped
+from olympus_core.avals import Shape, ShapedArray, shape_of, shaped
 from olympus_core.errors import DTypeError, ShapeError
-from olympus_core.primitive import Primitive
-from olympus_core.primitives.elementwise import BOOL, ge_p, le_p
+from olympus_core.primitive import Batched, Primitive, op
+from olympus_core.primitives.elementwise import BOOL, ge_p, le_p, move_axis, spread, zero_like
+from olympus_core.primitives.gather_batching import over_indices, over_operand
 from olympus_core.primitives.reduction import emit_compare, fill_region
 
 if TYPE_CHECKING:
@@ -181,6 +183,50 @@ class Gather(Primitive):
         with np.errstate(all="ignore"):
             fill = mlir.full(out, np.asarray(params["fill_value"]).astype(out.dtype))
         return mlir.op1("stablehlo.select", out, (mask, _gather(ctx, x, indices, params), fill))
+
+    def jvp(
+        self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[Any, Any]:
+        out, (t, _) = self.bind(*primals, **params), tangents
+        if t is None:
+            return out, None
+        return out, self.bind(t, primals[1], **(params | {"fill_value": 0}))
+
+    def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
+        x, indices = operands
+        into = op.scatter_add(
+            spread(zero_like(cotangent), x.aval.shape),
+            indices,
+            cotangent,
+            dimension_numbers=ScatterDimensionNumbers(*params["dimension_numbers"]),
+            indices_are_sorted=params["indices_are_sorted"],
+            unique_indices=params["unique_indices"],
+            mode=params["mode"],
+        )
+        return [into, None]
+
+    def batch(
+        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[Any, Any]:
+        (x, indices), (dx, di) = args, dims
+        numbers: GatherDimensionNumbers = params["dimension_numbers"]
+        rank = len(shape_of(indices)) - (di is not None) - 1 + len(numbers.offset_dims)
+        if di is None:
+            assert dx is not None
+            numbers, place = over_operand(numbers, dx, rank)
+        else:
+            if di == len(shape_of(indices)) - 1:
+                indices, di = move_axis(indices, di, 0), 0
+            numbers, place = over_indices(numbers, dx, di, rank)
+            again = dx is None or di > 0  # the order, and the positions, start again
+            for name in ("indices_are_sorted", "unique_indices"):
+                params[name] = params[name] and not again
+        params["dimension_numbers"] = numbers
+        if dx is not None:
+            size = batched.size if di is None else min(batched.size, 1)
+            sizes = params["slice_sizes"]
+            params["slice_sizes"] = (*sizes[:dx], size, *sizes[dx:])
+        return self.bind(x, indices, **params), place
 
 
 def merge(rank: int, window_dims: Axes, window: list[int], batch: Shape) -> Shape:

@@ -146,12 +146,17 @@ def _hash_counters(ctx: LoweringContext, keys: Any, shape: Shape) -> list[Any]:
     return ctx.call(program, "threefry2x32", (*words, high, low))
 
 
-def _pair(words: list[Any], shape: Shape) -> Any:
-    """Two words along a new last axis."""
-    column = shaped((*shape, 1), UINT32)
+def _keys(words: list[Any], shape: Shape) -> Any:
+    """Two words along a new last axis, as keys.
+
+    The barrier keeps XLA from making a key anew for each element drawn by it: chains of splits
+    would grow into one fusion, which takes XLA many times as long to compile.
+    """
+    column, keys = shaped((*shape, 1), UINT32), shaped((*shape, 2), UINT32)
     columns = [mlir.op1("stablehlo.reshape", column, (w,)) for w in words]
     axis = {"dimension": mlir.i64_attr(len(shape))}
-    return mlir.op1("stablehlo.concatenate", shaped((*shape, 2), UINT32), columns, axis)
+    made = mlir.op1("stablehlo.concatenate", keys, columns, axis)
+    return mlir.op1("stablehlo.optimization_barrier", keys, (made,))
 
 
 def _check_keys(name: str, keys: ShapedArray) -> None:
@@ -195,7 +200,7 @@ class RandomSeed(_OfEach):
             amount = mlir.full(aval, 32)
             top = mlir.op1("stablehlo.shift_right_logical", aval, (seed, amount))
             high = mlir.op1("stablehlo.convert", word, (top,))
-        return _pair([high, mlir.op1("stablehlo.convert", word, (seed,))], aval.shape)
+        return _keys([high, mlir.op1("stablehlo.convert", word, (seed,))], aval.shape)
 
 
 class RandomBits(_OfEach):
@@ -228,7 +233,7 @@ class RandomSplit(_OfEach):
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         shape = ctx.aval_out.shape[:-1]
-        return _pair(_hash_counters(ctx, operands[0], params["shape"]), shape)
+        return _keys(_hash_counters(ctx, operands[0], params["shape"]), shape)
 
 
 class RandomFoldIn(_OfEach):
@@ -250,7 +255,7 @@ class RandomFoldIn(_OfEach):
         words, key_shape = _key_words(ctx, keys, ())
         program = threefry2x32(key_shape, (), shape)
         zero = mlir.full(_WORD, 0)
-        return _pair(ctx.call(program, "threefry2x32", (*words, zero, data)), shape)
+        return _keys(ctx.call(program, "threefry2x32", (*words, zero, data)), shape)
 
 
 random_seed_p = RandomSeed("random_seed")

@@ -6,15 +6,18 @@ The operand, coordinates and updates enter; the operand with each update combine
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from olympus_core import dtypes, mlir
-from olympus_core.avals import ShapedArray
+from olympus_core.avals import Shape, ShapedArray, get_aval, shape_of
+from olympus_core.errors import TransformError
 from olympus_core.olympuspr import Olympuspr
-from olympus_core.primitive import Primitive
-from olympus_core.primitives.elementwise import check_one_dtype
+from olympus_core.primitive import Batched, Linear, Primitive, op
+from olympus_core.primitives.elementwise import check_one_dtype, constant, spread, zero_like
+from olympus_core.primitives.gather_batching import shift_all
 from olympus_core.primitives.indexing import (
     GatherScatterMode,
     ScatterDimensionNumbers,
@@ -23,7 +26,16 @@ from olympus_core.primitives.indexing import (
     merge,
     require,
 )
+from olympus_core.primitives.mapped_slices import at_front
 from olympus_core.primitives.reduction import fill_region
+from olympus_core.primitives.scatter_windows import (
+    alone,
+    chosen,
+    where,
+    window_sizes,
+    windows,
+    zeros_like,
+)
 
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
@@ -41,9 +53,9 @@ __all__ = [
 
 
 class Scatter(Primitive):
-    """The operand with windows combined with the updates, by one operation (None: replaced)."""
+    """The operand with windows combined with the updates, by one operation."""
 
-    def __init__(self, name: str, op: str | None) -> None:
+    def __init__(self, name: str, op: str = "") -> None:
         super().__init__(name)
         self.op = op
 
@@ -78,10 +90,8 @@ class Scatter(Primitive):
 
     def combine(self, ctx: LoweringContext, made: Any, params: dict[str, Any]) -> None:
         """Fill the region that combines an element with its update."""
-        scalar, op = ctx.aval_out.update(shape=()), self.op
-        fill_region(
-            made, [scalar], lambda x, y: (y if op is None else mlir.op1(op, scalar, (x, y)),)
-        )
+        scalar = ctx.aval_out.update(shape=())
+        fill_region(made, [scalar], lambda x, y: (mlir.op1(self.op, scalar, (x, y)),))
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         x, indices, updates = operands
@@ -105,6 +115,22 @@ class Scatter(Primitive):
         self.combine(ctx, made, params)
         return made.result
 
+    def batch(
+        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[Any, Any]:
+        n, numbers = batched.size, params["dimension_numbers"]
+        x, updates = at_front(args[0], dims[0], n), at_front(args[2], dims[2], n)
+        indices = args[1] if dims[1] is None else at_front(args[1], dims[1], n)
+        window, inserted, starts, of_operand, of_indices = (shift_all(v, 0) for v in numbers)
+        if dims[1] is None:  # one more axis in each window
+            window, of_indices = (0, *window), numbers.scatter_indices_batching_dims
+        else:
+            of_operand, of_indices = (0, *of_operand), (0, *of_indices)
+        params["dimension_numbers"] = ScatterDimensionNumbers(
+            window, inserted, starts, of_operand, of_indices
+        )
+        return self.bind(x, indices, updates, **params), 0
+
 
 _SCATTER_FIELDS = {"operand_batching_dims": "input_batching_dims"}
 
@@ -112,16 +138,134 @@ _SCATTER_FIELDS = {"operand_batching_dims": "input_batching_dims"}
 def _clipped(ctx: LoweringContext, indices: Any, dims: ScatterDimensionNumbers) -> Any:
     """Emit the coordinates moved so that every window lies within the operand."""
     x, aval, updates = ctx.avals_in
-    absent = {*dims.inserted_window_dims, *dims.operand_batching_dims}
-    window = iter(dims.update_window_dims)
-    sizes = [1 if i in absent else updates.shape[next(window)] for i in range(x.ndim)]
+    sizes = window_sizes(dims, x.ndim, updates.shape)
     highest = int(dtypes.iinfo(aval.dtype).max)
     bounds = [min(x.shape[i] - sizes[i], highest) for i in dims.scatter_dims_to_operand_dims]
     last = mlir.broadcast(ctx.numpy_constant(np.array(bounds, aval.dtype)), aval, (aval.ndim - 1,))
     return mlir.op1("stablehlo.clamp", aval, (mlir.full(aval, 0), indices, last))
 
 
-class ScatterApply(Scatter):
+def _shape(x: Any) -> Shape:
+    return x.aval.shape if isinstance(x, Linear) else shape_of(x)
+
+
+class Replace(Scatter):
+    """The operand with windows replaced by the updates.
+
+    Where windows overlap it is not said which of them is written, so that one is chosen (by the
+    number that it leaves when all are written) for value and derivative alike.
+    """
+
+    def combine(self, ctx: LoweringContext, made: Any, params: dict[str, Any]) -> None:
+        fill_region(made, [ctx.aval_out.update(shape=())], lambda _, y: (y,))
+
+    def jvp(
+        self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[Any, Any]:
+        x, indices, updates = primals
+        dx, _, du = tangents
+        if dx is None and du is None:
+            return self.bind(*primals, **params), None
+        dx = zeros_like(x) if dx is None else dx
+        du = zeros_like(updates) if du is None else du
+        if alone(indices, params):
+            params["unique_indices"] = True
+            return self.bind(*primals, **params), self.bind(dx, indices, du, **params)
+        kept, written = chosen(shape_of(x), indices, shape_of(updates), params)
+
+        def combined(x: Any, updates: Any) -> Any:
+            return op.scatter_add(where(kept, x), indices, where(written, updates), **params)
+
+        return combined(x, updates), combined(dx, du)
+
+    def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
+        _, indices, updates = operands
+        shape = _shape(updates)
+        shares = [cotangent, None, windows(cotangent, indices, shape, params)]
+        if alone(indices, params):
+            hole = spread(zero_like(cotangent), shape)
+            shares[0] = self.bind(cotangent, indices, hole, **params)
+        else:
+            kept, written = chosen(shape_of(cotangent), indices, shape, params)
+            shares = [where(kept, cotangent), None, where(written, shares[2])]
+        return [s if isinstance(v, Linear) else None for s, v in zip(shares, operands, strict=True)]
+
+
+class Sum(Scatter):
+    """The operand with updates added or subtracted, which is linear in both."""
+
+    def jvp(
+        self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[Any, Any]:
+        x, indices, _ = primals
+        dx, _, du = tangents
+        out = self.bind(*primals, **params)
+        if du is None:
+            return out, dx
+        return out, self.bind(zeros_like(x) if dx is None else dx, indices, du, **params)
+
+    def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
+        x, indices, updates = operands
+        share = None
+        if isinstance(updates, Linear):
+            share = windows(cotangent, indices, updates.aval.shape, params)
+            share = op.neg(share) if self is scatter_sub_p else share
+        return [cotangent if isinstance(x, Linear) else None, None, share]
+
+
+class Product(Scatter):
+    """The operand with elements multiplied by updates."""
+
+    def jvp(
+        self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[Any, Any]:
+        x, indices, updates = primals
+        dx, _, du = tangents
+        total = None if dx is None else self.bind(dx, indices, updates, **params)
+        if du is not None:
+            if not alone(indices, params):
+                raise TransformError(
+                    "scatter_mul has no derivative in its updates where windows may overlap",
+                    hint="pass unique_indices=True if they do not",
+                )
+            part = op.mul(x, op.scatter_add(zeros_like(x), indices, du, **params))
+            total = part if total is None else op.add(total, part)
+        return self.bind(*primals, **params), total
+
+    def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
+        x, indices, updates = operands
+        if not isinstance(x, Linear) or isinstance(updates, Linear):
+            raise TransformError("scatter_mul is linear in its operand alone")
+        return [self.bind(cotangent, indices, updates, **params), None, None]
+
+
+class Extremum(Scatter):
+    """The operand with the greater or lesser of elements and updates.
+
+    Where several attain it, its derivative is the mean of theirs, as of `reduce_max`.
+    """
+
+    def jvp(
+        self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[Any, Any]:
+        x, indices, updates = primals
+        out, dtype = self.bind(*primals, **params), get_aval(x).dtype
+        dx, _, du = tangents
+        if dx is None and du is None:
+            return out, None
+        best = windows(out, indices, shape_of(updates), params)
+        kept, written = (
+            op.convert_element_type(op.eq(*pair), new_dtype=dtype, weak_type=False)
+            for pair in ((x, out), (updates, best))
+        )
+        share = op.div(constant(x, 1), op.scatter_add(kept, indices, written, **params))
+        total = zeros_like(x) if dx is None else op.mul(dx, kept)
+        if du is not None:
+            total = op.scatter_add(total, indices, op.mul(du, written), **params)
+        return out, op.mul(total, share)
+
+
+class Apply(Scatter):
     """The operand with the program `olympuspr` applied to the elements of each window."""
 
     def combine(self, ctx: LoweringContext, made: Any, params: dict[str, Any]) -> None:
@@ -131,14 +275,24 @@ class ScatterApply(Scatter):
         nested = ctx.nested()
         fill_region(made, [scalar], lambda x, _: nested.inline(program, [x]))
 
+    def jvp(
+        self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[Any, Any]:
+        if tangents[0] is not None:
+            raise TransformError(
+                "scatter_apply has no derivative rule",
+                hint="gather the elements, compute, and scatter the results with `set`",
+            )
+        return self.bind(*primals, **params), None
 
-scatter_p = Scatter("scatter", None)
-scatter_add_p = Scatter("scatter-add", "stablehlo.add")
-scatter_sub_p = Scatter("scatter-sub", "stablehlo.subtract")
-scatter_mul_p = Scatter("scatter-mul", "stablehlo.multiply")
-scatter_min_p = Scatter("scatter-min", "stablehlo.minimum")
-scatter_max_p = Scatter("scatter-max", "stablehlo.maximum")
-scatter_apply_p = ScatterApply("scatter-apply", None)
+
+scatter_p = Replace("scatter")
+scatter_add_p = Sum("scatter-add", "stablehlo.add")
+scatter_sub_p = Sum("scatter-sub", "stablehlo.subtract")
+scatter_mul_p = Product("scatter-mul", "stablehlo.multiply")
+scatter_min_p = Extremum("scatter-min", "stablehlo.minimum")
+scatter_max_p = Extremum("scatter-max", "stablehlo.maximum")
+scatter_apply_p = Apply("scatter-apply")
 
 PRIMITIVES: tuple[Primitive, ...] = (
     scatter_p,

@@ -10,9 +10,10 @@ from typing import Any
 
 from olympus_core import trace
 from olympus_core.avals import ShapedArray, get_aval, shape_of
+from olympus_core.olympuspr import named_axes
 from olympus_core.primitive import Batched, Primitive, op
 from olympus_core.primitives.elementwise import move_axis
-from olympus_core.trace import Trace, using
+from olympus_core.trace import Trace, naming, using
 from olympus_core.tracer import Tracer
 
 __all__ = ["BatchTrace", "BatchTracer", "batch_flat", "batched_aval", "place_axis"]
@@ -66,16 +67,16 @@ class BatchTrace:
                 values.append(x)
                 dims.append(None)
         with using(self.parent):
-            if not mapped and not self._names_axis(params):
+            if not mapped and not self._names_axis(primitive, params):
                 return self.parent.process(primitive, args, params)
             out, out_dims = primitive.batch(self.batched, values, dims, **params)
         if primitive.multiple_results:
             return [self.wrap(o, d) for o, d in zip(out, out_dims, strict=True)]
         return self.wrap(out, out_dims)
 
-    def _names_axis(self, params: dict[str, Any]) -> bool:
+    def _names_axis(self, primitive: Primitive, params: dict[str, Any]) -> bool:
         name = self.batched.name
-        return name is not None and name in params.get("axis_name", ())
+        return name is not None and name in named_axes(primitive, params)
 
     def wrap(self, value: Any, dim: int | None) -> Any:
         """A tracer; or the value itself where it has no mapped axis."""
@@ -97,7 +98,7 @@ def batch_flat(
     """The flat results of `fun` mapped over the axes `dims` of `args`, and their mapped axes."""
     made = BatchTrace(trace.current(), batched)
     inputs = [made.wrap(x, d) for x, d in zip(args, dims, strict=True)]
-    with using(made):
+    with using(made), naming(() if batched.name is None else ((batched.name, batched.size),)):
         outs = fun(*inputs)
     pairs = [made.unwrap(x) for x in outs]
     return [v for v, _ in pairs], [d for _, d in pairs]

@@ -36,9 +36,7 @@ def test_help_imports_click_and_no_more() -> None:
 
 
 def test_the_list_has_every_command_that_there_is() -> None:
-    found = [module.name for module in pkgutil.iter_modules(commands.__path__)]
-    modules = {name: importlib.import_module(f"olympus_cli.commands.{name}") for name in found}
-    assert {name for name, module in modules.items() if hasattr(module, "command")} == {*COMMANDS}
+    assert {module.name for module in pkgutil.iter_modules(commands.__path__)} == {*COMMANDS}
 
 
 @pytest.mark.parametrize("name", COMMANDS)

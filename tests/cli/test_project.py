@@ -93,6 +93,7 @@ def test_options_go_over_a_target(project: Path) -> None:
     assert over.kwargs == {**base.kwargs, "x": ShapeSpec("float32", (5, 3))}
     assert over.static == {"relu": True}
     assert over.backends == (BackendSpec("gpu", "h200"),)
+    assert resolve("add", device="h200").backends == over.backends
     assert resolve("add", "f32[], f32[]").args == (ShapeSpec("float32", ()),) * 2
 
 

@@ -133,7 +133,7 @@ def test_doctor(project: Path, invoke: Invoke) -> None:
     result = invoke("doctor")
     assert result.exit_code == 0
     assert "cpu" in result.stdout
-    assert "build: 1 programs, 2 B" in result.stdout
+    assert "build: 1 program, 2 B" in result.stdout
     for backend in document["backends"]:
         assert (backend["install"] or "") in result.stdout
 

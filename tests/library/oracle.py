@@ -18,7 +18,7 @@ import numpy as np
 
 import olympus as ox
 
-__all__ = ["Row", "check", "describe", "row"]
+__all__ = ["Row", "check", "check_types", "row"]
 
 _LOW_PRECISION = {"bfloat16": 2e-2, "float16": 2e-3}
 
@@ -40,7 +40,10 @@ def row(id: str, call: Callable[..., Any], *args: Any, rtol: float = 2e-6, atol:
     return Row(id, call, tuple(arrays), rtol, atol)
 
 
-def _evaluate(package: Any, rows: Sequence[Row], jit: bool) -> list[Any]:
+Runner = Callable[[Callable[..., Any], list[Any]], list[Any]]
+
+
+def _evaluate(package: Any, rows: Sequence[Row], run: Runner) -> list[Any]:
     """The results of the rows; in place of a result, what it raised."""
     raised: dict[int, Exception] = {}
 
@@ -54,11 +57,11 @@ def _evaluate(package: Any, rows: Sequence[Row], jit: bool) -> list[Any]:
                 results.append(None)
         return results
 
-    results = (package.jit(program) if jit else program)([r.args for r in rows])
+    results = run(program, [r.args for r in rows])
     return [raised.get(i, result) for i, result in enumerate(results)]
 
 
-def describe(x: Any) -> str:
+def _type(x: Any) -> str:
     """Dtype, shape and, of what is not bool, weakness."""
     weak = "*" if getattr(x, "weak_type", False) and x.dtype != np.bool_ else ""
     return f"{x.dtype}{weak}{list(x.shape)}"
@@ -71,6 +74,7 @@ def _leaves(x: Any) -> list[Any]:
 
 
 def _difference(one: Row, ours: Any, theirs: Any, weak: bool) -> str | None:
+    """How the results of a row differ, if they do; of types alone, where they have no values."""
     if isinstance(theirs, Exception):
         return f"the oracle raised {theirs!r}"
     if isinstance(ours, Exception):
@@ -83,9 +87,11 @@ def _difference(one: Row, ours: Any, theirs: Any, weak: bool) -> str | None:
             if a != b:
                 return f"{a!r}, not {b!r}"
             continue
-        have, want = describe(a), describe(b)
+        have, want = _type(a), _type(b)
         if have != want and (weak or have.replace("*", "") != want.replace("*", "")):
             return f"{have}, not {want}"
+        if isinstance(b, jax.ShapeDtypeStruct):
+            continue
         x, y = np.asarray(a), np.asarray(b)
         rtol = max(one.rtol, _LOW_PRECISION.get(str(y.dtype), 0))
         atol = max(one.atol, rtol if rtol > 1e-3 else 0)
@@ -99,12 +105,21 @@ def _difference(one: Row, ours: Any, theirs: Any, weak: bool) -> str | None:
     return None
 
 
+def _compare(rows: Sequence[Row], ours: Runner, theirs: Runner, weak: bool) -> None:
+    results = zip(rows, _evaluate(ox, rows, ours), _evaluate(jax, rows, theirs), strict=True)
+    differences = [(one, _difference(one, a, b, weak)) for one, a, b in results]
+    found = [f"{one.id}: {text}" for one, text in differences if text is not None]
+    assert not found, "\n".join(found)
+
+
 def check(rows: Sequence[Row], *, jit: bool = True, weak: bool = True) -> None:
     """Run the rows on both sides, and fail with every difference."""
-    ours, theirs = _evaluate(ox, rows, jit), _evaluate(jax, rows, jit)
-    found = [
-        f"{one.id}: {text}"
-        for one, a, b in zip(rows, ours, theirs, strict=True)
-        if (text := _difference(one, a, b, weak)) is not None
-    ]
-    assert not found, "\n".join(found)
+    if jit:
+        _compare(rows, lambda f, args: ox.jit(f)(args), lambda f, args: jax.jit(f)(args), weak)
+    else:
+        _compare(rows, lambda f, args: f(args), lambda f, args: f(args), weak)
+
+
+def check_types(rows: Sequence[Row], *, weak: bool = True) -> None:
+    """Trace the rows on both sides, and fail with every difference of shape, dtype or weakness."""
+    _compare(rows, ox.eval_shape, jax.eval_shape, weak)

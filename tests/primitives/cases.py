@@ -7,6 +7,7 @@ from cases_control import CASES as CONTROL
 from cases_dot import CASES as DOT
 from cases_elementwise import CASES as ELEMENTWISE
 from cases_indexing import CASES as INDEXING
+from cases_linalg import CASES as LINALG
 from cases_random import CASES as RANDOM
 from cases_reduction import CASES as REDUCTION
 from cases_shape import CASES as SHAPE
@@ -23,4 +24,5 @@ CASES: list[Case] = [
     *DOT,
     *CONTROL,
     *RANDOM,
+    *LINALG,
 ]

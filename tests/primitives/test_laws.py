@@ -100,8 +100,10 @@ def test_jvp_agrees_with_the_oracle_and_finite_differences(case: Case, dtype: st
         h = 1e-6
         up = ours(*(x + h * t for x, t in zip(xs, ts, strict=True)))
         down = ours(*(x - h * t for x, t in zip(xs, ts, strict=True)))
+        finite = [np.isfinite(np.asarray(a)) for a in up]
         slope = [(np.asarray(a) - np.asarray(b)) / (2 * h) for a, b in zip(up, down, strict=True)]
-        close(got, slope, dtype, slack=50.0)
+        got = [np.asarray(a)[f] for a, f in zip(got, finite, strict=True)]
+        close(got, [a[f] for a, f in zip(slope, finite, strict=True)], dtype, slack=50.0)
 
 
 @pytest.mark.parametrize(("case", "dtype"), DIFFERENTIABLE)

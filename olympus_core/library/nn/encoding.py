@@ -67,7 +67,7 @@ def standardize(
     """
     x = asarray(x)
     if algorithm not in ("fast", "stable"):
-        raise ArgumentError(f"standardize has the algorithms 'fast' and 'stable', not {algorithm!r}")
+        raise ArgumentError(f"standardize is 'fast' or 'stable', and not {algorithm!r}")
     if mean is None:
         mean = mean_of(x, axis, keepdims=True, where=where)
     centred = subtract(x, mean)

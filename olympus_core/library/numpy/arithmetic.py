@@ -9,13 +9,22 @@ import operator
 from functools import partial
 from typing import Any, Final
 
+import numpy as np
+
 from olympus_core import dtypes
 from olympus_core.avals import get_aval
 from olympus_core.errors import DTypeError
 from olympus_core.library.composite import composite
 from olympus_core.library.numpy.creation import asarray
 from olympus_core.library.numpy.elementwise import align, binary, choose, promote_numeric, unary
-from olympus_core.library.numpy.logic import greater, less, logical_and, logical_or, not_equal
+from olympus_core.library.numpy.logic import (
+    equal,
+    greater,
+    less,
+    logical_and,
+    logical_or,
+    not_equal,
+)
 from olympus_core.library.promotion import check_arrays, promote_inexact
 from olympus_core.primitives import elementwise as p
 from olympus_core.tracer import Array
@@ -82,6 +91,21 @@ def _floor_quotient(x: Any, y: Any) -> Any:
     return choose("floor_divide", below, subtract(quotient, 1), quotient)
 
 
+def _never_zero(y: Any) -> bool:
+    return not isinstance(y, Array) and bool(np.all(y))
+
+
+def _divisor(y: Any) -> Any:
+    """The divisor of integers with 1 for 0: like NumPy's, the remainder is 0 there."""
+    if _never_zero(y):
+        return y
+    return choose("remainder", equal(y, 0), 1, y)
+
+
+def _integer_remainder(x: Any, y: Any) -> Any:
+    return p.rem_p.bind(x, _divisor(y))
+
+
 @composite()
 def _floor_remainder(x: Any, y: Any) -> Any:
     """The remainder with the sign of the divisor, from the one with that of the dividend."""
@@ -93,7 +117,8 @@ def _floor_remainder(x: Any, y: Any) -> Any:
 @composite()
 def _float_divmod(x: Any, y: Any) -> tuple[Any, Any]:
     left = p.rem_p.bind(x, y)
-    quotient = divide(subtract(x, left), y)
+    whole = subtract(x, left) if _never_zero(y) else choose("divmod", equal(y, 0), x, subtract(x, left))
+    quotient = divide(whole, y)
     apart = logical_and(not_equal(left, 0), not_equal(sign(y), sign(left)))
     left = choose("divmod", apart, add(left, y), left)
     quotient = choose("divmod", apart, subtract(quotient, 1), quotient)
@@ -113,14 +138,18 @@ floor_divide = binary(
 remainder = binary(
     "remainder",
     "x - y * floor(x / y): the remainder, of the sign of `y`.",
-    {"u": p.rem_p.bind, "if": _floor_remainder},
+    {
+        "u": _integer_remainder,
+        "i": lambda x, y: _floor_remainder(x, _divisor(y)),
+        "f": _floor_remainder,
+    },
     promote_numeric,
 )
 mod = remainder
 fmod = binary(
     "fmod",
     "x - y * trunc(x / y): the remainder, of the sign of `x`.",
-    {"uif": p.rem_p.bind},
+    {"ui": _integer_remainder, "f": p.rem_p.bind},
     promote_numeric,
 )
 float_power = binary(

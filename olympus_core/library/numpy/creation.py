@@ -40,7 +40,7 @@ __all__ = [
     "zeros_like",
 ]
 
-_PYTHON_TYPES: Final = (bool, int, float, complex)
+_PYTHON_TYPES: Final = frozenset({bool, int, float, complex})
 
 
 def requested_dtype(name: str, dtype: Any, default: DType | None = None) -> DType:
@@ -52,7 +52,7 @@ def requested_dtype(name: str, dtype: Any, default: DType | None = None) -> DTyp
         return dtypes.default_dtype("f") if default is None else default
     asked = dtypes.dtype(dtype)
     given = dtypes.canonicalize(asked)
-    if given != asked and dtype not in _PYTHON_TYPES:
+    if given != asked and not (isinstance(dtype, type) and dtype in _PYTHON_TYPES):
         warnings.warn(
             f"{name} was asked for dtype {asked}, and gives {given}: 64-bit dtypes are off; enable "
             "them with olympus.enable_x64 or the environment variable OLYMPUS_ENABLE_X64=1",
@@ -151,6 +151,8 @@ def _numpy_value(x: Any) -> np.ndarray[Any, Any]:
 
 
 def _put(value: np.ndarray[Any, Any], dtype: DType | None) -> Array:
+    if not value.dtype.isnative:
+        value = value.astype(value.dtype.newbyteorder("="))
     wanted = dtypes.canonicalize(value.dtype) if dtype is None else dtype
     if value.dtype != wanted:
         if value.dtype.kind == "c" and dtypes.kind(wanted) != "c":
@@ -191,13 +193,13 @@ def _common_dtype(leaves: list[Any]) -> DType:
     if not leaves:
         return dtypes.default_dtype("f")
     kinds = {type(x) for x in leaves}
-    distinct = [kind() for kind in kinds] if kinds <= set(_PYTHON_TYPES) else leaves
+    distinct = [kind() for kind in kinds] if kinds <= _PYTHON_TYPES else leaves
     avals = {get_aval(_leaf(x)) for x in distinct}
     return dtypes.promote(*{(a.dtype, a.weak_type) for a in avals})[0]
 
 
 def _leaf(x: Any) -> Any:
-    known = isinstance(x, (Array, np.ndarray, np.generic, *_PYTHON_TYPES))
+    known = isinstance(x, (Array, np.ndarray, np.generic)) or type(x) in _PYTHON_TYPES
     return x if known or hasattr(x, "__jax_array__") else _numpy_value(x)
 
 

@@ -22,6 +22,7 @@ from olympus_core.library.numpy.axes import operand
 from olympus_core.library.numpy.creation import asarray, zeros
 from olympus_core.library.numpy.indexing import getitem
 from olympus_core.library.numpy.joining import concatenate
+from olympus_core.library.numpy.quantiles import median
 from olympus_core.library.numpy.ranges import linspace
 from olympus_core.library.numpy.reductions import max as max_
 from olympus_core.library.numpy.reductions import mean
@@ -159,6 +160,7 @@ _STATISTICS: Final[dict[str, Callable[..., Any]]] = {
     "maximum": max_,
     "minimum": min_,
     "mean": mean,
+    "median": median,
 }
 #: the mode's option, with its default
 _OPTIONS: Final[dict[str, dict[str, Any]]] = {
@@ -203,7 +205,7 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> Ar
 
     `pad_width` is a number of elements, a pair (before, after), or one or a pair for each axis,
     known while tracing.  Modes, with their options: "constant" (`constant_values`), "edge",
-    "empty", "linear_ramp" (`end_values`), "maximum", "mean", "minimum" (`stat_length`),
+    "empty", "linear_ramp" (`end_values`), "maximum", "mean", "median", "minimum" (`stat_length`),
     "reflect", "symmetric" (`reflect_type` "even" or "odd"), "wrap".
 
     Raises ShapeError for widths that do not fit the array, ValueError for another mode or option.

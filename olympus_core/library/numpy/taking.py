@@ -92,9 +92,9 @@ def take_along_axis(
     """For each position in `indices`, the element of `arr` there along the axis.
 
     The other axes of both broadcast together.  `mode` is as in `take` ("fill" by default);
-    negative indices count from the end, unless the mode is "promise_in_bounds" or
-    `wrap_negative_indices` is False.  Raises DTypeError for indices that are not integers,
-    ShapeError where the ranks differ or the shapes do not broadcast.
+    negative indices count from the end, unless `wrap_negative_indices` is False.  Raises
+    DTypeError for indices that are not integers, ShapeError where the ranks differ or the shapes
+    do not broadcast.
 
     >>> take_along_axis(array([[1, 3], [4, 2]]), array([[1], [0]]), axis=1)
     Array([[3],
@@ -111,14 +111,13 @@ def take_along_axis(
             f"take_along_axis needs indices of the array's rank: their shapes are "
             f"{shape_of(indices)} and {shape_of(arr)}"
         )
-    wrap = mode != "promise_in_bounds" if wrap_negative_indices is None else wrap_negative_indices
     return _along_axis(
         arr,
         indices,
         axis=canonical_axis(axis, rank),
         mode=GatherScatterMode.from_any(mode),
         fill_value=fill_value,
-        wrap=wrap,
+        wrap=wrap_negative_indices is not False,
     )
 
 

@@ -158,7 +158,7 @@ def categorical(
     """
     words, aval = one_key("categorical", key), get_aval(logits)
     if not aval.shape or not -aval.ndim <= axis < aval.ndim:
-        raise ShapeError(f"categorical needs logits with an axis {axis}, and got {aval.long_name()}")
+        raise ShapeError(f"categorical got axis {axis}, and logits {aval.long_name()}")
     dtype = float_dtype("categorical", aval.dtype)
     batch = tuple(np.delete(aval.shape, axis).tolist())
     shape = fit_shape("categorical", batch if shape is None else shape, batch)

@@ -11,7 +11,7 @@ import math
 from typing import Any, NamedTuple
 
 from olympus_core import tree
-from olympus_core.avals import Shape, get_aval, shape_of
+from olympus_core.avals import Shape, shape_of
 from olympus_core.dtypes import DType
 from olympus_core.errors import ShapeError
 from olympus_core.library.lax import elementwise as lax
@@ -171,7 +171,7 @@ def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None) -> Any
     """
     concentrations = shape_of(alpha)
     if not concentrations:
-        raise ShapeError(f"dirichlet needs alpha with an axis, and got {get_aval(alpha).long_name()}")
+        raise ShapeError("dirichlet needs alpha with an axis of concentrations, and got a scalar")
     batch = concentrations[:-1] if shape is None else shape
     full_shape = (*fit_shape("dirichlet", batch, concentrations[:-1]), concentrations[-1])
     return draw("dirichlet", _dirichlet, key, full_shape, dtype, alpha)

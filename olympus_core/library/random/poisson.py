@@ -41,7 +41,7 @@ def _knuth(key: Any, lam: Any, shape: Shape, dtype: DType) -> Any:
 
 
 def _rejection(key: Any, lam: Any, shape: Shape, dtype: DType) -> Any:
-    """Hormann, "The transformed rejection method for generating Poisson random variables" (1993)."""
+    """Hormann, "The transformed rejection method for generating Poisson random variables", 1993."""
     log_lam, own = lax.log(lam), lam.dtype
     b = 0.931 + 2.53 * lax.sqrt(lam)
     a = -0.059 + 0.02483 * b

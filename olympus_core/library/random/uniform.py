@@ -58,10 +58,10 @@ def result_shape(name: str, shape: Any, *parameters: Any) -> Shape:
 
 def fit_shape(name: str, shape: Any, *shapes: Shape) -> Shape:
     """`shape` as a tuple; raises ShapeError unless each of `shapes` broadcasts to it."""
-    shape = canonical_shape(shape)
-    if shapes and broadcast_shapes(shape, *shapes) != shape:
-        raise ShapeError(f"{name}: parameters of shapes {shapes} do not fit the shape {shape}")
-    return shape
+    result = canonical_shape(shape)
+    if shapes and broadcast_shapes(result, *shapes) != result:
+        raise ShapeError(f"{name}: parameters of shapes {shapes} do not fit the shape {result}")
+    return result
 
 
 def constant(value: Any, dtype: DType) -> Any:

@@ -1,4 +1,7 @@
-"""The options by which `run` and `bench` are told what to feed to a program, and how long."""
+"""The options by which `run` and `bench` are told what to feed to a program, and how long.
+
+Apart from `options.py`, which every command's help needs, for these import NumPy.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ _INPUT = (
         help="Where seeded integers are drawn from; HIGH is not.",
     ),
     click.option(
-        "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the inputs."
+        "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="What it makes the inputs from."
     ),
     click.option(
         "--inputs",

@@ -1,0 +1,21 @@
+"""`olympus.lax.linalg`: decompositions and solutions of matrices."""
+
+from olympus_core.library.lax.linalg import EighImplementation as EighImplementation
+from olympus_core.library.lax.linalg import SvdAlgorithm as SvdAlgorithm
+from olympus_core.library.lax.linalg import cholesky as cholesky
+from olympus_core.library.lax.linalg import eigh as eigh
+from olympus_core.library.lax.linalg import householder_product as householder_product
+from olympus_core.library.lax.linalg import lu as lu
+from olympus_core.library.lax.linalg import lu_pivots_to_permutation as lu_pivots_to_permutation
+from olympus_core.library.lax.linalg import qr as qr
+from olympus_core.library.lax.linalg import svd as svd
+from olympus_core.library.lax.linalg import symmetric_product as symmetric_product
+from olympus_core.library.lax.linalg import triangular_solve as triangular_solve
+from olympus_core.primitives.linalg import cholesky_p as cholesky_p
+from olympus_core.primitives.linalg import eigh_p as eigh_p
+from olympus_core.primitives.linalg import householder_product_p as householder_product_p
+from olympus_core.primitives.linalg import lu_p as lu_p
+from olympus_core.primitives.linalg import lu_pivots_to_permutation_p as lu_pivots_to_permutation_p
+from olympus_core.primitives.linalg import qr_p as qr_p
+from olympus_core.primitives.linalg import svd_p as svd_p
+from olympus_core.primitives.linalg import triangular_solve_p as triangular_solve_p

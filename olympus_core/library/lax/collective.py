@@ -1,0 +1,333 @@
+"""Collectives over mapped axes that have names: `psum`, `all_gather`, `ppermute`, and their kin.
+
+Trees of values and the names of axes enter; one value for each index leaves.  A name is bound by
+`vmap(..., axis_name=...)` around the call, or by the `axis_env` of `make_olympuspr` and
+`xla_computation`; UnboundAxisError is raised for one that is not.  Where several names are given,
+their indices count in row-major order, and the first name is the outermost.
+
+`axis_index_groups`, a partition of the indices into lists of one length, keeps a collective
+within each list; it is for programs of replicas, and `vmap` takes none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_core import source, trace, tree
+from olympus_core.avals import get_aval
+from olympus_core.errors import ArgumentError, ShapeError, UnboundAxisError
+from olympus_core.library.axes import canonical_axis
+from olympus_core.library.lax.shape import expand_dims, reshape, squeeze
+from olympus_core.library.promotion import check_arrays, convert
+from olympus_core.primitives.collective import Collective, axis_index_p, pmax_p, pmin_p, psum_p
+from olympus_core.primitives.exchange import (
+    all_gather_p,
+    all_to_all_p,
+    ppermute_p,
+    reduce_scatter_p,
+)
+from olympus_core.tracer import Tracer
+
+__all__ = [
+    "all_gather",
+    "all_to_all",
+    "axis_index",
+    "axis_size",
+    "pmax",
+    "pmean",
+    "pmin",
+    "ppermute",
+    "pshuffle",
+    "psum",
+    "psum_scatter",
+    "pswapaxes",
+]
+
+Groups = Sequence[Sequence[int]] | None
+
+
+def _names(axis_name: Any) -> tuple[Any, ...]:
+    return tuple(axis_name) if isinstance(axis_name, (tuple, list)) else (axis_name,)
+
+
+def _bound_size(function: str, name: Any) -> int:
+    """The size of a named axis; the innermost where several have the name."""
+    bound = trace.axes()
+    for other, size in reversed(bound):
+        if other == name:
+            return size
+    position = source.current().position()
+    place = f", at {position}: {position.text()}" if position else ""
+    there = ", ".join(f"{n!r} (of size {s})" for n, s in bound)
+    raise UnboundAxisError(
+        f"{function} was asked to work along the axis {name!r}, which is not bound here{place}\n"
+        f"  the axes bound here: {there or 'none'}",
+        hint=f"map over it with vmap(..., axis_name={name!r})",
+        location=str(position) if position else None,
+    )
+
+
+def _sizes(function: str, axis_name: Any) -> tuple[tuple[Any, ...], list[int]]:
+    names = _names(axis_name)
+    return names, [_bound_size(function, n) for n in names]
+
+
+def _one(function: str, axis_name: Any) -> tuple[Any, int]:
+    """The name and size of the only axis; raises ArgumentError where there are more."""
+    names, sizes = _sizes(function, axis_name)
+    if len(names) != 1:
+        raise ArgumentError(f"{function} works along one axis, and got the names {names}")
+    return names[0], sizes[0]
+
+
+def _groups(function: str, groups: Groups, size: int) -> tuple[tuple[int, ...], ...] | None:
+    """The groups as a parameter; raises ArgumentError unless they part the axis evenly."""
+    if groups is None:
+        return None
+    parts = tuple(tuple(map(int, g)) for g in groups)
+    if sorted(i for p in parts for i in p) != list(range(size)) or len({*map(len, parts)}) > 1:
+        raise ArgumentError(
+            f"{function}: axis_index_groups must part the indices 0 to {size - 1} into lists of "
+            f"one length, and is {groups!r}"
+        )
+    return parts
+
+
+def _map(function: str, per_leaf: Callable[[Any], Any], x: Any) -> Any:
+    leaves, treedef = tree.flatten(x)
+    check_arrays(function, *leaves)
+    return treedef.unflatten(map(per_leaf, leaves))
+
+
+def axis_size(axis_name: Any) -> int:
+    """The number of indices along a mapped axis, or along several together: a Python int."""
+    return math.prod(_sizes("axis_size", axis_name)[1])
+
+
+def axis_index(axis_name: Any) -> Any:
+    """The index along a mapped axis, an int32 scalar.
+
+    >>> vmap(lambda x: axis_index("i"), axis_name="i")(zeros(3))
+    Array([0, 1, 2], dtype=int32)
+    """
+    names, sizes = _sizes("axis_index", axis_name)
+    index = axis_index_p.bind(axis_name=names[0])
+    for name, size in zip(names[1:], sizes[1:], strict=True):
+        index = index * np.int32(size) + axis_index_p.bind(axis_name=name)
+    return index
+
+
+def _reduce(primitive: Collective, x: Any, axis_name: Any, axis_index_groups: Groups) -> Any:
+    names, sizes = _sizes(primitive.name, axis_name)
+    groups = _groups(primitive.name, axis_index_groups, math.prod(sizes))
+    return _map(
+        primitive.name, lambda v: primitive.bind(v, axes=names, axis_index_groups=groups), x
+    )
+
+
+def psum(x: Any, axis_name: Any, *, axis_index_groups: Groups = None) -> Any:
+    """The sum over the mapped axes `axis_name`, of each array of the tree `x`; bools are counted.
+
+    Of a constant it is the constant times the size: `psum(1, axis_name)` is the axis's size, a
+    Python int.
+
+    >>> vmap(lambda x: x / psum(x, "i"), axis_name="i")(array([1.0, 3.0]))
+    Array([0.25, 0.75], dtype=float32)
+    """
+    counted = _map("psum", _counted, x)
+    if any(isinstance(v, Tracer) for v in tree.leaves(counted)):
+        return _reduce(psum_p, counted, axis_name, axis_index_groups)
+    size = math.prod(_sizes("psum", axis_name)[1])
+    groups = _groups("psum", axis_index_groups, size)
+    times = size if groups is None else len(groups[0])
+    return tree.map(lambda v: v * convert(times, get_aval(v).dtype, get_aval(v).weak_type), counted)
+
+
+def _counted(x: Any) -> Any:
+    return convert(x, np.dtype("int32")) if get_aval(x).dtype == np.bool_ else x
+
+
+def pmean(x: Any, axis_name: Any, *, axis_index_groups: Groups = None) -> Any:
+    """The mean over the mapped axes `axis_name`, of each array of the tree `x`."""
+    total = psum(x, axis_name, axis_index_groups=axis_index_groups)
+    count = psum(1, axis_name, axis_index_groups=axis_index_groups)
+    return tree.map(lambda v: v / count, total)
+
+
+def pmax(x: Any, axis_name: Any, *, axis_index_groups: Groups = None) -> Any:
+    """The greatest over the mapped axes `axis_name`, element by element of the tree `x`."""
+    return _reduce(pmax_p, x, axis_name, axis_index_groups)
+
+
+def pmin(x: Any, axis_name: Any, *, axis_index_groups: Groups = None) -> Any:
+    """The least over the mapped axes `axis_name`, element by element of the tree `x`."""
+    return _reduce(pmin_p, x, axis_name, axis_index_groups)
+
+
+def all_gather(
+    x: Any,
+    axis_name: Any,
+    *,
+    axis_index_groups: Groups = None,
+    axis: int = 0,
+    tiled: bool = False,
+) -> Any:
+    """Every index's value, stacked on a new axis `axis`, or with `tiled` joined along `axis`.
+
+    >>> vmap(lambda x: all_gather(x, "i"), axis_name="i")(arange(2))
+    Array([[0, 1],
+           [0, 1]], dtype=int32)
+    """
+    names, sizes = _sizes("all_gather", axis_name)
+    groups = _single("all_gather", names, sizes, axis_index_groups)
+
+    def leaf(v: Any) -> Any:
+        shape = get_aval(v).shape
+        place = canonical_axis(axis, len(shape) + (not tiled))
+        for name, size in zip(reversed(names), reversed(sizes), strict=True):
+            v = all_gather_p.bind(
+                v,
+                all_gather_dimension=place,
+                axis_index_groups=groups,
+                axis_name=(name,),
+                axis_size=size if groups is None else len(groups[0]),
+                tiled=tiled,
+            )
+        if tiled or len(names) == 1:
+            return v
+        return reshape(v, (*shape[:place], math.prod(sizes), *shape[place:]))
+
+    return _map("all_gather", leaf, x)
+
+
+def _single(
+    function: str, names: Sequence[Any], sizes: Sequence[int], groups: Groups
+) -> tuple[tuple[int, ...], ...] | None:
+    """The groups as a parameter; raises ArgumentError for groups of several axes."""
+    if groups is not None and len(names) > 1:
+        raise ArgumentError(f"{function} takes axis_index_groups along one axis, not along {names}")
+    return _groups(function, groups, sizes[0])
+
+
+def psum_scatter(
+    x: Any,
+    axis_name: Any,
+    *,
+    scatter_dimension: int = 0,
+    axis_index_groups: Groups = None,
+    tiled: bool = False,
+) -> Any:
+    """The sum over a mapped axis, of which each index gets its part along `scatter_dimension`.
+
+    That dimension is as long as the mapped axis, and gone from the result; with `tiled` its
+    length is a multiple, and the part keeps it.  Raises ShapeError for another length.
+    """
+    names, sizes = _sizes("psum_scatter", axis_name)
+    groups = _single("psum_scatter", names, sizes, axis_index_groups)
+    counts = sizes if groups is None else [len(groups[0])]
+
+    def leaf(v: Any) -> Any:
+        shape = get_aval(v).shape
+        place = canonical_axis(scatter_dimension, len(shape))
+        _check_length("psum_scatter", shape[place], place, math.prod(counts), tiled)
+        if not tiled and len(names) > 1:
+            v = reshape(v, (*shape[:place], *counts, *shape[place + 1 :]))
+        for name, count in zip(names, counts, strict=True):
+            v = reduce_scatter_p.bind(
+                v,
+                axis_index_groups=groups,
+                axis_name=(name,),
+                axis_size=count,
+                scatter_dimension=place,
+                tiled=tiled,
+            )
+        return v
+
+    return _map("psum_scatter", leaf, x)
+
+
+def _check_length(function: str, length: int, place: int, size: int, tiled: bool) -> None:
+    if length % size if tiled else length != size:
+        needed = "a multiple of the mapped axis's size" if tiled else "as long as the mapped axis"
+        raise ShapeError(
+            f"{function} needs axis {place} of its operand to be {needed}, which is {size}, "
+            f"and it is {length}"
+        )
+
+
+def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
+    """For each pair (source, destination) of `perm`, the source's value at the destination.
+
+    An index that is no destination gets zeros.  Raises ArgumentError where an index is out of
+    range, or the source or the destination of two pairs.
+
+    >>> vmap(lambda x: ppermute(x, "i", [(0, 1), (1, 0)]), axis_name="i")(array([5, 6]))
+    Array([6, 5], dtype=int32)
+    """
+    name, size = _one("ppermute", axis_name)
+    pairs = tuple((int(s), int(d)) for s, d in perm)
+    for kind, ends in (("source", [s for s, _ in pairs]), ("destination", [d for _, d in pairs])):
+        if len(set(ends)) != len(ends) or any(not 0 <= i < size for i in ends):
+            raise ArgumentError(
+                f"ppermute along {name!r} needs pairs (source, destination) in which each index "
+                f"from 0 to {size - 1} is a {kind} at most once, and got {perm!r}"
+            )
+    return _map("ppermute", lambda v: ppermute_p.bind(v, axis_name=(name,), perm=pairs), x)
+
+
+def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
+    """At index i, the value of index `perm[i]`; raises ArgumentError unless it is a permutation."""
+    _, size = _one("pshuffle", axis_name)
+    if sorted(perm) != list(range(size)):
+        raise ArgumentError(f"pshuffle needs a permutation of 0 to {size - 1}, and got {perm!r}")
+    return ppermute(x, axis_name, list(zip(perm, range(size), strict=True)))
+
+
+def pswapaxes(x: Any, axis_name: Any, axis: int, *, axis_index_groups: Groups = None) -> Any:
+    """The mapped axis exchanged with the axis `axis` of each value, which is as long."""
+    return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
+
+
+def all_to_all(
+    x: Any,
+    axis_name: Any,
+    split_axis: int,
+    concat_axis: int,
+    *,
+    axis_index_groups: Groups = None,
+    tiled: bool = False,
+) -> Any:
+    """At index i, part i along `split_axis` of every index's value, along `concat_axis`.
+
+    `split_axis` is as long as the mapped axis, and gone from the result, which has the parts
+    stacked on a new axis `concat_axis`; with `tiled`, its length is a multiple, and both axes
+    stay.  Raises ShapeError for another length.
+    """
+    name, whole = _one("all_to_all", axis_name)
+    groups = _groups("all_to_all", axis_index_groups, whole)
+    size = whole if groups is None else len(groups[0])
+
+    def leaf(v: Any) -> Any:
+        rank = get_aval(v).ndim
+        split, concat = canonical_axis(split_axis, rank), canonical_axis(concat_axis, rank)
+        _check_length("all_to_all", get_aval(v).shape[split], split, size, tiled)
+        apart = not tiled and split != concat
+        if apart:  # concat_axis counts axes without the one that is split
+            concat += split < concat
+            split += concat <= split
+            v = expand_dims(v, (concat,))
+        v = all_to_all_p.bind(
+            v,
+            axis_index_groups=groups,
+            axis_name=name,
+            axis_size=size,
+            concat_axis=concat,
+            split_axis=split,
+        )
+        return squeeze(v, (split,)) if apart else v
+
+    return _map("all_to_all", leaf, x)

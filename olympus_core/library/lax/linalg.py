@@ -1,0 +1,293 @@
+"""lax's linear algebra: matrices, the last two axes of arrays, enter; their factors leave.
+
+Decompositions other than `cholesky` are computed by LAPACK, on the CPU alone; where it fails, as
+on a matrix that is not positive definite, the results of that matrix are NaN.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+from olympus_core import dtypes
+from olympus_core.avals import get_aval, shape_of
+from olympus_core.errors import ArgumentError, ShapeError
+from olympus_core.library.promotion import check_arrays, convert
+from olympus_core.primitive import op
+from olympus_core.primitives.elementwise import constant
+from olympus_core.primitives.linalg import (
+    cholesky_p,
+    eigh_p,
+    householder_product_p,
+    lu_p,
+    lu_pivots_to_permutation_p,
+    qr_p,
+    svd_p,
+    triangular_solve_p,
+)
+from olympus_core.primitives.linalg.algebra import adjoint, dot, swap, triangle
+from olympus_core.tracer import Array
+
+__all__ = [
+    "EighImplementation",
+    "SvdAlgorithm",
+    "cholesky",
+    "eigh",
+    "householder_product",
+    "lu",
+    "lu_pivots_to_permutation",
+    "qr",
+    "svd",
+    "symmetric_product",
+    "triangular_solve",
+]
+
+
+class EighImplementation(enum.Enum):
+    """How `eigh` computes; on the CPU it is by QR, whatever is asked but for what it lacks."""
+
+    QR = "qr"
+    JACOBI = "jacobi"
+    QDWH = "qdwh"
+
+
+class SvdAlgorithm(enum.Enum):
+    """How `svd` computes; the CPU divides and conquers by default, and also has QR."""
+
+    DEFAULT = "default"
+    QR = "QR"
+    JACOBI = "Jacobi"
+    POLAR = "polar"
+    DIVIDE_AND_CONQUER = "divide_and_conquer"
+
+
+_ROUTINES = {
+    None: "gesdd",
+    SvdAlgorithm.DEFAULT: "gesdd",
+    SvdAlgorithm.DIVIDE_AND_CONQUER: "gesdd",
+    SvdAlgorithm.QR: "gesvd",
+}
+
+
+def matrices(name: str, x: Any, *, square: bool = False) -> Any:
+    """An operand of function `name` that must have matrices; raises ShapeError or DTypeError."""
+    check_arrays(name, x)
+    aval = get_aval(x)
+    if aval.ndim < 2 or (square and aval.shape[-1] != aval.shape[-2]):
+        what = "square matrices, of shape (..., n, n)" if square else "matrices, of shape (..., m, n)"
+        raise ShapeError(f"{name} needs {what}, and got {aval.long_name()}")
+    return x
+
+
+def symmetrized(x: Any) -> Any:
+    """The mean of matrices and their adjoints."""
+    return op.mul(op.add(x, adjoint(x)), constant(x, 0.5))
+
+
+def cholesky(x: Any, *, symmetrize_input: bool = True) -> Array:
+    """The lower triangular L with L L^H = x, for Hermitian positive-definite matrices x.
+
+    symmetrize_input: take (x + x^H) / 2; if False, x's lower triangle is read alone.
+
+    Returns an array of x's shape and dtype; NaN for matrices that are not positive definite.
+    Raises ShapeError for matrices that are not square, DTypeError for dtypes other than float32,
+    float64 and complex ones.
+
+    >>> cholesky(array([[4.0, 2.0], [2.0, 2.0]]))
+    Array([[2., 0.],
+           [1., 1.]], dtype=float32)
+    """
+    x = matrices("cholesky", x, square=True)
+    out: Array = cholesky_p.bind(symmetrized(x) if symmetrize_input else x)
+    return out
+
+
+def triangular_solve(
+    a: Any,
+    b: Any,
+    *,
+    left_side: bool = False,
+    lower: bool = False,
+    transpose_a: bool = False,
+    conjugate_a: bool = False,
+    unit_diagonal: bool = False,
+) -> Array:
+    """x with x op(a) = b, or op(a) x = b if `left_side`, for triangular matrices a.
+
+    a: (..., m, m), of which the triangle that `lower` names is read alone; `unit_diagonal`: its
+    diagonal is ones, and is not read.  op transposes if `transpose_a`, and conjugates if
+    `conjugate_a`.
+    b: (..., m, n) if `left_side`, else (..., n, m); or (..., m), a vector for each matrix.
+
+    Returns an array of b's shape.  Raises ShapeError where the shapes do not fit, DTypeError for
+    different dtypes.
+
+    >>> triangular_solve(array([[2.0, 0.0], [1.0, 1.0]]), array([2.0, 3.0]),
+    ...                  left_side=True, lower=True)
+    Array([1., 2.], dtype=float32)
+    """
+    check_arrays("triangular_solve", a, b)
+    shape, single = shape_of(b), len(shape_of(b)) == len(shape_of(a)) - 1
+    if single and shape:
+        wide = (*shape, 1) if left_side else (*shape[:-1], 1, shape[-1])
+        b = op.reshape(b, dimensions=None, new_sizes=wide)
+    out: Array = triangular_solve_p.bind(
+        a,
+        b,
+        left_side=bool(left_side),
+        lower=bool(lower),
+        transpose_a=bool(transpose_a),
+        conjugate_a=bool(conjugate_a) and dtypes.kind(get_aval(a).dtype) == "c",
+        unit_diagonal=bool(unit_diagonal),
+    )
+    return op.reshape(out, dimensions=None, new_sizes=shape) if single else out
+
+
+def lu(x: Any) -> tuple[Array, Array, Array]:
+    """L U = x[permutation] with unit lower triangular L and upper triangular U.
+
+    Returns L (its diagonal of ones left out) and U in one array of x's shape (..., m, n); the
+    pivots, int32 (..., min(m, n)): row i was swapped with row pivots[i], in turn; and the
+    permutation of the rows, int32 (..., m).
+
+    >>> lu(array([[1.0, 2.0], [2.0, 2.0]]))[0]
+    Array([[2. , 2. ],
+           [0.5, 1. ]], dtype=float32)
+    """
+    factors, pivots, permutation = lu_p.bind(matrices("lu", x))
+    return factors, pivots, permutation
+
+
+def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Array:
+    """The permutation of `permutation_size` rows that the pivots of `lu` (int32) make."""
+    check_arrays("lu_pivots_to_permutation", pivots)
+    size = int(permutation_size)
+    out: Array = lu_pivots_to_permutation_p.bind(pivots, permutation_size=size)
+    return out
+
+
+def qr(
+    x: Any, *, pivoting: bool = False, full_matrices: bool = True, use_magma: bool | None = None
+) -> tuple[Array, ...]:
+    """Q R = x with orthonormal columns in Q, and upper triangular R.
+
+    full_matrices: Q is (..., m, m) and R (..., m, n) for x of (..., m, n); if False, (..., m, k)
+    and (..., k, n) with k = min(m, n).
+    pivoting: Q R is x with its columns permuted so that R's diagonal falls in magnitude; the
+    permutation, int32 (..., n), is a third result.
+    use_magma: has no effect on the CPU.
+
+    Raises ShapeError for an array of fewer than two axes.
+
+    >>> q, r = qr(array([[3.0, 1.0], [4.0, 2.0]]))
+    >>> abs(r[0, 0])
+    Array(5., dtype=float32)
+    """
+    x = matrices("qr", x)
+    return tuple(qr_p.bind(x, pivoting=bool(pivoting), full_matrices=bool(full_matrices)))
+
+
+def householder_product(a: Any, taus: Any) -> Array:
+    """The first n columns of the product of reflectors: a column of `a` and an element of `taus`
+    make one, as LAPACK's geqrf gives them.
+
+    a: (..., m, n) with m >= n; taus: (..., k) with k <= n.
+
+    Raises ShapeError for other shapes.
+    """
+    check_arrays("householder_product", a, taus)
+    out: Array = householder_product_p.bind(a, taus)
+    return out
+
+
+def eigh(
+    x: Any,
+    *,
+    lower: bool = True,
+    symmetrize_input: bool = True,
+    sort_eigenvalues: bool = True,
+    subset_by_index: tuple[int, int] | None = None,
+    implementation: EighImplementation | None = None,
+) -> tuple[Array, Array]:
+    """The eigenvectors and eigenvalues of Hermitian matrices (..., n, n).
+
+    symmetrize_input: take (x + x^H) / 2; if False, the triangle that `lower` names is read alone.
+    sort_eigenvalues: they rise on the CPU even if False.
+
+    Returns v, of x's shape and dtype, whose columns are the vectors, and w, real (..., n).
+    Raises ArgumentError for a part of the eigenvalues, or an implementation the CPU lacks.
+
+    >>> eigh(array([[2.0, 0.0], [0.0, 1.0]]))[1]
+    Array([1., 2.], dtype=float32)
+    """
+    x = matrices("eigh", x, square=True)
+    if implementation not in (None, EighImplementation.QR):
+        raise ArgumentError(f"eigh is computed by EighImplementation.QR, not by {implementation}")
+    _check_subset("eigh", subset_by_index, shape_of(x)[-1])
+    v, w = eigh_p.bind(symmetrized(x) if symmetrize_input else x, lower=bool(lower))
+    return v, w
+
+
+def _check_subset(name: str, subset: tuple[int, int] | None, count: int) -> None:
+    if subset is not None and tuple(subset) != (0, count):
+        raise ArgumentError(f"{name} computes all of {count} values, and was asked for {subset}")
+
+
+def svd(
+    x: Any,
+    *,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    subset_by_index: tuple[int, int] | None = None,
+    algorithm: SvdAlgorithm | None = None,
+) -> Any:
+    """U diag(s) V^H = x with orthonormal columns in U and V, and s falling.
+
+    full_matrices: U is (..., m, m) and V^H (..., n, n) for x of (..., m, n); if False, (..., m, k)
+    and (..., k, n) with k = min(m, n).
+
+    Returns (U, s, V^H), or s alone, real (..., k), without `compute_uv`.  Raises ArgumentError for
+    a part of the singular values, or an algorithm that the CPU lacks.
+
+    >>> svd(array([[3.0, 0.0], [0.0, 4.0]]), compute_uv=False)
+    Array([4., 3.], dtype=float32)
+    """
+    x = matrices("svd", x)
+    if algorithm not in _ROUTINES:
+        raise ArgumentError(f"svd has the algorithms DEFAULT, DIVIDE_AND_CONQUER and QR: {algorithm}")
+    _check_subset("svd", subset_by_index, min(shape_of(x)[-2:]))
+    s, *uv = svd_p.bind(
+        x,
+        full_matrices=bool(full_matrices) and bool(compute_uv),
+        compute_uv=bool(compute_uv),
+        routine=_ROUTINES[algorithm],
+    )
+    return (uv[0], s, uv[1]) if uv else s
+
+
+def symmetric_product(
+    a_matrix: Any,
+    c_matrix: Any,
+    *,
+    alpha: float = 1.0,
+    beta: float = 0.0,
+    symmetrize_output: bool = False,
+) -> Array:
+    """alpha A A^T + beta C, for A of (..., m, n) and symmetric C of (..., m, m).
+
+    symmetrize_output: mirror the result's lower triangle; without it only that one is sure.
+
+    Raises ShapeError where the shapes do not fit.
+    """
+    a, c = matrices("symmetric_product", a_matrix), matrices("symmetric_product", c_matrix)
+    if shape_of(c) != (*shape_of(a)[:-1], shape_of(a)[-2]):
+        raise ShapeError(
+            "symmetric_product needs A of (..., m, n) and C of (..., m, m), and got "
+            f"{get_aval(a).long_name()} and {get_aval(c).long_name()}"
+        )
+    out = op.mul(dot(a, a, swap_b=True), convert(alpha, get_aval(a).dtype))
+    out = op.add(out, op.mul(c, convert(beta, get_aval(c).dtype)))
+    if symmetrize_output:
+        low = triangle(out, lower=True, strict=True)
+        out = op.add(triangle(out, lower=True), swap(low))
+    return out  # type: ignore[no-any-return]

@@ -1,0 +1,199 @@
+"""Polynomials of `olympus.numpy`, as vectors of coefficients from the highest power down."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from olympus_core.avals import get_aval, shape_of
+from olympus_core.errors import ConcretizationError, ShapeError
+from olympus_core.library.composite import composite
+from olympus_core.library.lax.control import fori_loop, scan
+from olympus_core.library.numpy.axes import operand
+from olympus_core.library.numpy.creation import asarray, ones, zeros
+from olympus_core.library.numpy.joining import concatenate
+from olympus_core.library.numpy.ranges import arange
+from olympus_core.library.numpy.shapes import atleast_1d, broadcast_to
+from olympus_core.library.numpy.signal import convolve
+from olympus_core.library.promotion import broadcast_shapes, convert, promote_dtypes, promote_inexact
+from olympus_core.tracer import Array, Tracer
+
+__all__ = [
+    "poly",
+    "polyadd",
+    "polyder",
+    "polydiv",
+    "polyint",
+    "polymul",
+    "polysub",
+    "polyval",
+]
+
+
+@composite(static_argnames=("unroll",))
+def polyval(p: Any, x: Any, *, unroll: int = 16) -> Array:
+    """The value of a polynomial at each element of `x`, by Horner's rule.
+
+    >>> polyval(asarray([1, 2, 3]), 2)
+    Array(11, dtype=int32)
+    """
+    p, x = promote_dtypes(operand("polyval", p)[0], operand("polyval", x)[0])
+    shape = broadcast_shapes(shape_of(p)[1:], shape_of(x))
+    start = broadcast_to(zeros((), get_aval(p).dtype), shape)
+
+    def step(value: Any, coefficient: Any) -> tuple[Any, None]:
+        return value * x + coefficient, None
+
+    result: Array = scan(step, start, p, unroll=unroll)[0]
+    return result
+
+
+def _padded(name: str, a1: Any, a2: Any) -> tuple[Array, Array]:
+    """Two vectors of coefficients in one dtype and of one length: zeros in front."""
+    first, second = promote_dtypes(operand(name, a1)[0], operand(name, a2)[0])
+    x, y = (atleast_1d(v) for v in (first, second))
+    length = max(x.shape[0], y.shape[0])
+    both = [
+        concatenate([zeros((length - v.shape[0],), v.dtype), v]) if v.shape[0] < length else v
+        for v in (x, y)
+    ]
+    return both[0], both[1]
+
+
+@composite()
+def polyadd(a1: Any, a2: Any) -> Array:
+    """The sum of two polynomials.
+
+    >>> polyadd(asarray([1, 2]), asarray([3]))
+    Array([1, 5], dtype=int32)
+    """
+    x, y = _padded("polyadd", a1, a2)
+    return x + y  # type: ignore[no-any-return]
+
+
+@composite()
+def polysub(a1: Any, a2: Any) -> Array:
+    """The difference of two polynomials."""
+    x, y = _padded("polysub", a1, a2)
+    return x - y  # type: ignore[no-any-return]
+
+
+def _trimmed(name: str, x: Any, trim: bool) -> Array:
+    """The vector without the zeros in front, where that is asked for."""
+    x = atleast_1d(operand(name, x)[0])
+    if not trim:
+        return x  # type: ignore[no-any-return]
+    if isinstance(x, Tracer):
+        raise ConcretizationError(
+            f"{name} cannot trim zeros while tracing: the coefficients are {x.origin()}",
+            hint="leave trim_leading_zeros False",
+        )
+    used = np.flatnonzero(np.asarray(x))
+    return x[int(used[0]) :] if len(used) else x[-1:]  # type: ignore[no-any-return]
+
+
+def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Array:
+    """The product of two polynomials, as floats.
+
+    >>> polymul(asarray([1.0, 1.0]), asarray([1.0, -1.0]))
+    Array([ 1.,  0., -1.], dtype=float32)
+    """
+    x, y = (_trimmed("polymul", v, trim_leading_zeros) for v in (a1, a2))
+    x, y = promote_inexact(x, y)
+    if not x.size or not y.size:
+        return convolve(*(v if v.size else zeros((1,), v.dtype) for v in (x, y)))
+    return convolve(x, y, precision="highest")
+
+
+@composite(static_argnames=("m",))
+def polyder(p: Any, m: int = 1) -> Array:
+    """The derivative of order `m` of a polynomial, as floats.  Raises ValueError for m < 0.
+
+    >>> polyder(asarray([1.0, 2.0, 3.0]))
+    Array([2., 2.], dtype=float32)
+    """
+    order = operator.index(m)
+    if order < 0:
+        raise ValueError(f"polyder needs an order >= 0, and got {m}")
+    (p,) = promote_inexact(operand("polyder", p)[0])
+    if order == 0:
+        return asarray(p)
+    powers = np.arange(shape_of(p)[0] - 1, order - 1, -1)
+    factors = np.ones(len(powers))
+    for k in range(order):
+        factors = factors * (powers - k)
+    return asarray(p)[:-order] * convert(factors, get_aval(p).dtype)  # type: ignore[no-any-return]
+
+
+@composite(static_argnames=("m",))
+def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
+    """The integral of order `m` of a polynomial, as floats, with the constants `k` (0 unless given).
+
+    Raises ValueError for m < 0, ShapeError for another number of constants.
+
+    >>> polyint(asarray([2.0, 2.0]))
+    Array([1., 2., 0.], dtype=float32)
+    """
+    order = operator.index(m)
+    if order < 0:
+        raise ValueError(f"polyint needs an order >= 0, and got {m}")
+    k = 0 if k is None else k
+    p, constants = promote_inexact(operand("polyint", p)[0], operand("polyint", k)[0])
+    constants = atleast_1d(constants)
+    if order and constants.shape[0] not in (1, order):
+        raise ShapeError(f"polyint of order {order} got {constants.shape[0]} constants")
+    result = asarray(p)
+    for constant in broadcast_to(constants, (order,)) if order else ():
+        powers = arange(result.shape[0], 0, -1, dtype=result.dtype)
+        result = concatenate([result / powers, atleast_1d(constant)])
+    return result
+
+
+@composite()
+def poly(seq_of_zeros: Any) -> Array:
+    """The polynomial with given zeros, and 1 as its first coefficient.
+
+    Raises ShapeError for what is not a vector: of a matrix, pass the eigenvalues.
+
+    >>> poly(asarray([1.0, 2.0]))
+    Array([ 1., -3.,  2.], dtype=float32)
+    """
+    (zeros_,) = promote_inexact(operand("poly", seq_of_zeros)[0])
+    zeros_ = atleast_1d(zeros_)
+    if zeros_.ndim != 1:
+        raise ShapeError(f"poly needs a vector of zeros, and got {zeros_.aval.long_name()}")
+    result = ones((1,), zeros_.dtype)
+    for i in range(zeros_.shape[0]):
+        result = convolve(result, concatenate([ones((1,), zeros_.dtype), -zeros_[i : i + 1]]),
+                          precision="highest")
+    return result
+
+
+def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Array, Array]:
+    """(quotient, remainder) of two polynomials.
+
+    The remainder has the length of `u`, unless `trim_leading_zeros` (not under a trace).
+
+    >>> polydiv(asarray([1.0, 2.0, 3.0]), asarray([1.0, 2.0]))
+    (Array([1., 0.], dtype=float32), Array([0., 0., 3.], dtype=float32))
+    """
+    x, y = promote_inexact(operand("polydiv", u)[0], operand("polydiv", v)[0])
+    quotient, rest = _divided(atleast_1d(x), atleast_1d(y))
+    return quotient, _trimmed("polydiv", rest, trim_leading_zeros)
+
+
+@composite()
+def _divided(u: Any, v: Any) -> tuple[Array, Array]:
+    steps = u.shape[0] - v.shape[0] + 1
+    quotient = zeros((max(steps, 1),), u.dtype)
+
+    def step(k: Any, pair: Any) -> Any:
+        q, rest = pair
+        factor = rest[k] / v[0]
+        here = k + np.arange(v.shape[0])
+        return q.at[k].set(factor), rest.at[here].add(-factor * v)
+
+    result: tuple[Array, Array] = fori_loop(0, max(steps, 0), step, (quotient, u))
+    return result

@@ -1,0 +1,195 @@
+"""Matrix algebra for derivative rules and library functions, written on the primitives.
+
+Matrices are the last two axes; the batch axes before are the same in all operands.  Arrays enter,
+arrays leave; products are computed in the highest precision, as decompositions are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from olympus_core import dtypes
+from olympus_core.avals import get_aval, shape_of
+from olympus_core.primitive import op
+from olympus_core.primitives.elementwise import constant, spread, zero_like
+from olympus_core.primitives.indexing import GatherDimensionNumbers, GatherScatterMode
+from olympus_core.primitives.precision import Precision
+
+__all__ = [
+    "adjoint",
+    "as_dtype",
+    "block",
+    "conj",
+    "diagonal",
+    "dot",
+    "eye",
+    "half_triangle",
+    "hermitian_of",
+    "join",
+    "real",
+    "solve",
+    "swap",
+    "take_rows",
+    "triangle",
+    "vectors",
+]
+
+_INT32 = np.dtype("int32")
+_HIGHEST = (Precision.HIGHEST, Precision.HIGHEST)
+
+
+def dot(a: Any, b: Any, *, swap_a: bool = False, swap_b: bool = False) -> Any:
+    """The products of matrices, of a's or b's transposes where asked."""
+    n = len(shape_of(a)) - 2
+    batch = tuple(range(n))
+    contract = ((n if swap_a else n + 1,), (n + 1 if swap_b else n,))
+    return op.dot_general(
+        a,
+        b,
+        dimension_numbers=(contract, (batch, batch)),
+        precision=_HIGHEST,
+        preferred_element_type=None,
+    )
+
+
+def solve(
+    a: Any,
+    b: Any,
+    *,
+    left: bool = True,
+    lower: bool = False,
+    transpose: bool = False,
+    conjugate: bool = False,
+    unit: bool = False,
+) -> Any:
+    """x with a x = b (or x a = b, unless `left`) for triangular matrices a."""
+    return op.triangular_solve(
+        a,
+        b,
+        left_side=left,
+        lower=lower,
+        transpose_a=transpose,
+        conjugate_a=conjugate and dtypes.kind(get_aval(a).dtype) == "c",
+        unit_diagonal=unit,
+    )
+
+
+def swap(x: Any) -> Any:
+    """The transposed matrices."""
+    n = len(shape_of(x))
+    return op.transpose(x, permutation=(*range(n - 2), n - 1, n - 2))
+
+
+def conj(x: Any) -> Any:
+    """The complex conjugate; a real array is itself."""
+    return op.conj(x) if dtypes.kind(get_aval(x).dtype) == "c" else x
+
+
+def real(x: Any) -> Any:
+    """The real part; a real array is itself."""
+    return op.real(x) if dtypes.kind(get_aval(x).dtype) == "c" else x
+
+
+def adjoint(x: Any) -> Any:
+    """The conjugated transposes."""
+    return swap(conj(x))
+
+
+def as_dtype(x: Any, like: Any) -> Any:
+    """`x` in the dtype of another value."""
+    dtype = get_aval(like).dtype
+    if get_aval(x).dtype == dtype:
+        return x
+    return op.convert_element_type(x, new_dtype=dtype, weak_type=False)
+
+
+def _places(x: Any, dtype: Any) -> list[Any]:
+    """The row and the column of each element of matrices."""
+    shape = shape_of(x)
+    return [op.iota(dtype=dtype, shape=shape, dimension=len(shape) - i) for i in (2, 1)]
+
+
+def triangle(x: Any, *, lower: bool, strict: bool = False) -> Any:
+    """A triangle of matrices, without the diagonal if `strict`, and zeros elsewhere."""
+    row, column = _places(x, _INT32)
+    compare = (op.gt if strict else op.ge) if lower else (op.lt if strict else op.le)
+    return op.select_n(compare(row, column), spread(zero_like(x), shape_of(x)), x)
+
+
+def half_triangle(x: Any, *, lower: bool = True) -> Any:
+    """The triangle of ones with halves on the diagonal, of x's shape: Phi(x) is x times it.
+
+    What it takes of the symmetric x, added to its own adjoint, is x again.
+    """
+    row, column = _places(x, dtypes.to_real(get_aval(x).dtype))
+    distance = op.sub(row, column) if lower else op.sub(column, row)
+    half, one = constant(distance, 0.5), constant(distance, 1)
+    return as_dtype(op.clamp(zero_like(distance), op.add(distance, half), one), x)
+
+
+def hermitian_of(x: Any, mask: Any) -> Any:
+    """The Hermitian matrices that have x's triangle; `mask` is its `half_triangle`."""
+    part = op.mul(x, mask)
+    return op.add(part, adjoint(part))
+
+
+def eye(x: Any) -> Any:
+    """Ones on the diagonals, of x's shape and dtype."""
+    row, column = _places(x, _INT32)
+    return as_dtype(op.eq(row, column), x)
+
+
+def diagonal(x: Any) -> Any:
+    """The diagonals of square matrices, as vectors."""
+    row, column = _places(x, _INT32)
+    shape = shape_of(x)
+    kept = op.select_n(op.eq(row, column), spread(zero_like(x), shape), x)
+    return op.reduce_sum(kept, axes=(len(shape) - 2,))
+
+
+def vectors(v: Any, shape: tuple[int, ...], *, along: int) -> Any:
+    """Vectors repeated to matrices of a shape: along -1 each is a row, along -2 a column."""
+    n = len(shape)
+    kept = (*range(n - 2), n + along)
+    return op.broadcast_in_dim(v, shape=shape, broadcast_dimensions=kept)
+
+
+def block(x: Any, rows: slice = slice(None), columns: slice = slice(None)) -> Any:
+    """A block of matrices, by slices of rows and columns without steps."""
+    shape = shape_of(x)
+    bounds = [r.indices(n)[:2] for r, n in zip((rows, columns), shape[-2:], strict=True)]
+    starts = (*(0 for _ in shape[:-2]), *(b[0] for b in bounds))
+    limits = (*shape[:-2], *(b[1] for b in bounds))
+    if limits == shape and not any(starts):
+        return x
+    return op.slice(x, start_indices=starts, limit_indices=limits, strides=None)
+
+
+def join(a: Any, b: Any, *, axis: int) -> Any:
+    """Matrices beside each other along axis -1, or above each other along axis -2."""
+    return op.concatenate(a, b, dimension=len(shape_of(a)) + axis)
+
+
+def take_rows(x: Any, permutation: Any) -> Any:
+    """The rows of matrices in the order given, for each matrix its own."""
+    *batch, _, columns = shape_of(x)
+    n = len(batch)
+    indices = op.reshape(permutation, dimensions=None, new_sizes=(*shape_of(permutation), 1))
+    return op.gather(
+        x,
+        indices,
+        dimension_numbers=GatherDimensionNumbers(
+            offset_dims=(n + 1,),
+            collapsed_slice_dims=(n,),
+            start_index_map=(n,),
+            operand_batching_dims=tuple(range(n)),
+            start_indices_batching_dims=tuple(range(n)),
+        ),
+        slice_sizes=(*(1 for _ in batch), 1, columns),
+        indices_are_sorted=False,
+        unique_indices=True,
+        mode=GatherScatterMode.PROMISE_IN_BOUNDS,
+        fill_value=None,
+    )

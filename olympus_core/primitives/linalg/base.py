@@ -1,0 +1,202 @@
+"""What the primitives of matrices share: their types, their batching, and calls of LAPACK.
+
+A matrix is the last two axes of an array; the axes before are batch axes, and every operand of a
+primitive has the same ones.  Values of matrices enter; values that a LAPACK routine, or a few
+operations of StableHLO, made of them leave.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from olympus_core import dtypes, mlir
+from olympus_core.avals import Shape, ShapedArray, shaped
+from olympus_core.errors import DTypeError, LoweringError, ShapeError
+from olympus_core.primitive import Batched, Primitive
+from olympus_core.primitives.elementwise import BOOL, eq_p, ge_p, le_p
+from olympus_core.primitives.mapped_slices import at_front
+from olympus_core.primitives.reduction import emit_compare
+
+if TYPE_CHECKING:
+    from olympus_core.lowering import LoweringContext
+    from olympus_core.mlir import ir
+
+__all__ = [
+    "INT32",
+    "LAPACK_DTYPES",
+    "MatrixPrimitive",
+    "char",
+    "check_square",
+    "emit_eye",
+    "emit_or_nan",
+    "emit_triangle",
+    "emit_zeros",
+    "lapack",
+    "status",
+    "succeeded",
+]
+
+INT32 = np.dtype("int32")
+#: the dtypes that LAPACK computes in, and the letter that its routines have for each
+LAPACK_DTYPES = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
+
+
+class MatrixPrimitive(Primitive):
+    """A primitive of matrices: operand i has rank `ranks[i]` after its batch axes."""
+
+    ranks: ClassVar[tuple[int, ...]] = (2,)
+
+    def batch_shape(self, avals: Sequence[ShapedArray]) -> Shape:
+        """The batch axes that the operands share; raises ShapeError or DTypeError for bad ones."""
+        batches = set()
+        for aval, rank in zip(avals, self.ranks, strict=True):
+            if aval.ndim < rank:
+                what = "matrices" if rank == 2 else "vectors"
+                raise ShapeError(f"{self.name} needs {what}, and got {aval.long_name()}")
+            batches.add(aval.shape[: aval.ndim - rank])
+        if len(batches) > 1:
+            text = ", ".join(a.long_name() for a in avals)
+            raise ShapeError(f"{self.name} needs operands of one batch shape, and got {text}")
+        return batches.pop()
+
+    def check_dtypes(self, *avals: ShapedArray) -> None:
+        """Raise DTypeError unless the operands have one dtype, and LAPACK has it."""
+        names = {dtypes.long_name(a.dtype) for a in avals}
+        if len(names) > 1 or not names <= LAPACK_DTYPES.keys():
+            text = ", ".join(a.long_name() for a in avals)
+            raise DTypeError(
+                f"{self.name} needs arrays of one dtype of {', '.join(LAPACK_DTYPES)}, "
+                f"and got {text}"
+            )
+
+    def batch(
+        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[Any, Any]:
+        out = self.bind(
+            *[at_front(x, d, batched.size) for x, d in zip(args, dims, strict=True)], **params
+        )
+        return out, [0] * len(out) if self.multiple_results else 0
+
+
+def check_square(name: str, aval: ShapedArray) -> None:
+    """Raise ShapeError unless the matrices are square."""
+    if aval.shape[-1] != aval.shape[-2]:
+        raise ShapeError(f"{name} needs square matrices, and got {aval.long_name()}")
+
+
+@functools.cache
+def char(letter: str) -> ir.Attribute:
+    """A letter as LAPACK's options are given: its code as `ui8`."""
+    return mlir.parsed_attr(f"{ord(letter)} : ui8")
+
+
+@functools.cache
+def _layouts(avals: tuple[ShapedArray, ...], batch: int) -> ir.Attribute:
+    """The memory order of operands or results: LAPACK's matrices go column by column."""
+    orders = []
+    for aval in avals:
+        order = list(range(aval.ndim))[::-1]
+        if aval.ndim == batch + 2:
+            order[:2] = order[1::-1]
+        orders.append(f"dense<{order if order else ''}> : tensor<{len(order)}xindex>")
+    return mlir.parsed_attr(f"[{', '.join(orders)}]")
+
+
+@functools.cache
+def _aliases(pairs: tuple[tuple[int, int], ...], results: int) -> ir.Attribute:
+    """Which operand is overwritten by which result."""
+    texts = [
+        f"#stablehlo.output_operand_alias<output_tuple_indices = {[j] if results > 1 else []}, "
+        f"operand_index = {i}, operand_tuple_indices = []>"
+        for i, j in pairs
+    ]
+    return mlir.parsed_attr(f"[{', '.join(texts)}]")
+
+
+def lapack(
+    ctx: LoweringContext,
+    name: str,
+    routine: str,
+    operands: Sequence[ir.Value],
+    avals: tuple[tuple[ShapedArray, ...], tuple[ShapedArray, ...]],
+    options: Mapping[str, ir.Attribute] | None = None,
+    overwritten: tuple[tuple[int, int], ...] = ((0, 0),),
+) -> list[ir.Value]:
+    """Emit a call of a LAPACK routine, such as "getrf"; `avals` are of operands and results.
+
+    `overwritten` are pairs of an operand and the result that takes its memory.
+
+    Raises LoweringError, for primitive `name`, on a platform other than the CPU.
+    """
+    if ctx.platform != "cpu":
+        raise LoweringError(
+            f"{name} is computed by LAPACK, which the platform {ctx.platform!r} does not have",
+            hint='build the program for the target "cpu"',
+        )
+    ins, outs = avals
+    batch = max(a.ndim for a in ins) - 2
+    letter = LAPACK_DTYPES[dtypes.long_name(ins[0].dtype)]
+    attributes = {
+        "call_target_name": mlir.string_attr(f"lapack_{letter}{routine}_ffi"),
+        "has_side_effect": mlir.bool_attr(False),
+        # The structured options stand in this attribute, as portable StableHLO has no place of
+        # its own for them in the oldest version that is read.
+        "mhlo.backend_config": mlir.ir.DictAttr.get(dict(options or {})),
+        "operand_layouts": _layouts(ins, batch),
+        "result_layouts": _layouts(outs, batch),
+    }
+    if overwritten:
+        attributes["output_operand_aliases"] = _aliases(overwritten, len(outs))
+    types = [mlir.tensor_type(a) for a in outs]
+    return list(mlir.op("stablehlo.custom_call", types, operands, attributes).results)
+
+
+def status(batch: Shape) -> ShapedArray:
+    """The aval of the status that LAPACK gives of each matrix; 0 says success."""
+    return shaped(batch, INT32)
+
+
+def succeeded(info: ir.Value, batch: Shape, *, or_singular: bool = False) -> ir.Value:
+    """Emit whether each matrix was done; a positive status says where a singular one broke."""
+    aval = status(batch)
+    return emit_compare(ge_p if or_singular else eq_p, aval, info, mlir.full(aval, 0))
+
+
+def emit_or_nan(done: ir.Value, batch: Shape, value: ir.Value, aval: ShapedArray) -> ir.Value:
+    """Emit NaN in place of the results of the matrices that are not `done`."""
+    mask = done
+    if aval.shape != batch:
+        mask = mlir.broadcast(done, shaped(aval.shape, BOOL), tuple(range(len(batch))))
+    return mlir.op1("stablehlo.select", aval, (mask, value, mlir.full(aval, np.nan)))
+
+
+def _iotas(aval: ShapedArray) -> tuple[ShapedArray, list[ir.Value]]:
+    """The row and the column of each element of matrices."""
+    index = shaped(aval.shape, INT32)
+    return index, [
+        mlir.op1("stablehlo.iota", index, (), {"iota_dimension": mlir.i64_attr(aval.ndim - i)})
+        for i in (2, 1)
+    ]
+
+
+def emit_triangle(value: ir.Value, aval: ShapedArray, *, lower: bool) -> ir.Value:
+    """Emit a triangle of matrices, with their diagonal, and zeros elsewhere."""
+    index, (row, column) = _iotas(aval)
+    inside = emit_compare(ge_p if lower else le_p, index, row, column)
+    return mlir.op1("stablehlo.select", aval, (inside, value, emit_zeros(aval)))
+
+
+def emit_zeros(aval: ShapedArray) -> ir.Value:
+    """Emit zeros."""
+    return mlir.full(aval, 0)
+
+
+def emit_eye(aval: ShapedArray) -> ir.Value:
+    """Emit matrices with ones on the diagonal, and zeros elsewhere."""
+    index, (row, column) = _iotas(aval)
+    equal = emit_compare(eq_p, index, row, column)
+    return mlir.op1("stablehlo.convert", aval, (equal,))

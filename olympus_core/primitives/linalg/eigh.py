@@ -1,0 +1,87 @@
+"""eigh: Hermitian matrices enter, their eigenvectors and eigenvalues leave."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from olympus_core import dtypes
+from olympus_core.avals import ShapedArray, shape_of, shaped
+from olympus_core.primitive import op
+from olympus_core.primitives.elementwise import constant
+from olympus_core.primitives.linalg.algebra import (
+    as_dtype,
+    conj,
+    diagonal,
+    dot,
+    eye,
+    half_triangle,
+    hermitian_of,
+    real,
+    vectors,
+)
+from olympus_core.primitives.linalg.base import (
+    MatrixPrimitive,
+    char,
+    check_square,
+    emit_or_nan,
+    emit_zeros,
+    lapack,
+    status,
+    succeeded,
+)
+
+if TYPE_CHECKING:
+    from olympus_core.lowering import LoweringContext
+
+__all__ = ["eigh_p"]
+
+
+class Eigh(MatrixPrimitive):
+    """The eigenvectors, as columns, and the eigenvalues in rising order; `lower` triangle read."""
+
+    multiple_results: ClassVar[bool] = True
+
+    def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
+        (a,) = avals
+        self.batch_shape(avals)
+        self.check_dtypes(a)
+        check_square(self.name, a)
+        return a.strip_weak(), shaped(a.shape[:-1], dtypes.to_real(a.dtype))
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
+        v, w = ctx.avals_out
+        if not v.size:
+            return [operands[0], emit_zeros(w)]
+        batch = v.shape[:-2]
+        routine = "heevd" if dtypes.kind(v.dtype) == "c" else "syevd"
+        options = {"mode": char("V"), "uplo": char("L" if params["lower"] else "U")}
+        avals = ((v,), (v, w, status(batch)))
+        *found, info = lapack(ctx, self.name, routine, operands, avals, options)
+        done = succeeded(info, batch)
+        return [emit_or_nan(done, batch, x, a) for x, a in zip(found, (v, w), strict=True)]
+
+    def jvp(
+        self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[Any, Any]:
+        """With M = V^H dA V, dw is M's diagonal, and dV = V (F * M), F_ij = 1 / (w_j - w_i).
+
+        It is infinite where eigenvalues repeat.  Source: M. Giles, "An extended collection of
+        matrix derivative results for forward and reverse mode AD", NA-08/01 (2008), 3.1.
+        """
+        v, w = self.bind(*primals, **params)
+        da = hermitian_of(tangents[0], half_triangle(v, lower=params["lower"]))
+        inner = dot(dot(conj(v), da, swap_a=True), v)
+        share = op.mul(inverse_differences(w, v), inner)
+        return [v, w], [dot(v, share), diagonal(real(inner))]
+
+
+def inverse_differences(w: Any, like: Any) -> Any:
+    """1 / (w_j - w_i) off the diagonal, 0 on it, as matrices of the shape and dtype of `like`."""
+    shape = shape_of(like)
+    gaps = op.sub(vectors(w, shape, along=-1), vectors(w, shape, along=-2))
+    on = eye(gaps)
+    return as_dtype(op.sub(op.div(constant(gaps, 1), op.add(gaps, on)), on), like)
+
+
+eigh_p = Eigh("eigh")

@@ -1,0 +1,237 @@
+"""geqrf, householder_product and qr: matrices enter, orthonormal and triangular factors leave."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from olympus_core import dtypes, mlir
+from olympus_core.avals import ShapedArray, get_aval, shaped
+from olympus_core.errors import ShapeError
+from olympus_core.primitive import op
+from olympus_core.primitives.elementwise import spread, zero_like
+from olympus_core.primitives.linalg.algebra import (
+    adjoint,
+    as_dtype,
+    block,
+    conj,
+    dot,
+    eye,
+    join,
+    real,
+    solve,
+    swap,
+    take_rows,
+    triangle,
+)
+from olympus_core.primitives.linalg.base import (
+    INT32,
+    MatrixPrimitive,
+    emit_eye,
+    emit_triangle,
+    emit_zeros,
+    lapack,
+)
+
+if TYPE_CHECKING:
+    from olympus_core.lowering import LoweringContext
+    from olympus_core.mlir import ir
+
+__all__ = ["geqrf_p", "householder_product_p", "qr_p"]
+
+
+class Geqrf(MatrixPrimitive):
+    """R in the upper triangle; below it, and in the second result, the reflectors that make Q."""
+
+    multiple_results: ClassVar[bool] = True
+
+    def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
+        (a,) = avals
+        batch = self.batch_shape(avals)
+        self.check_dtypes(a)
+        return a.strip_weak(), shaped((*batch, min(a.shape[-2:])), a.dtype)
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
+        return lapack(ctx, self.name, "geqrf", operands, (ctx.avals_in, ctx.avals_out))
+
+
+class HouseholderProduct(MatrixPrimitive):
+    """The first columns of a product of reflectors: column i of `a` and taus[i] make one."""
+
+    ranks: ClassVar[tuple[int, ...]] = (2, 1)
+
+    def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
+        a, taus = avals
+        self.batch_shape(avals)
+        self.check_dtypes(*avals)
+        rows, columns = a.shape[-2:]
+        if rows < columns or taus.shape[-1] > columns:
+            raise ShapeError(
+                "householder_product needs no fewer rows than columns, and no fewer columns than "
+                f"reflectors, and got {a.long_name()} and {taus.long_name()}"
+            )
+        return a.strip_weak()
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
+        return _emit_product(ctx, self.name, operands, ctx.avals_in)
+
+
+def _emit_product(
+    ctx: LoweringContext,
+    name: str,
+    operands: Sequence[ir.Value],
+    avals: tuple[ShapedArray, ...],
+) -> ir.Value:
+    routine = "ungqr" if dtypes.kind(avals[0].dtype) == "c" else "orgqr"
+    return lapack(ctx, name, routine, operands, (avals, avals[:1]))[0]
+
+
+class QR(MatrixPrimitive):
+    """Q with orthonormal columns and upper triangular R, Q R = a.
+
+    `full_matrices` completes Q to a square matrix.  With `pivoting` the columns of `a` are
+    permuted so that R's diagonal falls, and the permutation is a third result.
+    """
+
+    multiple_results: ClassVar[bool] = True
+
+    def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
+        (a,) = avals
+        batch = self.batch_shape(avals)
+        self.check_dtypes(a)
+        rows, columns = a.shape[-2:]
+        k = rows if params["full_matrices"] else min(rows, columns)
+        order = (shaped((*batch, columns), INT32),) if params["pivoting"] else ()
+        return (
+            shaped((*batch, rows, k), a.dtype),
+            shaped((*batch, k, columns), a.dtype),
+            *order,
+        )
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
+        (a,), (q, r, *order) = ctx.avals_in, ctx.avals_out
+        if not a.size:
+            return [emit_eye(q), *(emit_zeros(o) for o in (r, *order))]
+        (x,) = operands
+        *batch, rows, columns = a.shape
+        k = min(rows, columns)
+        a, taus = a.strip_weak(), shaped((*batch, k), a.dtype)
+        permutation = []
+        if params["pivoting"]:
+            (places,) = order
+            avals = (a, places), (a, places, taus)
+            pairs = ((0, 0), (1, 1))
+            operands = (x, emit_zeros(places))
+            x, found, scales = lapack(ctx, self.name, "geqp3", operands, avals, None, pairs)
+            counted = mlir.op1("stablehlo.subtract", places, (found, mlir.full(places, 1)))
+            permutation = [counted]
+        else:
+            x, scales = lapack(ctx, self.name, "geqrf", operands, ((a,), (a, taus)))
+        vectors = _emit_block(x, a, q) if q.shape[-1] <= columns else _emit_padded(x, q)
+        made = _emit_product(ctx, self.name, (vectors, scales), (q, taus))
+        return [made, emit_triangle(_emit_block(x, a, r), r, lower=False), *permutation]
+
+    def jvp(
+        self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[Any, Any]:
+        (x,), (dx,) = primals, tangents
+        q, r, *order = self.bind(x, **params)
+        rows, columns = get_aval(x).shape[-2:]
+        if order:
+            dx = _columns(dx, order[0])
+        if rows < columns:
+            beside = slice(rows, None)
+            dq, dr = _change(q, block(r, columns=slice(rows)), block(dx, columns=slice(rows)))
+            # the columns of R beside are Q^H X2, and X2 is Q R2
+            part = dot(dot(adjoint(dq), q), block(r, columns=beside))
+            part = op.add(part, dot(conj(q), block(dx, columns=beside), swap_a=True))
+            dr = join(dr, part, axis=-1)
+        else:
+            thin = block(q, columns=slice(columns))
+            dq, dr = _change(thin, block(r, slice(columns)), dx)
+            if params["full_matrices"] and rows > columns:
+                dq = join(dq, _complement_change(q, dq), axis=-1)
+                shape = (*get_aval(r).shape[:-2], rows - columns, columns)
+                dr = join(dr, spread(zero_like(dr), shape), axis=-2)
+        return [q, r, *order], [dq, dr, *(None for _ in order)]
+
+
+def _emit_block(x: ir.Value, aval: ShapedArray, out: ShapedArray) -> ir.Value:
+    """Emit the upper left part of matrices that has `out`'s shape."""
+    if aval.shape == out.shape:
+        return x
+    bounds = {
+        "start_indices": (0,) * aval.ndim,
+        "limit_indices": out.shape,
+        "strides": (1,) * aval.ndim,
+    }
+    return mlir.op1("stablehlo.slice", out, (x,), {k: mlir.i64_array(v) for k, v in bounds.items()})
+
+
+def _emit_padded(x: ir.Value, out: ShapedArray) -> ir.Value:
+    """Emit tall matrices with columns of zeros added, so that they are square as `out` is."""
+    columns = mlir.ir.RankedTensorType(x.type).shape[-1]
+    none = (0,) * out.ndim
+    amounts = {
+        "edge_padding_low": none,
+        "edge_padding_high": (*none[1:], out.shape[-1] - columns),
+        "interior_padding": none,
+    }
+    zero = mlir.full(out.update(shape=()), 0)
+    attributes = {k: mlir.i64_array(v) for k, v in amounts.items()}
+    return mlir.op1("stablehlo.pad", out, (x, zero), attributes)
+
+
+def _columns(x: Any, order: Any) -> Any:
+    return swap(take_rows(swap(x), order))
+
+
+def _change(q: Any, r: Any, dx: Any) -> tuple[Any, Any]:
+    """The tangents of Q and R, for matrices with no more columns than rows.
+
+    With S = dX R^-1 and M = Q^H S, dQ = S - Q (M - W) and dR = (M - W) R, where W, skew
+    Hermitian, has M's strict lower triangle, and the imaginary part of its diagonal.
+    Source: S. Walter and L. Lehmann, "Algorithmic differentiation of linear algebra functions",
+    arXiv:1001.1654, extended to complex matrices.
+    """
+    scaled = solve(r, dx, left=False)
+    inner = dot(conj(q), scaled, swap_a=True)
+    low = triangle(inner, lower=True, strict=True)
+    skew = op.sub(low, adjoint(low))
+    if dtypes.kind(get_aval(inner).dtype) == "c":
+        turned = op.sub(inner, as_dtype(real(inner), inner))
+        skew = op.add(skew, op.mul(eye(inner), turned))
+    rest = op.sub(inner, skew)
+    return op.sub(scaled, dot(q, rest)), dot(rest, r)
+
+
+def _complement_change(q: Any, dq: Any) -> Any:
+    """The tangent of the columns that complete Q, where LAPACK's reflectors choose them.
+
+    A product of reflectors is I - V T V^H.  So Q, its first n columns Q1 = [Qa; Qb] in rows of n
+    and the rest, has the other columns E2 - (E1 - Q1) Z^H with Z = Qb (Qa - I)^-1.
+    """
+    n = get_aval(dq).shape[-1]
+    first, others = block(q, columns=slice(n)), block(q, columns=slice(n, None))
+    corner = block(first, slice(n))
+    factors, _, order = op.lu(op.sub(corner, eye(corner)))
+    bottom = block(first, slice(n, None))
+    # Z (Qa - I) = Qb, where L U are the rows of Qa - I in another order
+    z = solve(factors, bottom, left=False)
+    z = solve(factors, z, left=False, lower=True, unit=True)
+    z = _unordered(z, order)
+    dz = op.sub(block(dq, slice(n, None)), dot(z, block(dq, slice(n))))
+    basis = op.add(first, dot(others, z))
+    return op.sub(dot(dq, conj(z), swap_b=True), dot(basis, conj(dz), swap_b=True))
+
+
+def _unordered(x: Any, order: Any) -> Any:
+    """The matrices whose columns are x's before they were put in an order."""
+    places = op.iota(dtype=INT32, shape=order.shape, dimension=order.ndim - 1)
+    _, inverse = op.sort(order, places, dimension=order.ndim - 1, is_stable=False, num_keys=1)
+    return _columns(x, inverse)
+
+
+geqrf_p = Geqrf("geqrf")
+householder_product_p = HouseholderProduct("householder_product")
+qr_p = QR("qr")

@@ -1,0 +1,265 @@
+"""olympus.nn against jax.nn: values, dtypes, axes and masks, compiled and eager."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import ml_dtypes
+import numpy as np
+import pytest
+from oracle import Row, check, row
+
+import olympus as ox
+
+PACKAGE = {ox.numpy: ox, jax.numpy: jax}
+RNG = np.random.default_rng(0)
+GRID = np.asarray([-100, -5, -2.9, -1, -0.3, 0, 0.2, 1, 2.5, 3.1, 7, 100], np.float32)
+X = RNG.normal(size=(3, 4, 6)).astype(np.float32) * 3
+MASK = RNG.random((3, 4, 6)) > 0.3
+HALVES = (np.dtype("float16"), np.dtype(ml_dtypes.bfloat16))
+
+
+def nn(name: str, *args: Any, label: str = "", **options: Any) -> Row:
+    """A row that calls a function of `nn` on the arrays among `args`, the others being static."""
+    arrays = [a for a in args if isinstance(a, np.ndarray)]
+    where = [i for i, a in enumerate(args) if isinstance(a, np.ndarray)]
+
+    def call(jnp: Any, *given: Any) -> Any:
+        full = list(args)
+        for i, value in zip(where, given, strict=True):
+            full[i] = value
+        return getattr(PACKAGE[jnp].nn, name)(*full, **options)
+
+    dtypes = ",".join(str(a.dtype) for a in arrays)
+    return row(f"{name}({dtypes}){label}{sorted(options)}", call, *arrays)
+
+
+UNARY = [  # fmt: skip
+    "relu", "relu6", "sigmoid", "softplus", "soft_sign", "silu", "swish", "log_sigmoid", "elu",
+    "leaky_relu", "hard_tanh", "hard_sigmoid", "hard_silu", "hard_swish", "celu", "selu",
+    "gelu", "squareplus", "mish", "sparse_plus", "sparse_sigmoid", "tanh", "identity",
+]
+ON_INTEGERS = [  # fmt: skip
+    "relu", "relu6", "softplus", "soft_sign", "elu", "leaky_relu", "hard_tanh", "hard_sigmoid",
+    "celu", "selu", "gelu", "squareplus", "mish", "sparse_plus", "sparse_sigmoid", "identity",
+]
+ACTIVATIONS = [
+    *[nn(name, GRID.astype(d)) for name in UNARY for d in (np.dtype("float32"), *HALVES)],
+    *[nn(name, np.arange(-4, 9)) for name in ON_INTEGERS],
+    nn("gelu", GRID, approximate=False),
+    nn("gelu", GRID.astype("float16"), approximate=False),
+    nn("elu", GRID, alpha=2.0),
+    nn("celu", GRID, alpha=2.0),
+    nn("leaky_relu", GRID, negative_slope=0.2),
+    nn("squareplus", GRID, 1),
+    nn("log1mexp", np.asarray([0.01, 0.5, 1, 5, 50], np.float32)),
+    nn("glu", X),
+    nn("glu", X, axis=1),
+]
+
+
+def test_activations() -> None:
+    check(ACTIVATIONS)
+
+
+def test_activations_eagerly() -> None:
+    check([nn(name, GRID) for name in UNARY], jit=False)
+
+
+def test_activations_of_what_is_not_finite() -> None:
+    special = np.asarray([np.inf, -np.inf, np.nan], np.float32)
+    names = (
+        "relu", "relu6", "sigmoid", "softplus", "log_sigmoid", "elu", "leaky_relu",
+        "hard_tanh", "gelu", "tanh",
+    )
+    check([nn(name, special) for name in names])
+
+
+def test_glu_needs_an_even_axis() -> None:
+    with pytest.raises(ox.errors.ShapeError, match="even"):
+        ox.nn.glu(X[..., :5])
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+def test_softmax(name: str) -> None:
+    rows = [
+        nn(name, X.astype(d), axis=axis, label=str(axis))
+        for d in (np.dtype("float32"), *HALVES)
+        for axis in (-1, 0, (0, 2), None)
+    ]
+    rows += [
+        nn(name, X, -1, MASK),
+        nn(name, X, (0, 1), MASK[0]),
+        nn(name, X, 1, np.zeros_like(MASK), label="nothing left"),
+        nn(name, np.zeros((0, 3), np.float32), label="no rows"),
+        nn(name, np.zeros((3, 0), np.float32), label="no columns"),
+        nn(name, np.asarray([1e30, -np.inf, 1], np.float32), label="extremes"),
+    ]
+    check(rows)
+    check(rows[:1] + rows[-6:-4], jit=False)
+
+
+def test_softmax_of_integers_is_that_of_floats() -> None:
+    whole = np.arange(6).reshape(2, 3)
+    for f in (ox.nn.softmax, ox.nn.log_softmax):
+        np.testing.assert_array_equal(f(whole), f(whole.astype(np.float32)))
+
+
+def test_softmax_says_which_axis_is_not_there() -> None:
+    with pytest.raises(ox.errors.ShapeError, match="3 dimensions"):
+        ox.nn.softmax(X, axis=3)
+
+
+def test_logsumexp() -> None:
+    z = (X[0] + 1j * X[1]).astype(np.complex64)
+    rows = [
+        nn(name, X.astype(d), axis=axis, keepdims=keep, label=f"{axis}{keep}")
+        for name in ("logsumexp", "logmeanexp")
+        for d in (np.dtype("float32"), *HALVES)
+        for axis in (None, -1, (0, 2))
+        for keep in (False, True)
+    ]
+    rows += [
+        row("mask", lambda jnp, x, w: PACKAGE[jnp].nn.logsumexp(x, axis=1, where=w), X, MASK),
+        row("mean", lambda jnp, x, w: PACKAGE[jnp].nn.logmeanexp(x, axis=1, where=w), X, MASK),
+        nn("logsumexp", X, 1, X / 2, label="b"),
+        nn("logsumexp", X, None, X, return_sign=True, label="b"),
+        nn("logsumexp", X, return_sign=True),
+        nn("logsumexp", X[0], None, X, label="b broadcasts"),
+        nn("logsumexp", np.zeros(2, np.float32), None, np.zeros(2, np.float32), label="b is 0"),
+        nn("logsumexp", z),
+        nn("logsumexp", z, return_sign=True),
+        nn("logsumexp", np.arange(4)),
+        *[
+            nn("logsumexp", np.asarray(v, np.float32), label=str(v))
+            for v in ([-np.inf] * 2, [np.inf, 1.0], [np.nan, 1.0], [1e4, 1e4])
+        ],
+    ]
+    check(rows)
+    check(rows[:2], jit=False)
+
+
+def test_one_hot_and_standardize() -> None:
+    rows = [
+        nn("one_hot", np.asarray([0, 2, 5, -1]), 4),
+        nn("one_hot", np.asarray([[0, 2], [1, 1]]), 4, axis=0),
+        nn("one_hot", np.asarray([[0, 2], [1, 1]]), 4, axis=1, dtype="int32"),
+        nn("one_hot", np.asarray(2), 4),
+        nn("one_hot", np.asarray([3, 4], np.uint8), 5, dtype=bool),
+        nn("one_hot", np.zeros((0,), np.int32), 3, dtype="bfloat16"),
+        nn("standardize", X),
+        nn("standardize", X, axis=(0, 1)),
+        nn("standardize", X, algorithm="stable"),
+        nn("standardize", X, -1, np.asarray(0.1, np.float32), np.asarray(2, np.float32)),
+        nn("standardize", X.astype(np.float16)),
+        row("mask", lambda jnp, x, w: PACKAGE[jnp].nn.standardize(x, where=w), X, MASK),
+    ]
+    check(rows)
+    check(rows[:1] + rows[6:7], jit=False)
+    with pytest.raises(ValueError, match="stable"):
+        ox.nn.standardize(X, algorithm="slow")
+
+
+def _operands(dtype: Any, keys: int = 4) -> tuple[Any, Any, Any]:
+    shapes = ((2, 5, 4, 8), (2, 7, keys, 8), (2, 7, keys, 8))
+    query, key, value = (RNG.normal(size=s).astype(dtype) for s in shapes)
+    return query, key, value
+
+
+def _attention(*operands: Any, label: str = "", **options: Any) -> Row:
+    static = {k: v for k, v in options.items() if not isinstance(v, np.ndarray)}
+    arrays = {k: v for k, v in options.items() if isinstance(v, np.ndarray)}
+
+    def call(jnp: Any, *given: Any) -> Any:
+        rest = dict(zip(arrays, given[3:], strict=True))
+        return PACKAGE[jnp].nn.dot_product_attention(*given[:3], **rest, **static)
+
+    return row(f"attention {sorted(options)}{label}", call, *operands, *arrays.values())
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_attention(dtype: str) -> None:
+    dt = np.dtype(getattr(ml_dtypes, dtype, dtype))
+    q, k, v = _operands(dt)
+    grouped = _operands(dt, keys=2)
+    lengths = np.asarray([3, 5], np.int32), np.asarray([7, 2], np.int32)
+    bias, mask = RNG.normal(size=(1, 4, 5, 7)).astype(dt), RNG.random((2, 1, 5, 7)) > 0.3
+    rows = [
+        _attention(q, k, v),
+        _attention(q[0], k[0], v[0], label="rank 3"),
+        _attention(q, k, v, is_causal=True),
+        _attention(*grouped, is_causal=True, return_residual=True, label="grouped"),
+        _attention(q, k, v, scale=0.3, local_window_size=2),
+        _attention(q, k, v, local_window_size=(1, 0)),
+        _attention(q, k, v, query_seq_lengths=lengths[0], key_value_seq_lengths=lengths[1]),
+        _attention(q, k, v, bias=bias, mask=mask),
+    ]
+    check(rows, jit=dtype != "float16")  # which the oracle's compiled attention does not take
+    check(rows[:1], jit=False)
+
+
+def test_attention_says_what_does_not_fit() -> None:
+    q, k, v = _operands(np.float32)
+    attend = ox.nn.dot_product_attention
+    with pytest.raises(ox.errors.ShapeError, match="one shape"):
+        attend(q, k, v[:, 1:])
+    with pytest.raises(ox.errors.ShapeError, match="multiple"):
+        attend(q[:, :, :3], k[:, :, :2], v[:, :, :2])
+    with pytest.raises(ox.errors.DTypeError, match="one dtype"):
+        attend(q, k.astype(np.float16), v)
+    with pytest.raises(ValueError, match="cudnn"):
+        attend(q, k, v, implementation="cudnn")
+    with pytest.raises(ox.errors.ShapeError, match=r"int32\[2\]"):
+        attend(q, k, v, query_seq_lengths=np.zeros(3, np.int32))
+
+
+def _init(name: str, *options: Any, shape: Any = (4, 6), dtype: Any = None) -> Row:
+    def call(jnp: Any, key: Any) -> Any:
+        maker = getattr(PACKAGE[jnp].nn.initializers, name)
+        if name in ("zeros", "ones"):
+            return maker(key, shape, dtype or "float32")
+        return maker(*options)(key, shape, dtype or "float32")
+
+    return row(f"{name}{options}{dtype}", call, np.asarray([1, 2], np.uint32))
+
+
+NAMED = [
+    f"{who}_{how}"
+    for who in ("glorot", "xavier", "lecun", "he", "kaiming")
+    for how in ("normal", "uniform")
+]
+
+
+def test_initializers() -> None:
+    modes = ("fan_in", "fan_out", "fan_avg", "fan_geo_avg")
+    rows = [
+        *[_init(name) for name in ("zeros", "ones", "normal", "uniform", "truncated_normal")],
+        _init("constant", 3.0, dtype="bfloat16"),
+        _init("normal", 0.5, dtype="complex64"),
+        *[_init(name) for name in NAMED],
+        *[_init("variance_scaling", 1.5, m, "normal") for m in modes],
+        _init("variance_scaling", 1.0, modes[0], "truncated_normal", dtype="bfloat16"),
+        _init("variance_scaling", 1.0, modes[0], "truncated_normal", dtype="complex64"),
+        _init("variance_scaling", 1.0, modes[0], "uniform", dtype="complex64"),
+        _init("variance_scaling", 1.0, modes[2], "normal", (0, 1), 2, 3, shape=(2, 3, 4, 5)),
+    ]
+    check(rows, jit=False)  # the draws are of few shapes, and so compiled only once
+    check([_init("glorot_uniform"), _init("truncated_normal", 2.0, "float32", -1.0, 3.0)])
+
+
+def test_initializers_say_what_they_have() -> None:
+    make = ox.nn.initializers.variance_scaling
+    with pytest.raises(ValueError, match="fan_avg"):
+        make(1.0, "fan", "normal")
+    with pytest.raises(ValueError, match="truncated_normal"):
+        make(1.0, "fan_in", "cauchy")
+    with pytest.raises(ValueError, match="two axes"):
+        ox.nn.initializers.lecun_normal()(ox.random.key(0), (3,))
+
+
+def test_hot_functions_are_few_equations() -> None:
+    counts = {"softmax": 7, "log_softmax": 8, "gelu": 8, "relu": 1, "silu": 2, "softplus": 6}
+    for name, most in counts.items():
+        program = ox.make_olympuspr(getattr(ox.nn, name))(X)
+        assert len(program.eqns) <= most, program

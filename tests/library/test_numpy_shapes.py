@@ -1,0 +1,221 @@
+"""Arranging, joining, repeating, padding and choosing elements, against jax.numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from oracle import check, row
+
+import olympus as ox
+from olympus.errors import ConcretizationError, DTypeError, IndexingError, ShapeError, TraceError
+
+jnp = ox.numpy
+Call = Callable[..., Any]
+
+A = np.arange(24, dtype="float32").reshape(2, 3, 4)  # every table's x
+M = np.array([[3, 0, 1], [0, 5, 0]], "int32")  # and m
+
+ARRANGED: dict[str, Call] = {
+    "reshape": lambda np, x, m: np.reshape(x, (4, -1)),
+    "reshape int": lambda np, x, m: np.reshape(x, -1),
+    "reshape F": lambda np, x, m: np.reshape(x, (4, 6), order="F"),
+    "reshape empty": lambda np, x, m: np.reshape(np.zeros((0, 3)), (0, -1, 3)),
+    "ravel": lambda np, x, m: np.ravel(x),
+    "ravel F": lambda np, x, m: np.ravel(x, order="F"),
+    "transpose": lambda np, x, m: np.transpose(x),
+    "transpose axes": lambda np, x, m: np.transpose(x, (1, -1, 0)),
+    "permute_dims": lambda np, x, m: np.permute_dims(x, (2, 0, 1)),
+    "matrix_transpose": lambda np, x, m: np.matrix_transpose(x),
+    "swapaxes": lambda np, x, m: np.swapaxes(x, 0, -1),
+    "moveaxis": lambda np, x, m: np.moveaxis(x, (0, 1), (-1, 0)),
+    "rollaxis": lambda np, x, m: np.rollaxis(x, 2, 1),
+    "rollaxis up": lambda np, x, m: np.rollaxis(x, 0, 3),
+    "expand_dims": lambda np, x, m: np.expand_dims(x, (0, -1)),
+    "squeeze": lambda np, x, m: np.squeeze(x[:1]),
+    "squeeze axis": lambda np, x, m: np.squeeze(x[:1, :1], 1),
+    "broadcast_to": lambda np, x, m: np.broadcast_to(x[:, :1], (5, 2, 3, 4)),
+    "broadcast_arrays": lambda np, x, m: np.broadcast_arrays(x[0], m[:1, :1], 2),
+    "atleast": lambda np, x, m: [np.atleast_1d(2), np.atleast_2d(m[0]), np.atleast_3d(m)],
+    "atleast several": lambda np, x, m: np.atleast_2d(2.0, m),
+    "flip": lambda np, x, m: np.flip(x),
+    "flip axes": lambda np, x, m: [np.flip(x, (0, 2)), np.fliplr(m), np.flipud(m)],
+    "rot90": lambda np, x, m: [np.rot90(m, k) for k in range(-1, 4)],
+    "rot90 axes": lambda np, x, m: np.rot90(x, axes=(2, 1)),
+    "concatenate": lambda np, x, m: np.concatenate([x, m[:, :, None].repeat(4, 2)], axis=1),
+    "concatenate flat": lambda np, x, m: np.concatenate([x, m], axis=None),
+    "concatenate dtype": lambda np, x, m: np.concatenate([m, m], dtype="float16"),
+    "concatenate rows": lambda np, x, m: np.concatenate(x),
+    "concat": lambda np, x, m: np.concat([m, m], axis=-1),
+    "stack": lambda np, x, m: np.stack([m, m + 0.5], axis=-1),
+    "stack scalars": lambda np, x, m: np.stack([1, 2.0, x[0, 0, 0]]),
+    "unstack": lambda np, x, m: np.unstack(x, axis=1),
+    "hstack": lambda np, x, m: [np.hstack([m, m]), np.hstack([m[0], m[1]]), np.hstack([1, 2])],
+    "vstack": lambda np, x, m: [np.vstack([m, m[0]]), np.vstack([m[0], m[1]])],
+    "dstack": lambda np, x, m: [np.dstack([m, m]), np.dstack([m[0], m[1]])],
+    "column_stack": lambda np, x, m: np.column_stack([m.T, m[0]]),
+    "block": lambda np, x, m: np.block([[m, m], [np.zeros((1, 6))]]),
+    "block vector": lambda np, x, m: np.block([m[0], 1, m[1]]),
+    "append": lambda np, x, m: [np.append(m, 7), np.append(m, m, axis=0)],
+    "split": lambda np, x, m: np.split(x, 2, axis=2),
+    "split indices": lambda np, x, m: np.split(x, [1, 3], axis=-1),
+    "split disorder": lambda np, x, m: np.split(x, [3, 1, 9], axis=-1),
+    "array_split": lambda np, x, m: np.array_split(x, 3, axis=2),
+    "hvdsplit": lambda np, x, m: [np.hsplit(x, 3), np.vsplit(x, 2), np.dsplit(x, [1])],
+    "hsplit vector": lambda np, x, m: np.hsplit(m[0], 3),
+    "tile": lambda np, x, m: [np.tile(m, 2), np.tile(m[0], (2, 1, 2)), np.tile(m, (2,))],
+    "repeat": lambda np, x, m: [np.repeat(m, 2), np.repeat(m, 2, axis=1), np.repeat(3, 2)],
+    "repeat list": lambda np, x, m: np.repeat(m, [1, 0, 2], axis=1),
+    "repeat total": lambda np, x, m: np.repeat(m[0], m[0], total_repeat_length=6),
+    "repeat total static": lambda np, x, m: np.repeat(x[0, 0], [1, 2, 0, 1], total_repeat_length=6),
+    "roll": lambda np, x, m: [np.roll(m, 2), np.roll(m, -1, 1), np.roll(x, (1, 2), (0, 2))],
+    "roll twice": lambda np, x, m: np.roll(x, (1, 1), 2),
+    "roll traced": lambda np, x, m: np.roll(x, m[0, 0], 2),
+    "resize": lambda np, x, m: [np.resize(m, (3, 4)), np.resize(m, 2)],
+    "delete": lambda np, x, m: [np.delete(m, 1), np.delete(m, -1, axis=1)],
+    "delete slice": lambda np, x, m: np.delete(x, slice(0, 4, 2), axis=2),
+    "delete list": lambda np, x, m: np.delete(x, np.s_[1:], axis=1),
+    "delete traced": lambda np, x, m: np.delete(x, m[0, 2], axis=2),
+    "insert": lambda np, x, m: [np.insert(m, 1, 9), np.insert(m, 1, 9, axis=1)],
+    "insert block": lambda np, x, m: np.insert(m, 1, m[:1].T, axis=1),
+    "insert several": lambda np, x, m: np.insert(m[0], np.array([0, -1]), np.array([7, 8])),
+    "insert slice": lambda np, x, m: np.insert(m, slice(0, 2), 5, axis=0),
+    "diff": lambda np, x, m: [np.diff(x), np.diff(m, axis=0), np.diff(x, 2)],
+    "diff edges": lambda np, x, m: np.diff(m, prepend=1, append=m[:, :1]),
+    "diff bool": lambda np, x, m: np.diff(m > 0),
+    "ediff1d": lambda np, x, m: np.ediff1d(m, to_end=7, to_begin=np.array([1, 2])),
+    "apply_over_axes": lambda np, x, m: np.apply_over_axes(np.sum, x, [0, 2]),
+}  # fmt: skip
+
+PADDED: dict[str, Call] = {
+    "constant": lambda np, x, m: np.pad(m, 1),
+    "constant pairs": lambda np, x, m: np.pad(m, ((1, 0), (2, 3)), constant_values=7),
+    "constant values": lambda np, x, m: np.pad(m, 2, constant_values=((1, 2), (3, 4))),
+    "constant pair": lambda np, x, m: np.pad(m, (1, 2), constant_values=(5, 6)),
+    "constant dict": lambda np, x, m: np.pad(m, {-1: (1, 2)}),
+    "edge": lambda np, x, m: np.pad(x, ((0, 1), (2, 0), (3, 1)), mode="edge"),
+    "reflect": lambda np, x, m: np.pad(x[0], ((2, 5), (0, 7)), mode="reflect"),
+    "reflect odd": lambda np, x, m: np.pad(x[0], (1, 2), mode="reflect", reflect_type="odd"),
+    "reflect one": lambda np, x, m: np.pad(m[:, :1], 2, mode="reflect"),
+    "symmetric": lambda np, x, m: np.pad(x[0], ((2, 5), (0, 9)), mode="symmetric"),
+    "symmetric odd": lambda np, x, m: np.pad(x[0], 2, mode="symmetric", reflect_type="odd"),
+    "wrap": lambda np, x, m: np.pad(x[0], ((2, 7), (9, 1)), mode="wrap"),
+    "linear_ramp": lambda np, x, m: np.pad(x[0], (2, 3), mode="linear_ramp", end_values=(1, -1)),
+    "maximum": lambda np, x, m: np.pad(m, 2, mode="maximum"),
+    "minimum": lambda np, x, m: np.pad(x[0], 2, mode="minimum", stat_length=2),
+    "mean": lambda np, x, m: np.pad(x[0], (1, 2), mode="mean", stat_length=((1, 2), (3, 4))),
+    "mean of ints": lambda np, x, m: np.pad(m, 1, mode="mean"),
+    "median": lambda np, x, m: np.pad(x[0], 1, mode="median"),
+}
+
+CHOSEN: dict[str, Call] = {
+    "where one": lambda np, x, m: np.where(m, size=4),
+    "where number": lambda np, x, m: np.where(m, 1, x[0, :2, :3]),
+    "nonzero fill": lambda np, x, m: np.nonzero(m, size=5, fill_value=-1),
+    "nonzero fills": lambda np, x, m: np.nonzero(m, size=5, fill_value=(-1, -2)),
+    "nonzero short": lambda np, x, m: np.nonzero(m, size=2),
+    "nonzero 0": lambda np, x, m: np.nonzero(m, size=0),
+    "nonzero empty": lambda np, x, m: np.nonzero(m[:0], size=2),
+    "flatnonzero": lambda np, x, m: np.flatnonzero(m, size=4, fill_value=9),
+    "argwhere": lambda np, x, m: np.argwhere(m, size=4),
+    "extract": lambda np, x, m: np.extract(m > 0, m, size=4, fill_value=-1),
+    "compress": lambda np, x, m: np.compress(m[0] > 0, x, axis=1, size=3, fill_value=-1),
+    "compress flat": lambda np, x, m: np.compress(m[0] > 0, x, size=2),
+    "select": lambda np, x, m: np.select([m > 3, m > 0], [m * 2, 1.5], -1),
+    "piecewise": lambda np, x, m: np.piecewise(x, [x < 5, x > 9], [lambda v: -v, 7.0, lambda v: v * 2]),
+    "piecewise no default": lambda np, x, m: np.piecewise(m, [m > 3], [lambda v, k: v * k], 2),
+    "choose": lambda np, x, m: np.choose(m, [x[0, :2, :3], 1.0, x[1, :2, :3]], mode="clip"),
+    "choose wrap": lambda np, x, m: np.choose(m, x[0, :, :3], mode="wrap"),
+    "place": lambda np, x, m: np.place(m, m > 0, np.array([7, 8]), inplace=False),
+    "put": lambda np, x, m: np.put(m, np.array([0, -1, 99]), np.array([7, 8]), inplace=False),
+    "put wrap": lambda np, x, m: np.put(m, np.array([7]), 9, mode="wrap", inplace=False),
+    "put clip": lambda np, x, m: np.put(m, np.array([99]), 9, mode="clip", inplace=False),
+    "unravel_index": lambda np, x, m: np.unravel_index(m, (2, 3)),
+    "unravel_index edges": lambda np, x, m: np.unravel_index(np.array([7, -1, -9]), (2, 3)),
+    "ravel_multi_index": lambda np, x, m: np.ravel_multi_index((m, m), (3, 4), mode="wrap"),
+    "ravel_multi_index clip": lambda np, x, m: np.ravel_multi_index((m, m), (3, 4), "clip", "F"),
+    "ravel_multi_index check": lambda np, x, m: np.ravel_multi_index((1, 2), (2, 3)),
+}
+
+
+@pytest.mark.parametrize(
+    "table", [ARRANGED, PADDED, CHOSEN], ids=["arranged", "padded", "chosen"]
+)
+def test_against_the_oracle(table: dict[str, Call]) -> None:
+    check([row(name, call, A, M) for name, call in table.items()])
+
+
+def test_shapes_that_follow_from_values() -> None:
+    calls: dict[str, Call] = {
+        "nonzero": lambda np, m: np.nonzero(m),
+        "where": lambda np, m: np.where(m > 0),
+        "argwhere": lambda np, m: np.argwhere(m),
+        "argwhere scalar": lambda np, m: np.argwhere(np.asarray(3)),
+        "compress": lambda np, m: np.compress(np.array([True, False, True]), m, axis=1),
+        "extract": lambda np, m: np.extract(m > 0, m),
+        "trim_zeros": lambda np, m: np.trim_zeros(np.array([0, 0, 1, 0, 2, 0])),
+        "trim_zeros back": lambda np, m: np.trim_zeros(np.array([0, 1, 0]), "b"),
+        "choose": lambda np, m: np.choose(np.array([0, 1]), [1, 2]),
+        "delete mask": lambda np, m: np.delete(m, np.array([True, False, True]), axis=1),
+        "repeat": lambda np, m: np.repeat(m[0], np.array([1, 2, 0])),
+    }
+    check([row(name, call, M) for name, call in calls.items()], jit=False)
+
+
+def test_nothing_to_do_gives_the_array_itself() -> None:
+    x = jnp.ones((2, 3))
+    calls: list[Call] = [
+        lambda: jnp.reshape(x, (2, 3)), lambda: jnp.transpose(x, (0, 1)), lambda: jnp.roll(x, 0, 0),
+        lambda: jnp.broadcast_to(x, (2, 3)), lambda: jnp.squeeze(x), lambda: jnp.atleast_1d(x),
+    ]  # fmt: skip
+    assert [call() is x for call in calls] == [True] * len(calls)
+
+
+X = np.ones((2, 3), np.float32)
+ERRORS: list[tuple[Call, type[Exception], str]] = [
+    (lambda: jnp.reshape(X, (4, 2)), ShapeError, "6 elements do not fill 8"),
+    (lambda: jnp.reshape(X, (4, -1)), ShapeError, "6 elements do not fit"),
+    (lambda: jnp.reshape(X, (-1, -1)), ShapeError, "one length"),
+    (lambda: jnp.reshape(X, (6,), order="Z"), ValueError, "order"),
+    (lambda: jnp.reshape([1, 2], (2,)), DTypeError, "reshape needs arrays or scalars"),
+    (lambda: jnp.transpose(X, (0, 0)), ShapeError, "more than once"),
+    (lambda: jnp.swapaxes(X, 0, 2), ShapeError, "out of bounds"),
+    (lambda: jnp.moveaxis(X, 0, (0, 1)), ShapeError, "as many"),
+    (lambda: jnp.matrix_transpose(X[0]), ShapeError, "two axes"),
+    (lambda: jnp.broadcast_to(X, (2, 4)), ShapeError, "broadcast"),
+    (lambda: jnp.concatenate([]), ShapeError, "at least one array"),
+    (lambda: jnp.concatenate([X, X[0]]), ShapeError, "concatenate"),
+    (lambda: jnp.concatenate([1, 2]), ShapeError, "use stack"),
+    (lambda: jnp.concatenate(3), DTypeError, "sequence of arrays"),
+    (lambda: jnp.stack([X, X[0]]), ShapeError, "stack"),
+    (lambda: jnp.stack([X], out=X), TraceError, "'out'"),
+    (lambda: jnp.split(X, 2, axis=1), ShapeError, "2 parts of length 3"),
+    (lambda: jnp.pad(X, -1), ShapeError, ">= 0"),
+    (lambda: jnp.pad(X, 1.5), ShapeError, "integers"),
+    (lambda: jnp.pad(X, ((1, 2),) * 3), ShapeError, "2 axes"),
+    (lambda: jnp.pad(X, 1, mode="mirror"), ValueError, "'reflect'"),
+    (lambda: jnp.pad(X, 1, mode="edge", constant_values=1), ValueError, "no option"),
+    (lambda: jnp.where(X, 1), ValueError, "both x and y"),
+    (lambda: jnp.where(X, X, X[:, :2]), ShapeError, "where"),
+    (lambda: jnp.nonzero(3), ShapeError, "atleast_1d"),
+    (lambda: ox.jit(jnp.nonzero)(X), ConcretizationError, "pass|is not known while"),
+    (lambda: ox.jit(lambda r: jnp.repeat(X, r))(2), ConcretizationError, "the argument 'r'"),
+    (lambda: jnp.choose(jnp.array([2]), [1, 2]), IndexingError, "not below 2"),
+    (lambda: jnp.choose(jnp.array([0.5]), [1, 2]), DTypeError, "integers"),
+    (lambda: jnp.put(X, 0, 1), ValueError, "inplace=False"),
+    (lambda: jnp.place(X, X > 0, 1), ValueError, "inplace=False"),
+    (lambda: jnp.select([], []), ValueError, "at least one"),
+    (lambda: jnp.piecewise(X, [X > 0], [1, 2, 3]), ValueError, "1 or 2 functions"),
+    (lambda: jnp.delete(X, 7), IndexingError, "out of bounds"),
+    (lambda: jnp.insert(X, np.array([[0]]), 1), IndexingError, "one dimension"),
+    (lambda: jnp.roll(X, (1, 2, 3), (0, 1)), ShapeError, "3 shifts for 2 axes"),
+    (lambda: jnp.add(X, np.ones((2, 4))), ShapeError, "add: the shapes"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "error", "text"), ERRORS)
+def test_errors(call: Call, error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        call()

@@ -1,0 +1,314 @@
+"""olympus.random against jax.random: the same bits for the same key, and what follows of them."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from oracle import Row, check, row
+
+import olympus as ox
+from olympus_core.library.random.keys import KeyArray
+
+PACKAGE = {ox.numpy: ox, jax.numpy: jax}
+WORDS = np.asarray([1234567, 89], np.uint32)
+FLOATS = ("float32", "float16", "bfloat16")
+PARAMETERS = np.asarray([0.5, 2.0], np.float32)
+LOGITS = np.log(np.asarray([[0.1, 0.2, 0.3, 0.4], [0.7, 0.1, 0.1, 0.1]], np.float32))
+
+
+def draw(name: str, *args: Any, rtol: float = 0, label: str = "", **options: Any) -> Row:
+    """A row that calls a function of `random`; without tolerance unless one is given."""
+
+    def call(jnp: Any, key: Any) -> Any:
+        return getattr(PACKAGE[jnp].random, name)(key, *args, **options)
+
+    return row(f"{name}{args}{options}{label}", call, WORDS, rtol=rtol, atol=rtol)
+
+
+close = functools.partial(draw, rtol=5e-6)
+
+BITS = [
+    *[draw("split", n) for n in (2, 5, (2, 3), (2, 0))],
+    *[draw("fold_in", n) for n in (0, 7, 2**32 - 1)],
+    *[draw("bits", shape, d) for shape in ((), (5,), (0,)) for d in ("uint8", "uint16", "uint32")],
+    draw("bits", (2, 3, 4)),
+    *[draw("uniform", shape, d) for shape in ((), (2, 3), (0,)) for d in FLOATS],
+    *[draw("uniform", (5,), d, -3.0, 5.0) for d in FLOATS],
+    draw("uniform", (3, 2), minval=PARAMETERS, maxval=np.float32(4)),
+]
+INTEGERS = [
+    *[
+        draw("randint", (6,), low, high, d)
+        for d in ("int32", "uint32")
+        for low, high in ((0, 10), (5, 5), (9, 3), (-5, 70000), (0, 65536), (0, 65537))
+    ],
+    *[draw("randint", (6,), 0, 2**31 - 1), draw("randint", (), 0, 256, "uint8")],
+    *[draw("randint", (6,), low, high, "int8") for low, high in ((-128, 128), (-500, 500))],
+    draw("randint", (2, 3), np.asarray([0, 1, 2]), np.asarray([[5], [7]])),
+]
+CONTINUOUS = [
+    *[close(name, (7,), d) for name in ("normal", "gumbel") for d in FLOATS],
+    *[close(name, (7,)) for name in ("exponential", "laplace", "logistic", "cauchy", "maxwell")],
+    *[close("normal", shape) for shape in ((), (2, 3), (0,))],
+    close("normal", (3,), "complex64"),
+    close("gumbel", (50,), mode="high"),
+    close("truncated_normal", -1.0, 2.0),
+    close("truncated_normal", -1.0, PARAMETERS, (3, 2), "float16"),
+    close("lognormal", 0.5, (3,)),
+    close("pareto", PARAMETERS),
+    close("rayleigh", PARAMETERS, (3, 2)),
+    close("triangular", 0.0, 0.3, 1.0, (4,)),
+    close("wald", PARAMETERS, (5, 2)),
+    close("weibull_min", 2.0, 1.5, (4,)),
+    close("double_sided_maxwell", PARAMETERS, 2.0),
+]
+DISCRETE = [
+    draw("bernoulli"),
+    draw("bernoulli", 0.3, (40,)),
+    draw("bernoulli", PARAMETERS / 4, (5, 2), mode="high"),
+    draw("rademacher", (9,)),
+    draw("rademacher", (9,), "float32"),
+    draw("geometric", 0.3, (40,)),
+    *[draw("categorical", LOGITS, axis) for axis in (0, -1)],
+    draw("categorical", LOGITS, shape=(5, 2)),
+    draw("categorical", LOGITS, mode="high"),
+    draw("categorical", LOGITS, shape=(3, 2), replace=False),
+]
+GRID = np.arange(24, dtype=np.float32).reshape(4, 6)
+CHANCES = np.asarray([0.1, 0.2, 0.3, 0.4], np.float32)
+ORDERS = [
+    draw("permutation", 10),
+    draw("permutation", 3000),
+    *[draw("permutation", n) for n in (0, 1)],
+    *[draw("permutation", GRID, axis) for axis in (0, 1)],
+    draw("permutation", GRID, 1, True),
+    draw("choice", 10),
+    draw("choice", GRID, (2, 3)),
+    draw("choice", GRID, (2,), axis=1),
+    draw("choice", 10, (4,), False),
+    draw("choice", GRID, (2, 3), False, axis=1),
+    draw("choice", 4, (50,), p=CHANCES),
+    draw("choice", GRID, (5, 3), p=CHANCES),
+    draw("choice", 4, (3,), False, CHANCES),
+    draw("choice", GRID, (0,)),
+]
+OF_GAMMA = [
+    close("gamma", np.asarray([0.1, 0.9, 1, 2.5, 50], np.float32)),
+    close("gamma", 2.0, (0,)),
+    close("loggamma", np.asarray([0.01, 0.1, 3], np.float32), (5, 3)),
+    close("beta", 2.0, 3.0, (6,)),
+    close("dirichlet", np.asarray([0.5, 1, 3], np.float32), (4,)),
+    close("f", 3.0, 5.0, (5,)),
+    close("t", 3.0, (5,)),
+    close("ball", 3, 2.0, (4,)),
+]
+COUNTS = [
+    draw("poisson", np.asarray([0, 0.1, 9, 11, 1e4], np.float32)),
+    draw("poisson", 3.0, (20,), "int16"),
+    draw("binomial", 10, 0.3, (40,)),
+    draw("binomial", np.asarray([100, 1e4], np.float32), np.asarray([0.7, 0.4], np.float32)),
+    draw(
+        "binomial",
+        np.asarray([np.nan, np.inf, -1, 5, 5, 5], np.float32),
+        np.asarray([0.5, 0.5, 0.5, np.nan, -1, 1], np.float32),
+    ),
+    draw("multinomial", np.asarray([20.0, 5], np.float32), CHANCES, shape=(2, 4)),
+]
+GROUPS = {
+    "bits": BITS,
+    "integers": INTEGERS,
+    "continuous": CONTINUOUS,
+    "discrete": DISCRETE,
+    "orders": ORDERS,
+    "of gamma": OF_GAMMA,
+    "counts": COUNTS,
+}
+
+
+@pytest.mark.parametrize("group", GROUPS.values(), ids=GROUPS)
+def test_samples_agree_with_the_oracle(group: list[Row]) -> None:
+    check(group, jit=False)
+
+
+def test_compiled_samples_agree_with_eager_ones() -> None:
+    rows = [r for group in GROUPS.values() for r in group[::4]]
+    together = ox.jit(lambda key: [r.call(ox.numpy, key) for r in rows])(WORDS)
+    for r, got in zip(rows, together, strict=True):
+        ours, want = (np.asarray(x).astype(float) for x in (got, r.call(ox.numpy, WORDS)))
+        np.testing.assert_allclose(ours, want, rtol=1e-5, err_msg=r.id)
+
+
+SEEDS = [0, 1, -1, 2**31, 2**32 + 5, 2**40 + 3, -(2**40), 2**63 - 1, True]
+SEEDS += [np.uint32(2**32 - 1), np.int64(2**40 + 3), np.uint8(7), np.int8(-3)]
+
+
+@pytest.mark.parametrize("x64", [False, True])
+def test_seeds_agree_with_the_oracle(x64: bool) -> None:
+    with ox.enable_x64(x64), jax.enable_x64(x64):
+        for seed in SEEDS:
+            want = np.asarray(jax.random.PRNGKey(seed))
+            np.testing.assert_array_equal(ox.random.PRNGKey(seed), want)
+            np.testing.assert_array_equal(ox.random.key_data(ox.random.key(seed)), want)
+
+
+def test_wide_samples_agree_with_the_oracle() -> None:
+    with ox.enable_x64(True), jax.enable_x64(True):
+        check(
+            [
+                draw("bits", (3,)),
+                draw("bits", (3,), "uint64"),
+                draw("uniform", (3,), "float64", -2.0, 3.0),
+                draw("uniform", (3,)),
+                draw("randint", (3,), -(2**62), 2**62),
+                draw("randint", (3,), -(2**31), 2**40, "int32"),
+                draw("normal", (3,), rtol=1e-12),
+            ],
+            jit=False,
+        )
+
+
+def test_counters_of_more_than_32_bits() -> None:
+    shape = (2**17, 2**16)
+    program = ox.jit(lambda key: ox.random.bits(key, shape)).lower(WORDS).as_text()
+    assert "ui64" in program
+    assert "ui64" not in ox.jit(lambda key: ox.random.bits(key, (8,))).lower(WORDS).as_text()
+
+
+def test_typed_keys_draw_what_raw_keys_draw() -> None:
+    typed, raw = ox.random.key(3), ox.random.PRNGKey(3)
+    np.testing.assert_array_equal(ox.random.normal(typed, (4,)), ox.random.normal(raw, (4,)))
+    keys = ox.random.split(typed, (2, 3))
+    assert isinstance(keys, KeyArray)
+    assert (keys.shape, keys.ndim, keys.size, len(keys)) == ((2, 3), 2, 6, 2)
+    np.testing.assert_array_equal(ox.random.key_data(keys), ox.random.split(raw, (2, 3)))
+    first, second = ox.random.split(typed)
+    np.testing.assert_array_equal(ox.random.key_data(second), ox.random.split(raw)[1])
+    folded = ox.random.fold_in(first, 1)
+    assert isinstance(folded, KeyArray)
+    assert bool(folded == ox.random.fold_in(first, 1))
+    assert not bool(folded == second)
+
+
+def test_typed_keys_are_indexed_as_an_array_of_keys() -> None:
+    keys = ox.random.split(ox.random.key(0), (4, 3))
+    words = np.asarray(ox.random.key_data(keys))
+    for index in (1, (1, 2), slice(1, 3), (slice(None), 0), (..., 1), (None, 2)):
+        ours = keys[index]
+        full = (*index, slice(None)) if isinstance(index, tuple) and Ellipsis in index else index
+        np.testing.assert_array_equal(ox.random.key_data(ours), words[full])
+    np.testing.assert_array_equal(keys.reshape(6, -1).data, words.reshape(6, 2, 2))
+    np.testing.assert_array_equal(keys.ravel().data, words.reshape(12, 2))
+    with pytest.raises(IndexError):
+        keys[0, 0, 0]
+    with pytest.raises(TypeError):
+        iter(keys[0, 0])
+    with pytest.raises(ox.errors.ShapeError):
+        keys.reshape(5)
+
+
+def test_typed_keys_go_through_jit_and_trees() -> None:
+    key = ox.random.key(0)
+    step = ox.jit(lambda key: (ox.random.split(key)[0], ox.random.uniform(key)))
+    next_key, sample = step(key)
+    assert isinstance(next_key, KeyArray)
+    np.testing.assert_array_equal(next_key.data, jax.random.split(jax.random.PRNGKey(0))[0])
+    np.testing.assert_array_equal(sample, ox.random.uniform(key))
+    leaves, treedef = ox.tree.flatten({"key": key})
+    assert leaves[0].shape == (2,)
+    assert ox.tree.unflatten(treedef, leaves)["key"].shape == ()
+    assert ox.eval_shape(ox.random.split, key).shape == (2,)
+
+
+def test_loops_carry_keys() -> None:
+    def step(key: Any, _: Any) -> Any:
+        key, sub = ox.random.split(key)
+        return key, ox.random.uniform(sub)
+
+    _, drawn = ox.lax.scan(step, ox.random.key(0), None, length=3)
+    key, want = jax.random.PRNGKey(0), []
+    for _ in range(3):
+        key, sub = jax.random.split(key)
+        want.append(np.asarray(jax.random.uniform(sub)))
+    np.testing.assert_array_equal(drawn, want)
+
+
+def test_functions_of_keys() -> None:
+    key = ox.random.key(0)
+    assert repr(key.dtype) == repr(jax.random.key(0).dtype) == "key<fry>"
+    assert key.dtype == ox.random.key_dtype() == ox.random.key_dtype("threefry2x32")
+    assert ox.random.key_impl(key) == ox.random.key_impl(ox.random.PRNGKey(0)) == "threefry2x32"
+    assert bool(ox.random.clone(key) == key)
+    assert bool(ox.random.wrap_key_data(ox.random.PRNGKey(0)) == key)
+    assert repr(key) == repr(jax.random.key(0))
+
+
+def test_what_is_no_key_is_refused() -> None:
+    normal = ox.random.normal
+    for bad in (3.0, np.arange(2), np.zeros(3, np.uint32), "key"):
+        with pytest.raises(TypeError, match="key"):
+            normal(bad)
+    with pytest.raises(ValueError, match="single key"):
+        normal(ox.random.split(ox.random.key(0)))
+    with pytest.raises(TypeError, match="no numbers"):
+        np.asarray(ox.random.key(0))
+    with pytest.raises(ox.errors.DTypeError):
+        ox.numpy.add(ox.random.key(0), 1)
+
+
+def test_what_is_no_seed_is_refused() -> None:
+    for bad in (1.5, np.arange(2), ox.random.key(0), "seed"):
+        with pytest.raises(TypeError):
+            ox.random.key(bad)
+    with pytest.raises(OverflowError):
+        ox.random.key(2**64)
+    with pytest.raises(ValueError, match="threefry2x32"):
+        ox.random.key(0, impl="rbg")
+
+
+def test_arguments_that_do_not_fit_are_refused() -> None:
+    random, key = ox.random, ox.random.key(0)
+    for refused, error in (
+        (lambda: random.normal(key, (2,), "int32"), ValueError),
+        (lambda: random.uniform(key, (2,), "complex64"), ValueError),
+        (lambda: random.bits(key, (2,), "int32"), ValueError),
+        (lambda: random.randint(key, (2,), 0, 5, "float32"), TypeError),
+        (lambda: random.normal(key, (-2,)), ValueError),
+        (lambda: random.normal(key, "a"), TypeError),
+        (lambda: random.uniform(key, (2,), minval=np.zeros(3)), TypeError),
+        (lambda: random.bernoulli(key, PARAMETERS, (3,)), ValueError),
+        (lambda: random.bernoulli(key, 1), TypeError),
+        (lambda: random.categorical(key, LOGITS, shape=(3,)), ValueError),
+        (lambda: random.categorical(key, LOGITS, 2), ValueError),
+        (lambda: random.categorical(key, LOGITS, shape=(9, 2), replace=False), ValueError),
+        (lambda: random.choice(key, 3, (5,), False), ValueError),
+        (lambda: random.choice(key, 3, p=PARAMETERS), ValueError),
+        (lambda: random.permutation(key, 1.5), TypeError),
+        (lambda: random.permutation(key, GRID, 2), ValueError),
+        (lambda: random.fold_in(key, -1), OverflowError),
+        (lambda: random.fold_in(key, np.arange(2)), TypeError),
+        (lambda: random.gumbel(key, mode="middle"), ValueError),
+        (lambda: random.dirichlet(key, 2.0), ValueError),
+    ):
+        with pytest.raises(error):
+            refused()
+
+
+def test_draws_are_few_equations() -> None:
+    for count, call in (
+        (5, lambda key: ox.random.uniform(key, (3,))),
+        (10, lambda key: ox.random.normal(key, (3,))),
+        (6, lambda key: ox.random.bernoulli(key, 0.3, (3,))),
+        (12, lambda key: ox.random.randint(key, (3,), 0, 10)),
+    ):
+        assert len(ox.make_olympuspr(call)(WORDS).eqns) <= count
+
+
+def test_equal_shapes_share_one_hash_function() -> None:
+    text = ox.jit(lambda k: [ox.random.normal(s, (8,)) for s in ox.random.split(k, 3)])
+    module = text.lower(WORDS).as_text()
+    assert module.count("func.func private @threefry2x32") == 2
+    assert module.count("call @threefry2x32") == 4

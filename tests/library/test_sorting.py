@@ -1,0 +1,164 @@
+"""Sorting, searching and distinct elements of olympus.numpy against jax.numpy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import hypothesis
+import hypothesis.extra.numpy as hnp
+import hypothesis.strategies as st
+import ml_dtypes
+import numpy as np
+import pytest
+from oracle import Row, check, row
+
+import olympus as ox
+from olympus.errors import ConcretizationError, ShapeError, TraceError
+
+jnp = ox.numpy
+
+DTYPES = ["float32", "bfloat16", "int32", "uint8", "bool", "complex64"]
+SPECIAL = np.array([0.0, -0.0, np.nan, 1.0, -np.inf, np.inf, np.nan, -1.0], np.float32)
+EVERYTHING = {"return_index": True, "return_inverse": True, "return_counts": True}
+
+
+def values(dtype: str = "float32", shape: tuple[int, ...] = (3, 7), seed: int = 0) -> Any:
+    """Elements of a dtype, many of them equal."""
+    rng = np.random.default_rng(seed)
+    base = rng.integers(0, 5, shape)
+    if dtype == "complex64":
+        return (base + 1j * rng.integers(-1, 2, shape)).astype(dtype)
+    return (base % 2 if dtype == "bool" else base).astype(getattr(ml_dtypes, dtype, dtype))
+
+
+def named(name: str, *args: Any, **options: Any) -> Row:
+    label = f"{name} {[getattr(a, 'dtype', a) for a in args]} {options}"
+    return row(label, lambda np_like, *given: getattr(np_like, name)(*given, **options), *args)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_sort_and_argsort(dtype: str) -> None:
+    options = [{}, {"axis": 0}, {"axis": None}, {"descending": True}]
+    options += [{"axis": 0, "descending": True, "stable": True}]
+    check([named(n, values(dtype), **o) for n in ("sort", "argsort") for o in options])
+
+
+def test_the_order_is_total() -> None:
+    rows = [named(n, SPECIAL, **o) for n in ("sort", "argsort") for o in ({}, {"descending": True})]
+    rows += [
+        named("argsort", SPECIAL, dtype="int8"),
+        named("lexsort", np.stack([SPECIAL, SPECIAL])),
+    ]
+    check(rows)
+    got = np.asarray(jnp.sort(SPECIAL))
+    assert np.array_equal(np.signbit(got[[1, 2, 3]]), [True, False, True])  # 0 and -0 keep order
+
+
+def test_lexsort_has_the_last_key_first() -> None:
+    a, b = values("int32", (2, 9)), values("float32", (2, 9), seed=1)
+    check(
+        [
+            row("last", lambda np_like, x, y: np_like.lexsort((x, y)), a, b),
+            row("first", lambda np_like, x, y: np_like.lexsort((x, y), axis=0), a, b),
+            named("lexsort", values("int32", (3, 4, 5))),
+        ]
+    )
+
+
+@pytest.mark.parametrize("name", ["partition", "argpartition"])
+@pytest.mark.parametrize("axis", [0, -1])
+def test_partitions(name: str, axis: int) -> None:
+    x = values(shape=(6, 5))
+    out = np.asarray(getattr(jnp, name)(x, 2, axis=axis))
+    parts = np.take_along_axis(x, out, axis) if name == "argpartition" else out
+    assert np.array_equal(np.sort(parts, axis), np.sort(x, axis))
+    smaller, middle, greater = np.split(parts, [2, 3], axis)
+    assert (smaller <= middle).all() and (middle <= greater).all()
+
+
+@pytest.mark.parametrize("method", ["scan", "scan_unrolled", "compare_all", "sort"])
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_searchsorted(method: str, side: str) -> None:
+    wanted = np.array([[0, 1, 2], [5, -1, np.nan]], np.float32)
+    vectors = [np.sort(SPECIAL), np.sort(values(shape=(16,))), np.ones(1, np.float32)]
+    rows = [named("searchsorted", v, wanted, side=side, method=method) for v in vectors]
+    rows.append(named("searchsorted", np.arange(5), np.float32(2.5), side=side, method=method))
+    rows.append(named("searchsorted", np.zeros(0, np.float32), wanted, side=side, method=method))
+    check(rows)
+
+
+def test_searchsorted_of_an_unsorted_vector() -> None:
+    x = np.array([3, 1, 2], np.float32)
+    check([named("searchsorted", x, np.float32(2), sorter=np.array([1, 2, 0]))])
+
+
+@hypothesis.given(
+    hnp.arrays(np.float32, st.integers(1, 20), elements=st.integers(-3, 3)),
+    hnp.arrays(np.float32, st.integers(1, 5), elements=st.integers(-4, 4)),
+    st.sampled_from(["left", "right"]),
+)
+@hypothesis.settings(max_examples=25)
+def test_searchsorted_as_numpy_has_it(x: Any, v: Any, side: str) -> None:
+    got = jnp.searchsorted(np.sort(x), v, side=side)
+    assert np.array_equal(np.asarray(got), np.searchsorted(np.sort(x), v, side=side))
+
+
+UNIQUE = [
+    np.array([3, 1, 3, 2, 1]),
+    np.array([1, np.nan, np.nan, 0], np.float32),
+    np.array([[1, 2], [0, 1], [1, 2]]),
+    np.array([True, False, True]),
+]
+
+
+@pytest.mark.parametrize("options", [{}, EVERYTHING], ids=["values", "everything"])
+def test_unique_of_concrete_values(options: dict[str, Any]) -> None:
+    rows = [named("unique", x, **options) for x in UNIQUE]
+    rows += [named("unique", UNIQUE[2], axis=a, **options) for a in (0, 1)]
+    rows += [named("unique", UNIQUE[1], equal_nan=False, **options)]
+    rows += [named("unique", np.zeros(0, np.float32), **options)]
+    check(rows, jit=False)
+
+
+@pytest.mark.parametrize("options", [{}, EVERYTHING], ids=["values", "everything"])
+def test_unique_of_a_size(options: dict[str, Any]) -> None:
+    rows = []
+    for x in UNIQUE:
+        rows += [named("unique", x, size=n, **options) for n in (2, 7)]
+        rows += [named("unique", x, size=6, fill_value=7, **options)]
+    rows += [named("unique", UNIQUE[2], axis=0, size=4, **options)]
+    rows += [named("unique", UNIQUE[2], axis=1, size=4, fill_value=9, **options)]
+    rows += [named("unique", UNIQUE[1], equal_nan=False, size=5, **options)]
+    check(rows)
+
+
+@pytest.mark.parametrize("kind", ["all", "counts", "inverse", "values"])
+def test_unique_by_parts(kind: str) -> None:
+    check([named(f"unique_{kind}", x) for x in UNIQUE[:2]], jit=False)
+    check([named(f"unique_{kind}", x, size=4) for x in UNIQUE[:2]])
+
+
+def test_unique_all_has_names() -> None:
+    found = jnp.unique_all(UNIQUE[0])
+    assert found._fields == ("values", "indices", "inverse_indices", "counts")
+    assert found.counts.tolist() == [2, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "said"),
+    [
+        (lambda: jnp.sort(SPECIAL, axis=1), ShapeError, "the axis of sort 1 is out of bounds"),
+        (lambda: jnp.sort(SPECIAL, kind="heapsort"), TraceError, "neither kind nor order"),
+        (lambda: jnp.lexsort(()), ShapeError, "at least one key"),
+        (lambda: jnp.lexsort((SPECIAL, SPECIAL[1:])), ShapeError, "operands of one shape"),
+        (lambda: jnp.partition(SPECIAL, 8), ShapeError, "kth of partition 8"),
+        (lambda: jnp.searchsorted(values(), 1), ShapeError, "needs a vector"),
+        (lambda: jnp.searchsorted(SPECIAL, 1, side="top"), TraceError, "'left' and 'right'"),
+        (lambda: ox.jit(jnp.unique)(SPECIAL), ConcretizationError, "unique needs its size"),
+        (lambda: jnp.unique(SPECIAL[:0], size=2), ShapeError, "needs a fill_value"),
+        (lambda: ox.lax.top_k(SPECIAL, 9), ShapeError, "cannot give 9 elements"),
+    ],
+)
+def test_errors_say_what_is_wrong(call: Any, error: type[Exception], said: str) -> None:
+    with pytest.raises(error, match=said):
+        call()

@@ -1,0 +1,137 @@
+"""Rows of the decompositions; what they decompose is made of the operands inside the call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from case import Case, arg
+
+import olympus
+from olympus_core.primitives.linalg import geqrf_p
+
+__all__ = ["CASES"]
+
+ALL = ("float32", "float64", "complex64", "complex128")
+LOOSE = {"rtol": 2e-4, "atol": 2e-5}
+
+
+def gram(lax: Any, x: Any, shift: float = 3.0) -> Any:
+    """Hermitian positive-definite matrices made of any."""
+    n = x.ndim
+    batch = tuple(range(n - 2))
+    other = lax.conj(x) if x.dtype.kind == "c" else x
+    product = lax.dot_general(x, other, (((n - 1,), (n - 1,)), (batch, batch)))
+    return product + np.asarray(shift * np.eye(x.shape[-2]), x.dtype)
+
+
+def spread(lax: Any, x: Any) -> Any:
+    """Matrices whose singular values, and square matrices whose eigenvalues, are far apart."""
+    rows, columns = x.shape[-2:]
+    diagonal = np.diag(4.0 * np.arange(1, max(rows, columns) + 1))[:rows, :columns]
+    return x + np.asarray(diagonal, x.dtype)
+
+
+def _cholesky(**options: Any) -> Callable[..., Any]:
+    return lambda lax, x: lax.linalg.cholesky(gram(lax, x), **options)
+
+
+def _solve(**options: Any) -> Callable[..., Any]:
+    return lambda lax, a, b: lax.linalg.triangular_solve(spread(lax, a), b, **options)
+
+
+def _lu(lax: Any, x: Any) -> Any:
+    return lax.linalg.lu(spread(lax, x))
+
+
+def _qr(**options: Any) -> Callable[..., Any]:
+    return lambda lax, x: lax.linalg.qr(spread(lax, x), **options)
+
+
+def _eigh(lax: Any, x: Any) -> Any:
+    """Functions of the vectors that their phases, which LAPACK is free in, do not enter."""
+    v, w = lax.linalg.eigh(gram(lax, x) + spread(lax, x) * 2)
+    return lax.abs(v), w
+
+
+def _svd(lax: Any, x: Any) -> Any:
+    u, s, vh = lax.linalg.svd(spread(lax, x), full_matrices=False)
+    return lax.abs(u), s, lax.abs(vh)
+
+
+def _phased_svd(lax: Any, x: Any) -> Any:
+    u, s, vh = lax.linalg.svd(spread(lax, x), full_matrices=False)
+    n = u.ndim
+    batch = tuple(range(n - 2))
+    return s, lax.dot_general(u, vh, (((n - 1,), (n - 2,)), (batch, batch)))
+
+
+def _values(lax: Any, x: Any) -> Any:
+    return lax.linalg.svd(spread(lax, x), compute_uv=False)
+
+
+def _geqrf(lax: Any, x: Any) -> Any:
+    from jax._src.lax.linalg import geqrf
+
+    return geqrf_p.bind(x) if lax is olympus.lax else geqrf(x)
+
+
+def _permutation(lax: Any, pivots: Any) -> Any:
+    return lax.linalg.lu_pivots_to_permutation(pivots, 5)
+
+
+M3, M34, M43, B3 = arg(3, 3), arg(3, 4), arg(4, 3), arg(2, 3, 3)
+PIVOTS = arg(2, 3, low=0, high=2, dtype="int32")
+
+CASES = [
+    Case("cholesky", _cholesky(), (M3,), ALL, **LOOSE),
+    Case("cholesky", _cholesky(), (B3,), ALL, "batched", **LOOSE),
+    Case("cholesky", _cholesky(symmetrize_input=False), (M34,), ALL, "lower", **LOOSE),
+    Case("triangular_solve", _solve(), (M3, arg(2, 3)), ALL),
+    Case("triangular_solve", _solve(left_side=True, lower=True), (M3, M34), ALL, "left"),
+    Case("triangular_solve", _solve(left_side=True), (B3, B3), ALL, "batched"),
+    Case("triangular_solve", _solve(left_side=True), (M3, arg(3, 1)), ALL, "vector"),
+    Case("triangular_solve", _solve(lower=True), (M3, arg(3)), ALL, "rank-1"),
+    Case(
+        "triangular_solve",
+        _solve(left_side=True, lower=True, transpose_a=True, conjugate_a=True),
+        (M3, M34),
+        ALL,
+        "adjoint",
+    ),
+    Case("triangular_solve", _solve(transpose_a=True), (M3, M43), ALL, "transposed"),
+    Case("triangular_solve", _solve(conjugate_a=True, lower=True), (M3, M43), ALL, "conjugated"),
+    Case(
+        "triangular_solve",
+        _solve(left_side=True, lower=True, unit_diagonal=True),
+        (M3, M3),
+        ALL,
+        "unit",
+    ),
+    Case("lu", _lu, (M3,), ALL, **LOOSE),
+    Case("lu", _lu, (B3,), ALL, "batched", **LOOSE),
+    Case("lu", _lu, (arg(4, 2),), ALL, "tall", **LOOSE),
+    Case("lu", _lu, (arg(2, 4),), ALL, "wide", **LOOSE),
+    Case("lu_pivots_to_permutation", _permutation, (PIVOTS,), ("int32",), differentiable=()),
+    Case("geqrf", _geqrf, (M43,), ALL, **LOOSE, differentiable=()),
+    Case(
+        "householder_product",
+        lambda lax, a, t: lax.linalg.householder_product(a, t),
+        (M43, arg(3)),
+        ALL,
+        **LOOSE,
+        differentiable=(),
+    ),
+    Case("qr", _qr(), (M3,), ALL, **LOOSE),
+    Case("qr", _qr(), (M43,), ALL, "full", **LOOSE),
+    Case("qr", _qr(full_matrices=False), (arg(2, 4, 3),), ALL, "thin", **LOOSE),
+    Case("qr", _qr(full_matrices=False), (M34,), ALL, "wide", **LOOSE),
+    Case("qr", _qr(full_matrices=False, pivoting=True), (M43,), ALL, "pivoted", **LOOSE),
+    Case("eigh", _eigh, (M3,), ALL, **LOOSE),
+    Case("eigh", _eigh, (B3,), ALL, "batched", **LOOSE),
+    Case("svd", _svd, (M3,), ALL, **LOOSE),
+    Case("svd", _phased_svd, (arg(2, 4, 3),), ALL, "tall", **LOOSE),
+    Case("svd", _phased_svd, (M34,), ALL, "wide", **LOOSE),
+    Case("svd", _values, (M34,), ALL, "values", **LOOSE),
+]
