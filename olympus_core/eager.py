@@ -6,21 +6,24 @@ compiled once a process, as a program of one equation.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn
 
-from olympus_core import lowering, xla
-from olympus_core.array import DeviceArray, put
+import numpy as np
+
+from olympus_core import dtypes, lowering, source, switches, xla
+from olympus_core.array import DeviceArray, put, to_numpy
 from olympus_core.avals import ShapedArray, get_aval
-from olympus_core.errors import LeakedTracerError
+from olympus_core.control import op_by_op
+from olympus_core.errors import LeakedTracerError, NaNError
 from olympus_core.olympuspr import Eqn, Olympuspr, Var
 from olympus_core.primitive import Primitive
 from olympus_core.control.call import jit_p
-from olympus_core.source import Source
-from olympus_core.trace import install_base
+from olympus_core.trace import Trace, current, install_base, using
 from olympus_core.tracer import Tracer
 
-__all__ = ["EagerTrace", "clear_cache", "compile_program"]
+__all__ = ["EagerTrace", "clear_cache", "compile_program", "ensure_compile_time_eval"]
 
 _CPU = xla.Target("cpu")
 _cache: dict[Any, tuple[xla.Executable, tuple[ShapedArray, ...]]] = {}
@@ -28,8 +31,9 @@ _cache: dict[Any, tuple[xla.Executable, tuple[ShapedArray, ...]]] = {}
 
 def compile_program(program: Olympuspr, name: str) -> xla.Executable:
     """Compile a program for this process's CPU."""
-    module = lowering.lower_module(program, lowering.Signature(name))
-    made = xla.compile(module, _CPU)
+    with switches.compiling(name, program.in_avals):
+        module = lowering.lower_module(program, lowering.Signature(name))
+        made = xla.compile(module, _CPU)
     assert isinstance(made, xla.Executable)
     return made
 
@@ -56,9 +60,10 @@ class EagerTrace:
             for x, a in zip(args, avals, strict=True)
         ]
         outs = executable.execute(buffers)
-        if primitive.multiple_results:
-            return [DeviceArray(a, b) for a, b in zip(out_avals, outs, strict=True)]
-        return DeviceArray(out_avals[0], outs[0])
+        results = [DeviceArray(a, b) for a, b in zip(out_avals, outs, strict=True)]
+        if switches.state.debug_nans and any(map(_has_nan, results)):
+            _report_nan(primitive, args, params)
+        return results if primitive.multiple_results else results[0]
 
     def _check(self, primitive: Primitive, args: Sequence[Any]) -> None:
         for x in args:
@@ -83,9 +88,54 @@ def _compile(
     if primitive is jit_p:
         return compile_program(params["olympuspr"], f"jit_{params['name']}"), out_avals
     invars, outvars = tuple(map(Var, avals)), tuple(map(Var, out_avals))
-    eqn = Eqn(primitive, invars, outvars, params, Source(None, 0, ""))
+    eqn = Eqn(primitive, invars, outvars, params, source.Source(None, 0, ""))
     return compile_program(Olympuspr(invars, (eqn,), outvars), primitive.name), out_avals
+
+
+def _has_nan(x: Any) -> bool:
+    return dtypes.kind(get_aval(x).dtype) in "fc" and bool(np.isnan(to_numpy(x)).any())
+
+
+def _report_nan(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> NoReturn:
+    position = source.current().position()
+    if primitive.has_programs:
+        op_by_op.run(primitive, args, params)  # raises at the operation inside that gives it
+    place = f", at {position}: {position.text()}" if position else ""
+    types = ", ".join(get_aval(x).long_name() for x in args)
+    had = ", which had one already" if any(map(_has_nan, args)) else ""
+    raise NaNError(
+        f"'{primitive}' gave a NaN{place}\n  its operands: {types or 'none'}{had}",
+        location=str(position) if position else None,
+    )
 
 
 _base = EagerTrace()
 install_base(_base)
+
+
+class _ConcreteTrace:
+    """Executes what is bound to known values; hands on what is bound to traced ones."""
+
+    def __init__(self, parent: Trace) -> None:
+        self.parent = parent
+
+    def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        with using(self.parent if any(isinstance(x, Tracer) for x in args) else _base) as chosen:
+            return chosen.process(primitive, args, params)
+
+
+@contextlib.contextmanager
+def ensure_compile_time_eval() -> Iterator[None]:
+    """Within the context, compute operations on known values at once, even while tracing.
+
+    What they give is a value that Python can use, such as in an `if`; operations on traced
+    arrays are traced as they are elsewhere.
+
+    >>> @jit
+    ... def f(x):
+    ...     with ensure_compile_time_eval():
+    ...         n = int(numpy.sqrt(16.0))
+    ...     return x[:n]
+    """
+    with using(_ConcreteTrace(current())):
+        yield

@@ -22,13 +22,14 @@ from olympus_core.avals import Shape, ShapedArray
 from olympus_core.errors import LoweringError, TraceError
 from olympus_core.olympuspr import Atom, Eqn, Literal, Olympuspr, Var
 from olympus_core.pretty import pretty
+from olympus_core.simplify import simplify
 from olympus_core.trace import Axes
 from olympus_core.tracer import Tracer
 
 if TYPE_CHECKING:
     from jaxlib.mlir import ir
 
-__all__ = ["LoweringContext", "Signature", "live_eqns", "lower_module"]
+__all__ = ["LoweringContext", "Signature", "lower_module"]
 
 
 @dataclass
@@ -174,18 +175,6 @@ class LoweringContext:
             mlir.op("stablehlo.return", (), results)
 
 
-def live_eqns(program: Olympuspr) -> list[Eqn]:
-    """The equations whose results are used, in order."""
-    used: set[Atom] = set(program.outvars)
-    live: list[Eqn] = []
-    for eqn in reversed(program.eqns):
-        if any(v in used for v in eqn.outputs):
-            used.update(eqn.inputs)
-            live.append(eqn)
-    live.reverse()
-    return live
-
-
 def lower_eqns(
     ctx: LoweringContext, program: Olympuspr, operands: Sequence[ir.Value]
 ) -> list[ir.Value]:
@@ -193,7 +182,8 @@ def lower_eqns(
     env: dict[Any, Any] = dict(zip(program.invars, operands, strict=True))
     for var, const in zip(program.constvars, program.consts, strict=True):
         env[var] = ctx.numpy_constant(_concrete(const))
-    for eqn in live_eqns(program):
+    program = simplify(program)
+    for eqn in program.eqns:
         primitive = eqn.primitive
         if primitive.takes_literals:
             values = [x if x.__class__ is Literal else env[x] for x in eqn.inputs]

@@ -24,6 +24,7 @@ from olympus_core.trace import state
 
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
+    from olympus_core.olympuspr import Eqn
 
 __all__ = ["Batched", "Linear", "LinearPrimitive", "Primitive", "Split", "op"]
 
@@ -155,6 +156,13 @@ class Primitive:
     def split(self, unknown: tuple[bool, ...], **params: Any) -> Split | None:
         """The two parts of a primitive with programs; None where all of it is unknown."""
         self._missing("split", "differentiated in reverse")
+
+    def prune(self, eqn: Eqn, used: tuple[bool, ...]) -> Eqn:
+        """An equation of a primitive with programs, without the results that are not used.
+
+        It may keep some of them, where they are needed on the way.
+        """
+        return eqn
 
 
 class LinearPrimitive(Primitive):

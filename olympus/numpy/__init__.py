@@ -178,6 +178,7 @@ from olympus_core.library.numpy.floats import nan_to_num as nan_to_num
 from olympus_core.library.numpy.floats import nextafter as nextafter
 from olympus_core.library.numpy.floats import signbit as signbit
 from olympus_core.library.numpy.floats import spacing as spacing
+from olympus_core.library.numpy.functional import apply_over_axes as apply_over_axes
 from olympus_core.library.numpy.joining import append as append
 from olympus_core.library.numpy.joining import array_split as array_split
 from olympus_core.library.numpy.joining import block as block

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from olympus_core.avals import ShapedArray
-from olympus_core.olympuspr import Olympuspr
+from olympus_core.olympuspr import Eqn, Olympuspr
 from olympus_core.primitive import Batched, Linear, Primitive, Split
+from olympus_core.simplify import restrict
 from olympus_core.transforms.programs import (
     batch_program,
     jvp_program,
@@ -48,6 +49,14 @@ class Call(Primitive):
         count = len(program.outvars)
         rest = iter(outs[count:])
         return outs[:count], [next(rest) if m else None for m in made]
+
+    def prune(self, eqn: Eqn, used: tuple[bool, ...]) -> Eqn:
+        program, kept = restrict(eqn.params["olympuspr"], used)
+        return eqn.replace(
+            inputs=tuple(eqn.inputs[i] for i in kept),
+            outputs=tuple(v for v, u in zip(eqn.outputs, used, strict=True) if u),
+            params=eqn.params | {"olympuspr": program},
+        )
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> list[Any]:
         linear = tuple(isinstance(x, Linear) for x in operands)

@@ -14,11 +14,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from olympus_core import dtypes, trace, tree
+from olympus_core import dtypes, switches, trace, tree
 from olympus_core.avals import ShapedArray, ShapeDtypeStruct, get_aval, shaped
 from olympus_core.control.call import jit_p
 from olympus_core.errors import DTypeError, SignatureError, UsageError
 from olympus_core.olympuspr import Olympuspr
+from olympus_core.primitives.precision import default_precision
 from olympus_core.source import function_name
 from olympus_core.tracer import Tracer
 from olympus_core.transforms.staging import hoist_consts, stage
@@ -159,6 +160,8 @@ class StagedFunction:
         return f"<jit of {self.name}>"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if switches.state.disable_jit:
+            return self.fun(*args, **kwargs)
         arguments = self.arguments(args, kwargs)
         program, closed, consts = self._program_for(arguments)
         outs = jit_p.bind(*consts, *arguments.leaves, name=self.name, olympuspr=closed)
@@ -210,6 +213,7 @@ class StagedFunction:
             arguments.static,
             types,
             dtypes.x64_enabled(),
+            default_precision(),
             trace.axes(),
         )
         try:

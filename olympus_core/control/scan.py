@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from olympus_core.avals import ShapedArray
 from olympus_core.control import scan_rules as rules
 from olympus_core.control.scan_loop import Loop
-from olympus_core.olympuspr import Olympuspr
+from olympus_core.olympuspr import Eqn, Olympuspr
 from olympus_core.primitive import Batched, Primitive, Split
 
 if TYPE_CHECKING:
@@ -45,6 +45,9 @@ class Scan(Primitive):
         self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
     ) -> tuple[list[Any], Sequence[int | None]]:
         return rules.batch(self, batched, args, dims, params)
+
+    def prune(self, eqn: Eqn, used: tuple[bool, ...]) -> Eqn:
+        return rules.prune(eqn, used)
 
     def split(self, unknown: tuple[bool, ...], **params: Any) -> Split | None:
         return rules.split(self, unknown, params)

@@ -10,9 +10,10 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from olympus_core.olympuspr import Olympuspr, Var
+from olympus_core.olympuspr import Eqn, Olympuspr, Var
 from olympus_core.primitive import Batched, Linear, Primitive, Split, op
 from olympus_core.primitives.elementwise import move_axis
+from olympus_core.simplify import restrict
 from olympus_core.transforms.batching import place_axis
 from olympus_core.transforms.flat import instantiate, zeros
 from olympus_core.transforms.linearize import tangent_aval, transpose_program
@@ -25,7 +26,7 @@ from olympus_core.transforms.programs import (
     staged,
 )
 
-__all__ = ["batch", "jvp", "split", "transpose"]
+__all__ = ["batch", "jvp", "prune", "split", "transpose"]
 
 Params = dict[str, Any]
 
@@ -115,6 +116,26 @@ def batch(
     xs = [x if d is None else move_axis(x, d, 1) for x, d in zip(args[b:], dims[b:], strict=True)]
     outs = primitive.bind(*args[:a], *start, *xs, **params | {"olympuspr": found.program})
     return outs, [*places, *(None if d is None else 1 for d in found.out_dims[n:])]
+
+
+def prune(eqn: Eqn, used: tuple[bool, ...]) -> Eqn:
+    """A scan without the ys that are not used, and without what only they needed."""
+    params = eqn.params
+    body: Olympuspr = params["olympuspr"]
+    a, b, n = _counts(params)
+    wanted = (*[True] * n, *used[n:])
+    program, read = restrict(body, wanted)
+    kept = [i for i in range(len(eqn.inputs)) if i in read or a <= i < b]
+    invars = tuple(body.invars[i] for i in kept)
+    changed = {
+        "olympuspr": Olympuspr(invars, program.eqns, program.outvars),
+        "num_consts": sum(i < a for i in kept),
+    }
+    return eqn.replace(
+        inputs=tuple(eqn.inputs[i] for i in kept),
+        outputs=tuple(v for v, w in zip(eqn.outputs, wanted, strict=True) if w),
+        params=params | changed,
+    )
 
 
 def split(primitive: Primitive, unknown: tuple[bool, ...], params: Params) -> Split:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from olympus_core import trace
 from olympus_core.control.calling import JitOptions, StagedFunction
+from olympus_core.errors import NaNError
 
 __all__ = ["composite"]
 
@@ -33,9 +34,13 @@ def composite(
 
         @functools.wraps(fun)
         def call(*args: Any, **kwargs: Any) -> Any:
-            if trace.at_base():
+            if not trace.at_base():
+                return fun(*args, **kwargs)
+            try:
                 return staged(*args, **kwargs)
-            return fun(*args, **kwargs)
+            except NaNError:  # found in a program that may have been staged for another line
+                fun(*args, **kwargs)
+                raise
 
         return call  # type: ignore[return-value]
 

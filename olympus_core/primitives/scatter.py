@@ -157,6 +157,7 @@ class Replace(Scatter):
     """
 
     def combine(self, ctx: LoweringContext, made: Any, params: dict[str, Any]) -> None:
+        """Fill the region with the update."""
         fill_region(made, [ctx.aval_out.update(shape=())], lambda _, y: (y,))
 
     def jvp(
@@ -179,16 +180,18 @@ class Replace(Scatter):
         return combined(x, updates), combined(dx, du)
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
-        _, indices, updates = operands
-        shape = _shape(updates)
-        shares = [cotangent, None, windows(cotangent, indices, shape, params)]
+        x, indices, updates = operands
+        shape, dx, du = _shape(updates), None, None
+        if isinstance(updates, Linear):
+            du = windows(cotangent, indices, shape, params)
         if alone(indices, params):
-            hole = spread(zero_like(cotangent), shape)
-            shares[0] = self.bind(cotangent, indices, hole, **params)
-        else:
-            kept, written = chosen(shape_of(cotangent), indices, shape, params)
-            shares = [where(kept, cotangent), None, where(written, shares[2])]
-        return [s if isinstance(v, Linear) else None for s, v in zip(shares, operands, strict=True)]
+            if isinstance(x, Linear):
+                hole = spread(zero_like(cotangent), shape)
+                dx = self.bind(cotangent, indices, hole, **params)
+            return [dx, None, du]
+        kept, written = chosen(shape_of(cotangent), indices, shape, params)
+        dx = where(kept, cotangent) if isinstance(x, Linear) else None
+        return [dx, None, None if du is None else where(written, du)]
 
 
 class Sum(Scatter):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from olympus_core import dtypes, mlir
-from olympus_core.avals import ShapedArray, shaped
+from olympus_core.avals import ShapedArray, shape_of, shaped
 from olympus_core.errors import ShapeError
-from olympus_core.primitive import Primitive
-from olympus_core.primitives.elementwise import BOOL, check_kinds, eq_p, ne_p
+from olympus_core.primitive import Batched, Primitive, op
+from olympus_core.primitives.elementwise import BOOL, check_kinds, eq_p, move_axis, ne_p
+from olympus_core.primitives.indexing import GatherDimensionNumbers, GatherScatterMode
+from olympus_core.primitives.mapped_slices import at_front
 from olympus_core.primitives.reduction import check_axes, emit_compare
 
 if TYPE_CHECKING:
@@ -54,6 +57,42 @@ class Sort(Primitive):
                 keys += _keys(aval, x, y)
             mlir.op("stablehlo.return", (), (_before(keys),))
         return list(made.results)
+
+    def jvp(
+        self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[Any, Any]:
+        shape, axis = shape_of(primals[0]), params["dimension"]
+        dtype = np.dtype("int32" if shape[axis] < 2**31 else "int64")
+        positions = op.iota(shape=shape, dimension=axis, dtype=dtype)
+        *outs, order = self.bind(*primals, positions, **params)
+        moved = [None if t is None else _along(t, order, axis) for t in tangents]
+        return outs, moved
+
+    def batch(
+        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[Any, Any]:
+        axis, dim = params["dimension"], dims[0] or 0
+        if any(d != dim for d in dims):
+            dim = 0
+            args = [at_front(x, d, batched.size) for x, d in zip(args, dims, strict=True)]
+        outs = self.bind(*args, **(params | {"dimension": axis + (axis >= dim)}))
+        return outs, [dim] * len(outs)
+
+
+def _along(x: Any, positions: Any, axis: int) -> Any:
+    """The elements of `x` at positions along an axis, all of them within it."""
+    rank = len(shape_of(x))
+    others = tuple([i for i in range(rank) if i != axis])
+    return op.gather(
+        x,
+        op.reshape(positions, dimensions=None, new_sizes=(*shape_of(positions), 1)),
+        dimension_numbers=GatherDimensionNumbers((), (axis,), (axis,), others, others),
+        slice_sizes=(1,) * rank,
+        indices_are_sorted=False,
+        unique_indices=True,
+        mode=GatherScatterMode.PROMISE_IN_BOUNDS,
+        fill_value=None,
+    )
 
 
 def _keys(aval: ShapedArray, x: Any, y: Any) -> list[tuple[ShapedArray, Any, Any]]:
@@ -118,6 +157,22 @@ class TopK(Primitive):
         types = [mlir.tensor_type(a) for a in ctx.avals_out]
         made = mlir.op("chlo.top_k", types, operands, {"k": mlir.i64_attr(params["k"])})
         return list(made.results)
+
+    def jvp(
+        self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[Any, Any]:
+        greatest, positions = self.bind(*primals, **params)
+        (t,) = tangents
+        moved = None if t is None else _along(t, positions, len(shape_of(t)) - 1)
+        return [greatest, positions], [moved, None]
+
+    def batch(
+        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[Any, Any]:
+        (x,), dim = args, dims[0] or 0
+        if dim == len(shape_of(x)) - 1:
+            x, dim = move_axis(x, dim, 0), 0
+        return self.bind(x, **params), [dim, dim]
 
 
 sort_p = Sort("sort")

@@ -16,6 +16,7 @@ LAYERS = [
     "quiet",
     "version",
     "source",
+    "switches",
     "tree",
     "dtypes",
     "avals",
@@ -25,6 +26,7 @@ LAYERS = [
     "primitive",
     "olympuspr",
     "pretty",
+    "simplify",
     "primitives",
     "check",
     "tracer",
@@ -37,6 +39,7 @@ LAYERS = [
     "artifact",
     "library",
     "api",
+    "xla_computation",
 ]
 DOORS = {
     "jaxlib": ("olympus_core/mlir.py", "olympus_core/tree.py", "olympus_core/xla/"),

@@ -35,12 +35,12 @@ def nn(name: str, *args: Any, label: str = "", **options: Any) -> Row:
     return row(f"{name}({dtypes}){label}{sorted(options)}", call, *arrays)
 
 
-UNARY = [  # fmt: skip
+UNARY = [
     "relu", "relu6", "sigmoid", "softplus", "soft_sign", "silu", "swish", "log_sigmoid", "elu",
     "leaky_relu", "hard_tanh", "hard_sigmoid", "hard_silu", "hard_swish", "celu", "selu",
     "gelu", "squareplus", "mish", "sparse_plus", "sparse_sigmoid", "tanh", "identity",
 ]
-ON_INTEGERS = [  # fmt: skip
+ON_INTEGERS = [
     "relu", "relu6", "softplus", "soft_sign", "elu", "leaky_relu", "hard_tanh", "hard_sigmoid",
     "celu", "selu", "gelu", "squareplus", "mish", "sparse_plus", "sparse_sigmoid", "identity",
 ]

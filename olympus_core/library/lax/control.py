@@ -14,6 +14,7 @@ import numpy as np
 from olympus_core import dtypes, tree
 from olympus_core.avals import ShapedArray, get_aval
 from olympus_core.errors import DTypeError, ShapeError, TransformError
+from olympus_core.library.lax import unstaged
 from olympus_core.library.promotion import convert
 from olympus_core.source import function_name
 from olympus_core.primitives.elementwise import clamp_p
@@ -56,6 +57,8 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     aval = get_aval(pred)
     if aval.shape:
         raise ShapeError(f"cond needs a scalar predicate, and got {aval.long_name()}")
+    if unstaged.wanted(pred):
+        return unstaged.branch(bool(pred), (false_fun, true_fun), operands)
     if aval.dtype != np.bool_:
         pred = convert(pred, np.dtype("bool"))
     index = convert(pred, np.dtype("int32"))
@@ -74,6 +77,8 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
         raise TransformError("switch needs at least one branch")
     if len(branches) == 1:
         return branches[0](*operands)
+    if unstaged.wanted(index):
+        return unstaged.branch(index, branches, operands)
     low, high = np.int32(0), np.int32(len(branches) - 1)
     index = clamp_p.bind(low, convert(index, np.dtype("int32")), high)
     return _branch("switch", index, tuple(branches), operands)
@@ -126,6 +131,10 @@ def while_loop(cond_fun: Callable[[_T], Any], body_fun: Callable[[_T], _T], init
     Raises TransformError where the body changes the carry's structure or types, or the
     condition is not a scalar bool.
     """
+    if unstaged.wanted():
+        known, end = unstaged.repeat(cond_fun, body_fun, init_val)
+        if known:
+            return end
     leaves, carry_tree = _flatten_arrays(init_val, "the carry of while_loop")
     in_tree = tree.treedef_tuple([carry_tree])
     avals = tuple(get_aval(x) for x in leaves)
@@ -220,6 +229,8 @@ def scan(
     init_leaves, carry_tree = _flatten_arrays(init, "the carry of scan")
     x_leaves, xs_tree = _flatten_arrays(xs, "the xs of scan")
     count = _scan_length(x_leaves, xs_tree, length)
+    if count and unstaged.wanted():
+        return unstaged.fold(f, init, xs, count, reverse)
     in_tree = tree.treedef_tuple([carry_tree, xs_tree])
     x_avals = [_row(x) for x in x_leaves]
     carry = tuple(get_aval(x) for x in init_leaves)

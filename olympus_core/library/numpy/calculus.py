@@ -224,14 +224,17 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.p
     x, aval = operand("unwrap", p)
     if dtypes.kind(aval.dtype) == "c":
         raise DTypeError("unwrap needs real angles, and got complex values")
-    if dtypes.kind(get_aval(period).dtype) == "f":
+    whole = dtypes.kind(get_aval(period).dtype) in "iu" and dtypes.kind(aval.dtype) in "iu"
+    if not whole:
         (x,) = promote_inexact(x)
     place = canonical_axis(axis, aval.ndim)
     steps = diff(x, axis=place)
-    half = period / 2
+    half = period // 2 if whole else period / 2
     near = remainder(steps + half, period) - half
-    near = choose("unwrap", logical_and(near == -half, steps > 0), half, near)
-    limit = half if discont is None else discont
+    # half a period either way: as the step went (an odd whole period has no such step)
+    tied = logical_and(near == -half, steps > 0)
+    near = choose("unwrap", logical_and(tied, period == 2 * half), half, near)
+    limit = period / 2 if discont is None else discont
     turns = choose("unwrap", abs_(steps) < limit, 0, near - steps)
     first = slice_in_dim(x, 0, 1, axis=place)
     rest = slice_in_dim(x, 1, None, axis=place) + cumsum(turns, axis=place)

@@ -15,8 +15,9 @@ from olympus_core.errors import ConcretizationError, DTypeError, ShapeError
 from olympus_core.library.composite import composite
 from olympus_core.library.numpy.axes import operand
 from olympus_core.library.numpy.calculus import diff
-from olympus_core.library.numpy.creation import asarray, ones_like, zeros
+from olympus_core.library.numpy.creation import asarray, ones, ones_like, zeros
 from olympus_core.library.numpy.elementwise import choose
+from olympus_core.library.numpy.joining import stack
 from olympus_core.library.numpy.ranges import linspace
 from olympus_core.library.numpy.reductions import max as max_
 from olympus_core.library.numpy.reductions import min as min_
@@ -66,7 +67,7 @@ def bincount(
             )
         length = max(least, int(np.max(np.asarray(x))) + 1 if aval.size else 0)
     else:
-        length = max(least, operator.index(length))
+        length = operator.index(length)
     values = ones_like(x, dtype="int32") if weights is None else asarray(weights)
     return _counted(asarray(x), values, length)
 
@@ -97,9 +98,9 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = Non
 
 @composite(static_argnames=("right", "method"))
 def _digitized(x: Any, bins: Any, *, right: bool, method: str) -> Array:
-    sides = ("left", "right") if right else ("right", "left")
-    rising = searchsorted(bins, x, side=sides[0], method=method)
-    falling = len(bins) - searchsorted(flip(bins), x, side=sides[1], method=method)
+    side = "left" if right else "right"
+    rising = searchsorted(bins, x, side=side, method=method)
+    falling = len(bins) - searchsorted(flip(bins), x, side=side, method=method)
     return choose("digitize", bins[-1] >= bins[0], rising, falling)  # type: ignore[no-any-return]
 
 
@@ -180,8 +181,6 @@ def histogram2d(
 
     `bins` is a number or a vector of edges, for both axes, or a pair of them; see `histogram`.
     """
-    from olympus_core.library.numpy.joining import stack
-
     several = isinstance(bins, (list, tuple)) and len(bins) == 2
     pair = list(bins) if several else [bins, bins]
     counts, edges = histogramdd(stack([ravel(x), ravel(y)], axis=1), pair, range, weights, density)
@@ -208,7 +207,7 @@ def histogramdd(
     ranges = list(range) if range is not None else [None] * rank
     if len(bins_of) != rank or len(ranges) != rank:
         raise ShapeError(f"histogramdd needs bins and ranges for {rank} axes")
-    values = ones_like(sample, shape=(count,)) if weights is None else asarray(weights)
+    values = ones((count,), "int32") if weights is None else asarray(weights)
     columns = [sample[:, i] for i in _numbers(rank)]
     edges = [histogram_bin_edges(c, b, r) for c, b, r in zip(columns, bins_of, ranges, strict=True)]
     return _histogramdd(columns, values, edges, density=bool(density)), edges

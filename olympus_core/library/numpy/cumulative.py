@@ -66,9 +66,7 @@ def _accumulate(
 
 
 def _numpy_style(rule: _Rule) -> Callable[..., Any]:
-    def cumulative(
-        a: Any, axis: int | None = None, dtype: Any = None, out: None = None
-    ) -> Any:
+    def cumulative(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
         if out is not None:
             reject_out(rule.name, out)
         return _accumulate(rule, *operand(rule.name, a), axis, dtype)[0]

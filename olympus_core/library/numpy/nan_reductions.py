@@ -163,9 +163,7 @@ def _nanvar(
     return convert(div_p.bind(total, number), result)
 
 
-def _number(
-    valid: Any, axes: tuple[int, ...], dtype: DType, keepdims: bool, ddof: Any
-) -> Any:
+def _number(valid: Any, axes: tuple[int, ...], dtype: DType, keepdims: bool, ddof: Any) -> Any:
     """How many elements count, less `ddof`; NaN where that is not positive."""
     count = reductions.sum(valid, axes, dtype=dtype, keepdims=keepdims)
     number = sub_p.bind(count, convert(ddof, dtype))

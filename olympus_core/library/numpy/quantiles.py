@@ -121,9 +121,7 @@ def _take(rows: Any, index: Any, leading: int, each: bool) -> Any:
     options = {"mode": "promise_in_bounds", "wrap_negative_indices": False}
     if each:
         rest = rows.shape[:-1]
-        grid = [
-            np.arange(n).reshape(-1, *[1] * (len(rest) - 1 - i)) for i, n in enumerate(rest)
-        ]
+        grid = [np.arange(n).reshape(-1, *[1] * (len(rest) - 1 - i)) for i, n in enumerate(rest)]
         return read(rows, (*grid, index), **options)
     found = read(rows, (..., index), **options)
     return moveaxis(found, -1, 0) if leading else found

@@ -300,8 +300,8 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
 def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Array:
     """A copy of `a` with the elements at flat indices replaced by `v`, repeated as needed.
 
-    Indices out of range are left out, moved to the nearest one for `mode` "clip", and counted
-    around for "wrap".  Raises ValueError without `inplace=False`.
+    Indices out of range are moved to the nearest one, or, for `mode` "wrap", counted around.
+    Raises ValueError without `inplace=False`.
     """
     if inplace:
         raise _in_place("put")
@@ -312,8 +312,6 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
         return array
     if mode == "wrap":
         index = remainder(index, array.size)
-    elif mode == "clip":
-        index = clip(index, 0, array.size - 1)
     values = getitem(values, np.arange(index.size) % values.size)
-    flat = ravel(array).at[index].set(convert(values, array.dtype), mode="drop")
+    flat = ravel(array).at[index].set(convert(values, array.dtype), mode="clip")
     return reshape(flat, array.shape)

@@ -63,9 +63,7 @@ def squared(x: Any) -> Any:
     return mul_p.bind(x, x)
 
 
-def _centered(
-    a: Any, aval: ShapedArray, axes: tuple[int, ...], where: Any, center: Any
-) -> Any:
+def _centered(a: Any, aval: ShapedArray, axes: tuple[int, ...], where: Any, center: Any) -> Any:
     """The elements less their mean, which is computed where it is not given."""
     if center is not None:
         return sub_p.bind(*promote("var", a, convert(center, a.dtype)))
@@ -80,7 +78,9 @@ def _correction(name: str, ddof: Any, correction: Any) -> Any:
     if correction is None:
         return ddof
     if not isinstance(ddof, int) or ddof != 0:
-        raise TraceError(f"{name} takes one of ddof and correction, and got {ddof} and {correction}")
+        raise TraceError(
+            f"{name} takes one of ddof and correction, and got {ddof} and {correction}"
+        )
     return correction
 
 

@@ -16,11 +16,12 @@ import numpy as np
 from olympus_core import dtypes, tree
 from olympus_core.avals import Shape, ShapedArray, canonical_shape, get_aval, shaped
 from olympus_core.errors import ArgumentError, DTypeError, IndexingError, ShapeError
+from olympus_core.library.numpy.shapes import reshape
 from olympus_core.library.promotion import convert
 from olympus_core.primitives.elementwise import eq_p
 from olympus_core.primitives.random import random_fold_in_p, random_seed_p, random_split_p
 from olympus_core.primitives.reduction import reduce_and_p
-from olympus_core.primitives.shape import reshape_p
+from olympus_core.primitives.slicing import unstack_p
 
 __all__ = [
     "KeyArray",
@@ -100,7 +101,7 @@ class KeyArray:
     def __iter__(self) -> Iterator[KeyArray]:
         if not self.shape:
             raise TypeError("iteration over a single random key; `split` makes several of one")
-        return (self[i] for i in range(self.shape[0]))
+        return map(KeyArray, unstack_p.bind(self.data, axis=0))
 
     def __getitem__(self, index: Any) -> KeyArray:
         parts = index if isinstance(index, tuple) else (index,)
@@ -114,11 +115,7 @@ class KeyArray:
     def reshape(self, *shape: Any) -> KeyArray:
         """The keys at another shape; one dimension may be -1."""
         sizes = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
-        known = -int(np.prod(sizes))
-        full = tuple(self.size // known if n == -1 and known else int(n) for n in sizes)
-        if int(np.prod(full)) != self.size:
-            raise ShapeError(f"{self.size} keys do not fill the shape {tuple(sizes)}")
-        return KeyArray(reshape_p.bind(self.data, dimensions=None, new_sizes=(*full, 2)))
+        return KeyArray(reshape(self.data, (*sizes, 2)))
 
     def ravel(self) -> KeyArray:
         """The keys along one axis."""
@@ -142,7 +139,7 @@ class KeyArray:
         )
 
     def __repr__(self) -> str:
-        if isinstance(self.data, (str, type(None))) or not hasattr(self.data, "shape"):
+        if not hasattr(self.data, "shape"):  # a tree's leaf may be anything
             return f"KeyArray({self.data!r})"
         return f"Array({self.shape}, dtype={self.dtype}) overlaying:\n{self.data}"
 

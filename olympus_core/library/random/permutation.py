@@ -19,8 +19,9 @@ from olympus_core.library.lax.cumulative import cumsum
 from olympus_core.library.lax.shape import reshape
 from olympus_core.library.lax.sort import sort_key_val, top_k
 from olympus_core.library.numpy.axes import one_axis
-from olympus_core.library.numpy.creation import asarray, full, zeros
+from olympus_core.library.numpy.creation import asarray, zeros
 from olympus_core.library.numpy.ranges import arange
+from olympus_core.library.numpy.sorting import searchsorted
 from olympus_core.library.promotion import convert, promote_inexact
 from olympus_core.library.random.continuous import gumbel_formula
 from olympus_core.library.random.keys import one_key
@@ -135,18 +136,7 @@ def _indices(
 def _by_inversion(key: Any, p: Any, shape: Shape) -> Any:
     total = cumsum(p)
     u = 1 - unit_floats(key, shape, get_aval(p).dtype)
-    return _search(total, total[-1] * u)
-
-
-def _search(rising: Any, values: Any) -> Any:
-    """The first position in `rising` of no less than each value, by bisection."""
-    count, dtype = rising.shape[0], dtypes.default_dtype("i")
-    low, high = full(values.shape, 0, dtype), full(values.shape, count, dtype)
-    for _ in range(count.bit_length()):
-        middle = (low + high) // 2
-        is_less = _take(rising, middle, 0) < values
-        low, high = lax.select(is_less, middle + 1, low), lax.select(is_less, high, middle)
-    return low
+    return searchsorted(total, total[-1] * u)
 
 
 @composite(static_argnames=("draws", "mode"))

@@ -1,0 +1,66 @@
+"""Control flow as Python: what `cond`, `while_loop` and `scan` are where `disable_jit` is on.
+
+Functions and values that are known enter; what Python's own `if`, `while` and `for` give leaves.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from olympus_core import switches, tree
+from olympus_core.errors import ConcretizationError
+from olympus_core.library.lax.slicing import dynamic_index_in_dim
+from olympus_core.library.promotion import promote_dtypes
+from olympus_core.primitives.slicing import stack_p
+from olympus_core.tracer import Tracer
+
+__all__ = ["branch", "fold", "repeat", "wanted"]
+
+_T = TypeVar("_T")
+
+
+def wanted(*decisive: Any) -> bool:
+    """Whether Python is to run the control flow that these values decide: they are known."""
+    return switches.state.disable_jit and not any(isinstance(x, Tracer) for x in decisive)
+
+
+def branch(index: Any, branches: Sequence[Callable[..., Any]], operands: Sequence[Any]) -> Any:
+    """The result of the branch of the index, clamped to the range there is."""
+    return branches[min(max(int(index), 0), len(branches) - 1)](*operands)
+
+
+def repeat(
+    cond_fun: Callable[[_T], Any], body_fun: Callable[[_T], _T], start: _T
+) -> tuple[bool, _T]:
+    """(True, the last value); (False, the first) where a traced value decides."""
+    value = start
+    try:
+        while cond_fun(value):
+            value = body_fun(value)
+    except ConcretizationError:
+        return False, start
+    return True, value
+
+
+def fold(
+    f: Callable[[Any, Any], tuple[Any, Any]], carry: Any, xs: Any, length: int, reverse: bool
+) -> tuple[Any, Any]:
+    """(carry, stacked ys) of `f` over the leading axes of `xs`; `length` is at least 1."""
+    rows: list[Any] = []
+    for i in range(length):
+        place = length - 1 - i if reverse else i
+        carry, y = f(carry, tree.map(functools.partial(_row, place), xs))
+        rows.append(y)
+    if reverse:
+        rows.reverse()
+    return carry, tree.map(_stacked, *rows)
+
+
+def _row(i: int, x: Any) -> Any:
+    return dynamic_index_in_dim(x, i, keepdims=False)
+
+
+def _stacked(*rows: Any) -> Any:
+    return stack_p.bind(*promote_dtypes(*rows), axis=0)

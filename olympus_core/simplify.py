@@ -1,0 +1,89 @@
+"""Simplification: a program enters, one of the same meaning with fewer equations leaves.
+
+What no result depends on is dropped, also inside nested programs, and what is computed twice in
+one program is computed once.  Equations have no effects, so nothing else can tell the difference.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_core.olympuspr import Atom, Eqn, Literal, Olympuspr, Var
+
+__all__ = ["live", "restrict", "simplify"]
+
+
+def live(program: Olympuspr) -> list[Eqn]:
+    """The equations whose results are used, in order; nested ones give no unused result."""
+    used: set[Atom] = set(program.outvars)
+    kept: list[Eqn] = []
+    for eqn in reversed(program.eqns):
+        if len(eqn.outputs) == 1:
+            if eqn.outputs[0] not in used:
+                continue
+        else:
+            flags = [v in used for v in eqn.outputs]
+            if not any(flags):
+                continue
+            if eqn.primitive.has_programs and not all(flags):
+                eqn = eqn.primitive.prune(eqn, tuple(flags))
+        used.update(eqn.inputs)
+        kept.append(eqn)
+    kept.reverse()
+    return kept
+
+
+@functools.lru_cache(maxsize=1024)
+def simplify(program: Olympuspr) -> Olympuspr:
+    """The program without dead equations and repetitions."""
+    same: dict[Var, Var] = {}
+    seen: dict[Any, Eqn] = {}
+    eqns: list[Eqn] = []
+    for eqn in live(program):
+        inputs = eqn.inputs
+        if same and any(x in same for x in inputs):
+            inputs = tuple([same.get(x, x) for x in inputs])  # type: ignore[arg-type]
+            eqn = eqn.replace(inputs=inputs)
+        params = eqn.params
+        key = (
+            eqn.primitive,
+            tuple([_content(x) if x.__class__ is Literal else x for x in inputs]),
+            tuple(params.items()) if params else (),
+        )
+        first = seen.setdefault(key, eqn)
+        if first is eqn:
+            eqns.append(eqn)
+        else:
+            same.update(zip(eqn.outputs, first.outputs, strict=True))
+    outvars = tuple([same.get(x, x) for x in program.outvars])  # type: ignore[arg-type]
+    return Olympuspr(program.invars, tuple(eqns), outvars, program.constvars, program.consts)
+
+
+def _content(literal: Any) -> Any:
+    """What makes two literals the same: the bits, as 0.0 and -0.0 are equal and differ."""
+    value = literal.value
+    if value.__class__ is float:
+        return value.hex(), literal.aval
+    if isinstance(value, (int, bool)):
+        return value, literal.aval
+    return np.asarray(value, literal.aval.dtype).tobytes(), literal.aval
+
+
+def restrict(program: Olympuspr, used: Sequence[bool]) -> tuple[Olympuspr, tuple[int, ...]]:
+    """The program with only the `used` results, and the places of the inputs that it still has."""
+    return _restrict(program, tuple(used))
+
+
+@functools.lru_cache(maxsize=1024)
+def _restrict(program: Olympuspr, used: tuple[bool, ...]) -> tuple[Olympuspr, tuple[int, ...]]:
+    outvars = tuple(x for x, u in zip(program.outvars, used, strict=True) if u)
+    eqns = live(Olympuspr(program.invars, program.eqns, outvars))
+    read: set[Atom] = {x for e in eqns for x in e.inputs}
+    read.update(outvars)
+    kept = tuple(i for i, v in enumerate(program.invars) if v in read)
+    invars = tuple(program.invars[i] for i in kept)
+    return Olympuspr(invars, tuple(eqns), outvars), kept
