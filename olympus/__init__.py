@@ -14,6 +14,7 @@ from olympus import tree as tree
 from olympus import tree_util as tree_util
 from olympus_core.api import eval_shape as eval_shape
 from olympus_core.api import jit as jit
+from olympus_core.api import make_olympuspr as make_jaxpr
 from olympus_core.api import make_olympuspr as make_olympuspr
 from olympus_core.avals import ShapeDtypeStruct as ShapeDtypeStruct
 from olympus_core.control.checkpoint import CheckpointPolicies as checkpoint_policies
@@ -22,7 +23,9 @@ from olympus_core.control.checkpoint import checkpoint as remat
 from olympus_core.control.custom_jvp import custom_jvp as custom_jvp
 from olympus_core.control.custom_vjp import custom_vjp as custom_vjp
 from olympus_core.dtypes import enable_x64 as enable_x64
+from olympus_core.dtypes import float0 as float0
 from olympus_core.dtypes import numpy_dtype_promotion as numpy_dtype_promotion
+from olympus_core.eager import ensure_compile_time_eval as ensure_compile_time_eval
 from olympus_core.library import methods as _methods  # noqa: F401  (operators of Array)
 from olympus_core.library.device import block_until_ready as block_until_ready
 from olympus_core.library.device import clear_caches as clear_caches
@@ -31,9 +34,17 @@ from olympus_core.library.device import device_count as device_count
 from olympus_core.library.device import device_get as device_get
 from olympus_core.library.device import device_put as device_put
 from olympus_core.library.device import devices as devices
+from olympus_core.library.device import live_arrays as live_arrays
 from olympus_core.library.device import local_device_count as local_device_count
 from olympus_core.library.device import local_devices as local_devices
+from olympus_core.library.device import print_environment_info as print_environment_info
+from olympus_core.primitives.precision import default_matmul_precision as default_matmul_precision
 from olympus_core.source import name_scope as named_scope
+from olympus_core.switches import check_tracer_leaks as check_tracer_leaks
+from olympus_core.switches import checking_leaks as checking_leaks
+from olympus_core.switches import debug_nans as debug_nans
+from olympus_core.switches import disable_jit as disable_jit
+from olympus_core.switches import log_compiles as log_compiles
 from olympus_core.tracer import Array as Array
 from olympus_core.transforms.autodiff import grad as grad
 from olympus_core.transforms.autodiff import jvp as jvp
@@ -41,6 +52,7 @@ from olympus_core.transforms.autodiff import linear_transpose as linear_transpos
 from olympus_core.transforms.autodiff import linearize as linearize
 from olympus_core.transforms.autodiff import value_and_grad as value_and_grad
 from olympus_core.transforms.autodiff import vjp as vjp
+from olympus_core.transforms.closure import closure_convert as closure_convert
 from olympus_core.transforms.jacobians import hessian as hessian
 from olympus_core.transforms.jacobians import jacfwd as jacfwd
 from olympus_core.transforms.jacobians import jacrev as jacobian
@@ -52,3 +64,4 @@ from olympus_core.xla import Target as Target
 from olympus_core.xla import backends as backends
 from olympus_core.xla import known_devices as known_devices
 from olympus_core.xla import target as target
+from olympus_core.xla_computation import xla_computation as xla_computation

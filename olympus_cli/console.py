@@ -87,25 +87,51 @@ def _red(word: str) -> str:
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[object]], title: str = "") -> None:
-    """Write a table to stdout; it folds to the terminal's width, and never in a file or a pipe."""
+    """Write a table to stdout; a pipe gets it as wide as it is, a terminal folded to its width.
+
+    Where a terminal is too narrow for the words of a row, each row becomes a list of its cells.
+    """
     from rich.table import Table
 
+    cells = [["" if cell is None else str(cell) for cell in row] for row in rows]
+    console = _console(sys.stdout)
+    if sys.stdout.isatty() and _word_width([columns, *cells]) > console.width:
+        data("\n".join(_records(columns, cells, title)))
+        return
     headers = map(_escaped, columns)
     made = Table(*headers, title=title or None, title_justify="left", box=None, pad_edge=False)
     for column in made.columns:
         column.overflow = "fold"
-    for row in rows:
-        made.add_row(*(_escaped(cell) for cell in row))
-    console = _console(sys.stdout)
+    for row in cells:
+        made.add_row(*map(_escaped, row))
     with console.capture() as captured:
         console.print(made)
     data("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
-def _escaped(cell: object) -> str:
+def _word_width(lines: Sequence[Sequence[str]]) -> int:
+    """The least width of a table that breaks no word."""
+    longest = (
+        max(len(w) for cell in column for w in cell.split() or [""])
+        for column in zip(*lines, strict=True)
+    )
+    return sum(longest) + 2 * (len(lines[0]) - 1)
+
+
+def _records(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str) -> Iterator[str]:
+    width = max(map(len, columns))
+    if title:
+        yield title
+    for number, row in enumerate(rows):
+        if number or title:
+            yield ""
+        yield from (f"{name:<{width}}  {cell}" for name, cell in zip(columns, row, strict=True))
+
+
+def _escaped(cell: str) -> str:
     from rich.markup import escape
 
-    return "" if cell is None else escape(str(cell))
+    return escape(cell)
 
 
 def _console(stream: TextIO) -> Console:
@@ -116,6 +142,7 @@ def _console(stream: TextIO) -> Console:
     return Console(
         file=stream,
         width=max(columns, _NARROW),
+        height=25,  # of no effect, but without it rich takes dumb terminals for 80 columns wide
         color_system=None if plain else "auto",
         highlight=False,
         emoji=False,

@@ -28,7 +28,11 @@ _INPUT = (
         help="Where seeded integers are drawn from; HIGH is not.",
     ),
     click.option(
-        "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="What it makes the inputs from."
+        "--seed",
+        type=click.IntRange(min=0),
+        default=0,
+        show_default=True,
+        help="What it makes the inputs from.",
     ),
     click.option(
         "--inputs",

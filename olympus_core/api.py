@@ -6,18 +6,20 @@ Functions enter, functions leave.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+import operator
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from olympus_core import (
     eager,  # noqa: F401  (installs the base trace)
+    trace,
     tree,
 )
 from olympus_core.errors import UsageError
 from olympus_core.stages import Lowered, Signature, Traced
 from olympus_core.control.calling import Arguments, JitOptions, StagedFunction
 
-__all__ = ["Jit", "eval_shape", "jit", "make_olympuspr"]
+__all__ = ["Jit", "axes_of", "eval_shape", "jit", "make_olympuspr"]
 
 
 class Jit(StagedFunction):
@@ -109,20 +111,44 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return Jit(fun, JitOptions()).eval_shape(*args, **kwargs)
 
 
+def axes_of(axis_env: Sequence[tuple[Any, int]] | None) -> trace.Axes:
+    """The axes that an `axis_env` binds; raises UsageError unless it has names and sizes."""
+    try:
+        axes = tuple((name, operator.index(size)) for name, size in axis_env or ())
+        sound = all(size > 0 for _, size in axes) and len(dict(axes)) == len(axes)
+    except (TypeError, ValueError):
+        sound = False
+    if not sound:
+        raise UsageError(
+            "axis_env must be a sequence of pairs, a name of its own and a size of 1 or more "
+            f"each, and is {axis_env!r:.80}"
+        )
+    return axes
+
+
 def make_olympuspr(
     fun: Callable[..., Any],
     static_argnums: int | Iterable[int] = (),
+    axis_env: Sequence[tuple[Any, int]] | None = None,
     return_shape: bool = False,
 ) -> Callable[..., Any]:
     """A function that gives the program of `fun` for the arguments it is called with.
 
-    With `return_shape`, it gives a pair: the program, and the result's tree of shapes.
+    `axis_env` binds names of axes, each with its size, for the collectives in `fun`.  With
+    `return_shape`, it gives a pair: the program, and the result's tree of shapes.
+
+    >>> print(make_olympuspr(lambda x: lax.psum(x, "i"), axis_env=[("i", 4)])(1.0))
+    { lambda ; a:f32[]. let
+        b:f32[] = psum[axes=(i,) axis_index_groups=None] a
+      in (b,) }
     """
     staged = Jit(fun, JitOptions.of(fun, static_argnums))
+    axes = axes_of(axis_env)
 
     @functools.wraps(fun)
     def make(*args: Any, **kwargs: Any) -> Any:
-        traced = staged.trace(*args, **kwargs)
+        with trace.naming(axes):
+            traced = staged.trace(*args, **kwargs)
         return (traced.olympuspr, traced.out_info) if return_shape else traced.olympuspr
 
     return make

@@ -329,8 +329,10 @@ def is_sub_dtype(a: Any, b: Any) -> bool:
 
 
 def to_inexact(dt: DType) -> DType:
-    """`dt` if it is a float or complex dtype, otherwise the default float."""
-    return dt if _KIND[dt] in "fc" else default_dtype("f")
+    """`dt` if it is a float or complex dtype, otherwise the float of its width, 32 at least."""
+    if _KIND[dt] in "fc":
+        return dt
+    return canonicalize("float64" if dt.itemsize == 8 else "float32")
 
 
 def to_complex(dt: DType) -> DType:

@@ -97,15 +97,14 @@ def _has_nan(x: Any) -> bool:
 
 
 def _report_nan(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> NoReturn:
-    position = source.current().position()
+    here = source.current()
     if primitive.has_programs:
         op_by_op.run(primitive, args, params)  # raises at the operation inside that gives it
-    place = f", at {position}: {position.text()}" if position else ""
     types = ", ".join(get_aval(x).long_name() for x in args)
     had = ", which had one already" if any(map(_has_nan, args)) else ""
     raise NaNError(
-        f"'{primitive}' gave a NaN{place}\n  its operands: {types or 'none'}{had}",
-        location=str(position) if position else None,
+        f"'{primitive}' gave a NaN{here.place()}\n  its operands: {types or 'none'}{had}",
+        location=str(here.position() or "") or None,
     )
 
 

@@ -38,6 +38,7 @@ __all__ = [
     "op1",
     "portable",
     "tensor_type",
+    "without_locations",
 ]
 
 
@@ -219,6 +220,14 @@ def portable(module: ir.Module) -> bytes:
     It has no source locations, so that it depends on the program alone.  The serializer rewrites
     the module it gets, which therefore is a copy.
     """
+    with context():
+        copy = without_locations(module)
+        version = hlo.get_minimum_version()
+        return bytes(hlo.serialize_portable_artifact(copy, version, allow_other_dialects=True))
+
+
+def without_locations(module: ir.Module) -> ir.Module:
+    """A copy of the module that does not say where in the source its operations come from."""
     from jaxlib.mlir import passmanager
 
     out = io.BytesIO()
@@ -226,5 +235,4 @@ def portable(module: ir.Module) -> bytes:
     with context():
         copy = ir.Module.parse(out.getvalue())
         passmanager.PassManager.parse("builtin.module(strip-debuginfo)").run(copy.operation)
-        version = hlo.get_minimum_version()
-        return bytes(hlo.serialize_portable_artifact(copy, version, allow_other_dialects=True))
+    return copy

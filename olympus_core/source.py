@@ -63,6 +63,11 @@ class Source(NamedTuple):
             return None
         return _position(self.code, self.instruction)
 
+    def place(self, joint: str = ", at ") -> str:
+        """`joint`, the file, the line and its text, for messages; empty without a user frame."""
+        position = self.position()
+        return f"{joint}{position}: {position.text()}" if position else ""
+
 
 @functools.lru_cache(maxsize=512)
 def _positions(code: CodeType) -> list[tuple[int | None, int | None, int | None, int | None]]:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from olympus_core import lowering, mlir, tree, xla
+from olympus_core import lowering, mlir, switches, tree, xla
 from olympus_core.array import DeviceArray, put
 from olympus_core.avals import ShapedArray, ShapeDtypeStruct, get_aval
 from olympus_core.dtypes import DType
@@ -115,18 +115,21 @@ class Traced(_Stage):
         >>> jit(f).trace(1.0).lower(Target("gpu", "h200"))
         """
         target = target or xla.Target("cpu")
+        entry = self.entry(f"jit_{self.fun_name}")
+        module = lowering.lower_module(self.olympuspr, entry, xla.platform_of(target))
+        return Lowered(self.signature, module, target)
+
+    def entry(self, name: str) -> lowering.Signature:
+        """What the entry function of a module called `name` says of arguments and results."""
         s = self.signature
         paths = tree.flatten_with_path(s.out_tree.unflatten(range(len(s.out_avals))))[0]
-        aliases = _aliases(s)
-        entry = lowering.Signature(
-            name=f"jit_{s.name}",
+        return lowering.Signature(
+            name=name,
             arg_names=s.arg_names,
             result_info=["result" + tree.keystr(path) for path, _ in paths],
-            aliases=aliases,
+            aliases=_aliases(s),
             donated=s.donated,
         )
-        module = lowering.lower_module(self.olympuspr, entry, xla.platform_of(target))
-        return Lowered(s, module, target)
 
 
 def _aliases(signature: Signature) -> dict[int, int]:
@@ -184,7 +187,8 @@ class Lowered(_Stage):
         Raises CompileError where the compiler fails, UsageError for an option that it does not
         have, BackendError where the backend is not installed.
         """
-        executable = xla.compile(self.module, self.target, compiler_options)
+        with switches.compiling(f"jit_{self.fun_name}", self.in_avals):
+            executable = xla.compile(self.module, self.target, compiler_options)
         return Compiled(self.signature, executable, self.target)
 
 

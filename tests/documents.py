@@ -19,6 +19,7 @@ import re
 import shutil
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +32,7 @@ DOCUMENTS = sorted(
 )
 LANGUAGES = {"console", "python", "toml", "sh", "text"}
 
-_FENCE = re.compile(r"^```(\w*) ?(.*?)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r"^( *)```(\w*) ?(.*?)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 _DOTS = re.compile(r"\.{3}")
 # The shell sees this interpreter under the two names that a user has.
 _SHELL = 'olympus() { "$PYTHON" -m olympus_cli "$@"; }; python() { "$PYTHON" "$@"; }\n'
@@ -51,7 +52,7 @@ def blocks(document: Path) -> list[Block]:
     """The fenced blocks of a document, in order."""
     text = document.read_text()
     return [
-        Block(m.group(1), m.group(2), m.group(3), text.count("\n", 0, m.start()) + 2)
+        Block(m[2], m[3], textwrap.dedent(m[4]), text.count("\n", 0, m.start()) + 2)
         for m in _FENCE.finditer(text)
     ]
 
@@ -134,7 +135,7 @@ def check_python(document: Path, folder: Path) -> None:
         return
     (folder / "session.txt").write_text("\n".join(session))
     ran = subprocess.run(
-        [sys.executable, "-W", "error", "-m", "doctest", "-o", "ELLIPSIS", "session.txt"],
+        [sys.executable, "-W", "error", "-m", "doctest", "-f", "-o", "ELLIPSIS", "session.txt"],
         cwd=folder,
         env=environment(),
         capture_output=True,

@@ -118,6 +118,7 @@ from olympus_core.library.lax.elementwise import square as square
 from olympus_core.library.lax.elementwise import sub as sub
 from olympus_core.library.lax.elementwise import tan as tan
 from olympus_core.library.lax.elementwise import tanh as tanh
+from olympus_core.library.lax.gradients import stop_gradient as stop_gradient
 from olympus_core.library.lax.indexing import GatherDimensionNumbers as GatherDimensionNumbers
 from olympus_core.library.lax.indexing import GatherScatterMode as GatherScatterMode
 from olympus_core.library.lax.indexing import ScatterDimensionNumbers as ScatterDimensionNumbers
@@ -130,6 +131,17 @@ from olympus_core.library.lax.indexing import scatter_max as scatter_max
 from olympus_core.library.lax.indexing import scatter_min as scatter_min
 from olympus_core.library.lax.indexing import scatter_mul as scatter_mul
 from olympus_core.library.lax.indexing import scatter_sub as scatter_sub
+from olympus_core.library.lax.linalg import EighImplementation as EighImplementation
+from olympus_core.library.lax.linalg import SvdAlgorithm as SvdAlgorithm
+from olympus_core.library.lax.linalg import cholesky as cholesky
+from olympus_core.library.lax.linalg import eigh as eigh
+from olympus_core.library.lax.linalg import householder_product as householder_product
+from olympus_core.library.lax.linalg import lu as lu
+from olympus_core.library.lax.linalg import lu_pivots_to_permutation as lu_pivots_to_permutation
+from olympus_core.library.lax.linalg import qr as qr
+from olympus_core.library.lax.linalg import svd as svd
+from olympus_core.library.lax.linalg import symmetric_product as symmetric_product
+from olympus_core.library.lax.linalg import triangular_solve as triangular_solve
 from olympus_core.library.lax.reduction import argmax as argmax
 from olympus_core.library.lax.reduction import argmin as argmin
 from olympus_core.library.lax.reduction import reduce as reduce
@@ -175,6 +187,10 @@ from olympus_core.library.lax.sort import approx_min_k as approx_min_k
 from olympus_core.library.lax.sort import sort as sort
 from olympus_core.library.lax.sort import sort_key_val as sort_key_val
 from olympus_core.library.lax.sort import top_k as top_k
+from olympus_core.library.lax.unstaged import branch as branch
+from olympus_core.library.lax.unstaged import fold as fold
+from olympus_core.library.lax.unstaged import repeat as repeat
+from olympus_core.library.lax.unstaged import wanted as wanted
 from olympus_core.library.lax.window import padtype_to_pads as padtype_to_pads
 from olympus_core.library.lax.window import reduce_window as reduce_window
 from olympus_core.library.lax.window import reduce_window_shape_tuple as reduce_window_shape_tuple

@@ -19,7 +19,8 @@ from olympus_core.olympuspr import Eqn, Literal, Olympuspr, Var
 from olympus_core.primitive import Primitive, Split, op
 from olympus_core.primitives.elementwise import Elementwise
 from olympus_core.source import function_name
-from olympus_core.transforms.programs import split_program
+from olympus_core.transforms.evaluate import evaluate
+from olympus_core.transforms.programs import split_program, staged
 
 __all__ = ["CheckpointPolicies", "Policy", "checkpoint", "checkpoint_name"]
 
@@ -76,10 +77,17 @@ def _part(
                 saved.update(dict.fromkeys(eqn.outputs))
     known_ins = tuple(v for v, u in zip(program.invars, unknown, strict=True) if not u)
     later_ins = tuple(v for v, u in zip(program.invars, unknown, strict=True) if u)
-    outs = [x for x, u in zip(program.outvars, unknown_outs, strict=True) if not u]
+    parts = split_program(program, unknown)
+    count = sum(not u for u in unknown_outs)
+    keep = Olympuspr(known_ins, tuple(known_eqns), tuple(saved))
+
+    def both(*args: Any) -> list[Any]:
+        """The known results, and what is saved: simplification makes one of the two."""
+        return [*evaluate(parts.known, args)[:count], *evaluate(keep, args)]
+
     rest = tuple(x for x, u in zip(program.outvars, unknown_outs, strict=True) if u)
     eqns = tuple(e for e in program.eqns if not all(v in saved for v in e.outputs))
-    now = Olympuspr(known_ins, tuple(known_eqns), (*outs, *saved))
+    now = staged(both, [v.aval for v in known_ins])
     later = Olympuspr((*saved, *known_ins, *later_ins), _needed(eqns, rest), rest)
     return now, later
 

@@ -37,6 +37,8 @@ class Loop:
         carry = operands[self.n_consts : self.n_consts + self.n_carry]
         xs = operands[self.n_consts + self.n_carry :]
         ys = [mlir.full(a, 0) for a in self.y_avals]
+        if not self.length:  # there is no row that a body could be typed with
+            return [*carry, *ys]
         rolled = self.length - self.length % self.unroll
         start = mlir.full(_INDEX, 0)
         if rolled == self.unroll:  # the loop would run once

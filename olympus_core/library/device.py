@@ -1,13 +1,19 @@
-"""Arrays and devices: moving values to and from devices, waiting, and forgetting caches."""
+"""Arrays and devices: moving values to and from devices, waiting, looking, and forgetting."""
 
 from __future__ import annotations
 
+import gc
+import platform as host
+import sys
 from typing import Any
+
+import numpy as np
 
 from olympus_core import eager, tree, xla
 from olympus_core.array import DeviceArray, put, to_numpy
 from olympus_core.tracer import Tracer
 from olympus_core.control import calling
+from olympus_core.version import __version__
 
 __all__ = [
     "block_until_ready",
@@ -17,8 +23,10 @@ __all__ = [
     "device_get",
     "device_put",
     "devices",
+    "live_arrays",
     "local_device_count",
     "local_devices",
+    "print_environment_info",
 ]
 
 
@@ -76,3 +84,26 @@ def clear_caches() -> None:
     """Forget every traced program and compiled operation of the process."""
     eager.clear_cache()
     calling.clear_programs()
+
+
+def live_arrays(platform: str | None = None) -> list[DeviceArray]:
+    """The arrays of the process that are held and not deleted, on `platform` ("cpu", "gpu").
+
+    All objects of the process are looked through, which takes a while.
+    """
+    found = [x for x in gc.get_objects() if x.__class__ is DeviceArray and not x.is_deleted()]
+    return [x for x in found if platform in (None, x.device.platform)]
+
+
+def print_environment_info(return_string: bool = False) -> str | None:
+    """Print the versions and devices that a report of a defect needs, or return the text."""
+    versions = {"olympus": __version__, **xla.versions(), "numpy": np.__version__}
+    lines = [f"{name + ':':<10} {version}" for name, version in versions.items()]
+    lines.append(f"python:    {sys.version}")
+    lines.append(f"devices:   {', '.join(map(str, devices()))}")
+    lines.append(f"platform:  {host.platform()}")
+    text = "\n".join(lines)
+    if return_string:
+        return text
+    sys.stdout.write(text + "\n")
+    return None

@@ -15,11 +15,15 @@ import numpy as np
 from olympus_core.library.numpy import (
     arithmetic,
     bits,
+    choosing,
     complex,
     creation,
     cumulative,
+    diagonals,
+    division,
     indexing,
     logic,
+    orders,
     positions,
     products,
     reductions,
@@ -29,7 +33,6 @@ from olympus_core.library.numpy import (
     shapes,
     sorting,
     taking,
-    triangles,
     variance,
     views,
 )
@@ -65,9 +68,9 @@ _OPERATORS: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "sub": arithmetic.subtract,
     "mul": arithmetic.multiply,
     "truediv": arithmetic.divide,
-    "floordiv": arithmetic.floor_divide,
-    "mod": arithmetic.remainder,
-    "divmod": arithmetic.divmod,
+    "floordiv": division.floor_divide,
+    "mod": division.remainder,
+    "divmod": division.divmod,
     "pow": arithmetic.power,
     "matmul": products.matmul,
     "and": bits.bitwise_and,
@@ -93,7 +96,10 @@ def _setitem(self: Any, index: Any, value: Any) -> NoReturn:
     )
 
 
-def _round(self: Any, ndigits: int = 0) -> Any:
+def _round(self: Any, ndigits: int | None = None) -> Any:
+    """Python's `round`: to an integer, unless a number of digits is given."""
+    if ndigits is None:
+        return creation.astype(rounding.round(self), int)
     return rounding.round(self, decimals=ndigits)
 
 
@@ -116,7 +122,7 @@ _METHODS: Final[dict[str, Callable[..., Any]]] = {
     "argpartition": sorting.argpartition,
     "argsort": sorting.argsort,
     "astype": creation.astype,
-    "choose": selection.choose,
+    "choose": choosing.choose,
     "clip": arithmetic.clip,
     "compress": _compress,
     "conj": complex.conjugate,
@@ -124,7 +130,7 @@ _METHODS: Final[dict[str, Callable[..., Any]]] = {
     "copy": creation.copy,
     "cumprod": cumulative.cumprod,
     "cumsum": cumulative.cumsum,
-    "diagonal": triangles.diagonal,
+    "diagonal": diagonals.diagonal,
     "dot": products.dot,
     "flatten": views.flatten,
     "max": reductions.max,
@@ -143,18 +149,18 @@ _METHODS: Final[dict[str, Callable[..., Any]]] = {
     "squeeze": shapes.squeeze,
     "std": variance.std,
     "sum": reductions.sum,
-    "swapaxes": shapes.swapaxes,
+    "swapaxes": orders.swapaxes,
     "take": taking.take,
-    "trace": triangles.trace,
+    "trace": diagonals.trace,
     "transpose": views.transpose_method,
     "var": variance.var,
     "view": views.view,
 }
 _PROPERTIES: Final[dict[str, Callable[[Any], Any]]] = {
-    "T": shapes.transpose,
+    "T": orders.transpose,
     "at": IndexUpdateHelper,
     "imag": complex.imag,
-    "mT": shapes.matrix_transpose,
+    "mT": orders.matrix_transpose,
     "real": complex.real,
 }
 
@@ -165,10 +171,10 @@ def _attach() -> None:
         setattr(Array, f"__r{name}__", _reflected(function))
     for name, function in _COMPARISONS.items():
         setattr(Array, f"__{name}__", _operator(function))
-    for name, function in _METHODS.items():
-        setattr(Array, name, function)
-    for name, function in _PROPERTIES.items():
-        setattr(Array, name, property(function))
+    for name, method in _METHODS.items():
+        setattr(Array, name, method)
+    for name, getter in _PROPERTIES.items():
+        setattr(Array, name, property(getter))
 
 
 _attach()

@@ -92,8 +92,7 @@ def promote_inexact(*xs: Any) -> list[Any]:
     """The operands in the least float or complex dtype that holds them."""
     avals = [get_aval(x) for x in xs]
     dtype, weak = dtypes.promote(*((a.dtype, a.weak_type) for a in avals))
-    if dtypes.kind(dtype) not in "fc":
-        dtype = dtypes.default_dtype("f")
+    dtype = dtypes.to_inexact(dtype)
     return [_adapt(x, a.dtype, dtype, weak) for x, a in zip(xs, avals, strict=True)]
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from olympus_core import dtypes, mlir
 from olympus_core.avals import Shape, ShapedArray, shaped
 from olympus_core.errors import ShapeError
-from olympus_core.primitive import Primitive
+from olympus_core.primitive import Batched, Linear, Primitive, op
+from olympus_core.primitives.conv_rules import batched_conv, pull_back_lhs, pull_back_rhs
 from olympus_core.primitives.dot import product_dtype
 from olympus_core.primitives.elementwise import check_one_dtype
 from olympus_core.primitives.precision import precision_config
@@ -76,6 +78,27 @@ class Convolution(Primitive):
         total = mlir.op1("stablehlo.add", out, (real, imag))
         cross = mlir.op1("stablehlo.subtract", out, (both, total))
         return mlir.op1("stablehlo.complex", ctx.aval_out, (difference, cross))
+
+    def jvp(
+        self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[Any, Any]:
+        (x, k), (dx, dk) = primals, tangents
+        total = None if dx is None else self.bind(dx, k, **params)
+        if dk is not None:
+            part = self.bind(x, dk, **params)
+            total = part if total is None else op.add(total, part)
+        return self.bind(x, k, **params), total
+
+    def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
+        x, k = operands
+        if isinstance(x, Linear):
+            return [pull_back_lhs(cotangent, k, x.aval, params), None]
+        return [None, pull_back_rhs(cotangent, x, k.aval, params)]
+
+    def batch(
+        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[Any, Any]:
+        return batched_conv(batched.size, args, dims, params)
 
 
 def _space(lhs: ShapedArray, rhs: ShapedArray, params: dict[str, Any]) -> Shape:

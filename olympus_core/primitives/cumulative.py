@@ -6,16 +6,16 @@ a logarithmic number of steps: no other form compiles or runs faster on the CPU.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from olympus_core import mlir
-from olympus_core.avals import ShapedArray
+from olympus_core.avals import ShapedArray, shape_of
 from olympus_core.dtypes import DType
-from olympus_core.primitive import Primitive
-from olympus_core.primitives.elementwise import check_kinds, ne_p
+from olympus_core.primitive import Batched, Primitive, op
+from olympus_core.primitives.elementwise import check_kinds, ne_p, zero_like
 from olympus_core.primitives.reduction import (
     Reduction,
     check_axes,
@@ -25,13 +25,19 @@ from olympus_core.primitives.reduction import (
     reduce_min_p,
     reduce_prod_p,
     reduce_sum_p,
+    shifted,
 )
+from olympus_core.primitives.sort import along
 from olympus_core.primitives.window import emit_reduce_window
 
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
 
 __all__ = ["PRIMITIVES", "cumlogsumexp_p", "cummax_p", "cummin_p", "cumprod_p", "cumsum_p"]
+
+
+#: (tangent, result, operand, axis, reverse) -> tangent of the result
+Tangent = Callable[[Any, Any, Any, int, bool], Any]
 
 
 class Cumulative(Primitive):
@@ -43,9 +49,11 @@ class Cumulative(Primitive):
         kinds: str,
         combine: Callable[[ShapedArray, Any, Any], Any],
         identity: Callable[[DType], Any],
+        tangent: Tangent,
     ) -> None:
         super().__init__(name)
         self.kinds = kinds
+        self.tangent = tangent
         self.combine = combine
         self.identity = identity
 
@@ -75,9 +83,72 @@ class Cumulative(Primitive):
         )
 
 
-def _of(name: str, reduction: Reduction) -> Cumulative:
+    def jvp(
+        self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[Any, Any]:
+        (x,), (t,) = primals, tangents
+        out = self.bind(x, **params)
+        return out, self.tangent(t, out, x, params["axis"], params["reverse"])
+
+    def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
+        if self is not cumsum_p:
+            self._missing("transpose", "transposed")
+        return [self.bind(cotangent, axis=params["axis"], reverse=not params["reverse"])]
+
+    def batch(
+        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[Any, Any]:
+        dim, axis = dims[0] or 0, params["axis"]
+        moved = axis + (axis >= dim)
+        return self.bind(args[0], axis=moved, reverse=params["reverse"]), dim
+
+
+def _of(name: str, reduction: Reduction, tangent: Tangent) -> Cumulative:
     kinds = reduction.kinds.replace("b", "")
-    return Cumulative(name, kinds, reduction.combine, reduction.identity)
+    return Cumulative(name, kinds, reduction.combine, reduction.identity, tangent)
+
+
+def _sum_tangent(t: Any, out: Any, x: Any, axis: int, reverse: bool) -> Any:
+    return op.cumsum(t, axis=axis, reverse=reverse)
+
+
+def _product_tangent(t: Any, out: Any, x: Any, axis: int, reverse: bool) -> Any:
+    before = shifted(out, axis, -1 if reverse else 1, 1)
+    return _recurrence(x, op.mul(t, before), axis, reverse)
+
+
+def _extremum_tangent(t: Any, out: Any, x: Any, axis: int, reverse: bool) -> Any:
+    """The tangent of the last element so far that is the extremum."""
+    shape = shape_of(x)
+    last = np.int32(shape[axis] - 1 if reverse else 0)
+    positions = op.iota(shape=shape, dimension=axis, dtype=last.dtype)
+    records = op.select_n(op.eq(x, out), last, positions)
+    latest = op.cummin if reverse else op.cummax
+    return along(t, latest(records, axis=axis, reverse=reverse), axis)
+
+
+def _log_sum_tangent(t: Any, out: Any, x: Any, axis: int, reverse: bool) -> Any:
+    """The mean of the tangents so far, weighted by exp(x)."""
+    before = shifted(out, axis, -1 if reverse else 1, -np.inf)
+    out = op.select_n(op.is_finite(out), zero_like(out), out)
+    kept, weight = op.exp(op.sub(before, out)), op.exp(op.sub(x, out))
+    return _recurrence(kept, op.mul(t, weight), axis, reverse)
+
+
+def _recurrence(a: Any, b: Any, axis: int, reverse: bool) -> Any:
+    """y with y_i = a_i y_(i-1) + b_i along an axis.
+
+    In a logarithmic number of steps (Hillis and Steele, 1986): after each, y_i is the sum over
+    the last `step` terms, and a_i the product of their factors.
+    """
+    length, step = shape_of(a)[axis], 1
+    while step < length:
+        by = -step if reverse else step
+        b = op.add(op.mul(shifted(b, axis, by, 0), a), b)
+        step *= 2
+        if step < length:
+            a = op.mul(shifted(a, axis, by, 1), a)
+    return b
 
 
 def _log_add_exp(aval: ShapedArray, x: Any, y: Any) -> Any:
@@ -93,10 +164,10 @@ def _log_add_exp(aval: ShapedArray, x: Any, y: Any) -> Any:
     return mlir.op1("stablehlo.select", aval, (is_nan, plain, total))
 
 
-cumsum_p = _of("cumsum", reduce_sum_p)
-cumprod_p = _of("cumprod", reduce_prod_p)
-cummax_p = _of("cummax", reduce_max_p)
-cummin_p = _of("cummin", reduce_min_p)
-cumlogsumexp_p = Cumulative("cumlogsumexp", "f", _log_add_exp, lowest)
+cumsum_p = _of("cumsum", reduce_sum_p, _sum_tangent)
+cumprod_p = _of("cumprod", reduce_prod_p, _product_tangent)
+cummax_p = _of("cummax", reduce_max_p, _extremum_tangent)
+cummin_p = _of("cummin", reduce_min_p, _extremum_tangent)
+cumlogsumexp_p = Cumulative("cumlogsumexp", "f", _log_add_exp, lowest, _log_sum_tangent)
 
 PRIMITIVES: tuple[Primitive, ...] = (cumsum_p, cumprod_p, cummax_p, cummin_p, cumlogsumexp_p)

@@ -47,6 +47,7 @@ __all__ = [
     "reduce_prod_p",
     "reduce_sum_p",
     "reduce_xor_p",
+    "shifted",
 ]
 
 
@@ -199,16 +200,16 @@ class Product(Reduction):
 
 def _others(x: Any, axis: int) -> Any:
     """For each element along the last axis, the product of the others: exact where one is 0."""
-    before = op.cumprod(_shifted(x, axis, 1), axis=axis, reverse=False)
-    after = op.cumprod(_shifted(x, axis, -1), axis=axis, reverse=True)
+    before = op.cumprod(shifted(x, axis, 1, 1), axis=axis, reverse=False)
+    after = op.cumprod(shifted(x, axis, -1, 1), axis=axis, reverse=True)
     return op.mul(before, after)
 
 
-def _shifted(x: Any, axis: int, by: int) -> Any:
-    """The elements moved along an axis by one, a 1 where one came in."""
+def shifted(x: Any, axis: int, by: int, value: float) -> Any:
+    """The elements moved by a number of places along an axis, with `value` where one came in."""
     config = [(0, 0, 0)] * len(shape_of(x))
     config[axis] = (by, -by, 0)
-    return op.pad(x, constant(x, 1), padding_config=tuple(config))
+    return op.pad(x, constant(x, value), padding_config=tuple(config))
 
 
 class Extremum(Reduction):

@@ -19,7 +19,7 @@ from olympus_core.primitives.reduction import check_axes, emit_compare
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
 
-__all__ = ["PRIMITIVES", "sort_p", "top_k_p"]
+__all__ = ["PRIMITIVES", "along", "sort_p", "top_k_p"]
 
 
 class Sort(Primitive):
@@ -65,7 +65,7 @@ class Sort(Primitive):
         dtype = np.dtype("int32" if shape[axis] < 2**31 else "int64")
         positions = op.iota(shape=shape, dimension=axis, dtype=dtype)
         *outs, order = self.bind(*primals, positions, **params)
-        moved = [None if t is None else _along(t, order, axis) for t in tangents]
+        moved = [None if t is None else along(t, order, axis) for t in tangents]
         return outs, moved
 
     def batch(
@@ -79,7 +79,7 @@ class Sort(Primitive):
         return outs, [dim] * len(outs)
 
 
-def _along(x: Any, positions: Any, axis: int) -> Any:
+def along(x: Any, positions: Any, axis: int) -> Any:
     """The elements of `x` at positions along an axis, all of them within it."""
     rank = len(shape_of(x))
     others = tuple([i for i in range(rank) if i != axis])
@@ -163,7 +163,7 @@ class TopK(Primitive):
     ) -> tuple[Any, Any]:
         greatest, positions = self.bind(*primals, **params)
         (t,) = tangents
-        moved = None if t is None else _along(t, positions, len(shape_of(t)) - 1)
+        moved = None if t is None else along(t, positions, len(shape_of(t)) - 1)
         return [greatest, positions], [moved, None]
 
     def batch(

@@ -14,10 +14,13 @@ import numpy as np
 
 from olympus_core import dtypes, tree
 from olympus_core.avals import ShapedArray, ShapeDtypeStruct, get_aval, shaped
-from olympus_core.errors import TransformError
+from olympus_core.errors import DTypeError, MissingRuleError, TransformError
+from olympus_core.primitive import op
 from olympus_core.source import function_name
+from olympus_core.tracer import Array
 from olympus_core.transforms.flat import (
     check_arrays,
+    check_results,
     check_same,
     instantiate,
     names_of,
@@ -67,34 +70,40 @@ def jvp(
     avals = [get_aval(x) for x in leaves]
     check_same("jvp", "tangent", names, avals, directions)
     given = [t if differentiable(a) else None for a, t in zip(avals, directions, strict=True)]
-    flat, trees = _flattened(fun, in_tree, has_aux)
-    outs, out_tangents = jvp_flat(flat, leaves, given)
+    flat, trees = _flattened(fun, in_tree, has_aux, function_name(fun))
+    what = f"jvp of '{function_name(fun)}'"
+    outs, out_tangents = jvp_flat(flat, leaves, given, what)
     out_tree, aux_tree = trees()
     count = out_tree.num_leaves
-    out_avals = [get_aval(x) for x in outs]
-    filled = [instantiate(t, a) for t, a in zip(out_tangents, out_avals, strict=True)]
-    result = out_tree.unflatten(outs[:count]), out_tree.unflatten(filled[:count])
+    out_avals = [get_aval(x) for x in outs[:count]]
+    filled = [instantiate(t, a) for t, a in zip(out_tangents, out_avals, strict=False)]
+    result = out_tree.unflatten(outs[:count]), out_tree.unflatten(filled)
     return (*result, aux_tree.unflatten(outs[count:])) if aux_tree is not None else result
 
 
 def _flattened(
-    fun: Callable[..., Any], in_tree: tree.PyTreeDef, has_aux: bool
+    fun: Callable[..., Any], in_tree: tree.PyTreeDef, has_aux: bool, name: str
 ) -> tuple[Callable[..., list[Any]], Callable[[], tuple[tree.PyTreeDef, tree.PyTreeDef | None]]]:
-    """`fun` on flat leaves, aux's after the results'; and their trees, once it has run."""
+    """`fun` on flat leaves, aux's after the results'; and their trees, once it has run.
+
+    `name` is the user's function, for messages.
+    """
     found: list[tuple[tree.PyTreeDef, tree.PyTreeDef | None]] = []
 
     def flat(*leaves: Any) -> list[Any]:
         out = fun(*in_tree.unflatten(leaves))
         if not has_aux:
             outs, out_tree = tree.flatten(out)
+            check_results(name, outs, out_tree)
             found.append((out_tree, None))
             return outs
         if not isinstance(out, (tuple, list)) or len(out) != 2:
             raise TransformError(
-                f"with has_aux, '{function_name(fun)}' must return a pair (result, aux), "
-                f"and returned {type(out).__name__}"
+                f"with has_aux, '{name}' must return a pair (result, aux), and returned "
+                f"{get_aval(out).long_name() if isinstance(out, Array) else type(out).__name__}"
             )
         outs, out_tree = tree.flatten(out[0])
+        check_results(name, outs, out_tree)
         aux, aux_tree = tree.flatten(out[1])
         found.append((out_tree, aux_tree))
         return outs + aux
@@ -110,10 +119,11 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     leaves, in_tree = tree.flatten(primals)
     names = names_of(fun, in_tree)
     check_arrays("linearize", fun, names, leaves)
-    flat, trees = _flattened(fun, in_tree, has_aux)
+    flat, trees = _flattened(fun, in_tree, has_aux, function_name(fun))
     avals = [get_aval(x) for x in leaves]
     active = [differentiable(a) for a in avals]
-    outs, linear = linearize_flat(flat, leaves, active)
+    what = f"linearize of '{function_name(fun)}'"
+    outs, linear = linearize_flat(flat, leaves, active, what)
     out_tree, aux_tree = trees()
     count = out_tree.num_leaves
 
@@ -127,8 +137,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
         check_same("linearize", "tangent", names, avals, values)
         given = [t for t, a in zip(values, active, strict=True) if a]
         results = linear.apply(given)[:count]
-        filled = [instantiate(t, a) for t, a in zip(results, linear.out_avals, strict=False)]
-        return out_tree.unflatten(filled)
+        return out_tree.unflatten(map(instantiate, results, map(get_aval, outs)))
 
     result = out_tree.unflatten(outs[:count]), derivative
     return (*result, aux_tree.unflatten(outs[count:])) if aux_tree is not None else result
@@ -154,10 +163,10 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[
     """
     leaves, in_tree = tree.flatten(primals)
     check_arrays("vjp", fun, names_of(fun, in_tree), leaves)
-    flat, trees = _flattened(fun, in_tree, has_aux)
+    flat, trees = _flattened(fun, in_tree, has_aux, function_name(fun))
     avals = [get_aval(x) for x in leaves]
     active = [differentiable(a) for a in avals]
-    outs, linear = linearize_flat(flat, leaves, active)
+    outs, linear = linearize_flat(flat, leaves, active, f"vjp of '{function_name(fun)}'")
     out_tree, aux_tree = trees()
     count = out_tree.num_leaves
     out_avals = [get_aval(x) for x in outs[:count]]
@@ -208,15 +217,15 @@ def value_and_grad(
         avals = [get_aval(x) for x in leaves]
         _check_inputs(name, names, avals, holomorphic, allow_int)
         flat, trees = _flattened(
-            lambda *xs: fun(*refill(args, argnums, xs), **kwargs), in_tree, has_aux
+            lambda *xs: fun(*refill(args, argnums, xs), **kwargs), in_tree, has_aux, name
         )
         active = [differentiable(a) for a in avals]
-        outs, linear = linearize_flat(flat, leaves, active)
+        outs, linear = linearize_flat(flat, leaves, active, f"grad of '{name}'")
         out_tree, aux_tree = trees()
         aval = _check_scalar(name, outs[: out_tree.num_leaves], out_tree, holomorphic)
         one = np.ones((), aval.dtype)[()]
         given = _pull_back(linear, [one, *[None] * (len(outs) - 1)], active)
-        filled = [instantiate(c, a) for c, a in zip(given, avals, strict=True)]
+        filled = [_as_weak(instantiate(c, a), a) for c, a in zip(given, avals, strict=True)]
         gradient = in_tree.unflatten(filled)
         gradient = gradient[0] if isinstance(argnums, int) else gradient
         value = out_tree.unflatten(outs[:1])
@@ -225,6 +234,13 @@ def value_and_grad(
         return value, gradient
 
     return valued
+
+
+def _as_weak(x: Any, aval: ShapedArray) -> Any:
+    """A gradient, which is weak where its argument is: a number written without a dtype."""
+    if not aval.weak_type or not differentiable(aval):
+        return x
+    return op.convert_element_type(x, new_dtype=aval.dtype, weak_type=True)
 
 
 def grad(
@@ -288,14 +304,13 @@ def _check_scalar(
             f"{aval.long_name()}",
             hint="sum or average the result, or use jacrev for all derivatives",
         )
-    wanted = "c" if holomorphic else "f"
-    if dtypes.kind(aval.dtype) != wanted:
-        kind = "complex" if holomorphic else "float"
+    wanted, kind = ("c", "complex") if holomorphic else ("f", "float")
+    if (got := dtypes.kind(aval.dtype)) != wanted:
         raise TransformError(
             f"grad needs a {kind} result, and '{name}' returned {aval.long_name()}",
-            hint=None
-            if holomorphic
-            else "for a complex-differentiable function pass holomorphic=True",
+            hint="for a complex-differentiable function pass holomorphic=True"
+            if got == "c"
+            else f"return a {kind} scalar",
         )
     return aval
 
@@ -311,7 +326,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[..., An
         shaped(x.shape, x.dtype) if isinstance(x, ShapeDtypeStruct) else get_aval(x).strip_weak()
         for x in leaves
     ]
-    flat, trees = _flattened(fun, in_tree, False)
+    flat, trees = _flattened(fun, in_tree, False, function_name(fun))
     program = stage(flat, avals, what=f"'{function_name(fun)}'")
     out_tree, _ = trees()
 
@@ -322,7 +337,13 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[..., An
                 "linear_transpose gave a function that needs a cotangent of the result's "
                 f"structure.\n  result:    {out_tree}\n  cotangent: {cotangent_tree}"
             )
-        given = backward(program, values)
+        try:
+            given = backward(program, values)
+        except (DTypeError, MissingRuleError) as e:
+            raise TransformError(
+                f"linear_transpose needs a function that is linear in its arguments, and "
+                f"'{function_name(fun)}' is not: {e}"
+            ) from e
         result: tuple[Any, ...] = in_tree.unflatten(
             instantiate(c, a) for c, a in zip(given, avals, strict=True)
         )

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from olympus_core import trace
+from olympus_core import source, trace
 from olympus_core.avals import ShapedArray, get_aval, shape_of
 from olympus_core.olympuspr import named_axes
 from olympus_core.primitive import Batched, Primitive, op
 from olympus_core.primitives.elementwise import move_axis
 from olympus_core.trace import Trace, naming, using
 from olympus_core.tracer import Tracer
+from olympus_core.transforms.leaks import check_leaks
 
 __all__ = ["BatchTrace", "BatchTracer", "batch_flat", "batched_aval", "place_axis"]
 
@@ -29,7 +30,7 @@ def batched_aval(aval: ShapedArray, dim: int | None) -> ShapedArray:
 class BatchTracer(Tracer):
     """One of the values along an axis of an array."""
 
-    __slots__ = ("dim", "value")
+    __slots__ = ("dim", "mark", "value")
     trace: BatchTrace
 
     def __init__(self, trace: BatchTrace, value: Any, dim: int) -> None:
@@ -37,21 +38,23 @@ class BatchTracer(Tracer):
         self.value = value
         self.dim = dim
         self.aval = batched_aval(get_aval(value), dim)
+        self.mark = None if isinstance(value, Tracer) else source.current()
 
     def origin(self) -> str:
-        """That it is mapped over; and where its value comes from."""
-        inner = f", {self.value.origin()}" if isinstance(self.value, Tracer) else ""
-        return f"a value that vmap maps over{inner}"
+        """Which function it is a value of; and where it comes from."""
+        inner = self.mark.place(", made at ") if self.mark else f": {self.value.origin()}"
+        return f"a value in {self.trace.what}{inner}"
 
 
 class BatchTrace:
     """Applies primitives to all values along a mapped axis at once."""
 
-    __slots__ = ("batched", "parent")
+    __slots__ = ("batched", "parent", "what")
 
-    def __init__(self, parent: Trace, batched: Batched) -> None:
+    def __init__(self, parent: Trace, batched: Batched, what: str = "vmap") -> None:
         self.parent = parent
         self.batched = batched
+        self.what = what
 
     def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Apply the primitive's `batch` in the parent trace."""
@@ -94,13 +97,19 @@ def batch_flat(
     batched: Batched,
     args: Sequence[Any],
     dims: Sequence[int | None],
+    what: str = "vmap",
 ) -> tuple[list[Any], list[int | None]]:
-    """The flat results of `fun` mapped over the axes `dims` of `args`, and their mapped axes."""
-    made = BatchTrace(trace.current(), batched)
+    """The flat results of `fun` mapped over the axes `dims` of `args`, and their mapped axes.
+
+    `what` names the transformed function in messages.
+    """
+    made = BatchTrace(trace.current(), batched, what)
     inputs = [made.wrap(x, d) for x, d in zip(args, dims, strict=True)]
     with using(made), naming(() if batched.name is None else ((batched.name, batched.size),)):
         outs = fun(*inputs)
     pairs = [made.unwrap(x) for x in outs]
+    del inputs, outs
+    check_leaks(made, what)
     return [v for v, _ in pairs], [d for _, d in pairs]
 
 

@@ -17,6 +17,7 @@ from olympus_core.source import function_name
 
 __all__ = [
     "check_arrays",
+    "check_results",
     "check_same",
     "float0_zeros",
     "instantiate",
@@ -55,6 +56,19 @@ def check_arrays(
             raise TransformError(
                 f"{what} of '{function_name(fun)}' needs arrays and scalars, and {name} is "
                 f"a {type(x).__name__}: {x!r:.60}"
+            ) from None
+
+
+def check_results(name: str, outs: Sequence[Any], out_tree: tree.PyTreeDef) -> None:
+    """Raise TransformError unless all that the function `name` returned are arrays or scalars."""
+    for i, x in enumerate(outs):
+        try:
+            get_aval(x)
+        except DTypeError:
+            path = tree.flatten_with_path(out_tree.unflatten(range(len(outs))))[0][i][0]
+            raise TransformError(
+                f"'{name}' returned a {type(x).__name__} as result{tree.keystr(path)}: {x!r:.60}",
+                hint="a function that is transformed returns arrays, scalars and trees of these",
             ) from None
 
 

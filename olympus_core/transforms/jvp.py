@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from olympus_core import trace
+from olympus_core import source, trace
 from olympus_core.avals import get_aval
 from olympus_core.primitive import Primitive
 from olympus_core.trace import Trace, using
 from olympus_core.tracer import Tracer
+from olympus_core.transforms.leaks import check_leaks
 
 __all__ = ["JVPTrace", "JVPTracer", "jvp_flat"]
 
@@ -20,7 +21,7 @@ __all__ = ["JVPTrace", "JVPTracer", "jvp_flat"]
 class JVPTracer(Tracer):
     """A value with a tangent."""
 
-    __slots__ = ("primal", "tangent")
+    __slots__ = ("mark", "primal", "tangent")
     trace: JVPTrace
 
     def __init__(self, trace: JVPTrace, primal: Any, tangent: Any) -> None:
@@ -28,20 +29,22 @@ class JVPTracer(Tracer):
         self.primal = primal
         self.tangent = tangent
         self.aval = get_aval(primal)
+        self.mark = None if isinstance(primal, Tracer) else source.current()
 
     def origin(self) -> str:
-        """That a derivative is taken with respect to it; and where its value comes from."""
-        inner = f", {self.primal.origin()}" if isinstance(self.primal, Tracer) else ""
-        return f"a value that is being differentiated{inner}"
+        """Which derivative it is a value in; and where it comes from."""
+        inner = self.mark.place(", made at ") if self.mark else f": {self.primal.origin()}"
+        return f"a value in {self.trace.what}{inner}"
 
 
 class JVPTrace:
     """Carries a tangent along with each value."""
 
-    __slots__ = ("parent",)
+    __slots__ = ("parent", "what")
 
-    def __init__(self, parent: Trace) -> None:
+    def __init__(self, parent: Trace, what: str = "a derivative") -> None:
         self.parent = parent
+        self.what = what
 
     def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Apply the primitive's `jvp` in the parent trace."""
@@ -74,12 +77,20 @@ class JVPTrace:
 
 
 def jvp_flat(
-    fun: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents: Sequence[Any]
+    fun: Callable[..., Sequence[Any]],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    what: str = "a derivative",
 ) -> tuple[list[Any], list[Any]]:
-    """The flat results of a flat function at `primals`, and their tangents (None for zero)."""
-    jvp = JVPTrace(trace.current())
+    """The flat results of a flat function at `primals`, and their tangents (None for zero).
+
+    `what` names the transformed function in messages.
+    """
+    jvp = JVPTrace(trace.current(), what)
     inputs = [jvp.wrap(x, t) for x, t in zip(primals, tangents, strict=True)]
     with using(jvp):
         outs = fun(*inputs)
     pairs = [jvp.unwrap(x) for x in outs]
+    del inputs, outs
+    check_leaks(jvp, what)
     return [p for p, _ in pairs], [t for _, t in pairs]

@@ -15,13 +15,14 @@ from typing import Any, NamedTuple
 
 from olympus_core import source, trace
 from olympus_core.avals import ShapedArray, get_aval
-from olympus_core.errors import InternalError
+from olympus_core.errors import DTypeError, InternalError
 from olympus_core.olympuspr import Eqn, Literal, Olympuspr, Var
 from olympus_core.primitive import Linear, Primitive
 from olympus_core.primitives.elementwise import add_p
 from olympus_core.trace import Trace, using
 from olympus_core.transforms.evaluate import evaluate
 from olympus_core.transforms.jvp import JVPTrace
+from olympus_core.transforms.leaks import check_leaks
 from olympus_core.transforms.staging import StagedTracer, StagingTrace
 
 __all__ = ["LinearFunction", "LinearTrace", "backward", "linearize_flat", "transpose_program"]
@@ -30,8 +31,8 @@ __all__ = ["LinearFunction", "LinearTrace", "backward", "linearize_flat", "trans
 class LinearTrace(StagingTrace):
     """Records what depends on tangents; everything else goes to the parent trace."""
 
-    def __init__(self, parent: Trace) -> None:
-        super().__init__("a derivative")
+    def __init__(self, parent: Trace, what: str) -> None:
+        super().__init__(what)
         self.parent = parent
 
     def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
@@ -72,7 +73,7 @@ class LinearFunction(NamedTuple):
     program: Olympuspr
     outs: tuple[int | None, ...]
     in_avals: tuple[ShapedArray | None, ...]
-    out_avals: tuple[ShapedArray, ...]
+    out_avals: tuple[ShapedArray | None, ...]  # None for what is no array, as aux may be
 
     def apply(self, tangents: Sequence[Any]) -> list[Any]:
         """The tangents of the results for tangents of the inputs that have one."""
@@ -86,11 +87,17 @@ class LinearFunction(NamedTuple):
 
 
 def linearize_flat(
-    fun: Callable[..., Sequence[Any]], primals: Sequence[Any], active: Sequence[bool]
+    fun: Callable[..., Sequence[Any]],
+    primals: Sequence[Any],
+    active: Sequence[bool],
+    what: str = "a derivative",
 ) -> tuple[list[Any], LinearFunction]:
-    """The flat results of `fun` at `primals`, and its derivative there in the active ones."""
-    linear = LinearTrace(trace.current())
-    jvp = JVPTrace(linear)
+    """The flat results of `fun` at `primals`, and its derivative there in the active ones.
+
+    `what` names the transformed function in messages.
+    """
+    linear = LinearTrace(trace.current(), what)
+    jvp = JVPTrace(linear, what)
     inputs = [
         jvp.wrap(x, linear.new_input(tangent_aval(get_aval(x)))) if a else x
         for x, a in zip(primals, active, strict=True)
@@ -98,6 +105,8 @@ def linearize_flat(
     with using(jvp):
         outs = list(fun(*inputs))
     pairs = [jvp.unwrap(x) for x in outs]
+    del inputs, outs
+    check_leaks(jvp, what)
     places: list[int | None] = []
     tangents: list[Any] = []
     for _, t in pairs:
@@ -110,8 +119,15 @@ def linearize_flat(
         program,
         tuple(places),
         tuple(get_aval(x) if a else None for x, a in zip(primals, active, strict=True)),
-        tuple(get_aval(p) for p in primal_outs),
+        tuple(map(_aval_or_none, primal_outs)),
     )
+
+
+def _aval_or_none(x: Any) -> ShapedArray | None:
+    try:
+        return get_aval(x)
+    except DTypeError:
+        return None
 
 
 def tangent_aval(aval: ShapedArray) -> ShapedArray:

@@ -11,10 +11,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from olympus_core import trace
+from olympus_core.array import to_numpy
 from olympus_core.avals import ShapedArray
 from olympus_core.errors import InternalError
-from olympus_core.olympuspr import Olympuspr
+from olympus_core.olympuspr import Eqn, Olympuspr
 from olympus_core.primitive import Batched
+from olympus_core.primitives.constant import ArrayConstant, constant_p
+from olympus_core.source import Source
+from olympus_core.tracer import Tracer
 from olympus_core.transforms.batching import BatchTrace, place_axis
 from olympus_core.transforms.evaluate import evaluate
 from olympus_core.transforms.flat import zeros
@@ -43,10 +47,17 @@ def _cached(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
 
 def _closed(program: Olympuspr) -> Olympuspr:
-    closed, consts = hoist_consts(program)
-    if consts:
-        raise InternalError("a transformed program closes over values")
-    return closed
+    """The program with the arrays it closes over, as a rule may have done, made equations."""
+    if not program.consts:
+        return program
+    if any(isinstance(c, Tracer) for c in program.consts):
+        raise InternalError("a transformed program closes over traced values")
+    nowhere = Source(None, 0, "")
+    eqns = [
+        Eqn(constant_p, (), (v,), {"value": ArrayConstant(to_numpy(c), v.aval)}, nowhere)
+        for v, c in zip(program.constvars, program.consts, strict=True)
+    ]
+    return Olympuspr(program.invars, (*eqns, *program.eqns), program.outvars)
 
 
 @_cached

@@ -19,6 +19,7 @@ from olympus_core.olympuspr import Atom, Eqn, Literal, Olympuspr, Var
 from olympus_core.primitive import Primitive
 from olympus_core.trace import using
 from olympus_core.tracer import Tracer
+from olympus_core.transforms.leaks import check_leaks
 
 __all__ = ["StagedTracer", "StagingTrace", "hoist_consts", "stage"]
 
@@ -108,9 +109,7 @@ class StagingTrace:
             return f"the argument {name!r} of {self.what}" if name else f"an input of {self.what}"
         for eqn in self.eqns:
             if var in eqn.outputs:
-                position = eqn.source.position()
-                at = f", at {position}: {position.text()}" if position else ""
-                return f"the result of '{eqn.primitive}'{at}"
+                return f"the result of '{eqn.primitive}' in {self.what}{eqn.source.place()}"
         return f"a value that {self.what} closes over"
 
     def program(self, outputs: Sequence[Any]) -> Olympuspr:
@@ -136,9 +135,12 @@ def stage(
     tracers = [trace.new_input(a, n) for a, n in zip(avals, filled, strict=True)]
     try:
         with using(trace):
-            return trace.program(fun(*tracers))
+            program = trace.program(fun(*tracers))
     finally:
         trace.alive = False
+    del tracers
+    check_leaks(trace, what)
+    return program
 
 
 def hoist_consts(program: Olympuspr) -> tuple[Olympuspr, tuple[Any, ...]]:

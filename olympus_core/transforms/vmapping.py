@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from olympus_core import tree
@@ -12,7 +12,7 @@ from olympus_core.errors import TransformError, UsageError
 from olympus_core.primitive import Batched
 from olympus_core.source import function_name
 from olympus_core.transforms.batching import batch_flat, place_axis
-from olympus_core.transforms.flat import check_arrays, names_of
+from olympus_core.transforms.flat import check_arrays, check_results, names_of
 
 __all__ = ["vmap"]
 
@@ -39,6 +39,8 @@ def vmap(
         in_axes = tuple(in_axes)
     if not isinstance(in_axes, (int, tuple, type(None), dict)):
         raise TransformError(f"vmap: in_axes must be an int, None or a tuple, and is {in_axes!r}")
+    if not isinstance(axis_name, Hashable):
+        raise TransformError(f"vmap: axis_name must be hashable, and is {axis_name!r}")
 
     @functools.wraps(fun)
     def mapped(*args: Any, **kwargs: Any) -> Any:
@@ -52,10 +54,12 @@ def vmap(
         def flat(*xs: Any) -> list[Any]:
             inner_args, inner_kwargs = in_tree.unflatten(xs)
             outs, out_tree = tree.flatten(fun(*inner_args, **inner_kwargs))
+            check_results(function_name(fun), outs, out_tree)
             out_trees.append(out_tree)
             return outs
 
-        outs, out_dims = batch_flat(flat, Batched(size, axis_name), leaves, dims)
+        what = f"vmap of '{function_name(fun)}'"
+        outs, out_dims = batch_flat(flat, Batched(size, axis_name), leaves, dims, what)
         result_tree = out_trees[-1]
         wanted = _prefix(out_axes, result_tree.unflatten(range(len(outs))), "out_axes")
         return result_tree.unflatten(
@@ -73,9 +77,12 @@ def _names(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any])
 
 def _prefix(axes: Any, full: Any, what: str) -> list[int | None]:
     try:
-        return tree.prefix_leaves(axes, full, f"vmap: {what}", is_leaf=lambda x: x is None)
-    except UsageError as e:
-        raise TransformError(str(e)) from None
+        return tree.prefix_leaves(axes, full, what, is_leaf=lambda x: x is None)
+    except UsageError:
+        raise TransformError(
+            f"vmap: {what} must be a tree prefix of what it applies to.\n"
+            f"  {what}: {axes!r}\n  it applies to: {tree.structure(full)}"
+        ) from None
 
 
 def _dims(

@@ -20,7 +20,7 @@ from olympus_core.xla.client import default_device, devices, ensure_lapack
 from olympus_core.xla.compiler import Options, compile, load
 from olympus_core.xla.door import Buffer, Device, JaxRuntimeError
 from olympus_core.xla.executable import CompileOnlyExecutable, Executable, MemoryStats
-from olympus_core.xla.hlo import hlo_cost_analysis, hlo_dot, hlo_proto, hlo_text
+from olympus_core.xla.hlo import computation, hlo_cost_analysis, hlo_dot, hlo_proto, hlo_text
 from olympus_core.xla.messages import execution_error
 from olympus_core.xla.status import BackendStatus, backends, versions
 from olympus_core.xla.targets import Target, known_devices, platform_of, target
@@ -38,6 +38,7 @@ __all__ = [
     "backends",
     "block_until_ready",
     "compile",
+    "computation",
     "default_device",
     "delete",
     "device_of",

@@ -14,7 +14,15 @@ from olympus_core.xla.client import cpu_client
 from olympus_core.xla.door import JaxRuntimeError, _jax
 from olympus_core.xla.messages import compile_error
 
-__all__ = ["hlo_cost_analysis", "hlo_dot", "hlo_proto", "hlo_text", "module_bytes", "numbers"]
+__all__ = [
+    "computation",
+    "hlo_cost_analysis",
+    "hlo_dot",
+    "hlo_proto",
+    "hlo_text",
+    "module_bytes",
+    "numbers",
+]
 
 
 def module_bytes(module: Any) -> bytes:
@@ -26,10 +34,15 @@ def module_bytes(module: Any) -> bytes:
     return out.getvalue()
 
 
-def _computation(module: Any) -> Any:
+def computation(module: Any, tuple_args: bool = False, return_tuple: bool = False) -> Any:
+    """The runtime's computation of a module: what the functions below print and serialize.
+
+    With `tuple_args` it takes one tuple; with `return_tuple` it gives one, even of one result.
+    Raises CompileError where the module is not a program.
+    """
     try:
         return _jax.mlir.mlir_module_to_xla_computation(
-            module_bytes(module), use_tuple_args=False, return_tuple=False
+            module_bytes(module), use_tuple_args=tuple_args, return_tuple=return_tuple
         )
     except (JaxRuntimeError, ValueError) as exc:
         raise compile_error(exc) from None
@@ -37,17 +50,17 @@ def _computation(module: Any) -> Any:
 
 def hlo_text(module: Any) -> str:
     """The unoptimized HLO of a module, as text."""
-    return str(_computation(module).as_hlo_text())
+    return str(computation(module).as_hlo_text())
 
 
 def hlo_dot(module: Any) -> str:
     """The unoptimized HLO of a module, as a graph in Graphviz's dot language."""
-    return str(_computation(module).as_hlo_dot_graph())
+    return str(computation(module).as_hlo_dot_graph())
 
 
 def hlo_proto(module: Any) -> bytes:
     """The unoptimized HLO of a module, as a serialized `HloModuleProto`."""
-    return bytes(_computation(module).as_serialized_hlo_module_proto())
+    return bytes(computation(module).as_serialized_hlo_module_proto())
 
 
 def hlo_cost_analysis(module: Any) -> dict[str, float]:
@@ -55,7 +68,7 @@ def hlo_cost_analysis(module: Any) -> dict[str, float]:
 
     A loop's body is counted once, whatever its number of iterations.
     """
-    found = _jax.hlo_module_cost_analysis(cpu_client(), _computation(module).get_hlo_module())
+    found = _jax.hlo_module_cost_analysis(cpu_client(), computation(module).get_hlo_module())
     return numbers(found)
 
 

@@ -34,7 +34,9 @@ class Row:
     atol: float = 2e-6
 
 
-def row(id: str, call: Callable[..., Any], *args: Any, rtol: float = 2e-6, atol: float = 2e-6) -> Row:
+def row(
+    id: str, call: Callable[..., Any], *args: Any, rtol: float = 2e-6, atol: float = 2e-6
+) -> Row:
     """A row with NumPy arrays (or lists of numbers, as float32) as arguments."""
     arrays = [np.asarray(a, np.float32) if isinstance(a, list) else a for a in args]
     return Row(id, call, tuple(arrays), rtol, atol)

@@ -29,7 +29,9 @@ CALLS: dict[str, Call] = {
     "trapezoid axis": lambda np, x, y, n: np.trapezoid(y, axis=0),
     "interp": lambda np, x, y, n: np.interp(x, np.array([0.0, 1.0, 3.0]), y[0]),
     "interp ends": lambda np, x, y, n: np.interp(x, np.arange(3), n[:3], left=-5, right=7.5),
-    "interp extrapolate": lambda np, x, y, n: np.interp(x, np.arange(3), y[0], "extrapolate", "extrapolate"),
+    "interp extrapolate": lambda np, x, y, n: np.interp(
+        x, np.arange(3), y[0], "extrapolate", "extrapolate"
+    ),
     "interp period": lambda np, x, y, n: np.interp(x, np.array([2.0, 0.0, 1.0]), y[0], period=2.5),
     "interp steps": lambda np, x, y, n: np.interp(x, np.array([0.0, 2.0, 2.0]), y[0]),
     "unwrap": lambda np, x, y, n: [np.unwrap(x * 4), np.unwrap(y * 3, axis=0)],
@@ -56,7 +58,10 @@ CALLS: dict[str, Call] = {
     "convolve": lambda np, x, y, n: [np.convolve(x, y[0]), np.convolve(y[0], x, "same")],
     "convolve valid": lambda np, x, y, n: np.convolve(x, n[:2], mode="valid"),
     "correlate": lambda np, x, y, n: [np.correlate(x, y[0]), np.correlate(y[0], x, "full")],
-    "correlate same": lambda np, x, y, n: [np.correlate(x, y[0, :2], "same"), np.correlate(y[0, :2], x, "same")],
+    "correlate same": lambda np, x, y, n: [
+        np.correlate(x, y[0, :2], "same"),
+        np.correlate(y[0, :2], x, "same"),
+    ],
     "cov": lambda np, x, y, n: [np.cov(y), np.cov(x), np.cov(y, rowvar=False)],
     "cov y": lambda np, x, y, n: np.cov(x, n),
     "cov weights": lambda np, x, y, n: np.cov(x, fweights=n, aweights=x + 2),
@@ -67,10 +72,14 @@ CALLS: dict[str, Call] = {
     "polyadd": lambda np, x, y, n: [np.polyadd(x, y[0]), np.polyadd(n[:2], n), np.polysub(x, y[0])],
     "polymul": lambda np, x, y, n: [np.polymul(x, y[0]), np.polymul(n, n[:2])],
     "polyder": lambda np, x, y, n: [np.polyder(x), np.polyder(n, 2), np.polyder(y[0], 0)],
-    "polyint": lambda np, x, y, n: [np.polyint(x), np.polyint(n, 2), np.polyint(x, 2, k=np.array([1, 2]))],
+    "polyint": lambda np, x, y, n: [
+        np.polyint(x),
+        np.polyint(n, 2),
+        np.polyint(x, 2, k=np.array([1, 2])),
+    ],
     "polydiv": lambda np, x, y, n: np.polydiv(x, y[0]),
     "poly": lambda np, x, y, n: [np.poly(x), np.poly(n[:3])],
-}  # fmt: skip
+}
 
 NORMS: dict[str, Call] = {
     "norm": lambda np, x, y, n: [np.linalg.norm(v) for v in (x, y, n, 1j * x)],
@@ -78,25 +87,33 @@ NORMS: dict[str, Call] = {
         np.linalg.norm(x, o) for o in (0, 1, 2, 3, 0.5, -1, np.inf, -np.inf)
     ],
     "norm axis": lambda np, x, y, n: np.linalg.norm(y, axis=1, keepdims=True),
-    "norm matrix": lambda np, x, y, n: [np.linalg.norm(y, o) for o in ("fro", 1, -1, np.inf, -np.inf)],
+    "norm matrix": lambda np, x, y, n: [
+        np.linalg.norm(y, o) for o in ("fro", 1, -1, np.inf, -np.inf)
+    ],
     "norm axes": lambda np, x, y, n: np.linalg.norm(y[None], 1, axis=(0, 2), keepdims=True),
     "vector_norm": lambda np, x, y, n: [
-        np.linalg.vector_norm(y), np.linalg.vector_norm(y, axis=0, ord=1)
+        np.linalg.vector_norm(y),
+        np.linalg.vector_norm(y, axis=0, ord=1),
     ],
     "matrix_norm": lambda np, x, y, n: np.linalg.matrix_norm(y, ord=1, keepdims=True),
     "products": lambda np, x, y, n: [
-        np.linalg.outer(x, n), np.linalg.cross(y[0], y[1]), np.linalg.matmul(y, y.T),
-        np.linalg.tensordot(y, y, axes=1) if False else np.linalg.tensordot(y, y.T, axes=1),
+        np.linalg.outer(x, n),
+        np.linalg.cross(y[0], y[1]),
+        np.linalg.matmul(y, y.T),
+        np.linalg.tensordot(y, y.T, axes=1),
         np.linalg.vecdot(y, y),
     ],
     "diagonals": lambda np, x, y, n: [
-        np.linalg.trace(y[None]), np.linalg.diagonal(y, offset=1), np.linalg.matrix_transpose(y)
+        np.linalg.trace(y[None]),
+        np.linalg.diagonal(y, offset=1),
+        np.linalg.matrix_transpose(y),
     ],
     "matrix_power": lambda np, x, y, n: [np.linalg.matrix_power(y[:, :2], k) for k in (0, 1, 5)],
     "multi_dot": lambda np, x, y, n: [
-        np.linalg.multi_dot([y, y.T, y]), np.linalg.multi_dot([y[0], y.T, y, y[1]])
+        np.linalg.multi_dot([y, y.T, y]),
+        np.linalg.multi_dot([y[0], y.T, y, y[1]]),
     ],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("table", [CALLS, NORMS], ids=["calls", "norms"])
@@ -107,9 +124,13 @@ def test_against_the_oracle(table: dict[str, Call]) -> None:
 def test_outside_of_a_trace() -> None:
     calls: dict[str, Call] = {
         "bincount": lambda np: np.bincount(np.array(N)),
-        "polymul trim": lambda np: np.polymul(np.array([0.0, 1]), np.array([2.0, 1]), trim_leading_zeros=True),
-        "polydiv trim": lambda np: np.polydiv(np.array([1.0, 2, 3]), np.array([1.0, 2]), trim_leading_zeros=True),
-    }  # fmt: skip
+        "polymul trim": lambda np: np.polymul(
+            np.array([0.0, 1]), np.array([2.0, 1]), trim_leading_zeros=True
+        ),
+        "polydiv trim": lambda np: np.polydiv(
+            np.array([1.0, 2, 3]), np.array([1.0, 2]), trim_leading_zeros=True
+        ),
+    }
     check([row(name, call) for name, call in calls.items()], jit=False)
 
 

@@ -19,8 +19,22 @@ X = np.array([[1.5, -2.0, 3.0], [0.25, 4.0, -1.0]], "float32")
 N = np.array([[3, -4, 5], [1, 2, -7]], "int32")
 Z = np.array([1 + 2j, 3 - 1j], "complex64")
 
-NAMES = "add sub mul truediv floordiv mod pow eq ne lt le gt ge".split()
-BITS = "and_ or_ xor lshift rshift".split()
+NAMES = [
+    "add",
+    "sub",
+    "mul",
+    "truediv",
+    "floordiv",
+    "mod",
+    "pow",
+    "eq",
+    "ne",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+]
+BITS = ["and_", "or_", "xor", "lshift", "rshift"]
 
 
 def operators() -> dict[str, Call]:

@@ -120,7 +120,9 @@ CHOSEN: dict[str, Call] = {
     "compress": lambda np, x, m: np.compress(m[0] > 0, x, axis=1, size=3, fill_value=-1),
     "compress flat": lambda np, x, m: np.compress(m[0] > 0, x, size=2),
     "select": lambda np, x, m: np.select([m > 3, m > 0], [m * 2, 1.5], -1),
-    "piecewise": lambda np, x, m: np.piecewise(x, [x < 5, x > 9], [lambda v: -v, 7.0, lambda v: v * 2]),
+    "piecewise": lambda np, x, m: np.piecewise(
+        x, [x < 5, x > 9], [lambda v: -v, 7.0, lambda v: v * 2]
+    ),
     "piecewise no default": lambda np, x, m: np.piecewise(m, [m > 3], [lambda v, k: v * k], 2),
     "choose": lambda np, x, m: np.choose(m, [x[0, :2, :3], 1.0, x[1, :2, :3]], mode="clip"),
     "choose wrap": lambda np, x, m: np.choose(m, x[0, :, :3], mode="wrap"),
@@ -135,9 +137,7 @@ CHOSEN: dict[str, Call] = {
 }
 
 
-@pytest.mark.parametrize(
-    "table", [ARRANGED, PADDED, CHOSEN], ids=["arranged", "padded", "chosen"]
-)
+@pytest.mark.parametrize("table", [ARRANGED, PADDED, CHOSEN], ids=["arranged", "padded", "chosen"])
 def test_against_the_oracle(table: dict[str, Call]) -> None:
     check([row(name, call, A, M) for name, call in table.items()])
 

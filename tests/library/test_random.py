@@ -116,7 +116,8 @@ COUNTS = [
         np.asarray([np.nan, np.inf, -1, 5, 5, 5], np.float32),
         np.asarray([0.5, 0.5, 0.5, np.nan, -1, 1], np.float32),
     ),
-    draw("multinomial", np.asarray([20.0, 5], np.float32), CHANCES, shape=(2, 4)),
+    draw("multinomial", 20.0, CHANCES),
+    draw("multinomial", np.asarray([20, 5]), np.stack([CHANCES, CHANCES[::-1]])),
 ]
 GROUPS = {
     "bits": BITS,
@@ -144,6 +145,12 @@ def test_compiled_samples_agree_with_eager_ones() -> None:
 
 SEEDS = [0, 1, -1, 2**31, 2**32 + 5, 2**40 + 3, -(2**40), 2**63 - 1, True]
 SEEDS += [np.uint32(2**32 - 1), np.int64(2**40 + 3), np.uint8(7), np.int8(-3)]
+
+
+def test_the_shape_of_multinomial_is_without_the_outcomes() -> None:
+    drawn = np.asarray(ox.random.multinomial(ox.random.key(0), 9, CHANCES, shape=(5, 2)))
+    assert drawn.shape == (5, 2, 4)
+    np.testing.assert_array_equal(drawn.sum(-1), 9)
 
 
 @pytest.mark.parametrize("x64", [False, True])
@@ -292,6 +299,7 @@ def test_arguments_that_do_not_fit_are_refused() -> None:
         (lambda: random.fold_in(key, np.arange(2)), TypeError),
         (lambda: random.gumbel(key, mode="middle"), ValueError),
         (lambda: random.dirichlet(key, 2.0), ValueError),
+        (lambda: random.multinomial(key, PARAMETERS, CHANCES), ValueError),
     ):
         with pytest.raises(error):
             refused()

@@ -89,6 +89,7 @@ CASES: list[Case] = [
         lambda lax, x: lax.reduce_precision(x, exponent_bits=5, mantissa_bits=3),
         (arg(3, 4),),
     ),
+    unary("stop_gradient", *NUMBERS),
     binary("add", *NUMBERS),
     binary("sub", *NUMBERS),
     binary("mul", *NUMBERS),

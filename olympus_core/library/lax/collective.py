@@ -60,14 +60,13 @@ def _bound_size(function: str, name: Any) -> int:
     for other, size in reversed(bound):
         if other == name:
             return size
-    position = source.current().position()
-    place = f", at {position}: {position.text()}" if position else ""
+    here = source.current()
     there = ", ".join(f"{n!r} (of size {s})" for n, s in bound)
     raise UnboundAxisError(
-        f"{function} was asked to work along the axis {name!r}, which is not bound here{place}\n"
+        f"{function} was asked to work along the axis {name!r}, which is not bound here{here.place()}\n"
         f"  the axes bound here: {there or 'none'}",
         hint=f"map over it with vmap(..., axis_name={name!r})",
-        location=str(position) if position else None,
+        location=str(here.position() or "") or None,
     )
 
 

@@ -14,8 +14,8 @@ from olympus_core.library.lax.slicing import split
 from olympus_core.library.numpy.arithmetic import clip, maximum, minimum
 from olympus_core.library.numpy.axes import one_axis, operand, scalar
 from olympus_core.library.numpy.creation import asarray
-from olympus_core.library.numpy.elementwise import choose
 from olympus_core.library.numpy.exponential import expm1, sqrt
+from olympus_core.library.numpy.operands import choose
 from olympus_core.library.numpy.trig import tanh
 from olympus_core.library.promotion import promote_inexact
 

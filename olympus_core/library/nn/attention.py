@@ -21,8 +21,8 @@ from olympus_core.library.nn.softmax import logsumexp, softmax
 from olympus_core.library.numpy.axes import scalar
 from olympus_core.library.numpy.creation import asarray
 from olympus_core.library.numpy.einsum import einsum
-from olympus_core.library.numpy.elementwise import choose
 from olympus_core.library.numpy.logic import logical_and
+from olympus_core.library.numpy.operands import choose
 from olympus_core.library.promotion import convert
 
 __all__ = ["dot_product_attention"]
@@ -113,7 +113,7 @@ def _encoded(probabilities: Any, value: Any) -> Any:
     return reshape(einsum("BKGTS,BSKH->BTKGH", groups, value), (batch, t, heads, size))
 
 
-@composite(static_argnames=("is_causal", "window"))
+@composite(static_argnames=("is_causal", "window", "with_residual"))
 def _attend(
     query: Any,
     key: Any,
@@ -124,8 +124,9 @@ def _attend(
     scale: Any,
     is_causal: bool,
     window: Window,
-) -> tuple[Any, Any]:
-    """The encoded values, and the logarithm of the sum of exponentials of each query's logits."""
+    with_residual: bool,
+) -> Any:
+    """The encoded values; with the residual, the log-sum-exp of each query's logits too."""
     logits = _logits(query, key, scale)
     dtype, (t, s) = logits.dtype, logits.shape[2:]
     if bias is not None:
@@ -139,6 +140,8 @@ def _attend(
     if lengths[0] is not None:
         seen = broadcasted_iota(INT32, (1, t, 1, 1), 1) < lengths[0]
         encoded = encoded * convert(seen, encoded.dtype)
+    if not with_residual:
+        return encoded
     residual = convert(logsumexp(logits, axis=-1), key.dtype)
     return encoded, transpose(residual, (0, 2, 1))
 
@@ -186,8 +189,9 @@ def dot_product_attention(
     if isinstance(window, int):
         window = (window, window)
     scale = float(1 / np.sqrt(query.shape[3])) if scale is None else scale
-    encoded, residual = _attend(
-        query, key, value, bias, mask, lengths, scale, is_causal=is_causal, window=window
-    )
-    encoded = reshape(encoded, shape)
-    return (encoded, reshape(residual, shape[:-1])) if return_residual else encoded
+    options: dict[str, Any] = {"is_causal": is_causal, "window": window}
+    operands = query, key, value, bias, mask, lengths, scale
+    result = _attend(*operands, **options, with_residual=return_residual)
+    if not return_residual:
+        return reshape(result, shape)
+    return reshape(result[0], shape), reshape(result[1], shape[:-1])

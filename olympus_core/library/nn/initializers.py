@@ -17,7 +17,7 @@ from olympus_core.avals import Shape, canonical_shape
 from olympus_core.dtypes import DType
 from olympus_core.errors import ArgumentError, ShapeError
 from olympus_core.library.lax import elementwise as lax
-from olympus_core.library.numpy import creation
+from olympus_core.library.numpy import creation, fills
 from olympus_core.library.numpy.axes import scalar
 from olympus_core.library.random import normal as _normal
 from olympus_core.library.random import uniform as _uniform
@@ -62,12 +62,12 @@ def _dtype(dtype: Any) -> DType:
 
 def zeros(key: Any, shape: Any, dtype: Any = None) -> Any:
     """Zeros; the key is not used."""
-    return creation.zeros(shape, _dtype(dtype))
+    return fills.zeros(shape, _dtype(dtype))
 
 
 def ones(key: Any, shape: Any, dtype: Any = None) -> Any:
     """Ones; the key is not used."""
-    return creation.ones(shape, _dtype(dtype))
+    return fills.ones(shape, _dtype(dtype))
 
 
 def constant(value: Any, dtype: Any = None) -> Initializer:
@@ -75,7 +75,7 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
     default = dtype
 
     def init(key: Any, shape: Any, dtype: Any = default) -> Any:
-        return creation.full(shape, value, _dtype(dtype))
+        return fills.full(shape, value, _dtype(dtype))
 
     return init
 

@@ -13,7 +13,7 @@ from olympus_core import dtypes
 from olympus_core.avals import Shape, get_aval
 from olympus_core.library.composite import composite
 from olympus_core.library.numpy.axes import Axis, axis_tuple, keep_dims, mask, operand, scalar
-from olympus_core.library.numpy.elementwise import choose
+from olympus_core.library.numpy.operands import choose
 from olympus_core.library.promotion import broadcast_to, convert, promote_inexact
 from olympus_core.primitives.elementwise import (
     abs_p,

@@ -9,22 +9,19 @@ import operator
 from functools import partial
 from typing import Any, Final
 
-import numpy as np
-
 from olympus_core import dtypes
 from olympus_core.avals import get_aval
 from olympus_core.errors import DTypeError
 from olympus_core.library.composite import composite
 from olympus_core.library.numpy.creation import asarray
-from olympus_core.library.numpy.elementwise import align, binary, choose, promote_numeric, unary
+from olympus_core.library.numpy.elementwise import binary, unary
 from olympus_core.library.numpy.logic import (
-    equal,
     greater,
     less,
-    logical_and,
     logical_or,
     not_equal,
 )
+from olympus_core.library.numpy.operands import align, choose, promote_numeric
 from olympus_core.library.promotion import check_arrays, promote_inexact
 from olympus_core.primitives import elementwise as p
 from olympus_core.tracer import Array
@@ -35,23 +32,18 @@ __all__ = [
     "add",
     "clip",
     "divide",
-    "divmod",
     "fabs",
     "float_power",
-    "floor_divide",
     "fmax",
     "fmin",
-    "fmod",
     "maximum",
     "minimum",
-    "mod",
     "multiply",
     "negative",
     "positive",
     "pow",
     "power",
     "reciprocal",
-    "remainder",
     "sign",
     "square",
     "subtract",
@@ -60,120 +52,67 @@ __all__ = [
 
 _numbers: Final = "uifc"
 
+
 add = binary("add", "x + y.", {_numbers: p.add_p.bind, "b": p.or_p.bind})
+
+
 subtract = binary("subtract", "x - y.", {_numbers: p.sub_p.bind})
+
+
 multiply = binary("multiply", "x * y.", {_numbers: p.mul_p.bind, "b": p.and_p.bind})
+
+
 divide = binary("divide", "x / y.", {"fc": p.div_p.bind}, promote_inexact)
+
+
 true_divide = divide
-maximum = binary("maximum", "The larger of each pair; nan where either is.", {"buifc": p.max_p.bind})
-minimum = binary("minimum", "The smaller of each pair; nan where either is.", {"buifc": p.min_p.bind})
+
+
+maximum = binary(
+    "maximum", "The larger of each pair; nan where either is.", {"buifc": p.max_p.bind}
+)
+
+
+minimum = binary(
+    "minimum", "The smaller of each pair; nan where either is.", {"buifc": p.min_p.bind}
+)
+
 
 negative = unary("negative", "-x.", {_numbers: p.neg_p.bind})
+
+
 positive = unary("positive", "+x: the same values.", {"buifc": asarray})
+
+
 abs = unary("abs", "The magnitude of each element.", {"uifc": p.abs_p.bind, "b": asarray})
+
+
 absolute = abs
+
+
 fabs = unary("fabs", "The magnitude of each element.", {"f": p.abs_p.bind}, promote_inexact)
+
+
 sign = unary(
     "sign", "-1, 0 or 1; of a complex value, the value of magnitude 1.", {_numbers: p.sign_p.bind}
 )
+
+
 square = unary("square", "x * x.", {_numbers: partial(p.integer_pow_p.bind, y=2)}, promote_numeric)
+
+
 reciprocal = unary(
     "reciprocal", "1 / x.", {"fc": partial(p.integer_pow_p.bind, y=-1)}, promote_inexact
 )
 
 
-@composite()
-def _floor_quotient(x: Any, y: Any) -> Any:
-    """The quotient of signed integers rounded down, from the one rounded to zero."""
-    quotient = p.div_p.bind(x, y)
-    inexact = not_equal(p.rem_p.bind(x, y), 0)
-    below = logical_and(not_equal(sign(x), sign(y)), inexact)
-    return choose("floor_divide", below, subtract(quotient, 1), quotient)
-
-
-def _never_zero(y: Any) -> bool:
-    return not isinstance(y, Array) and bool(np.all(y))
-
-
-def _divisor(y: Any) -> Any:
-    """The divisor of integers with 1 for 0: like NumPy's, the remainder is 0 there."""
-    if _never_zero(y):
-        return y
-    return choose("remainder", equal(y, 0), 1, y)
-
-
-def _integer_remainder(x: Any, y: Any) -> Any:
-    return p.rem_p.bind(x, _divisor(y))
-
-
-@composite()
-def _floor_remainder(x: Any, y: Any) -> Any:
-    """The remainder with the sign of the divisor, from the one with that of the dividend."""
-    left = p.rem_p.bind(x, y)
-    apart = logical_and(not_equal(less(left, 0), less(y, 0)), not_equal(left, 0))
-    return choose("remainder", apart, add(left, y), left)
-
-
-@composite()
-def _float_divmod(x: Any, y: Any) -> tuple[Any, Any]:
-    left = p.rem_p.bind(x, y)
-    whole = subtract(x, left) if _never_zero(y) else choose("divmod", equal(y, 0), x, subtract(x, left))
-    quotient = divide(whole, y)
-    apart = logical_and(not_equal(left, 0), not_equal(sign(y), sign(left)))
-    left = choose("divmod", apart, add(left, y), left)
-    quotient = choose("divmod", apart, subtract(quotient, 1), quotient)
-    return p.round_p.bind(quotient, rounding_method=0), left
-
-
-floor_divide = binary(
-    "floor_divide",
-    "x / y rounded down.",
-    {
-        "u": p.div_p.bind,
-        "i": _floor_quotient,
-        "f": lambda x, y: _float_divmod(x, y)[0],
-    },
-    promote_numeric,
-)
-remainder = binary(
-    "remainder",
-    "x - y * floor(x / y): the remainder, of the sign of `y`.",
-    {
-        "u": _integer_remainder,
-        "i": lambda x, y: _floor_remainder(x, _divisor(y)),
-        "f": _floor_remainder,
-    },
-    promote_numeric,
-)
-mod = remainder
-fmod = binary(
-    "fmod",
-    "x - y * trunc(x / y): the remainder, of the sign of `x`.",
-    {"ui": _integer_remainder, "f": p.rem_p.bind},
-    promote_numeric,
-)
-float_power = binary(
-    "float_power", "x ** y in floats.", {"fc": p.pow_p.bind}, promote_inexact
-)
-
-
-def divmod(x: Any, y: Any, /) -> tuple[Array, Array]:
-    """(floor_divide(x, y), remainder(x, y)).
-
-    >>> divmod(7, -2)
-    (Array(-4, dtype=int32, weak_type=True), Array(-1, dtype=int32, weak_type=True))
-    """
-    check_arrays("divmod", x, y)
-    a, b = align("divmod", *promote_numeric(x, y))
-    if dtypes.kind(get_aval(a).dtype) == "f":
-        return _float_divmod(a, b)
-    return floor_divide(a, b), remainder(a, b)
+float_power = binary("float_power", "x ** y in floats.", {"fc": p.pow_p.bind}, promote_inexact)
 
 
 def _static_int(y: Any) -> int | None:
     """The Python int that an exponent is, or None where it is not one."""
     if y.__class__ is int:
-        return y  # type: ignore[no-any-return]
+        return y
     if y.__class__ is float or isinstance(y, Array):
         return None
     try:
@@ -229,10 +168,16 @@ def _or_other(better: Any) -> Any:
 
 
 fmax = binary(
-    "fmax", "The larger of each pair; of a nan and a number, the number.", {"buif": _or_other(greater)}
+    "fmax",
+    "The larger of each pair; of a nan and a number, the number.",
+    {"buif": _or_other(greater)},
 )
+
+
 fmin = binary(
-    "fmin", "The smaller of each pair; of a nan and a number, the number.", {"buif": _or_other(less)}
+    "fmin",
+    "The smaller of each pair; of a nan and a number, the number.",
+    {"buif": _or_other(less)},
 )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from olympus_core.avals import get_aval, shape_of
 from olympus_core.library.lax.indexing import Mode, scatter_apply
 from olympus_core.library.numpy.arithmetic import divide, power
-from olympus_core.library.numpy.creation import ones_like
+from olympus_core.library.numpy.fills import ones_like
 from olympus_core.library.numpy.indexing import read
 from olympus_core.library.numpy.updates import (
     ADD,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -87,6 +88,14 @@ def mask(name: str, where: Any, shape: tuple[int, ...]) -> Any:
 
 def scalar(value: Any, dtype: DType) -> Any:
     """A value as a NumPy scalar of a dtype: a literal of the IR that is not weak."""
+    if value.__class__ is int:  # only ints are kept: 0.0 and -0.0 would be one key
+        return _int_scalar(value, dtype)
+    with np.errstate(all="ignore"):
+        return np.asarray(value).astype(dtype)[()]
+
+
+@functools.lru_cache(maxsize=4096)
+def _int_scalar(value: int, dtype: DType) -> Any:
     with np.errstate(all="ignore"):
         return np.asarray(value).astype(dtype)[()]
 

@@ -19,11 +19,13 @@ from olympus_core.library.lax.control import while_loop
 from olympus_core.library.lax.slicing import pad
 from olympus_core.library.numpy.arithmetic import abs as abs_
 from olympus_core.library.numpy.axes import operand
-from olympus_core.library.numpy.elementwise import binary, choose, promote_numeric, unary
+from olympus_core.library.numpy.elementwise import binary, unary
 from olympus_core.library.numpy.logic import equal, not_equal
+from olympus_core.library.numpy.operands import choose, promote_numeric
+from olympus_core.library.numpy.orders import moveaxis
 from olympus_core.library.numpy.reductions import any as any_
 from olympus_core.library.numpy.reductions import sum as sum_
-from olympus_core.library.numpy.shapes import broadcast_to, expand_dims, moveaxis, ravel, reshape
+from olympus_core.library.numpy.shapes import broadcast_to, expand_dims, ravel, reshape
 from olympus_core.library.promotion import broadcast_shapes, check_arrays, convert
 from olympus_core.primitives import elementwise as p
 from olympus_core.tracer import Array

@@ -11,7 +11,6 @@ from olympus_core.library.composite import composite
 from olympus_core.library.numpy.arithmetic import abs as abs_
 from olympus_core.library.numpy.arithmetic import add, multiply, subtract
 from olympus_core.library.numpy.creation import asarray
-from olympus_core.library.numpy.elementwise import align
 from olympus_core.library.numpy.logic import (
     equal,
     isfinite,
@@ -20,6 +19,7 @@ from olympus_core.library.numpy.logic import (
     logical_and,
     logical_or,
 )
+from olympus_core.library.numpy.operands import align
 from olympus_core.library.numpy.reductions import all as all_
 from olympus_core.library.promotion import broadcast_shapes, check_arrays, promote_dtypes
 from olympus_core.tracer import Array
@@ -28,9 +28,7 @@ __all__ = ["allclose", "array_equal", "array_equiv", "isclose"]
 
 
 @composite(static_argnames=("equal_nan",))
-def isclose(
-    a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
-) -> Array:
+def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Array:
     """Whether |a - b| <= atol + rtol * |b|, element by element; infinities equal themselves.
 
     With `equal_nan`, nan equals nan.  Integers are compared exactly but for the tolerances.
@@ -41,9 +39,9 @@ def isclose(
     check_arrays("isclose", a, b)
     a, b = align("isclose", *promote_dtypes(a, b))
     dtype = get_aval(a).dtype
+    if dtype == dtypes.bool_:
+        return equal(a, b)  # type: ignore[no-any-return]
     if dtypes.kind(dtype) not in "fc":
-        if dtype == dtypes.bool_:
-            return equal(a, b)
         a, b = (x.astype(dtypes.default_dtype("f")) for x in map(asarray, (a, b)))
     bound = add(atol, multiply(rtol, abs_(b)))
     near = less_equal(abs_(subtract(a, b)), bound)

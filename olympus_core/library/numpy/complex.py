@@ -9,8 +9,9 @@ from olympus_core import dtypes
 from olympus_core.avals import get_aval
 from olympus_core.errors import DTypeError
 from olympus_core.library.numpy.arithmetic import multiply
-from olympus_core.library.numpy.creation import asarray, full_like, zeros_like
+from olympus_core.library.numpy.creation import asarray
 from olympus_core.library.numpy.elementwise import unary
+from olympus_core.library.numpy.fills import full_like, zeros_like
 from olympus_core.library.numpy.logic import equal, not_equal
 from olympus_core.library.promotion import check_arrays, convert, promote_inexact
 from olympus_core.primitives import elementwise as p

@@ -12,8 +12,9 @@ from olympus_core import dtypes
 from olympus_core.avals import get_aval
 from olympus_core.library.composite import composite
 from olympus_core.library.numpy.arithmetic import add, divide, maximum, multiply, subtract
-from olympus_core.library.numpy.elementwise import binary, choose, unary
+from olympus_core.library.numpy.elementwise import binary, unary
 from olympus_core.library.numpy.logic import greater_equal, isnan
+from olympus_core.library.numpy.operands import choose
 from olympus_core.library.promotion import promote_inexact
 from olympus_core.primitives import elementwise as p
 
@@ -23,9 +24,9 @@ __all__ = [
     "exp2",
     "expm1",
     "log",
-    "log10",
     "log1p",
     "log2",
+    "log10",
     "logaddexp",
     "logaddexp2",
     "sqrt",
@@ -84,7 +85,9 @@ _LOG2 = math.log(2)
 @composite()
 def _logaddexp2(x: Any, y: Any) -> Any:
     is_complex = dtypes.kind(get_aval(x).dtype) == "c"
-    total = (_complex_logaddexp if is_complex else _logaddexp)(multiply(x, _LOG2), multiply(y, _LOG2))
+    total = (_complex_logaddexp if is_complex else _logaddexp)(
+        multiply(x, _LOG2), multiply(y, _LOG2)
+    )
     return divide(total, _LOG2)
 
 

@@ -16,9 +16,11 @@ from olympus_core.library.composite import composite
 from olympus_core.library.numpy.arithmetic import abs as abs_
 from olympus_core.library.numpy.arithmetic import negative
 from olympus_core.library.numpy.axes import operand
-from olympus_core.library.numpy.creation import asarray, full_like
-from olympus_core.library.numpy.elementwise import binary, choose, unary
+from olympus_core.library.numpy.creation import asarray
+from olympus_core.library.numpy.elementwise import binary, unary
+from olympus_core.library.numpy.fills import full_like
 from olympus_core.library.numpy.logic import equal, greater, isinf, isnan, less
+from olympus_core.library.numpy.operands import choose
 from olympus_core.library.promotion import check_arrays, convert, promote_inexact
 from olympus_core.primitives import elementwise as p
 from olympus_core.tracer import Array
@@ -73,7 +75,10 @@ def _heaviside(x: Any, y: Any) -> Any:
 
 
 heaviside = binary(
-    "heaviside", "The step function: 0 below 0, 1 above, and y at 0.", {"f": _heaviside}, promote_inexact
+    "heaviside",
+    "The step function: 0 below 0, 1 above, and y at 0.",
+    {"f": _heaviside},
+    promote_inexact,
 )
 
 
@@ -125,7 +130,7 @@ def ldexp(x1: Any, x2: Any, /) -> Array:
     check_arrays("ldexp", x1, x2)
     exponent = get_aval(x2)
     if dtypes.kind(exponent.dtype) not in "iub" or dtypes.kind(get_aval(x1).dtype) == "c":
-        raise DTypeError(f"ldexp takes a float and an integer exponent, and got {exponent.long_name()}")
+        raise DTypeError(f"ldexp takes an integer exponent, and got {exponent.long_name()}")
     (x,) = promote_inexact(x1)
     dtype = get_aval(x).dtype
     # 2**x2 may overflow where the result does not: in two factors, it does not either

@@ -1,4 +1,4 @@
-"""Functions of functions in `olympus.numpy`: what applies a user's function to parts of an array."""
+"""Functions of functions in `olympus.numpy`: they apply a user's function to parts of an array."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Joining and splitting arrays in `olympus.numpy`, and repeating them.
+"""Joining arrays in `olympus.numpy`.
 
-Arrays and scalars enter; those that are joined are promoted to one dtype.
+Arrays and scalars enter, and are promoted to one dtype.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core.avals import get_aval, shape_of
+from olympus_core.avals import shape_of
 from olympus_core.errors import DTypeError, ShapeError
 from olympus_core.library.axes import canonical_axis
 from olympus_core.library.lax import slicing as lax
-from olympus_core.library.numpy.axes import operand, reject_out
+from olympus_core.library.numpy.axes import reject_out
 from olympus_core.library.numpy.creation import asarray, requested_dtype
 from olympus_core.library.numpy.shapes import (
     atleast_1d,
@@ -30,19 +30,13 @@ from olympus_core.tracer import Array
 
 __all__ = [
     "append",
-    "array_split",
     "block",
     "column_stack",
     "concat",
     "concatenate",
-    "dsplit",
     "dstack",
-    "hsplit",
     "hstack",
-    "split",
     "stack",
-    "unstack",
-    "vsplit",
     "vstack",
 ]
 
@@ -111,14 +105,6 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Ar
     return result
 
 
-def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
-    """The slices of `x` along an axis, without that axis; the reverse of `stack`."""
-    x, aval = operand("unstack", x)
-    if not aval.shape:
-        raise ShapeError("unstack needs an array with dimensions, and got a scalar")
-    return lax.unstack(x, canonical_axis(axis, aval.ndim))
-
-
 def hstack(tup: Any, dtype: Any = None) -> Array:
     """The arrays side by side along axis 1, or axis 0 where they are vectors or scalars."""
     arrays = [atleast_1d(x) for x in tup]
@@ -152,7 +138,7 @@ def block(arrays: Any) -> Array:
 
 
 def _block(blocks: Any) -> tuple[Array, int]:
-    """The array of nested lists of blocks, and the axis (from the end) that the next level joins."""
+    """The array of nested lists, and the axis, from the end, that the next level joins."""
     if not isinstance(blocks, list):
         check_arrays("block", blocks)
         return atleast_1d(blocks), 1
@@ -168,58 +154,3 @@ def _block(blocks: Any) -> tuple[Array, int]:
 def append(arr: Any, values: Any, axis: int | None = None) -> Array:
     """`values` after the elements of `arr` along an axis; with None, both are flattened."""
     return concatenate([arr, values], axis)
-
-
-def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
-    """Parts of an array along an axis: so many of equal length, or cut before given indices.
-
-    Raises ShapeError where the parts cannot be of equal length.
-
-    >>> split(asarray([1, 2, 3, 4]), 2)
-    [Array([1, 2], dtype=int32), Array([3, 4], dtype=int32)]
-    """
-    return _split("split", ary, indices_or_sections, axis, even=True)
-
-
-def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
-    """As `split`; where the length does not divide, the first parts are longer by one."""
-    return _split("array_split", ary, indices_or_sections, axis, even=False)
-
-
-def _split(name: str, ary: Any, sections: Any, axis: int, even: bool) -> list[Array]:
-    ary, aval = operand(name, ary)
-    place = canonical_axis(axis, aval.ndim)
-    length = aval.shape[place]
-    if isinstance(sections, (int, np.integer)) or not shape_of(sections):
-        count = int(sections)
-        if count <= 0 or (even and length % count):
-            raise ShapeError(f"{name} cannot make {count} parts of length {length}")
-        each, longer = divmod(length, count)
-        sizes = [each + 1] * longer + [each] * (count - longer)
-    else:
-        cuts = [slice(None, int(i)).indices(length)[1] for i in sections]
-        sizes = [max(b - a, 0) for a, b in zip([0, *cuts], [*cuts, length], strict=True)]
-        if cuts != sorted(cuts):
-            return _slices(ary, place, [0, *cuts], sizes)
-    return lax.split(ary, sizes, place)
-
-
-def _slices(x: Any, axis: int, starts: list[int], sizes: list[int]) -> list[Array]:
-    """Parts that overlap, as indices out of order have them."""
-    bounds = zip(starts, sizes, strict=True)
-    return [lax.slice_in_dim(x, a, a + n, axis=axis) for a, n in bounds]
-
-
-def hsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
-    """Parts along axis 1, or axis 0 of a vector; see `split`."""
-    return split(ary, indices_or_sections, 0 if get_aval(ary).ndim == 1 else 1)
-
-
-def vsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
-    """Parts along axis 0; see `split`."""
-    return split(ary, indices_or_sections, 0)
-
-
-def dsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
-    """Parts along axis 2; see `split`."""
-    return split(ary, indices_or_sections, 2)

@@ -9,14 +9,11 @@ from collections.abc import Callable
 from typing import Any
 
 from olympus_core import dtypes
-from olympus_core.avals import get_aval, shape_of
-from olympus_core.errors import ShapeError
+from olympus_core.avals import get_aval
 from olympus_core.library.composite import composite
-from olympus_core.library.numpy.creation import asarray, full_like
-from olympus_core.library.numpy.elementwise import binary, choose, unary
-from olympus_core.library.promotion import broadcast_shapes, check_arrays, promote_inexact
+from olympus_core.library.numpy.elementwise import binary, unary
+from olympus_core.library.numpy.fills import full_like
 from olympus_core.primitives import elementwise as p
-from olympus_core.tracer import Array
 
 __all__ = [
     "equal",

@@ -20,7 +20,7 @@ from olympus_core.library.numpy.axes import (
     reject_out,
     scalar,
 )
-from olympus_core.library.numpy.elementwise import choose
+from olympus_core.library.numpy.operands import choose
 from olympus_core.library.numpy.variance import spread_dtypes, squared
 from olympus_core.library.promotion import convert, promote
 from olympus_core.primitives.elementwise import (

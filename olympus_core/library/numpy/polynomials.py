@@ -12,12 +12,18 @@ from olympus_core.errors import ConcretizationError, ShapeError
 from olympus_core.library.composite import composite
 from olympus_core.library.lax.control import fori_loop, scan
 from olympus_core.library.numpy.axes import operand
-from olympus_core.library.numpy.creation import asarray, ones, zeros
+from olympus_core.library.numpy.creation import asarray
+from olympus_core.library.numpy.fills import ones, zeros
 from olympus_core.library.numpy.joining import concatenate
 from olympus_core.library.numpy.ranges import arange
 from olympus_core.library.numpy.shapes import atleast_1d, broadcast_to
 from olympus_core.library.numpy.signal import convolve
-from olympus_core.library.promotion import broadcast_shapes, convert, promote_dtypes, promote_inexact
+from olympus_core.library.promotion import (
+    broadcast_shapes,
+    convert,
+    promote_dtypes,
+    promote_inexact,
+)
 from olympus_core.tracer import Array, Tracer
 
 __all__ = [
@@ -103,7 +109,7 @@ def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Array:
     x, y = (_trimmed("polymul", v, trim_leading_zeros) for v in (a1, a2))
     x, y = promote_inexact(x, y)
     if not x.size or not y.size:
-        return convolve(*(v if v.size else zeros((1,), v.dtype) for v in (x, y)))
+        return zeros((max(x.size, y.size, 1),), x.dtype)
     return convolve(x, y, precision="highest")
 
 
@@ -129,7 +135,7 @@ def polyder(p: Any, m: int = 1) -> Array:
 
 @composite(static_argnames=("m",))
 def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
-    """The integral of order `m` of a polynomial, as floats, with the constants `k` (0 unless given).
+    """The integral of order `m` of a polynomial, as floats, with constants `k` (0 unless given).
 
     Raises ValueError for m < 0, ShapeError for another number of constants.
 
@@ -145,7 +151,8 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
     if order and constants.shape[0] not in (1, order):
         raise ShapeError(f"polyint of order {order} got {constants.shape[0]} constants")
     result = asarray(p)
-    for constant in broadcast_to(constants, (order,)) if order else ():
+    for i in range(order):
+        constant = constants[i if constants.shape[0] > 1 else 0]
         powers = arange(result.shape[0], 0, -1, dtype=result.dtype)
         result = concatenate([result / powers, atleast_1d(constant)])
     return result
@@ -166,8 +173,9 @@ def poly(seq_of_zeros: Any) -> Array:
         raise ShapeError(f"poly needs a vector of zeros, and got {zeros_.aval.long_name()}")
     result = ones((1,), zeros_.dtype)
     for i in range(zeros_.shape[0]):
-        result = convolve(result, concatenate([ones((1,), zeros_.dtype), -zeros_[i : i + 1]]),
-                          precision="highest")
+        result = convolve(
+            result, concatenate([ones((1,), zeros_.dtype), -zeros_[i : i + 1]]), precision="highest"
+        )
     return result
 
 

@@ -14,9 +14,10 @@ from olympus_core.library.composite import composite
 from olympus_core.library.numpy import arithmetic, reductions
 from olympus_core.library.numpy.axes import Axis, axis_tuple, operand, reject_out, scalar
 from olympus_core.library.numpy.cumulative import cumsum
-from olympus_core.library.numpy.elementwise import choose
 from olympus_core.library.numpy.indexing import read
-from olympus_core.library.numpy.shapes import broadcast_to, moveaxis, reshape
+from olympus_core.library.numpy.operands import choose
+from olympus_core.library.numpy.orders import moveaxis
+from olympus_core.library.numpy.shapes import broadcast_to, reshape
 from olympus_core.library.promotion import convert, promote_inexact
 from olympus_core.primitives.elementwise import ceil_p, eq_p, floor_p
 from olympus_core.primitives.shape import reshape_p
@@ -118,13 +119,16 @@ def _between(rows: Any, q: Any, method: str, skip_nan: bool) -> Any:
 def _take(rows: Any, index: Any, leading: int, each: bool) -> Any:
     """Elements of the rows: the same ones of each, or for `each` row its own; index axes lead."""
     index = convert(index, dtypes.default_dtype("i"))
-    options = {"mode": "promise_in_bounds", "wrap_negative_indices": False}
     if each:
         rest = rows.shape[:-1]
         grid = [np.arange(n).reshape(-1, *[1] * (len(rest) - 1 - i)) for i, n in enumerate(rest)]
-        return read(rows, (*grid, index), **options)
-    found = read(rows, (..., index), **options)
+        return _read(rows, (*grid, index))
+    found = _read(rows, (..., index))
     return moveaxis(found, -1, 0) if leading else found
+
+
+def _read(rows: Any, index: Any) -> Any:
+    return read(rows, index, mode="promise_in_bounds", wrap_negative_indices=False)
 
 
 def _mix(low: Any, high: Any, above: Any, method: str) -> Any:

@@ -14,8 +14,9 @@ from olympus_core.errors import DTypeError
 from olympus_core.library.composite import composite
 from olympus_core.library.numpy.arithmetic import divide, multiply, subtract
 from olympus_core.library.numpy.creation import asarray
-from olympus_core.library.numpy.elementwise import choose, unary
+from olympus_core.library.numpy.elementwise import unary
 from olympus_core.library.numpy.logic import isinf, less
+from olympus_core.library.numpy.operands import choose
 from olympus_core.library.promotion import check_arrays, convert, promote_inexact
 from olympus_core.primitives import elementwise as p
 from olympus_core.tracer import Array
@@ -65,8 +66,8 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Array:
             f"round takes floats, or integers with decimals >= 0, and got "
             f"{get_aval(a).long_name()} with decimals={decimals}"
         )
-    result: Array = _of_parts(partial(_round, decimals=decimals), a) if kind == "c" else _round(
-        a, decimals
+    result: Array = (
+        _of_parts(partial(_round, decimals=decimals), a) if kind == "c" else _round(a, decimals)
     )
     return result
 

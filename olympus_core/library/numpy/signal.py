@@ -13,13 +13,14 @@ from olympus_core.library.numpy.arithmetic import clip
 from olympus_core.library.numpy.axes import operand
 from olympus_core.library.numpy.complex import conj, imag, real
 from olympus_core.library.numpy.creation import asarray, requested_dtype
+from olympus_core.library.numpy.diagonals import diag
 from olympus_core.library.numpy.exponential import sqrt
 from olympus_core.library.numpy.joining import concatenate
+from olympus_core.library.numpy.orders import flip
 from olympus_core.library.numpy.products import dot
 from olympus_core.library.numpy.reductions import average
 from olympus_core.library.numpy.reductions import sum as sum_
-from olympus_core.library.numpy.shapes import atleast_2d, expand_dims, flip, squeeze
-from olympus_core.library.numpy.triangles import diag
+from olympus_core.library.numpy.shapes import atleast_2d, expand_dims, squeeze
 from olympus_core.library.promotion import convert, promote_inexact
 from olympus_core.primitives import elementwise as p
 from olympus_core.tracer import Array
@@ -30,7 +31,8 @@ __all__ = ["convolve", "corrcoef", "correlate", "cov"]
 def _vectors(name: str, a: Any, v: Any, mode: str) -> tuple[Any, Any]:
     a, v = promote_inexact(operand(name, a)[0], operand(name, v)[0])
     if len(shape_of(a)) != 1 or len(shape_of(v)) != 1:
-        raise ShapeError(f"{name} needs two vectors, and got shapes {shape_of(a)} and {shape_of(v)}")
+        shapes = f"{shape_of(a)} and {shape_of(v)}"
+        raise ShapeError(f"{name} needs two vectors, and got shapes {shapes}")
     if not shape_of(a)[0] or not shape_of(v)[0]:
         raise ShapeError(f"{name} needs vectors of one element or more")
     if mode not in ("full", "same", "valid"):
@@ -73,9 +75,14 @@ def convolve(
 
 @composite(static_argnames=("mode", "precision", "preferred_element_type"))
 def correlate(
-    a: Any, v: Any, mode: str = "valid", *, precision: Any = None, preferred_element_type: Any = None
+    a: Any,
+    v: Any,
+    mode: str = "valid",
+    *,
+    precision: Any = None,
+    preferred_element_type: Any = None,
 ) -> Array:
-    """The correlation of two vectors: sum over j of a[j + k] conj(v[j]); for `mode`, see `convolve`.
+    """The correlation of two vectors: sum over j of a[j + k] conj(v[j]); `mode` is `convolve`'s.
 
     >>> correlate(asarray([1.0, 2.0, 3.0]), asarray([0.0, 1.0]))
     Array([2., 3.], dtype=float32)

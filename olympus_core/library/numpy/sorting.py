@@ -12,9 +12,9 @@ from olympus_core.errors import ShapeError, TraceError
 from olympus_core.library.axes import canonical_axis
 from olympus_core.library.composite import composite
 from olympus_core.library.numpy.axes import operand, scalar
-from olympus_core.library.numpy.elementwise import choose
 from olympus_core.library.numpy.indexing import read
 from olympus_core.library.numpy.joining import concatenate
+from olympus_core.library.numpy.operands import choose
 from olympus_core.library.numpy.shapes import broadcast_to, ravel, reshape
 from olympus_core.library.promotion import convert, promote_dtypes, promote_shapes
 from olympus_core.primitives.elementwise import and_p, le_p, lt_p, ne_p, not_p, or_p
@@ -197,8 +197,8 @@ def _by_halves(a: Any, v: Any, after: bool) -> Any:
 
 def _by_comparing(a: Any, v: Any, after: bool) -> Any:
     """The number of elements that precede each value."""
-    pair = promote_shapes("searchsorted", a, reshape(v, (*v.shape, 1)))
-    precedes = convert(_precedes(*pair, after), _INT32)
+    x, y = promote_shapes("searchsorted", a, reshape(v, (*v.shape, 1)))
+    precedes = convert(_precedes(x, y, after), _INT32)
     return reduce_sum_p.bind(precedes, axes=(v.ndim,))
 
 

@@ -17,8 +17,8 @@ from olympus_core.library.composite import composite
 from olympus_core.library.lax.indexing import Mode, gather
 from olympus_core.library.lax.shape import broadcasted_iota, full, reshape
 from olympus_core.library.lax.slicing import wrapped
-from olympus_core.library.numpy.arithmetic import remainder
 from olympus_core.library.numpy.at import IndexUpdateRef
+from olympus_core.library.numpy.division import remainder
 from olympus_core.library.numpy.indexing import read
 from olympus_core.library.promotion import broadcast_shapes, broadcast_to, check_arrays
 from olympus_core.primitives.indexing import GatherDimensionNumbers, GatherScatterMode

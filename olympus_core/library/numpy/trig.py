@@ -12,8 +12,9 @@ import numpy as np
 
 from olympus_core.library.composite import composite
 from olympus_core.library.numpy.arithmetic import add, divide, maximum, minimum, multiply, square
-from olympus_core.library.numpy.elementwise import binary, choose, unary
+from olympus_core.library.numpy.elementwise import binary, unary
 from olympus_core.library.numpy.logic import equal
+from olympus_core.library.numpy.operands import choose
 from olympus_core.library.promotion import promote_inexact
 from olympus_core.primitives import elementwise as p
 

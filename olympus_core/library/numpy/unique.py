@@ -7,6 +7,7 @@ the caller says how many to give, by `size`.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,14 +19,15 @@ from olympus_core.library.axes import canonical_axis
 from olympus_core.library.composite import composite
 from olympus_core.library.numpy import reductions
 from olympus_core.library.numpy.axes import operand
-from olympus_core.library.numpy.creation import full, zeros
 from olympus_core.library.numpy.cumulative import cumsum
-from olympus_core.library.numpy.elementwise import choose
+from olympus_core.library.numpy.fills import full, zeros
 from olympus_core.library.numpy.indexing import read
 from olympus_core.library.numpy.joining import concatenate
+from olympus_core.library.numpy.operands import choose
+from olympus_core.library.numpy.orders import moveaxis
 from olympus_core.library.numpy.ranges import arange
 from olympus_core.library.numpy.selection import nonzero
-from olympus_core.library.numpy.shapes import moveaxis, ravel, reshape
+from olympus_core.library.numpy.shapes import ravel, reshape
 from olympus_core.library.promotion import convert
 from olympus_core.primitives.elementwise import ne_p
 from olympus_core.primitives.shape import iota_p
@@ -80,7 +82,8 @@ def _on_host(
     ar: Any, axis: int | None, wanted: tuple[bool, ...], equal_nan: bool
 ) -> tuple[Array, ...]:
     value = to_numpy(ar)
-    found = np.unique(value, *wanted, axis=axis, equal_nan=equal_nan)
+    on_host: Callable[..., Any] = np.unique  # its overloads know literal flags only
+    found = on_host(value, *wanted, axis=axis, equal_nan=equal_nan)
     arrays = list(found) if isinstance(found, tuple) else [found]
     if wanted[1] and axis is None:
         arrays[1 + wanted[0]] = arrays[1 + wanted[0]].reshape(value.shape)

@@ -9,7 +9,8 @@ from olympus_core.errors import ShapeError
 from olympus_core.library.numpy.creation import requested_dtype
 from olympus_core.library.numpy.joining import stack
 from olympus_core.library.numpy.logic import not_equal
-from olympus_core.library.numpy.shapes import ravel, reshape, transpose
+from olympus_core.library.numpy.orders import transpose
+from olympus_core.library.numpy.shapes import ravel, reshape
 from olympus_core.library.promotion import convert
 from olympus_core.primitives.elementwise import bit_width, bitcast_convert_type_p, complex_p
 from olympus_core.tracer import Array
@@ -17,7 +18,7 @@ from olympus_core.tracer import Array
 __all__ = ["flatten", "reshape_method", "transpose_method", "view"]
 
 
-def view(self: Array, dtype: Any = None, type: None = None) -> Array:  # noqa: A002
+def view(self: Array, dtype: Any = None, type: None = None) -> Array:
     """The bytes of the array as another dtype: the last axis gets longer or shorter with its width.
 
     Raises ShapeError where the last axis does not hold a whole number of elements.
@@ -76,5 +77,3 @@ def transpose_method(self: Array, *args: Any) -> Array:
         return transpose(self)
     axes = args[0] if len(args) == 1 and not hasattr(args[0], "__index__") else args
     return transpose(self, axes)
-
-

@@ -13,7 +13,7 @@ from typing import Any
 from olympus_core import dtypes
 from olympus_core.library.composite import composite
 from olympus_core.library.numpy.arithmetic import abs as abs_
-from olympus_core.library.numpy.creation import ones
+from olympus_core.library.numpy.fills import ones
 from olympus_core.library.numpy.special import i0
 from olympus_core.library.numpy.trig import cos
 from olympus_core.primitives.shape import iota_p
@@ -30,9 +30,10 @@ def _points(name: str, length: int) -> Any:
 
 
 def _window(name: str, summary: str, weights: Callable[[Any, int], Any]) -> Any:
-    def function(M: int) -> Array:  # noqa: N803
+    def function(M: int) -> Array:
         points = _points(name, M)
-        return weights(points, M) if M > 1 else ones((M,))  # type: ignore[no-any-return]
+        result: Array = weights(points, M) if M > 1 else ones((M,))
+        return result
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"""The {summary} window of `M` points, whose greatest weight is 1.
@@ -65,7 +66,7 @@ blackman = _window("blackman", "Blackman (of two cosines)", _cosines(0.42, -0.5,
 
 
 @composite(static_argnames=("M",))
-def kaiser(M: int, beta: Any) -> Array:  # noqa: N803
+def kaiser(M: int, beta: Any) -> Array:
     """The Kaiser window of `M` points: i0(beta * sqrt(1 - x**2)) / i0(beta) for x in [-1, 1].
 
     Raises ValueError for a negative length.

@@ -6,20 +6,28 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core.avals import Shape, get_aval
+from olympus_core.avals import Shape, get_aval, shape_of
 from olympus_core.dtypes import DType
+from olympus_core.errors import ShapeError
 from olympus_core.library.composite import composite
 from olympus_core.library.lax import elementwise as lax
 from olympus_core.library.lax.control import scan, while_loop
 from olympus_core.library.lax.cumulative import cumsum
 from olympus_core.library.numpy.arithmetic import clip
-from olympus_core.library.numpy.creation import asarray, full
+from olympus_core.library.numpy.creation import asarray
+from olympus_core.library.numpy.fills import full
+from olympus_core.library.numpy.orders import moveaxis
 from olympus_core.library.numpy.reductions import any as any_of
 from olympus_core.library.numpy.selection import where
-from olympus_core.library.numpy.shapes import moveaxis
 from olympus_core.library.promotion import broadcast_to, convert, promote_inexact
 from olympus_core.library.random.keys import one_key
-from olympus_core.library.random.uniform import float_dtype, result_shape, subkeys, unit_floats
+from olympus_core.library.random.uniform import (
+    fit_shape,
+    float_dtype,
+    result_shape,
+    subkeys,
+    unit_floats,
+)
 from olympus_core.primitives.random import random_split_p
 
 __all__ = ["binomial", "multinomial"]
@@ -135,26 +143,31 @@ def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> 
 @composite(static_argnames=("shape", "dtype"))
 def _multinomial(key: Any, n: Any, p: Any, shape: Shape, dtype: DType) -> Any:
     n, p = promote_inexact(n, p)
-    chances = moveaxis(broadcast_to(p, shape), -1, 0)
+    outcomes = get_aval(p).shape[-1]
+    chances = moveaxis(broadcast_to(p, (*shape, outcomes)), -1, 0)
     left = cumsum(chances, 0, reverse=True)
     ratios = clip(chances / where(left == 0, 1, left), 0, 1)
 
     def draw(rest: Any, step: Any) -> tuple[Any, Any]:
         ratio, key = step
-        count = _binomial(key, rest, ratio, shape=shape[:-1], dtype=rest.dtype)
+        count = _binomial(key, rest, ratio, shape=shape, dtype=rest.dtype)
         return rest - count, count
 
-    keys = random_split_p.bind(key, shape=(shape[-1],))
-    _, counts = scan(draw, broadcast_to(n, shape[:-1]), (ratios, keys))
+    keys = random_split_p.bind(key, shape=(outcomes,))
+    _, counts = scan(draw, broadcast_to(n, shape), (ratios, keys))
     return convert(moveaxis(counts, 0, -1), dtype)
 
 
 def multinomial(key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = None) -> Any:
     """Floats with whole values: how many of n draws have each of the outcomes of chances p.
 
-    The outcomes are along the last axis of p and of `shape`, the result's shape.  Raises
-    ArgumentError (a ValueError) for a dtype that is no float.
+    The outcomes are along the last axis of p, and of the result; `shape` is that of the result
+    without it, by default p's.  Raises ShapeError for parameters that do not fit, ArgumentError
+    (a ValueError) for a dtype that is no float.
     """
-    words = one_key("multinomial", key)
-    shape = get_aval(p).shape if shape is None else result_shape("multinomial", shape, p)
-    return _multinomial(words, n, p, shape=shape, dtype=float_dtype("multinomial", dtype))
+    words, chances = one_key("multinomial", key), shape_of(p)
+    if not chances:
+        raise ShapeError("multinomial needs p with an axis of outcomes, and got a scalar")
+    batch = chances[:-1] if shape is None else shape
+    batch = fit_shape("multinomial", batch, shape_of(n), chances[:-1])
+    return _multinomial(words, n, p, shape=batch, dtype=float_dtype("multinomial", dtype))

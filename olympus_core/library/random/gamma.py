@@ -18,7 +18,7 @@ from olympus_core.library.lax import elementwise as lax
 from olympus_core.library.lax.control import while_loop
 from olympus_core.library.lax.shape import reshape
 from olympus_core.library.nn.softmax import softmax
-from olympus_core.library.numpy.creation import full
+from olympus_core.library.numpy.fills import full
 from olympus_core.library.numpy.reductions import any as any_of
 from olympus_core.library.numpy.selection import where
 from olympus_core.library.promotion import broadcast_to

@@ -19,7 +19,8 @@ from olympus_core.library.lax.cumulative import cumsum
 from olympus_core.library.lax.shape import reshape
 from olympus_core.library.lax.sort import sort_key_val, top_k
 from olympus_core.library.numpy.axes import one_axis
-from olympus_core.library.numpy.creation import asarray, zeros
+from olympus_core.library.numpy.creation import asarray
+from olympus_core.library.numpy.fills import zeros
 from olympus_core.library.numpy.ranges import arange
 from olympus_core.library.numpy.sorting import searchsorted
 from olympus_core.library.promotion import convert, promote_inexact

@@ -15,7 +15,7 @@ import numpy as np
 from olympus_core import dtypes, mlir
 from olympus_core.avals import Shape, ShapedArray, get_aval, shape_of, shaped
 from olympus_core.dtypes import DType
-from olympus_core.errors import DTypeError, ShapeError
+from olympus_core.errors import DTypeError, ShapeError, TransformError
 from olympus_core.olympuspr import Literal
 from olympus_core.primitive import Batched, Linear, Primitive, op
 
@@ -31,6 +31,7 @@ __all__ = [
     "check_kinds",
     "check_one_dtype",
     "constant",
+    "gather_in",
     "join_shapes",
     "kinds_text",
     "move_axis",
@@ -137,9 +138,11 @@ class Elementwise(Primitive):
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
         if not self.linear:
-            self._missing("transpose", "transposed")
+            raise TransformError(f"'{self.name}' is not linear, and cannot be transposed")
         return [
-            rule(cotangent, *operands, **params) if rule and isinstance(x, Linear) else None
+            gather_in(rule(cotangent, *operands, **params), x.aval)
+            if rule and isinstance(x, Linear)
+            else None
             for rule, x in zip(self.linear, operands, strict=True)
         ]
 
@@ -155,6 +158,14 @@ def spread(x: Any, shape: Shape) -> Any:
     if shape_of(x) == shape:
         return x
     return op.broadcast_in_dim(x, shape=shape, broadcast_dimensions=())
+
+
+def gather_in(cotangent: Any, aval: ShapedArray) -> Any:
+    """The cotangent of an operand: of a rank-0 one, which was repeated, the sum."""
+    shape = shape_of(cotangent)
+    if shape == aval.shape:
+        return cotangent
+    return op.reduce_sum(cotangent, axes=tuple(range(len(shape))))
 
 
 def align(size: int, args: Sequence[Any], dims: Sequence[int | None]) -> tuple[list[Any], int]:

@@ -113,6 +113,13 @@ def bit_width(dt: DType) -> int:
     return int(dtypes.finfo(dt).bits) if kind == "f" else dt.itemsize * 8
 
 
+class StopGradient(Elementwise):
+    """Its operand, as a value that derivatives stop at."""
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
+        return ctx.full(operands[0], ctx.avals_in[0], ctx.aval_out.shape)
+
+
 class ReducePrecision(Elementwise):
     """Round to a float of `exponent_bits` and `mantissa_bits`, kept in the same dtype."""
 
@@ -142,6 +149,7 @@ imag_p = Elementwise(
 conj_p = Elementwise(
     "conj", "chlo.conj", "c", lambda t, out, x: op.conj(t), linear=[lambda c, x: op.conj(c)]
 )
+stop_gradient_p = StopGradient("stop_gradient", "", "buifc")
 reduce_precision_p = ReducePrecision(
     "reduce_precision",
     "stablehlo.reduce_precision",
@@ -166,6 +174,7 @@ PRIMITIVES: tuple[Primitive, ...] = (
     imag_p,
     conj_p,
     reduce_precision_p,
+    stop_gradient_p,
     complex_p,
     convert_element_type_p,
     bitcast_convert_type_p,

@@ -15,6 +15,7 @@ from olympus_core.primitives.elementwise.base import (
     BOOL,
     align,
     check_one_dtype,
+    gather_in,
     join_shapes,
     spread,
     zero_like,
@@ -72,8 +73,10 @@ class SelectN(Primitive):
         shares: list[Any] = [None]
         for i, case in enumerate(cases):
             parts = [*zeros[:i], cotangent, *zeros[i + 1 :]]
-            share = self.bind(which, *_same_shape(parts)) if isinstance(case, Linear) else None
-            shares.append(share)
+            if isinstance(case, Linear):
+                shares.append(gather_in(self.bind(which, *_same_shape(parts)), case.aval))
+            else:
+                shares.append(None)
         return shares
 
     def batch(

@@ -1,0 +1,143 @@
+"""The operands of elementwise functions: promoted to one dtype, aligned to one shape, chosen from.
+
+Operands enter as the user gave them; what primitives take leaves.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from olympus_core import dtypes
+from olympus_core.avals import Shape, ShapedArray, get_aval, shape_of
+from olympus_core.dtypes import DType
+from olympus_core.errors import ShapeError
+from olympus_core.library.promotion import (
+    broadcast_shapes,
+    check_arrays,
+    convert,
+    promote_dtypes,
+)
+from olympus_core.primitives.elementwise import ne_p, select_n_p
+from olympus_core.primitives.shape import broadcast_in_dim_p
+
+__all__ = [
+    "align",
+    "choose",
+    "promote_numeric",
+]
+
+_KIND_RANK: Final = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+
+
+_SCALAR_RANK: Final = {bool: 0, int: 1, float: 2}
+
+
+_CASTABLE: Final = {
+    np.dtype(name) for name in (*"?bBhHiIlL", "int64", "uint64", *"efdFD", dtypes.bfloat16)
+}
+
+
+Cast = tuple[Callable[[Any], Any], float, float]
+
+
+class _Casts(dict[tuple[type, ShapedArray | None], Cast | None]):
+    """How a Python scalar of a class becomes one of an array's dtype, and in which range.
+
+    None where the pair has to be promoted: the dtype gives way, or the scalar is none.
+    """
+
+    def __missing__(self, key: tuple[type, ShapedArray | None]) -> Cast | None:
+        cls, aval = key
+        found = None
+        if aval is not None and not aval.weak_type and aval.dtype in _CASTABLE:
+            rank = _SCALAR_RANK.get(cls, 4)
+            if rank <= _KIND_RANK[dtypes.kind(aval.dtype)]:
+                found = (aval.dtype.type, *_range(aval.dtype))
+        self[key] = found
+        return found
+
+
+def _range(dtype: DType) -> tuple[float, float]:
+    """The Python scalars that NumPy casts to the dtype without an error or a warning."""
+    kind = dtypes.kind(dtype)
+    if kind in "iu":
+        info = dtypes.iinfo(dtype)
+        return int(info.min), int(info.max)
+    return (0, 1) if kind == "b" else (-65504.0, 65504.0)  # what the narrowest, float16, holds
+
+
+casts: Final = _Casts()
+
+
+def promote_numeric(*xs: Any) -> list[Any]:
+    """The operands in the least dtype that they share, an integer one at least."""
+    promoted = promote_dtypes(*xs)
+    if get_aval(promoted[0]).dtype != dtypes.bool_:
+        return promoted
+    return [convert(x, dtypes.canonicalize("int32")) for x in promoted]
+
+
+@functools.lru_cache(maxsize=4096)
+def _axes(shapes: tuple[Shape, ...], shaped_from: int) -> tuple[Shape, Sequence[Shape | None]]:
+    """The shape that `shapes` broadcast to, and for each that has to, the axes that its own are.
+
+    Rank-0 ones may stay, as elementwise primitives take them, unless all from `shaped_from` are.
+    """
+    shape = broadcast_shapes(*shapes)
+    axes: list[Shape | None] = [
+        None if s in ((), shape) else tuple(range(len(shape) - len(s), len(shape))) for s in shapes
+    ]
+    if shape and not any(shapes[shaped_from:]):
+        axes[-1] = ()
+    return shape, axes
+
+
+def align(name: str, *xs: Any, shaped_from: int = 0) -> Sequence[Any]:
+    """The operands of function `name` broadcast to one shape, rank-0 ones aside; see `_axes`."""
+    shapes = tuple([shape_of(x) for x in xs])
+    if len(set(shapes)) == 1:
+        return xs
+    try:
+        shape, axes = _axes(shapes, shaped_from)
+    except ShapeError as e:
+        raise ShapeError(f"{name}: {e}") from None
+    return [
+        x if dims is None else broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=dims)
+        for x, dims in zip(xs, axes, strict=True)
+    ]
+
+
+def choose(name: str, condition: Any, x: Any, y: Any) -> Any:
+    """`x` where `condition` holds, `y` elsewhere, for the function `name`."""
+    aval = getattr(condition, "aval", None)
+    if aval is None or aval.dtype is not dtypes.bool_:
+        check_arrays(name, condition)
+        if get_aval(condition).dtype != dtypes.bool_:
+            condition = ne_p.bind(condition, _zero(condition))
+    x, y = _one_dtype(name, x, y)
+    return select_n_p.bind(*align(name, condition, y, x, shaped_from=1))
+
+
+def _zero(x: Any) -> Any:
+    return convert(0, get_aval(x).dtype)
+
+
+def _one_dtype(name: str, x: Any, y: Any) -> tuple[Any, Any]:
+    a, b = getattr(x, "aval", None), getattr(y, "aval", None)
+    if a is not None and b is None:
+        cast = casts[y.__class__, a]
+        if cast is not None and cast[1] <= y <= cast[2]:
+            return x, cast[0](y)
+    elif b is not None and a is None:
+        cast = casts[x.__class__, b]
+        if cast is not None and cast[1] <= x <= cast[2]:
+            return cast[0](x), y
+    elif a is not None and b is not None and a.dtype is b.dtype:
+        return x, y
+    check_arrays(name, x, y)
+    one, other = promote_dtypes(x, y)
+    return one, other

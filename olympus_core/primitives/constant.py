@@ -1,0 +1,61 @@
+"""`constant`: an array that a nested program holds, as an equation without operands."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from olympus_core.avals import ShapedArray, get_aval
+from olympus_core.primitive import Primitive
+
+if TYPE_CHECKING:
+    from olympus_core.lowering import LoweringContext
+
+__all__ = ["PRIMITIVES", "ArrayConstant", "constant_p"]
+
+
+class ArrayConstant:
+    """An array as a parameter: equal to another of the same type and elements."""
+
+    __slots__ = ("__dict__", "aval", "value")
+
+    def __init__(self, value: np.ndarray[Any, Any], aval: ShapedArray | None = None) -> None:
+        self.value = value
+        self.aval = aval or get_aval(value)
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """A fingerprint of the elements."""
+        return hashlib.sha256(np.ascontiguousarray(self.value).tobytes()).hexdigest()[:16]
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, ArrayConstant)
+            and self.aval is other.aval
+            and self.digest == other.digest
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.aval, self.digest))
+
+    def __str__(self) -> str:
+        return f"{self.aval.short_name()}#{self.digest}"
+
+
+class Constant(Primitive):
+    """The array `value`."""
+
+    def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
+        value: ArrayConstant = params["value"]
+        return value.aval
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
+        return ctx.numpy_constant(params["value"].value)
+
+
+constant_p = Constant("constant")
+
+PRIMITIVES: tuple[Primitive, ...] = (constant_p,)

@@ -1,0 +1,195 @@
+"""The reference pages agree with the code: names, primitives, options, keys, devices, exit codes.
+
+Sections between `<!-- name -->` and `<!-- /name -->` are made from the code; `--update-golden`
+writes them anew.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+import textwrap
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import click
+import pytest
+from documents import ROOT
+
+import olympus
+import olympus_core.control
+import olympus_core.primitives
+from olympus import errors
+from olympus_cli.main import COMMANDS
+from olympus_cli.spec.project import PROJECT_KEYS, TARGET_KEYS
+from olympus_core.primitive import Primitive, op
+
+DOCS = ROOT / "docs"
+API: dict[str, set[str]] = {
+    namespace: set(table["names"].split())
+    for namespace, table in tomllib.loads((ROOT / "tests" / "api_names.toml").read_text()).items()
+}
+_NAME = re.compile(r"`([^`]+)`")
+
+
+def table_rows(text: str) -> Iterator[list[str]]:
+    """The cells of each line of a Markdown text that is a row of a table."""
+    for line in text.splitlines():
+        if line.startswith("| ") and not line.startswith("| ---"):
+            yield [cell.strip() for cell in line.strip("|").split(" | ")]
+
+
+def section(text: str, heading: str) -> str:
+    """What stands under a heading, up to the next of its level."""
+    found = re.search(rf"^{re.escape(heading)}.*?(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    assert found is not None, f"there is no {heading}"
+    return found.group()
+
+
+def check_made(document: Path, name: str, made: str, update: bool) -> None:
+    """The section `name` of a document is `made`, or becomes it."""
+    before, opening, rest = document.read_text().partition(f"<!-- {name} -->\n")
+    shown, closing, after = rest.partition(f"<!-- /{name} -->")
+    assert opening and closing, f"{document.name} has no section {name}"
+    if update:
+        document.write_text(before + opening + made + closing + after)
+    else:
+        assert shown == made, f"{name} in {document.name}: pytest --update-golden renews it"
+
+
+# --- names of the API ---------------------------------------------------------------------------
+
+
+def present(namespace: str) -> set[str]:
+    """The names of the API that a namespace has."""
+    try:
+        module = importlib.import_module(namespace)
+    except ModuleNotFoundError:
+        return set()
+    return {name for name in API[namespace] if hasattr(module, name)}
+
+
+def declined() -> dict[str, set[str]]:
+    """The names that differences.md says are left out, by namespace."""
+    text = section((DOCS / "differences.md").read_text(), "## What is absent, name by name")
+    rows = [row for row in table_rows(text) if row[0] != "namespace"]
+    return {_NAME.findall(space)[0]: set(_NAME.findall(names)) for space, names, _ in rows}
+
+
+def test_what_is_said_to_be_absent_is_an_absent_name_of_the_api() -> None:
+    for namespace, names in declined().items():
+        assert names <= API[namespace], f"{namespace}: {names - API[namespace]} are no names of it"
+        assert not names & present(namespace), f"{namespace} has {names & present(namespace)}"
+
+
+def test_every_other_name_is_present_or_listed_as_pending(request: pytest.FixtureRequest) -> None:
+    lines = []
+    for namespace, names in API.items():
+        missing = sorted(names - present(namespace) - declined().get(namespace, set()))
+        if missing:
+            listed = textwrap.fill(", ".join(missing), 100, break_long_words=False)
+            lines.append(f"**{namespace}**: {len(missing)}\n\n{listed}\n\n")
+    made = "".join(lines) or "Nothing.\n"
+    update = request.config.getoption("--update-golden")
+    check_made(DOCS / "differences.md", "pending", f"\n{made}", update)
+
+
+# --- primitives ---------------------------------------------------------------------------------
+
+
+def families() -> dict[str, tuple[str, list[str]]]:
+    """Each module of primitives: what its docstring says that they are, and their names."""
+    found = {}
+    for package in (olympus_core.primitives, olympus_core.control):
+        for info in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+            module = importlib.import_module(info.name)
+            if not info.ispkg and (names := primitives_of(module)):
+                name = info.name.removeprefix("olympus_core.")
+                sentence = (module.__doc__ or "").partition("\n\n")[0].replace("\n", " ")
+                found[name] = sentence, names
+    return found
+
+
+def primitives_of(module: ModuleType) -> list[str]:
+    """The names of the primitives that a module defines: its tuple, or those of its own classes."""
+    every: Any = getattr(module, "PRIMITIVES", None)
+    if every is None:
+        own = (x for x in vars(module).values() if isinstance(x, Primitive))
+        every = [p for p in own if type(p).__module__ == module.__name__]
+    return [p.name for p in every]
+
+
+def test_every_primitive_has_a_family() -> None:
+    listed = [name for _, names in families().values() for name in names]
+    assert sorted(listed) == sorted(p.name for p in op.table.values())
+
+
+def test_the_primitives_are_listed(request: pytest.FixtureRequest) -> None:
+    rows = "".join(
+        f"| `{family}` | {', '.join(f'`{name}`' for name in sorted(names))} | {sentence} |\n"
+        for family, (sentence, names) in families().items()
+    )
+    made = f"| module | primitives | what they are |\n| --- | --- | --- |\n{rows}"
+    check_made(
+        DOCS / "olympuspr.md", "primitives", made, request.config.getoption("--update-golden")
+    )
+
+
+# --- commands, keys, devices, exit codes --------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_of_a_command_is_described(name: str) -> None:
+    text = (DOCS / "cli.md").read_text()
+    own = section(text, f"## olympus {name}")
+    shared = {
+        option: where
+        for option, where, _ in table_rows(section(text, "## Options that commands share"))
+    }
+    command: click.Command = importlib.import_module(f"olympus_cli.commands.{name}").command
+    for parameter in command.params:
+        if isinstance(parameter, click.Option):
+            flag = parameter.opts[-1]
+            common = [where for option, where in shared.items() if flag in option]
+            assert f"`{flag}" in own or any(applies(where, name) for where in common), flag
+
+
+def applies(where: str, name: str) -> bool:
+    """Whether the second column of the shared options speaks of the command."""
+    if where.startswith("all"):
+        return name not in where
+    return name in re.findall(r"\w+", where)
+
+
+def test_every_key_of_a_project_is_described() -> None:
+    text = (DOCS / "projects.md").read_text()
+    for heading, keys in (("## `[project]`", PROJECT_KEYS), ("## `[target.NAME]`", TARGET_KEYS)):
+        rows = list(table_rows(section(text, heading)))[1:]
+        assert [_NAME.findall(row[0])[0] for row in rows] == list(keys)
+
+
+def test_every_device_is_described() -> None:
+    rows = list(table_rows((DOCS / "gpu.md").read_text()))[1:]
+    listed = [_NAME.findall(row[0])[0] for row in rows]
+    assert tuple(listed) == olympus.known_devices("gpu")
+    assert f"`{olympus.target('gpu').device}` (the default)" == rows[0][0]
+
+
+@pytest.mark.parametrize("document", ["README.md", "docs/cli.md"])
+def test_every_exit_code_is_described(document: str) -> None:
+    rows = table_rows((ROOT / document).read_text())
+    codes = {int(row[0]) for row in rows if row[0].isdigit()}
+    classes = [x for x in vars(errors).values() if isinstance(x, type)]
+    assert {each.exit_code for each in classes} | {0, 130} <= codes
+
+
+def test_the_layers_of_the_core_are_described() -> None:
+    text = section((DOCS / "overview.md").read_text(), "## Three packages")
+    named = set(_NAME.findall(text))
+    core = ROOT / "olympus_core"
+    modules = {p.stem for p in core.glob("*.py")} | {p.parent.name for p in core.glob("*/*.py")}
+    assert modules - {"__init__", "quiet", "version"} <= named

@@ -1,0 +1,177 @@
+"""The derivative functions: arguments, auxiliary results, trees, dtypes; values as the oracle's."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import olympus
+from olympus.errors import TransformError
+
+X = np.array([0.3, -0.7, 1.1], np.float32)
+PARAMS = {"w": np.arange(6.0, dtype=np.float32).reshape(2, 3) / 7, "b": [X[:2], X[1:]]}
+
+
+def same(got, want, rtol=1e-5):
+    assert olympus.tree.structure(got).num_leaves == len(jax.tree.leaves(want))
+    for a, b in zip(olympus.tree.leaves(got), jax.tree.leaves(want), strict=True):
+        a, b = np.asarray(a), np.asarray(b)
+        assert (a.dtype, a.shape) == (b.dtype, b.shape)
+        if a.dtype.names is None and a.dtype.kind != "V":
+            np.testing.assert_allclose(a, b, rtol=rtol, atol=1e-6)
+
+
+def loss(ox, p, x):
+    return ox.numpy.sum(ox.numpy.tanh(p["w"] @ x) * p["b"][0] + p["b"][1])
+
+
+@pytest.mark.parametrize("argnums", [0, 1, (0,), (1, 0), -1])
+def test_argnums(argnums):
+    got = olympus.grad(lambda p, x: loss(olympus, p, x), argnums)(PARAMS, X)
+    same(got, jax.grad(lambda p, x: loss(jax, p, x), argnums)(PARAMS, X))
+
+
+def test_value_and_grad_with_aux():
+    def build(ox):
+        return ox.value_and_grad(lambda x: (ox.numpy.sum(x**3), {"twice": 2 * x}), has_aux=True)
+
+    same(build(olympus)(X), build(jax)(X))
+    gradient, aux = olympus.grad(lambda x: (x**2, "text"), has_aux=True)(3.0)
+    assert float(gradient) == 6.0
+    assert aux == "text"
+
+
+def test_keyword_arguments_pass_through():
+    assert float(olympus.grad(lambda x, *, n: x**n)(2.0, n=3)) == 12.0
+
+
+def test_holomorphic():
+    z = np.complex64(0.3 + 0.4j)
+    same(
+        olympus.grad(lambda z: olympus.numpy.sin(z) * z, holomorphic=True)(z),
+        jax.grad(lambda z: jnp.sin(z) * z, holomorphic=True)(z),
+    )
+
+
+def test_real_function_of_complex_values():
+    z = (X + 1j * X[::-1]).astype(np.complex64)
+
+    def build(ox):
+        return ox.grad(lambda z: ox.numpy.sum(ox.numpy.abs(z * z) ** 2 + (z * 1j).real))
+
+    same(build(olympus)(z), build(jax)(z), rtol=1e-4)
+
+
+def test_integers_have_gradients_of_no_bytes():
+    got = olympus.grad(lambda n, x: x * n, argnums=(0, 1), allow_int=True)(3, 2.0)
+    assert got[0].dtype == jax.dtypes.float0
+    assert float(got[1]) == 3.0
+
+
+def test_weak_types_and_dtypes_are_kept():
+    for x in (2.0, np.float16(2), jnp.bfloat16(2), np.float32(2)):
+        x = np.asarray(x) if not isinstance(x, float) else x
+        got, want = olympus.grad(lambda x: x * x)(x), jax.grad(lambda x: x * x)(x)
+        assert (got.dtype, got.weak_type) == (want.dtype, want.weak_type)
+
+
+def test_jvp_vjp_linearize_and_transpose():
+    def f(ox):
+        return lambda x, y: {"a": ox.numpy.sin(x) * y, "b": (x @ x,)}
+
+    y = np.float32(2.0)
+    same(
+        olympus.jvp(f(olympus), (X, y), (X, y)),
+        jax.jvp(f(jax), (X, y), (X, y)),
+    )
+    out, pull_back = olympus.vjp(f(olympus), X, y)
+    want, jax_pull_back = jax.vjp(f(jax), X, y)
+    ct = {"a": X, "b": (np.float32(3.0),)}
+    same(pull_back(ct), jax_pull_back(ct))
+    same(out, want)
+    same(olympus.linearize(f(olympus), X, y)[1](X, y), jax.linearize(f(jax), X, y)[1](X, y))
+    linear = olympus.linear_transpose(lambda x: (2 * x)[1:].sum() * X, X)
+    same(linear(X), jax.linear_transpose(lambda x: (2 * x)[1:].sum() * X, X)(X))
+
+
+def test_the_derivative_of_linearize_does_not_run_the_function_again():
+    runs = []
+
+    def f(x):
+        runs.append(1)
+        return olympus.numpy.sin(x)
+
+    _, derivative = olympus.linearize(f, X)
+    derivative(X), derivative(2 * X)
+    assert len(runs) == 1
+
+
+@pytest.mark.parametrize("which", ["jacfwd", "jacrev", "hessian"])
+def test_jacobians_of_trees(which):
+    def f(ox):
+        return lambda p: {"y": p["w"] @ p["w"].T * p["b"][0], "z": p["b"][1] ** 3}
+
+    if which == "hessian":
+        small = {"w": PARAMS["w"], "b": PARAMS["b"]}
+        got = olympus.hessian(lambda p: f(olympus)(p)["z"].sum() + p["w"].sum() ** 2)(small)
+        want = jax.hessian(lambda p: f(jax)(p)["z"].sum() + p["w"].sum() ** 2)(small)
+    else:
+        got = getattr(olympus, which)(f(olympus))(PARAMS)
+        want = getattr(jax, which)(f(jax))(PARAMS)
+    same(got, want)
+
+
+def test_jacobians_take_argnums_and_aux():
+    def f(x, y):
+        return x * y[0], y
+
+    for which in ("jacfwd", "jacrev"):
+        got = getattr(olympus, which)(f, argnums=(0, 1), has_aux=True)(X, X)
+        same(got, getattr(jax, which)(f, argnums=(0, 1), has_aux=True)(X, X))
+
+
+def test_stop_gradient():
+    x = np.float32(3.0)
+    assert float(olympus.grad(lambda x: x * olympus.lax.stop_gradient(x))(x)) == 3.0
+    assert float(olympus.grad(lambda x: olympus.lax.stop_gradient({"a": x})["a"] + x)(x)) == 1.0
+
+
+def test_memory_of_a_scan_is_linear_unless_checkpointed():
+    def body(c, _):
+        return olympus.numpy.sin(olympus.numpy.sin(c) * c), None
+
+    def residuals(step):
+        def f(x):
+            return olympus.lax.scan(step, x, None, length=10)[0].sum()
+
+        program = olympus.jit(olympus.grad(f)).trace(X).olympuspr
+        forward = next(e for e in program.eqns if e.primitive.name == "scan")
+        return sum(v.aval.size for v in forward.outputs)
+
+    assert residuals(body) > residuals(olympus.checkpoint(body, prevent_cse=False))
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: olympus.grad(lambda x: x)(X), "scalar.*float32\\[3\\]"),
+        (lambda: olympus.grad(lambda x: (x, x))(1.0), "one scalar"),
+        (lambda: olympus.grad(lambda n: n * 1.0)(3), "'n'.*int32"),
+        (lambda: olympus.grad(lambda x: x, 2)(1.0), "argnums.*2.*1 positional"),
+        (lambda: olympus.grad(lambda x: x.sum().astype(int))(X), "float result.*int32"),
+        (lambda: olympus.grad(lambda x: x, holomorphic=True)(1.0), "complex arguments"),
+        (lambda: olympus.grad(lambda x: x)("text"), "'x'.*str"),
+        (lambda: olympus.jvp(lambda x: x, (X,), (X, X)), "structure"),
+        (lambda: olympus.jvp(lambda x: x, (X,), (X[:2],)), "float32\\[3\\].*float32\\[2\\]"),
+        (lambda: olympus.jvp(lambda x: x, X, X), "tuples"),
+        (lambda: olympus.vjp(lambda x: x, X)[1]((X, X)), "structure"),
+        (lambda: olympus.vjp(lambda x: x, X)[1](X[:1]), "float32\\[3\\]"),
+        (lambda: olympus.jacfwd(lambda x: x)(3), "float"),
+        (lambda: olympus.value_and_grad(lambda x: x, has_aux=True)(1.0), "pair"),
+    ],
+)
+def test_errors_are_in_the_users_terms(call, words):
+    with pytest.raises(TransformError, match=words):
+        call()

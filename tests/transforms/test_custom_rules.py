@@ -1,0 +1,240 @@
+"""custom_jvp, custom_vjp and checkpoint: the user's rules are used, and compose."""
+
+from __future__ import annotations
+
+import functools
+
+import jax
+import numpy as np
+import pytest
+
+import olympus
+from olympus.errors import SignatureError, TransformError
+
+X = np.float32(0.7)
+XS = np.array([0.3, -0.7, 1.1], np.float32)
+
+
+def scaled(ox):
+    """x * y, whose derivative is said to be ten times what it is."""
+
+    @ox.custom_jvp
+    def f(x, y):
+        return ox.numpy.sin(x) * y
+
+    @f.defjvp
+    def rule(primals, tangents):
+        (x, y), (tx, ty) = primals, tangents
+        return f(x, y), 10 * (ox.numpy.cos(x) * tx * y + ox.numpy.sin(x) * ty)
+
+    return f
+
+
+def reverse(ox, nondiff=()):
+    @ox.custom_vjp
+    def f(x, y):
+        return {"out": ox.numpy.sin(x) * y}
+
+    f.defvjp(lambda x, y: (f(x, y), (x, y)), lambda r, ct: (ct["out"] * 7 * r[1], None))
+    return f
+
+
+def same(got, want):
+    for a, b in zip(olympus.tree.leaves(got), jax.tree.leaves(want), strict=True):
+        np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda ox, f: f(X, X),
+        lambda ox, f: ox.grad(f, (0, 1))(X, X),
+        lambda ox, f: ox.jit(ox.grad(f, (0, 1)))(X, X),
+        lambda ox, f: ox.jit(ox.grad(ox.jit(f), (0, 1)))(X, X),
+        lambda ox, f: ox.vmap(ox.grad(f), (0, None))(XS, X),
+        lambda ox, f: ox.grad(lambda y: ox.vmap(f, (0, None))(XS, y).sum())(X),
+        lambda ox, f: ox.jvp(ox.vmap(f), (XS, XS), (XS, XS)),
+        lambda ox, f: ox.grad(ox.grad(f))(X, X),
+        lambda ox, f: ox.grad(lambda x: ox.lax.scan(lambda c, _: (f(c, x), c), x, None, 3)[0])(X),
+        lambda ox, f: ox.grad(ox.checkpoint(f), (0, 1))(X, X),
+        lambda ox, f: ox.hessian(f)(X, X),
+        lambda ox, f: ox.grad(f)(X, y=X),
+    ],
+)
+def test_custom_jvp_composes(use):
+    same(use(olympus, scaled(olympus)), use(jax, scaled(jax)))
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda ox, f: f(X, X),
+        lambda ox, f: ox.grad(lambda x, y: f(x, y)["out"], (0, 1))(X, X),
+        lambda ox, f: ox.jit(ox.grad(lambda x, y: f(x, y)["out"], (0, 1)))(X, X),
+        lambda ox, f: ox.vmap(ox.grad(lambda x, y: f(x, y)["out"]), (0, None))(XS, X),
+        lambda ox, f: ox.grad(lambda x: ox.vmap(f, (None, 0))(x, XS)["out"].sum())(X),
+        lambda ox, f: ox.jacrev(lambda x: ox.vmap(f)(x, XS)["out"])(XS),
+        lambda ox, f: ox.grad(
+            lambda x: ox.lax.scan(lambda c, _: (f(c, x)["out"], c), x, None, 3)[0]
+        )(X),
+        lambda ox, f: ox.grad(ox.checkpoint(lambda x: f(x, x)["out"]))(X),
+        lambda ox, f: ox.grad(ox.grad(lambda x: f(x, x)["out"]))(X),
+    ],
+)
+def test_custom_vjp_composes(use):
+    same(use(olympus, reverse(olympus)), use(jax, reverse(jax)))
+
+
+def test_nondiff_arguments():
+    def build(ox):
+        @ox.custom_vjp
+        def plain(x):
+            return x
+
+        plain.defvjp(lambda x: (x, None), lambda r, ct: (ct,))
+
+        def f(g, x, n):
+            return g(x) ** n
+
+        jvp = ox.custom_jvp(f, nondiff_argnums=(0, 2))
+
+        @jvp.defjvp
+        def rule(g, n, primals, tangents):
+            return g(primals[0]) ** n, 100.0 * n * tangents[0]
+
+        vjp = ox.custom_vjp(f, nondiff_argnums=(0, 2))
+        vjp.defvjp(lambda g, x, n: (g(x) ** n, x), lambda g, n, x, ct: (ct * n,))
+        g = ox.numpy.sin
+        return ox.grad(jvp, 1)(g, X, 3), ox.jit(lambda x: ox.grad(vjp, 1)(g, x, 3))(X)
+
+    same(build(olympus), build(jax))
+
+
+def test_defjvps_and_symbolic_zeros():
+    seen = []
+
+    @olympus.custom_jvp
+    def f(x, y):
+        return x * y
+
+    f.defjvps(lambda t, out, x, y: 3 * t, None)
+    assert float(olympus.grad(f)(2.0, 5.0)) == 3.0
+    assert float(olympus.grad(f, 1)(2.0, 5.0)) == 0.0
+
+    @olympus.custom_jvp
+    def g(x, y):
+        return x * y
+
+    def rule(primals, tangents):
+        seen.append([type(t).__name__ for t in tangents])
+        return g(*primals), 2 * tangents[0]
+
+    g.defjvp(rule, symbolic_zeros=True)
+    assert float(olympus.grad(g)(2.0, 5.0)) == 2.0
+    assert seen[0][1] == "SymbolicZero"
+
+
+def test_methods_can_have_rules():
+    class Model:
+        @olympus.custom_jvp
+        @staticmethod
+        def act(x):
+            return x
+
+    Model.act.defjvp(lambda p, t: (p[0], 5 * t[0]))
+    assert float(olympus.grad(Model.act)(1.0)) == 5.0
+
+
+@pytest.mark.parametrize("policy", [None, "everything_saveable", "dots_saveable"])
+def test_checkpoint_gives_the_same_derivatives(policy):
+    def build(ox):
+        chosen = None if policy is None else getattr(ox.checkpoint_policies, policy)
+
+        @functools.partial(ox.checkpoint, policy=chosen)
+        def f(x):
+            return ox.numpy.sin(ox.numpy.sin(x @ x) * x)
+
+        def loss(x):
+            return f(f(x)).sum()
+
+        return ox.grad(loss)(XS), ox.hessian(loss)(XS), ox.jit(ox.grad(loss))(XS)
+
+    same(build(olympus), build(jax))
+
+
+def test_policies_choose_what_is_kept():
+    policies = olympus.checkpoint_policies
+
+    def f(x):
+        y = olympus.ad_checkpoint.checkpoint_name(olympus.numpy.sin(x), "kept")
+        return olympus.numpy.sin(y)
+
+    def recomputed(policy):
+        program = olympus.jit(olympus.grad(olympus.checkpoint(f, policy=policy))).trace(X)
+        last = [e for e in program.olympuspr.eqns if e.primitive.name == "checkpoint"][-1]
+        return sum(e.primitive.name == "sin" for e in last.params["olympuspr"].eqns)
+
+    none = recomputed(policies.nothing_saveable)
+    assert recomputed(policies.save_only_these_names("kept")) < none
+    assert recomputed(policies.save_only_these_names("other")) == none
+    assert recomputed(policies.save_any_names_but_these("kept")) == none
+    assert recomputed(policies.everything_saveable) == 0
+    both = policies.save_from_both_policies(
+        policies.nothing_saveable, policies.save_only_these_names("kept")
+    )
+    assert recomputed(both) == recomputed(policies.save_only_these_names("kept"))
+
+
+def test_recomputation_is_behind_a_barrier():
+    f = olympus.checkpoint(lambda x: olympus.numpy.sin(olympus.numpy.sin(x)))
+    assert "optimization_barrier" in olympus.jit(olympus.grad(f)).lower(X).as_text()
+    g = olympus.checkpoint(lambda x: olympus.numpy.sin(olympus.numpy.sin(x)), prevent_cse=False)
+    assert "optimization_barrier" not in olympus.jit(olympus.grad(g)).lower(X).as_text()
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: olympus.custom_jvp(lambda x: x)(X), "no derivative is defined"),
+        (lambda: olympus.custom_vjp(lambda x: x)(X), "no derivative is defined"),
+        (lambda: olympus.jvp(reverse(olympus), (X, X), (X, X)), "reverse derivative"),
+        (lambda: olympus.jacfwd(lambda x: reverse(olympus)(x, x)["out"])(X), "reverse derivative"),
+    ],
+)
+def test_errors_are_in_the_users_terms(call, words):
+    with pytest.raises(TransformError, match=words):
+        call()
+
+
+def bad_rules():
+    def jvp(rule):
+        f = olympus.custom_jvp(lambda x: x * 1.0)
+        f.defjvp(rule)
+        return lambda: olympus.grad(f)(X)
+
+    def vjp(fwd, bwd):
+        f = olympus.custom_vjp(lambda x: x * 1.0)
+        f.defvjp(fwd, bwd)
+        return lambda: olympus.grad(f)(X)
+
+    return [
+        (jvp(lambda p, t: p[0]), "pair"),
+        (jvp(lambda p, t: (p, t)), "structure"),
+        (jvp(lambda p, t: (p[0], XS)), "tangent float32\\[3\\] for a result float32\\[\\]"),
+        (vjp(lambda x: x, lambda r, c: (c,)), "pair"),
+        (vjp(lambda x: ((x, x), x), lambda r, c: (c,)), "structure"),
+        (vjp(lambda x: (x, x), lambda r, c: c), "tuple"),
+        (vjp(lambda x: (x, x), lambda r, c: (c, c)), "1 arguments.*of 2"),
+        (vjp(lambda x: (x, x), lambda r, c: (XS,)), "cotangent float32\\[3\\].*float32\\[\\]"),
+    ]
+
+
+@pytest.mark.parametrize(("call", "words"), bad_rules())
+def test_wrong_rules_are_told_what_is_wrong(call, words):
+    with pytest.raises(TransformError, match=words):
+        call()
+
+
+def test_arguments_that_the_function_does_not_take():
+    with pytest.raises(SignatureError, match="missing|argument"):
+        olympus.jit(lambda x: scaled(olympus)(x))(X)

@@ -1,0 +1,99 @@
+"""vmap: axes in and out, trees, names, sizes; values as the oracle's."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pytest
+
+import olympus
+from olympus.errors import TransformError
+
+A = np.arange(24.0, dtype=np.float32).reshape(2, 3, 4)
+
+
+def both(build, *args, **kwargs):
+    got, want = build(olympus)(*args, **kwargs), build(jax)(*args, **kwargs)
+    for a, b in zip(olympus.tree.leaves(got), jax.tree.leaves(want), strict=True):
+        a, b = np.asarray(a), np.asarray(b)
+        assert (a.shape, a.dtype) == (b.shape, b.dtype)
+        np.testing.assert_allclose(a, b, rtol=1e-5)
+
+
+@pytest.mark.parametrize("in_axes", [0, 1, 2, -1, (0,), [1]])
+@pytest.mark.parametrize("out_axes", [0, 1, -1])
+def test_axes(in_axes, out_axes):
+    both(lambda ox: ox.vmap(lambda x: ox.numpy.sin(x).T, in_axes, out_axes), A)
+
+
+def test_prefixes_of_trees():
+    tree = {"a": A, "b": (A[0], np.float32(2.0))}
+    axes = ({"a": 1, "b": (0, None)},)
+
+    def build(ox):
+        def f(t):
+            return {"s": t["a"].sum(), "p": (t["b"][0] * t["b"][1], t["a"][0])}
+
+        return ox.vmap(f, axes, {"s": 0, "p": (0, 1)})
+
+    both(build, tree)
+
+
+def test_keyword_arguments_are_mapped_over_the_first_axis():
+    both(lambda ox: ox.vmap(lambda x, y: x * y, in_axes=(None,)), np.float32(2), y=A)
+
+
+def test_results_that_are_not_mapped():
+    both(lambda ox: ox.vmap(lambda x: (x, 3.0), out_axes=(0, None)), A)
+    both(lambda ox: ox.vmap(lambda x: (x, 3.0)), A)
+    both(lambda ox: ox.vmap(lambda x: x + 1, in_axes=None, axis_size=3), A)
+
+
+def test_nested():
+    both(lambda ox: ox.vmap(ox.vmap(lambda x, y: x @ y, (0, None)), (1, 0)), A, A[0])
+
+
+def test_control_flow_on_mapped_values():
+    def build(ox):
+        def f(n, x):
+            def step(c):
+                return c[0] - 1, ox.numpy.sin(c[1]) + c[0]
+
+            y = ox.lax.while_loop(lambda c: c[0] > 0, step, (n, x))[1]
+            z = ox.lax.cond(n > 2, lambda v: v * 2, lambda v: v - 1, y)
+            return ox.lax.switch(n, [ox.numpy.cos, ox.numpy.sin, ox.numpy.exp], z)
+
+        return ox.vmap(f)
+
+    both(build, np.array([0, 3, 1, 5], np.int32), A[0, 0])
+
+
+def test_random_keys_are_mapped():
+    def build(ox):
+        keys = ox.random.split(ox.random.PRNGKey(3), 4)
+        return lambda: ox.vmap(lambda k: ox.random.normal(k, (2,)))(keys)
+
+    both(build)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (
+            lambda: olympus.vmap(lambda x, y: x)(A, A[0]),
+            "(?s)one size.*'x', float32\\[2,3,4\\], is mapped over axis 0, of size 2"
+            ".*'y', float32\\[3,4\\], is mapped over axis 0, of size 3",
+        ),
+        (lambda: olympus.vmap(lambda x: x)(np.float32(1)), "'x'.*no axis 0"),
+        (lambda: olympus.vmap(lambda x: x, in_axes=None)(A), "no argument"),
+        (lambda: olympus.vmap(lambda x: x, in_axes=(0, 0))(A), "2 entries.*1 positional"),
+        (lambda: olympus.vmap(lambda x: x, out_axes=None)(A), "out_axes is None"),
+        (lambda: olympus.vmap(lambda x: x, out_axes=5)(A), "out_axes has 5"),
+        (lambda: olympus.vmap(lambda x: x, in_axes="0"), "in_axes must be"),
+        (lambda: olympus.vmap(lambda x: x, axis_size=4)(A), "axis_size is 4"),
+        (lambda: olympus.vmap(lambda t: t["a"], in_axes=({"b": 0},))({"a": A}), "in_axes"),
+    ],
+)
+def test_errors_are_in_the_users_terms(call, words):
+    with pytest.raises(TransformError, match=words):
+        call()
