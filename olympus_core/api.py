@@ -15,9 +15,9 @@ from olympus_core import (
     trace,
     tree,
 )
+from olympus_core.control.calling import Arguments, JitOptions, StagedFunction
 from olympus_core.errors import UsageError
 from olympus_core.stages import Lowered, Signature, Traced
-from olympus_core.control.calling import Arguments, JitOptions, StagedFunction
 
 __all__ = ["Jit", "axes_of", "eval_shape", "jit", "make_olympuspr"]
 

@@ -16,10 +16,10 @@ from olympus_core import dtypes, lowering, source, switches, xla
 from olympus_core.array import DeviceArray, put, to_numpy
 from olympus_core.avals import ShapedArray, get_aval
 from olympus_core.control import op_by_op
+from olympus_core.control.call import jit_p
 from olympus_core.errors import LeakedTracerError, NaNError
 from olympus_core.olympuspr import Eqn, Olympuspr, Var
 from olympus_core.primitive import Primitive
-from olympus_core.control.call import jit_p
 from olympus_core.trace import Trace, current, install_base, using
 from olympus_core.tracer import Tracer
 

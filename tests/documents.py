@@ -90,6 +90,9 @@ def _check_command(command: str, shown: str, folder: Path, block: Block) -> Path
     """Run one command in `folder`; the folder of the next leaves."""
     if command.startswith("cd "):
         return (folder / command[3:].strip()).resolve()
+    absent = block.note == "gpu" and not has_gpu_compiler()
+    if absent and not command.startswith("olympus "):
+        return folder  # it looks at what the commands before it could not make
     ran = subprocess.run(
         ["bash", "-c", _SHELL + command],
         cwd=folder,
@@ -102,7 +105,7 @@ def _check_command(command: str, shown: str, folder: Path, block: Block) -> Path
         check=False,
     )
     told = f"line {block.line}: $ {command}\n{ran.stdout}"
-    if block.note == "gpu" and not has_gpu_compiler():
+    if absent:
         assert ran.returncode == 6, told
         assert 'pip install "jax-cuda13-pjrt==' in ran.stdout, told
         return folder

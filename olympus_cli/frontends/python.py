@@ -82,7 +82,9 @@ class Program:
             donate_argnames=tuple(name for name in kwargs if name in self.spec.donate),
         )
         with blaming(self.name):
-            return jitted.trace(*map(_plain, args), **{k: _plain(v) for k, v in kwargs.items()})
+            keywords = {name: _plain(value) for name, value in kwargs.items()}
+            traced: olympus.stages.Traced = jitted.trace(*map(_plain, args), **keywords)
+            return traced
 
     @cached_property
     def _given(self) -> tuple[list[Any], dict[str, Any]]:

@@ -62,8 +62,9 @@ class Node:
         if cls is collections.defaultdict:
             return Node("dict", items, tuple(map(_key, extra[1])))
         name = f"{cls.__module__}:{cls.__qualname__}"
-        if _is_namedtuple(cls) and len(cls._fields) == len(items):
-            return Node("namedtuple", items, cls._fields, name)
+        fields: tuple[str, ...] = getattr(cls, "_fields", ())
+        if _is_namedtuple(cls) and len(fields) == len(items):
+            return Node("namedtuple", items, fields, name)
         return Node("custom", items, (), name)
 
     def structure(self) -> tree.PyTreeDef:

@@ -11,8 +11,8 @@ import numpy as np
 
 from olympus_core import eager, tree, xla
 from olympus_core.array import DeviceArray, put, to_numpy
-from olympus_core.tracer import Tracer
 from olympus_core.control import calling
+from olympus_core.tracer import Tracer
 from olympus_core.version import __version__
 
 __all__ = [

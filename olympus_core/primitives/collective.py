@@ -30,8 +30,6 @@ from olympus_core.primitives.reduction import (
 from olympus_core.trace import Axes
 
 if TYPE_CHECKING:
-    from jaxlib.mlir import ir
-
     from olympus_core.lowering import LoweringContext
 
 __all__ = [
@@ -106,7 +104,7 @@ class Collective(Primitive):
         return replica_groups(ctx.axes, names, params.get("axis_index_groups"))
 
 
-def grouped(groups: np.ndarray[Any, Any], **attributes: int) -> dict[str, ir.Attribute]:
+def grouped(groups: np.ndarray[Any, Any], **attributes: int) -> dict[str, Any]:
     numbers = {name: mlir.i64_attr(value) for name, value in attributes.items()}
     return {"replica_groups": mlir.dense(groups), **numbers}
 
@@ -146,10 +144,8 @@ class AllReduce(Collective):
     def across(
         self, batched: Batched, x: Any, dim: int | None, params: dict[str, Any]
     ) -> tuple[Any, int | None]:
-        if dim is None:
-            out = self.repeated(x, batched.size)
-        else:
-            out = self.reduction.bind(x, axes=(dim,))
+        mapped = dim is not None
+        out = self.reduction.bind(x, axes=(dim,)) if mapped else self.repeated(x, batched.size)
         rest = tuple([n for n in params["axes"] if n != batched.name])
         return self.bind(out, **(params | {"axes": rest})) if rest else out, None
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from olympus_core import source, trace
 from olympus_core.avals import ShapedArray, get_aval
-from olympus_core.errors import DTypeError, InternalError
+from olympus_core.errors import DTypeError, InternalError, TraceError
 from olympus_core.olympuspr import Eqn, Literal, Olympuspr, Var
 from olympus_core.primitive import Linear, Primitive
 from olympus_core.primitives.elementwise import add_p
@@ -170,7 +170,11 @@ def _transpose_eqn(
 ) -> None:
     primitive = eqn.primitive
     cotangent = outs if primitive.multiple_results else outs[0]
-    given = primitive.transpose(cotangent, *operands, **eqn.params)
+    try:
+        given = primitive.transpose(cotangent, *operands, **eqn.params)
+    except TraceError as e:
+        e.location = e.location or str(eqn.source.position() or "") or None
+        raise
     if len(given) != len(operands):
         raise InternalError(
             f"the transpose of '{primitive}' gave {len(given)} cotangents for {len(operands)}"

@@ -65,7 +65,7 @@ METHODS: dict[str, Call] = {
     "at": lambda x, n, z: [x.at[0, 1].set(9), x.at[1].add(1.0), x.at[:, 0].multiply(2)],
     "astype": lambda x, n, z: [x.astype("int32"), n.astype(bool), x.astype(np.float16)],
     "parts": lambda x, n, z: [z.real, z.imag, x.real, x.imag, z.conj(), z.conjugate()],
-    "transposes": lambda x, n, z: [x.T, x.mT, x.transpose(), x.transpose(1, 0), x.transpose((1, 0))],
+    "transposes": lambda x, n, z: [x.T, x.mT, x.transpose(1, 0), x.transpose((1, 0))],
     "reshape": lambda x, n, z: [x.reshape(3, 2), x.reshape((6,)), x.reshape(-1), x.reshape(2, -1)],
     "flat": lambda x, n, z: [x.ravel(), x.flatten(), x.swapaxes(0, 1), x[:1].squeeze(0)],
     "sums": lambda x, n, z: [x.sum(), x.sum(axis=0), x.prod(1), x.mean(0), x.var(), x.std(1)],

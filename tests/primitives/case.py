@@ -33,7 +33,8 @@ class Case:
     """One way to use a primitive; `call(lax, *arrays)` runs on olympus.lax and on jax.lax.
 
     `dtypes` are the dtypes to run with.  `differentiable` names the operands (by position) that
-    derivatives are taken of, for the float and complex dtypes.
+    derivatives are taken of, for the float and complex dtypes; `doubles` is False where these
+    are computed in less than double precision even of doubles.
     """
 
     primitive: str
@@ -44,6 +45,7 @@ class Case:
     rtol: float = 1e-5
     atol: float = 1e-6
     differentiable: tuple[int, ...] | None = None
+    doubles: bool = True
 
     @property
     def id(self) -> str:

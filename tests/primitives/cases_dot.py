@@ -46,6 +46,7 @@ _DOTS = [
         "preferred",
         1e-3,
         1e-3,
+        doubles=False,
     ),
     Case(
         "dot_general",
@@ -55,6 +56,7 @@ _DOTS = [
         "mixed",
         1e-3,
         1e-3,
+        doubles=False,
     ),
     Case("dot_general", _precise("HIGHEST"), (arg(3, 4), arg(4, 2)), label="precision"),
     Case(
@@ -65,6 +67,7 @@ _DOTS = [
         "algorithm",
         HALF,
         HALF,
+        doubles=False,
     ),
     Case("dot_general", lambda lax, x, y: lax.batch_matmul(x, y), (arg(2, 1, 3), arg(2, 3, 2))),
 ]

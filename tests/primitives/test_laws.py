@@ -23,7 +23,9 @@ from olympus_core.errors import TransformError
 DIFFERENTIABLE = [
     pytest.param(c, d, id=f"{c.id}-{d}")
     for c in CASES
-    for d in dict.fromkeys(["float64", *(d for d in c.dtypes if d in ("float32", "complex64"))])
+    for d in dict.fromkeys(
+        [*["float64"] * c.doubles, *(d for d in c.dtypes if d in ("float32", "complex64"))]
+    )
     if c.differentiable != () and ("float32" in c.dtypes or d == "complex64")
 ]
 ROWS = [pytest.param(c, id=c.id) for c in CASES]

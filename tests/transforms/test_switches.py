@@ -155,7 +155,7 @@ def test_a_traced_value_stays_traced_at_compile_time():
         with olympus.ensure_compile_time_eval():
             return int(x + 1)
 
-    with pytest.raises(ConcretizationError, match="the argument 'x' of 'f'|the result of 'add'"):
+    with pytest.raises(ConcretizationError, match="the result of 'add' in 'f'"):
         f(1)
 
 

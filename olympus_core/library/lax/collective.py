@@ -63,7 +63,8 @@ def _bound_size(function: str, name: Any) -> int:
     here = source.current()
     there = ", ".join(f"{n!r} (of size {s})" for n, s in bound)
     raise UnboundAxisError(
-        f"{function} was asked to work along the axis {name!r}, which is not bound here{here.place()}\n"
+        f"{function} was asked to work along the axis {name!r}, which is not bound here"
+        f"{here.place()}\n"
         f"  the axes bound here: {there or 'none'}",
         hint=f"map over it with vmap(..., axis_name={name!r})",
         location=str(here.position() or "") or None,

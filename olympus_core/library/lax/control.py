@@ -13,11 +13,6 @@ import numpy as np
 
 from olympus_core import dtypes, tree
 from olympus_core.avals import ShapedArray, get_aval
-from olympus_core.errors import DTypeError, ShapeError, TransformError
-from olympus_core.library.lax import unstaged
-from olympus_core.library.promotion import convert
-from olympus_core.source import function_name
-from olympus_core.primitives.elementwise import clamp_p
 from olympus_core.control.bodies import (
     Body,
     check_carry,
@@ -29,6 +24,11 @@ from olympus_core.control.bodies import (
 from olympus_core.control.cond import cond_p
 from olympus_core.control.scan import scan_p
 from olympus_core.control.while_loop import while_p
+from olympus_core.errors import DTypeError, ShapeError, TransformError
+from olympus_core.library.lax import unstaged
+from olympus_core.library.promotion import convert
+from olympus_core.primitives.elementwise import clamp_p
+from olympus_core.source import function_name
 
 __all__ = ["cond", "fori_loop", "map", "scan", "switch", "while_loop"]
 

@@ -24,11 +24,7 @@ from olympus_core.library.promotion import (
 from olympus_core.primitives.elementwise import ne_p, select_n_p
 from olympus_core.primitives.shape import broadcast_in_dim_p
 
-__all__ = [
-    "align",
-    "choose",
-    "promote_numeric",
-]
+__all__ = ["INFINITIES", "align", "casts", "choose", "promote_numeric"]
 
 _KIND_RANK: Final = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 
@@ -62,7 +58,7 @@ class _Casts(dict[tuple[type, ShapedArray | None], Cast | None]):
 
 
 def _range(dtype: DType) -> tuple[float, float]:
-    """The Python scalars that NumPy casts to the dtype without an error or a warning."""
+    """The finite Python scalars that NumPy casts to the dtype without an error or a warning."""
     kind = dtypes.kind(dtype)
     if kind in "iu":
         info = dtypes.iinfo(dtype)
@@ -71,6 +67,8 @@ def _range(dtype: DType) -> tuple[float, float]:
 
 
 casts: Final = _Casts()
+#: a cast takes these too
+INFINITIES: Final = (float("inf"), -float("inf"))
 
 
 def promote_numeric(*xs: Any) -> list[Any]:
@@ -130,11 +128,11 @@ def _one_dtype(name: str, x: Any, y: Any) -> tuple[Any, Any]:
     a, b = getattr(x, "aval", None), getattr(y, "aval", None)
     if a is not None and b is None:
         cast = casts[y.__class__, a]
-        if cast is not None and cast[1] <= y <= cast[2]:
+        if cast is not None and (cast[1] <= y <= cast[2] or y in INFINITIES):
             return x, cast[0](y)
     elif b is not None and a is None:
         cast = casts[x.__class__, b]
-        if cast is not None and cast[1] <= x <= cast[2]:
+        if cast is not None and (cast[1] <= x <= cast[2] or x in INFINITIES):
             return cast[0](x), y
     elif a is not None and b is not None and a.dtype is b.dtype:
         return x, y

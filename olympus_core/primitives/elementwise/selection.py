@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -142,7 +142,7 @@ class Clamp(Primitive):
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
     ) -> tuple[Any, Any]:
         low, x, high = primals
-        chosen = (
+        chosen: tuple[Callable[[], Any], ...] = (
             lambda: op.and_(op.gt(low, x), op.lt(low, high)),
             lambda: op.and_(op.gt(x, low), op.lt(x, high)),
             lambda: op.gt(x, high),

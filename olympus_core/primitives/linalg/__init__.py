@@ -3,6 +3,7 @@
 from olympus_core.primitive import Primitive
 from olympus_core.primitives.linalg.cholesky import cholesky_p
 from olympus_core.primitives.linalg.eigh import eigh_p
+from olympus_core.primitives.linalg.factored import BY_CHOLESKY, BY_LU, factored_solve_p
 from olympus_core.primitives.linalg.lu import lu_p
 from olympus_core.primitives.linalg.permutation import lu_pivots_to_permutation_p
 from olympus_core.primitives.linalg.qr import geqrf_p, householder_product_p, qr_p
@@ -10,9 +11,12 @@ from olympus_core.primitives.linalg.svd import svd_p
 from olympus_core.primitives.linalg.triangular import triangular_solve_p
 
 __all__ = [
+    "BY_CHOLESKY",
+    "BY_LU",
     "PRIMITIVES",
     "cholesky_p",
     "eigh_p",
+    "factored_solve_p",
     "geqrf_p",
     "householder_product_p",
     "lu_p",
@@ -25,6 +29,7 @@ __all__ = [
 PRIMITIVES: tuple[Primitive, ...] = (
     cholesky_p,
     triangular_solve_p,
+    factored_solve_p,
     lu_p,
     lu_pivots_to_permutation_p,
     geqrf_p,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from olympus_core import dtypes, mlir
@@ -22,7 +22,7 @@ from olympus_core.primitives.linalg.base import (
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
 
-__all__ = ["triangular_solve_p"]
+__all__ = ["triangular_solve_p", "with_more_columns"]
 
 
 class TriangularSolve(MatrixPrimitive):
@@ -101,16 +101,20 @@ class TriangularSolve(MatrixPrimitive):
         if dims[0] is not None:
             return super().batch(batched, args, dims, **params)
         # one matrix for all: the mapped right-hand sides are more columns (or rows) of one
-        assert dims[1] is not None
         a, b = args
-        n = len(shape_of(b)) - 1
-        place = n if params["left_side"] else n - 1
-        b = move_axis(b, dims[1], place)
-        shape = shape_of(b)
-        joined = (*shape[: place - 1], shape[place - 1] * shape[place], *shape[place + 1 :])
-        flat = op.reshape(b, dimensions=None, new_sizes=joined)
-        out = self.bind(a, flat, **params)
-        return op.reshape(out, dimensions=None, new_sizes=shape), place
+        place = len(shape_of(b)) - (1 if params["left_side"] else 2)
+        return with_more_columns(lambda x: self.bind(a, x, **params), b, dims[1] or 0, place)
+
+
+def with_more_columns(
+    solve: Callable[[Any], Any], b: Any, dim: int, place: int
+) -> tuple[Any, int]:
+    """Solve for mapped right-hand sides, the mapped axis made part of the axis before `place`."""
+    b = move_axis(b, dim, place)
+    shape = shape_of(b)
+    joined = (*shape[: place - 1], shape[place - 1] * shape[place], *shape[place + 1 :])
+    out = solve(op.reshape(b, dimensions=None, new_sizes=joined))
+    return op.reshape(out, dimensions=None, new_sizes=shape), place
 
 
 triangular_solve_p = TriangularSolve("triangular_solve")

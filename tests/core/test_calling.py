@@ -1,0 +1,163 @@
+"""jit: arguments by position and name, statics, caches; and the mistakes users make."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+
+import olympus
+import olympus.numpy as jnp
+from olympus.errors import (
+    ConcretizationError,
+    LeakedTracerError,
+    ShapeError,
+    SignatureError,
+    UsageError,
+)
+
+X = np.arange(3.0, dtype=np.float32)
+
+
+def test_it_traces_once_for_each_kind_of_arguments():
+    traced = []
+
+    @olympus.jit
+    def f(x, y=1.0):
+        traced.append(x.shape)
+        return x * y
+
+    f(X), f(X + 1), f(X, y=2.0), f(X[:2]), f(X[:2])
+    assert traced == [(3,), (3,), (2,)]
+    olympus.clear_caches()
+    f(X)
+    assert len(traced) == 4
+
+
+def test_statics_by_position_and_name():
+    @functools.partial(olympus.jit, static_argnames=("n",), static_argnums=0)
+    def f(how, x, n=2):
+        return x * n if how == "times" else x + n
+
+    np.testing.assert_array_equal(np.asarray(f("times", X, n=3)), X * 3)
+    np.testing.assert_array_equal(np.asarray(f("plus", X, 5)), X + 5)
+    assert f("plus", X, True).dtype == np.float32
+
+
+def test_equal_statics_of_other_types_are_others():
+    f = olympus.jit(lambda x, n: x + n, static_argnums=1)
+    assert f(1, 1).dtype == np.int32
+    assert f(1, 1.0).dtype == np.float32
+
+
+def test_arguments_are_named_as_in_the_signature():
+    def f(params, *rest, scale):
+        return params["w"] * rest[0] * scale
+
+    traced = olympus.jit(f).trace({"w": X}, X, scale=2.0)
+    assert traced.arg_names == ("params['w']", "args[1]", "scale")
+
+
+def test_methods_and_partials():
+    class Model:
+        @functools.partial(olympus.jit, static_argnums=0)
+        def double(self, x):
+            return 2 * x
+
+    assert float(Model().double(3.0)) == 6.0
+    assert olympus.jit(functools.partial(lambda a, b: a - b, 5.0)).trace(1.0).fun_name == "<lambda>"
+
+
+def test_results_may_be_containers_and_scalars():
+    out = olympus.jit(lambda x: {"a": (x, None, 3), "b": []})(X)
+    assert out["b"] == []
+    assert int(out["a"][2]) == 3
+
+
+def test_eval_shape_allocates_nothing():
+    huge = olympus.ShapeDtypeStruct((10**6, 10**6), "float32")
+    out = olympus.eval_shape(lambda x: (x @ x, x.sum(0)), huge)
+    assert out[0].shape == (10**6, 10**6)
+    assert out[1].dtype == np.float32
+
+
+def leak():
+    kept = []
+    olympus.jit(lambda x: kept.append(x * 2))(X)
+    return kept[0]
+
+
+def test_a_leaked_tracer_says_where_it_comes_from():
+    with pytest.raises(LeakedTracerError, match="(?s)'<lambda>'|mul") as caught:
+        leak() + 1
+    assert "test_calling.py" in str(caught.value)
+    with pytest.raises(LeakedTracerError):
+        olympus.jit(lambda x, y=leak(): x + y)(X)
+
+
+@pytest.mark.parametrize(
+    ("f", "what"),
+    [
+        (lambda x: 1 if x.sum() > 0 else 2, "truth value"),
+        (lambda x: [i for i in range(x.sum().astype(int))], "integer value"),
+        (lambda x: float(x[0]), "float"),
+        (lambda x: int(x[0]), "int"),
+        (lambda x: np.sin(x), "NumPy value"),
+        (lambda x: x[0].item(), "Python value"),
+        (lambda x: x.tolist(), "Python value"),
+        (lambda x: complex(x[0]), "complex"),
+    ],
+)
+def test_python_that_needs_a_value_says_which_and_where(f, what):
+    with pytest.raises(ConcretizationError, match=what) as caught:
+        olympus.jit(f)(X)
+    assert "test_calling.py" in str(caught.value)
+    assert caught.value.hint
+    assert caught.value.location
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: olympus.jit(3), UsageError, "needs a function"),
+        (lambda: olympus.jit(lambda x: x)("text"), SignatureError, "str.*'text'"),
+        (lambda: olympus.jit(lambda x: "text")(X), SignatureError, "returned.*str"),
+        (lambda: olympus.jit(lambda x: {"a": object()})(X), SignatureError, r"result\['a'\]"),
+        (
+            lambda: olympus.jit(lambda x, n: x, static_argnums=1)(X, [1]),
+            SignatureError,
+            "unhashable.*list",
+        ),
+        (lambda: olympus.jit(lambda x: x, static_argnums=3), UsageError, "3.*1 positions"),
+        (lambda: olympus.jit(lambda x: x, static_argnames="y"), UsageError, "'y'.*takes x"),
+        (lambda: olympus.jit(lambda x, y: x + y)(X, X[:2]), ShapeError, "(3,).*(2,)"),
+        (lambda: olympus.jit(lambda x: x).lower(X).compile()(X, X), SignatureError, "structure"),
+        (lambda: olympus.jit(lambda x: x).lower(X).compile()("a"), SignatureError, "str"),
+    ],
+)
+def test_mistakes_get_one_clear_message(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
+
+
+def test_shape_errors_have_the_users_line():
+    with pytest.raises(ShapeError) as caught:
+        olympus.jit(lambda x, y: jnp.matmul(x, y))(X, X[:2])
+    assert "test_calling.py" in (caught.value.location or "test_calling.py")
+
+
+def test_arrays_print_as_users_know_them():
+    assert repr(jnp.arange(3)) == "Array([0, 1, 2], dtype=int32)"
+    assert repr(jnp.float32(1.5)) == "Array(1.5, dtype=float32)"
+    assert repr(jnp.zeros((0, 2))) == "Array([], shape=(0, 2), dtype=float32)"
+    assert f"{jnp.float32(1.25):.1f}" == "1.2"
+
+
+def test_arrays_refuse_what_they_cannot_do():
+    with pytest.raises(TypeError, match="at"):
+        jnp.zeros(3)[0] = 1
+    with pytest.raises(TypeError):
+        hash(jnp.zeros(3))
+    with pytest.raises(TypeError):
+        len(jnp.float32(1))
