@@ -1,4 +1,4 @@
-"""`python -m benchmarks`. In: the command line. Out: Markdown on stdout, on request a JSON file.
+"""`python -m benchmarks`. In: the command line. Out: Markdown; on request JSON and a picture.
 
 Exit codes: 0 measured, 1 a measuring process failed, 2 wrong usage or a framework is missing.
 """
@@ -13,11 +13,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.measure import DEFAULT_TASKS, TASKS, Side, WorkerFailed, measure
+from benchmarks.measure import TASKS, Side, WorkerFailed, measure
+from benchmarks.plot import draw, is_available
 from benchmarks.report import data, markdown
+from benchmarks.scaling import SCALING, WHOLE
 
-ROUNDS, SHORT_ROUNDS = 11, 2
-REPEAT, SHORT_REPEAT = 9, 3  # repetitions of trace and lower within one process
+ROUNDS, SHORT_ROUNDS = 7, 1
+REPEAT, SHORT_REPEAT = WHOLE, 3  # repetitions of trace and lower within one process
 BUSY = 0.5  # a load average above it costs more than the quartiles show
 
 
@@ -25,6 +27,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Measure what the arguments ask for, print the tables and return the exit code."""
     argv = sys.argv[1:] if argv is None else argv
     options = parser().parse_args(argv)
+    if options.plot and not set(SCALING).intersection(options.only):
+        say(f"error: --plot draws {' and '.join(SCALING)}, and --only leaves them out")
+        return 2
+    if options.plot and not is_available():
+        say("error: --plot needs matplotlib; pip install '.[bench]' brings it")
+        return 2
     rounds = options.repeat or (SHORT_ROUNDS if options.short else ROUNDS)
     repeat = SHORT_REPEAT if options.short else REPEAT
     sides = (Side("olympus", options.python), Side("jax", options.jax_python))
@@ -43,6 +51,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     print(markdown(results, command, rounds), end="")
     if options.json:
         options.json.write_text(json.dumps(data(results, command, rounds), indent=1) + "\n")
+    if options.plot:
+        draw(results, options.plot)
     return 0
 
 
@@ -51,10 +61,11 @@ def parser() -> argparse.ArgumentParser:
     result = argparse.ArgumentParser("python -m benchmarks", description=main.__doc__)
     add = result.add_argument
     add("--short", action="store_true", help="few repetitions: to see that it works")
-    add("--only", type=task_list, default=DEFAULT_TASKS, metavar="TASK,...",
-        help=f"of {', '.join(TASKS)} (default: {','.join(DEFAULT_TASKS)})")  # fmt: skip
+    add("--only", type=task_list, default=TASKS, metavar="TASK,...",
+        help=f"of {', '.join(TASKS)} (default: all)")  # fmt: skip
     add("--repeat", type=positive, metavar="N", help=f"pairs of processes (default: {ROUNDS})")
     add("--json", type=Path, metavar="FILE", help="also write every sample to FILE")
+    add("--plot", type=Path, metavar="FILE.svg", help="also draw the cost of an equation")
     add("--python", default=sys.executable, help="the interpreter that has olympus")
     add("--jax-python", default=sys.executable, metavar="PYTHON", help="the one that has jax")
     return result

@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.programs import PROGRAMS, ROOT
+from benchmarks.scaling import SCALING
 from benchmarks.stats import summarize
 
-TASKS = ("import", *PROGRAMS, "call", "help")
-DEFAULT_TASKS = tuple(task for task in TASKS if task not in PROGRAMS or PROGRAMS[task].default)
+TASKS = ("import", *PROGRAMS, "run", *SCALING, "call", "help")
+MOST_ROUNDS = {"run": 5, "scaling": 2, "scaling_grad": 2}  # of tasks that take long
 
 WORKER = "from benchmarks.worker import main; main()"
 FIND = "import importlib.util as u, sys; sys.exit(u.find_spec(sys.argv[1]) is None)"
@@ -71,12 +72,14 @@ def measure(
 ) -> Results:
     """`rounds` pairs of processes for each task, with `repeat` repetitions within a process.
 
-    A first round is thrown away: it writes byte code and fills the page cache. Raises
-    WorkerFailed.
+    Tasks in MOST_ROUNDS drop out of later rounds. A first round is thrown away: it writes byte
+    code and fills the page cache. Raises WorkerFailed.
     """
     results = Results()
     for number in range(rounds + 1):
         for task in tasks:
+            if number > MOST_ROUNDS.get(task, rounds):
+                continue
             say(f"round {number} of {rounds}: {task}")
             for side in (0, 1) if number % 2 else (1, 0):
                 outcome = run_task(sides, side, task, repeat if number else 1)

@@ -14,6 +14,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
 IMPORT_LINE = "import olympus as ox\n"
@@ -26,8 +28,7 @@ class Program:
     """A function of an example, the shapes it is traced for and its statics.
 
     `inputs` holds a (shape, dtype) for each argument after the parameters. `wrap` makes the traced
-    function from the framework and the example's own. A program that is not `default` is measured
-    only when it is asked for by name.
+    function from the framework and the example's own.
     """
 
     title: str
@@ -37,7 +38,6 @@ class Program:
     inputs: tuple[tuple[tuple[int, ...], str], ...]
     statics: Mapping[str, Any] = field(default_factory=dict)
     wrap: Callable[[Any, Function], Function] = lambda ox, function: function
-    default: bool = True
 
 
 def sgd_step(ox: Any, forward: Function) -> Function:
@@ -64,9 +64,15 @@ PROGRAMS: dict[str, Program] = {
                     (((8, 50, 16), "float32"),)),
     "gpt_train": Program(
         "GPT-2 training step, 12 layers", "gpt/gpt.py", "forward", "small",
-        (((1, 257), "int32"),), {"n_head": 12}, wrap=sgd_step, default=False,
+        (((1, 257), "int32"),), {"n_head": 12}, wrap=sgd_step,
     ),
 }  # fmt: skip
+
+# Small enough to be compiled and run often; what its inputs hold are numbers below 256.
+RUN = Program(
+    "GPT-2 training step, 2 layers of width 64", "gpt/gpt.py", "forward", "tiny",
+    (((16, 65), "int32"),), {"n_head": 4}, wrap=sgd_step,
+)  # fmt: skip
 
 
 def load_source(path: Path, framework: str) -> ModuleType:
@@ -100,3 +106,10 @@ def load(program: Program, framework: str) -> tuple[Function, tuple[Any, ...]]:
         return lambda *args: function(*args, **program.statics)
 
     return fresh, (params, *inputs)
+
+
+def values(program: Program, framework: str) -> tuple[Any, ...]:
+    """Arguments to run the program with: what its `init` makes, and the same random inputs."""
+    rng = np.random.default_rng(0)
+    params = getattr(load_source(EXAMPLES / program.source, framework), program.init)()
+    return params, *(rng.integers(256, size=shape).astype(dtype) for shape, dtype in program.inputs)

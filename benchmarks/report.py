@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from benchmarks.measure import Results
-from benchmarks.programs import PROGRAMS
+from benchmarks.measure import MOST_ROUNDS, Results
+from benchmarks.programs import PROGRAMS, RUN
+from benchmarks.scaling import SCALING, Scaling
 from benchmarks.stats import Summary, paired_ratio, summarize
 
 MILLI, MICRO, MEGA, ONE = (1e3, "ms"), (1e6, "µs"), (1e-6, "MB"), (1.0, "")
@@ -30,7 +31,15 @@ CALL = {
     "device": ("call x + y, arrays on the device", MICRO),
     "python": ("call x + y, Python scalars", MICRO),
 }
+RUN_STAGES = {
+    "step": ("run", MILLI),
+    "cpu": ("run, processor time", MILLI),
+    "compile": ("compile", MILLI),
+}
 HELP = {"wall": ("whole process", MILLI)}
+TITLED = {name: (program.title, STAGES) for name, program in PROGRAMS.items()}
+TITLED["run"] = (RUN.title, RUN_STAGES)
+UNTITLED = {"import": IMPORT, "call": CALL, "help": HELP}
 
 
 @dataclass(frozen=True)
@@ -53,22 +62,46 @@ def rows(results: Results) -> list[Row]:
 
 def task_rows(results: Results, task: str) -> Iterator[Row]:
     """The Rows of one task."""
-    program = PROGRAMS.get(task)
-    table = STAGES if program else {"import": IMPORT, "call": CALL, "help": HELP}[task]
-    for measure, (label, (scale, unit)) in table.items():
+    for measure, (label, (scale, unit)) in labels(task, results.samples[task]).items():
         ours, theirs = ([scale * x for x in side] for side in results.samples[task][measure])
-        title = f"{program.title}: {label}" if program else label
         ratio = paired_ratio(ours, theirs)
-        yield Row(task, measure, title, unit, summarize(ours), summarize(theirs), ratio)
+        yield Row(task, measure, label, unit, summarize(ours), summarize(theirs), ratio)
+
+
+def labels(task: str, measures: Iterable[str]) -> dict[str, tuple[str, tuple[float, str]]]:
+    """What the row of each measure is called, its scale and its unit."""
+    if task in SCALING:
+        return scaling_labels(SCALING[task], measures)
+    if task in UNTITLED:
+        return UNTITLED[task]
+    title, stages = TITLED[task]
+    return {measure: (f"{title}: {label}", scale) for measure, (label, scale) in stages.items()}
+
+
+def scaling_labels(
+    scaling: Scaling, measures: Iterable[str]
+) -> dict[str, tuple[str, tuple[float, str]]]:
+    """The same for measures such as `trace/1000`, which were measured up to some size."""
+    cells = [measure.split("/") for measure in measures if "/" in measure]
+    found = {
+        f"{stage}/{size}": (f"{scaling.title}, {int(size):,} equations: {stage}", MICRO)
+        for stage, size in cells
+    }
+    largest = max(int(size) for _, size in cells)
+    growth = f"{scaling.title}: trace + lower at {largest:,} over at {scaling.sizes[0]:,}"
+    return found | {"growth": (growth, ONE)}
 
 
 def markdown(results: Results, command: str, rounds: int) -> str:
     """The tables, what they were measured on, and the command that measures them again."""
-    sides = [row for row in rows(results) if row.task != "help"]
-    starts = [row for row in rows(results) if row.task == "help"]
+    starts, scaling, sides = [], [], []
+    for row in rows(results):
+        (starts if row.task == "help" else scaling if row.task in SCALING else sides).append(row)
     parts = [describe(results, command, rounds)]
     if sides:
         parts.append(table(sides, "olympus", "jax"))
+    if scaling:
+        parts.append(table(scaling, "olympus", "jax", "cost of an equation"))
     if starts:
         parts.append(table(starts, "`olympus --help`", '`python -c "import click"`'))
     return "\n\n".join(parts) + "\n"
@@ -77,18 +110,26 @@ def markdown(results: Results, command: str, rounds: int) -> str:
 def describe(results: Results, command: str, rounds: int) -> str:
     """Where the numbers come from and how to read them."""
     versions = ", ".join(f"{name} {version}" for name, version in results.versions.items())
+    pairs = f"{rounds} pairs of processes{exceptions(results, rounds)}"
     where = f"{os.cpu_count()} cores ({platform.machine()}, {platform.system()})"
     return (
         f"Measured by `{command}`\n"
         f"on {where}, load {results.load:.1f} before; {versions}.\n"
-        f"Medians (and quartiles) over {rounds} pairs of processes, the two of a pair run one\n"
-        "after the other; the ratio is the median over the pairs."
+        f"Medians (and quartiles) over {pairs},\n"
+        "the two of a pair run one after the other; the ratio is the median over the pairs."
     )
 
 
-def table(lines: list[Row], ours: str, theirs: str) -> str:
+def exceptions(results: Results, rounds: int) -> str:
+    """The tasks that were measured in fewer pairs, in brackets."""
+    fewer = [f"{task}: {most}" for task, most in MOST_ROUNDS.items()
+             if task in results.samples and most < rounds]  # fmt: skip
+    return f" ({', '.join(fewer)})" if fewer else ""
+
+
+def table(lines: list[Row], ours: str, theirs: str, what: str = "") -> str:
     """A Markdown table of the Rows."""
-    head = [f"| | {ours} | {theirs} | ratio |", "| --- | ---: | ---: | ---: |"]
+    head = [f"| {what} | {ours} | {theirs} | ratio |", "| --- | ---: | ---: | ---: |"]
     return "\n".join(head + [
         f"| {row.label} | {cell(row.ours, row.unit)} | {cell(row.theirs, row.unit)} "
         f"| {cell(row.ratio, '', bold=True)} |"

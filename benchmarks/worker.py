@@ -19,6 +19,7 @@ Samples = dict[str, list[float]]
 WARM_UPS = 2  # repetitions after the first that are not counted
 CALLS = 300  # calls in one timed batch
 BATCHES = 15
+STEPS = 10  # training steps in one timed batch
 
 
 def main() -> None:
@@ -42,6 +43,12 @@ def run(ox: Any, task: str, repeat: int, start: float) -> Samples:
         return {}
     if task == "call":
         return call_overhead(ox)
+    if task == "run":
+        return training(ox, repeat)
+    if task.startswith("scaling"):
+        from benchmarks.scaling import SCALING, costs
+
+        return costs(ox, SCALING[task], repeat)
     return stages(ox, task, repeat, start)
 
 
@@ -93,6 +100,30 @@ def count_ops(text: str) -> int:
 
     operation = r'^\s*(?:%[\w:#, %]+ = )?"?(?:stablehlo\.(?!return)|chlo\.|(?:func\.)?call\b)'
     return len(re.findall(operation, text, re.MULTILINE))
+
+
+def training(ox: Any, repeat: int) -> Samples:
+    """Compile a training step, and run it; one sample a batch, which ends when its loss is there.
+
+    `step` is the time of one step, and `cpu` the processor time that all threads spend on it.
+    """
+    from benchmarks.programs import RUN, load, values
+
+    fresh, shapes = load(RUN, ox.__name__)
+    lowered = ox.jit(fresh()).lower(*shapes)
+    start = time.perf_counter()
+    compiled = lowered.compile()
+    samples: Samples = {"compile": [time.perf_counter() - start], "step": [], "cpu": []}
+    params, tokens = values(RUN, ox.__name__)
+    for batch in range(1 + repeat):
+        start, cpu = time.perf_counter(), time.process_time()
+        for _ in range(STEPS):
+            loss, params = compiled(params, tokens)
+        float(loss)
+        if batch > 0:  # the first batch warms up
+            samples["step"].append((time.perf_counter() - start) / STEPS)
+            samples["cpu"].append((time.process_time() - cpu) / STEPS)
+    return samples
 
 
 def call_overhead(ox: Any) -> Samples:

@@ -1,6 +1,22 @@
-"""`olympus.numpy.linalg`: norms and products of vectors and matrices."""
+"""`olympus.numpy.linalg`: norms, products, decompositions and equations."""
 
+from olympus_core.library.numpy.decompositions import cholesky as cholesky
+from olympus_core.library.numpy.decompositions import eigh as eigh
+from olympus_core.library.numpy.decompositions import eigvalsh as eigvalsh
+from olympus_core.library.numpy.decompositions import qr as qr
+from olympus_core.library.numpy.decompositions import svd as svd
+from olympus_core.library.numpy.decompositions import svdvals as svdvals
+from olympus_core.library.numpy.determinants import det as det
+from olympus_core.library.numpy.determinants import slogdet as slogdet
 from olympus_core.library.numpy.einsum import vecdot as vecdot
+from olympus_core.library.numpy.equations import cond as cond
+from olympus_core.library.numpy.equations import inv as inv
+from olympus_core.library.numpy.equations import lstsq as lstsq
+from olympus_core.library.numpy.equations import matrix_rank as matrix_rank
+from olympus_core.library.numpy.equations import pinv as pinv
+from olympus_core.library.numpy.equations import solve as solve
+from olympus_core.library.numpy.equations import tensorinv as tensorinv
+from olympus_core.library.numpy.equations import tensorsolve as tensorsolve
 from olympus_core.library.numpy.linalg import cross as cross
 from olympus_core.library.numpy.linalg import diagonal as diagonal
 from olympus_core.library.numpy.linalg import matrix_power as matrix_power

@@ -82,7 +82,6 @@ class Cumulative(Primitive):
             ctx, operands[0], init, window, lambda x, y: (self.combine(scalar, x, y),)
         )
 
-
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
     ) -> tuple[Any, Any]:

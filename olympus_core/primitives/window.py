@@ -1,4 +1,4 @@
-"""Window primitives: an array in, a reduction of each of its windows out.
+"""The geometry of windows: shapes and a window's parameters in, the shape of the windows out.
 
 A window has `window_dimensions`, moves by `window_strides`, and takes every `window_dilation`-th
 element of the operand, which has `base_dilation` - 1 holes between its elements and `padding`
@@ -13,35 +13,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from olympus_core import mlir
-from olympus_core.avals import Shape, ShapedArray, shaped
+from olympus_core.avals import Shape
 from olympus_core.errors import ShapeError
-from olympus_core.olympuspr import Olympuspr
-from olympus_core.primitive import Primitive
-from olympus_core.primitives.elementwise import check_kinds
-from olympus_core.primitives.reduction import (
-    Reduction,
-    check_combiner,
-    fill_region,
-    reduce_max_p,
-    reduce_min_p,
-    reduce_sum_p,
-    split_half,
-)
+from olympus_core.primitives.reduction import fill_region
 
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
     from olympus_core.mlir import ir
 
 __all__ = [
-    "PRIMITIVES",
     "Padding",
     "dilated",
     "emit_reduce_window",
+    "map_axis",
     "pairs_attr",
-    "reduce_window_max_p",
-    "reduce_window_min_p",
-    "reduce_window_p",
-    "reduce_window_sum_p",
+    "window_attributes",
+    "window_shape",
     "windows",
 ]
 
@@ -103,6 +90,20 @@ def window_attributes(params: dict[str, Any]) -> dict[str, ir.Attribute]:
     }
 
 
+def map_axis(params: dict[str, Any], dim: int) -> dict[str, Any]:
+    """The parameters for an array that has a mapped axis at `dim` as well."""
+    moved = dict(params)
+    for name, value in (
+        ("window_dimensions", 1),
+        ("window_strides", 1),
+        ("base_dilation", 1),
+        ("window_dilation", 1),
+        ("padding", (0, 0)),
+    ):
+        moved[name] = (*params[name][:dim], value, *params[name][dim:])
+    return moved
+
+
 def emit_reduce_window(
     ctx: LoweringContext,
     operand: Any,
@@ -121,63 +122,3 @@ def emit_reduce_window(
     )
     fill_region(made, (out.update(shape=()),), body)
     return made.result
-
-
-class WindowReduction(Primitive):
-    """The reduction of each window by the operation of `reduction`."""
-
-    def __init__(self, name: str, reduction: Reduction) -> None:
-        super().__init__(name)
-        self.reduction = reduction
-
-    def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
-        (x,) = avals
-        check_kinds(self.name, self.reduction.kinds, x)
-        return x.update(shape=window_shape(self.name, x.shape, params))
-
-    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
-        out, rule = ctx.aval_out, self.reduction
-        scalar = out.update(shape=())
-        init = ctx.numpy_constant(np.asarray(rule.identity(out.dtype)).astype(out.dtype))
-        return emit_reduce_window(
-            ctx, operands[0], init, params, lambda x, y: (rule.combine(scalar, x, y),)
-        )
-
-
-class ReduceWindow(Primitive):
-    """Reduces the windows of several arrays at once by the program `olympuspr`.
-
-    Operands are the arrays, then an initial scalar for each.
-    """
-
-    multiple_results = True
-
-    def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
-        arrays, inits = split_half(self.name, avals)
-        check_combiner(self.name, params["olympuspr"], arrays, inits)
-        shape = window_shape(self.name, arrays[0].shape, params)
-        if any(x.shape != arrays[0].shape for x in arrays):
-            text = ", ".join(a.short_name() for a in arrays)
-            raise ShapeError(f"reduce_window needs arrays of one shape, and got {text}")
-        return tuple([shaped(shape, x.dtype) for x in arrays])
-
-    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
-        types = [mlir.tensor_type(a) for a in ctx.avals_out]
-        program: Olympuspr = params["olympuspr"]
-        attributes = window_attributes(params)
-        made = mlir.op("stablehlo.reduce_window", types, operands, attributes, regions=1)
-        ctx.region(made.regions[0], program)
-        return list(made.results)
-
-
-reduce_window_sum_p = WindowReduction("reduce_window_sum", reduce_sum_p)
-reduce_window_max_p = WindowReduction("reduce_window_max", reduce_max_p)
-reduce_window_min_p = WindowReduction("reduce_window_min", reduce_min_p)
-reduce_window_p = ReduceWindow("reduce_window")
-
-PRIMITIVES: tuple[Primitive, ...] = (
-    reduce_window_sum_p,
-    reduce_window_max_p,
-    reduce_window_min_p,
-    reduce_window_p,
-)

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import numpy as np
 from case import Case, arg
+
+import olympus
 
 ORDERED = ("float32", "float16", "bfloat16", "int32", "uint8", "bool")
 NUMBERS = ("float32", "bfloat16", "int32", "uint8", "complex64")
@@ -73,6 +76,12 @@ def _windows(name: str, function: str, init: float, dtypes: tuple[str, ...]) -> 
         Case(name, call(options), (arg(6, 7),), dtypes, label, differentiable=(0,))
         for label, options in _WINDOWS.items()
     ]
+
+
+def _selection(lax: Any, x: Any, t: Any, options: dict[str, Any]) -> Any:
+    """The derivative of the windows' maxima."""
+    module = olympus if lax is olympus.lax else jax
+    return module.jvp(lambda x: _window(lax, x, lax.max, -np.inf, **options), (x,), (t,))[1]
 
 
 def _arg_max(lax: Any, name: str, x: Any, axis: int) -> Any:
@@ -142,11 +151,22 @@ CASES: list[Case] = [
     *_windows("reduce_window_sum", "add", 0, ("float32", "int32")),
     *_windows("reduce_window_max", "max", -np.inf, ("float32",)),
     *_windows("reduce_window_min", "min", np.inf, ("float32",)),
+    *[
+        Case(
+            "select_and_gather_add",
+            lambda lax, x, t, options=options: _selection(lax, x, t, options),
+            (arg(6, 7), arg(6, 7)),
+            ("float32",),
+            label,
+        )
+        for label, options in _WINDOWS.items()
+    ],
     Case(
         "reduce_window",
         lambda lax, x: _window(lax, x, lambda a, b: lax.mul(a, b), 1, **_WINDOWS["same"]),
         (arg(4, 5),),
         ("float32", "int32"),
+        differentiable=(),
     ),
     Case(
         "reduce_window",
@@ -159,5 +179,6 @@ CASES: list[Case] = [
         ),
         (arg(5), arg(5)),
         label="pair",
+        differentiable=(),
     ),
 ]

@@ -1,4 +1,4 @@
-"""Products of `olympus.numpy.linalg`: what needs no decomposition of a matrix."""
+"""Products of `olympus.numpy.linalg`: matrices and vectors enter, and leave multiplied."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from olympus_core.library.composite import composite
 from olympus_core.library.numpy import diagonals, products, triangles
 from olympus_core.library.numpy.axes import operand
 from olympus_core.library.numpy.creation import asarray
+from olympus_core.library.numpy.equations import inv
 from olympus_core.library.numpy.shapes import broadcast_to, reshape
 from olympus_core.tracer import Array
 
@@ -62,9 +63,9 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Array:
 
 @composite(static_argnames=("n",))
 def matrix_power(a: Any, n: int) -> Array:
-    """The matrices `a`, square, multiplied with themselves `n` >= 0 times, by repeated squaring.
+    """The n-th power of square matrices, by repeated squaring; of their inverses if n < 0.
 
-    Raises ShapeError for matrices that are not square, ValueError for a negative power.
+    Raises ShapeError for matrices that are not square.
 
     >>> matrix_power(asarray([[1.0, 1.0], [0.0, 1.0]]), 3)
     Array([[1., 3.],
@@ -75,7 +76,7 @@ def matrix_power(a: Any, n: int) -> Array:
     if aval.ndim < 2 or aval.shape[-1] != aval.shape[-2]:
         raise ShapeError(f"matrix_power needs square matrices, and got {aval.long_name()}")
     if power < 0:
-        raise ValueError(f"matrix_power needs a power >= 0, and got {power}")
+        a, power = inv(a), -power
     if power == 0:
         return broadcast_to(triangles.eye(aval.shape[-1], dtype=aval.dtype), aval.shape)
     result = None

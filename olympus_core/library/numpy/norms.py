@@ -16,12 +16,14 @@ from olympus_core.library.axes import canonical_axes
 from olympus_core.library.composite import composite
 from olympus_core.library.numpy.arithmetic import abs as abs_
 from olympus_core.library.numpy.axes import operand
+from olympus_core.library.numpy.decompositions import svdvals
 from olympus_core.library.numpy.exponential import sqrt
 from olympus_core.library.numpy.logic import not_equal
+from olympus_core.library.numpy.orders import moveaxis
 from olympus_core.library.numpy.reductions import max as max_
 from olympus_core.library.numpy.reductions import min as min_
 from olympus_core.library.numpy.reductions import sum as sum_
-from olympus_core.library.numpy.shapes import squeeze
+from olympus_core.library.numpy.shapes import expand_dims, squeeze
 from olympus_core.library.promotion import convert, promote_inexact
 from olympus_core.tracer import Array
 
@@ -63,13 +65,26 @@ def _vector(x: Any, order: Any, axes: Axes, keepdims: bool) -> Array:
 def _matrix(x: Any, order: Any, axes: Axes, keepdims: bool) -> Array:
     if order is None or order in ("f", "fro"):
         return sqrt(sum_(_squares(x), axis=axes, keepdims=keepdims))  # type: ignore[no-any-return]
+    if order in ("nuc", 2, -2):
+        result = _of_singular_values(x, order, axes)
+        return expand_dims(result, axes) if keepdims else result
     if order not in (1, -1, np.inf, -np.inf):
-        raise ValueError(f"norm of matrices has orders 'fro', 1, -1, inf, -inf, and not {order!r}")
+        raise ValueError(
+            f"norm of matrices has orders 'fro', 'nuc', 1, -1, 2, -2, inf, -inf, and not {order!r}"
+        )
     summed, compared = axes if abs(order) == 1 else axes[::-1]
     columns = sum_(abs_(x), axis=summed, keepdims=True)
     extremum = max_ if order > 0 else min_
-    result: Array = extremum(columns, axis=compared, keepdims=True)
+    result = extremum(columns, axis=compared, keepdims=True)
     return result if keepdims else squeeze(result, axes)
+
+
+def _of_singular_values(x: Any, order: Any, axes: Axes) -> Any:
+    """Their sum, the greatest or the least."""
+    s = svdvals(moveaxis(x, axes, (-2, -1)))
+    if order == "nuc":
+        return sum_(s, axis=-1)
+    return max_(s, axis=-1, initial=0) if order == 2 else min_(s, axis=-1)
 
 
 @composite(static_argnames=("ord", "axis", "keepdims"))
@@ -83,8 +98,9 @@ def norm(
 
     Orders of vectors: a number p for sum(|x|**p)**(1/p), 2 by default; inf and -inf for the
     extrema of |x|; 0 for how many are not 0.  Of matrices: "fro" by default, 1 and -1 for the
-    extrema of the columns' sums of |x|, inf and -inf for the rows'.  Raises ValueError for another
-    order, ShapeError for more axes than two.
+    extrema of the columns' sums of |x|, inf and -inf for the rows'; 2 and -2 for the extrema of the
+    singular values, "nuc" for their sum.  Raises ValueError for another order, ShapeError for more
+    axes than two.
 
     >>> norm(asarray([3.0, 4.0]))
     Array(5., dtype=float32)

@@ -174,7 +174,9 @@ def join(a: Any, b: Any, *, axis: int) -> Any:
 
 def take_rows(x: Any, permutation: Any) -> Any:
     """The rows of matrices in the order given, for each matrix its own."""
-    *batch, _, columns = shape_of(x)
+    *batch, rows, columns = shape_of(x)
+    if not rows:
+        return x
     n = len(batch)
     indices = op.reshape(permutation, dimensions=None, new_sizes=(*shape_of(permutation), 1))
     return op.gather(

@@ -1,0 +1,80 @@
+"""What one equation costs as programs grow. In: a framework. Out: seconds an equation, by size.
+
+The programs are straight lines of elementwise operations, so that an equation is an equation in
+both frameworks, and whatever rises with the size is not the work of one equation.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+STAGES = ("trace", "lower")
+WHOLE = 9  # repetitions of a measurement that takes its time; fewer leave out the largest sizes
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """Programs of every one of `sizes` equations; `make` makes one from the framework and size."""
+
+    title: str
+    make: Callable[[Any, int], Callable[..., Any]]
+    sizes: tuple[int, ...]
+
+
+def chain(ox: Any, size: int) -> Callable[..., Any]:
+    """A function of two vectors whose trace has `size` equations."""
+    lax = ox.lax
+
+    def function(x: Any, y: Any) -> Any:
+        for _ in range(size // 4):
+            y = lax.mul(y, lax.sin(x))
+            x = lax.tanh(lax.add(x, y))
+        return x
+
+    return function
+
+
+def gradient(ox: Any, size: int) -> Callable[..., Any]:
+    """The gradient of the sum of a `chain`, which has about three times as many equations."""
+    function = chain(ox, size)
+    return ox.grad(lambda x, y: ox.numpy.sum(function(x, y)))  # type: ignore[no-any-return]
+
+
+SCALING = {
+    "scaling": Scaling("straight line", chain, (1_000, 3_000, 10_000, 30_000, 100_000)),
+    "scaling_grad": Scaling("gradient", gradient, (300, 1_000, 3_000, 10_000, 30_000)),
+}
+
+
+def costs(ox: Any, scaling: Scaling, repeat: int) -> dict[str, list[float]]:
+    """Seconds of each stage divided by the size, and what both grew by from first to last size.
+
+    Small sizes are measured up to `repeat` times, so that all sizes take about as long.
+    """
+    largest = scaling.sizes[-1]
+    sizes = [size for size in scaling.sizes if size * WHOLE <= largest * repeat]
+    samples: dict[str, list[float]] = {}
+    for size in sizes:
+        for _ in range(max(1, min(repeat, largest // (10 * size)))):
+            seconds = trace_and_lower(ox, scaling.make(ox, size))
+            for stage, value in zip(STAGES, seconds, strict=True):
+                samples.setdefault(f"{stage}/{size}", []).append(value / size)
+    first, last = (
+        sum(min(samples[f"{stage}/{size}"]) for stage in STAGES) for size in (sizes[0], sizes[-1])
+    )
+    return {**samples, "growth": [last / first]}
+
+
+def trace_and_lower(ox: Any, function: Callable[..., Any]) -> tuple[float, float]:
+    """Seconds that tracing and lowering a function of two vectors take."""
+    vector = ox.ShapeDtypeStruct((8,), "float32")
+    gc.collect()
+    start = time.perf_counter()
+    traced = ox.jit(function).trace(vector, vector)
+    between = time.perf_counter()
+    traced.lower()
+    return between - start, time.perf_counter() - between

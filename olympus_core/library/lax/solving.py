@@ -1,0 +1,78 @@
+"""Linear equations of one batch shape: matrices and right-hand sides enter, solutions leave.
+
+The library's `solve`s share these; derivatives are those of the equation, and use the factors
+again that the solution was computed with.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from olympus_core.avals import get_aval, shape_of
+from olympus_core.errors import ShapeError
+from olympus_core.library.promotion import broadcast_shapes, broadcast_to
+from olympus_core.primitive import op
+from olympus_core.primitives.linalg import BY_CHOLESKY, BY_LU
+from olympus_core.primitives.linalg.algebra import eye, take_rows
+
+__all__ = ["inverse", "solve_by_cholesky", "solve_by_lu", "solve_each"]
+
+
+def solve_by_lu(a: Any, b: Any) -> Any:
+    """x with a x = b, for matrices of one batch shape."""
+    factors, _, order = op.lu(op.stop_gradient(a))
+    return solve_factored(a, factors, order, b)
+
+
+def solve_factored(a: Any, factors: Any, order: Any, b: Any) -> Any:
+    """x with a x = b, given the factors and the permutation that `lu` makes of a."""
+    rows, right = take_rows(a, order), take_rows(b, order)
+    return op.factored_solve(rows, factors, right, steps=BY_LU, transpose_a=False)
+
+
+def solve_by_cholesky(a: Any, b: Any) -> Any:
+    """x with a x = b, for Hermitian positive-definite matrices, their lower triangle read."""
+    factor = op.cholesky(op.stop_gradient(a))
+    return op.factored_solve(a, factor, b, steps=BY_CHOLESKY, transpose_a=False)
+
+
+def inverse(a: Any) -> Any:
+    """The inverses of square matrices."""
+    return solve_by_lu(a, eye(a))
+
+
+def solve_each(name: str, solve: Any, a: Any, b: Any) -> Any:
+    """Solve for a vector or for matrices b, with NumPy's broadcasting of the batch axes.
+
+    `solve` takes matrices of one batch shape.  One matrix for many right-hand sides is decomposed
+    once.  Raises ShapeError, for function `name`, where the shapes do not fit.
+    """
+    left, right = shape_of(a), shape_of(b)
+    size = right[-1 if len(right) == 1 else -2] if right else None
+    if len(left) < 2 or left[-1] != left[-2] or size != left[-1]:
+        raise ShapeError(
+            f"{name} needs square matrices (..., m, m), and right-hand sides (m,) or "
+            f"(..., m, k), and got {get_aval(a).long_name()} and {get_aval(b).long_name()}"
+        )
+    if len(right) == 1:
+        b = op.reshape(b, dimensions=None, new_sizes=(*right, 1))
+        out = solve_each(name, solve, a, b)
+        return op.reshape(out, dimensions=None, new_sizes=shape_of(out)[:-1])
+    if len(left) == 2 < len(right):
+        return _solve_together(solve, a, b)
+    batch = broadcast_shapes(left[:-2], right[:-2])
+    a = a if left[:-2] == batch else broadcast_to(a, (*batch, *left[-2:]))
+    return solve(a, b if right[:-2] == batch else broadcast_to(b, (*batch, *right[-2:])))
+
+
+def _solve_together(solve: Any, a: Any, b: Any) -> Any:
+    """Solve for many right-hand sides of one matrix, as columns of one."""
+    shape = shape_of(b)
+    n = len(shape)
+    front = (n - 2, *range(n - 2), n - 1)
+    b = op.transpose(b, permutation=front)
+    moved = shape_of(b)
+    wide = (moved[0], get_aval(b).size // moved[0] if moved[0] else 0)
+    x = solve(a, op.reshape(b, dimensions=None, new_sizes=wide))
+    x = op.reshape(x, dimensions=None, new_sizes=moved)
+    return op.transpose(x, permutation=(*range(1, n - 1), 0, n - 1))
