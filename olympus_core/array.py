@@ -14,6 +14,7 @@ import numpy as np
 from olympus_core import dtypes, xla
 from olympus_core.avals import ShapedArray, get_aval, register_aval
 from olympus_core.errors import DTypeError
+from olympus_core.primitive import op
 from olympus_core.tracer import Array
 
 __all__ = ["DeviceArray", "put", "to_numpy"]
@@ -93,7 +94,7 @@ class DeviceArray(Array):
     def __iter__(self) -> Iterator[Any]:
         if not self.aval.shape:
             raise TypeError("iteration over an array without dimensions")
-        return (self[i] for i in range(self.aval.shape[0]))
+        return iter(op.unstack(self, axis=0))
 
     def __format__(self, spec: str) -> str:
         return format(self.numpy()[()], spec) if not self.aval.shape else format(str(self), spec)

@@ -15,6 +15,7 @@ from olympus_core import source
 from olympus_core.avals import Shape, ShapedArray, register_aval
 from olympus_core.dtypes import DType
 from olympus_core.errors import ConcretizationError
+from olympus_core.primitive import op
 
 if TYPE_CHECKING:
     from olympus_core.trace import Trace
@@ -112,10 +113,10 @@ _ITEM = "return the array from the traced function, and convert the result"
 
 
 class Tracer(Array):
-    """An array whose value is followed by a transformation; `trace` is the one that made it."""
+    """An array whose value is followed by a transformation; `owner` is the trace that made it."""
 
-    __slots__ = ("trace",)
-    trace: Trace
+    __slots__ = ("owner",)
+    owner: Trace
 
     def origin(self) -> str:
         """Where the value comes from, for messages: an argument or an operation and its line."""
@@ -164,7 +165,7 @@ class Tracer(Array):
     def __iter__(self) -> Iterator[Any]:
         if not self.aval.shape:
             raise TypeError("iteration over an array without dimensions")
-        return (self[i] for i in range(self.aval.shape[0]))
+        return iter(op.unstack(self, axis=0))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}<{self.aval.short_name()}>"

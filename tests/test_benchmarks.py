@@ -6,13 +6,15 @@ import doctest
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
 import pytest
 
+import olympus
 from benchmarks import __main__ as cli
-from benchmarks import measure, programs, report, stats, worker
+from benchmarks import measure, plot, programs, report, scaling, stats, worker
 from benchmarks.measure import Results, Side
 
 
@@ -98,12 +100,81 @@ def test_the_import_line_is_rewritten_in_place(tmp_path: Path) -> None:
         programs.load_source(path, "json")
 
 
-def test_the_training_step_is_a_loss_and_parameters_but_not_measured_by_default() -> None:
+def test_the_training_step_is_a_loss_and_parameters() -> None:
     fresh, (params, tokens) = programs.load(programs.PROGRAMS["gpt_train"], "jax")
     loss, stepped = jax.eval_shape(fresh(), params, tokens)
     assert loss.shape == ()
     assert jax.tree.map(lambda x: x.shape, stepped) == jax.tree.map(lambda x: x.shape, params)
-    assert "gpt_train" not in measure.DEFAULT_TASKS
+
+
+def test_both_run_the_training_step_on_the_same_values() -> None:
+    losses = []
+    for ox in (olympus, jax):
+        fresh, _ = programs.load(programs.RUN, ox.__name__)
+        losses.append(float(ox.jit(fresh())(*programs.values(programs.RUN, ox.__name__))[0]))
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+    assert losses[0] == pytest.approx(np.log(256), rel=0.02)
+
+
+@pytest.mark.parametrize("ox", [olympus, jax], ids=["olympus", "jax"])
+def test_a_chain_has_the_equations_that_it_says(ox: Any) -> None:
+    vector = ox.ShapeDtypeStruct((8,), "float32")
+    traced = ox.jit(scaling.chain(ox, 40)).trace(vector, vector)
+    assert len((traced.olympuspr if ox is olympus else traced.jaxpr).eqns) == 40
+
+
+def test_scaling_measures_both_stages_at_each_size() -> None:
+    sizes = scaling.Scaling("straight line", scaling.chain, (8, 16, 160))
+    samples = scaling.costs(olympus, sizes, scaling.WHOLE)
+    assert {measure: len(values) for measure, values in samples.items()} == {
+        "trace/8": 2, "lower/8": 2, "trace/16": 1, "lower/16": 1, "trace/160": 1, "lower/160": 1,
+        "growth": 1,
+    }  # fmt: skip
+    assert min(value for values in samples.values() for value in values) > 0
+    fewer = scaling.costs(olympus, sizes, 1)
+    assert fewer.keys() == {"trace/8", "lower/8", "trace/16", "lower/16", "growth"}
+
+
+GROWTH = Results({"scaling": {
+    "trace/1000": ([4e-6], [1.6e-5]), "lower/1000": ([5e-6], [1.5e-5]),
+    "trace/3000": ([5e-6], [1.6e-5]), "lower/3000": ([7e-6], [1.5e-5]),
+    "growth": ([1.5], [1.25]),
+}})  # fmt: skip
+
+
+def test_the_cost_of_an_equation_has_a_table_of_its_own() -> None:
+    text = report.markdown(GROWTH, "python -m benchmarks", 7)
+    assert "7 pairs of processes (scaling: 2)," in text
+    assert "| cost of an equation | olympus | jax | ratio |" in text
+    assert "| straight line, 3,000 equations: trace | 5.00 µs | 16 µs | **0.312** |" in text
+    assert "| straight line: trace + lower at 3,000 over at 1,000 | 1.50 | 1.25 | **1.20** |" in text
+
+
+def test_curves_are_microseconds_by_size() -> None:
+    assert plot.curve(GROWTH, "scaling", "trace", 0) == [(1000, 4.0), (3000, 5.0)]
+    assert plot.curve(GROWTH, "scaling", "lower", 1) == [(1000, 15.0), (3000, 15.0)]
+
+
+def test_the_picture_names_its_lines(tmp_path: Path) -> None:
+    for name in ("one.svg", "two.svg"):
+        plot.draw(GROWTH, tmp_path / name)
+    text = (tmp_path / "one.svg").read_text()
+    for line in ("olympus: trace", "olympus: lower", "jax: trace", "jax: lower"):
+        assert line in text
+    assert text == (tmp_path / "two.svg").read_text()
+
+
+def test_a_picture_without_its_library_ends_with_2(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cli, "is_available", lambda: False)
+    assert cli.main(["--plot", "cost.svg"]) == 2
+    assert "needs matplotlib; pip install '.[bench]'" in capsys.readouterr().err
+
+
+def test_a_picture_of_nothing_ends_with_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["--plot", "cost.svg", "--only", "mlp"]) == 2
+    assert "--plot draws scaling and scaling_grad" in capsys.readouterr().err
 
 
 def test_a_missing_framework_ends_with_2(

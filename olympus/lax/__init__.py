@@ -97,6 +97,7 @@ from olympus_core.library.lax.elementwise import mul as mul
 from olympus_core.library.lax.elementwise import ne as ne
 from olympus_core.library.lax.elementwise import neg as neg
 from olympus_core.library.lax.elementwise import nextafter as nextafter
+from olympus_core.library.lax.elementwise import polygamma as polygamma
 from olympus_core.library.lax.elementwise import population_count as population_count
 from olympus_core.library.lax.elementwise import pow as pow
 from olympus_core.library.lax.elementwise import real as real
@@ -118,6 +119,7 @@ from olympus_core.library.lax.elementwise import square as square
 from olympus_core.library.lax.elementwise import sub as sub
 from olympus_core.library.lax.elementwise import tan as tan
 from olympus_core.library.lax.elementwise import tanh as tanh
+from olympus_core.library.lax.elementwise import zeta as zeta
 from olympus_core.library.lax.gradients import stop_gradient as stop_gradient
 from olympus_core.library.lax.indexing import GatherDimensionNumbers as GatherDimensionNumbers
 from olympus_core.library.lax.indexing import GatherScatterMode as GatherScatterMode
@@ -182,6 +184,10 @@ from olympus_core.library.lax.slicing import slice_in_dim as slice_in_dim
 from olympus_core.library.lax.slicing import split as split
 from olympus_core.library.lax.slicing import stack as stack
 from olympus_core.library.lax.slicing import unstack as unstack
+from olympus_core.library.lax.solving import inverse as inverse
+from olympus_core.library.lax.solving import solve_by_cholesky as solve_by_cholesky
+from olympus_core.library.lax.solving import solve_by_lu as solve_by_lu
+from olympus_core.library.lax.solving import solve_each as solve_each
 from olympus_core.library.lax.sort import approx_max_k as approx_max_k
 from olympus_core.library.lax.sort import approx_min_k as approx_min_k
 from olympus_core.library.lax.sort import sort as sort

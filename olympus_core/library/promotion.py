@@ -15,7 +15,7 @@ from olympus_core.avals import Shape, get_aval, shape_of
 from olympus_core.dtypes import DType
 from olympus_core.errors import DTypeError, ShapeError
 from olympus_core.primitives.elementwise import convert_element_type_p
-from olympus_core.primitives.shape import broadcast_in_dim_p, reshape_p
+from olympus_core.primitives.shape import broadcast_in_dim_p
 from olympus_core.tracer import Array
 
 __all__ = [
@@ -119,10 +119,7 @@ def broadcast_to(x: Any, shape: Shape) -> Any:
     if len(have) > len(shape) or broadcast_shapes(have, shape) != shape:
         raise ShapeError(f"an array of shape {have} does not broadcast to {shape}")
     offset = len(shape) - len(have)
-    kept = [i for i, d in enumerate(have) if d == shape[i + offset]]
-    if len(kept) < len(have):
-        x = reshape_p.bind(x, dimensions=None, new_sizes=tuple(have[i] for i in kept))
-    dims = tuple(i + offset for i in kept)
+    dims = tuple(range(offset, len(shape)))
     return broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=dims)
 
 

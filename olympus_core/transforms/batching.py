@@ -31,10 +31,10 @@ class BatchTracer(Tracer):
     """One of the values along an axis of an array."""
 
     __slots__ = ("dim", "mark", "value")
-    trace: BatchTrace
+    owner: BatchTrace
 
     def __init__(self, trace: BatchTrace, value: Any, dim: int) -> None:
-        self.trace = trace
+        self.owner = trace
         self.value = value
         self.dim = dim
         self.aval = batched_aval(get_aval(value), dim)
@@ -43,7 +43,7 @@ class BatchTracer(Tracer):
     def origin(self) -> str:
         """Which function it is a value of; and where it comes from."""
         inner = self.mark.place(", made at ") if self.mark else f": {self.value.origin()}"
-        return f"a value in {self.trace.what}{inner}"
+        return f"a value in {self.owner.what}{inner}"
 
 
 class BatchTrace:
@@ -62,7 +62,7 @@ class BatchTrace:
         dims: list[int | None] = []
         mapped = False
         for x in args:
-            if x.__class__ is BatchTracer and x.trace is self:
+            if x.__class__ is BatchTracer and x.owner is self:
                 values.append(x.value)
                 dims.append(x.dim)
                 mapped = True
@@ -87,7 +87,7 @@ class BatchTrace:
 
     def unwrap(self, x: Any) -> tuple[Any, int | None]:
         """A value and its mapped axis."""
-        if x.__class__ is BatchTracer and x.trace is self:
+        if x.__class__ is BatchTracer and x.owner is self:
             return x.value, x.dim
         return x, None
 

@@ -22,10 +22,10 @@ class JVPTracer(Tracer):
     """A value with a tangent."""
 
     __slots__ = ("mark", "primal", "tangent")
-    trace: JVPTrace
+    owner: JVPTrace
 
     def __init__(self, trace: JVPTrace, primal: Any, tangent: Any) -> None:
-        self.trace = trace
+        self.owner = trace
         self.primal = primal
         self.tangent = tangent
         self.aval = get_aval(primal)
@@ -34,7 +34,7 @@ class JVPTracer(Tracer):
     def origin(self) -> str:
         """Which derivative it is a value in; and where it comes from."""
         inner = self.mark.place(", made at ") if self.mark else f": {self.primal.origin()}"
-        return f"a value in {self.trace.what}{inner}"
+        return f"a value in {self.owner.what}{inner}"
 
 
 class JVPTrace:
@@ -50,7 +50,7 @@ class JVPTrace:
         """Apply the primitive's `jvp` in the parent trace."""
         primals, tangents, active = [], [], False
         for x in args:
-            if x.__class__ is JVPTracer and x.trace is self:
+            if x.__class__ is JVPTracer and x.owner is self:
                 primals.append(x.primal)
                 tangents.append(x.tangent)
                 active = True
@@ -71,7 +71,7 @@ class JVPTrace:
 
     def unwrap(self, x: Any) -> tuple[Any, Any]:
         """A value and its tangent."""
-        if x.__class__ is JVPTracer and x.trace is self:
+        if x.__class__ is JVPTracer and x.owner is self:
             return x.primal, x.tangent
         return x, None
 

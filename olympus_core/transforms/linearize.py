@@ -37,7 +37,7 @@ class LinearTrace(StagingTrace):
 
     def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Record the operation if an operand is a tangent, else pass it on."""
-        unknown = [x.__class__ is StagedTracer and x.trace is self for x in args]
+        unknown = [x.__class__ is StagedTracer and x.owner is self for x in args]
         if not any(unknown):
             with using(self.parent):
                 return self.parent.process(primitive, args, params)

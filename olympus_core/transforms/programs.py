@@ -155,7 +155,7 @@ class _KnownTrace(StagingTrace):
         self.unknown = unknown
 
     def process(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
-        flags = [x.__class__ is StagedTracer and x.trace is self.unknown for x in args]
+        flags = [x.__class__ is StagedTracer and x.owner is self.unknown for x in args]
         if not any(flags):
             return super().process(primitive, args, params)
         if primitive.has_programs:
@@ -190,7 +190,7 @@ def split_program(
     with trace.using(now):
         outs = evaluate(program, inputs)
     is_unknown = tuple(
-        (x.__class__ is StagedTracer and x.trace is later) or bool(forced and forced[i])
+        (x.__class__ is StagedTracer and x.owner is later) or bool(forced and forced[i])
         for i, x in enumerate(outs)
     )
     rest = later.program([x for x, u in zip(outs, is_unknown, strict=True) if u])

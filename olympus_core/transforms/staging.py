@@ -27,18 +27,18 @@ __all__ = ["StagedTracer", "StagingTrace", "hoist_consts", "stage"]
 class StagedTracer(Tracer):
     """A value of the program that is being staged."""
 
-    __slots__ = ("var",)
-    trace: StagingTrace
-    var: Var
+    __slots__ = ("variable",)
+    owner: StagingTrace
+    variable: Var
 
     def __init__(self, trace: StagingTrace, var: Var) -> None:
-        self.trace = trace
-        self.var = var
+        self.owner = trace
+        self.variable = var
         self.aval = var.aval
 
     def origin(self) -> str:
         """The argument or the operation that the value is."""
-        return self.trace.origin(self.var)
+        return self.owner.origin(self.variable)
 
 
 class StagingTrace:
@@ -63,7 +63,7 @@ class StagingTrace:
         """Type the operation, record it, and give tracers for its results."""
         inputs = tuple(
             [
-                x.var if x.__class__ is StagedTracer and x.trace is self else self.lift(x)
+                x.variable if x.__class__ is StagedTracer and x.owner is self else self.lift(x)
                 for x in args
             ]
         )
@@ -82,12 +82,12 @@ class StagingTrace:
         """What `x` is in this program: its own variable, a literal, or a constant."""
         cls = x.__class__
         if cls is StagedTracer:
-            if x.trace is self:
-                own: Var = x.var
+            if x.owner is self:
+                own: Var = x.variable
                 return own
-            if not x.trace.alive:
+            if not x.owner.alive:
                 raise _leaked(x)
-            return self._const(x, id(x.var))
+            return self._const(x, id(x.variable))
         if dtypes.is_python_scalar(x):
             return Literal(x, get_aval(x))
         if isinstance(x, (DeviceArray, np.ndarray, np.generic)) and not x.shape:

@@ -14,6 +14,14 @@ import olympus
 from benchmarks.programs import EXAMPLES, load_source
 from olympus_cli.spec.project import load_project
 
+PROJECTS = {
+    "mlp": {"forward"},
+    "gpt": {"forward"},
+    "lstm": {"forward"},
+    "train_gpt": {"init", "train_step"},
+    "gp": {"hessian", "newton", "predict"},
+}
+
 
 class Case(NamedTuple):
     """An example's `init` function, its inputs after the parameters, and its statics."""
@@ -97,10 +105,10 @@ def test_gpt2_small_lowers_from_shapes_alone() -> None:
     assert lowered.as_text().count("stablehlo.dot_general") == 12 * 6 + 1
 
 
-@pytest.mark.parametrize("example", ["mlp", "gpt", "lstm"])
+@pytest.mark.parametrize("example", PROJECTS)
 def test_the_project_file_loads(example: str) -> None:
     project = load_project(EXAMPLES / example)
     assert project.select()
-    for target in project.targets.values():
-        assert target.entry == f"{example}:forward"
-        assert target.root == EXAMPLES / example
+    entries = {target.entry for target in project.targets.values()}
+    assert entries == {f"{example}:{function}" for function in PROJECTS[example]}
+    assert {target.root for target in project.targets.values()} == {EXAMPLES / example}

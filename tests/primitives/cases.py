@@ -10,6 +10,7 @@ from cases_indexing import CASES as INDEXING
 from cases_linalg import CASES as LINALG
 from cases_random import CASES as RANDOM
 from cases_reduction import CASES as REDUCTION
+from cases_rules import CASES as RULES
 from cases_shape import CASES as SHAPE
 from cases_sort import CASES as SORT
 
@@ -23,6 +24,7 @@ CASES: list[Case] = [
     *SORT,
     *DOT,
     *CONTROL,
+    *RULES,
     *RANDOM,
     *LINALG,
 ]

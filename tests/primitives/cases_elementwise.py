@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import jax
 import numpy as np
 from case import Arg, Case, arg
+
+import olympus
 
 FLOATS = ("float32", "bfloat16", "float16")
 COMPLEX = ("float32", "complex64")
@@ -25,6 +30,11 @@ def binary(
     return Case(
         primitive or name, lambda lax, x, y: getattr(lax, name)(x, y), (x, x), dtypes or FLOATS
     )
+
+
+def relu(lax: Any, x: Any) -> Any:
+    """`nn.relu` of the library that `lax` is of."""
+    return jax.nn.relu(x) if lax is jax.lax else olympus.nn.relu(x)
 
 
 CASES: list[Case] = [
@@ -90,6 +100,12 @@ CASES: list[Case] = [
         (arg(3, 4),),
     ),
     unary("stop_gradient", *NUMBERS),
+    Case(
+        "relu",
+        lambda lax, x: relu(lax, x),
+        (arg(3, 4),),
+        ("float32", "int32", "bfloat16"),
+    ),
     binary("add", *NUMBERS),
     binary("sub", *NUMBERS),
     binary("mul", *NUMBERS),

@@ -64,17 +64,20 @@ def test_lowering_is_golden_and_well_typed(
 
 def test_every_primitive_has_a_row() -> None:
     covered = {case.primitive for case in [*CASES, *AXIS_CASES]}
-    # an equation inside another's program is covered by the row that stages it
-    missing = {p.name for p in op.table.values()} - covered - {"jit"}
+    # `jit` is in every row; the other is gone again before a program is complete, and has its
+    # tests with the custom rules
+    missing = {p.name for p in op.table.values()} - covered - {"jit", "custom_vjp_backward"}
     assert not missing, f"no row in tests/primitives/cases.py for {sorted(missing)}"
 
 
 def test_rows_use_the_primitive_that_they_name() -> None:
     wrong = []
     for case in CASES:
-        xs = case.arrays(case.dtypes[0])
-        program = olympus.jit(lambda *a, c=case: c.call(olympus.lax, *a)).trace(*xs).olympuspr
-        if f" {case.primitive}" not in str(program):
+        texts = []
+        for dtype in case.dtypes:
+            traced = olympus.jit(lambda *a, c=case: c.call(olympus.lax, *a))
+            texts.append(str(traced.trace(*case.arrays(dtype)).olympuspr))
+        if not any(f" {case.primitive}" in text for text in texts):
             wrong.append(case.id)
     assert not wrong
 

@@ -71,6 +71,7 @@ __all__ = [
     "ne",
     "neg",
     "nextafter",
+    "polygamma",
     "population_count",
     "pow",
     "real",
@@ -92,6 +93,7 @@ __all__ = [
     "sub",
     "tan",
     "tanh",
+    "zeta",
 ]
 
 
@@ -170,6 +172,8 @@ real = _unary(p.real_p, "The real part of complex x")
 imag = _unary(p.imag_p, "The imaginary part of complex x")
 population_count = _unary(p.population_count_p, "The number of bits set")
 clz = _unary(p.clz_p, "The number of leading zero bits")
+polygamma = _binary(p.polygamma_p, "The derivative of order m of digamma, at x")
+zeta = _binary(p.zeta_p, "The Hurwitz zeta function of s and q")
 erf = _unary(p.erf_p, "The error function")
 erfc = _unary(p.erfc_p, "1 - erf(x), exact for large x")
 erf_inv = _unary(p.erf_inv_p, "The inverse of erf")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from olympus_core.avals import get_aval, shape_of
+from olympus_core.avals import Shape, get_aval, shape_of
 from olympus_core.errors import ShapeError
 from olympus_core.library.promotion import broadcast_shapes, broadcast_to
 from olympus_core.primitive import op
@@ -41,11 +41,11 @@ def inverse(a: Any) -> Any:
     return solve_by_lu(a, eye(a))
 
 
-def solve_each(name: str, solve: Any, a: Any, b: Any) -> Any:
+def solve_each(name: str, solve: Any, a: Any, b: Any, *extras: Any) -> Any:
     """Solve for a vector or for matrices b, with NumPy's broadcasting of the batch axes.
 
-    `solve` takes matrices of one batch shape.  One matrix for many right-hand sides is decomposed
-    once.  Raises ShapeError, for function `name`, where the shapes do not fit.
+    `solve(a, b, *extras)` takes matrices, and extra arrays of the batch shape of a, of one batch
+    shape.  One matrix for many right-hand sides is decomposed once.  Raises ShapeError, for function `name`, where the shapes do not fit.
     """
     left, right = shape_of(a), shape_of(b)
     size = right[-1 if len(right) == 1 else -2] if right else None
@@ -56,16 +56,22 @@ def solve_each(name: str, solve: Any, a: Any, b: Any) -> Any:
         )
     if len(right) == 1:
         b = op.reshape(b, dimensions=None, new_sizes=(*right, 1))
-        out = solve_each(name, solve, a, b)
+        out = solve_each(name, solve, a, b, *extras)
         return op.reshape(out, dimensions=None, new_sizes=shape_of(out)[:-1])
     if len(left) == 2 < len(right):
-        return _solve_together(solve, a, b)
-    batch = broadcast_shapes(left[:-2], right[:-2])
-    a = a if left[:-2] == batch else broadcast_to(a, (*batch, *left[-2:]))
-    return solve(a, b if right[:-2] == batch else broadcast_to(b, (*batch, *right[-2:])))
+        return _solve_together(solve, a, b, *extras)
+    n, batch = len(left) - 2, broadcast_shapes(left[:-2], right[:-2])
+    given = [_of_batch(x, batch, n) for x in (a, *extras)]
+    return solve(given[0], _of_batch(b, batch, len(right) - 2), *given[1:])
 
 
-def _solve_together(solve: Any, a: Any, b: Any) -> Any:
+def _of_batch(x: Any, batch: Shape, count: int) -> Any:
+    """`x` with its first `count` axes broadcast to a batch shape."""
+    shape = shape_of(x)
+    return x if shape[:count] == batch else broadcast_to(x, (*batch, *shape[count:]))
+
+
+def _solve_together(solve: Any, a: Any, b: Any, *extras: Any) -> Any:
     """Solve for many right-hand sides of one matrix, as columns of one."""
     shape = shape_of(b)
     n = len(shape)
@@ -73,6 +79,6 @@ def _solve_together(solve: Any, a: Any, b: Any) -> Any:
     b = op.transpose(b, permutation=front)
     moved = shape_of(b)
     wide = (moved[0], get_aval(b).size // moved[0] if moved[0] else 0)
-    x = solve(a, op.reshape(b, dimensions=None, new_sizes=wide))
+    x = solve(a, op.reshape(b, dimensions=None, new_sizes=wide), *extras)
     x = op.reshape(x, dimensions=None, new_sizes=moved)
     return op.transpose(x, permutation=(*range(1, n - 1), 0, n - 1))

@@ -17,7 +17,8 @@ from olympus_core.library.numpy.creation import asarray
 from olympus_core.library.numpy.exponential import expm1, sqrt
 from olympus_core.library.numpy.operands import choose
 from olympus_core.library.numpy.trig import tanh
-from olympus_core.library.promotion import promote_inexact
+from olympus_core.library.promotion import check_arrays, promote_inexact
+from olympus_core.primitive import op
 
 __all__ = [
     "celu",
@@ -65,8 +66,9 @@ def identity(x: Any) -> Any:
 
 
 def relu(x: Any) -> Any:
-    """max(x, 0)."""
-    return maximum(x, 0)
+    """max(x, 0); the slope at 0 is 0."""
+    check_arrays("relu", x)
+    return op.relu(x)
 
 
 @composite()

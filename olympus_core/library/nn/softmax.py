@@ -25,6 +25,7 @@ from olympus_core.primitives.elementwise import (
     mul_p,
     real_p,
     sign_p,
+    stop_gradient_p,
     sub_p,
 )
 from olympus_core.primitives.reduction import reduce_max_p, reduce_sum_p
@@ -51,7 +52,7 @@ def _spread(x: Any, shape: Shape, axes: tuple[int, ...]) -> Any:
 
 def _greatest(x: Any, axes: tuple[int, ...]) -> Any:
     """The greatest element along axes: a shift, which no derivative should follow."""
-    return reduce_max_p.bind(x, axes=axes)
+    return stop_gradient_p.bind(reduce_max_p.bind(x, axes=axes))
 
 
 def _sum(x: Any, axes: tuple[int, ...]) -> Any:

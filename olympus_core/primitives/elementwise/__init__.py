@@ -22,6 +22,7 @@ from olympus_core.primitives.elementwise.arithmetic import (
     neg_p,
     nextafter_p,
     pow_p,
+    relu_p,
     rem_p,
     round_p,
     rsqrt_p,
@@ -55,6 +56,7 @@ from olympus_core.primitives.elementwise.conversion import (
     imag_p,
     real_p,
     reduce_precision_p,
+    stop_gradient_p,
 )
 from olympus_core.primitives.elementwise.logic import (
     and_p,
@@ -175,6 +177,7 @@ __all__ = [
     "pow_p",
     "real_p",
     "reduce_precision_p",
+    "relu_p",
     "rem_p",
     "round_p",
     "rsqrt_p",
@@ -188,6 +191,7 @@ __all__ = [
     "spread",
     "sqrt_p",
     "square",
+    "stop_gradient_p",
     "sub_p",
     "tan_p",
     "tanh_p",

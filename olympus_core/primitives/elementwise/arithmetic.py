@@ -75,6 +75,15 @@ class Round(Elementwise):
         return mlir.op1(f"stablehlo.round_nearest_{name}", ctx.aval_out, (full,))
 
 
+class Relu(Elementwise):
+    """max(x, 0), whose slope at 0 is 0, where that of `max` is a half."""
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
+        out = ctx.aval_out
+        full = ctx.full(operands[0], ctx.avals_in[0], out.shape)
+        return mlir.op1("stablehlo.maximum", out, (full, mlir.full(out, 0)))
+
+
 class IntegerPow(Elementwise):
     """x ** y for a Python int y, by repeated squaring."""
 
@@ -229,6 +238,12 @@ min_p = Elementwise(
     lambda t, out, x, y: op.mul(t, _share(y, out, x)),
 )
 pow_p = Pow("pow", "stablehlo.power", "ifc", _pow_base, _pow_exponent)
+relu_p = Relu(
+    "relu",
+    "stablehlo.maximum",
+    "buif",
+    lambda t, out, x: op.select_n(op.gt(x, zero_like(x)), spread(zero_like(t), shape_of(t)), t),
+)
 nextafter_p = Elementwise("nextafter", "chlo.next_after", "f")
 
 PRIMITIVES: tuple[Primitive, ...] = (
@@ -250,5 +265,6 @@ PRIMITIVES: tuple[Primitive, ...] = (
     max_p,
     min_p,
     pow_p,
+    relu_p,
     nextafter_p,
 )

@@ -27,6 +27,7 @@ __all__ = [
     "eye",
     "half_triangle",
     "hermitian_of",
+    "inverse_order",
     "join",
     "real",
     "solve",
@@ -170,6 +171,14 @@ def block(x: Any, rows: slice = slice(None), columns: slice = slice(None)) -> An
 def join(a: Any, b: Any, *, axis: int) -> Any:
     """Matrices beside each other along axis -1, or above each other along axis -2."""
     return op.concatenate(a, b, dimension=len(shape_of(a)) + axis)
+
+
+def inverse_order(order: Any) -> Any:
+    """The permutations that undo others, int32."""
+    last = len(shape_of(order)) - 1
+    places = op.iota(dtype=_INT32, shape=shape_of(order), dimension=last)
+    _, inverse = op.sort(order, places, dimension=last, is_stable=False, num_keys=1)
+    return inverse
 
 
 def take_rows(x: Any, permutation: Any) -> Any:

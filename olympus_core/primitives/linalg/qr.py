@@ -17,6 +17,7 @@ from olympus_core.primitives.linalg.algebra import (
     conj,
     dot,
     eye,
+    inverse_order,
     join,
     real,
     solve,
@@ -219,17 +220,10 @@ def _complement_change(q: Any, dq: Any) -> Any:
     # Z (Qa - I) = Qb, where L U are the rows of Qa - I in another order
     z = solve(factors, bottom, left=False)
     z = solve(factors, z, left=False, lower=True, unit=True)
-    z = _unordered(z, order)
+    z = _columns(z, inverse_order(order))
     dz = op.sub(block(dq, slice(n, None)), dot(z, block(dq, slice(n))))
     basis = op.add(first, dot(others, z))
     return op.sub(dot(dq, conj(z), swap_b=True), dot(basis, conj(dz), swap_b=True))
-
-
-def _unordered(x: Any, order: Any) -> Any:
-    """The matrices whose columns are x's before they were put in an order."""
-    places = op.iota(dtype=INT32, shape=order.shape, dimension=order.ndim - 1)
-    _, inverse = op.sort(order, places, dimension=order.ndim - 1, is_stable=False, num_keys=1)
-    return _columns(x, inverse)
 
 
 geqrf_p = Geqrf("geqrf")

@@ -1,0 +1,4 @@
+"""`olympus.scipy`: functions of SciPy, a namespace a subject."""
+
+from olympus.scipy import linalg as linalg
+from olympus.scipy import special as special

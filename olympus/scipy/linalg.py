@@ -1,0 +1,31 @@
+"""`olympus.scipy.linalg`: decompositions, equations, and matrices of a structure."""
+
+from olympus_core.library.scipy.exponential import expm as expm
+from olympus_core.library.scipy.exponential import expm_frechet as expm_frechet
+from olympus_core.library.scipy.linalg import cho_factor as cho_factor
+from olympus_core.library.scipy.linalg import cho_solve as cho_solve
+from olympus_core.library.scipy.linalg import cholesky as cholesky
+from olympus_core.library.scipy.linalg import det as det
+from olympus_core.library.scipy.linalg import eigh as eigh
+from olympus_core.library.scipy.linalg import inv as inv
+from olympus_core.library.scipy.linalg import lu as lu
+from olympus_core.library.scipy.linalg import lu_factor as lu_factor
+from olympus_core.library.scipy.linalg import lu_solve as lu_solve
+from olympus_core.library.scipy.linalg import polar as polar
+from olympus_core.library.scipy.linalg import qr as qr
+from olympus_core.library.scipy.linalg import solve as solve
+from olympus_core.library.scipy.linalg import solve_triangular as solve_triangular
+from olympus_core.library.scipy.linalg import svd as svd
+from olympus_core.library.scipy.structured import block_diag as block_diag
+from olympus_core.library.scipy.structured import circulant as circulant
+from olympus_core.library.scipy.structured import companion as companion
+from olympus_core.library.scipy.structured import convolution_matrix as convolution_matrix
+from olympus_core.library.scipy.structured import dft as dft
+from olympus_core.library.scipy.structured import fiedler as fiedler
+from olympus_core.library.scipy.structured import hadamard as hadamard
+from olympus_core.library.scipy.structured import hankel as hankel
+from olympus_core.library.scipy.structured import helmert as helmert
+from olympus_core.library.scipy.structured import hilbert as hilbert
+from olympus_core.library.scipy.structured import leslie as leslie
+from olympus_core.library.scipy.structured import pascal as pascal
+from olympus_core.library.scipy.structured import toeplitz as toeplitz

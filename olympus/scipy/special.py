@@ -1,0 +1,31 @@
+"""`olympus.scipy.special`: special functions, and sums of exponentials."""
+
+from olympus_core.library.nn.softmax import logsumexp as logsumexp
+from olympus_core.library.numpy.special import i0 as i0
+from olympus_core.library.scipy.entropy import entr as entr
+from olympus_core.library.scipy.entropy import kl_div as kl_div
+from olympus_core.library.scipy.entropy import rel_entr as rel_entr
+from olympus_core.library.scipy.entropy import xlog1py as xlog1py
+from olympus_core.library.scipy.entropy import xlogy as xlogy
+from olympus_core.library.scipy.special import beta as beta
+from olympus_core.library.scipy.special import betaln as betaln
+from olympus_core.library.scipy.special import boxcox as boxcox
+from olympus_core.library.scipy.special import boxcox1p as boxcox1p
+from olympus_core.library.scipy.special import comb as comb
+from olympus_core.library.scipy.special import digamma as digamma
+from olympus_core.library.scipy.special import erf as erf
+from olympus_core.library.scipy.special import erfc as erfc
+from olympus_core.library.scipy.special import erfinv as erfinv
+from olympus_core.library.scipy.special import expit as expit
+from olympus_core.library.scipy.special import factorial as factorial
+from olympus_core.library.scipy.special import gamma as gamma
+from olympus_core.library.scipy.special import gammaln as gammaln
+from olympus_core.library.scipy.special import gammasgn as gammasgn
+from olympus_core.library.scipy.special import log_ndtr as log_ndtr
+from olympus_core.library.scipy.special import loggamma as loggamma
+from olympus_core.library.scipy.special import logit as logit
+from olympus_core.library.scipy.special import multigammaln as multigammaln
+from olympus_core.library.scipy.special import ndtr as ndtr
+from olympus_core.library.scipy.special import poch as poch
+from olympus_core.library.scipy.special import polygamma as polygamma
+from olympus_core.library.scipy.special import zeta as zeta

@@ -1,0 +1,1 @@
+"""`olympus.scipy`: functions of SciPy on arrays, a module a subject."""

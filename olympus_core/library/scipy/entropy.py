@@ -1,0 +1,75 @@
+"""Entropies and products with logarithms, for `olympus.scipy.special`.
+
+Arrays and scalars enter, integers as floats; arrays leave.  0 log 0 counts as 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_core.avals import shape_of
+from olympus_core.control.custom_jvp import custom_jvp
+from olympus_core.library.composite import composite
+from olympus_core.library.numpy.elementwise import binary, unary
+from olympus_core.library.numpy.exponential import log, log1p
+from olympus_core.library.numpy.logic import isnan
+from olympus_core.library.numpy.selection import where
+from olympus_core.library.promotion import promote_inexact
+
+__all__ = ["entr", "kl_div", "rel_entr", "xlog1py", "xlogy"]
+
+
+def _times_log(logarithm: Callable[[Any], Any], inner: Callable[[Any], Any]) -> Any:
+    """x log(y), with derivative log(y) in x where it is 0 as well; inner is log's argument."""
+
+    @custom_jvp
+    def product(x: Any, y: Any) -> Any:
+        return where((x == 0) & ~isnan(y), 0, x * logarithm(y))
+
+    @product.defjvp
+    def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        (x, y), (dx, dy) = primals, tangents
+        return product(x, y), dx * logarithm(y) + dy * (x / inner(y))
+
+    def spread(x: Any, y: Any) -> Any:
+        # the derivatives have their operands' shapes: a scalar's is summed by its broadcast
+        shape = shape_of(x) or shape_of(y)
+        return product(*[v if shape_of(v) == shape else v + np.zeros(shape, v.dtype) for v in (x, y)])
+
+    return composite()(spread)
+
+
+_xlogy = _times_log(log, lambda y: y)
+_xlog1py = _times_log(log1p, lambda y: 1 + y)
+xlogy = binary("xlogy", "x log(y), 0 where x is 0.", {"fc": _xlogy}, promote_inexact)
+xlog1py = binary("xlog1py", "x log(1 + y), 0 where x is 0.", {"fc": _xlog1py}, promote_inexact)
+
+
+@composite()
+def _entr(x: Any) -> Any:
+    return where(x < 0, -np.inf, -xlogy(x, x))
+
+
+@composite()
+def _rel_entr(p: Any, q: Any) -> Any:
+    both = (p > 0) & (q > 0)
+    safe_p, safe_q = where(both, p, 1), where(both, q, 1)
+    value = xlogy(safe_p, safe_p) - xlogy(safe_p, safe_q)
+    return where(both, value, where((p == 0) & (q >= 0), 0, np.inf))
+
+
+@composite()
+def _kl_div(p: Any, q: Any) -> Any:
+    return _rel_entr(p, q) - p + q
+
+
+entr = unary("entr", "-x log(x); -inf for negative x.", {"f": _entr}, promote_inexact)
+rel_entr = binary(
+    "rel_entr", "x log(x / y); inf where either is negative.", {"f": _rel_entr}, promote_inexact
+)
+kl_div = binary(
+    "kl_div", "x log(x / y) - x + y; inf where either is negative.", {"f": _kl_div}, promote_inexact
+)

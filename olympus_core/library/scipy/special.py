@@ -1,0 +1,262 @@
+"""Special functions of `olympus.scipy.special`: of the gamma, error and normal functions' families.
+
+Arrays and scalars enter, integers as floats; arrays leave.  Those of entropies are in `entropy.py`.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_core import dtypes
+from olympus_core.avals import get_aval
+from olympus_core.control.custom_jvp import custom_jvp
+from olympus_core.errors import ArgumentError, DTypeError
+from olympus_core.library.composite import composite
+from olympus_core.library.numpy.elementwise import binary, unary
+from olympus_core.library.numpy.exponential import exp, expm1, log, log1p
+from olympus_core.library.numpy.logic import isnan, signbit
+from olympus_core.library.numpy.ranges import arange
+from olympus_core.library.numpy.reductions import sum as sum_
+from olympus_core.library.numpy.rounding import floor
+from olympus_core.library.numpy.selection import where
+from olympus_core.library.promotion import check_arrays, promote_inexact
+from olympus_core.primitives import elementwise as p
+
+__all__ = [
+    "beta",
+    "betaln",
+    "boxcox",
+    "boxcox1p",
+    "comb",
+    "digamma",
+    "erf",
+    "erfc",
+    "erfinv",
+    "expit",
+    "factorial",
+    "gamma",
+    "gammaln",
+    "gammasgn",
+    "log_ndtr",
+    "loggamma",
+    "logit",
+    "multigammaln",
+    "ndtr",
+    "poch",
+    "polygamma",
+    "zeta",
+]
+
+
+def _function(name: str, summary: str, primitive: p.Elementwise, kinds: str = "f") -> Any:
+    return unary(name, summary, {kinds: primitive.bind}, promote_inexact)
+
+
+gammaln = _function("gammaln", "The logarithm of the magnitude of the gamma function.", p.lgamma_p)
+digamma = _function("digamma", "The derivative of `gammaln`.", p.digamma_p)
+erf = _function("erf", "The error function, 2/sqrt(pi) times exp(-t^2) from 0 to x.", p.erf_p)
+erfc = _function("erfc", "1 - erf(x), exact for large x.", p.erfc_p)
+erfinv = _function("erfinv", "The inverse of `erf`, on [-1, 1].", p.erf_inv_p)
+expit = _function("expit", "The logistic function, 1 / (1 + exp(-x)).", p.logistic_p, "fc")
+
+
+@composite()
+def _logit(x: Any) -> Any:
+    return log(x) - log1p(-x)
+
+
+logit = unary("logit", "The inverse of `expit`, log(x / (1 - x)).", {"fc": _logit}, promote_inexact)
+
+
+@composite()
+def _gammasgn(x: Any) -> Any:
+    low = floor(x)
+    below = x < 0
+    undefined = isnan(x) | (below & (x == low))
+    negative = (below & (low % 2 != 0)) | ((x == 0) & signbit(x))
+    return where(undefined, np.nan, where(negative, -1.0, 1.0)).astype(get_aval(x).dtype)
+
+
+@composite()
+def _gamma(x: Any) -> Any:
+    return _gammasgn(x) * exp(gammaln(x))
+
+
+@composite()
+def _loggamma(x: Any) -> Any:
+    return where(x > 0, gammaln(x), np.nan)
+
+
+gammasgn = unary("gammasgn", "The sign of the gamma function.", {"f": _gammasgn}, promote_inexact)
+gamma = unary("gamma", "The gamma function, (x - 1)! for integers.", {"f": _gamma}, promote_inexact)
+loggamma = unary(
+    "loggamma", "The logarithm of the gamma function; NaN for x <= 0.", {"f": _loggamma}, promote_inexact
+)
+
+
+@composite()
+def _betaln(a: Any, b: Any) -> Any:
+    return gammaln(a) + gammaln(b) - gammaln(a + b)
+
+
+@composite()
+def _beta(a: Any, b: Any) -> Any:
+    return gammasgn(a) * gammasgn(b) * gammasgn(a + b) * exp(_betaln(a, b))
+
+
+@composite()
+def _poch(z: Any, m: Any) -> Any:
+    return where(m == 0, 1.0, gamma(z + m) / gamma(z))
+
+
+betaln = binary("betaln", "The logarithm of |beta(x, y)|.", {"f": _betaln}, promote_inexact)
+beta = binary(
+    "beta", "The beta function, gamma(x) gamma(y) / gamma(x + y).", {"f": _beta}, promote_inexact
+)
+poch = binary("poch", "Pochhammer's gamma(x + y) / gamma(x).", {"f": _poch}, promote_inexact)
+zeta = binary("zeta", "Hurwitz's sum of 1 / (k + y)^x over k >= 0.", {"f": p.zeta_p.bind}, promote_inexact)
+
+
+def polygamma(n: Any, x: Any) -> Any:
+    """The derivative of order `n` + 1, an integer or an array of them, of `gammaln`.
+
+    Raises DTypeError for an order that is not an integer.
+    """
+    check_arrays("polygamma", n, x)
+    if dtypes.kind(get_aval(n).dtype) not in "iu":
+        raise DTypeError(f"polygamma needs an integer order, and got {get_aval(n).long_name()}")
+    return _polygamma(n, x)
+
+
+_polygamma = binary(
+    "polygamma", "The polygamma function.", {"f": p.polygamma_p.bind}, promote_inexact
+)
+
+
+def factorial(n: Any, exact: bool = False) -> Any:
+    """n!, as gamma(n + 1); 0 for negative n.  Raises ArgumentError if `exact` is asked for."""
+    if exact:
+        raise ArgumentError("factorial computes in floats: exact=True is for Python's integers")
+    return _factorial(n)
+
+
+@composite()
+def _factorial(n: Any) -> Any:
+    check_arrays("factorial", n)
+    (n,) = promote_inexact(n)
+    return where(n < 0, 0, exp(gammaln(n + 1)))
+
+
+@composite(static_argnames=("repetition",))
+def comb(N: Any, k: Any, *, repetition: bool = False) -> Any:  # noqa: N803
+    """How many ways there are to choose `k` of `N`; with `repetition`, each any number of times."""
+    check_arrays("comb", N, k)
+    n, k = promote_inexact(N, k)
+    if repetition:
+        return where((k == 0) & (n >= 0), 1.0, comb(n + k - 1, k))
+    defined = (k <= n) & (n >= 0) & (k >= 0)
+    n, k = where(defined, n, 0), where(defined, k, 0)
+    return where(defined, exp(gammaln(n + 1) - gammaln(k + 1) - gammaln(n + 1 - k)), 0)
+
+
+@composite(static_argnames=("d",))
+def multigammaln(a: Any, d: int) -> Any:
+    """The logarithm of the multivariate gamma function of dimension `d`."""
+    check_arrays("multigammaln", a)
+    count = operator.index(d)
+    (a,) = promote_inexact(a)
+    halves = arange(count, dtype=get_aval(a).dtype) / 2
+    constant = count * (count - 1) / 4 * math.log(math.pi)
+    return sum_(gammaln(a[..., None] - halves), axis=-1) + constant
+
+
+def _power_transform(logarithm: Any) -> Any:
+    @composite()
+    def transform(x: Any, power: Any) -> Any:
+        scale, logs = where(power == 0, 1, power), logarithm(x)
+        return where(power == 0, logs, expm1(scale * logs) / scale)
+
+    return transform
+
+
+boxcox = binary(
+    "boxcox", "(x^y - 1) / y, or log(x) where y is 0.", {"f": _power_transform(log)}, promote_inexact
+)
+boxcox1p = binary(
+    "boxcox1p",
+    "((1 + x)^y - 1) / y, or log(1 + x) where y is 0.",
+    {"f": _power_transform(log1p)},
+    promote_inexact,
+)
+
+
+@composite()
+def _ndtr(x: Any) -> Any:
+    w = x * math.sqrt(0.5)
+    size = abs(w)
+    tail = erfc(size)
+    far = where(w > 0, 2 - tail, tail)
+    return 0.5 * where(size < math.sqrt(0.5), 1 + erf(w), far)
+
+
+ndtr = unary("ndtr", "The normal distribution function.", {"f": _ndtr}, promote_inexact)
+
+#: where the lower tail's series, and the upper tail's -ndtr(-x), are exact to rounding
+_SEGMENTS = {"float32": (-10.0, 5.0), "float64": (-20.0, 8.0)}
+
+
+def log_ndtr(x: Any, series_order: int = 3) -> Any:
+    """The logarithm of the normal distribution function, exact in both tails.
+
+    series_order: how many terms, to 30, the series of the lower tail has.
+
+    Raises ArgumentError for another order, DTypeError for dtypes but float32 and float64.
+    """
+    if not isinstance(series_order, int) or not 0 <= series_order <= 30:
+        raise ArgumentError(f"log_ndtr needs an order from 0 to 30, and got {series_order!r}")
+    check_arrays("log_ndtr", x)
+    (x,) = promote_inexact(x)
+    if dtypes.long_name(get_aval(x).dtype) not in _SEGMENTS:
+        raise DTypeError(f"log_ndtr takes float32 and float64, and got {get_aval(x).long_name()}")
+    return _log_ndtr(x, series_order=series_order)
+
+
+@composite(static_argnames=("series_order",))
+def _log_ndtr(x: Any, *, series_order: int) -> Any:
+    return _log_of_normal(x, series_order)
+
+
+def _tail_series(x: Any, order: int) -> Any:
+    """log ndtr(x) far below 0: the density over -x, times 1 - 1/x^2 + 3/x^4 - 15/x^6 + ..."""
+    over, term, total = 1 / (x * x), 1.0, 1.0
+    for n in range(1, order + 1):
+        term = term * over * -(2 * n - 1)
+        total = total + term
+    return -0.5 * x * x - log(-x) - 0.5 * math.log(2 * math.pi) + log(total)
+
+
+def _log_of_normal_value(x: Any, order: int) -> Any:
+    low, high = _SEGMENTS[dtypes.long_name(get_aval(x).dtype)]
+    upper, lower = x > high, x <= low
+    near = ndtr(where(upper, -x, where(lower, low, x)))
+    far = _tail_series(where(lower, x, low), order)
+    return where(upper, -near, where(lower, far, log(near)))
+
+
+_log_of_normal = custom_jvp(_log_of_normal_value, nondiff_argnums=(1,))
+
+
+@_log_of_normal.defjvp
+def _log_of_normal_jvp(
+    order: int, primals: Sequence[Any], tangents: Sequence[Any]
+) -> tuple[Any, Any]:
+    """d log ndtr = density / ndtr dx, with both as logarithms."""
+    (x,), (t,) = primals, tangents
+    out = _log_of_normal(x, order)
+    density = -0.5 * x * x - 0.5 * math.log(2 * math.pi)
+    return out, t * exp(density - out)

@@ -1,0 +1,69 @@
+"""Rows of the primitives that carry derivative rules, names and recomputation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+from case import Case, arg
+from jax.ad_checkpoint import checkpoint_name
+
+import olympus
+
+TABLE = np.array([0.5, -1.5, 2.0, 0.25], np.float32)
+
+
+def of(lax: Any) -> Any:
+    """The library that `lax` is of."""
+    return jax if lax is jax.lax else olympus
+
+
+def _checkpoint(lax: Any, x: Any) -> Any:
+    return of(lax).checkpoint(lambda v: lax.sin(lax.mul(v, v)))(x)
+
+
+def _custom_jvp(lax: Any, x: Any) -> Any:
+    f = of(lax).custom_jvp(lambda v: lax.sin(v))
+    f.defjvp(lambda p, t: (f(*p), lax.mul(t[0], lax.cos(p[0]))))
+    return f(x)
+
+
+def _custom_vjp(lax: Any, x: Any) -> Any:
+    f = of(lax).custom_vjp(lambda v: lax.sin(v))
+    f.defvjp(lambda v: (f(v), v), lambda v, c: (lax.mul(c, lax.cos(v)),))
+    return f(x)
+
+
+def _constant(lax: Any, x: Any) -> Any:
+    """A rule that closes over an array leaves it behind in a nested program."""
+    ox = of(lax)
+    f = ox.custom_jvp(lambda v: v)
+    f.defjvp(lambda p, t: (p[0], lax.mul(t[0], lax.convert_element_type(TABLE, p[0].dtype))))
+    return ox.jvp(ox.jit(lambda v: f(v)), (x,), (x,))[1]
+
+
+def _name(lax: Any, x: Any) -> Any:
+    named = checkpoint_name if lax is jax.lax else olympus.ad_checkpoint.checkpoint_name
+    return lax.sin(named(x, "kept"))
+
+
+CASES: list[Case] = [
+    Case("checkpoint", _checkpoint, (arg(4),), ("float32", "complex64")),
+    Case("custom_jvp_call", _custom_jvp, (arg(4),)),
+    # forward mode is not to be had of it: tests/transforms/test_custom_rules.py has its laws
+    Case("custom_vjp_call", _custom_vjp, (arg(4),), differentiable=()),
+    Case("constant", _constant, (arg(4),)),
+    Case("name", _name, (arg(4),), ("float32", "complex64")),
+    Case(
+        "polygamma",
+        lambda lax, x: lax.polygamma(lax.full_like(x, 2), x),
+        (arg(4, low=0.5, high=4.0),),
+    ),
+    Case(
+        "zeta",
+        lambda lax, q: lax.zeta(lax.full_like(q, 3), q),
+        (arg(4, low=0.5, high=4.0),),
+        differentiable=(),
+    ),
+]
