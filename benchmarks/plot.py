@@ -39,14 +39,15 @@ def draw(results: Results, path: Path) -> None:
 
 
 def chart(axes: Any, task: str, results: Results) -> None:
-    """Microseconds an equation over the number of equations: a line for each side and stage."""
+    """Processor time of an equation over their number: a line for each side and stage."""
     for stage, line in zip(STAGES, LINES, strict=True):
         for side, (name, color) in enumerate(zip(("olympus", "jax"), COLORS, strict=True)):
             x, y = zip(*curve(results, task, stage, side), strict=True)
             axes.plot(x, y, line, color=color, marker="o", label=f"{name}: {stage}")
     axes.set(title=SCALING[task].title, xlabel="equations", ylabel="µs an equation", xscale="log")
+    axes.margins(y=0.3)  # room for the legend, which would hide a line
     axes.set_ylim(bottom=0)
-    axes.legend()
+    axes.legend(loc="upper center", ncols=2)
 
 
 def curve(results: Results, task: str, stage: str, side: int) -> list[tuple[int, float]]:

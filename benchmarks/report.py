@@ -94,14 +94,15 @@ def scaling_labels(
 
 def markdown(results: Results, command: str, rounds: int) -> str:
     """The tables, what they were measured on, and the command that measures them again."""
-    starts, scaling, sides = [], [], []
-    for row in rows(results):
-        (starts if row.task == "help" else scaling if row.task in SCALING else sides).append(row)
+    lines = rows(results)
+    scaling = [row for row in lines if row.task in SCALING]
+    starts = [row for row in lines if row.task == "help"]
+    sides = [row for row in lines if row.task not in ("help", *SCALING)]
     parts = [describe(results, command, rounds)]
     if sides:
         parts.append(table(sides, "olympus", "jax"))
     if scaling:
-        parts.append(table(scaling, "olympus", "jax", "cost of an equation"))
+        parts.append(table(scaling, "olympus", "jax", "processor time of an equation"))
     if starts:
         parts.append(table(starts, "`olympus --help`", '`python -c "import click"`'))
     return "\n\n".join(parts) + "\n"

@@ -1,21 +1,21 @@
 """`olympus.scipy.linalg`: decompositions, equations, and matrices of a structure."""
 
+from olympus_core.library.scipy.decompositions import cho_factor as cho_factor
+from olympus_core.library.scipy.decompositions import cholesky as cholesky
+from olympus_core.library.scipy.decompositions import eigh as eigh
+from olympus_core.library.scipy.decompositions import lu as lu
+from olympus_core.library.scipy.decompositions import lu_factor as lu_factor
+from olympus_core.library.scipy.decompositions import polar as polar
+from olympus_core.library.scipy.decompositions import qr as qr
+from olympus_core.library.scipy.decompositions import svd as svd
+from olympus_core.library.scipy.equations import cho_solve as cho_solve
+from olympus_core.library.scipy.equations import det as det
+from olympus_core.library.scipy.equations import inv as inv
+from olympus_core.library.scipy.equations import lu_solve as lu_solve
+from olympus_core.library.scipy.equations import solve as solve
+from olympus_core.library.scipy.equations import solve_triangular as solve_triangular
 from olympus_core.library.scipy.exponential import expm as expm
 from olympus_core.library.scipy.exponential import expm_frechet as expm_frechet
-from olympus_core.library.scipy.linalg import cho_factor as cho_factor
-from olympus_core.library.scipy.linalg import cho_solve as cho_solve
-from olympus_core.library.scipy.linalg import cholesky as cholesky
-from olympus_core.library.scipy.linalg import det as det
-from olympus_core.library.scipy.linalg import eigh as eigh
-from olympus_core.library.scipy.linalg import inv as inv
-from olympus_core.library.scipy.linalg import lu as lu
-from olympus_core.library.scipy.linalg import lu_factor as lu_factor
-from olympus_core.library.scipy.linalg import lu_solve as lu_solve
-from olympus_core.library.scipy.linalg import polar as polar
-from olympus_core.library.scipy.linalg import qr as qr
-from olympus_core.library.scipy.linalg import solve as solve
-from olympus_core.library.scipy.linalg import solve_triangular as solve_triangular
-from olympus_core.library.scipy.linalg import svd as svd
 from olympus_core.library.scipy.structured import block_diag as block_diag
 from olympus_core.library.scipy.structured import circulant as circulant
 from olympus_core.library.scipy.structured import companion as companion

@@ -4,7 +4,9 @@ from olympus_core.library.nn.softmax import logsumexp as logsumexp
 from olympus_core.library.numpy.special import i0 as i0
 from olympus_core.library.scipy.entropy import entr as entr
 from olympus_core.library.scipy.entropy import kl_div as kl_div
+from olympus_core.library.scipy.entropy import log_softmax as log_softmax
 from olympus_core.library.scipy.entropy import rel_entr as rel_entr
+from olympus_core.library.scipy.entropy import softmax as softmax
 from olympus_core.library.scipy.entropy import xlog1py as xlog1py
 from olympus_core.library.scipy.entropy import xlogy as xlogy
 from olympus_core.library.scipy.special import beta as beta

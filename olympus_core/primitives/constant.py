@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +28,8 @@ class ArrayConstant:
     @functools.cached_property
     def digest(self) -> str:
         """A fingerprint of the elements."""
+        import hashlib  # few programs hold arrays, and every program pays for an import
+
         return hashlib.sha256(np.ascontiguousarray(self.value).tobytes()).hexdigest()[:16]
 
     def __eq__(self, other: object) -> bool:

@@ -29,6 +29,7 @@ from olympus_core.primitives.elementwise import (
     move_axis,
     ne_p,
 )
+from olympus_core.primitives.folding import fold_tangents
 
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
@@ -349,10 +350,10 @@ class Reduce(Primitive):
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
     ) -> tuple[Any, Any]:
-        raise TransformError(
-            "lax.reduce with a function of one's own has no derivative rule",
-            hint="use reduce_sum, reduce_max, ... or write the reduction as a scan",
-        )
+        half = len(primals) // 2
+        pairs = list(zip(primals, tangents, strict=True))
+        moved = fold_tangents(params["olympuspr"], pairs[:half], pairs[half:], params["dimensions"])
+        return self.bind(*primals, **params), moved
 
     def batch(
         self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any

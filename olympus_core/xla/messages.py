@@ -5,7 +5,6 @@ An exception of jaxlib enters; an `OlympusError` leaves, for the caller to raise
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable
 
@@ -31,6 +30,8 @@ def clean(exc: BaseException) -> str:
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """A hint that names what the user may have meant, or None where nothing is near."""
+    import difflib  # only a mistake needs it
+
     found = difflib.get_close_matches(name, list(known), n=3)
     return f"did you mean {' or '.join(repr(x) for x in found)}?" if found else None
 

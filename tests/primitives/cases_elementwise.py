@@ -98,6 +98,14 @@ CASES: list[Case] = [
         "reduce_precision",
         lambda lax, x: lax.reduce_precision(x, exponent_bits=5, mantissa_bits=3),
         (arg(3, 4),),
+        differentiable=(),  # tangents are rounded as well, here to a digit
+    ),
+    Case(
+        "reduce_precision",
+        lambda lax, x: lax.reduce_precision(x, exponent_bits=6, mantissa_bits=16),
+        (arg(3, 4),),
+        label="fine",
+        doubles=False,
     ),
     unary("stop_gradient", *NUMBERS),
     Case(

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import jax
+import jax.scipy.linalg
 import numpy as np
 from case import Case, arg
 
 import olympus
+import olympus.scipy
 from olympus_core.primitives.linalg import geqrf_p
 
 __all__ = ["CASES"]
@@ -49,22 +52,42 @@ def _qr(**options: Any) -> Callable[..., Any]:
     return lambda lax, x: lax.linalg.qr(spread(lax, x), **options)
 
 
+def _squares(x: Any) -> Any:
+    """|x|**2: what is left of vectors whose phases LAPACK is free in."""
+    return x.real * x.real + x.imag * x.imag if x.dtype.kind == "c" else x * x
+
+
 def _eigh(lax: Any, x: Any) -> Any:
-    """Functions of the vectors that their phases, which LAPACK is free in, do not enter."""
     v, w = lax.linalg.eigh(gram(lax, x) + spread(lax, x) * 2)
-    return lax.abs(v), w
+    return _squares(v), w
+
+
+def _upper_eigh(lax: Any, x: Any) -> Any:
+    """On a Hermitian matrix, where the triangle that is read makes no difference."""
+    v, w = lax.linalg.eigh(gram(lax, x), lower=False, symmetrize_input=False)
+    return _squares(v), w
 
 
 def _svd(lax: Any, x: Any) -> Any:
     u, s, vh = lax.linalg.svd(spread(lax, x), full_matrices=False)
-    return lax.abs(u), s, lax.abs(vh)
+    return _squares(u), s, _squares(vh)
 
 
-def _phased_svd(lax: Any, x: Any) -> Any:
+def _phaseless_svd(lax: Any, x: Any) -> Any:
     u, s, vh = lax.linalg.svd(spread(lax, x), full_matrices=False)
     n = u.ndim
     batch = tuple(range(n - 2))
     return s, lax.dot_general(u, vh, (((n - 1,), (n - 2,)), (batch, batch)))
+
+
+def _equations(lax: Any, a: Any, b: Any) -> Any:
+    numpy = olympus.numpy if lax is olympus.lax else jax.numpy
+    return numpy.linalg.solve(spread(lax, a), b)
+
+
+def _positive_equations(lax: Any, a: Any, b: Any) -> Any:
+    scipy = olympus.scipy if lax is olympus.lax else jax.scipy
+    return scipy.linalg.solve(gram(lax, a), b, assume_a="pos")
 
 
 def _values(lax: Any, x: Any) -> Any:
@@ -83,36 +106,27 @@ def _permutation(lax: Any, pivots: Any) -> Any:
 
 M3, M34, M43, B3 = arg(3, 3), arg(3, 4), arg(4, 3), arg(2, 3, 3)
 PIVOTS = arg(2, 3, low=0, high=2, dtype="int32")
+ADJOINT = {"left_side": True, "lower": True, "transpose_a": True, "conjugate_a": True}
 
 CASES = [
     Case("cholesky", _cholesky(), (M3,), ALL, **LOOSE),
-    Case("cholesky", _cholesky(), (B3,), ALL, "batched", **LOOSE),
-    Case("cholesky", _cholesky(symmetrize_input=False), (M34,), ALL, "lower", **LOOSE),
+    Case("cholesky", _cholesky(), (B3,), label="batched", **LOOSE),
+    Case("cholesky", _cholesky(symmetrize_input=False), (M34,), label="lower", **LOOSE),
     Case("triangular_solve", _solve(), (M3, arg(2, 3)), ALL),
-    Case("triangular_solve", _solve(left_side=True, lower=True), (M3, M34), ALL, "left"),
-    Case("triangular_solve", _solve(left_side=True), (B3, B3), ALL, "batched"),
-    Case("triangular_solve", _solve(left_side=True), (M3, arg(3, 1)), ALL, "vector"),
-    Case("triangular_solve", _solve(lower=True), (M3, arg(3)), ALL, "rank-1"),
-    Case(
-        "triangular_solve",
-        _solve(left_side=True, lower=True, transpose_a=True, conjugate_a=True),
-        (M3, M34),
-        ALL,
-        "adjoint",
-    ),
-    Case("triangular_solve", _solve(transpose_a=True), (M3, M43), ALL, "transposed"),
-    Case("triangular_solve", _solve(conjugate_a=True, lower=True), (M3, M43), ALL, "conjugated"),
-    Case(
-        "triangular_solve",
-        _solve(left_side=True, lower=True, unit_diagonal=True),
-        (M3, M3),
-        ALL,
-        "unit",
-    ),
+    Case("triangular_solve", _solve(left_side=True), (B3, B3), label="batched"),
+    Case("triangular_solve", _solve(left_side=True), (M3, arg(3, 1)), label="vector"),
+    Case("triangular_solve", _solve(lower=True), (M3, arg(3)), label="rank-1"),
+    Case("triangular_solve", _solve(**ADJOINT), (M3, M34), ALL, "adjoint"),
+    Case("triangular_solve", _solve(transpose_a=True), (M3, M43), label="transposed"),
+    Case("triangular_solve", _solve(conjugate_a=True), (M3, M43), ALL, "conjugated"),
+    Case("triangular_solve", _solve(lower=True, unit_diagonal=True), (M3, M3), label="unit"),
+    Case("factored_solve", _equations, (M3, M34), ALL, **LOOSE),
+    Case("factored_solve", _equations, (B3, arg(3)), label="batched", **LOOSE),
+    Case("factored_solve", _positive_equations, (M3, M34), ALL, "cholesky", **LOOSE),
     Case("lu", _lu, (M3,), ALL, **LOOSE),
-    Case("lu", _lu, (B3,), ALL, "batched", **LOOSE),
-    Case("lu", _lu, (arg(4, 2),), ALL, "tall", **LOOSE),
-    Case("lu", _lu, (arg(2, 4),), ALL, "wide", **LOOSE),
+    Case("lu", _lu, (B3,), label="batched", **LOOSE),
+    Case("lu", _lu, (arg(4, 2),), label="tall", **LOOSE),
+    Case("lu", _lu, (arg(2, 4),), label="wide", **LOOSE),
     Case("lu_pivots_to_permutation", _permutation, (PIVOTS,), ("int32",), differentiable=()),
     Case("geqrf", _geqrf, (M43,), ALL, **LOOSE, differentiable=()),
     Case(
@@ -125,13 +139,14 @@ CASES = [
     ),
     Case("qr", _qr(), (M3,), ALL, **LOOSE),
     Case("qr", _qr(), (M43,), ALL, "full", **LOOSE),
-    Case("qr", _qr(full_matrices=False), (arg(2, 4, 3),), ALL, "thin", **LOOSE),
+    Case("qr", _qr(full_matrices=False), (arg(2, 4, 3),), label="thin", **LOOSE),
     Case("qr", _qr(full_matrices=False), (M34,), ALL, "wide", **LOOSE),
-    Case("qr", _qr(full_matrices=False, pivoting=True), (M43,), ALL, "pivoted", **LOOSE),
+    Case("qr", _qr(full_matrices=False, pivoting=True), (M43,), label="pivoted", **LOOSE),
     Case("eigh", _eigh, (M3,), ALL, **LOOSE),
-    Case("eigh", _eigh, (B3,), ALL, "batched", **LOOSE),
+    Case("eigh", _eigh, (B3,), label="batched", **LOOSE),
+    Case("eigh", _upper_eigh, (M34,), ALL, label="upper", **LOOSE),
     Case("svd", _svd, (M3,), ALL, **LOOSE),
-    Case("svd", _phased_svd, (arg(2, 4, 3),), ALL, "tall", **LOOSE),
-    Case("svd", _phased_svd, (M34,), ALL, "wide", **LOOSE),
-    Case("svd", _values, (M34,), ALL, "values", **LOOSE),
+    Case("svd", _phaseless_svd, (arg(2, 4, 3),), label="tall", **LOOSE),
+    Case("svd", _phaseless_svd, (M34,), ALL, "wide", **LOOSE),
+    Case("svd", _values, (M34,), label="values", **LOOSE),
 ]

@@ -95,7 +95,16 @@ def _reduce_pairs(lax: Any, x: Any, i: Any) -> Any:
         first = lax.ge(a[0], b[0])
         return lax.select(first, a[0], b[0]), lax.select(first, a[1], b[1])
 
-    return lax.reduce((x, i), (x.dtype.type(-9), np.int32(-1)), better, (1,))
+    return lax.reduce((x, i), (x.dtype.type(-9), i.dtype.type(-1)), better, (1,))
+
+
+def _reduce_exponentials(lax: Any, x: Any) -> Any:
+    """log(1 + the sum of exponentials) over the first and last axes."""
+
+    def add(a: Any, b: Any) -> Any:
+        return lax.log(lax.add(lax.exp(a), lax.exp(b)))
+
+    return lax.reduce(x, x.dtype.type(0), add, (0, 2))
 
 
 CASES: list[Case] = [
@@ -135,8 +144,17 @@ CASES: list[Case] = [
         lambda lax, x: lax.reduce(x, x.dtype.type(0), lambda a, b: lax.add(lax.abs(a), b), (0,)),
         (arg(5, 2),),
         ("float32", "int32"),
+        differentiable=(),  # it depends on the order
     ),
-    Case("reduce", _reduce_pairs, (arg(3, 4), arg(3, 4, dtype="int32")), label="pairs"),
+    Case("reduce", _reduce_exponentials, (arg(5, 2, 3),), label="exponentials"),
+    Case(
+        "reduce",
+        _reduce_pairs,
+        (arg(3, 4), arg(3, 4, dtype="int32")),
+        label="pairs",
+        differentiable=(),  # the oracle fails for operands without a tangent
+    ),
+    Case("reduce", _reduce_pairs, (arg(3, 5), arg(3, 5)), label="float-pairs"),
     Case(
         "reduce",
         lambda lax, x: lax.reduce(x, x.dtype.type(3), lambda a, b: lax.add(a, b), (1,)),

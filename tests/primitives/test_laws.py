@@ -91,9 +91,9 @@ def close(got, want, dtype, slack=1.0):
 def test_jvp_agrees_with_the_oracle_and_finite_differences(case: Case, dtype: str) -> None:
     ours, oracle, xs = parted(case, dtype)
     ts = directions(xs, 1)
-    if not xs or not ours(*xs):
+    if not xs or not olympus.eval_shape(ours, *xs):
         return
-    want = jax.jvp(oracle, tuple(xs), tuple(ts))[1]
+    want = jax.jit(lambda xs, ts: jax.jvp(oracle, tuple(xs), tuple(ts))[1])(xs, ts)
     got = olympus.jvp(ours, tuple(xs), tuple(ts))[1]
     close(got, want, dtype)
     compiled = olympus.jit(lambda xs, ts: olympus.jvp(ours, tuple(xs), tuple(ts))[1])(xs, ts)
@@ -111,7 +111,7 @@ def test_jvp_agrees_with_the_oracle_and_finite_differences(case: Case, dtype: st
 @pytest.mark.parametrize(("case", "dtype"), DIFFERENTIABLE)
 def test_vjp_is_the_transpose_of_jvp(case: Case, dtype: str) -> None:
     ours, _, xs = parted(case, dtype)
-    if not xs or not ours(*xs):
+    if not xs or not olympus.eval_shape(ours, *xs):
         return
     ts = directions(xs, 2)
     try:
@@ -132,7 +132,7 @@ def test_vjp_is_the_transpose_of_jvp(case: Case, dtype: str) -> None:
 @pytest.mark.parametrize(("case", "dtype"), [p for p in DIFFERENTIABLE if p.id.endswith("64")])
 def test_second_derivatives_agree_with_the_oracle(case: Case, dtype: str) -> None:
     ours, oracle, xs = parted(case, dtype)
-    if not xs or not ours(*xs):
+    if not xs or not olympus.eval_shape(ours, *xs):
         return
     ts = directions(xs, 4)
 
@@ -140,7 +140,7 @@ def test_second_derivatives_agree_with_the_oracle(case: Case, dtype: str) -> Non
         first = functools.partial(lambda *v: module.jvp(fun, v, tuple(ts))[1])
         return module.jvp(first, tuple(xs), tuple(ts))[1]
 
-    want = second(jax, oracle, xs)
+    want = jax.jit(lambda *xs: second(jax, oracle, xs))(*xs)
     close(olympus.jit(lambda *xs: second(olympus, ours, xs))(*xs), want, dtype, slack=10.0)
 
 
@@ -167,11 +167,12 @@ def check_batch(case: Case, xs: list[Any], mapped: tuple[int, ...], place: int) 
     def call(*args):
         return case.call(olympus.lax, *args)
 
+    single = olympus.jit(call)
     got = olympus.jit(olympus.vmap(call, in_axes=axes))(*stacked)
     each = []
     for k in range(size):
         args = [np.take(x, k, place) if i in mapped else x for i, x in enumerate(stacked)]
-        each.append([np.asarray(v) for v in olympus.tree.leaves(olympus.jit(call)(*args))])
+        each.append([np.asarray(v) for v in olympus.tree.leaves(single(*args))])
     want = [np.stack(parts) for parts in zip(*each, strict=True)]
     for a, b in zip(olympus.tree.leaves(got), want, strict=True):
         assert np.asarray(a).dtype == b.dtype

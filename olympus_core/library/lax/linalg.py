@@ -74,7 +74,7 @@ def matrices(name: str, x: Any, *, square: bool = False) -> Any:
     check_arrays(name, x)
     aval = get_aval(x)
     if aval.ndim < 2 or (square and aval.shape[-1] != aval.shape[-2]):
-        what = "square matrices, of shape (..., n, n)" if square else "matrices, of shape (..., m, n)"
+        what = "square matrices (..., n, n)" if square else "matrices (..., m, n)"
         raise ShapeError(f"{name} needs {what}, and got {aval.long_name()}")
     return x
 
@@ -254,7 +254,7 @@ def svd(
     """
     x = matrices("svd", x)
     if algorithm not in _ROUTINES:
-        raise ArgumentError(f"svd has the algorithms DEFAULT, DIVIDE_AND_CONQUER and QR: {algorithm}")
+        raise ArgumentError(f"svd has DEFAULT, DIVIDE_AND_CONQUER and QR, and not {algorithm}")
     _check_subset("svd", subset_by_index, min(shape_of(x)[-2:]))
     s, *uv = svd_p.bind(
         x,

@@ -45,7 +45,8 @@ def solve_each(name: str, solve: Any, a: Any, b: Any, *extras: Any) -> Any:
     """Solve for a vector or for matrices b, with NumPy's broadcasting of the batch axes.
 
     `solve(a, b, *extras)` takes matrices, and extra arrays of the batch shape of a, of one batch
-    shape.  One matrix for many right-hand sides is decomposed once.  Raises ShapeError, for function `name`, where the shapes do not fit.
+    shape.  One matrix for many right-hand sides is decomposed once.  Raises ShapeError, for
+    function `name`, where the shapes do not fit.
     """
     left, right = shape_of(a), shape_of(b)
     size = right[-1 if len(right) == 1 else -2] if right else None

@@ -68,7 +68,7 @@ def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> A
     factor = linalg.cholesky(
         inexact("cholesky", a, square=True), symmetrize_input=symmetrize_input
     )
-    return adjoint(factor) if upper else factor  # type: ignore[no-any-return]
+    return adjoint(factor) if upper else factor
 
 
 @composite(static_argnames=("mode",))
@@ -94,7 +94,7 @@ def qr(a: Any, mode: str = "reduced") -> Any:
 
 
 @composite(static_argnames=("UPLO", "symmetrize_input"))
-def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:  # noqa: N803
+def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
     """The eigenvalues, rising, and the eigenvectors, as columns, of Hermitian matrices.
 
     symmetrize_input: take (a + a^H) / 2; if False, the lower triangle is read alone, or the upper
@@ -113,7 +113,7 @@ def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> Eigh
 
 
 @composite(static_argnames=("UPLO", "symmetrize_input"))
-def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:  # noqa: N803
+def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
     """The eigenvalues of Hermitian matrices, rising; see `eigh`."""
     values: Array = eigh(a, UPLO, symmetrize_input).eigenvalues
     return values

@@ -119,7 +119,7 @@ def _one_of(name: str, first: Any, second: Any, names: str) -> Any:
 
 @composite(static_argnames=("hermitian",))
 def matrix_rank(
-    M: Any,  # noqa: N803
+    M: Any,
     rtol: Any = None,
     *,
     hermitian: bool = False,

@@ -1,4 +1,4 @@
-"""Entropies and products with logarithms, for `olympus.scipy.special`.
+"""Entropies, products with logarithms, and softmax, for `olympus.scipy.special`.
 
 Arrays and scalars enter, integers as floats; arrays leave.  0 log 0 counts as 0.
 """
@@ -13,13 +13,14 @@ import numpy as np
 from olympus_core.avals import shape_of
 from olympus_core.control.custom_jvp import custom_jvp
 from olympus_core.library.composite import composite
+from olympus_core.library.nn import softmax as normalized
 from olympus_core.library.numpy.elementwise import binary, unary
 from olympus_core.library.numpy.exponential import log, log1p
 from olympus_core.library.numpy.logic import isnan
 from olympus_core.library.numpy.selection import where
-from olympus_core.library.promotion import promote_inexact
+from olympus_core.library.promotion import broadcast_to, promote_inexact
 
-__all__ = ["entr", "kl_div", "rel_entr", "xlog1py", "xlogy"]
+__all__ = ["entr", "kl_div", "log_softmax", "rel_entr", "softmax", "xlog1py", "xlogy"]
 
 
 def _times_log(logarithm: Callable[[Any], Any], inner: Callable[[Any], Any]) -> Any:
@@ -37,7 +38,7 @@ def _times_log(logarithm: Callable[[Any], Any], inner: Callable[[Any], Any]) -> 
     def spread(x: Any, y: Any) -> Any:
         # the derivatives have their operands' shapes: a scalar's is summed by its broadcast
         shape = shape_of(x) or shape_of(y)
-        return product(*[v if shape_of(v) == shape else v + np.zeros(shape, v.dtype) for v in (x, y)])
+        return product(broadcast_to(x, shape), broadcast_to(y, shape))
 
     return composite()(spread)
 
@@ -73,3 +74,16 @@ rel_entr = binary(
 kl_div = binary(
     "kl_div", "x log(x / y) - x + y; inf where either is negative.", {"f": _kl_div}, promote_inexact
 )
+
+
+def softmax(x: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Any:
+    """exp(x) over its sum along `axis`, by default over all elements.
+
+    Raises ShapeError for an axis that x does not have.
+    """
+    return normalized.softmax(x, axis=axis)
+
+
+def log_softmax(x: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Any:
+    """The logarithm of `softmax`, computed without overflow."""
+    return normalized.log_softmax(x, axis=axis)

@@ -63,11 +63,11 @@ def _approximant(a: Any, degree: int) -> tuple[Any, Any]:
 
 
 @composite(static_argnames=("upper_triangular", "max_squarings"))
-def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:  # noqa: N803
+def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
     """The exponential of square matrices, the sum of A^k / k!.
 
-    upper_triangular: A is; the equations are solved as such.  max_squarings: how often A may have to
-    be halved; NaN where that is not enough.
+    upper_triangular: A is, and the equations are solved as such.  max_squarings: how often A may
+    have to be halved; NaN where that is not enough.
 
     Raises ShapeError for matrices that are not square.
 
@@ -89,13 +89,13 @@ def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> 
         return cond(any_(again), lambda x: where(again, dot(x, x), x), lambda x: x, x), None
 
     result, _ = scan(square, result, arange(max_squarings, dtype=real))
-    return where(halvings > max_squarings, np.nan, result)
+    return where(halvings > max_squarings, np.nan, result)  # type: ignore[no-any-return]
 
 
 @composite(static_argnames=("method", "compute_expm"))
 def expm_frechet(
-    A: Any,  # noqa: N803
-    E: Any,  # noqa: N803
+    A: Any,
+    E: Any,
     *,
     method: str | None = None,
     compute_expm: bool = True,

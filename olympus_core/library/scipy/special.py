@@ -19,7 +19,8 @@ from olympus_core.errors import ArgumentError, DTypeError
 from olympus_core.library.composite import composite
 from olympus_core.library.numpy.elementwise import binary, unary
 from olympus_core.library.numpy.exponential import exp, expm1, log, log1p
-from olympus_core.library.numpy.logic import isnan, signbit
+from olympus_core.library.numpy.floats import signbit
+from olympus_core.library.numpy.logic import isnan
 from olympus_core.library.numpy.ranges import arange
 from olympus_core.library.numpy.reductions import sum as sum_
 from olympus_core.library.numpy.rounding import floor
@@ -95,7 +96,7 @@ def _loggamma(x: Any) -> Any:
 gammasgn = unary("gammasgn", "The sign of the gamma function.", {"f": _gammasgn}, promote_inexact)
 gamma = unary("gamma", "The gamma function, (x - 1)! for integers.", {"f": _gamma}, promote_inexact)
 loggamma = unary(
-    "loggamma", "The logarithm of the gamma function; NaN for x <= 0.", {"f": _loggamma}, promote_inexact
+    "loggamma", "The logarithm of `gamma`; NaN for x <= 0.", {"f": _loggamma}, promote_inexact
 )
 
 
@@ -119,7 +120,9 @@ beta = binary(
     "beta", "The beta function, gamma(x) gamma(y) / gamma(x + y).", {"f": _beta}, promote_inexact
 )
 poch = binary("poch", "Pochhammer's gamma(x + y) / gamma(x).", {"f": _poch}, promote_inexact)
-zeta = binary("zeta", "Hurwitz's sum of 1 / (k + y)^x over k >= 0.", {"f": p.zeta_p.bind}, promote_inexact)
+zeta = binary(
+    "zeta", "Hurwitz's sum of 1 / (k + y)^x over k >= 0.", {"f": p.zeta_p.bind}, promote_inexact
+)
 
 
 def polygamma(n: Any, x: Any) -> Any:
@@ -153,7 +156,7 @@ def _factorial(n: Any) -> Any:
 
 
 @composite(static_argnames=("repetition",))
-def comb(N: Any, k: Any, *, repetition: bool = False) -> Any:  # noqa: N803
+def comb(N: Any, k: Any, *, repetition: bool = False) -> Any:
     """How many ways there are to choose `k` of `N`; with `repetition`, each any number of times."""
     check_arrays("comb", N, k)
     n, k = promote_inexact(N, k)
@@ -185,7 +188,10 @@ def _power_transform(logarithm: Any) -> Any:
 
 
 boxcox = binary(
-    "boxcox", "(x^y - 1) / y, or log(x) where y is 0.", {"f": _power_transform(log)}, promote_inexact
+    "boxcox",
+    "(x^y - 1) / y, or log(x) where y is 0.",
+    {"f": _power_transform(log)},
+    promote_inexact,
 )
 boxcox1p = binary(
     "boxcox1p",

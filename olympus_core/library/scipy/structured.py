@@ -20,7 +20,7 @@ from olympus_core.library.lax.slicing import pad
 from olympus_core.library.numpy.arithmetic import abs as abs_
 from olympus_core.library.numpy.axes import operand
 from olympus_core.library.numpy.creation import asarray
-from olympus_core.library.numpy.fills import zeros
+from olympus_core.library.numpy.fills import ones_like, zeros, zeros_like
 from olympus_core.library.numpy.joining import concatenate
 from olympus_core.library.promotion import (
     broadcast_shapes,
@@ -72,8 +72,8 @@ def _skewed(column: Any, row: Any) -> Any:
     """
     (*batch, m), n = shape_of(column), shape_of(row)[-1]
     gap = zeros((*batch, 1), get_aval(row).dtype)
-    pieces = [column[..., :1], row[..., 1:], gap, op.rev(column, dimensions=(len(batch),))[..., :-1]]
-    once = concatenate(pieces, axis=-1)
+    upwards = op.rev(column, dimensions=(len(batch),))
+    once = concatenate([column[..., :1], row[..., 1:], gap, upwards[..., :-1]], axis=-1)
     times = op.tile(once, reps=(*(1 for _ in batch), m))[..., : m * (m + n - 1)]
     return times.reshape((*batch, m, m + n - 1))[..., :n]
 
@@ -100,7 +100,7 @@ def hankel(c: Any, r: Any = None) -> Array:
     """The matrices with first column `c`, last row `r` but for its first element, and constant
     antidiagonals; r is by default zeros.  Raises ShapeError for a number."""
     c, aval = operand("hankel", c)
-    last = op.mul(c, zero_like(c)) if r is None else operand("hankel", r)[0]
+    last = zeros_like(c) if r is None else operand("hankel", r)[0]
     if not aval.ndim or not shape_of(last):
         raise ShapeError("hankel needs vectors, and got a number")
     c, last = _together(c, last)
@@ -115,7 +115,7 @@ def hankel(c: Any, r: Any = None) -> Array:
 
 @composite()
 def circulant(c: Any) -> Array:
-    """The matrices whose first column is `c`, and each next one the one before moved down by one."""
+    """The matrices whose first column is `c`, and each next one is moved down by one."""
     c = _vector("circulant", c)
     back = op.rev(c, dimensions=(len(shape_of(c)) - 1,))
     return toeplitz(c, concatenate([c[..., :1], back[..., :-1]], axis=-1))
@@ -138,11 +138,7 @@ def companion(a: Any) -> Array:
     if shape_of(a)[-1] < 2:
         raise ShapeError(f"companion needs two coefficients or more, and got shape {shape_of(a)}")
     first = -a[..., 1:] / a[..., :1]
-    return _with_subdiagonal(first, op.add(op.mul(first[..., 1:], zero_like(a)), _one(a)))  # type: ignore[no-any-return]
-
-
-def _one(x: Any) -> Any:
-    return np.ones((), get_aval(x).dtype)[()]
+    return _with_subdiagonal(first, ones_like(first[..., 1:]))  # type: ignore[no-any-return]
 
 
 @composite()
@@ -154,7 +150,8 @@ def leslie(f: Any, s: Any) -> Array:
     f, s = _together(_vector("leslie", f), _vector("leslie", s))
     if not 2 <= shape_of(f)[-1] == shape_of(s)[-1] + 1:
         raise ShapeError(
-            f"leslie needs f of 2 or more, and s one shorter: got shapes {shape_of(f)}, {shape_of(s)}"
+            "leslie needs f of 2 elements or more, and s of one less, and got shapes "
+            f"{shape_of(f)} and {shape_of(s)}"
         )
     return _with_subdiagonal(f, s)  # type: ignore[no-any-return]
 
@@ -187,8 +184,8 @@ def convolution_matrix(a: Any, n: int, mode: str = "full") -> Array:
     cut = {"full": 0, "same": min(size, m) - 1, "valid": 2 * (min(size, m) - 1)}[mode]
     top = cut // 2
     column = pad(a, zero_like(a), [(0, 0, 0)] * (aval.ndim - 1) + [(0, size - 1, 0)])
-    full = toeplitz(column, op.mul(column[..., :size], zero_like(a)).at[..., 0].set(a[..., 0]))
-    return full[..., top : m + size - 1 - (cut - top), :]
+    full = toeplitz(column, zeros_like(column[..., :size]))
+    return full[..., top : m + size - 1 - (cut - top), :]  # type: ignore[no-any-return]
 
 
 @composite()
@@ -199,7 +196,8 @@ def block_diag(*arrs: Any) -> Array:
     """
     given = [operand("block_diag", x)[0] for x in arrs] or [zeros((1, 0))]
     if any(len(shape_of(x)) > 2 for x in given):
-        raise ShapeError(f"block_diag needs matrices, and got shapes {[shape_of(x) for x in given]}")
+        shapes = ", ".join(str(shape_of(x)) for x in given)
+        raise ShapeError(f"block_diag needs matrices, and got shapes {shapes}")
     blocks = promote_dtypes(*[_row(x) for x in given])
     width, start, rows = sum(shape_of(x)[1] for x in blocks), 0, []
     for x in blocks:
@@ -244,7 +242,7 @@ def hadamard(n: int, dtype: Any = int) -> Array:
     """
     if n < 1 or n & (n - 1):
         raise ShapeError(f"hadamard needs a power of 2, and got {n}")
-    matrix = np.ones((1, 1))
+    matrix: np.ndarray[Any, Any] = np.ones((1, 1))
     while len(matrix) < n:
         matrix = np.kron([[1, 1], [1, -1]], matrix)
     return asarray(matrix.astype(np.int8)).astype(dtypes.canonicalize(dtype))  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""factored_solve: matrices, their triangular factors and right-hand sides enter, solutions leave."""
+"""factored_solve: matrices, their factors and right-hand sides enter, the solutions leave."""
 
 from __future__ import annotations
 
