@@ -26,7 +26,7 @@ from olympus_core.dtypes import enable_x64 as enable_x64
 from olympus_core.dtypes import float0 as float0
 from olympus_core.dtypes import numpy_dtype_promotion as numpy_dtype_promotion
 from olympus_core.eager import ensure_compile_time_eval as ensure_compile_time_eval
-from olympus_core.library import methods as _methods  # noqa: F401  (operators of Array)
+from olympus_core.library import methods as _methods
 from olympus_core.library.device import block_until_ready as block_until_ready
 from olympus_core.library.device import clear_caches as clear_caches
 from olympus_core.library.device import default_backend as default_backend

@@ -58,9 +58,8 @@ class Jit(StagedFunction):
         donated = set()
         for path, leaf in tree.flatten_with_path(dummy)[0]:
             by_keyword, top = path[0].idx == 1, path[1]
-            if by_keyword and top.key in options.donate_argnames:
-                donated.add(leaf)
-            elif not by_keyword and kept[top.idx] in options.donate_argnums:
+            names, place = options.donate_argnames, None if by_keyword else kept[top.idx]
+            if (by_keyword and top.key in names) or place in options.donate_argnums:
                 donated.add(leaf)
         return frozenset(donated)
 
@@ -152,4 +151,3 @@ def make_olympuspr(
         return (traced.olympuspr, traced.out_info) if return_shape else traced.olympuspr
 
     return make
-

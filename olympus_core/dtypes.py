@@ -206,7 +206,9 @@ def canonicalize(x: Any, *, allow_python: bool = True) -> DType:
 
 def default_dtype(kind_: str) -> DType:
     """The dtype of a Python scalar of kind `b`, `i`, `u`, `f` or `c`."""
-    return canonicalize({"b": "bool", "i": "int64", "u": "uint64", "f": "float64"}.get(kind_, "c16"))
+    return canonicalize(
+        {"b": "bool", "i": "int64", "u": "uint64", "f": "float64"}.get(kind_, "c16")
+    )
 
 
 def scalar_dtype(x: Any) -> DType:

@@ -16,18 +16,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from olympus_core import mlir, source
+from olympus_core import collection, mlir, source
 from olympus_core.array import to_numpy
 from olympus_core.avals import Shape, ShapedArray
 from olympus_core.errors import LoweringError, TraceError
-from olympus_core.olympuspr import Atom, Eqn, Literal, Olympuspr, Var
+from olympus_core.olympuspr import Eqn, Literal, Olympuspr
 from olympus_core.pretty import pretty
 from olympus_core.simplify import simplify
 from olympus_core.trace import Axes
 from olympus_core.tracer import Tracer
 
 if TYPE_CHECKING:
-    from jaxlib.mlir import ir
+    from olympus_core.mlir import ir
 
 __all__ = ["LoweringContext", "Signature", "lower_module"]
 
@@ -72,8 +72,10 @@ class _Module:
         key = (id(code), instruction, scope, eqn.primitive)  # a code object's own hash is slow
         found = self.locations.get(key)
         if found is None:
-            name = f"{self.root}/{scope}/{eqn.primitive.name}" if scope else (
-                f"{self.root}/{eqn.primitive.name}"
+            name = (
+                f"{self.root}/{scope}/{eqn.primitive.name}"
+                if scope
+                else (f"{self.root}/{eqn.primitive.name}")
             )
             found = mlir.ir.Location.name(name, _file_location(eqn.source))
             self.locations[key] = found
@@ -84,9 +86,7 @@ class _Module:
 def _file_location_at(position: source.Position | None) -> ir.Location:
     if position is None:
         return mlir.ir.Location.unknown(mlir.context())
-    return mlir.ir.Location.file(
-        position.file, position.line, position.column, mlir.context()
-    )
+    return mlir.ir.Location.file(position.file, position.line, position.column, mlir.context())
 
 
 def _file_location(mark: source.Source) -> ir.Location:
@@ -251,7 +251,7 @@ def lower_module(program: Olympuspr, signature: Signature, platform: str = "cpu"
 
     Raises LoweringError where the program cannot be expressed on the platform.
     """
-    with mlir.context(), mlir.ir.Location.unknown():
+    with collection.paused(), mlir.context(), mlir.ir.Location.unknown():
         ir = mlir.ir
         made = ir.Module.create()
         made.operation.attributes["sym_name"] = mlir.string_attr(_symbol(signature.name))

@@ -29,8 +29,8 @@ __all__ = [
     "constant",
     "context",
     "element_type",
-    "func",
     "full",
+    "func",
     "hlo",
     "i64_array",
     "ir",
@@ -196,9 +196,7 @@ def constant(value: Any) -> ir.Value:
     """Emit a constant with the elements of a NumPy array or scalar."""
     array = np.asarray(value)
     attribute = dense(array)
-    made = ir.Operation.create(
-        "stablehlo.constant", (attribute.type,), (), {"value": attribute}
-    )
+    made = ir.Operation.create("stablehlo.constant", (attribute.type,), (), {"value": attribute})
     result: ir.Value = made.result
     return result
 
@@ -211,7 +209,9 @@ def full(aval: ShapedArray, value: Any) -> ir.Value:
 
 def broadcast(value: ir.Value, aval: ShapedArray, dims: tuple[int, ...] = ()) -> ir.Value:
     """Emit a broadcast of `value` to `aval`; its axis i becomes axis `dims[i]`."""
-    return op1("stablehlo.broadcast_in_dim", aval, (value,), {"broadcast_dimensions": i64_array(dims)})
+    return op1(
+        "stablehlo.broadcast_in_dim", aval, (value,), {"broadcast_dimensions": i64_array(dims)}
+    )
 
 
 def portable(module: ir.Module) -> bytes:
@@ -222,7 +222,9 @@ def portable(module: ir.Module) -> bytes:
     """
     with context():
         copy = without_locations(module)
-        version = hlo.get_minimum_version()
+        # what XLA of the last twelve weeks can read: the oldest version there is lacks operations
+        weeks = hlo.StablehloCompatibilityRequirement.WEEK_12
+        version = hlo.get_version_from_compatibility_requirement(weeks)
         return bytes(hlo.serialize_portable_artifact(copy, version, allow_other_dialects=True))
 
 

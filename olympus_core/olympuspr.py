@@ -79,7 +79,7 @@ class Olympuspr:
     in an equation's parameters has none: whoever traces it passes them as operands.
     """
 
-    __slots__ = ("__weakref__", "constvars", "consts", "eqns", "invars", "outvars")
+    __slots__ = ("__weakref__", "consts", "constvars", "eqns", "invars", "outvars")
 
     def __init__(
         self,

@@ -36,10 +36,8 @@ class _Names:
         self.read.update(a for a in program.outvars if isinstance(a, Var))
 
     def binder(self, var: Var, keep: bool = True) -> str:
-        if keep or var in self.read:
-            name = self.known.setdefault(var, next(self.fresh))
-        else:
-            name = "_"
+        named = keep or var in self.read
+        name = self.known.setdefault(var, next(self.fresh)) if named else "_"
         return f"{name}:{var.aval.short_name()}"
 
     def atom(self, atom: Atom) -> str:

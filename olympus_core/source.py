@@ -16,7 +16,16 @@ from collections.abc import Callable, Iterator
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
-__all__ = ["Position", "Source", "current", "function_name", "is_internal", "name_scope", "user_frame", "using"]
+__all__ = [
+    "Position",
+    "Source",
+    "current",
+    "function_name",
+    "is_internal",
+    "name_scope",
+    "user_frame",
+    "using",
+]
 
 _PACKAGES = tuple(
     os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), name) + os.sep

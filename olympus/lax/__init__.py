@@ -21,16 +21,26 @@ from olympus_core.library.lax.control import switch as switch
 from olympus_core.library.lax.control import while_loop as while_loop
 from olympus_core.library.lax.conv import conv as conv
 from olympus_core.library.lax.conv import conv_general_dilated as conv_general_dilated
-from olympus_core.library.lax.conv import conv_general_dilated_patches as conv_general_dilated_patches
+from olympus_core.library.lax.conv import (
+    conv_general_dilated_patches as conv_general_dilated_patches,
+)
 from olympus_core.library.lax.conv import conv_transpose as conv_transpose
 from olympus_core.library.lax.conv import conv_with_general_padding as conv_with_general_padding
 from olympus_core.library.lax.conv_shapes import ConvDimensionNumbers as ConvDimensionNumbers
-from olympus_core.library.lax.conv_shapes import ConvGeneralDilatedDimensionNumbers as ConvGeneralDilatedDimensionNumbers
+from olympus_core.library.lax.conv_shapes import (
+    ConvGeneralDilatedDimensionNumbers as ConvGeneralDilatedDimensionNumbers,
+)
 from olympus_core.library.lax.conv_shapes import conv_dimension_numbers as conv_dimension_numbers
-from olympus_core.library.lax.conv_shapes import conv_general_permutations as conv_general_permutations
-from olympus_core.library.lax.conv_shapes import conv_general_shape_tuple as conv_general_shape_tuple
+from olympus_core.library.lax.conv_shapes import (
+    conv_general_permutations as conv_general_permutations,
+)
+from olympus_core.library.lax.conv_shapes import (
+    conv_general_shape_tuple as conv_general_shape_tuple,
+)
 from olympus_core.library.lax.conv_shapes import conv_shape_tuple as conv_shape_tuple
-from olympus_core.library.lax.conv_shapes import conv_transpose_shape_tuple as conv_transpose_shape_tuple
+from olympus_core.library.lax.conv_shapes import (
+    conv_transpose_shape_tuple as conv_transpose_shape_tuple,
+)
 from olympus_core.library.lax.cumulative import cumlogsumexp as cumlogsumexp
 from olympus_core.library.lax.cumulative import cummax as cummax
 from olympus_core.library.lax.cumulative import cummin as cummin
@@ -174,9 +184,13 @@ from olympus_core.library.lax.slicing import concatenate as concatenate
 from olympus_core.library.lax.slicing import dynamic_index_in_dim as dynamic_index_in_dim
 from olympus_core.library.lax.slicing import dynamic_slice as dynamic_slice
 from olympus_core.library.lax.slicing import dynamic_slice_in_dim as dynamic_slice_in_dim
-from olympus_core.library.lax.slicing import dynamic_update_index_in_dim as dynamic_update_index_in_dim
+from olympus_core.library.lax.slicing import (
+    dynamic_update_index_in_dim as dynamic_update_index_in_dim,
+)
 from olympus_core.library.lax.slicing import dynamic_update_slice as dynamic_update_slice
-from olympus_core.library.lax.slicing import dynamic_update_slice_in_dim as dynamic_update_slice_in_dim
+from olympus_core.library.lax.slicing import (
+    dynamic_update_slice_in_dim as dynamic_update_slice_in_dim,
+)
 from olympus_core.library.lax.slicing import index_in_dim as index_in_dim
 from olympus_core.library.lax.slicing import pad as pad
 from olympus_core.library.lax.slicing import slice as slice

@@ -1,4 +1,4 @@
-"""What `custom_jvp` and `custom_vjp` share: arguments by position, and what is not differentiated."""
+"""What custom rules share: arguments by position, and those that are not differentiated."""
 
 from __future__ import annotations
 

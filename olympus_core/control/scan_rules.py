@@ -145,7 +145,7 @@ def split(primitive: Primitive, unknown: tuple[bool, ...], params: Params) -> Sp
     becomes unknown hands its start on as a residual.
     """
     body: Olympuspr = params["olympuspr"]
-    a, b, n = _counts(params)
+    a, b, _ = _counts(params)
     flags, parts = _fixed_point(body, unknown, a, b)
     now = [i for i, f in enumerate(flags) if not f]
     given = [i for i, u in enumerate(unknown) if not u]

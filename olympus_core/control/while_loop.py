@@ -66,7 +66,10 @@ class While(Primitive):
         order = _interleaved(n_body, n, sum(consts), kept)
         padded = staged(
             lambda *args: evaluate(cond, args[: n_cond + n]),
-            [*cond.in_avals, *(tangent_aval(a) for a, c in zip(body.out_avals, carry, strict=True) if c)],
+            [
+                *cond.in_avals,
+                *(tangent_aval(a) for a, c in zip(body.out_avals, carry, strict=True) if c),
+            ],
         )
         values = primals[first:]
         given = [
@@ -154,7 +157,10 @@ class While(Primitive):
             outs = self.bind(*args, **params)
             return [x for x, u in zip(outs, carry, strict=True) if u]
 
-        later = {"name": "while", "olympuspr": staged(again, [*cond.in_avals[:n_cond], *body.in_avals])}
+        later = {
+            "name": "while",
+            "olympuspr": staged(again, [*cond.in_avals[:n_cond], *body.in_avals]),
+        }
         place = [*given, *(i for i, u in enumerate(unknown) if u)]
         order = tuple(place.index(i) for i in range(len(unknown)))
         return Split(run, count, jit_p, later, carry, order)

@@ -105,9 +105,7 @@ def map_with_path(
     """
     pairs, treedef = flatten_with_path(tree, is_leaf, is_leaf_takes_path)
     others = [treedef.flatten_up_to(r) for r in rest]
-    return treedef.unflatten(
-        f(path, x, *xs) for (path, x), *xs in zip(pairs, *others, strict=True)
-    )
+    return treedef.unflatten(f(path, x, *xs) for (path, x), *xs in zip(pairs, *others, strict=True))
 
 
 def reduce(

@@ -33,9 +33,7 @@ class AllGather(Collective, LinearPrimitive):
         (x,), (operand,), d = ctx.avals_in, operands, params["all_gather_dimension"]
         if not params["tiled"]:
             kept = tuple([i + (i >= d) for i in range(x.ndim)])
-            operand = mlir.broadcast(
-                operand, x.update(shape=(*x.shape[:d], 1, *x.shape[d:])), kept
-            )
+            operand = mlir.broadcast(operand, x.update(shape=(*x.shape[:d], 1, *x.shape[d:])), kept)
         attributes = grouped(self.groups(ctx, params), all_gather_dim=d)
         return mlir.op1("stablehlo.all_gather", ctx.aval_out, (operand,), attributes)
 

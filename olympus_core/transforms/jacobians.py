@@ -54,9 +54,7 @@ def _parts(x: Any, axis: int, avals: Sequence[ShapedArray]) -> list[Any]:
     shape = x.shape
     pieces = op.split(x, sizes=tuple(a.size for a in avals), axis=axis)
     return [
-        op.reshape(
-            piece, dimensions=None, new_sizes=(*shape[:axis], *a.shape, *shape[axis + 1 :])
-        )
+        op.reshape(piece, dimensions=None, new_sizes=(*shape[:axis], *a.shape, *shape[axis + 1 :]))
         for piece, a in zip(pieces, avals, strict=True)
     ]
 
@@ -146,9 +144,9 @@ def jacrev(
         rows = iter(vmap(flat)(*_basis(out_avals)))
         total = sum(a.size for a in out_avals)
         full = [
-            next(rows) if dtypes.kind(a.dtype) in "fc" else float0_zeros(
-                a.update(shape=(total, *a.shape))
-            )
+            next(rows)
+            if dtypes.kind(a.dtype) in "fc"
+            else float0_zeros(a.update(shape=(total, *a.shape)))
             for a in avals
         ]
         cut = [_rows(x, out_avals) for x in full]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core import dtypes, source
+from olympus_core import collection, dtypes, source
 from olympus_core.array import DeviceArray
 from olympus_core.avals import ShapedArray, get_aval
 from olympus_core.errors import LeakedTracerError, OlympusError, TraceError
@@ -134,7 +134,7 @@ def stage(
     filled = list(names) + [""] * (len(avals) - len(names))
     tracers = [trace.new_input(a, n) for a, n in zip(avals, filled, strict=True)]
     try:
-        with using(trace):
+        with collection.paused(), using(trace):
             program = trace.program(fun(*tracers))
     finally:
         trace.alive = False

@@ -45,7 +45,12 @@ def digests(folder: Path, seed: str, before: str = "") -> str:
     env = os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)}
     code = MAIN.format(path=str(folder), before=before)
     return subprocess.run(
-        [sys.executable, "-c", code], env=env, cwd=folder, check=True, capture_output=True, text=True
+        [sys.executable, "-c", code],
+        env=env,
+        cwd=folder,
+        check=True,
+        capture_output=True,
+        text=True,
     ).stdout
 
 

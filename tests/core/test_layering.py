@@ -14,6 +14,7 @@ PACKAGES = ("olympus", "olympus_core", "olympus_cli")
 LAYERS = [
     "errors",
     "quiet",
+    "collection",
     "version",
     "source",
     "switches",
@@ -97,7 +98,9 @@ def test_imports_go_down(path: Path) -> None:
 
 
 def test_every_module_of_the_core_has_a_layer() -> None:
-    tops = {p.relative_to(ROOT / "olympus_core").parts[0] for p in FILES if "olympus_core" in p.parts}
+    tops = {
+        p.relative_to(ROOT / "olympus_core").parts[0] for p in FILES if "olympus_core" in p.parts
+    }
     assert {t.removesuffix(".py") for t in tops} - {"__init__"} == set(LAYERS)
 
 

@@ -129,7 +129,7 @@ def test_a_program_that_closes_over_a_tracer_cannot_be_lowered():
     def f(x):
         olympus.jit(lambda y: x * y).trace(X).lower()
 
-    with pytest.raises(LoweringError, match="closes over a traced array.*argument 'x'"):
+    with pytest.raises(LoweringError, match=r"closes over a traced array.*argument 'x'"):
         olympus.jit(f).trace(X)
 
 

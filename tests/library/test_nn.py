@@ -36,13 +36,47 @@ def nn(name: str, *args: Any, label: str = "", **options: Any) -> Row:
 
 
 UNARY = [
-    "relu", "relu6", "sigmoid", "softplus", "soft_sign", "silu", "swish", "log_sigmoid", "elu",
-    "leaky_relu", "hard_tanh", "hard_sigmoid", "hard_silu", "hard_swish", "celu", "selu",
-    "gelu", "squareplus", "mish", "sparse_plus", "sparse_sigmoid", "tanh", "identity",
+    "relu",
+    "relu6",
+    "sigmoid",
+    "softplus",
+    "soft_sign",
+    "silu",
+    "swish",
+    "log_sigmoid",
+    "elu",
+    "leaky_relu",
+    "hard_tanh",
+    "hard_sigmoid",
+    "hard_silu",
+    "hard_swish",
+    "celu",
+    "selu",
+    "gelu",
+    "squareplus",
+    "mish",
+    "sparse_plus",
+    "sparse_sigmoid",
+    "tanh",
+    "identity",
 ]
 ON_INTEGERS = [
-    "relu", "relu6", "softplus", "soft_sign", "elu", "leaky_relu", "hard_tanh", "hard_sigmoid",
-    "celu", "selu", "gelu", "squareplus", "mish", "sparse_plus", "sparse_sigmoid", "identity",
+    "relu",
+    "relu6",
+    "softplus",
+    "soft_sign",
+    "elu",
+    "leaky_relu",
+    "hard_tanh",
+    "hard_sigmoid",
+    "celu",
+    "selu",
+    "gelu",
+    "squareplus",
+    "mish",
+    "sparse_plus",
+    "sparse_sigmoid",
+    "identity",
 ]
 ACTIVATIONS = [
     *[nn(name, GRID.astype(d)) for name in UNARY for d in (np.dtype("float32"), *HALVES)],
@@ -70,8 +104,16 @@ def test_activations_eagerly() -> None:
 def test_activations_of_what_is_not_finite() -> None:
     special = np.asarray([np.inf, -np.inf, np.nan], np.float32)
     names = (
-        "relu", "relu6", "sigmoid", "softplus", "log_sigmoid", "elu", "leaky_relu",
-        "hard_tanh", "gelu", "tanh",
+        "relu",
+        "relu6",
+        "sigmoid",
+        "softplus",
+        "log_sigmoid",
+        "elu",
+        "leaky_relu",
+        "hard_tanh",
+        "gelu",
+        "tanh",
     )
     check([nn(name, special) for name in names])
 

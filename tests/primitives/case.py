@@ -54,8 +54,10 @@ class Case:
     def arrays(self, dtype: str) -> list[np.ndarray[Any, Any]]:
         """Operands drawn from a seed of the row's own."""
         rng = np.random.default_rng(zlib.crc32(self.id.encode()))
-        return [_draw(rng, a, np.dtype(getattr(ml_dtypes, a.dtype or dtype, a.dtype or dtype)))
-                for a in self.args]
+        return [
+            _draw(rng, a, np.dtype(getattr(ml_dtypes, a.dtype or dtype, a.dtype or dtype)))
+            for a in self.args
+        ]
 
 
 def _draw(rng: np.random.Generator, a: Arg, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:

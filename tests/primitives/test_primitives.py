@@ -13,8 +13,8 @@ from cases import CASES
 from cases_collective import AXIS_CASES
 
 import olympus
-from olympus_core.primitive import op
 from olympus_core.check import check
+from olympus_core.primitive import op
 
 PAIRS = [pytest.param(c, d, id=f"{c.id}-{d}") for c in CASES for d in c.dtypes]
 FIRST = [pytest.param(c, id=c.id) for c in CASES]
@@ -52,9 +52,7 @@ def test_value_agrees_with_the_oracle_eager_and_compiled(case: Case, dtype: str)
 
 
 @pytest.mark.parametrize("case", FIRST)
-def test_lowering_is_golden_and_well_typed(
-    case: Case, golden: Callable[[str, str], None]
-) -> None:
+def test_lowering_is_golden_and_well_typed(case: Case, golden: Callable[[str, str], None]) -> None:
     xs = case.arrays(case.dtypes[0])
     traced = olympus.jit(lambda *a: case.call(olympus.lax, *a)).trace(*xs)
     check(traced.olympuspr)

@@ -47,7 +47,9 @@ def _flatten_arrays(value: Any, what: str) -> tuple[list[Any], tree.PyTreeDef]:
     return leaves, treedef
 
 
-def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any) -> Any:
+def cond(
+    pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any
+) -> Any:
     """`true_fun(*operands)` if the scalar `pred`, else `false_fun(*operands)`; one of them runs.
 
     Raises TransformError where the two return different structures or types.
@@ -92,9 +94,7 @@ def _branch(
     bodies = [stage_body(f, in_tree, avals, f"a branch of {name}") for f in functions]
     _check_branches(name, functions, bodies)
     programs, consts = share_consts(bodies)
-    joined = [
-        _joined([b.out_avals[i] for b in bodies]) for i in range(len(bodies[0].out_avals))
-    ]
+    joined = [_joined([b.out_avals[i] for b in bodies]) for i in range(len(bodies[0].out_avals))]
     branches = tuple(convert_outputs(p, joined) for p in programs)
     outs = cond_p.bind(index, *consts, *leaves, branches=branches)
     return bodies[0].out_tree.unflatten(outs)
@@ -184,7 +184,9 @@ def fori_loop(
         first, length = operator.index(lower), operator.index(upper) - operator.index(lower)
     except TypeError:
         if unroll is not None:
-            raise TransformError("fori_loop can unroll only a number of iterations known in Python") from None
+            raise TransformError(
+                "fori_loop can unroll only a number of iterations known in Python"
+            ) from None
         return _dynamic_fori(lower, upper, body_fun, init_val)
 
     def step(carry: tuple[Any, _T], _: None) -> tuple[tuple[Any, _T], None]:
@@ -269,7 +271,9 @@ def _scan_body(
         body = stage_body(f, in_tree, (*carry, *x_avals), "the body of scan")
         parts = body.out_tree.children()
         if body.out_tree.node_data() is None or len(parts) != 2:
-            raise TransformError(f"{name} must return a pair (carry, y), and returns {body.out_tree}")
+            raise TransformError(
+                f"{name} must return a pair (carry, y), and returns {body.out_tree}"
+            )
         if parts[0] != carry_tree or (wide := widen_carry(carry, body.out_avals[:n])) == carry:
             break
         carry = wide
@@ -288,7 +292,9 @@ def _scan_length(x_leaves: list[Any], xs_tree: tree.PyTreeDef, length: int | Non
         raise TransformError("scan needs a length where xs has no arrays")
     if len(lengths) > 1:
         paths = tree.flatten_with_path(xs_tree.unflatten(range(len(shapes))))[0]
-        each = ", ".join(f"xs{tree.keystr(p)} has {s[0]}" for (p, _), s in zip(paths, shapes, strict=True))
+        each = ", ".join(
+            f"xs{tree.keystr(p)} has {s[0]}" for (p, _), s in zip(paths, shapes, strict=True)
+        )
         given = f", and length is {length}" if length is not None else ""
         raise ShapeError(f"scan needs leading axes of one length: {each}{given}")
     return int(lengths.pop())

@@ -198,9 +198,7 @@ shift_left = _binary(p.shift_left_p, "x moved left by y bits")
 shift_right_arithmetic = _binary(
     p.shift_right_arithmetic_p, "x moved right by y bits, filled with its sign"
 )
-shift_right_logical = _binary(
-    p.shift_right_logical_p, "x moved right by y bits, filled with zeros"
-)
+shift_right_logical = _binary(p.shift_right_logical_p, "x moved right by y bits, filled with zeros")
 eq = _binary(p.eq_p, "x == y")
 ne = _binary(p.ne_p, "x != y")
 lt = _binary(p.lt_p, "x < y")

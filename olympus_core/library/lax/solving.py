@@ -12,7 +12,6 @@ from olympus_core.avals import Shape, get_aval, shape_of
 from olympus_core.errors import ShapeError
 from olympus_core.library.promotion import broadcast_shapes, broadcast_to
 from olympus_core.primitive import op
-from olympus_core.primitives.linalg import BY_CHOLESKY, BY_LU
 from olympus_core.primitives.linalg.algebra import eye, take_rows
 
 __all__ = ["inverse", "solve_by_cholesky", "solve_by_lu", "solve_each"]
@@ -27,13 +26,13 @@ def solve_by_lu(a: Any, b: Any) -> Any:
 def solve_factored(a: Any, factors: Any, order: Any, b: Any) -> Any:
     """x with a x = b, given the factors and the permutation that `lu` makes of a."""
     rows, right = take_rows(a, order), take_rows(b, order)
-    return op.factored_solve(rows, factors, right, steps=BY_LU, transpose_a=False)
+    return op.factored_solve(rows, factors, right, by="lu", transpose_a=False)
 
 
 def solve_by_cholesky(a: Any, b: Any) -> Any:
     """x with a x = b, for Hermitian positive-definite matrices, their lower triangle read."""
     factor = op.cholesky(op.stop_gradient(a))
-    return op.factored_solve(a, factor, b, steps=BY_CHOLESKY, transpose_a=False)
+    return op.factored_solve(a, factor, b, by="cholesky", transpose_a=False)
 
 
 def inverse(a: Any) -> Any:

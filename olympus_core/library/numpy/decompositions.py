@@ -65,9 +65,7 @@ def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> A
     Array([[2., 0.],
            [1., 1.]], dtype=float32)
     """
-    factor = linalg.cholesky(
-        inexact("cholesky", a, square=True), symmetrize_input=symmetrize_input
-    )
+    factor = linalg.cholesky(inexact("cholesky", a, square=True), symmetrize_input=symmetrize_input)
     return adjoint(factor) if upper else factor
 
 

@@ -27,13 +27,13 @@ from olympus_core.primitives.elementwise import (
     conj_p,
     div_p,
     gt_p,
+    integer_pow_p,
     mul_p,
     real_p,
     select_n_p,
     sqrt_p,
     sub_p,
 )
-from olympus_core.primitives.shape import broadcast_in_dim_p
 from olympus_core.tracer import Array
 
 __all__ = ["std", "var"]
@@ -60,18 +60,15 @@ def squared(x: Any) -> Any:
     """The squared magnitudes of the elements."""
     if dtypes.kind(x.dtype) == "c":
         return real_p.bind(mul_p.bind(x, conj_p.bind(x)))
-    return mul_p.bind(x, x)
+    return integer_pow_p.bind(x, y=2)
 
 
-def _centered(a: Any, aval: ShapedArray, axes: tuple[int, ...], where: Any, center: Any) -> Any:
+def _centered(a: Any, axes: tuple[int, ...], where: Any, center: Any) -> Any:
     """The elements less their mean, which is computed where it is not given."""
     if center is not None:
         return sub_p.bind(*promote("var", a, convert(center, a.dtype)))
-    center = _mean(a, axes, where=where)
-    kept = tuple([i for i in range(aval.ndim) if i not in axes])
-    if kept:
-        center = broadcast_in_dim_p.bind(center, shape=aval.shape, broadcast_dimensions=kept)
-    return sub_p.bind(a, center)
+    # as users write it, so that a mean of theirs is the same equation
+    return sub_p.bind(*promote("var", a, _mean(a, axes, keepdims=True, where=where)))
 
 
 def _correction(name: str, ddof: Any, correction: Any) -> Any:
@@ -117,7 +114,7 @@ def _var(
     compute, result = spread_dtypes(name, aval.dtype, dtype)
     if where is not None:
         where = mask(name, where, aval.shape)
-    squares = squared(_centered(convert(a, compute), aval, axes, where, center))
+    squares = squared(_centered(convert(a, compute), axes, where, center))
     total = sum(squares, axes, dtype=squares.dtype, where=where)
     number = _normalizer(aval.shape, axes, correction, where, squares.dtype)
     out = div_p.bind(total, number)

@@ -144,9 +144,7 @@ def weibull_min(
     return draw("weibull_min", _weibull, key, shape, dtype, scale, concentration)
 
 
-def _triangular(
-    key: Any, left: Any, mode: Any, right: Any, shape: Shape, dtype: DType
-) -> Any:
+def _triangular(key: Any, left: Any, mode: Any, right: Any, shape: Shape, dtype: DType) -> Any:
     rise, fall, width = lax.sub(mode, left), lax.sub(right, mode), lax.sub(right, left)
     u = unit_floats(key, shape, dtype)
     below = lax.sqrt(lax.mul(lax.mul(u, width), rise))

@@ -107,9 +107,7 @@ def integer_dtype(name: str, dtype: Any) -> DType:
 
 
 @composite(static_argnames=("shape", "axis", "mode"))
-def _with_replacement(
-    key: Any, logits: Any, shape: Shape, axis: int, mode: str | None
-) -> Any:
+def _with_replacement(key: Any, logits: Any, shape: Shape, axis: int, mode: str | None) -> Any:
     """The position of the greatest logit after Gumbel noise; `axis` is negative."""
     aval = get_aval(logits)
     prefix, batch = shape[: len(shape) - aval.ndim + 1], shape[len(shape) - aval.ndim + 1 :]
@@ -117,15 +115,11 @@ def _with_replacement(
     full = (*prefix, *batch[:at], aval.shape[at], *batch[at:])
     noise = gumbel_formula(mode)(key, full, aval.dtype)
     noisy = lax.add(noise, broadcast_to(logits, full))
-    return argmax_p.bind(
-        noisy, axes=(len(prefix) + at,), index_dtype=dtypes.default_dtype("i")
-    )
+    return argmax_p.bind(noisy, axes=(len(prefix) + at,), index_dtype=dtypes.default_dtype("i"))
 
 
 @composite(static_argnames=("shape", "axis", "mode"))
-def _without_replacement(
-    key: Any, logits: Any, shape: Shape, axis: int, mode: str | None
-) -> Any:
+def _without_replacement(key: Any, logits: Any, shape: Shape, axis: int, mode: str | None) -> Any:
     """The positions of the greatest logits after Gumbel noise."""
     aval = get_aval(logits)
     noisy = lax.add(gumbel_formula(mode)(key, aval.shape, aval.dtype), logits)

@@ -32,6 +32,8 @@ __all__ = [
     "truncated_normal",
 ]
 
+_ONE = np.float32(1.0)
+
 
 def normal_floats(key: Any, shape: Shape, dtype: DType) -> Any:
     """The formula of `normal`."""
@@ -69,9 +71,7 @@ def _truncated(key: Any, lower: Any, upper: Any, shape: Shape, dtype: DType) -> 
     return lax.min(lax.max(x, least), most)
 
 
-def truncated_normal(
-    key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None
-) -> Any:
+def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None) -> Any:
     """Floats of the normal distribution, given that they are in (lower, upper)."""
     return draw("truncated_normal", _truncated, key, shape, dtype, lower, upper)
 
@@ -81,7 +81,10 @@ def _lognormal(key: Any, sigma: Any, shape: Shape, dtype: DType) -> Any:
 
 
 def lognormal(
-    key: Any, sigma: Any = np.float32(1.0), shape: Any = None, dtype: Any = None  # noqa: B008
+    key: Any,
+    sigma: Any = _ONE,
+    shape: Any = None,
+    dtype: Any = None,
 ) -> Any:
     """exp(sigma * x) for normal x."""
     return draw("lognormal", _lognormal, key, shape, dtype, sigma, kinds="fc")
@@ -97,18 +100,14 @@ def maxwell(key: Any, shape: Any = (), dtype: Any = None) -> Any:
     return draw("maxwell", _maxwell, key, shape, dtype)
 
 
-def _double_sided_maxwell(
-    key: Any, loc: Any, scale: Any, shape: Shape, dtype: DType
-) -> Any:
+def _double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Shape, dtype: DType) -> Any:
     maxwell_key, sign_key = subkeys(key)
     signs = random_signs(sign_key, shape, dtype)
     signed = lax.mul(signs, _maxwell(maxwell_key, shape, dtype))
     return lax.add(lax.mul(signed, scale), loc)
 
 
-def double_sided_maxwell(
-    key: Any, loc: Any, scale: Any, shape: Any = (), dtype: Any = None
-) -> Any:
+def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype: Any = None) -> Any:
     """Maxwell floats of either sign, times `scale`, plus `loc`.
 
     The result has the shape `shape` followed by that of the parameters.

@@ -119,9 +119,7 @@ def choice(
     return reshape(picked, (*population.shape[:axis], *shape, *population.shape[axis + 1 :]))
 
 
-def _indices(
-    key: Any, count: int, shape: Shape, replace: bool, p: Any, mode: str | None
-) -> Any:
+def _indices(key: Any, count: int, shape: Shape, replace: bool, p: Any, mode: str | None) -> Any:
     """Positions below `count`, drawn with replacement or by the chances p."""
     if p is None:
         return randint(key, shape, 0, count)

@@ -58,9 +58,7 @@ def cho_factor(
 
 
 @composite(static_argnames=("overwrite_a", "check_finite"))
-def lu_factor(
-    a: Any, overwrite_a: bool = False, check_finite: bool = True
-) -> tuple[Array, Array]:
+def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Array, Array]:
     """L and U in one array, and the pivots, as `lu_solve` takes them; see `lax.linalg.lu`."""
     factors, pivots, _ = linalg.lu(inexact("lu_factor", a))
     return factors, pivots
@@ -88,9 +86,7 @@ def lu(
     return take_rows(eye(real), back), low, upper
 
 
-@composite(
-    static_argnames=("overwrite_a", "lwork", "mode", "pivoting", "check_finite")
-)
+@composite(static_argnames=("overwrite_a", "lwork", "mode", "pivoting", "check_finite"))
 def qr(
     a: Any,
     overwrite_a: bool = False,
@@ -112,7 +108,13 @@ def qr(
 
 @composite(
     static_argnames=(
-        "lower", "eigvals_only", "overwrite_a", "overwrite_b", "turbo", "eigvals", "type",
+        "lower",
+        "eigvals_only",
+        "overwrite_a",
+        "overwrite_b",
+        "turbo",
+        "eigvals",
+        "type",
         "check_finite",
     )
 )

@@ -3,7 +3,7 @@
 from olympus_core.primitive import Primitive
 from olympus_core.primitives.linalg.cholesky import cholesky_p
 from olympus_core.primitives.linalg.eigh import eigh_p
-from olympus_core.primitives.linalg.factored import BY_CHOLESKY, BY_LU, factored_solve_p
+from olympus_core.primitives.linalg.factored import factored_solve_p
 from olympus_core.primitives.linalg.lu import lu_p
 from olympus_core.primitives.linalg.permutation import lu_pivots_to_permutation_p
 from olympus_core.primitives.linalg.qr import geqrf_p, householder_product_p, qr_p
@@ -11,8 +11,6 @@ from olympus_core.primitives.linalg.svd import svd_p
 from olympus_core.primitives.linalg.triangular import triangular_solve_p
 
 __all__ = [
-    "BY_CHOLESKY",
-    "BY_LU",
     "PRIMITIVES",
     "cholesky_p",
     "eigh_p",

@@ -15,7 +15,7 @@ from olympus_core.primitives.linalg.triangular import triangular_solve_p, with_m
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
 
-__all__ = ["BY_CHOLESKY", "BY_LU", "Step", "factored_solve_p"]
+__all__ = ["factored_solve_p"]
 
 
 class Step(NamedTuple):
@@ -37,14 +37,17 @@ class Step(NamedTuple):
         }
 
 
-#: the steps for a = L U, as `lu` gives the factors, and for a = L L^H
-BY_LU = (Step(lower=True, unit=True), Step(lower=False))
-BY_CHOLESKY = (Step(lower=True), Step(lower=True, transpose=True, conjugate=True))
+#: for a = L U, as `lu` gives the factors, and for a = L L^H
+_STEPS = {
+    "lu": (Step(lower=True, unit=True), Step(lower=False)),
+    "cholesky": (Step(lower=True), Step(lower=True, transpose=True, conjugate=True)),
+}
 
 
 class FactoredSolve(MatrixPrimitive):
     """x with op(a) x = b, by triangular solutions with a's factors; op transposes if asked.
 
+    The factors are what the primitive that `by` names makes of `a`, its rows in their new order.
     The derivative is that of the equation, not of the factorization: the factors serve as they
     are for the tangents, for the cotangents, and for these again.
     """
@@ -65,10 +68,17 @@ class FactoredSolve(MatrixPrimitive):
         _, factors, x = operands
         outer = ctx.avals_in
         ctx.avals_in = outer[1:]
-        for step in params["steps"]:
+        for step in self._steps(**params):
             x = triangular_solve_p.lower(ctx, factors, x, **step.options())
         ctx.avals_in = outer
         return x
+
+    @staticmethod
+    def _steps(by: str, transpose_a: bool) -> tuple[Step, ...]:
+        steps = _STEPS[by]
+        if not transpose_a:
+            return steps
+        return tuple([s._replace(transpose=not s.transpose) for s in reversed(steps)])
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
@@ -85,12 +95,7 @@ class FactoredSolve(MatrixPrimitive):
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
         a, factors, _ = operands
-        flipped = {
-            "steps": tuple(
-                s._replace(transpose=not s.transpose) for s in reversed(params["steps"])
-            ),
-            "transpose_a": not params["transpose_a"],
-        }
+        flipped = params | {"transpose_a": not params["transpose_a"]}
         return [None, None, self.bind(a, factors, cotangent, **flipped)]
 
     def batch(

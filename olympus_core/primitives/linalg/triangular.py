@@ -106,9 +106,7 @@ class TriangularSolve(MatrixPrimitive):
         return with_more_columns(lambda x: self.bind(a, x, **params), b, dims[1] or 0, place)
 
 
-def with_more_columns(
-    solve: Callable[[Any], Any], b: Any, dim: int, place: int
-) -> tuple[Any, int]:
+def with_more_columns(solve: Callable[[Any], Any], b: Any, dim: int, place: int) -> tuple[Any, int]:
     """Solve for mapped right-hand sides, the mapped axis made part of the axis before `place`."""
     b = move_axis(b, dim, place)
     shape = shape_of(b)
