@@ -58,7 +58,7 @@ CASES: list[Case] = [
     moved(
         "dynamic_slice",
         "",
-        lambda lax, x, i, j: lax.dynamic_slice(x, (i, j, 0), (2, 2, 1)),
+        lambda lax, x, i, j: lax.dynamic_slice(x, (i, j, np.int32(0)), (2, 2, 1)),
         *(X, START, START),
     ),
     moved(
@@ -76,7 +76,7 @@ CASES: list[Case] = [
     moved(
         "dynamic_update_slice",
         "",
-        lambda lax, x, y, i, j: lax.dynamic_update_slice(x, y, (i, j, 1)),
+        lambda lax, x, y, i, j: lax.dynamic_update_slice(x, y, (i, j, np.int32(1))),
         *(X, arg(2, 3, 1), START, START),
         differentiable=(0, 1),
     ),

@@ -149,7 +149,7 @@ def test_a_batch_is_a_loop(case: Case) -> None:
     dtype = case.dtypes[0]
     xs = [np.asarray(x) for x in case.arrays(dtype)]
     subsets = [s for n in (1, len(xs)) for s in itertools.combinations(range(len(xs)), n)]
-    for mapped in dict.fromkeys(subsets):
+    for mapped in filter(None, dict.fromkeys(subsets)):
         for place in (0, -1):
             check_batch(case, xs, mapped, place)
 

@@ -129,7 +129,9 @@ class Pow(Elementwise):
 
 def _abs_tangent(t: Any, out: Any, x: Any) -> Any:
     if dtypes.kind(get_aval(x).dtype) == "c":
-        return op.real(op.mul(t, op.sign(op.conj(x))))
+        length = op.select_n(op.eq(out, zero_like(out)), out, constant(out, 1))  # not 0 / 0
+        length = op.convert_element_type(length, new_dtype=get_aval(x).dtype, weak_type=False)
+        return op.real(op.mul(t, op.div(op.conj(x), length)))
     return op.select_n(op.ge(x, zero_like(x)), op.neg(t), t)
 
 
