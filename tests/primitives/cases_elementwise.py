@@ -189,6 +189,7 @@ CASES: list[Case] = [
             (arg(3, 4),),
             ("float32", "int32", "bool", "bfloat16"),
             label=to,
+            doubles=to not in ("float32", "complex64"),
         )
         for to in ("float32", "int32", "bool", "complex64", "uint8")
     ),
