@@ -81,8 +81,8 @@ CASES: list[Case] = [
     unary("erf"),
     unary("erfc"),
     unary("erf_inv", "float32", low=-0.9, high=0.9),
-    unary("lgamma", "float32", low=0.1, high=5.0),
-    unary("digamma", "float32", low=0.1, high=5.0),
+    unary("lgamma", "float32", low=0.1, high=5.0, atol=1e-5),  # it is 0 at 1 and at 2
+    unary("digamma", "float32", low=0.1, high=5.0, atol=1e-5),
     *(
         Case(
             "integer_pow",
