@@ -301,7 +301,7 @@ def test_initializers_say_what_they_have() -> None:
 
 
 def test_hot_functions_are_few_equations() -> None:
-    counts = {"softmax": 7, "log_softmax": 8, "gelu": 8, "relu": 1, "silu": 2, "softplus": 6}
+    counts = {"softmax": 8, "log_softmax": 9, "gelu": 8, "relu": 1, "silu": 2, "softplus": 6}
     for name, most in counts.items():
         program = ox.make_olympuspr(getattr(ox.nn, name))(X)
         assert len(program.eqns) <= most, program
