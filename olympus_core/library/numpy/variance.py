@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from olympus_core import dtypes
-from olympus_core.avals import ShapedArray
 from olympus_core.dtypes import DType
 from olympus_core.errors import DTypeError, TraceError
 from olympus_core.library.composite import composite
