@@ -99,7 +99,7 @@ def _value(value: Any, indent: str) -> str:
         return str(value.__name__)
     kind: Any = type(value)
     if kind.__repr__ is object.__repr__ and kind.__str__ is object.__str__:
-        return kind.__name__.strip("_")  # its own text would be an address
+        return str(kind.__name__).strip("_")  # its own text would be an address
     return str(value)
 
 

@@ -1,8 +1,10 @@
 """`olympus.lax.linalg`: decompositions and solutions of matrices."""
 
 from olympus_core.library.lax.linalg import EighImplementation as EighImplementation
+from olympus_core.library.lax.linalg import EigImplementation as EigImplementation
 from olympus_core.library.lax.linalg import SvdAlgorithm as SvdAlgorithm
 from olympus_core.library.lax.linalg import cholesky as cholesky
+from olympus_core.library.lax.linalg import eig as eig
 from olympus_core.library.lax.linalg import eigh as eigh
 from olympus_core.library.lax.linalg import householder_product as householder_product
 from olympus_core.library.lax.linalg import lu as lu
@@ -12,6 +14,7 @@ from olympus_core.library.lax.linalg import svd as svd
 from olympus_core.library.lax.linalg import symmetric_product as symmetric_product
 from olympus_core.library.lax.linalg import triangular_solve as triangular_solve
 from olympus_core.primitives.linalg import cholesky_p as cholesky_p
+from olympus_core.primitives.linalg import eig_p as eig_p
 from olympus_core.primitives.linalg import eigh_p as eigh_p
 from olympus_core.primitives.linalg import householder_product_p as householder_product_p
 from olympus_core.primitives.linalg import lu_p as lu_p

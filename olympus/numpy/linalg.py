@@ -1,7 +1,9 @@
 """`olympus.numpy.linalg`: norms, products, decompositions and equations."""
 
 from olympus_core.library.numpy.decompositions import cholesky as cholesky
+from olympus_core.library.numpy.decompositions import eig as eig
 from olympus_core.library.numpy.decompositions import eigh as eigh
+from olympus_core.library.numpy.decompositions import eigvals as eigvals
 from olympus_core.library.numpy.decompositions import eigvalsh as eigvalsh
 from olympus_core.library.numpy.decompositions import qr as qr
 from olympus_core.library.numpy.decompositions import svd as svd

@@ -52,6 +52,12 @@ def _qr(**options: Any) -> Callable[..., Any]:
     return lambda lax, x: lax.linalg.qr(spread(lax, x), **options)
 
 
+def _eig(vectors: bool) -> Callable[..., Any]:
+    """The values, and the vectors if wanted; the oracle needs leave for second derivatives."""
+    options = {"compute_left_eigenvectors": vectors, "compute_right_eigenvectors": vectors}
+    return lambda lax, x: lax.linalg.eig(spread(lax, x), enable_eigvec_derivs=True, **options)
+
+
 def _squares(x: Any) -> Any:
     """|x|**2: what is left of vectors whose phases LAPACK is free in."""
     return x.real * x.real + x.imag * x.imag if x.dtype.kind == "c" else x * x
@@ -145,6 +151,8 @@ CASES = [
     Case("eigh", _eigh, (M3,), ALL, **LOOSE),
     Case("eigh", _eigh, (B3,), label="batched", **LOOSE),
     Case("eigh", _upper_eigh, (M34,), ALL, label="upper", **LOOSE),
+    Case("eig", _eig(False), (M3,), ALL, **LOOSE),
+    Case("eig", _eig(True), (M3,), ALL, "vectors", **LOOSE),
     Case("svd", _svd, (M3,), ALL, **LOOSE),
     Case("svd", _phaseless_svd, (arg(2, 4, 3),), label="tall", **LOOSE),
     Case("svd", _phaseless_svd, (M34,), ALL, "wide", **LOOSE),

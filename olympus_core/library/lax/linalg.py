@@ -17,6 +17,7 @@ from olympus_core.primitive import op
 from olympus_core.primitives.elementwise import constant
 from olympus_core.primitives.linalg import (
     cholesky_p,
+    eig_p,
     eigh_p,
     householder_product_p,
     lu_p,
@@ -29,9 +30,11 @@ from olympus_core.primitives.linalg.algebra import adjoint, dot, swap, triangle
 from olympus_core.tracer import Array
 
 __all__ = [
+    "EigImplementation",
     "EighImplementation",
     "SvdAlgorithm",
     "cholesky",
+    "eig",
     "eigh",
     "householder_product",
     "lu",
@@ -41,6 +44,14 @@ __all__ = [
     "symmetric_product",
     "triangular_solve",
 ]
+
+
+class EigImplementation(enum.Enum):
+    """How `eig` computes; the CPU has LAPACK."""
+
+    CUSOLVER = "cusolver"
+    MAGMA = "magma"
+    LAPACK = "lapack"
 
 
 class EighImplementation(enum.Enum):
@@ -198,6 +209,40 @@ def householder_product(a: Any, taus: Any) -> Array:
     check_arrays("householder_product", a, taus)
     out: Array = householder_product_p.bind(a, taus)
     return out
+
+
+def eig(
+    x: Any,
+    *,
+    compute_left_eigenvectors: bool = True,
+    compute_right_eigenvectors: bool = True,
+    enable_eigvec_derivs: bool = False,
+    implementation: EigImplementation | None = None,
+    use_magma: bool | None = None,
+) -> list[Array]:
+    """The eigenvalues of square matrices (..., n, n), in no order, and eigenvectors, as columns.
+
+    enable_eigvec_derivs: let the vectors have a derivative.  It is that of LAPACK's choice of a
+    factor for each (length 1, the greatest element real), right where that choice is smooth.
+    use_magma: has no effect on the CPU.
+
+    Returns complex arrays: w (..., n), then l with l^H x = w l^H and r with x r = w r, those that
+    are wanted.  Raises ArgumentError for an implementation that the CPU lacks.
+
+    >>> eig(array([[0.0, 1.0], [-1.0, 0.0]]), compute_left_eigenvectors=False)[0]
+    Array([0.+1.j, 0.-1.j], dtype=complex64)
+    """
+    x = matrices("eig", x, square=True)
+    if implementation not in (None, EigImplementation.LAPACK):
+        raise ArgumentError(f"eig is computed by EigImplementation.LAPACK, not by {implementation}")
+    return list(
+        eig_p.bind(
+            x,
+            left=bool(compute_left_eigenvectors),
+            right=bool(compute_right_eigenvectors),
+            differentiable=bool(enable_eigvec_derivs),
+        )
+    )
 
 
 def eigh(

@@ -21,7 +21,7 @@ from olympus_core.primitive import op
 from olympus_core.primitives.linalg.algebra import adjoint, swap
 from olympus_core.tracer import Array
 
-__all__ = ["cholesky", "eigh", "eigvalsh", "inexact", "qr", "svd", "svdvals"]
+__all__ = ["cholesky", "eig", "eigh", "eigvals", "eigvalsh", "inexact", "qr", "svd", "svdvals"]
 
 
 class QRResult(NamedTuple):
@@ -29,6 +29,13 @@ class QRResult(NamedTuple):
 
     Q: Any
     R: Any
+
+
+class EigResult(NamedTuple):
+    """What `eig` gives: column i of the vectors goes with value i."""
+
+    eigenvalues: Any
+    eigenvectors: Any
 
 
 class EighResult(NamedTuple):
@@ -89,6 +96,28 @@ def qr(a: Any, mode: str = "reduced") -> Any:
         raise ArgumentError(f"qr has the modes 'reduced', 'complete', 'r' and 'raw', not {mode!r}")
     q, r = linalg.qr(a, full_matrices=mode == "complete")
     return r if mode == "r" else QRResult(q, r)
+
+
+@composite()
+def eig(a: Any) -> EigResult:
+    """The eigenvalues and the eigenvectors, as columns, of square matrices; both are complex.
+
+    The vectors have no derivative; see `lax.linalg.eig`.  Raises ShapeError for matrices that are
+    not square.
+    """
+    a = inexact("eig", a, square=True)
+    return EigResult(*linalg.eig(a, compute_left_eigenvectors=False))
+
+
+@composite()
+def eigvals(a: Any) -> Array:
+    """The eigenvalues of square matrices, complex, in no order; see `eig`.
+
+    >>> eigvals(asarray([[0.0, 1.0], [-1.0, 0.0]]))
+    Array([0.+1.j, 0.-1.j], dtype=complex64)
+    """
+    a = inexact("eigvals", a, square=True)
+    return linalg.eig(a, compute_left_eigenvectors=False, compute_right_eigenvectors=False)[0]
 
 
 @composite(static_argnames=("UPLO", "symmetrize_input"))

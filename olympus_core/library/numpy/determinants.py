@@ -13,7 +13,6 @@ from olympus_core.avals import get_aval, shape_of
 from olympus_core.control.custom_jvp import custom_jvp
 from olympus_core.errors import ArgumentError
 from olympus_core.library.composite import composite
-from olympus_core.library.lax.solving import solve_factored
 from olympus_core.library.numpy.arithmetic import abs as abs_
 from olympus_core.library.numpy.arithmetic import sign
 from olympus_core.library.numpy.decompositions import inexact
@@ -27,7 +26,14 @@ from olympus_core.library.numpy.reductions import sum as sum_
 from olympus_core.library.numpy.selection import where
 from olympus_core.library.promotion import convert
 from olympus_core.primitive import op
-from olympus_core.primitives.linalg.algebra import diagonal, eye, solve, swap, take_rows
+from olympus_core.primitives.linalg.algebra import (
+    diagonal,
+    eye,
+    solve,
+    solve_factored,
+    swap,
+    take_rows,
+)
 from olympus_core.tracer import Array
 
 __all__ = ["det", "slogdet"]

@@ -20,7 +20,6 @@ from olympus_core.errors import ArgumentError, ShapeError
 from olympus_core.library.axes import canonical_axes
 from olympus_core.library.composite import composite
 from olympus_core.library.lax.linalg import symmetrized
-from olympus_core.library.lax.solving import inverse, solve_by_lu, solve_each
 from olympus_core.library.numpy.axes import operand
 from olympus_core.library.numpy.creation import asarray
 from olympus_core.library.numpy.decompositions import inexact, svd, svdvals
@@ -34,7 +33,8 @@ from olympus_core.library.numpy.reductions import sum as sum_
 from olympus_core.library.numpy.selection import where
 from olympus_core.library.numpy.shapes import ravel, reshape
 from olympus_core.library.promotion import convert, promote_inexact
-from olympus_core.primitives.linalg.algebra import adjoint, conj, dot
+from olympus_core.library.solving import inverse, solve_each
+from olympus_core.primitives.linalg.algebra import adjoint, conj, dot, solve_by_lu
 from olympus_core.tracer import Array
 
 __all__ = ["cond", "inv", "lstsq", "matrix_rank", "pinv", "solve", "tensorinv", "tensorsolve"]

@@ -13,10 +13,10 @@ from olympus_core.avals import shape_of
 from olympus_core.errors import ArgumentError
 from olympus_core.library.composite import composite
 from olympus_core.library.lax import linalg
-from olympus_core.library.lax.solving import solve_by_cholesky, solve_each
 from olympus_core.library.numpy import determinants, equations
 from olympus_core.library.numpy.axes import operand
 from olympus_core.library.promotion import promote_inexact
+from olympus_core.library.solving import solve_by_cholesky, solve_each
 from olympus_core.primitives.linalg.algebra import adjoint, inverse_order, take_rows
 from olympus_core.primitives.linalg.algebra import solve as solve_triangle
 from olympus_core.tracer import Array

@@ -19,7 +19,6 @@ from olympus_core.errors import ShapeError
 from olympus_core.library.composite import composite
 from olympus_core.library.lax.control import cond, scan
 from olympus_core.library.lax.gradients import stop_gradient
-from olympus_core.library.lax.solving import solve_by_lu
 from olympus_core.library.numpy.axes import operand
 from olympus_core.library.numpy.decompositions import inexact
 from olympus_core.library.numpy.exponential import exp2, log2
@@ -29,7 +28,7 @@ from olympus_core.library.numpy.reductions import any as any_
 from olympus_core.library.numpy.rounding import ceil
 from olympus_core.library.numpy.selection import where
 from olympus_core.library.promotion import convert, promote_inexact
-from olympus_core.primitives.linalg.algebra import dot, eye, solve
+from olympus_core.primitives.linalg.algebra import dot, eye, solve, solve_by_lu
 from olympus_core.tracer import Array
 from olympus_core.transforms.autodiff import jvp
 

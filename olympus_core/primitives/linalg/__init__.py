@@ -2,6 +2,7 @@
 
 from olympus_core.primitive import Primitive
 from olympus_core.primitives.linalg.cholesky import cholesky_p
+from olympus_core.primitives.linalg.eig import eig_p
 from olympus_core.primitives.linalg.eigh import eigh_p
 from olympus_core.primitives.linalg.factored import factored_solve_p
 from olympus_core.primitives.linalg.lu import lu_p
@@ -13,6 +14,7 @@ from olympus_core.primitives.linalg.triangular import triangular_solve_p
 __all__ = [
     "PRIMITIVES",
     "cholesky_p",
+    "eig_p",
     "eigh_p",
     "factored_solve_p",
     "geqrf_p",
@@ -34,5 +36,6 @@ PRIMITIVES: tuple[Primitive, ...] = (
     householder_product_p,
     qr_p,
     eigh_p,
+    eig_p,
     svd_p,
 )

@@ -27,10 +27,13 @@ __all__ = [
     "eye",
     "half_triangle",
     "hermitian_of",
+    "inverse_differences",
     "inverse_order",
     "join",
     "real",
     "solve",
+    "solve_by_lu",
+    "solve_factored",
     "swap",
     "take_rows",
     "triangle",
@@ -157,6 +160,14 @@ def vectors(v: Any, shape: tuple[int, ...], *, along: int) -> Any:
     return op.broadcast_in_dim(v, shape=shape, broadcast_dimensions=kept)
 
 
+def inverse_differences(w: Any, like: Any) -> Any:
+    """1 / (w_j - w_i) off the diagonal, 0 on it, as matrices of the shape and dtype of `like`."""
+    shape = shape_of(like)
+    gaps = op.sub(vectors(w, shape, along=-1), vectors(w, shape, along=-2))
+    on = eye(gaps)
+    return as_dtype(op.sub(op.div(constant(gaps, 1), op.add(gaps, on)), on), like)
+
+
 def block(x: Any, rows: slice = slice(None), columns: slice = slice(None)) -> Any:
     """A block of matrices, by slices of rows and columns without steps."""
     shape = shape_of(x)
@@ -198,9 +209,21 @@ def take_rows(x: Any, permutation: Any) -> Any:
             operand_batching_dims=tuple(range(n)),
             start_indices_batching_dims=tuple(range(n)),
         ),
-        slice_sizes=(*(1 for _ in batch), 1, columns),
+        slice_sizes=(*(min(1, b) for b in batch), 1, columns),
         indices_are_sorted=False,
         unique_indices=True,
         mode=GatherScatterMode.PROMISE_IN_BOUNDS,
         fill_value=None,
     )
+
+
+def solve_factored(a: Any, factors: Any, order: Any, b: Any) -> Any:
+    """x with a x = b, given the factors and the permutation that `lu` makes of a."""
+    rows, right = take_rows(a, order), take_rows(b, order)
+    return op.factored_solve(rows, factors, right, by="lu", transpose_a=False)
+
+
+def solve_by_lu(a: Any, b: Any) -> Any:
+    """x with a x = b; the derivative is the equation's, and uses a's factors again."""
+    factors, _, order = op.lu(op.stop_gradient(a))
+    return solve_factored(a, factors, order, b)

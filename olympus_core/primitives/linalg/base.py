@@ -33,11 +33,13 @@ __all__ = [
     "check_square",
     "emit_eye",
     "emit_or_nan",
+    "emit_swap",
     "emit_triangle",
     "emit_zeros",
     "lapack",
     "status",
     "succeeded",
+    "swapped",
 ]
 
 INT32 = np.dtype("int32")
@@ -188,6 +190,20 @@ def emit_triangle(value: ir.Value, aval: ShapedArray, *, lower: bool) -> ir.Valu
     index, (row, column) = _iotas(aval)
     inside = emit_compare(ge_p if lower else le_p, index, row, column)
     return mlir.op1("stablehlo.select", aval, (inside, value, emit_zeros(aval)))
+
+
+def swapped(aval: ShapedArray) -> ShapedArray:
+    """The aval of transposed matrices."""
+    return aval.update(shape=(*aval.shape[:-2], aval.shape[-1], aval.shape[-2]))
+
+
+def emit_swap(value: ir.Value, out: ShapedArray) -> ir.Value:
+    """Emit the transposed matrices, of type `out`.
+
+    Around a LAPACK routine it costs nothing: a matrix row by row is its transpose column by column.
+    """
+    order = (*range(out.ndim - 2), out.ndim - 1, out.ndim - 2)
+    return mlir.op1("stablehlo.transpose", out, (value,), {"permutation": mlir.i64_array(order)})
 
 
 def emit_zeros(aval: ShapedArray) -> ir.Value:

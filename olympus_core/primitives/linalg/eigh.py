@@ -6,19 +6,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from olympus_core import dtypes
-from olympus_core.avals import ShapedArray, shape_of, shaped
+from olympus_core.avals import ShapedArray, shaped
 from olympus_core.primitive import op
-from olympus_core.primitives.elementwise import constant
 from olympus_core.primitives.linalg.algebra import (
-    as_dtype,
     conj,
     diagonal,
     dot,
-    eye,
     half_triangle,
     hermitian_of,
+    inverse_differences,
     real,
-    vectors,
 )
 from olympus_core.primitives.linalg.base import (
     MatrixPrimitive,
@@ -74,14 +71,6 @@ class Eigh(MatrixPrimitive):
         inner = dot(dot(conj(v), da, swap_a=True), v)
         share = op.mul(inverse_differences(w, v), inner)
         return [v, w], [dot(v, share), diagonal(real(inner))]
-
-
-def inverse_differences(w: Any, like: Any) -> Any:
-    """1 / (w_j - w_i) off the diagonal, 0 on it, as matrices of the shape and dtype of `like`."""
-    shape = shape_of(like)
-    gaps = op.sub(vectors(w, shape, along=-1), vectors(w, shape, along=-2))
-    on = eye(gaps)
-    return as_dtype(op.sub(op.div(constant(gaps, 1), op.add(gaps, on)), on), like)
 
 
 eigh_p = Eigh("eigh")

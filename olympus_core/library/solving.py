@@ -12,21 +12,9 @@ from olympus_core.avals import Shape, get_aval, shape_of
 from olympus_core.errors import ShapeError
 from olympus_core.library.promotion import broadcast_shapes, broadcast_to
 from olympus_core.primitive import op
-from olympus_core.primitives.linalg.algebra import eye, take_rows
+from olympus_core.primitives.linalg.algebra import eye, solve_by_lu
 
-__all__ = ["inverse", "solve_by_cholesky", "solve_by_lu", "solve_each"]
-
-
-def solve_by_lu(a: Any, b: Any) -> Any:
-    """x with a x = b, for matrices of one batch shape."""
-    factors, _, order = op.lu(op.stop_gradient(a))
-    return solve_factored(a, factors, order, b)
-
-
-def solve_factored(a: Any, factors: Any, order: Any, b: Any) -> Any:
-    """x with a x = b, given the factors and the permutation that `lu` makes of a."""
-    rows, right = take_rows(a, order), take_rows(b, order)
-    return op.factored_solve(rows, factors, right, by="lu", transpose_a=False)
+__all__ = ["inverse", "solve_by_cholesky", "solve_each"]
 
 
 def solve_by_cholesky(a: Any, b: Any) -> Any:

@@ -1,0 +1,299 @@
+"""olympus.scipy against JAX: values and derivatives of linear algebra and special functions."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy
+import jax.scipy.linalg
+import jax.scipy.special
+import numpy as np
+import pytest
+import scipy.linalg
+import scipy.special
+from oracle import Row, check, row
+
+import olympus as ox
+import olympus.scipy
+from olympus.errors import ArgumentError, DTypeError, ShapeError
+
+rng = np.random.default_rng(0)
+A, A3, TALL = rng.normal(size=(4, 4)), rng.normal(size=(2, 4, 4)), rng.normal(size=(5, 3))
+C = A + 1j * rng.normal(size=(4, 4))
+VECTOR, COLUMNS = rng.normal(size=4), rng.normal(size=(4, 2))
+THREE, ROWS = rng.normal(size=3), rng.normal(size=(2, 3))
+POSITIVE, HERMITIAN = A @ A.T + np.eye(4), C @ C.conj().T + np.eye(4)
+X, Y = rng.uniform(0.1, 3, 7), rng.uniform(0.1, 3, 7)
+UNIT, WIDE = rng.uniform(0.01, 0.99, 7), 3 * rng.normal(size=7)
+SCIPY = {ox.numpy: olympus.scipy, jax.numpy: jax.scipy}
+
+
+@pytest.fixture(autouse=True)
+def x64():
+    """Doubles, so that the comparison is sharp."""
+    with ox.enable_x64(True), jax.enable_x64(True):
+        yield
+
+
+def of(part: str, name: str, *args: Any, **options: Any) -> Row:
+    """A row of a function of olympus.scipy.<part> and its like in jax.scipy."""
+    label = f"{name} {[getattr(x, 'shape', x) for x in args]} {options}"
+
+    def call(np_like: Any, *given: Any) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # the oracle's, of batches of vectors
+            return getattr(getattr(SCIPY[np_like], part), name)(*given, **options)
+
+    return row(label, call, *args, rtol=1e-8, atol=1e-8)
+
+
+def linalg(name: str, *args: Any, **options: Any) -> Row:
+    return of("linalg", name, *args, **options)
+
+
+def special(name: str, *args: Any, **options: Any) -> Row:
+    return of("special", name, *args, **options)
+
+
+def then(name: str, solve: Callable[[Any, Any], Any], *args: Any) -> Row:
+    """A row of two functions of olympus.scipy.linalg, one after the other."""
+    label = f"{name} {[x.shape for x in args]}"
+    return row(label, lambda n, *given: solve(SCIPY[n].linalg, *given), *args, rtol=1e-8, atol=1e-8)
+
+
+RIGHT = (VECTOR, COLUMNS, A3)
+
+DECOMPOSITIONS = [
+    *[linalg("cholesky", x, lower=low) for x in (POSITIVE, HERMITIAN) for low in (True, False)],
+    *[linalg("lu", x, permute_l=p) for x in (A, TALL, TALL.T) for p in (True, False)],
+    linalg("lu_factor", C),
+    *[linalg("qr", TALL, mode=m, pivoting=p) for m in ("full", "economic", "r") for p in (0, 1)],
+    linalg("eigh", A + A.T),
+    linalg("eigh", HERMITIAN, eigvals_only=True),
+    linalg("svd", TALL),
+    linalg("svd", TALL, full_matrices=False),
+    linalg("svd", TALL, compute_uv=False),
+    *[linalg("polar", x, side=s, method="svd") for x in (TALL, C) for s in ("left", "right")],
+]
+
+EQUATIONS = [
+    linalg("det", A),
+    linalg("inv", A3),
+    linalg("solve", A, COLUMNS),
+    linalg("solve", np.triu(HERMITIAN), COLUMNS, assume_a="pos"),
+    linalg("solve", np.tril(POSITIVE), VECTOR, assume_a="pos", lower=True),
+    *[
+        then("cho_solve", lambda m, a, b, w=w: m.cho_solve(m.cho_factor(a, w), b), HERMITIAN, b)
+        for b in RIGHT
+        for w in (True, False)
+    ],
+    *[
+        then("lu_solve", lambda m, a, b, t=t: m.lu_solve(m.lu_factor(a), b, trans=t), a, b)
+        for a in (C, A3)
+        for b in RIGHT
+        for t in (0, 1, 2)
+    ],
+    *[
+        linalg("solve_triangular", a, b, trans=t, lower=low, unit_diagonal=low)
+        for a in (C, A3)
+        for b in RIGHT
+        for t in (0, "T", 2)
+        for low in (True, False)
+    ],
+]
+
+STRUCTURED = [
+    linalg("toeplitz", THREE),
+    linalg("toeplitz", THREE + 1j),
+    *[linalg("toeplitz", *x) for x in ((THREE, VECTOR), (VECTOR, THREE), (ROWS, VECTOR))],
+    linalg("toeplitz", np.array([1, 2]), np.array([3, 4, 5])),
+    *[linalg("hankel", *x) for x in ((THREE,), (THREE, VECTOR), (VECTOR, THREE), (ROWS, VECTOR))],
+    *[linalg("circulant", x) for x in (VECTOR, ROWS, np.ones(1))],
+    *[linalg("companion", x) for x in (VECTOR, ROWS, np.array([1, 2]))],
+    *[linalg("leslie", f, s) for f, s in ((VECTOR, THREE), (VECTOR, ROWS))],
+    *[linalg("fiedler", x) for x in (VECTOR, ROWS)],
+    *[
+        linalg("convolution_matrix", x, n=n, mode=m)
+        for x in (THREE, ROWS)
+        for n in (1, 2, 3, 5)
+        for m in ("full", "same", "valid")
+    ],
+    linalg("block_diag", A, THREE, 2.0, COLUMNS),
+    linalg("block_diag"),
+    linalg("block_diag", np.ones((2, 2), int), np.ones((1, 3))),
+    *[linalg(name, n=4) for name in ("hilbert", "helmert", "hadamard", "dft")],
+    linalg("helmert", n=4, full=True),
+    *[linalg("dft", n=5, scale=s) for s in ("n", "sqrtn")],
+]
+
+EXPONENTIALS = [
+    *[linalg("expm", x) for x in (A, 20 * A, C, 1e9 * A, np.zeros((2, 2)))],
+    linalg("expm", A3 * np.array([0.1, 9.0])[:, None, None]),
+    linalg("expm", np.triu(A), upper_triangular=True),
+    linalg("expm_frechet", A, A.T),
+    linalg("expm_frechet", A, A.T, compute_expm=False),
+]
+
+EDGES = np.array([0.0, -0.0, -1.0, -2.0, np.nan])
+TAILS = np.concatenate([WIDE, [-9.0, -11, -25, -100, 3, 7, 9, 12]])
+OF_ONE = {
+    "gammaln": WIDE,
+    "gamma": WIDE,
+    "gammasgn": np.concatenate([WIDE, EDGES]),
+    "loggamma": WIDE,
+    "digamma": X,
+    "erf": WIDE,
+    "erfc": WIDE,
+    "erfinv": UNIT,
+    "logit": UNIT,
+    "expit": WIDE,
+    "entr": np.concatenate([WIDE, [0.0]]),
+    "ndtr": 3 * WIDE,
+    "log_ndtr": TAILS,
+    "factorial": np.concatenate([X, [-1.0, 0, 5]]),
+    "softmax": A,
+    "log_softmax": A,
+    "logsumexp": A,
+    "i0": WIDE,
+}
+OF_TWO = ("betaln", "beta", "poch", "boxcox", "boxcox1p", "xlogy", "xlog1py", "rel_entr", "kl_div")
+ZEROS = (np.array([0.0, 0.0, 1.0]), np.array([0.0, 1.0, 0.0]))
+
+SPECIAL = [
+    *[special(name, x) for name, x in OF_ONE.items()],
+    *[special(name, X[:, None], Y) for name in OF_TWO],
+    *[special(name, 1.5, Y) for name in OF_TWO],
+    *[special(name, *ZEROS) for name in OF_TWO],
+    special("softmax", A, axis=1),
+    special("gammaln", np.array([3, 4])),
+    special("zeta", 1 + X, Y),
+    special("polygamma", np.arange(7), Y),
+    special("comb", np.arange(7), X),
+    special("comb", 3 * X, 2.0, repetition=True),
+    special("multigammaln", X + 3, d=3),
+]
+
+
+@pytest.mark.parametrize("jit", [True, False])
+@pytest.mark.parametrize("rows", [DECOMPOSITIONS, EQUATIONS], ids=["decompositions", "equations"])
+def test_linalg(rows: list[Row], jit: bool) -> None:
+    if jit:
+        check(rows, weak=False)
+    else:
+        check(rows[::3], jit=False, weak=False)
+
+
+def test_matrices_of_a_structure() -> None:
+    check(STRUCTURED, weak=False)
+
+
+@pytest.mark.parametrize("kind", ["symmetric", "lower", "upper"])
+def test_binomial_coefficients_are_exact(kind: str) -> None:
+    got = olympus.scipy.linalg.pascal(12, kind)
+    np.testing.assert_array_equal(got, scipy.linalg.pascal(12, kind))
+
+
+def test_matrix_exponentials() -> None:
+    check(EXPONENTIALS, weak=False)
+
+
+def test_special_functions() -> None:
+    check(SPECIAL, weak=False)
+
+
+def test_special_functions_in_single_precision() -> None:
+    for name, x in OF_ONE.items():
+        if name in ("gammasgn", "i0", "logsumexp", "softmax", "log_softmax"):
+            continue
+        got = np.asarray(getattr(olympus.scipy.special, name)(x.astype("float32")))
+        assert got.dtype == np.float32
+        want = getattr(scipy.special, name)(x.astype("float32").astype("float64"))
+        if name == "loggamma":
+            want = np.where(x > 0, want, np.nan)
+        np.testing.assert_allclose(got, want, rtol=2e-4, atol=2e-5)
+
+
+def _total(part: str, name: str, *rest: Any) -> Callable[[Any, Any], Any]:
+    return lambda n, x: n.sum(n.sin(getattr(getattr(SCIPY[n], part), name)(x, *rest)))
+
+
+SMOOTH: dict[str, tuple[Callable[[Any, Any], Any], Any]] = {
+    "solve": (
+        lambda n, x: n.sum(SCIPY[n].linalg.solve(x @ x.T + np.eye(4), COLUMNS, assume_a="pos")),
+        A,
+    ),
+    "cho_solve": (
+        lambda n, x: n.sum(
+            SCIPY[n].linalg.cho_solve(SCIPY[n].linalg.cho_factor(x @ x.T + np.eye(4)), VECTOR)
+        ),
+        A,
+    ),
+    "lu_solve": (
+        lambda n, x: n.sum(SCIPY[n].linalg.lu_solve(SCIPY[n].linalg.lu_factor(x), VECTOR, trans=1)),
+        A,
+    ),
+    "expm": (_total("linalg", "expm"), 3 * A),
+    "toeplitz": (_total("linalg", "toeplitz"), THREE),
+    "block_diag": (_total("linalg", "block_diag", COLUMNS), THREE),
+    **{
+        name: (_total("special", name), x[x > 0] if name in ("gamma", "gammaln", "entr") else x)
+        for name, x in OF_ONE.items()
+        if name in ("gammaln", "gamma", "digamma", "logit", "expit", "ndtr", "log_ndtr", "entr")
+    },
+    **{f"first of {name}": (_total("special", name, Y), X) for name in OF_TWO},
+    "second of xlogy": (lambda n, y: n.sum(SCIPY[n].special.xlogy(X, y)), Y),
+    "xlogy at 0": (lambda n, x: n.sum(SCIPY[n].special.xlogy(x, X[:2])), np.array([0.0, 1.0])),
+    "xlogy of a number": (lambda n, x: n.sum(SCIPY[n].special.xlogy(X, x)), np.asarray(1.5)),
+}
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_first_and_second_derivatives(name: str) -> None:
+    f, x = SMOOTH[name]
+
+    def derivatives(package: Any) -> Any:
+        def one(x: Any) -> Any:
+            return f(package.numpy, x)
+
+        return package.jit(lambda x: (package.grad(one)(x), package.hessian(one)(x)))(x)
+
+    for got, want in zip(derivatives(ox), derivatives(jax), strict=True):
+        scale = np.abs(np.asarray(want)).max()
+        np.testing.assert_allclose(got, want, rtol=1e-7, atol=1e-9 * scale)
+
+
+def test_errors() -> None:
+    s = olympus.scipy
+    wrong: list[tuple[Callable[[], Any], type[Exception], str]] = [
+        (lambda: s.linalg.solve(A, VECTOR, assume_a="odd"), ArgumentError, "'gen', 'sym'"),
+        (lambda: s.linalg.solve_triangular(A, VECTOR, trans=3), ArgumentError, "trans"),
+        (lambda: s.linalg.lu_solve(s.linalg.lu_factor(A), VECTOR, 3), ArgumentError, "trans 0, 1"),
+        (lambda: s.linalg.cho_solve((A, True), THREE), ShapeError, "cho_solve needs square"),
+        (lambda: s.linalg.qr(A, mode="thin"), ArgumentError, "'full', 'economic' and 'r'"),
+        (lambda: s.linalg.eigh(A, A), ArgumentError, "b, eigvals and type"),
+        (lambda: s.linalg.polar(A, side="up"), ArgumentError, "'left' and 'right'"),
+        (lambda: s.linalg.expm(TALL), ShapeError, "expm needs square matrices"),
+        (lambda: s.linalg.expm_frechet(A, TALL), ShapeError, "of one shape"),
+        (lambda: s.linalg.hankel(1.0), ShapeError, "hankel needs vectors"),
+        (lambda: s.linalg.companion(np.ones(1)), ShapeError, "two coefficients"),
+        (lambda: s.linalg.leslie(THREE, THREE), ShapeError, "one less"),
+        (lambda: s.linalg.block_diag(A3), ShapeError, "block_diag needs matrices"),
+        (lambda: s.linalg.convolution_matrix(THREE, 0), ShapeError, "n > 0"),
+        (lambda: s.linalg.convolution_matrix(THREE, 2, "odd"), ArgumentError, "modes"),
+        (lambda: s.linalg.hadamard(3), ShapeError, "power of 2"),
+        (lambda: s.linalg.helmert(0), ShapeError, "n >= 1"),
+        (lambda: s.linalg.pascal(3, "odd"), ArgumentError, "kinds"),
+        (lambda: s.linalg.dft(3, "odd"), ArgumentError, "scales"),
+        (lambda: s.linalg.dft(3, dtype="float32"), DTypeError, "complex dtype"),
+        (lambda: s.special.log_ndtr(0.0, 31), ArgumentError, "order from 0 to 30"),
+        (lambda: s.special.log_ndtr(np.float16(0)), DTypeError, "float32 and float64"),
+        (lambda: s.special.polygamma(1.5, X), DTypeError, "integer order"),
+        (lambda: s.special.factorial(3, exact=True), ArgumentError, "exact=True"),
+        (lambda: s.special.gamma(C), DTypeError, "gamma takes float arrays"),
+    ]
+    for call, error, text in wrong:
+        with pytest.raises(error, match=text):
+            call()
