@@ -9,7 +9,7 @@ from typing import Any
 from olympus_core import trace, tree
 from olympus_core.avals import ShapedArray, get_aval
 from olympus_core.control.call import Call
-from olympus_core.control.custom_rules import bind_positions, part_static, stage_tree
+from olympus_core.control.custom_rules import bind_positions, check_closure, part_static, stage_tree
 from olympus_core.errors import TransformError
 from olympus_core.primitive import Batched, Split, op
 from olympus_core.source import function_name
@@ -145,12 +145,7 @@ class CustomJVPCall(Call):
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
     ) -> tuple[list[Any], list[Any]]:
         n = params["num_consts"]
-        if any(t is not None for t in tangents[:n]):
-            raise TransformError(
-                f"'{params['name']}' has a derivative rule of its own, and closes over a value "
-                "that is being differentiated",
-                hint="pass the value as an argument",
-            )
+        check_closure(params["name"], tangents[:n])
         outs, out_tangents = params["rule"](primals[n:], tangents[n:])
         return outs, out_tangents
 

@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from olympus_core import tree
-from olympus_core.errors import SignatureError
+from olympus_core.errors import SignatureError, TransformError
 from olympus_core.olympuspr import Olympuspr
 from olympus_core.source import function_name
 from olympus_core.transforms.staging import hoist_consts, stage
 
-__all__ = ["bind_positions", "part_static", "stage_tree"]
+__all__ = ["bind_positions", "check_closure", "part_static", "stage_tree"]
 
 
 def bind_positions(
@@ -37,6 +37,16 @@ def bind_positions(
             f"position, and got {names} by keyword only"
         )
     return bound.args
+
+
+def check_closure(name: str, tangents: Sequence[Any]) -> None:
+    """Raise TransformError where a value that a function with a rule closes over has a tangent."""
+    if any(t is not None for t in tangents):
+        raise TransformError(
+            f"'{name}' has a derivative rule of its own, and closes over a value "
+            "that is being differentiated",
+            hint="pass the value as an argument",
+        )
 
 
 def part_static(

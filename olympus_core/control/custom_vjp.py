@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from olympus_core import trace, tree
 from olympus_core.avals import ShapedArray, get_aval
 from olympus_core.control.call import Call
-from olympus_core.control.custom_rules import bind_positions, part_static, stage_tree
+from olympus_core.control.custom_rules import bind_positions, check_closure, part_static, stage_tree
 from olympus_core.errors import DTypeError, TransformError
 from olympus_core.primitive import Batched, Linear, Primitive, Split, op
 from olympus_core.source import function_name
@@ -157,12 +157,7 @@ class CustomVJPCall(Call):
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
     ) -> tuple[list[Any], list[Any]]:
         n = params["num_consts"]
-        if any(t is not None for t in tangents[:n]):
-            raise TransformError(
-                f"'{params['name']}' has a derivative rule of its own, and closes over a value "
-                "that is being differentiated",
-                hint="pass the value as an argument",
-            )
+        check_closure(params["name"], tangents[:n])
         outs, residuals = params["rules"].forward(primals[n:])
         active = tuple(t is not None for t in tangents[n:])
         out_avals = tuple(tangent_aval(get_aval(x)) for x in outs)
