@@ -163,7 +163,8 @@ class Bar:
     def describe(self, text: str) -> None:
         """Say what is being done now."""
         if self._shown is not None and self._task is not None:
-            self._shown.update(self._task, description=text)
+            # at once: what is done faster than the bar is drawn would never be named
+            self._shown.update(self._task, description=text, refresh=True)
 
 
 @contextmanager

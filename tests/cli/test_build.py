@@ -196,7 +196,7 @@ def test_an_interrupted_build_leaves_nothing_half_written(work: Path, delay: flo
         time.sleep(0.01)
     time.sleep(delay)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of its processes
-    _, talk = process.communicate(timeout=30)
+    _, talk = process.communicate(timeout=120)
     assert (process.returncode, talk) == (130, "interrupted\n")
     assert list((work / "build").iterdir()) == []
 

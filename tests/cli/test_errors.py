@@ -178,5 +178,5 @@ def test_an_interrupt_is_a_short_line(project: Path) -> None:
     assert process.stderr is not None
     assert process.stderr.readline() == "ready\n"
     process.send_signal(signal.SIGINT)
-    _, stderr = process.communicate(timeout=30)
+    _, stderr = process.communicate(timeout=120)
     assert (process.returncode, stderr.strip()) == (130, "interrupted")

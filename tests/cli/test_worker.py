@@ -80,7 +80,7 @@ def failure(outcome: Outcome) -> Failure:
 
 
 def test_deaths_and_delays_fail_their_own_target_only(work: Path) -> None:
-    found = run(work, "aborts", "killed", "leaves", "sleeps", "good", time_limit=5)
+    found = run(work, "aborts", "killed", "leaves", "sleeps", "good", time_limit=15)
     assert found["good"].status == "built"
     assert [path.name for path in (work / "build").iterdir()] == ["good"]
     aborted = failure(found["aborts"])
@@ -90,7 +90,7 @@ def test_deaths_and_delays_fail_their_own_target_only(work: Path) -> None:
         failure(found["killed"]).message
     )
     assert "ended with exit code 3" in failure(found["leaves"]).message
-    assert failure(found["sleeps"]).message == "the time limit of 5 s has passed (stage: trace)"
+    assert failure(found["sleeps"]).message == "the time limit of 15 s has passed (stage: trace)"
     assert {failure(found[n]).kind for n in NAMES[1:]} == {"CompileError"}
 
 
@@ -125,7 +125,7 @@ def test_a_killed_build_takes_its_processes_along_and_the_next_clears_up(work: P
     build_process.wait()
     assert [path.name for path in (work / "build").iterdir()] == [".olympus-new-sleeps"]
     worker = Path("/proc", (work / "pid").read_text())
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while worker.exists() and (worker / "stat").read_text().split()[2] != "Z":
         assert time.monotonic() < deadline
         time.sleep(0.01)
