@@ -194,38 +194,60 @@ def transpose_program(
 
     def transposed(*args: Any) -> list[Any]:
         values = iter(args)
-        constvars = tuple(v for v, u in zip(program.invars, linear, strict=True) if not u)
-        consts = tuple(next(values) for _ in constvars)
+        env = {v: next(values) for v, u in zip(program.invars, linear, strict=True) if not u}
         invars = tuple(v for v, u in zip(program.invars, linear, strict=True) if u)
         cotangents = [next(values) if g else None for g in given]
-        pure, lin = _known_part(program, constvars)
-        env = dict(zip(constvars, consts, strict=True))
-        _run_known(pure, env)
-        closed = Olympuspr(invars, lin, program.outvars, tuple(env), tuple(env.values()))
+        rest = _run_known(program.eqns, env)
+        closed = Olympuspr(invars, rest, program.outvars, tuple(env), tuple(env.values()))
         return backward(closed, cotangents)
 
     return transposed
 
 
-def _known_part(
-    program: Olympuspr, known_vars: Sequence[Var]
-) -> tuple[tuple[Eqn, ...], tuple[Eqn, ...]]:
-    """The equations that depend on known inputs alone, and the others."""
-    known: set[Any] = set(known_vars)
-    pure, linear = [], []
-    for eqn in program.eqns:
-        if all(x.__class__ is Literal or x in known for x in eqn.inputs):
-            known.update(eqn.outputs)
-            pure.append(eqn)
-        else:
-            linear.append(eqn)
-    return tuple(pure), tuple(linear)
-
-
-def _run_known(eqns: Sequence[Eqn], env: dict[Any, Any]) -> None:
+def _run_known(eqns: Sequence[Eqn], env: dict[Any, Any]) -> tuple[Eqn, ...]:
+    """Evaluate what depends on the values in `env` alone, and add it there; give what is left."""
+    rest: list[Eqn] = []
+    used = {x for eqn in eqns for x in eqn.inputs if x.__class__ is Var}
     for eqn in eqns:
-        values = [x.value if x.__class__ is Literal else env[x] for x in eqn.inputs]
+        known = [x.__class__ is Literal or x in env for x in eqn.inputs]
+        values = [
+            x.value if x.__class__ is Literal else env[x]
+            for x, k in zip(eqn.inputs, known, strict=True)
+            if k
+        ]
         with source.using(eqn.source):
-            out = eqn.primitive.bind(*values, **eqn.params)
-        outs = out if eqn.primitive.multiple_results else [out]
-        env.update(zip(eqn.outputs, outs, strict=True))
+            if all(known):
+                out = eqn.primitive.bind(*values, **eqn.params)
+                outs = out if eqn.primitive.multiple_results else [out]
+                env.update(zip(eqn.outputs, outs, strict=True))
+            else:
+                rest.append(_run_known_part(eqn, known, values, env, used))
+    return tuple(rest)
+
+
+def _run_known_part(
+    eqn: Eqn, known: Sequence[bool], values: Sequence[Any], env: dict[Any, Any], used: set[Var]
+) -> Eqn:
+    """The equation without the results that are known, which are added to `env`.
+
+    Programs give such results; where none of them is `used`, the equation stays as it is.
+    """
+    if not any(known) or not eqn.primitive.has_programs:
+        return eqn
+    split = eqn.primitive.split(tuple(not k for k in known), **eqn.params)
+    if split is None:
+        return eqn
+    now = [v for v, u in zip(eqn.outputs, split.unknown_outs, strict=True) if not u]
+    if used.isdisjoint(now):
+        return eqn
+    outs = split.known(values)
+    residuals = {Var(get_aval(x)): x for x in outs[split.num_known_outs :]}
+    env.update(zip(now, outs, strict=False))
+    env.update(residuals)
+    unknown = [x for x, k in zip(eqn.inputs, known, strict=True) if not k]
+    return eqn.replace(
+        primitive=split.linear,
+        inputs=tuple(split.operands(list(residuals), unknown)),
+        outputs=tuple(v for v, u in zip(eqn.outputs, split.unknown_outs, strict=True) if u),
+        params=split.linear_params,
+    )

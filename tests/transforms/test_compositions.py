@@ -34,7 +34,19 @@ FUNCTIONS = {
     "gather": lambda ox, x: x[np.array([2, 0, 2])] * x,
     "update": lambda ox, x: ox.numpy.zeros(3).at[1:].add(x[:2] * x[1:]) + ox.numpy.sort(x),
     "gelu": lambda ox, x: ox.nn.gelu(x @ MATRIX),
+    "calls": lambda ox, x: _calls(ox, x),
+    "recurrence": lambda ox, x: ox.lax.scan(
+        lambda c, y: (ox.numpy.sin(c) * y + c, c * y), x, x * MATRIX
+    )[1].sum(1),
+    "branches": lambda ox, x: ox.lax.cond(x[0] > 0, lambda v: (v * v, v), lambda v: (v, v), x)[0],
+    "solve": lambda ox, x: ox.numpy.linalg.solve(3 * ox.numpy.eye(3) + MATRIX * x, x),
 }
+
+
+def _calls(ox: Any, x: Any) -> Any:
+    """Calls of nested programs, one of which closes over what the other gives."""
+    product, total = ox.jit(lambda a, b: (a * b, a + b))(x, MATRIX @ x)
+    return ox.jit(lambda a: a * product)(total)
 
 
 def _custom_jvp(ox: Any, f: Any) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import olympus
+import olympus.numpy as jnp
 from olympus.errors import SignatureError, TransformError
 
 X = np.float32(0.7)
@@ -160,6 +161,32 @@ def test_checkpoint_gives_the_same_derivatives(policy):
         return ox.grad(loss)(XS), ox.hessian(loss)(XS), ox.jit(ox.grad(loss))(XS)
 
     same(build(olympus), build(jax))
+
+
+NESTED = {
+    "jit": lambda x: olympus.jit(lambda a, b: a * b)(x, olympus.jit(jnp.sin)(x)),
+    "scan": lambda x: olympus.lax.scan(lambda c, y: (jnp.sin(c) * y, c), x, x)[1].sum(1),
+    "cond": lambda x: olympus.lax.cond(x[0] > 0, lambda v: (v * v, v), lambda v: (v, v), x)[0] * x,
+    "checkpoint": lambda x: olympus.checkpoint(lambda v: jnp.sin(v) * v)(x) * x,
+    "custom_vjp": lambda x: clipped(x) * x,
+}
+
+
+@olympus.custom_vjp
+def clipped(x):
+    return jnp.sin(x)
+
+
+clipped.defvjp(lambda x: (jnp.sin(x), x), lambda x, g: (g * jnp.cos(x),))
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_programs_within_a_checkpoint_are_differentiated(name):
+    x = jnp.arange(1.0, 4.0)
+    plain = olympus.grad(lambda v: NESTED[name](v).sum())
+    kept = olympus.grad(olympus.checkpoint(lambda v: NESTED[name](v).sum()))
+    np.testing.assert_allclose(kept(x), plain(x), rtol=1e-5)
+    np.testing.assert_allclose(olympus.jacrev(kept)(x), olympus.jacrev(plain)(x), rtol=1e-5)
 
 
 def test_policies_choose_what_is_kept():

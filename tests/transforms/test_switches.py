@@ -123,6 +123,13 @@ def test_debug_nans_says_so_where_an_operand_had_one():
     assert "which had one already" in find(lambda: jnp.sin(np.float32(np.nan)))
 
 
+def test_debug_nans_finds_it_where_arguments_are_donated():
+    x = jnp.asarray(XS)
+    message = find(olympus.jit(lambda x: jnp.log(x - 100), donate_argnums=0), x)
+    assert message.startswith("'log' gave a NaN")
+    assert not x.is_deleted()
+
+
 def test_debug_nans_passes_what_has_none():
     with olympus.debug_nans():
         assert float(olympus.jit(root)(XS + 3)) == pytest.approx(sum(np.sqrt(XS + 1)))
