@@ -13,9 +13,8 @@ from typing import Any
 from olympus_core import (
     eager,  # noqa: F401  (installs the base trace)
     trace,
-    tree,
 )
-from olympus_core.control.calling import Arguments, JitOptions, StagedFunction
+from olympus_core.control.calling import JitOptions, StagedFunction
 from olympus_core.errors import UsageError
 from olympus_core.stages import Lowered, Signature, Traced
 
@@ -36,7 +35,7 @@ class Jit(StagedFunction):
             program.arg_names,
             arguments.avals,
             program.olympuspr.out_avals,
-            self._donated(arguments),
+            program.donated,
         )
         return Traced(signature, program.olympuspr)
 
@@ -47,21 +46,6 @@ class Jit(StagedFunction):
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """The result with a ShapeDtypeStruct for each array; nothing is computed."""
         return self.trace(*args, **kwargs).out_info
-
-    def _donated(self, arguments: Arguments) -> frozenset[int]:
-        options = self.options
-        if not options.donate_argnums and not options.donate_argnames:
-            return frozenset()
-        static = {w for w, _ in arguments.static}
-        kept = [i for i in range(len(arguments.avals) + len(static)) if i not in static]
-        dummy = arguments.in_tree.unflatten(range(len(arguments.avals)))
-        donated = set()
-        for path, leaf in tree.flatten_with_path(dummy)[0]:
-            by_keyword, top = path[0].idx == 1, path[1]
-            names, place = options.donate_argnames, None if by_keyword else kept[top.idx]
-            if (by_keyword and top.key in names) or place in options.donate_argnums:
-                donated.add(leaf)
-        return frozenset(donated)
 
 
 def jit(

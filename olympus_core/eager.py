@@ -7,6 +7,7 @@ compiled once a process, as a program of one equation.
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
@@ -26,21 +27,42 @@ from olympus_core.tracer import Tracer
 __all__ = ["EagerTrace", "clear_cache", "compile_program", "ensure_compile_time_eval"]
 
 _CPU = xla.Target("cpu")
-_cache: dict[Any, tuple[xla.Executable, tuple[ShapedArray, ...]]] = {}
+_Compiled = tuple[xla.Executable, tuple[ShapedArray, ...]]
 
 
-def compile_program(program: Olympuspr, name: str) -> xla.Executable:
-    """Compile a program for this process's CPU."""
+def compile_program(
+    program: Olympuspr, name: str, donated: frozenset[int] = frozenset()
+) -> xla.Executable:
+    """Compile a program for this process's CPU; the results may take the donated buffers."""
     with switches.compiling(name, program.in_avals):
-        module = lowering.lower_module(program, lowering.Signature(name))
+        aliases = lowering.aliases(donated, program.in_avals, program.out_avals)
+        entry = lowering.Signature(name, aliases=aliases, donated=donated)
+        module = lowering.lower_module(program, entry)
         made = xla.compile(module, _CPU)
     assert isinstance(made, xla.Executable)
     return made
 
 
+def _compile(primitive: Primitive, avals: tuple[ShapedArray, ...], items: Any) -> _Compiled:
+    params = dict(items)
+    out_avals = primitive.out_avals(avals, params)
+    if primitive is jit_p:
+        donated = params.get("donated", frozenset())
+        return compile_program(params["olympuspr"], f"jit_{params['name']}", donated), out_avals
+    invars, outvars = tuple(map(Var, avals)), tuple(map(Var, out_avals))
+    eqn = Eqn(primitive, invars, outvars, params, source.Source(None, 0, ""))
+    return compile_program(Olympuspr(invars, (eqn,), outvars), primitive.name), out_avals
+
+
+_operation = functools.cache(_compile)
+#: programs come and go with the functions that they are traced from, and each holds its code
+_program = functools.lru_cache(maxsize=4096)(_compile)
+
+
 def clear_cache() -> None:
-    """Forget every operation compiled so far."""
-    _cache.clear()
+    """Forget every operation and program compiled so far."""
+    _operation.cache_clear()
+    _program.cache_clear()
 
 
 class EagerTrace:
@@ -48,48 +70,28 @@ class EagerTrace:
 
     def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Run the operation, compiled if it is new, and give device arrays."""
-        avals = tuple([x.aval if x.__class__ is DeviceArray else get_aval(x) for x in args])
-        key = (primitive, avals, tuple(params.items()))
-        found = _cache.get(key)
-        if found is None:
-            self._check(primitive, args)
-            found = _cache[key] = _compile(primitive, avals, params)
-        executable, out_avals = found
-        buffers = [
-            x.buffer if x.__class__ is DeviceArray else _buffer(primitive, x, a)
-            for x, a in zip(args, avals, strict=True)
-        ]
+        avals, buffers = [], []
+        for x in args:
+            if x.__class__ is not DeviceArray:
+                x = self._put(primitive, x)
+            avals.append(x.aval)
+            buffers.append(x.buffer)
+        compiled = _program if primitive.has_programs else _operation
+        executable, out_avals = compiled(primitive, tuple(avals), tuple(params.items()))
         outs = executable.execute(buffers)
-        results = [DeviceArray(a, b) for a, b in zip(out_avals, outs, strict=True)]
+        results = [*map(DeviceArray, out_avals, outs)]
         if switches.state.debug_nans and any(map(_has_nan, results)):
             _report_nan(primitive, args, params)
         return results if primitive.multiple_results else results[0]
 
-    def _check(self, primitive: Primitive, args: Sequence[Any]) -> None:
-        for x in args:
-            if isinstance(x, Tracer):
-                raise LeakedTracerError(
-                    f"'{primitive}' got a traced array {x.aval.long_name()} outside of the "
-                    f"function it belongs to: it is {x.origin()}",
-                    hint="return values from the function instead of storing them",
-                )
-
-
-def _buffer(primitive: Primitive, x: Any, aval: ShapedArray) -> xla.Buffer:
-    if isinstance(x, Tracer):
-        _base._check(primitive, [x])
-    return put(x, aval).buffer
-
-
-def _compile(
-    primitive: Primitive, avals: tuple[ShapedArray, ...], params: dict[str, Any]
-) -> tuple[xla.Executable, tuple[ShapedArray, ...]]:
-    out_avals = primitive.out_avals(avals, params)
-    if primitive is jit_p:
-        return compile_program(params["olympuspr"], f"jit_{params['name']}"), out_avals
-    invars, outvars = tuple(map(Var, avals)), tuple(map(Var, out_avals))
-    eqn = Eqn(primitive, invars, outvars, params, source.Source(None, 0, ""))
-    return compile_program(Olympuspr(invars, (eqn,), outvars), primitive.name), out_avals
+    def _put(self, primitive: Primitive, x: Any) -> DeviceArray:
+        if isinstance(x, Tracer):
+            raise LeakedTracerError(
+                f"'{primitive}' got a traced array {x.aval.long_name()} outside of the "
+                f"function it belongs to: it is {x.origin()}",
+                hint="return values from the function instead of storing them",
+            )
+        return put(x)
 
 
 def _has_nan(x: Any) -> bool:

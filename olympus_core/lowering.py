@@ -10,9 +10,9 @@ from __future__ import annotations
 import functools
 import math
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -29,22 +29,36 @@ from olympus_core.tracer import Tracer
 if TYPE_CHECKING:
     from olympus_core.mlir import ir
 
-__all__ = ["LoweringContext", "Signature", "lower_module"]
+__all__ = ["LoweringContext", "Signature", "aliases", "lower_module"]
 
 
-@dataclass
-class Signature:
+class Signature(NamedTuple):
     """What the entry function of a module says of its arguments and results, beyond types."""
 
     name: str
     arg_names: Sequence[str] = ()
     result_info: Sequence[str] = ()
-    aliases: dict[int, int] = field(default_factory=dict)  # argument index -> result index
+    aliases: Mapping[int, int] = MappingProxyType({})  # argument index -> result index
     donated: frozenset[int] = frozenset()
     axes: Axes = ()  # of the replicas that run the program, numbered in row-major order
     arg_shardings: Sequence[str | None] = ()  # in the syntax of HLO
     result_shardings: Sequence[str | None] = ()
     num_partitions: int = 1
+
+
+def aliases(
+    donated: frozenset[int], in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray]
+) -> dict[int, int]:
+    """Which donated argument's buffer each result takes: the first of its shape and dtype."""
+    free = {(i, a.strip_weak()) for i, a in enumerate(out_avals)}
+    taken: dict[int, int] = {}
+    for i in sorted(donated):
+        wanted = in_avals[i].strip_weak()
+        fitting = sorted(j for j, a in free if a is wanted)
+        if fitting:
+            taken[i] = fitting[0]
+            free.discard((fitting[0], wanted))
+    return taken
 
 
 class _Module:

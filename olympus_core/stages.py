@@ -5,7 +5,6 @@ A traced program enters; StableHLO, an executable, what it costs, and calls of i
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any, NamedTuple, NoReturn
 
@@ -22,13 +21,27 @@ from olympus_core.tracer import Tracer
 __all__ = ["ArgInfo", "Compiled", "Lowered", "MemoryAnalysis", "Signature", "Traced"]
 
 
-@dataclasses.dataclass(frozen=True)
 class ArgInfo:
     """An argument of a stage: shape, dtype, and whether its buffer is donated."""
 
-    shape: tuple[int, ...]
-    dtype: DType
-    donated: bool
+    __slots__ = ("donated", "dtype", "shape")
+
+    def __init__(self, shape: tuple[int, ...], dtype: DType, donated: bool) -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self.donated = donated
+
+    def __repr__(self) -> str:
+        return f"ArgInfo(shape={self.shape}, dtype={self.dtype!r}, donated={self.donated})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ArgInfo):
+            return NotImplemented
+        mine = self.shape, self.dtype, self.donated
+        return mine == (other.shape, other.dtype, other.donated)
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.dtype, self.donated))
 
 
 class Signature(NamedTuple):
@@ -127,22 +140,9 @@ class Traced(_Stage):
             name=name,
             arg_names=s.arg_names,
             result_info=["result" + tree.keystr(path) for path, _ in paths],
-            aliases=_aliases(s),
+            aliases=lowering.aliases(s.donated, s.in_avals, s.out_avals),
             donated=s.donated,
         )
-
-
-def _aliases(signature: Signature) -> dict[int, int]:
-    """Which donated argument's buffer each result takes: the first of its shape and dtype."""
-    free = {(i, a.strip_weak()) for i, a in enumerate(signature.out_avals)}
-    aliases: dict[int, int] = {}
-    for i in sorted(signature.donated):
-        wanted = signature.in_avals[i].strip_weak()
-        fitting = sorted(j for j, a in free if a is wanted)
-        if fitting:
-            aliases[i] = fitting[0]
-            free.discard((fitting[0], wanted))
-    return aliases
 
 
 class Lowered(_Stage):
@@ -211,6 +211,26 @@ _SCALARS: dict[Any, type] = {
 }
 
 
+class _Input:
+    """What an argument of a compiled program may be for its buffer to be at hand."""
+
+    __slots__ = ("aval", "donated", "last", "scalar", "twin")
+
+    def __init__(self, aval: ShapedArray, donated: bool) -> None:
+        self.aval = aval
+        self.twin = aval.update(weak_type=not aval.weak_type)
+        self.scalar = _SCALARS.get((aval.shape, aval.dtype))
+        self.donated = donated
+        self.last: tuple[Any, Any] = (None, None)
+
+    def put(self, x: Any) -> xla.Buffer:
+        """The buffer of a Python scalar; kept, for the next call often passes the same object."""
+        buffer = xla.put_scalar(x, self.aval)
+        if not self.donated:
+            self.last = x, buffer
+        return buffer
+
+
 class Compiled(_Stage):
     """A program compiled for a target: call it like the function, statics left out."""
 
@@ -223,9 +243,9 @@ class Compiled(_Stage):
         super().__init__(signature)
         self.executable = executable
         self.target = target
-        self._expected = signature.in_avals
-        self._scalars = [_SCALARS.get((a.shape, a.dtype)) for a in signature.in_avals]
-        self._count = len(signature.in_avals)
+        avals, donated = signature.in_avals, signature.donated
+        self._inputs = [_Input(a, i in donated) for i, a in enumerate(avals)]
+        self._count = len(avals)
         self._flat_in = signature.in_tree == tree.structure(((0,) * self._count, {}))
         self._single_out = signature.out_tree == tree.structure(0)
         if isinstance(executable, xla.Executable):
@@ -241,7 +261,11 @@ class Compiled(_Stage):
         if self._flat_in and not kwargs and len(args) == self._count:
             buffers = self._quick(args)
         if buffers is None:
-            buffers = self._check(args, kwargs)
+            leaves, in_tree = tree.flatten((args, kwargs))
+            if in_tree == self.in_tree:
+                buffers = self._quick(leaves)
+            if buffers is None:
+                buffers = self._check(leaves, in_tree)
         try:
             outs = self._run(buffers).consume_with_handlers(self._handlers)
         except AttributeError:
@@ -252,25 +276,25 @@ class Compiled(_Stage):
             return DeviceArray(self.signature.out_avals[0], outs[0])
         return self.out_tree.unflatten(map(DeviceArray, self.signature.out_avals, outs))
 
-    def _quick(self, args: tuple[Any, ...]) -> list[xla.Buffer] | None:
+    def _quick(self, args: Sequence[Any]) -> list[xla.Buffer] | None:
         """The buffers of device arrays and Python scalars of just the types compiled for."""
         buffers = []
-        for x, aval, scalar in zip(args, self._expected, self._scalars, strict=True):
+        for x, want in zip(args, self._inputs, strict=True):
             if x.__class__ is DeviceArray:
-                if x.aval is not aval:
+                if x.aval is not want.aval and x.aval is not want.twin:
                     return None
                 buffers.append(x.buffer)
-            elif x.__class__ is scalar:
+            elif x.__class__ is want.scalar:
+                last, buffer = want.last
                 try:
-                    buffers.append(xla.put(np.array(x, aval.dtype)))
-                except OverflowError:
+                    buffers.append(buffer if x is last else want.put(x))
+                except DTypeError:
                     return None
             else:
                 return None
         return buffers
 
-    def _check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[xla.Buffer]:
-        leaves, in_tree = tree.flatten((args, kwargs))
+    def _check(self, leaves: Sequence[Any], in_tree: tree.PyTreeDef) -> list[xla.Buffer]:
         for x in leaves:
             if isinstance(x, Tracer):
                 self._refuse_tracer(x)

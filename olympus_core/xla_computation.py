@@ -6,7 +6,6 @@ row-major order, and collectives are messages among them.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -95,8 +94,7 @@ def xla_computation(
             traced = staged.trace(*args, **kwargs)
         ins = _parts(in_parts, traced.in_tree.unflatten(traced.in_avals)[0], "in_parts")
         outs = _parts(out_parts, traced.out_tree.unflatten(traced.out_avals), "out_parts")
-        entry = dataclasses.replace(
-            traced.entry(f"xla_computation_{staged.name}"),
+        entry = traced.entry(f"xla_computation_{staged.name}")._replace(
             axes=axes,
             arg_shardings=[text for text, _ in ins],
             result_shardings=[text for text, _ in outs],

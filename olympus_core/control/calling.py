@@ -11,7 +11,6 @@ import functools
 import inspect
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from olympus_core import dtypes, switches, trace, tree
@@ -45,8 +44,7 @@ def _names(value: str | Iterable[str] | None) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(value)
 
 
-@dataclass(frozen=True)
-class JitOptions:
+class JitOptions(NamedTuple):
     """Which arguments are static (values known while tracing), and which are donated."""
 
     static_argnums: tuple[int, ...] = ()
@@ -120,11 +118,21 @@ class Arguments(NamedTuple):
 
 
 class Program(NamedTuple):
-    """A traced function: its program, the tree of its results, and the names of its inputs."""
+    """A traced function: program, tree of the results, names of the inputs, which are donated."""
 
     olympuspr: Olympuspr
     out_tree: tree.PyTreeDef
     arg_names: tuple[str, ...]
+    donated: frozenset[int]
+
+
+class _Call(NamedTuple):
+    """A call of a traced function: what it closed over, the parameters, the tree of its results."""
+
+    consts: tuple[Any, ...]
+    params: dict[str, Any]
+    donating: dict[str, Any]
+    out_tree: tree.PyTreeDef
 
 
 def _aval_of(x: Any) -> ShapedArray:
@@ -150,7 +158,7 @@ class StagedFunction:
         self.fun = fun
         self.options = options
         self.name = function_name(fun)
-        self._programs: dict[Any, tuple[Program, Olympuspr, tuple[Any, ...]]] = {}
+        self._calls: dict[Any, _Call] = {}
         _staged.add(self)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -163,9 +171,13 @@ class StagedFunction:
         if switches.state.disable_jit:
             return self.fun(*args, **kwargs)
         arguments = self.arguments(args, kwargs)
-        program, closed, consts = self._program_for(arguments)
-        outs = jit_p.bind(*consts, *arguments.leaves, name=self.name, olympuspr=closed)
-        return program.out_tree.unflatten(outs)
+        call = self._call_for(arguments)
+        # within a transformation the values are not ours to donate, and a search for the operation
+        # that gives a NaN runs the program again
+        keeps = switches.state.debug_nans or not trace.at_base()
+        params = call.params if keeps else call.donating
+        outs = trace.current().process(jit_p, [*call.consts, *arguments.leaves], params)
+        return call.out_tree.unflatten(outs)
 
     def arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
         """Sort the arguments of a call into leaves and statics.
@@ -202,9 +214,9 @@ class StagedFunction:
 
         program = stage(flat, arguments.avals, names=names, what=f"'{self.name}'")
         assert out_tree is not None
-        return Program(program, out_tree, names)
+        return Program(program, out_tree, names, self._donated(arguments))
 
-    def _program_for(self, arguments: Arguments) -> tuple[Program, Olympuspr, tuple[Any, ...]]:
+    def _call_for(self, arguments: Arguments) -> _Call:
         # 1, 1.0 and True are equal, and yet are different static values: the types are in the key
         types = tuple([type(value) for _, value in arguments.static])
         key = (
@@ -217,20 +229,25 @@ class StagedFunction:
             trace.axes(),
         )
         try:
-            found = self._programs.get(key)
+            found = self._calls.get(key)
         except TypeError:
             raise self._unhashable(arguments.static) from None
         if found is None:
-            program = self.trace_program(arguments)
-            closed, consts = hoist_consts(program.olympuspr)
-            found = program, closed, consts
-            if not any(isinstance(c, Tracer) for c in consts):  # they belong to one outer trace
-                self._programs[key] = found
+            found = self._call_of(self.trace_program(arguments))
+            if not any(isinstance(c, Tracer) for c in found.consts):  # they are of one outer trace
+                self._calls[key] = found
         return found
+
+    def _call_of(self, program: Program) -> _Call:
+        closed, consts = hoist_consts(program.olympuspr)
+        params = donating = {"name": self.name, "olympuspr": closed}
+        if program.donated:
+            donating = params | {"donated": frozenset(len(consts) + i for i in program.donated)}
+        return _Call(consts, params, donating, program.out_tree)
 
     def clear_cache(self) -> None:
         """Forget the programs traced so far."""
-        self._programs.clear()
+        self._calls.clear()
 
     def _with_static(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], static: Sequence[tuple[Any, Any]]
@@ -259,6 +276,21 @@ class StagedFunction:
                 name = free[top.idx] if top.idx < len(free) else f"args[{top.idx}]"
             names.append(name + tree.keystr(rest))
         return tuple(names)
+
+    def _donated(self, arguments: Arguments) -> frozenset[int]:
+        options = self.options
+        if not options.donate_argnums and not options.donate_argnames:
+            return frozenset()
+        static = {w for w, _ in arguments.static}
+        kept = [i for i in range(len(arguments.avals) + len(static)) if i not in static]
+        dummy = arguments.in_tree.unflatten(range(len(arguments.avals)))
+        donated = set()
+        for path, leaf in tree.flatten_with_path(dummy)[0]:
+            by_keyword, top = path[0].idx == 1, path[1]
+            names, place = options.donate_argnames, None if by_keyword else kept[top.idx]
+            if (by_keyword and top.key in names) or place in options.donate_argnums:
+                donated.add(leaf)
+        return frozenset(donated)
 
     def _check_results(self, outs: list[Any], out_tree: tree.PyTreeDef) -> None:
         for i, x in enumerate(outs):

@@ -13,6 +13,7 @@ from olympus_core.xla.arrays import (
     from_dlpack,
     is_deleted,
     put,
+    put_scalar,
     to_dlpack,
     to_numpy,
 )
@@ -55,6 +56,7 @@ __all__ = [
     "load",
     "platform_of",
     "put",
+    "put_scalar",
     "target",
     "to_dlpack",
     "to_numpy",

@@ -24,6 +24,7 @@ __all__ = [
     "from_dlpack",
     "is_deleted",
     "put",
+    "put_scalar",
     "result_handler",
     "to_dlpack",
     "to_numpy",
@@ -88,6 +89,19 @@ def put(x: Any, device: Device | None = None) -> Buffer:
         return _device_put(_Aval(x.shape, dtype), sharding, [x], where, True, False, _COPY, True)
     except (RuntimeError, TypeError, ValueError) as exc:
         raise _put_error(dtype, exc) from None
+
+
+def put_scalar(x: bool | int | float, aval: Any) -> Buffer:
+    """Copy a Python scalar to the first CPU device; `aval` is a scalar bool, int32 or float32.
+
+    Raises:
+      DTypeError: when the integer does not fit.
+    """
+    sharding, where = _places.get(None) or _place(None)
+    try:
+        return _device_put(aval, sharding, [x], where, True, False, _COPY, False)
+    except JaxRuntimeError:
+        raise DTypeError(f"{x} does not fit {aval.dtype}") from None
 
 
 def _put_error(dtype: np.dtype[Any], exc: Exception) -> OlympusError:

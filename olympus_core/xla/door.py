@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from olympus_core import quiet  # isort: skip
 
@@ -17,7 +17,10 @@ _hlo: Any = jaxlib._hlo
 
 # Opaque to everybody outside this package: the runtime's own classes carry no types.
 Buffer = Any
-Device = Any
+if TYPE_CHECKING:
+    Device = Any
+else:
+    Device = _jax.Device
 
 JaxRuntimeError: type[RuntimeError] = _jax.JaxRuntimeError
 JAXLIB_VERSION: str = jaxlib.version.__version__

@@ -6,8 +6,7 @@ compiled for a device that is not here) leave.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from olympus_core.errors import BackendError
 from olympus_core.xla.arrays import result_handler
@@ -20,8 +19,7 @@ from olympus_core.xla.targets import Target
 __all__ = ["CompileOnlyExecutable", "Executable", "MemoryStats"]
 
 
-@dataclass(frozen=True)
-class MemoryStats:
+class MemoryStats(NamedTuple):
     """What a program needs, in bytes; None where the compiler does not say."""
 
     argument: int | None

@@ -12,7 +12,7 @@ Specifications per Compute Capability" of NVIDIA's CUDA C++ Programming Guide.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 __all__ = ["DEFAULT_GPU", "GPUS", "Gpu", "config_text"]
 
@@ -21,8 +21,7 @@ DEFAULT_GPU = "h200"
 _KIB, _MIB = 1 << 10, 1 << 20
 
 
-@dataclass(frozen=True)
-class _Capability:
+class _Capability(NamedTuple):
     """What every GPU of one compute capability shares; sizes in bytes, a core is an SM."""
 
     major: int
@@ -42,8 +41,7 @@ _SM90 = _Capability(9, 128, 228 * _KIB)
 _SM100 = _Capability(10, 128, 228 * _KIB)
 
 
-@dataclass(frozen=True)
-class Gpu:
+class Gpu(NamedTuple):
     """One kind of device: sizes in bytes, bandwidth in bytes a second, the boost clock in GHz."""
 
     name: str

@@ -6,7 +6,7 @@ and nothing here fails because something is missing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from olympus_core.errors import BackendError
 from olympus_core.xla.client import TPU_INSTALL, cpu_client
@@ -16,8 +16,7 @@ from olympus_core.xla.targets import known_devices
 __all__ = ["BackendStatus", "backends", "versions"]
 
 
-@dataclass(frozen=True)
-class BackendStatus:
+class BackendStatus(NamedTuple):
     """One backend: `available` to compile for; `install` is the line that would make it so."""
 
     name: str

@@ -5,7 +5,7 @@ The user's two words enter; a checked `Target` leaves.  No runtime is started he
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from olympus_core.errors import UsageError
 from olympus_core.xla.gpu_targets import DEFAULT_GPU, GPUS
@@ -16,8 +16,7 @@ __all__ = ["Target", "known_devices", "platform_of", "target"]
 _PLATFORMS = {"cpu": "cpu", "gpu": "cuda", "tpu": "tpu"}
 
 
-@dataclass(frozen=True)
-class Target:
+class Target(NamedTuple):
     """A backend ("cpu", "gpu" or "tpu") and the name of a device kind, such as "h200"."""
 
     backend: str = "cpu"

@@ -162,3 +162,29 @@ def test_arrays_refuse_what_they_cannot_do():
         hash(jnp.zeros(3))
     with pytest.raises(TypeError):
         len(jnp.float32(1))
+
+
+def test_a_compiled_function_takes_python_scalars_again_and_again():
+    add = olympus.jit(lambda x, y: x + y).lower(1.0, 2.0).compile()
+    zero, nan = 0.0, float("nan")
+    assert [float(add(x, 0.5)) for x in (1.5, 1.5, 2.5, 1.5)] == [2.0, 2.0, 3.0, 2.0]
+    assert np.signbit(np.asarray(add(-zero, -zero)))
+    assert not np.signbit(np.asarray(add(zero, zero)))
+    assert np.isnan(add(nan, zero))
+    assert np.isinf(add(1e300, zero))
+    with pytest.raises(OverflowError):
+        olympus.jit(lambda i: i).lower(1).compile()(2**40)
+
+
+def test_donated_python_scalars_are_put_anew():
+    add = olympus.jit(lambda x, y: x + y, donate_argnums=0).lower(1.0, 2.0).compile()
+    x = 3.0
+    assert [float(add(x, x)) for _ in range(3)] == [6.0, 6.0, 6.0]
+
+
+@pytest.mark.parametrize("compiled_for", [1.0, np.float32(1)])
+def test_a_compiled_function_takes_weak_and_other_arrays_alike(compiled_for):
+    double = olympus.jit(lambda x: 2 * x).lower(compiled_for).compile()
+    weak, strong = olympus.jit(lambda x: x)(3.0), jnp.asarray(np.float32(3))
+    assert weak.weak_type and not strong.weak_type
+    assert float(double(weak)) == float(double(strong)) == 6.0

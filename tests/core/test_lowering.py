@@ -9,7 +9,7 @@ import pytest
 
 import olympus
 import olympus.numpy as jnp
-from olympus_core.errors import LoweringError
+from olympus_core.errors import LoweringError, UsageError
 from olympus_core.lowering import Signature, lower_module
 
 X = np.arange(4.0, dtype=np.float32)
@@ -101,6 +101,26 @@ def test_donated_arguments_are_aliased_to_results_of_their_type():
     compiled = lowered.compile()
     compiled(X, array)
     assert array.is_deleted()
+
+
+def test_a_direct_call_donates_what_a_compiled_one_does():
+    step = olympus.jit(lambda state, x: (state + x, x.sum()), donate_argnums=0)
+    state, x = jnp.asarray(X), jnp.asarray(X)
+    first, _ = step(state, x)
+    assert np.array_equal(first, X + X)
+    assert state.is_deleted()
+    assert not x.is_deleted()
+    with pytest.raises(UsageError, match="deleted or donated"):
+        step(state, x)
+
+
+def test_nothing_is_donated_within_a_transformation():
+    step = olympus.jit(lambda state, x: state + x, donate_argnums=0)
+    state, x = jnp.asarray(X), jnp.asarray(X)
+    olympus.grad(lambda s: step(s, x).sum())(state)
+    olympus.vmap(step)(state, x)
+    olympus.jit(step)(state, x)
+    assert not state.is_deleted()
 
 
 def test_results_are_named_by_their_path():
