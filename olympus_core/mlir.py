@@ -209,6 +209,8 @@ def full(aval: ShapedArray, value: Any) -> ir.Value:
 
 def broadcast(value: ir.Value, aval: ShapedArray, dims: tuple[int, ...] = ()) -> ir.Value:
     """Emit a broadcast of `value` to `aval`; its axis i becomes axis `dims[i]`."""
+    if dims == tuple(range(aval.ndim)) and value.type == tensor_type(aval):
+        return value
     return op1(
         "stablehlo.broadcast_in_dim", aval, (value,), {"broadcast_dimensions": i64_array(dims)}
     )

@@ -114,7 +114,9 @@ class Primitive:
         return state.trace.process(self, args, params)
 
     def out_avals(self, avals: Avals, params: dict[str, Any]) -> Avals:
-        """The results' avals: `abstract`, cached by operands' avals and parameters."""
+        """The results' avals: `abstract`, cached by operands' avals and first-order parameters."""
+        if self.has_programs:  # a cache would keep every program that ever was
+            return tuple(self.abstract(*avals, **params))
         key = (avals, tuple(params.items())) if params else avals
         found = self._avals.get(key)
         if found is None:

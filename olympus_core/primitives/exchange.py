@@ -11,8 +11,7 @@ from olympus_core import mlir
 from olympus_core.avals import ShapedArray, shape_of
 from olympus_core.primitive import Batched, LinearPrimitive, Primitive, op
 from olympus_core.primitives.collective import Collective, emit_reducing, grouped
-from olympus_core.primitives.elementwise import constant, move_axis
-from olympus_core.primitives.mapped_slices import at_front
+from olympus_core.primitives.elementwise import at_front, constant, move_axis
 from olympus_core.primitives.reduction import reduce_sum_p
 
 if TYPE_CHECKING:

@@ -255,12 +255,19 @@ def _signed(indices: ShapedArray) -> ShapedArray:
     return shaped(indices.shape, np.dtype("int64" if wide else "int32"))
 
 
+def emit_bounds(ctx: LoweringContext, indices: ShapedArray, bounds: Sequence[int]) -> Any:
+    """Emit a bound for each coordinate, at every vector of coordinates."""
+    if len(set(bounds)) == 1:
+        return mlir.full(indices, bounds[0])
+    row = ctx.numpy_constant(np.array(bounds, indices.dtype))
+    return mlir.broadcast(row, indices, (indices.ndim - 1,))
+
+
 def _inside(ctx: LoweringContext, indices: Any, aval: ShapedArray, params: dict[str, Any]) -> Any:
     """Emit, for each vector of coordinates, whether its window lies within the operand."""
     dims: GatherDimensionNumbers = params["dimension_numbers"]
     x, sizes = ctx.avals_in[0], params["slice_sizes"]
-    bounds = np.array([x.shape[i] - sizes[i] for i in dims.start_index_map], aval.dtype)
-    last = mlir.broadcast(ctx.numpy_constant(bounds), aval, (aval.ndim - 1,))
+    last = emit_bounds(ctx, aval, [x.shape[i] - sizes[i] for i in dims.start_index_map])
     low = emit_compare(ge_p, aval, indices, mlir.full(aval, 0))
     high = emit_compare(le_p, aval, indices, last)
     both = mlir.op1("stablehlo.and", shaped(aval.shape, BOOL), (low, high))

@@ -9,14 +9,14 @@ import numpy as np
 
 from olympus_core.avals import Shape, ShapedArray, shape_of
 from olympus_core.primitive import Batched, op
-from olympus_core.primitives.elementwise import move_axis
+from olympus_core.primitives.elementwise import at_front, move_axis
 from olympus_core.primitives.indexing import (
     GatherDimensionNumbers,
     GatherScatterMode,
     ScatterDimensionNumbers,
 )
 
-__all__ = ["at_front", "filled", "gather_slices", "scatter_slices", "zero_of"]
+__all__ = ["filled", "gather_slices", "scatter_slices", "zero_of"]
 
 
 def filled(aval: ShapedArray, value: Any) -> Any:
@@ -29,15 +29,6 @@ def filled(aval: ShapedArray, value: Any) -> Any:
 def zero_of(aval: ShapedArray) -> Any:
     """Zero as a scalar of a type's dtype."""
     return np.zeros((), aval.dtype)[()]
-
-
-def at_front(x: Any, dim: int | None, size: int) -> Any:
-    """A value with its mapped axis in front; one without is repeated."""
-    if dim is not None:
-        return move_axis(x, dim, 0)
-    shape = shape_of(x)
-    kept = tuple(range(1, len(shape) + 1))
-    return op.broadcast_in_dim(x, shape=(size, *shape), broadcast_dimensions=kept)
 
 
 def _starts(batched: Batched, starts: Sequence[Any], dims: Sequence[int | None]) -> Any:

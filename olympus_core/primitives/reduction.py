@@ -21,12 +21,12 @@ from olympus_core.olympuspr import Olympuspr
 from olympus_core.primitive import Batched, Primitive, op
 from olympus_core.primitives.elementwise import (
     BOOL,
+    at_front,
     check_kinds,
     constant,
     eq_p,
     gt_p,
     lt_p,
-    move_axis,
     ne_p,
 )
 from olympus_core.primitives.folding import fold_tangents
@@ -362,20 +362,11 @@ class Reduce(Primitive):
         if any(d is not None for d in dims[half:]):
             raise TransformError("vmap cannot map over the initial values of lax.reduce")
         arrays = [
-            _in_front(x, d, batched.size) for x, d in zip(args[:half], dims[:half], strict=True)
+            at_front(x, d, batched.size) for x, d in zip(args[:half], dims[:half], strict=True)
         ]
         moved = tuple([d + 1 for d in params["dimensions"]])
         outs = self.bind(*arrays, *args[half:], **(params | {"dimensions": moved}))
         return outs, [0] * len(outs)
-
-
-def _in_front(x: Any, dim: int | None, size: int) -> Any:
-    """A value with its mapped axis in front; one without is repeated."""
-    if dim is not None:
-        return move_axis(x, dim, 0)
-    shape = shape_of(x)
-    kept = tuple(range(1, len(shape) + 1))
-    return op.broadcast_in_dim(x, shape=(size, *shape), broadcast_dimensions=kept)
 
 
 def split_half(

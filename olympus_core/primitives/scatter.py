@@ -9,24 +9,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from olympus_core import dtypes, mlir
 from olympus_core.avals import Shape, ShapedArray, get_aval, shape_of
 from olympus_core.errors import TransformError
 from olympus_core.olympuspr import Olympuspr
 from olympus_core.primitive import Batched, Linear, Primitive, op
-from olympus_core.primitives.elementwise import check_one_dtype, constant, spread, zero_like
+from olympus_core.primitives.elementwise import (
+    at_front,
+    check_one_dtype,
+    constant,
+    spread,
+    zero_like,
+)
 from olympus_core.primitives.gather_batching import shift_all
 from olympus_core.primitives.indexing import (
     GatherScatterMode,
     ScatterDimensionNumbers,
     check_indices,
     distinct,
+    emit_bounds,
     merge,
     require,
 )
-from olympus_core.primitives.mapped_slices import at_front
 from olympus_core.primitives.reduction import fill_region
 from olympus_core.primitives.scatter_windows import (
     alone,
@@ -141,7 +145,7 @@ def _clipped(ctx: LoweringContext, indices: Any, dims: ScatterDimensionNumbers) 
     sizes = window_sizes(dims, x.ndim, updates.shape)
     highest = int(dtypes.iinfo(aval.dtype).max)
     bounds = [min(x.shape[i] - sizes[i], highest) for i in dims.scatter_dims_to_operand_dims]
-    last = mlir.broadcast(ctx.numpy_constant(np.array(bounds, aval.dtype)), aval, (aval.ndim - 1,))
+    last = emit_bounds(ctx, aval, bounds)
     return mlir.op1("stablehlo.clamp", aval, (mlir.full(aval, 0), indices, last))
 
 

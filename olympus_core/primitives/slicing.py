@@ -1,4 +1,4 @@
-"""Slicing primitives: they cut arrays apart, and put them together.
+"""Slicing primitives: they read, write or surround a part of an array.
 
 Arrays enter (and, where a position is dynamic, integer scalars); parts or wholes leave.
 """
@@ -6,7 +6,7 @@ Arrays enter (and, where a position is dynamic, integer scalars); parts or whole
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,13 +14,11 @@ from olympus_core import dtypes, mlir
 from olympus_core.avals import Shape, ShapedArray, get_aval, shape_of
 from olympus_core.errors import DTypeError, ShapeError
 from olympus_core.primitive import Batched, Linear, LinearPrimitive, Primitive, op
-from olympus_core.primitives.elementwise import check_one_dtype, zero_like
+from olympus_core.primitives.elementwise import at_front, check_one_dtype, zero_like
 from olympus_core.primitives.mapped_slices import (
-    at_front,
     filled,
     gather_slices,
     scatter_slices,
-    zero_of,
 )
 
 if TYPE_CHECKING:
@@ -28,18 +26,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PRIMITIVES",
-    "concatenate_p",
     "dynamic_slice_p",
     "dynamic_update_slice_p",
+    "emit_slice",
     "pad_p",
     "slice_p",
-    "split_p",
-    "stack_p",
-    "unstack_p",
 ]
 
 
-def _slice(x: Any, out: ShapedArray, start: Shape, limit: Shape, strides: Shape) -> Any:
+def emit_slice(x: Any, out: ShapedArray, start: Shape, limit: Shape, strides: Shape) -> Any:
+    """Emit a slice of type `out`, with a bound and a stride for each axis."""
     bounds = {"start_indices": start, "limit_indices": limit, "strides": strides}
     attributes = {name: mlir.i64_array(value) for name, value in bounds.items()}
     return mlir.op1("stablehlo.slice", out, (x,), attributes)
@@ -67,7 +63,7 @@ class Slice(LinearPrimitive):
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         strides = params["strides"] or (1,) * ctx.avals_in[0].ndim
         start, limit = params["start_indices"], params["limit_indices"]
-        return _slice(operands[0], ctx.aval_out, start, limit, strides)
+        return emit_slice(operands[0], ctx.aval_out, start, limit, strides)
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
         shape, start = operands[0].aval.shape, params["start_indices"]
@@ -274,201 +270,14 @@ class Pad(Primitive):
         return op.select_n(inside, fill, padded), 0
 
 
-def _concatenate(xs: Any, out: ShapedArray, dimension: int) -> Any:
-    along = {"dimension": mlir.i64_attr(dimension)}
-    return mlir.op1("stablehlo.concatenate", out, xs, along)
-
-
-def _check_alike(name: str, avals: tuple[ShapedArray, ...], alike: bool) -> None:
-    check_one_dtype(name, avals)
-    if not alike:
-        text = ", ".join(a.short_name() for a in avals)
-        raise ShapeError(f"{name} needs operands of like shapes, and got {text}")
-
-
-def _check_axis(name: str, x: ShapedArray, axis: int, rank: int) -> None:
-    if not 0 <= axis < rank:
-        raise ShapeError(f"{name} of {x.short_name()} has no axis {axis}")
-
-
-class Concatenate(Primitive):
-    """The operands one after the other along axis `dimension`."""
-
-    def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
-        first, d = avals[0], params["dimension"]
-        _check_axis("concatenate", first, d, first.ndim)
-        rest = {(a.shape[:d], a.shape[d + 1 :]) for a in avals if a.ndim == first.ndim}
-        _check_alike(
-            "concatenate", avals, len(rest) == 1 and all(a.ndim == first.ndim for a in avals)
-        )
-        shape = list(first.shape)
-        shape[d] = sum([a.shape[d] for a in avals])
-        weak = all(a.weak_type for a in avals)
-        return first.update(shape=tuple(shape), weak_type=weak)
-
-    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
-        return _concatenate(operands, ctx.aval_out, params["dimension"])
-
-    def jvp(
-        self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
-    ) -> tuple[Any, Any]:
-        out = self.bind(*primals, **params)
-        if all(t is None for t in tangents):
-            return out, None
-        full = [
-            filled(get_aval(x), zero_like(x)) if t is None else t
-            for x, t in zip(primals, tangents, strict=True)
-        ]
-        return out, self.bind(*full, **params)
-
-    def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
-        d = params["dimension"]
-        shapes = [x.aval.shape if isinstance(x, Linear) else shape_of(x) for x in operands]
-        parts = op.split(cotangent, sizes=tuple([s[d] for s in shapes]), axis=d)
-        return [p if isinstance(x, Linear) else None for p, x in zip(parts, operands, strict=True)]
-
-    def batch(
-        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
-    ) -> tuple[Any, Any]:
-        xs = [at_front(x, d, batched.size) for x, d in zip(args, dims, strict=True)]
-        return self.bind(*xs, dimension=params["dimension"] + 1), 0
-
-
-class Stack(Primitive):
-    """The operands, of one shape, along a new axis `axis`."""
-
-    def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
-        first, axis = avals[0], params["axis"]
-        _check_axis("stack", first, axis, first.ndim + 1)
-        _check_alike("stack", avals, all(a.shape == first.shape for a in avals))
-        shape = (*first.shape[:axis], len(avals), *first.shape[axis:])
-        return first.update(shape=shape, weak_type=all(a.weak_type for a in avals))
-
-    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
-        out, axis, shape = ctx.aval_out, params["axis"], ctx.avals_in[0].shape
-        one = out.update(shape=(*shape[:axis], 1, *shape[axis:]))
-        parts = [mlir.op1("stablehlo.reshape", one, (x,)) for x in operands]
-        return parts[0] if len(parts) == 1 else _concatenate(parts, out, axis)
-
-    def jvp(
-        self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
-    ) -> tuple[Any, Any]:
-        out = self.bind(*primals, **params)
-        if all(t is None for t in tangents):
-            return out, None
-        full = [
-            filled(get_aval(x), zero_like(x)) if t is None else t
-            for x, t in zip(primals, tangents, strict=True)
-        ]
-        return out, self.bind(*full, **params)
-
-    def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
-        parts = op.unstack(cotangent, axis=params["axis"])
-        return [p if isinstance(x, Linear) else None for p, x in zip(parts, operands, strict=True)]
-
-    def batch(
-        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
-    ) -> tuple[Any, Any]:
-        xs = [at_front(x, d, batched.size) for x, d in zip(args, dims, strict=True)]
-        return self.bind(*xs, axis=params["axis"] + 1), 0
-
-
-class Split(LinearPrimitive):
-    """Parts of the lengths `sizes` along axis `axis`."""
-
-    multiple_results: ClassVar[bool] = True
-
-    def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
-        (x,), sizes, axis = avals, params["sizes"], params["axis"]
-        _check_axis("split", x, axis, x.ndim)
-        if any(n < 0 for n in sizes) or sum(sizes) != x.shape[axis]:
-            raise ShapeError(
-                f"split of {x.short_name()} along axis {axis} needs sizes that sum to "
-                f"{x.shape[axis]}, and got {sizes}"
-            )
-        before, after = x.shape[:axis], x.shape[axis + 1 :]
-        return tuple([x.update(shape=(*before, n, *after)) for n in sizes])
-
-    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
-        return _parts(ctx.avals_in[0], operands[0], params["axis"], ctx.avals_out)
-
-    def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
-        x, axis = operands[0].aval, params["axis"]
-        before, after = x.shape[:axis], x.shape[axis + 1 :]
-        parts = [
-            filled(x.update(shape=(*before, n, *after), weak_type=False), zero_of(x))
-            if c is None
-            else c
-            for c, n in zip(cotangent, params["sizes"], strict=True)
-        ]
-        return [op.concatenate(*parts, dimension=axis)]
-
-    def batch(
-        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
-    ) -> tuple[Any, Any]:
-        axis, dim = params["axis"], dims[0] or 0
-        outs = self.bind(args[0], sizes=params["sizes"], axis=axis + (dim <= axis))
-        return outs, [dim] * len(outs)
-
-
-def _parts(x: ShapedArray, value: Any, axis: int, outs: tuple[ShapedArray, ...]) -> list[Any]:
-    start, limit, strides = [0] * x.ndim, list(x.shape), (1,) * x.ndim
-    parts, position = [], 0
-    for out in outs:
-        start[axis], limit[axis] = position, position + out.shape[axis]
-        parts.append(_slice(value, out, tuple(start), tuple(limit), strides))
-        position = limit[axis]
-    return parts
-
-
-class Unstack(LinearPrimitive):
-    """The slices at each index of axis `axis`, without that axis."""
-
-    multiple_results: ClassVar[bool] = True
-
-    def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
-        (x,), axis = avals, params["axis"]
-        _check_axis("unstack", x, axis, x.ndim)
-        part = x.update(shape=(*x.shape[:axis], *x.shape[axis + 1 :]))
-        return tuple([part] * x.shape[axis])
-
-    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
-        (x,), axis = ctx.avals_in, params["axis"]
-        one = x.update(shape=(*x.shape[:axis], 1, *x.shape[axis + 1 :]))
-        parts = _parts(x, operands[0], axis, (one,) * x.shape[axis])
-        outs = zip(parts, ctx.avals_out, strict=True)
-        return [mlir.op1("stablehlo.reshape", out, (part,)) for part, out in outs]
-
-    def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
-        x, axis = operands[0].aval, params["axis"]
-        part = x.update(shape=(*x.shape[:axis], *x.shape[axis + 1 :]), weak_type=False)
-        parts = [filled(part, zero_of(x)) if c is None else c for c in cotangent]
-        return [op.stack(*parts, axis=axis)]
-
-    def batch(
-        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
-    ) -> tuple[Any, Any]:
-        axis, dim = params["axis"], dims[0] or 0
-        outs = self.bind(args[0], axis=axis + (dim <= axis))
-        return outs, [dim - (axis < dim)] * len(outs)
-
-
 slice_p = Slice("slice")
 dynamic_slice_p = DynamicSlice("dynamic_slice")
 dynamic_update_slice_p = DynamicUpdateSlice("dynamic_update_slice")
 pad_p = Pad("pad")
-concatenate_p = Concatenate("concatenate")
-stack_p = Stack("stack")
-split_p = Split("split")
-unstack_p = Unstack("unstack")
 
 PRIMITIVES: tuple[Primitive, ...] = (
     slice_p,
     dynamic_slice_p,
     dynamic_update_slice_p,
     pad_p,
-    concatenate_p,
-    stack_p,
-    split_p,
-    unstack_p,
 )

@@ -11,9 +11,8 @@ from olympus_core import dtypes, mlir
 from olympus_core.avals import ShapedArray, shape_of, shaped
 from olympus_core.errors import ShapeError
 from olympus_core.primitive import Batched, Primitive, op
-from olympus_core.primitives.elementwise import BOOL, check_kinds, eq_p, move_axis, ne_p
+from olympus_core.primitives.elementwise import BOOL, at_front, check_kinds, eq_p, move_axis, ne_p
 from olympus_core.primitives.indexing import GatherDimensionNumbers, GatherScatterMode
-from olympus_core.primitives.mapped_slices import at_front
 from olympus_core.primitives.reduction import check_axes, emit_compare
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from olympus_core.avals import ShapedArray, shape_of, shaped
 from olympus_core.errors import ShapeError, TransformError
 from olympus_core.olympuspr import Olympuspr
 from olympus_core.primitive import Batched, Primitive, op
-from olympus_core.primitives.elementwise import check_kinds, zero_like
-from olympus_core.primitives.mapped_slices import at_front
+from olympus_core.primitives.elementwise import at_front, check_kinds, zero_like
 from olympus_core.primitives.reduction import (
     Reduction,
     check_combiner,

@@ -28,6 +28,7 @@ __all__ = [
     "Elementwise",
     "Tangent",
     "align",
+    "at_front",
     "check_kinds",
     "check_one_dtype",
     "constant",
@@ -211,6 +212,15 @@ def move_axis(x: Any, source: int, destination: int) -> Any:
     order = [i for i in range(len(shape_of(x))) if i != source]
     order.insert(destination, source)
     return op.transpose(x, permutation=tuple(order))
+
+
+def at_front(x: Any, dim: int | None, size: int) -> Any:
+    """A value with its mapped axis in front; one without is repeated."""
+    if dim is not None:
+        return move_axis(x, dim, 0)
+    shape = shape_of(x)
+    kept = tuple(range(1, len(shape) + 1))
+    return op.broadcast_in_dim(x, shape=(size, *shape), broadcast_dimensions=kept)
 
 
 def constant(x: Any, value: float) -> Any:

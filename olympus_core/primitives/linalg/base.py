@@ -17,8 +17,7 @@ from olympus_core import dtypes, mlir
 from olympus_core.avals import Shape, ShapedArray, shaped
 from olympus_core.errors import DTypeError, LoweringError, ShapeError
 from olympus_core.primitive import Batched, Primitive
-from olympus_core.primitives.elementwise import BOOL, eq_p, ge_p, le_p
-from olympus_core.primitives.mapped_slices import at_front
+from olympus_core.primitives.elementwise import BOOL, at_front, eq_p, ge_p, le_p
 from olympus_core.primitives.reduction import emit_compare
 
 if TYPE_CHECKING:
@@ -31,6 +30,7 @@ __all__ = [
     "MatrixPrimitive",
     "char",
     "check_square",
+    "emit_all_or_nan",
     "emit_eye",
     "emit_or_nan",
     "emit_swap",
@@ -170,10 +170,16 @@ def succeeded(info: ir.Value, batch: Shape, *, or_singular: bool = False) -> ir.
 
 def emit_or_nan(done: ir.Value, batch: Shape, value: ir.Value, aval: ShapedArray) -> ir.Value:
     """Emit NaN in place of the results of the matrices that are not `done`."""
-    mask = done
-    if aval.shape != batch:
-        mask = mlir.broadcast(done, shaped(aval.shape, BOOL), tuple(range(len(batch))))
+    mask = mlir.broadcast(done, shaped(aval.shape, BOOL), tuple(range(len(batch))))
     return mlir.op1("stablehlo.select", aval, (mask, value, mlir.full(aval, np.nan)))
+
+
+def emit_all_or_nan(
+    info: ir.Value, batch: Shape, values: Sequence[ir.Value], avals: Sequence[ShapedArray]
+) -> list[ir.Value]:
+    """Emit the results of types `avals`, with NaN for the matrices that a routine did not do."""
+    done = succeeded(info, batch)
+    return [emit_or_nan(done, batch, x, a) for x, a in zip(values, avals, strict=True)]
 
 
 def _iotas(aval: ShapedArray) -> tuple[ShapedArray, list[ir.Value]]:

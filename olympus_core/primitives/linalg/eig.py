@@ -24,11 +24,10 @@ from olympus_core.primitives.linalg.base import (
     MatrixPrimitive,
     char,
     check_square,
-    emit_or_nan,
+    emit_all_or_nan,
     emit_zeros,
     lapack,
     status,
-    succeeded,
 )
 
 if TYPE_CHECKING:
@@ -68,9 +67,7 @@ class Eig(MatrixPrimitive):
         *w, left, right, info = lapack(ctx, self.name, "geev", operands, ((a,), outs), options, ())
         found = [mlir.op1("stablehlo.complex", values, w) if is_real else w[0]]
         found += [left] * params["left"] + [right] * params["right"]
-        done = succeeded(info, batch)
-        pairs = zip(found, ctx.avals_out, strict=True)
-        return [emit_or_nan(done, batch, x, aval) for x, aval in pairs]
+        return emit_all_or_nan(info, batch, found, ctx.avals_out)
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any

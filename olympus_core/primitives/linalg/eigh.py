@@ -21,11 +21,10 @@ from olympus_core.primitives.linalg.base import (
     MatrixPrimitive,
     char,
     check_square,
-    emit_or_nan,
+    emit_all_or_nan,
     emit_zeros,
     lapack,
     status,
-    succeeded,
 )
 
 if TYPE_CHECKING:
@@ -55,8 +54,7 @@ class Eigh(MatrixPrimitive):
         options = {"mode": char("V"), "uplo": char("L" if params["lower"] else "U")}
         avals = ((v,), (v, w, status(batch)))
         *found, info = lapack(ctx, self.name, routine, operands, avals, options)
-        done = succeeded(info, batch)
-        return [emit_or_nan(done, batch, x, a) for x, a in zip(found, (v, w), strict=True)]
+        return emit_all_or_nan(info, batch, found, (v, w))
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any

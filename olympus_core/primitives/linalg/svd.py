@@ -23,12 +23,11 @@ from olympus_core.primitives.linalg.algebra import (
 from olympus_core.primitives.linalg.base import (
     MatrixPrimitive,
     char,
+    emit_all_or_nan,
     emit_eye,
-    emit_or_nan,
     emit_zeros,
     lapack,
     status,
-    succeeded,
 )
 
 if TYPE_CHECKING:
@@ -65,9 +64,7 @@ class SVD(MatrixPrimitive):
         _, *found, info = lapack(
             ctx, self.name, params["routine"], operands, avals, {"mode": char(mode)}
         )
-        done = succeeded(info, batch)
-        wanted = zip(found, ctx.avals_out, strict=False)
-        return [emit_or_nan(done, batch, x, aval) for x, aval in wanted]
+        return emit_all_or_nan(info, batch, found[: len(ctx.avals_out)], ctx.avals_out)
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
