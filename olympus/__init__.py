@@ -3,6 +3,8 @@
 The public API: explicit re-exports, no logic.  See the README for a first program.
 """
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from olympus import ad_checkpoint as ad_checkpoint
 from olympus import errors as errors
 from olympus import lax as lax
@@ -40,6 +42,7 @@ from olympus_core.library.device import local_devices as local_devices
 from olympus_core.library.device import print_environment_info as print_environment_info
 from olympus_core.primitives.precision import default_matmul_precision as default_matmul_precision
 from olympus_core.source import name_scope as named_scope
+from olympus_core.submodules import on_demand as _on_demand
 from olympus_core.switches import check_tracer_leaks as check_tracer_leaks
 from olympus_core.switches import checking_leaks as checking_leaks
 from olympus_core.switches import debug_nans as debug_nans
@@ -65,3 +68,9 @@ from olympus_core.xla import backends as backends
 from olympus_core.xla import known_devices as known_devices
 from olympus_core.xla import target as target
 from olympus_core.xla_computation import xla_computation as xla_computation
+
+if _TYPE_CHECKING:
+    from olympus import artifact as artifact
+    from olympus import scipy as scipy
+else:
+    __getattr__, __dir__ = _on_demand(__name__, "artifact", "scipy")

@@ -1,6 +1,7 @@
 """`olympus.lax`: thin functions on the primitives, and control flow on traced values."""
 
-from olympus.lax import linalg as linalg
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from olympus_core.library.lax.collective import all_gather as all_gather
 from olympus_core.library.lax.collective import all_to_all as all_to_all
 from olympus_core.library.lax.collective import axis_index as axis_index
@@ -52,7 +53,6 @@ from olympus_core.library.lax.dot import DotDimensionNumbers as DotDimensionNumb
 from olympus_core.library.lax.dot import Precision as Precision
 from olympus_core.library.lax.dot import PrecisionLike as PrecisionLike
 from olympus_core.library.lax.dot import batch_matmul as batch_matmul
-from olympus_core.library.lax.dot import default_matmul_precision as default_matmul_precision
 from olympus_core.library.lax.dot import dot as dot
 from olympus_core.library.lax.dot import dot_general as dot_general
 from olympus_core.library.lax.elementwise import AccuracyMode as AccuracyMode
@@ -192,10 +192,12 @@ from olympus_core.library.lax.sort import approx_min_k as approx_min_k
 from olympus_core.library.lax.sort import sort as sort
 from olympus_core.library.lax.sort import sort_key_val as sort_key_val
 from olympus_core.library.lax.sort import top_k as top_k
-from olympus_core.library.lax.unstaged import branch as branch
-from olympus_core.library.lax.unstaged import fold as fold
-from olympus_core.library.lax.unstaged import repeat as repeat
-from olympus_core.library.lax.unstaged import wanted as wanted
 from olympus_core.library.lax.window import padtype_to_pads as padtype_to_pads
 from olympus_core.library.lax.window import reduce_window as reduce_window
 from olympus_core.library.lax.window import reduce_window_shape_tuple as reduce_window_shape_tuple
+from olympus_core.submodules import on_demand as _on_demand
+
+if _TYPE_CHECKING:
+    from olympus.lax import linalg as linalg
+else:
+    __getattr__, __dir__ = _on_demand(__name__, "linalg")

@@ -1,6 +1,7 @@
 """Neural-network functions: activations, softmax, attention; initializers of weights."""
 
-from olympus.nn import initializers as initializers
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from olympus_core.library.nn.activations import celu as celu
 from olympus_core.library.nn.activations import elu as elu
 from olympus_core.library.nn.activations import gelu as gelu
@@ -33,3 +34,9 @@ from olympus_core.library.nn.softmax import log_softmax as log_softmax
 from olympus_core.library.nn.softmax import logmeanexp as logmeanexp
 from olympus_core.library.nn.softmax import logsumexp as logsumexp
 from olympus_core.library.nn.softmax import softmax as softmax
+from olympus_core.submodules import on_demand as _on_demand
+
+if _TYPE_CHECKING:
+    from olympus.nn import initializers as initializers
+else:
+    __getattr__, __dir__ = _on_demand(__name__, "initializers")

@@ -1,7 +1,7 @@
 """`olympus.numpy`: NumPy's functions on OLYMPUS arrays.  Explicit re-exports, no logic."""
 
-from olympus.numpy import fft as fft
-from olympus.numpy import linalg as linalg
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from olympus_core.library.numpy.arithmetic import abs as abs
 from olympus_core.library.numpy.arithmetic import absolute as absolute
 from olympus_core.library.numpy.arithmetic import add as add
@@ -383,3 +383,10 @@ from olympus_core.library.numpy.windows import blackman as blackman
 from olympus_core.library.numpy.windows import hamming as hamming
 from olympus_core.library.numpy.windows import hanning as hanning
 from olympus_core.library.numpy.windows import kaiser as kaiser
+from olympus_core.submodules import on_demand as _on_demand
+
+if _TYPE_CHECKING:
+    from olympus.numpy import fft as fft
+    from olympus.numpy import linalg as linalg
+else:
+    __getattr__, __dir__ = _on_demand(__name__, "fft", "linalg")

@@ -30,14 +30,16 @@ def composite(
     """
 
     def wrap(fun: _F) -> _F:
-        staged = StagedFunction(fun, JitOptions.of(fun, static_argnums, static_argnames))
+        @functools.cache  # reading a signature takes its time, and there are many at import
+        def staged() -> StagedFunction:
+            return StagedFunction(fun, JitOptions.of(fun, static_argnums, static_argnames))
 
         @functools.wraps(fun)
         def call(*args: Any, **kwargs: Any) -> Any:
             if not trace.at_base():
                 return fun(*args, **kwargs)
             try:
-                return staged(*args, **kwargs)
+                return staged()(*args, **kwargs)
             except NaNError:  # found in a program that may have been staged for another line
                 fun(*args, **kwargs)
                 raise

@@ -18,7 +18,7 @@ import numpy as np
 
 import olympus as ox
 
-__all__ = ["Row", "check", "check_types", "row"]
+__all__ = ["Row", "check", "check_derivatives", "check_types", "row"]
 
 _LOW_PRECISION = {"bfloat16": 2e-2, "float16": 2e-3}
 
@@ -125,3 +125,17 @@ def check(rows: Sequence[Row], *, jit: bool = True, weak: bool = True) -> None:
 def check_types(rows: Sequence[Row], *, weak: bool = True) -> None:
     """Trace the rows on both sides, and fail with every difference of shape, dtype or weakness."""
     _compare(rows, ox.eval_shape, jax.eval_shape, weak)
+
+
+def check_derivatives(f: Callable[[Any, Any], Any], x: Any) -> None:
+    """Compare gradient and hessian of the scalar function `f` of a namespace like numpy's and x."""
+
+    def derivatives(package: Any) -> Any:
+        def one(x: Any) -> Any:
+            return f(package.numpy, x)
+
+        return package.jit(lambda x: (package.grad(one)(x), package.hessian(one)(x)))(x)
+
+    for got, want in zip(derivatives(ox), derivatives(jax), strict=True):
+        scale = np.abs(np.asarray(want)).max()
+        np.testing.assert_allclose(got, want, rtol=1e-7, atol=1e-9 * scale)

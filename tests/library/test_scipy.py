@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 import scipy.special
-from oracle import Row, check, row
+from oracle import Row, check, check_derivatives, row
 
 import olympus as ox
 import olympus.scipy
@@ -252,17 +252,7 @@ SMOOTH: dict[str, tuple[Callable[[Any, Any], Any], Any]] = {
 
 @pytest.mark.parametrize("name", SMOOTH)
 def test_first_and_second_derivatives(name: str) -> None:
-    f, x = SMOOTH[name]
-
-    def derivatives(package: Any) -> Any:
-        def one(x: Any) -> Any:
-            return f(package.numpy, x)
-
-        return package.jit(lambda x: (package.grad(one)(x), package.hessian(one)(x)))(x)
-
-    for got, want in zip(derivatives(ox), derivatives(jax), strict=True):
-        scale = np.abs(np.asarray(want)).max()
-        np.testing.assert_allclose(got, want, rtol=1e-7, atol=1e-9 * scale)
+    check_derivatives(*SMOOTH[name])
 
 
 def test_errors() -> None:

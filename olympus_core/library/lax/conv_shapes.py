@@ -58,7 +58,7 @@ def conv_dimension_numbers(
     return ConvDimensionNumbers(*conv_general_permutations(texts))
 
 
-def conv_general_permutations(dimension_numbers: Sequence[str]) -> list[tuple[int, ...]]:
+def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[tuple[int, ...], ...]:
     """The axes of (lhs, rhs, out) in the order batch or output features, features, space.
 
     Raises ShapeError for letters that are repeated, missing, or not shared.
@@ -74,7 +74,7 @@ def conv_general_permutations(dimension_numbers: Sequence[str]) -> list[tuple[in
     if not set(space) == set(lhs) - set("NC") == set(out) - set("NC"):
         raise ShapeError(f"dimension_numbers must share their space axes: {lhs}, {rhs}, {out}")
     orders = ((lhs, "NC"), (rhs, "OI"), (out, "NC"))
-    return [tuple([text.index(c) for c in (*names, *space)]) for text, names in orders]
+    return tuple([tuple([text.index(c) for c in (*names, *space)]) for text, names in orders])
 
 
 def transpose_padding(

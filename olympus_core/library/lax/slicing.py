@@ -18,7 +18,7 @@ from olympus_core.errors import IndexingError, ShapeError
 from olympus_core.library.axes import canonical_axis
 from olympus_core.library.lax.shape import expand_dims, squeeze
 from olympus_core.library.promotion import convert
-from olympus_core.primitives import slicing as p
+from olympus_core.primitives import joining, slicing
 from olympus_core.primitives.elementwise import add_p, lt_p, select_n_p
 from olympus_core.tracer import Array
 
@@ -50,7 +50,7 @@ def concatenate(operands: Any, dimension: int) -> Array:
     if len(parts) == 1 and isinstance(parts[0], Array):
         return parts[0]
     axis = canonical_axis(dimension, len(shape_of(parts[0])), "dimension")
-    result: Array = p.concatenate_p.bind(*parts, dimension=axis)
+    result: Array = joining.concatenate_p.bind(*parts, dimension=axis)
     return result
 
 
@@ -61,7 +61,7 @@ def stack(operands: Sequence[Any], axis: int = 0) -> Array:
     """
     parts = _sequence("stack", operands)
     position = canonical_axis(axis, len(shape_of(parts[0])) + 1)
-    result: Array = p.stack_p.bind(*parts, axis=position)
+    result: Array = joining.stack_p.bind(*parts, axis=position)
     return result
 
 
@@ -75,7 +75,7 @@ def _sequence(name: str, operands: Any) -> list[Any]:
 def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Array]:
     """Parts of the lengths `sizes`, which sum to the axis's (ShapeError otherwise)."""
     position = canonical_axis(axis, len(shape_of(operand)))
-    result: list[Array] = p.split_p.bind(
+    result: list[Array] = joining.split_p.bind(
         operand, sizes=canonical_shape(sizes, "sizes"), axis=position
     )
     return result
@@ -84,7 +84,7 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Array]:
 def unstack(x: Any, axis: int = 0) -> tuple[Array, ...]:
     """The slices of `x` at each index of an axis, without that axis."""
     position = canonical_axis(axis, len(shape_of(x)))
-    return tuple(p.unstack_p.bind(x, axis=position))
+    return tuple(joining.unstack_p.bind(x, axis=position))
 
 
 def pad(operand: Any, padding_value: Any, padding_config: Sequence[Sequence[int]]) -> Array:
@@ -98,7 +98,7 @@ def pad(operand: Any, padding_value: Any, padding_config: Sequence[Sequence[int]
     nothing = isinstance(operand, Array) and config == ((0, 0, 0),) * operand.aval.ndim
     if nothing and get_aval(padding_value).dtype == operand.dtype:
         return operand  # type: ignore[no-any-return]
-    result: Array = p.pad_p.bind(operand, padding_value, padding_config=config)
+    result: Array = slicing.pad_p.bind(operand, padding_value, padding_config=config)
     return result
 
 
@@ -112,7 +112,7 @@ def slice(
 
     Raises ShapeError unless 0 <= start <= limit <= length and the stride is positive.
     """
-    result: Array = p.slice_p.bind(
+    result: Array = slicing.slice_p.bind(
         operand,
         start_indices=tuple([operator.index(i) for i in start_indices]),
         limit_indices=tuple([operator.index(i) for i in limit_indices]),
@@ -217,7 +217,7 @@ def dynamic_slice(
     """
     starts = _starts(operand, start_indices, allow_negative_indices)
     sizes = canonical_shape(slice_sizes, "slice_sizes")
-    result: Array = p.dynamic_slice_p.bind(operand, *starts, slice_sizes=sizes)
+    result: Array = slicing.dynamic_slice_p.bind(operand, *starts, slice_sizes=sizes)
     return result
 
 
@@ -272,7 +272,7 @@ def dynamic_update_slice(
     dtypes differ.
     """
     starts = _starts(operand, start_indices, allow_negative_indices)
-    result: Array = p.dynamic_update_slice_p.bind(operand, update, *starts)
+    result: Array = slicing.dynamic_update_slice_p.bind(operand, update, *starts)
     return result
 
 

@@ -13,7 +13,7 @@ from olympus_core import switches, tree
 from olympus_core.errors import ConcretizationError
 from olympus_core.library.lax.slicing import dynamic_index_in_dim
 from olympus_core.library.promotion import promote_dtypes
-from olympus_core.primitives.slicing import stack_p
+from olympus_core.primitives.joining import stack_p
 from olympus_core.tracer import Tracer
 
 __all__ = ["branch", "fold", "repeat", "wanted"]

@@ -16,8 +16,8 @@ from olympus_core.primitives.elementwise import (
     ne_p,
     select_n_p,
 )
+from olympus_core.primitives.joining import concatenate_p
 from olympus_core.primitives.shape import broadcast_in_dim_p, reshape_p
-from olympus_core.primitives.slicing import concatenate_p
 
 __all__ = [
     "cumprod",

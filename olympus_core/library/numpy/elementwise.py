@@ -19,11 +19,12 @@ from olympus_core.library.promotion import (
     promote_dtypes,
     promote_inexact,
 )
-from olympus_core.primitives.elementwise import kinds_text
+from olympus_core.primitives.elementwise import Elementwise, kinds_text
 
 __all__ = [
     "Rows",
     "binary",
+    "inexact",
     "unary",
 ]
 
@@ -109,6 +110,11 @@ def unary(
         return _apply(name, rows, promotion(x))
 
     return _document(function, name, summary, _UNARY_DOC, rows, promotion)
+
+
+def inexact(name: str, summary: str, primitive: Elementwise, kinds: str = "fc") -> Any:
+    """The function `name` that is one primitive, of floats; integers become these."""
+    return unary(name, summary, {kinds: primitive.bind}, promote_inexact)
 
 
 def binary(

@@ -12,7 +12,7 @@ from olympus_core import dtypes
 from olympus_core.avals import get_aval
 from olympus_core.library.composite import composite
 from olympus_core.library.numpy.arithmetic import add, divide, maximum, multiply, subtract
-from olympus_core.library.numpy.elementwise import binary, unary
+from olympus_core.library.numpy.elementwise import binary, inexact, unary
 from olympus_core.library.numpy.logic import greater_equal, isnan
 from olympus_core.library.numpy.operands import choose
 from olympus_core.library.promotion import promote_inexact
@@ -33,17 +33,13 @@ __all__ = [
 ]
 
 
-def _function(name: str, summary: str, primitive: p.Elementwise, kinds: str = "fc") -> Any:
-    return unary(name, summary, {kinds: primitive.bind}, promote_inexact)
-
-
-exp = _function("exp", "e ** x.", p.exp_p)
-exp2 = _function("exp2", "2 ** x.", p.exp2_p)
-expm1 = _function("expm1", "e ** x - 1, exact near 0.", p.expm1_p)
-log = _function("log", "The natural logarithm.", p.log_p)
-log1p = _function("log1p", "The natural logarithm of 1 + x, exact near 0.", p.log1p_p)
-sqrt = _function("sqrt", "The square root; of a negative float, nan.", p.sqrt_p)
-cbrt = _function("cbrt", "The cube root.", p.cbrt_p, "f")
+exp = inexact("exp", "e ** x.", p.exp_p)
+exp2 = inexact("exp2", "2 ** x.", p.exp2_p)
+expm1 = inexact("expm1", "e ** x - 1, exact near 0.", p.expm1_p)
+log = inexact("log", "The natural logarithm.", p.log_p)
+log1p = inexact("log1p", "The natural logarithm of 1 + x, exact near 0.", p.log1p_p)
+sqrt = inexact("sqrt", "The square root; of a negative float, nan.", p.sqrt_p)
+cbrt = inexact("cbrt", "The cube root.", p.cbrt_p, "f")
 
 
 def _log_to(base: int) -> Any:

@@ -25,7 +25,7 @@ from olympus_core.library.numpy.shapes import (
     reshape,
 )
 from olympus_core.library.promotion import check_arrays, convert, promote_dtypes
-from olympus_core.primitives.slicing import concatenate_p, stack_p
+from olympus_core.primitives.joining import concatenate_p, stack_p
 from olympus_core.tracer import Array
 
 __all__ = [

@@ -8,7 +8,6 @@ from typing import Any
 
 from olympus_core import dtypes
 from olympus_core.avals import ShapedArray
-from olympus_core.dtypes import DType
 from olympus_core.library.composite import composite
 from olympus_core.library.numpy import reductions
 from olympus_core.library.numpy.axes import (
@@ -20,18 +19,14 @@ from olympus_core.library.numpy.axes import (
     reject_out,
     scalar,
 )
-from olympus_core.library.numpy.operands import choose
-from olympus_core.library.numpy.variance import spread_dtypes, squared
-from olympus_core.library.promotion import convert, promote
+from olympus_core.library.numpy.variance import variance
+from olympus_core.library.promotion import promote
 from olympus_core.primitives.elementwise import (
     and_p,
-    div_p,
     eq_p,
-    gt_p,
     not_p,
     select_n_p,
     sqrt_p,
-    sub_p,
 )
 from olympus_core.primitives.reduction import Reduction, reduce_and_p, reduce_max_p, reduce_min_p
 
@@ -111,12 +106,15 @@ nanmax = _extremum("nanmax", reductions.max, reduce_max_p)
 nanmin = _extremum("nanmin", reductions.min, reduce_min_p)
 
 
-def _valid(name: str, a: Any, aval: ShapedArray, where: Any) -> Any:
-    """Which elements count: those that are not NaN, and that `where` lets through."""
-    valid = eq_p.bind(a, a)
+def _counted(name: str, a: Any, where: Any) -> Any:
+    """Which elements count, those that `where` lets through and that are not NaN; None: all."""
+    a, aval = operand(name, a)
+    if not _is_inexact(aval):
+        return where
+    number = eq_p.bind(a, a)
     if where is None:
-        return valid
-    return and_p.bind(*promote(name, valid, mask(name, where, aval.shape)))
+        return number
+    return and_p.bind(*promote(name, number, mask(name, where, aval.shape)))
 
 
 @composite(static_argnames=("axis", "dtype", "keepdims"))
@@ -133,41 +131,8 @@ def nanmean(
     The arguments are those of `mean`.
     """
     reject_out("nanmean", out)
-    a, aval = operand("nanmean", a)
-    if not _is_inexact(aval):
-        return reductions.mean(a, axis, dtype, None, keepdims, where=where)
-    return reductions.mean(a, axis, dtype, None, keepdims, where=_valid("nanmean", a, aval, where))
-
-
-def _nanvar(
-    name: str,
-    a: Any,
-    axis: Axis,
-    dtype: Any,
-    ddof: Any,
-    keepdims: bool,
-    where: Any,
-    mean: Any,
-) -> Any:
-    a, aval = operand(name, a)
-    axes = axis_tuple(name, aval.ndim, axis)
-    compute, result = spread_dtypes(name, aval.dtype, dtype)
-    a = convert(a, compute)
-    valid = _valid(name, a, aval, where)
-    if mean is None:
-        mean = reductions.mean(a, axes, keepdims=True, where=valid)
-    centered = sub_p.bind(*promote(name, a, convert(mean, compute)))
-    squares = squared(select_n_p.bind(valid, scalar(0, compute), centered))
-    total = reductions.sum(squares, axes, dtype=squares.dtype, keepdims=keepdims)
-    number = _number(valid, axes, squares.dtype, keepdims, ddof)
-    return convert(div_p.bind(total, number), result)
-
-
-def _number(valid: Any, axes: tuple[int, ...], dtype: DType, keepdims: bool, ddof: Any) -> Any:
-    """How many elements count, less `ddof`; NaN where that is not positive."""
-    count = reductions.sum(valid, axes, dtype=dtype, keepdims=keepdims)
-    number = sub_p.bind(count, convert(ddof, dtype))
-    return choose("nanvar", gt_p.bind(number, scalar(0, dtype)), number, scalar(math.nan, dtype))
+    where = _counted("nanmean", a, where)
+    return reductions.mean(a, axis, dtype, None, keepdims, where=where)
 
 
 @composite(static_argnames=_STATIC)
@@ -181,12 +146,13 @@ def nanvar(
     where: Any = None,
     mean: Any = None,
 ) -> Any:
-    """The variance over `axis` of the elements that are not NaN.
+    """The variance over `axis` of the elements that are not NaN; NaN where there are none.
 
     The arguments are those of `var`.
     """
     reject_out("nanvar", out)
-    return _nanvar("nanvar", a, axis, dtype, ddof, keepdims, where, mean)
+    where = _counted("nanvar", a, where)
+    return variance("nanvar", a, axis, dtype, ddof, keepdims, where, mean)
 
 
 @composite(static_argnames=_STATIC)
@@ -205,4 +171,5 @@ def nanstd(
     The arguments are those of `std`.
     """
     reject_out("nanstd", out)
-    return sqrt_p.bind(_nanvar("nanstd", a, axis, dtype, ddof, keepdims, where, mean))
+    where = _counted("nanstd", a, where)
+    return sqrt_p.bind(variance("nanstd", a, axis, dtype, ddof, keepdims, where, mean))

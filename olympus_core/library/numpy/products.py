@@ -18,9 +18,10 @@ from olympus_core.library.promotion import (
 )
 from olympus_core.primitives.dot import DotDimensions, dot_general_p
 from olympus_core.primitives.elementwise import conj_p, mul_p, neg_p, sub_p
+from olympus_core.primitives.joining import concatenate_p
 from olympus_core.primitives.precision import canonical_precision
 from olympus_core.primitives.shape import reshape_p, squeeze_p, transpose_p
-from olympus_core.primitives.slicing import concatenate_p, slice_p
+from olympus_core.primitives.slicing import slice_p
 from olympus_core.tracer import Array
 
 __all__ = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,6 @@ __all__ = [
 ]
 
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
-_STATIC = ("axis", "overwrite_input", "method", "keepdims")
 
 
 def _quantile(
@@ -179,18 +179,52 @@ def _inverted(rows: Any, weights: Any, q: Any, skip_nan: bool) -> Any:
     return choose("quantile", bad, scalar(math.nan, out.dtype), out)
 
 
-@composite(static_argnames=_STATIC)
-def quantile(
-    a: Any,
-    q: Any,
-    axis: Axis = None,
-    out: None = None,
-    overwrite_input: bool = False,
-    method: str = "linear",
-    keepdims: bool = False,
-    *,
-    weights: Any = None,
-) -> Any:
+def _at_fractions(name: str, doc: str, skip_nan: bool, whole: int = 1) -> Callable[..., Any]:
+    """The values at fractions that are given as parts of `whole`."""
+
+    def at_fractions(
+        a: Any,
+        q: Any,
+        axis: Axis = None,
+        out: None = None,
+        overwrite_input: bool = False,
+        method: str = "linear",
+        keepdims: bool = False,
+        *,
+        weights: Any = None,
+    ) -> Any:
+        reject_out(name, out)
+        if whole != 1:
+            q = arithmetic.divide(q, whole)
+        return _quantile(name, a, q, axis, method, keepdims, skip_nan, weights)
+
+    return _named(at_fractions, name, doc, "method")
+
+
+def _middle(name: str, doc: str, skip_nan: bool) -> Callable[..., Any]:
+    def middle(
+        a: Any,
+        axis: Axis = None,
+        out: None = None,
+        overwrite_input: bool = False,
+        keepdims: bool = False,
+    ) -> Any:
+        reject_out(name, out)
+        return _quantile(name, a, 0.5, axis, "midpoint", keepdims, skip_nan)
+
+    return _named(middle, name, doc)
+
+
+def _named(function: Any, name: str, doc: str, *static: str) -> Callable[..., Any]:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    names = ("axis", "overwrite_input", "keepdims", *static)
+    result: Callable[..., Any] = composite(static_argnames=names)(function)
+    return result
+
+
+quantile = _at_fractions(
+    "quantile",
     """The values below which fractions `q` (0 to 1) of the elements over `axis` lie.
 
     q: a number, or a vector, whose axis leads in the result.  method: what is between two
@@ -201,89 +235,31 @@ def quantile(
 
     >>> quantile(array([1., 2., 3., 4.]), 0.5)
     Array(2.5, dtype=float32)
-    """
-    reject_out("quantile", out)
-    return _quantile("quantile", a, q, axis, method, keepdims, False, weights)
-
-
-@composite(static_argnames=_STATIC)
-def nanquantile(
-    a: Any,
-    q: Any,
-    axis: Axis = None,
-    out: None = None,
-    overwrite_input: bool = False,
-    method: str = "linear",
-    keepdims: bool = False,
-    *,
-    weights: Any = None,
-) -> Any:
-    """`quantile` of the elements that are not NaN; NaN where there are none."""
-    reject_out("nanquantile", out)
-    return _quantile("nanquantile", a, q, axis, method, keepdims, True, weights)
-
-
-@composite(static_argnames=_STATIC)
-def percentile(
-    a: Any,
-    q: Any,
-    axis: Axis = None,
-    out: None = None,
-    overwrite_input: bool = False,
-    method: str = "linear",
-    keepdims: bool = False,
-    *,
-    weights: Any = None,
-) -> Any:
-    """`quantile` for percentages `q` (0 to 100)."""
-    reject_out("percentile", out)
-    q = arithmetic.divide(q, 100)
-    return _quantile("percentile", a, q, axis, method, keepdims, False, weights)
-
-
-@composite(static_argnames=_STATIC)
-def nanpercentile(
-    a: Any,
-    q: Any,
-    axis: Axis = None,
-    out: None = None,
-    overwrite_input: bool = False,
-    method: str = "linear",
-    keepdims: bool = False,
-    *,
-    weights: Any = None,
-) -> Any:
-    """`nanquantile` for percentages `q` (0 to 100)."""
-    reject_out("nanpercentile", out)
-    q = arithmetic.divide(q, 100)
-    return _quantile("nanpercentile", a, q, axis, method, keepdims, True, weights)
-
-
-@composite(static_argnames=("axis", "overwrite_input", "keepdims"))
-def median(
-    a: Any,
-    axis: Axis = None,
-    out: None = None,
-    overwrite_input: bool = False,
-    keepdims: bool = False,
-) -> Any:
+    """,
+    skip_nan=False,
+)
+nanquantile = _at_fractions(
+    "nanquantile",
+    "`quantile` of the elements that are not NaN; NaN where there are none.",
+    skip_nan=True,
+)
+percentile = _at_fractions(
+    "percentile", "`quantile` for percentages `q` (0 to 100).", skip_nan=False, whole=100
+)
+nanpercentile = _at_fractions(
+    "nanpercentile", "`nanquantile` for percentages `q` (0 to 100).", skip_nan=True, whole=100
+)
+median = _middle(
+    "median",
     """The middle element over `axis`, or the mean of the two; a NaN makes it NaN.
 
     >>> median(array([3., 1., 2., 10.]))
     Array(2.5, dtype=float32)
-    """
-    reject_out("median", out)
-    return _quantile("median", a, 0.5, axis, "midpoint", keepdims, False)
-
-
-@composite(static_argnames=("axis", "overwrite_input", "keepdims"))
-def nanmedian(
-    a: Any,
-    axis: Axis = None,
-    out: None = None,
-    overwrite_input: bool = False,
-    keepdims: bool = False,
-) -> Any:
-    """The median over `axis` of the elements that are not NaN; NaN where there are none."""
-    reject_out("nanmedian", out)
-    return _quantile("nanmedian", a, 0.5, axis, "midpoint", keepdims, True)
+    """,
+    skip_nan=False,
+)
+nanmedian = _middle(
+    "nanmedian",
+    "The median over `axis` of the elements that are not NaN; NaN where there are none.",
+    skip_nan=True,
+)

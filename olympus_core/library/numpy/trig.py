@@ -12,7 +12,7 @@ import numpy as np
 
 from olympus_core.library.composite import composite
 from olympus_core.library.numpy.arithmetic import add, divide, maximum, minimum, multiply, square
-from olympus_core.library.numpy.elementwise import binary, unary
+from olympus_core.library.numpy.elementwise import binary, inexact, unary
 from olympus_core.library.numpy.logic import equal
 from olympus_core.library.numpy.operands import choose
 from olympus_core.library.promotion import promote_inexact
@@ -48,22 +48,18 @@ __all__ = [
 ]
 
 
-def _function(name: str, summary: str, primitive: p.Elementwise) -> Any:
-    return unary(name, summary, {"fc": primitive.bind}, promote_inexact)
-
-
-sin = _function("sin", "The sine of an angle.", p.sin_p)
-cos = _function("cos", "The cosine of an angle.", p.cos_p)
-tan = _function("tan", "The tangent of an angle.", p.tan_p)
-arcsin = _function("arcsin", "The angle in [-pi/2, pi/2] whose sine is x.", p.asin_p)
-arccos = _function("arccos", "The angle in [0, pi] whose cosine is x.", p.acos_p)
-arctan = _function("arctan", "The angle in [-pi/2, pi/2] whose tangent is x.", p.atan_p)
-sinh = _function("sinh", "The hyperbolic sine.", p.sinh_p)
-cosh = _function("cosh", "The hyperbolic cosine.", p.cosh_p)
-tanh = _function("tanh", "The hyperbolic tangent.", p.tanh_p)
-arcsinh = _function("arcsinh", "The value whose hyperbolic sine is x.", p.asinh_p)
-arccosh = _function("arccosh", "The value >= 0 whose hyperbolic cosine is x.", p.acosh_p)
-arctanh = _function("arctanh", "The value whose hyperbolic tangent is x.", p.atanh_p)
+sin = inexact("sin", "The sine of an angle.", p.sin_p)
+cos = inexact("cos", "The cosine of an angle.", p.cos_p)
+tan = inexact("tan", "The tangent of an angle.", p.tan_p)
+arcsin = inexact("arcsin", "The angle in [-pi/2, pi/2] whose sine is x.", p.asin_p)
+arccos = inexact("arccos", "The angle in [0, pi] whose cosine is x.", p.acos_p)
+arctan = inexact("arctan", "The angle in [-pi/2, pi/2] whose tangent is x.", p.atan_p)
+sinh = inexact("sinh", "The hyperbolic sine.", p.sinh_p)
+cosh = inexact("cosh", "The hyperbolic cosine.", p.cosh_p)
+tanh = inexact("tanh", "The hyperbolic tangent.", p.tanh_p)
+arcsinh = inexact("arcsinh", "The value whose hyperbolic sine is x.", p.asinh_p)
+arccosh = inexact("arccosh", "The value >= 0 whose hyperbolic cosine is x.", p.acosh_p)
+arctanh = inexact("arctanh", "The value whose hyperbolic tangent is x.", p.atanh_p)
 asin, acos, atan = arcsin, arccos, arctan
 asinh, acosh, atanh = arcsinh, arccosh, arctanh
 

@@ -35,12 +35,12 @@ from olympus_core.primitives.elementwise import (
 )
 from olympus_core.tracer import Array
 
-__all__ = ["std", "var"]
+__all__ = ["std", "var", "variance"]
 
 _mean = mean  # `var` has an argument of that name
 
 
-def spread_dtypes(name: str, have: DType, dtype: Any) -> tuple[DType, DType]:
+def _dtypes(name: str, have: DType, dtype: Any) -> tuple[DType, DType]:
     """The dtype that a variance is computed in, and that of its result.
 
     Raises DTypeError for a real dtype and complex elements, or an integer dtype.
@@ -55,7 +55,7 @@ def spread_dtypes(name: str, have: DType, dtype: Any) -> tuple[DType, DType]:
     return (np.dtype("float32") if compute in HALF else compute), result
 
 
-def squared(x: Any) -> Any:
+def _squared(x: Any) -> Any:
     """The squared magnitudes of the elements."""
     if dtypes.kind(x.dtype) == "c":
         return real_p.bind(mul_p.bind(x, conj_p.bind(x)))
@@ -98,7 +98,7 @@ def _normalizer(
     return select_n_p.bind(positive, scalar(math.nan, dtype), number)
 
 
-def _var(
+def variance(
     name: str,
     a: Any,
     axis: Axis,
@@ -108,13 +108,17 @@ def _var(
     where: Any,
     center: Any,
 ) -> Any:
+    """The mean squared distance from `center`, from the mean where it is None."""
     a, aval = operand(name, a)
     axes = axis_tuple(name, aval.ndim, axis)
-    compute, result = spread_dtypes(name, aval.dtype, dtype)
+    compute, result = _dtypes(name, aval.dtype, dtype)
     if where is not None:
         where = mask(name, where, aval.shape)
-    squares = squared(_centered(convert(a, compute), axes, where, center))
-    total = sum(squares, axes, dtype=squares.dtype, where=where)
+    centered = _centered(convert(a, compute), axes, where, center)
+    if where is not None:  # before the square: the derivative at a NaN left out is 0
+        centered = select_n_p.bind(where, scalar(0, centered.dtype), centered)
+    squares = _squared(centered)
+    total = sum(squares, axes, dtype=squares.dtype)
     number = _normalizer(aval.shape, axes, correction, where, squares.dtype)
     out = div_p.bind(total, number)
     return convert(keep_dims(out, aval.shape, axes) if keepdims else out, result)
@@ -146,7 +150,7 @@ def var(
     """
     reject_out("var", out)
     correction = _correction("var", ddof, correction)
-    return _var("var", a, axis, dtype, correction, keepdims, where, mean)
+    return variance("var", a, axis, dtype, correction, keepdims, where, mean)
 
 
 @composite(static_argnames=("axis", "dtype", "ddof", "keepdims"))
@@ -165,4 +169,4 @@ def std(
     """The standard deviation over `axis`: the square root of `var` with the same arguments."""
     reject_out("std", out)
     correction = _correction("std", ddof, correction)
-    return sqrt_p.bind(_var("std", a, axis, dtype, correction, keepdims, where, mean))
+    return sqrt_p.bind(variance("std", a, axis, dtype, correction, keepdims, where, mean))

@@ -19,7 +19,7 @@ from olympus_core.library.promotion import broadcast_shapes
 from olympus_core.library.random.draw import draw
 from olympus_core.library.random.normal import normal_floats
 from olympus_core.library.random.uniform import constant, subkeys, uniform_floats, unit_floats
-from olympus_core.primitives.slicing import unstack_p
+from olympus_core.primitives.joining import unstack_p
 
 __all__ = [
     "cauchy",

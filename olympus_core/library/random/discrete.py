@@ -26,8 +26,8 @@ from olympus_core.library.random.uniform import (
     result_shape,
     unit_floats,
 )
+from olympus_core.primitives.joining import unstack_p
 from olympus_core.primitives.reduction import argmax_p
-from olympus_core.primitives.slicing import unstack_p
 
 __all__ = ["bernoulli", "categorical", "geometric", "rademacher"]
 

@@ -32,8 +32,8 @@ from olympus_core.library.random.uniform import (
     subkeys,
     unit_floats,
 )
+from olympus_core.primitives.joining import unstack_p
 from olympus_core.primitives.random import random_split_p
-from olympus_core.primitives.slicing import unstack_p
 
 __all__ = [
     "ball",

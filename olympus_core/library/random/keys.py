@@ -19,9 +19,9 @@ from olympus_core.errors import ArgumentError, DTypeError, IndexingError, ShapeE
 from olympus_core.library.numpy.shapes import reshape
 from olympus_core.library.promotion import convert
 from olympus_core.primitives.elementwise import eq_p
+from olympus_core.primitives.joining import unstack_p
 from olympus_core.primitives.random import random_fold_in_p, random_seed_p, random_split_p
 from olympus_core.primitives.reduction import reduce_and_p
-from olympus_core.primitives.slicing import unstack_p
 
 __all__ = [
     "KeyArray",

@@ -17,8 +17,8 @@ from olympus_core.library.composite import composite
 from olympus_core.library.promotion import broadcast_shapes, broadcast_to, convert
 from olympus_core.library.random.keys import one_key
 from olympus_core.primitives import elementwise as p
+from olympus_core.primitives.joining import unstack_p
 from olympus_core.primitives.random import random_bits_p, random_split_p
-from olympus_core.primitives.slicing import unstack_p
 
 __all__ = [
     "bits",

@@ -17,7 +17,7 @@ from olympus_core.avals import get_aval
 from olympus_core.control.custom_jvp import custom_jvp
 from olympus_core.errors import ArgumentError, DTypeError
 from olympus_core.library.composite import composite
-from olympus_core.library.numpy.elementwise import binary, unary
+from olympus_core.library.numpy.elementwise import binary, inexact, unary
 from olympus_core.library.numpy.exponential import exp, expm1, log, log1p
 from olympus_core.library.numpy.floats import signbit
 from olympus_core.library.numpy.logic import isnan
@@ -54,16 +54,14 @@ __all__ = [
 ]
 
 
-def _function(name: str, summary: str, primitive: p.Elementwise, kinds: str = "f") -> Any:
-    return unary(name, summary, {kinds: primitive.bind}, promote_inexact)
-
-
-gammaln = _function("gammaln", "The logarithm of the magnitude of the gamma function.", p.lgamma_p)
-digamma = _function("digamma", "The derivative of `gammaln`.", p.digamma_p)
-erf = _function("erf", "The error function, 2/sqrt(pi) times exp(-t^2) from 0 to x.", p.erf_p)
-erfc = _function("erfc", "1 - erf(x), exact for large x.", p.erfc_p)
-erfinv = _function("erfinv", "The inverse of `erf`, on [-1, 1].", p.erf_inv_p)
-expit = _function("expit", "The logistic function, 1 / (1 + exp(-x)).", p.logistic_p, "fc")
+gammaln = inexact(
+    "gammaln", "The logarithm of the magnitude of the gamma function.", p.lgamma_p, "f"
+)
+digamma = inexact("digamma", "The derivative of `gammaln`.", p.digamma_p, "f")
+erf = inexact("erf", "The error function, 2/sqrt(pi) times exp(-t^2) from 0 to x.", p.erf_p, "f")
+erfc = inexact("erfc", "1 - erf(x), exact for large x.", p.erfc_p, "f")
+erfinv = inexact("erfinv", "The inverse of `erf`, on [-1, 1].", p.erf_inv_p, "f")
+expit = inexact("expit", "The logistic function, 1 / (1 + exp(-x)).", p.logistic_p, "fc")
 
 
 @composite()

@@ -1,0 +1,143 @@
+"""Public names: each is the peer's or one of ours, and the values of those that stand alone."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from oracle import check, row
+
+import olympus as ox
+
+NAMESPACES = [
+    "",
+    ".ad_checkpoint",
+    ".lax",
+    ".lax.linalg",
+    ".nn",
+    ".nn.initializers",
+    ".numpy",
+    ".numpy.fft",
+    ".numpy.linalg",
+    ".random",
+    ".scipy.linalg",
+    ".scipy.special",
+    ".stages",
+    ".tree",
+    ".tree_util",
+]
+OURS = {
+    "": {
+        *("Target", "artifact", "backends", "known_devices", "target"),
+        *("ad_checkpoint", "make_olympuspr", "xla_computation"),
+    },
+    ".stages": {"MemoryAnalysis"},
+}
+PACKAGE = {ox.numpy: ox, jax.numpy: jax}
+KEY = np.asarray([3, 4], np.uint32)
+MATRIX = np.arange(12, dtype=np.float32).reshape(3, 4)
+INTS = np.asarray([5, 3, 5, 1, 3], np.int32)
+
+
+@pytest.mark.parametrize("namespace", NAMESPACES)
+def test_every_name_is_the_peers_or_one_of_ours(namespace: str) -> None:
+    mine = importlib.import_module(f"olympus{namespace}")
+    theirs = importlib.import_module(f"jax{namespace}")
+    names = {name for name in dir(mine) if not name.startswith("_")} - OURS.get(namespace, set())
+    assert not {name for name in names if not hasattr(theirs, name)}
+
+
+def test_other_names_of_the_same_thing() -> None:
+    assert ox.jacobian is ox.jacrev
+    assert ox.remat is ox.checkpoint
+    assert ox.default_backend() == "cpu"
+    assert ox.device_count() == ox.local_device_count() == len(ox.local_devices())
+    assert isinstance(ox.devices()[0], ox.Device)
+    for name in ("cdouble", "complex_", "csingle", "float_", "int_"):
+        made, want = getattr(ox.numpy, name), getattr(jax.numpy, name)
+        assert ox.numpy.dtype(made) == jax.numpy.dtype(want)
+    for name in ("complexfloating", "signedinteger", "unsignedinteger"):
+        assert getattr(ox.numpy, name) is getattr(jax.numpy, name)
+
+
+def of(path: str, *args: Any, **options: Any) -> Any:
+    """A row that calls the function at `path` in either package."""
+
+    def call(jnp: Any, *operands: Any) -> Any:
+        function: Any = PACKAGE[jnp]
+        for part in path.split("."):
+            function = getattr(function, part)
+        return function(*operands, **options)
+
+    return row(f"{path}{options}", call, *args)
+
+
+def test_functions_of_numpy() -> None:
+    check([
+        of("numpy.bitwise_invert", INTS),
+        of("numpy.bitwise_left_shift", INTS, INTS),
+        of("numpy.bitwise_right_shift", INTS, INTS),
+        of("numpy.true_divide", INTS, INTS),
+    ])  # fmt: skip
+    check([
+        of(f"numpy.unique_{name}", INTS) for name in ("counts", "inverse", "values")
+    ], jit=False)  # fmt: skip
+    assert ox.numpy.broadcast_shapes((2, 1), (3,)) == (2, 3)
+    empty = ox.numpy.empty_like(MATRIX, dtype="int32")
+    assert (empty.shape, empty.dtype) == ((3, 4), np.dtype("int32"))
+
+
+def test_functions_of_lax() -> None:
+    image = np.arange(2 * 3 * 5, dtype=np.float32).reshape(2, 3, 5)
+    kernel = np.ones((4, 3, 2), np.float32)
+    check([
+        row("dynamic_update_slice_in_dim",
+            lambda jnp, x, u, i: PACKAGE[jnp].lax.dynamic_update_slice_in_dim(x, u, i, 1),
+            MATRIX, np.ones((3, 2), np.float32), np.int32(3)),
+        row("conv_with_general_padding",
+            lambda jnp, x, k: PACKAGE[jnp].lax.conv_with_general_padding(
+                x, k, (1,), [(1, 0)], (1,), (2,)),
+            image, kernel),
+        of("lax.linalg.symmetric_product", MATRIX, np.eye(3, dtype=np.float32), alpha=2.0),
+    ])  # fmt: skip
+    assert ox.lax.broadcast_shapes((2, 1), (1, 3)) == (2, 3)
+    spec, shapes = ("NWC", "WIO", "NWC"), (image.shape, kernel.shape, (1,), "VALID")
+    assert ox.lax.conv_general_permutations(spec) == jax.lax.conv_general_permutations(spec)
+    assert ox.lax.conv_shape_tuple(*shapes) == jax.lax.conv_shape_tuple(*shapes)
+
+
+def test_functions_of_random() -> None:
+    check([
+        row("chisquare",
+            lambda jnp, key: PACKAGE[jnp].random.chisquare(key, 3.0, (50,)), KEY, rtol=1e-4),
+        row("generalized_normal",
+            lambda jnp, key: PACKAGE[jnp].random.generalized_normal(key, 1.5, (50,)),
+            KEY, rtol=1e-4),
+    ])  # fmt: skip
+
+
+TREE = {"b": [1, 2], "a": (3, {"c": 4})}
+
+
+def test_functions_of_trees() -> None:
+    for mine, theirs in ((ox.tree, jax.tree), (ox.tree_util, jax.tree_util)):
+        prefix = "" if mine is ox.tree else "tree_"
+        flatten = getattr(mine, f"{prefix}flatten_with_path")(TREE)[0]
+        want = getattr(theirs, f"{prefix}flatten_with_path")(TREE)[0]
+        assert [x for _, x in flatten] == [x for _, x in want]
+        assert [ox.tree_util.keystr(path) for path, _ in flatten] == [
+            jax.tree_util.keystr(path) for path, _ in want
+        ]
+        assert getattr(mine, f"{prefix}reduce")(lambda a, b: a * b, TREE) == 24
+        assert getattr(mine, f"{prefix}all")({"a": True, "b": [1]})
+        assert not getattr(mine, f"{prefix}all")({"a": True, "b": [0]})
+    assert ox.tree_util.tree_reduce_associative(lambda a, b: a + b, TREE) == 10
+    assert [x for _, x in ox.tree.leaves_with_path(TREE)] == ox.tree.leaves(TREE)
+    named = ox.tree.map_with_path(lambda path, x: f"{ox.tree_util.keystr(path)}={x}", TREE)
+    assert named == {
+        "b": ["['b'][0]=1", "['b'][1]=2"],
+        "a": ("['a'][0]=3", {"c": "['a'][1]['c']=4"}),
+    }
