@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.measure import TASKS, Side, WorkerFailed, measure
+from benchmarks.measure import SHORT_TASKS, TASKS, Side, WorkerFailed, measure
 from benchmarks.plot import draw, is_available
 from benchmarks.report import data, markdown
 from benchmarks.scaling import SCALING, WHOLE
@@ -27,7 +27,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Measure what the arguments ask for, print the tables and return the exit code."""
     argv = sys.argv[1:] if argv is None else argv
     options = parser().parse_args(argv)
-    if options.plot and not set(SCALING).intersection(options.only):
+    tasks = options.only or (SHORT_TASKS if options.short else TASKS)
+    if options.plot and not set(SCALING).intersection(tasks):
         say(f"error: --plot draws {' and '.join(SCALING)}, and --only leaves them out")
         return 2
     if options.plot and not is_available():
@@ -43,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if os.getloadavg()[0] > BUSY:
         say("warning: other programs keep this machine busy; the numbers will suffer")
     try:
-        results = measure(sides, options.only, rounds, repeat, say)
+        results = measure(sides, tasks, rounds, repeat, say)
     except WorkerFailed as failure:
         say(f"error: {failure}")
         return 1
@@ -60,8 +61,8 @@ def parser() -> argparse.ArgumentParser:
     """The command line's grammar."""
     result = argparse.ArgumentParser("python -m benchmarks", description=main.__doc__)
     add = result.add_argument
-    add("--short", action="store_true", help="few repetitions: to see that it works")
-    add("--only", type=task_list, default=TASKS, metavar="TASK,...",
+    add("--short", action="store_true", help="few repetitions, no run_gpt: to see that it works")
+    add("--only", type=task_list, metavar="TASK,...",
         help=f"of {', '.join(TASKS)} (default: all)")  # fmt: skip
     add("--repeat", type=positive, metavar="N", help=f"pairs of processes (default: {ROUNDS})")
     add("--json", type=Path, metavar="FILE", help="also write every sample to FILE")

@@ -17,12 +17,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.programs import PROGRAMS, ROOT
+from benchmarks.programs import PROGRAMS, ROOT, RUNS
 from benchmarks.scaling import SCALING
 from benchmarks.stats import summarize
 
-TASKS = ("import", *PROGRAMS, "run", *SCALING, "call", "help")
-MOST_ROUNDS = {"run": 5, "scaling": 2, "scaling_grad": 2}  # of tasks that take long
+TASKS = ("import", *PROGRAMS, *RUNS, *SCALING, "call", "help")
+SHORT_TASKS = tuple(task for task in TASKS if task != "run_gpt")  # which takes a minute a pair
+MOST_ROUNDS = {"run": 5, "run_gpt": 2, "scaling": 2, "scaling_grad": 2}  # of tasks that take long
 
 WORKER = "from benchmarks.worker import main; main()"
 FIND = "import importlib.util as u, sys; sys.exit(u.find_spec(sys.argv[1]) is None)"

@@ -34,7 +34,9 @@ def draw(results: Results, path: Path) -> None:
     figure = Figure(figsize=(5.5 * len(tasks), 4), layout="constrained")
     for axes, task in zip(figure.subplots(1, len(tasks), squeeze=False)[0], tasks, strict=True):
         chart(axes, task, results)
-    with matplotlib.rc_context({"svg.hashsalt": "olympus"}):  # the same results, the same bytes
+    with matplotlib.rc_context(
+        {"svg.hashsalt": "olympus", "svg.fonttype": "none"}
+    ):  # the same results, the same bytes
         figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
 
 

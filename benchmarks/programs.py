@@ -68,11 +68,14 @@ PROGRAMS: dict[str, Program] = {
     ),
 }  # fmt: skip
 
-# Small enough to be compiled and run often; what its inputs hold are numbers below 256.
-RUN = Program(
-    "GPT-2 training step, 2 layers of width 64", "gpt/gpt.py", "forward", "tiny",
-    (((16, 65), "int32"),), {"n_head": 4}, wrap=sgd_step,
-)  # fmt: skip
+# What is compiled and run; the inputs hold numbers below 256.
+RUNS: dict[str, Program] = {
+    "run": Program(
+        "GPT-2 training step, 2 layers of width 64", "gpt/gpt.py", "forward", "tiny",
+        (((16, 65), "int32"),), {"n_head": 4}, wrap=sgd_step,
+    ),
+    "run_gpt": PROGRAMS["gpt_train"],
+}  # fmt: skip
 
 
 def load_source(path: Path, framework: str) -> ModuleType:

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from benchmarks.measure import MOST_ROUNDS, Results
-from benchmarks.programs import PROGRAMS, RUN
+from benchmarks.programs import PROGRAMS, RUNS
 from benchmarks.scaling import SCALING, Scaling
 from benchmarks.stats import Summary, paired_ratio, summarize
 
@@ -29,7 +29,8 @@ STAGES = {
 IMPORT = {"import": ("import", MILLI), "memory": ("peak memory after import", MEGA)}
 CALL = {
     "device": ("call x + y, arrays on the device", MICRO),
-    "python": ("call x + y, Python scalars", MICRO),
+    "python": ("call x + y, the same Python scalars", MICRO),
+    "fresh": ("call x + y, other Python scalars each time", MICRO),
 }
 RUN_STAGES = {
     "step": ("run", MILLI),
@@ -38,7 +39,7 @@ RUN_STAGES = {
 }
 HELP = {"wall": ("whole process", MILLI)}
 TITLED = {name: (program.title, STAGES) for name, program in PROGRAMS.items()}
-TITLED["run"] = (RUN.title, RUN_STAGES)
+TITLED |= {name: (program.title, RUN_STAGES) for name, program in RUNS.items()}
 UNTITLED = {"import": IMPORT, "call": CALL, "help": HELP}
 
 

@@ -11,6 +11,7 @@ import gc
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
 STAGES = ("trace", "lower")
@@ -66,7 +67,8 @@ def costs(ox: Any, scaling: Scaling, repeat: int) -> dict[str, list[float]]:
             for stage, value in zip(STAGES, seconds, strict=True):
                 samples.setdefault(f"{stage}/{size}", []).append(value / size)
     first, last = (
-        sum(min(samples[f"{stage}/{size}"]) for stage in STAGES) for size in (sizes[0], sizes[-1])
+        sum(median(samples[f"{stage}/{size}"]) for stage in STAGES)
+        for size in (sizes[0], sizes[-1])
     )
     return {**samples, "growth": [last / first]}
 

@@ -19,7 +19,7 @@ Samples = dict[str, list[float]]
 WARM_UPS = 2  # repetitions after the first that are not counted
 CALLS = 300  # calls in one timed batch
 BATCHES = 15
-STEPS = 10  # training steps in one timed batch
+STEPS = {"run": 10, "run_gpt": 1}  # training steps in one timed batch
 
 
 def main() -> None:
@@ -43,8 +43,8 @@ def run(ox: Any, task: str, repeat: int, start: float) -> Samples:
         return {}
     if task == "call":
         return call_overhead(ox)
-    if task == "run":
-        return training(ox, repeat)
+    if task in STEPS:
+        return training(ox, task, repeat)
     if task.startswith("scaling"):
         from benchmarks.scaling import SCALING, costs
 
@@ -102,27 +102,28 @@ def count_ops(text: str) -> int:
     return len(re.findall(operation, text, re.MULTILINE))
 
 
-def training(ox: Any, repeat: int) -> Samples:
+def training(ox: Any, task: str, repeat: int) -> Samples:
     """Compile a training step, and run it; one sample a batch, which ends when its loss is there.
 
     `step` is the time of one step, and `cpu` the processor time that all threads spend on it.
     """
-    from benchmarks.programs import RUN, load, values
+    from benchmarks.programs import RUNS, load, values
 
-    fresh, shapes = load(RUN, ox.__name__)
+    steps = STEPS[task]
+    fresh, shapes = load(RUNS[task], ox.__name__)
     lowered = ox.jit(fresh()).lower(*shapes)
     start = time.perf_counter()
     compiled = lowered.compile()
     samples: Samples = {"compile": [time.perf_counter() - start], "step": [], "cpu": []}
-    params, tokens = values(RUN, ox.__name__)
+    params, tokens = values(RUNS[task], ox.__name__)
     for batch in range(1 + repeat):
         start, cpu = time.perf_counter(), time.process_time()
-        for _ in range(STEPS):
+        for _ in range(steps):
             loss, params = compiled(params, tokens)
         float(loss)
         if batch > 0:  # the first batch warms up
-            samples["step"].append((time.perf_counter() - start) / STEPS)
-            samples["cpu"].append((time.process_time() - cpu) / STEPS)
+            samples["step"].append((time.perf_counter() - start) / steps)
+            samples["cpu"].append((time.process_time() - cpu) / steps)
     return samples
 
 
@@ -130,18 +131,19 @@ def call_overhead(ox: Any) -> Samples:
     """Seconds of one call of a Compiled that adds two scalars, held on the device or in Python."""
     add = ox.jit(lambda x, y: x + y)
     compiled = add.trace(1.0, 2.0).lower().compile()
-    python = per_call(compiled, 3.0, 4.0)
+    python = per_call(compiled, [(3.0, 4.0)] * CALLS)
+    fresh = per_call(compiled, [(float(i), i + 0.5) for i in range(CALLS)])
     held = ox.numpy.asarray(3.0, dtype="float32"), ox.numpy.asarray(4.0, dtype="float32")
     compiled = add.trace(*held).lower().compile()
-    return {"device": per_call(compiled, *held), "python": python}
+    return {"device": per_call(compiled, [held] * CALLS), "python": python, "fresh": fresh}
 
 
-def per_call(compiled: Callable[..., Any], x: Any, y: Any) -> list[float]:
+def per_call(compiled: Callable[..., Any], arguments: list[tuple[Any, Any]]) -> list[float]:
     """Seconds a call, one sample a batch; a batch ends when its last result is there."""
     samples = []
     for batch in range(1 + BATCHES):
         start = time.perf_counter()
-        for _ in range(CALLS):
+        for x, y in arguments:
             result = compiled(x, y)
         value = float(result)
         if batch > 0:  # the first batch warms up
