@@ -29,6 +29,7 @@ STAGES = {
 IMPORT = {"import": ("import", MILLI), "memory": ("peak memory after import", MEGA)}
 CALL = {
     "device": ("call x + y, arrays on the device", MICRO),
+    "numpy": ("call x + y, NumPy arrays", MICRO),
     "python": ("call x + y, the same Python scalars", MICRO),
     "fresh": ("call x + y, other Python scalars each time", MICRO),
 }

@@ -128,14 +128,22 @@ def training(ox: Any, task: str, repeat: int) -> Samples:
 
 
 def call_overhead(ox: Any) -> Samples:
-    """Seconds of one call of a Compiled that adds two scalars, held on the device or in Python."""
+    """Seconds of one call of a Compiled that adds two scalars, by where they are held."""
+    import numpy as np
+
     add = ox.jit(lambda x, y: x + y)
+    on_host = np.array(3.0, "float32"), np.array(4.0, "float32")
     compiled = add.trace(1.0, 2.0).lower().compile()
     python = per_call(compiled, [(3.0, 4.0)] * CALLS)
     fresh = per_call(compiled, [(float(i), i + 0.5) for i in range(CALLS)])
     held = ox.numpy.asarray(3.0, dtype="float32"), ox.numpy.asarray(4.0, dtype="float32")
     compiled = add.trace(*held).lower().compile()
-    return {"device": per_call(compiled, [held] * CALLS), "python": python, "fresh": fresh}
+    return {
+        "device": per_call(compiled, [held] * CALLS),
+        "numpy": per_call(compiled, [on_host] * CALLS),
+        "python": python,
+        "fresh": fresh,
+    }
 
 
 def per_call(compiled: Callable[..., Any], arguments: list[tuple[Any, Any]]) -> list[float]:

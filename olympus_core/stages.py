@@ -203,29 +203,31 @@ class MemoryAnalysis(NamedTuple):
     peak_memory_in_bytes: int | None
 
 
-#: the Python scalars that are passed, without more ado, for an array of a shape and dtype
+#: the Python scalars that are passed, without more ado, for a scalar of a dtype
 _SCALARS: dict[Any, type] = {
-    ((), np.dtype("bool")): bool,
-    ((), np.dtype("int32")): int,
-    ((), np.dtype("float32")): float,
+    np.dtype("bool"): bool,
+    np.dtype("int32"): int,
+    np.dtype("float32"): float,
 }
 
 
 class _Input:
     """What an argument of a compiled program may be for its buffer to be at hand."""
 
-    __slots__ = ("aval", "donated", "last", "scalar", "twin")
+    __slots__ = ("aval", "donated", "dtype", "last", "scalars", "shape", "twin")
 
     def __init__(self, aval: ShapedArray, donated: bool) -> None:
         self.aval = aval
         self.twin = aval.update(weak_type=not aval.weak_type)
-        self.scalar = _SCALARS.get((aval.shape, aval.dtype))
+        self.shape, self.dtype = aval.shape, aval.dtype
+        python = _SCALARS.get(aval.dtype, aval.dtype.type)
+        self.scalars = () if aval.shape else (python, aval.dtype.type)
         self.donated = donated
         self.last: tuple[Any, Any] = (None, None)
 
     def put(self, x: Any) -> xla.Buffer:
-        """The buffer of a Python scalar; kept, for the next call often passes the same object."""
-        buffer = xla.put_scalar(x, self.aval)
+        """The buffer of a scalar; kept, for the next call often passes the same object."""
+        buffer = xla.put(x) if isinstance(x, np.generic) else xla.put_scalar(x, self.aval)
         if not self.donated:
             self.last = x, buffer
         return buffer
@@ -277,19 +279,21 @@ class Compiled(_Stage):
         return self.out_tree.unflatten(map(DeviceArray, self.signature.out_avals, outs))
 
     def _quick(self, args: Sequence[Any]) -> list[xla.Buffer] | None:
-        """The buffers of device arrays and Python scalars of just the types compiled for."""
+        """The buffers of arrays and scalars of just the types compiled for."""
         buffers = []
         for x, want in zip(args, self._inputs, strict=True):
             if x.__class__ is DeviceArray:
                 if x.aval is not want.aval and x.aval is not want.twin:
                     return None
                 buffers.append(x.buffer)
-            elif x.__class__ is want.scalar:
+            elif x.__class__ in want.scalars:
                 last, buffer = want.last
                 try:
                     buffers.append(buffer if x is last else want.put(x))
                 except DTypeError:
                     return None
+            elif x.__class__ is np.ndarray and x.dtype == want.dtype and x.shape == want.shape:
+                buffers.append(xla.put(x))
             else:
                 return None
         return buffers

@@ -83,7 +83,7 @@ def test_rounds_interleave_and_the_first_is_not_counted(monkeypatch: pytest.Monk
 def test_the_table_shows_medians_quartiles_and_ratio() -> None:
     results = Results({"call": {
         "device": ([4e-6, 5e-6, 6e-6], [8e-6, 10e-6, 12e-6]),
-        "python": ([1e-5], [1e-5]), "fresh": ([1e-5], [1e-5]),
+        "python": ([1e-5], [1e-5]), "fresh": ([1e-5], [1e-5]), "numpy": ([1e-5], [1e-5]),
     }}, {"jax": "1.2"}, load=0.25)  # fmt: skip
     text = report.markdown(results, "python -m benchmarks", 3)
     assert "load 0.2 before; jax 1.2." in text and "`python -m benchmarks`" in text

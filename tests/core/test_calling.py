@@ -176,6 +176,19 @@ def test_a_compiled_function_takes_python_scalars_again_and_again():
         olympus.jit(lambda i: i).lower(1).compile()(2**40)
 
 
+@pytest.mark.parametrize("dtype", ["bool", "int32", "float32", "bfloat16", "complex64"])
+def test_a_compiled_function_takes_numpy_values_as_they_are_now(dtype):
+    dtype = jnp.dtype(dtype)
+    same = olympus.jit(lambda x: x).lower(dtype.type(1)).compile()
+    one, many = dtype.type(1), np.zeros((), dtype)
+    assert [np.asarray(same(x)) for x in (one, one, dtype.type(0))] == [1, 1, 0]
+    assert np.asarray(same(many)) == 0
+    many[()] = 1  # an array is read at each call, as it is then
+    assert np.asarray(same(many)) == 1
+    with pytest.raises(TypeError, match=r"and called with \w+\[1\]"):
+        same(many.reshape(1))
+
+
 def test_donated_python_scalars_are_put_anew():
     add = olympus.jit(lambda x, y: x + y, donate_argnums=0).lower(1.0, 2.0).compile()
     x = 3.0
