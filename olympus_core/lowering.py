@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import math
 import re
+from collections import deque
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -50,14 +51,14 @@ def aliases(
     donated: frozenset[int], in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray]
 ) -> dict[int, int]:
     """Which donated argument's buffer each result takes: the first of its shape and dtype."""
-    free = {(i, a.strip_weak()) for i, a in enumerate(out_avals)}
+    free: dict[ShapedArray, deque[int]] = {}
+    for i, aval in enumerate(out_avals):
+        free.setdefault(aval.strip_weak(), deque()).append(i)
     taken: dict[int, int] = {}
     for i in sorted(donated):
-        wanted = in_avals[i].strip_weak()
-        fitting = sorted(j for j, a in free if a is wanted)
+        fitting = free.get(in_avals[i].strip_weak())
         if fitting:
-            taken[i] = fitting[0]
-            free.discard((fitting[0], wanted))
+            taken[i] = fitting.popleft()
     return taken
 
 
@@ -68,17 +69,33 @@ class _Module:
         self.platform = platform
         self.root = root
         self.axes = axes
-        self.names: dict[str, int] = {}
-        self.functions: dict[Any, str] = {}
+        self.names: dict[str, int] = {}  # symbol -> how many were made from it
+        self.functions: dict[tuple[str, int], str] = {}
+        self.kinds: dict[Olympuspr, int] = {}
+        self.texts: dict[str, int] = {}
         self.locations: dict[Any, ir.Location] = {}
         self.body: Any = None
 
     def unique(self, name: str) -> str:
         """`name` as a symbol that the module does not have yet."""
-        name = re.sub(r"[^\w.-]", "_", name)
-        count = self.names.get(name, 0)
-        self.names[name] = count + 1
-        return f"{name}_{count - 1}" if count else name
+        base = symbol = _symbol(name)
+        while symbol in self.names:
+            symbol = f"{base}_{self.names[base] - 1}"
+            self.names[base] += 1
+        self.names[symbol] = 1
+        return symbol
+
+    def kind(self, program: Olympuspr) -> int:
+        """A number for the program: equal ones print alike, and so have one, wherever traced.
+
+        What is nested in it is printed as its number, so that a text is not as long as all the
+        ways through what is shared.
+        """
+        found = self.kinds.get(program)
+        if found is None:
+            text = pretty(program, nested=lambda inner, _: f"program {self.kind(inner)}")
+            found = self.kinds[program] = self.texts.setdefault(text, len(self.texts))
+        return found
 
     def location(self, eqn: Eqn) -> ir.Location:
         """The location of an equation: its scope and primitive, at the user's line."""
@@ -233,15 +250,11 @@ def _concrete(const: Any) -> np.ndarray[Any, Any]:
 
 
 def _function_for(module: _Module, program: Olympuspr, name: str) -> str:
-    symbol = module.functions.get(program)
+    key = name, module.kind(program)
+    symbol = module.functions.get(key)
     if symbol is None:
-        text = (name, pretty(program))  # equal programs print alike, wherever they were traced
-        symbol = module.functions.get(text)
-        if symbol is None:
-            symbol = module.unique(name)
-            module.functions[text] = symbol
-            _emit_function(module, program, symbol, private=True)
-        module.functions[program] = symbol
+        symbol = module.functions[key] = module.unique(name)
+        _emit_function(module, program, symbol, private=True)
     return symbol
 
 

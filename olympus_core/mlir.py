@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import io
+import threading
 from collections.abc import Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -55,9 +56,18 @@ def __getattr__(name: str) -> ModuleType:
     return module
 
 
+_making = threading.Lock()
+
+
 @functools.cache
 def context() -> ir.Context:
     """The process's MLIR context, with the dialects that programs are lowered to."""
+    with _making:  # two threads that come first would make two, and mix their types
+        return _context()
+
+
+@functools.cache
+def _context() -> ir.Context:
     from jaxlib.mlir import ir
     from jaxlib.mlir._mlir_libs import _jax_mlir_ext
     from jaxlib.mlir.dialects import chlo, sdy, stablehlo
@@ -145,12 +155,6 @@ def op1(
 def i64_array(values: tuple[int, ...]) -> ir.Attribute:
     """`array<i64: ...>`."""
     return ir.DenseI64ArrayAttr.get(values, context())
-
-
-@functools.cache
-def bool_array(values: tuple[bool, ...]) -> ir.Attribute:
-    """`array<i1: ...>`."""
-    return ir.DenseBoolArrayAttr.get(values, context())
 
 
 @functools.cache
