@@ -126,6 +126,11 @@ def x64_enabled() -> bool:
     return _state.x64
 
 
+def switches() -> tuple[bool, bool]:
+    """What the dtypes of results depend on: whether x64 is enabled, and promotion strict."""
+    return _state.x64, _state.strict
+
+
 @contextlib.contextmanager
 def enable_x64(new_val: bool = True) -> Iterator[None]:
     """Within the context, keep 64-bit dtypes (or, with False, narrow them).

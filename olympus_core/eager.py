@@ -23,6 +23,7 @@ from olympus_core.olympuspr import Eqn, Olympuspr, Var
 from olympus_core.primitive import Primitive
 from olympus_core.trace import Trace, current, install_base, using
 from olympus_core.tracer import Tracer
+from olympus_core.transforms.evaluate import evaluate
 
 __all__ = ["EagerTrace", "clear_cache", "compile_program", "ensure_compile_time_eval"]
 
@@ -70,13 +71,15 @@ class EagerTrace:
 
     def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Run the operation, compiled if it is new, and give device arrays."""
+        if primitive.inlined:
+            return evaluate(params["olympuspr"], args)
         avals, buffers = [], []
         for x in args:
             if x.__class__ is not DeviceArray:
                 x = self._put(primitive, x)
             avals.append(x.aval)
             buffers.append(x.buffer)
-        compiled = _program if primitive.has_programs else _operation
+        compiled = _program if primitive.higher_order else _operation
         executable, out_avals = compiled(primitive, tuple(avals), tuple(params.items()))
         outs = executable.execute(buffers)
         results = [*map(DeviceArray, out_avals, outs)]

@@ -10,11 +10,23 @@ import functools
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from olympus_core.avals import ShapedArray
 from olympus_core.primitive import Primitive
 from olympus_core.source import Source
 
-__all__ = ["Atom", "Eqn", "Literal", "Olympuspr", "Var", "named_axes", "sub_programs"]
+__all__ = [
+    "Atom",
+    "Eqn",
+    "ExactFloat",
+    "Literal",
+    "Olympuspr",
+    "Var",
+    "exact",
+    "named_axes",
+    "sub_programs",
+]
 
 
 class Var:
@@ -43,6 +55,35 @@ class Literal:
 
 
 Atom = Var | Literal
+
+
+class ExactFloat(float):
+    """A float as a parameter: equal to what has its bits, as 0.0 and -0.0 are equal and differ."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, float) and self.hex() == other.hex()
+
+    def __hash__(self) -> int:
+        return hash(self.hex())
+
+
+def exact(value: Any) -> Any:
+    """What is equal for two static values where they are the same to a program.
+
+    1, 1.0 and True are equal, and so are 0.0 and -0.0, alone or in a tuple.  Raises TypeError for
+    what cannot be hashed.
+    """
+    kind = type(value)
+    if isinstance(value, tuple):
+        return kind, tuple([exact(x) for x in value])
+    if kind is frozenset:
+        return kind, frozenset([exact(x) for x in value])
+    if kind is float:
+        return kind, value.hex()
+    if kind is complex:
+        return kind, value.real.hex(), value.imag.hex()
+    hash(value)
+    return kind, value.tobytes() if isinstance(value, np.generic) else value
 
 
 class Eqn:

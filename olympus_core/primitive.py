@@ -96,8 +96,12 @@ class Primitive:
     multiple_results: ClassVar[bool] = False
     #: `lower` gets a literal operand as the Literal, to emit at the shape that it needs
     takes_literals: ClassVar[bool] = False
+    #: its parameters hold programs or functions, and a cache would keep all that ever were
+    higher_order: ClassVar[bool] = False
     #: its parameters hold programs, which `split` can part
     has_programs: ClassVar[bool] = False
+    #: `lower` emits its program in place, and the base trace runs it so: operation by operation
+    inlined: ClassVar[bool] = False
     #: the parameter with the name, or the tuple of names, of the mapped axes that it works along
     axis_param: ClassVar[str | None] = None
 
@@ -115,8 +119,9 @@ class Primitive:
 
     def out_avals(self, avals: Avals, params: dict[str, Any]) -> Avals:
         """The results' avals: `abstract`, cached by operands' avals and first-order parameters."""
-        if self.has_programs:  # a cache would keep every program that ever was
-            return tuple(self.abstract(*avals, **params))
+        if self.higher_order:
+            out = self.abstract(*avals, **params)
+            return tuple(out) if self.multiple_results else (out,)
         key = (avals, tuple(params.items())) if params else avals
         found = self._avals.get(key)
         if found is None:

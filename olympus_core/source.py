@@ -23,6 +23,7 @@ __all__ = [
     "function_name",
     "is_internal",
     "name_scope",
+    "surroundings",
     "user_frame",
     "using",
 ]
@@ -123,6 +124,11 @@ def current(depth: int = 2) -> Source:
     if frame is None:
         return Source(None, 0, _scope.path)
     return Source(frame.f_code, frame.f_lasti, _scope.path)
+
+
+def surroundings() -> Source | str:
+    """What the marks made now have besides the user's line: the name scope, or the mark given."""
+    return _scope.mark or _scope.path
 
 
 def function_name(fun: Callable[..., Any]) -> str:

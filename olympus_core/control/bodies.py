@@ -5,6 +5,7 @@ A body may close over arrays and tracers; these become the leading operands of i
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ from olympus_core.errors import TransformError
 from olympus_core.olympuspr import Eqn, Olympuspr, Var
 from olympus_core.primitives.elementwise import convert_element_type_p
 from olympus_core.source import Source, function_name
-from olympus_core.transforms.staging import hoist_consts, stage
+from olympus_core.transforms.staging import hoist_consts, stage, stage_once
 
 __all__ = ["Body", "check_carry", "convert_outputs", "share_consts", "stage_body", "widen_carry"]
 
@@ -37,8 +38,23 @@ def stage_body(
     in_tree: tree.PyTreeDef,
     avals: Sequence[ShapedArray],
     what: str,
+    of: Callable[..., Any] | None = None,
 ) -> Body:
-    """Stage `fun`, called with the arguments that `in_tree` (a tuple's) makes of flat inputs."""
+    """Stage `fun`, called with the arguments that `in_tree` (a tuple's) makes of flat inputs.
+
+    The user's function is `of`, where `fun` only passes calls on to it.
+    """
+    user, types = of or fun, tuple(avals)
+    return stage_once(user, (what, in_tree, types), lambda: _stage(fun, in_tree, types, what, user))
+
+
+def _stage(
+    fun: Callable[..., Any],
+    in_tree: tree.PyTreeDef,
+    avals: tuple[ShapedArray, ...],
+    what: str,
+    user: Callable[..., Any],
+) -> Body:
     out_tree: tree.PyTreeDef | None = None
 
     def flat(*leaves: Any) -> list[Any]:
@@ -46,7 +62,7 @@ def stage_body(
         outs, out_tree = tree.flatten(fun(*in_tree.unflatten(leaves)))
         return outs
 
-    program = stage(flat, avals, what=f"'{function_name(fun)}', {what}")
+    program = stage(flat, avals, what=f"'{function_name(user)}', {what}")
     assert out_tree is not None
     closed, consts = hoist_consts(program)
     return Body(closed, consts, out_tree)
@@ -58,22 +74,32 @@ def share_consts(bodies: Sequence[Body]) -> tuple[list[Olympuspr], list[Any]]:
     for body in bodies:
         shared.update((id(c), c) for c in body.consts)
     consts = list(shared.values())
-    programs = []
-    for body in bodies:
-        count = len(body.consts)
-        own = {id(c): v for c, v in zip(body.consts, body.program.invars[:count], strict=True)}
-        leading = tuple(own.get(key) or Var(get_aval(c)) for key, c in shared.items())
-        program = body.program
-        programs.append(
-            Olympuspr((*leading, *program.invars[count:]), program.eqns, program.outvars)
-        )
-    return programs, consts
+    places = {key: i for i, key in enumerate(shared)}
+    avals = tuple(get_aval(c) for c in consts)
+    own = [tuple(places[id(c)] for c in body.consts) for body in bodies]
+    return [_with_leading(b.program, p, avals) for b, p in zip(bodies, own, strict=True)], consts
+
+
+@functools.lru_cache(maxsize=1024)
+def _with_leading(
+    program: Olympuspr, places: tuple[int, ...], avals: tuple[ShapedArray, ...]
+) -> Olympuspr:
+    """The program with leading inputs of types `avals`, of which its own are those at `places`."""
+    leading = [Var(a) for a in avals]
+    for place, var in zip(places, program.invars, strict=False):
+        leading[place] = var
+    return Olympuspr((*leading, *program.invars[len(places) :]), program.eqns, program.outvars)
 
 
 def convert_outputs(program: Olympuspr, avals: Sequence[ShapedArray]) -> Olympuspr:
     """The program with results converted where they differ from `avals` in weakness alone."""
     if all(a is b for a, b in zip(program.out_avals, avals, strict=True)):
         return program
+    return _converted(program, tuple(avals))
+
+
+@functools.lru_cache(maxsize=1024)
+def _converted(program: Olympuspr, avals: tuple[ShapedArray, ...]) -> Olympuspr:
     eqns, outs = list(program.eqns), []
     for atom, aval in zip(program.outvars, avals, strict=True):
         if atom.aval is aval:

@@ -19,7 +19,7 @@ from olympus_core.transforms.programs import (
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
 
-__all__ = ["Call", "jit_p"]
+__all__ = ["Call", "InlineCall", "jit_p"]
 
 
 class Call(Primitive):
@@ -29,6 +29,7 @@ class Call(Primitive):
     """
 
     multiple_results = True
+    higher_order: ClassVar[bool] = True
     has_programs: ClassVar[bool] = True
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
@@ -83,6 +84,15 @@ class Call(Primitive):
         count = sum(not u for u in parts.unknown_outs)
         later = params | {"olympuspr": parts.unknown}
         return Split(known, count, self, later, parts.unknown_outs)
+
+
+class InlineCall(Call):
+    """A call that is lowered as its program, in the place where it stands."""
+
+    inlined: ClassVar[bool] = True
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
+        return list(ctx.inline(params["olympuspr"], operands))
 
 
 jit_p = Call("jit")

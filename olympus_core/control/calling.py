@@ -17,11 +17,10 @@ from olympus_core import dtypes, switches, trace, tree
 from olympus_core.avals import ShapedArray, ShapeDtypeStruct, get_aval, shaped
 from olympus_core.control.call import jit_p
 from olympus_core.errors import DTypeError, SignatureError, UsageError
-from olympus_core.olympuspr import Olympuspr
-from olympus_core.primitives.precision import default_precision
+from olympus_core.olympuspr import Olympuspr, exact
 from olympus_core.source import function_name
 from olympus_core.tracer import Tracer
-from olympus_core.transforms.staging import hoist_consts, stage
+from olympus_core.transforms.staging import freeze, hoist_consts, stage, surroundings
 
 __all__ = [
     "Arguments",
@@ -212,26 +211,17 @@ class StagedFunction:
             self._check_results(outs, out_tree)
             return outs
 
-        program = stage(flat, arguments.avals, names=names, what=f"'{self.name}'")
+        program = freeze(stage(flat, arguments.avals, names=names, what=f"'{self.name}'"))
         assert out_tree is not None
         return Program(program, out_tree, names, self._donated(arguments))
 
     def _call_for(self, arguments: Arguments) -> _Call:
-        # 1, 1.0 and True are equal, and yet are different static values: the types are in the key
-        types = tuple([type(value) for _, value in arguments.static])
-        key = (
-            arguments.in_tree,
-            arguments.avals,
-            arguments.static,
-            types,
-            dtypes.x64_enabled(),
-            default_precision(),
-            trace.axes(),
-        )
         try:
-            found = self._calls.get(key)
+            static = exact(arguments.static) if arguments.static else ()
         except TypeError:
             raise self._unhashable(arguments.static) from None
+        key = (arguments.in_tree, arguments.avals, static, surroundings())
+        found = self._calls.get(key)
         if found is None:
             found = self._call_of(self.trace_program(arguments))
             if not any(isinstance(c, Tracer) for c in found.consts):  # they are of one outer trace
@@ -282,7 +272,8 @@ class StagedFunction:
         if not options.donate_argnums and not options.donate_argnames:
             return frozenset()
         static = {w for w, _ in arguments.static}
-        kept = [i for i in range(len(arguments.avals) + len(static)) if i not in static]
+        positions = len(arguments.in_tree.children()[0].children()) + len(static)
+        kept = [i for i in range(positions) if i not in static]
         dummy = arguments.in_tree.unflatten(range(len(arguments.avals)))
         donated = set()
         for path, leaf in tree.flatten_with_path(dummy)[0]:

@@ -10,9 +10,9 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from olympus_core import mlir, tree
+from olympus_core import mlir, trace, tree
 from olympus_core.avals import get_aval
-from olympus_core.control.call import Call
+from olympus_core.control.call import InlineCall
 from olympus_core.control.custom_rules import part_static, stage_tree
 from olympus_core.errors import UsageError
 from olympus_core.olympuspr import Eqn, Literal, Olympuspr, Var
@@ -27,7 +27,7 @@ __all__ = ["CheckpointPolicies", "Policy", "checkpoint", "checkpoint_name"]
 Policy = Callable[..., bool]
 
 
-class Checkpoint(Call):
+class Checkpoint(InlineCall):
     """Runs `olympuspr`; its derivative gets the operands, and what `policy` keeps, and recomputes.
 
     `differentiated` marks the recomputation: its operands pass an optimization barrier, or the
@@ -38,7 +38,7 @@ class Checkpoint(Call):
         if params["differentiated"] and params["prevent_cse"] and operands:
             types = [x.type for x in operands]
             operands = mlir.op("stablehlo.optimization_barrier", types, operands).results
-        return list(ctx.inline(params["olympuspr"], list(operands)))
+        return super().lower(ctx, *operands, **params)
 
     def split(self, unknown: tuple[bool, ...], **params: Any) -> Split | None:
         program: Olympuspr = params["olympuspr"]
@@ -143,6 +143,8 @@ def checkpoint(
 
     @functools.wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
+        if trace.at_base():
+            return wrapped(*args, **kwargs)
         partial, rest, _ = part_static(wrapped, args, static)
         leaves, in_tree = tree.flatten((rest, kwargs))
 

@@ -36,6 +36,7 @@ class Cond(Primitive):
     """`branches[index](*operands)`; the first operand is the index, in range, as int32."""
 
     multiple_results = True
+    higher_order: ClassVar[bool] = True
     has_programs: ClassVar[bool] = True
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from olympus_core import trace, tree
 from olympus_core.avals import ShapedArray, get_aval
-from olympus_core.control.call import Call
+from olympus_core.control.call import InlineCall
 from olympus_core.control.custom_rules import bind_positions, check_closure, part_static, stage_tree
 from olympus_core.errors import TransformError
 from olympus_core.primitive import Batched, Split, op
@@ -132,14 +132,11 @@ class _MappedRule:
         return placed[:count], [next(rest) if m else None for m in made]
 
 
-class CustomJVPCall(Call):
+class CustomJVPCall(InlineCall):
     """Runs `olympuspr`; differentiated forward by `rule`, a function of flat lists.
 
     The first `num_consts` operands are what the function closes over, and have no derivative.
     """
-
-    def lower(self, ctx: Any, *operands: Any, **params: Any) -> list[Any]:
-        return list(ctx.inline(params["olympuspr"], operands))
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any

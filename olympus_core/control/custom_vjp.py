@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from olympus_core import trace, tree
 from olympus_core.avals import ShapedArray, get_aval
-from olympus_core.control.call import Call
+from olympus_core.control.call import InlineCall
 from olympus_core.control.custom_rules import bind_positions, check_closure, part_static, stage_tree
 from olympus_core.errors import DTypeError, TransformError
 from olympus_core.primitive import Batched, Linear, Primitive, Split, op
@@ -147,11 +147,8 @@ class _MappedRules:
         return op.reduce_sum(place_axis(x, dim, 0, self.batched.size), axes=(0,))
 
 
-class CustomVJPCall(Call):
+class CustomVJPCall(InlineCall):
     """Runs `olympuspr`; differentiated by `rules`, a forward and a backward function."""
-
-    def lower(self, ctx: Any, *operands: Any, **params: Any) -> list[Any]:
-        return list(ctx.inline(params["olympuspr"], operands))
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
@@ -192,6 +189,7 @@ class CustomBackward(Primitive):
     """The derivative of a `custom_vjp` function: known by its transpose alone."""
 
     multiple_results: ClassVar[bool] = True
+    higher_order: ClassVar[bool] = True
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         result: tuple[ShapedArray, ...] = params["out_avals"]

@@ -25,6 +25,7 @@ class Scan(Primitive):
     """
 
     multiple_results = True
+    higher_order: ClassVar[bool] = True
     has_programs: ClassVar[bool] = True
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:

@@ -33,6 +33,7 @@ class While(Primitive):
     """`while cond(*cond_consts, *carry): carry = body(*body_consts, *carry)`."""
 
     multiple_results = True
+    higher_order: ClassVar[bool] = True
     has_programs: ClassVar[bool] = True
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:

@@ -13,6 +13,7 @@ from olympus_core import eager, tree, xla
 from olympus_core.array import DeviceArray, put, to_numpy
 from olympus_core.control import calling
 from olympus_core.tracer import Tracer
+from olympus_core.transforms import staging
 from olympus_core.version import __version__
 
 __all__ = [
@@ -84,6 +85,7 @@ def clear_caches() -> None:
     """Forget every traced program and compiled operation of the process."""
     eager.clear_cache()
     calling.clear_programs()
+    staging.clear_staged()
 
 
 def live_arrays(platform: str | None = None) -> list[DeviceArray]:

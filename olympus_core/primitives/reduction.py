@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -325,6 +325,7 @@ class Reduce(Primitive):
     """
 
     multiple_results = True
+    higher_order: ClassVar[bool] = True
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         dimensions = params["dimensions"]

@@ -7,7 +7,7 @@ The operand, coordinates and updates enter; the operand with each update combine
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from olympus_core import dtypes, mlir
 from olympus_core.avals import Shape, ShapedArray, get_aval, shape_of
@@ -274,6 +274,8 @@ class Extremum(Scatter):
 
 class Apply(Scatter):
     """The operand with the program `olympuspr` applied to the elements of each window."""
+
+    higher_order: ClassVar[bool] = True
 
     def combine(self, ctx: LoweringContext, made: Any, params: dict[str, Any]) -> None:
         """Fill the region with the program; the update it also gets is not used."""

@@ -6,7 +6,7 @@ See `window.py` for what a window is.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -129,6 +129,7 @@ class ReduceWindow(Primitive):
     """
 
     multiple_results = True
+    higher_order: ClassVar[bool] = True
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         arrays, inits = split_half(self.name, avals)

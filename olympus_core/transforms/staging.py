@@ -6,22 +6,33 @@ closes over becomes a literal (scalars) or a constant (arrays, and tracers of ou
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from olympus_core import collection, dtypes, source
+from olympus_core import collection, dtypes, source, switches
 from olympus_core.array import DeviceArray
 from olympus_core.avals import ShapedArray, get_aval
 from olympus_core.errors import LeakedTracerError, OlympusError, TraceError
 from olympus_core.olympuspr import Atom, Eqn, Literal, Olympuspr, Var
 from olympus_core.primitive import Primitive
-from olympus_core.trace import using
+from olympus_core.primitives.precision import default_precision
+from olympus_core.trace import axes, using
 from olympus_core.tracer import Tracer
 from olympus_core.transforms.leaks import check_leaks
 
-__all__ = ["StagedTracer", "StagingTrace", "hoist_consts", "stage"]
+__all__ = [
+    "StagedTracer",
+    "StagingTrace",
+    "clear_staged",
+    "freeze",
+    "hoist_consts",
+    "stage",
+    "stage_once",
+    "surroundings",
+]
 
 
 class StagedTracer(Tracer):
@@ -117,6 +128,73 @@ class StagingTrace:
         outvars = tuple([self.lift(x) for x in outputs])
         constvars, consts = zip(*self.consts.values(), strict=True) if self.consts else ((), ())
         return Olympuspr(tuple(self.invars), tuple(self.eqns), outvars, constvars, consts)
+
+
+_snapshots: dict[int, tuple[weakref.ref[Any], Any]] = {}
+
+
+def freeze(program: Olympuspr) -> Olympuspr:
+    """The program with its constants as they are now, whatever becomes of the user's arrays."""
+    consts = tuple(map(_snapshot, program.consts))
+    return Olympuspr(program.invars, program.eqns, program.outvars, program.constvars, consts)
+
+
+def _snapshot(x: Any) -> Any:
+    """A copy of an array that may be written to, one for all programs until it has been."""
+    if not isinstance(x, np.ndarray) or not x.flags.writeable:
+        return x
+    key = id(x)
+    known, copy = _snapshots.get(key, (None, None))
+    if known is None or known() is not x or not _same_bits(x, copy):
+        copy = x.copy()
+        _snapshots[key] = weakref.ref(x, lambda _: _snapshots.pop(key, None)), copy
+    return copy
+
+
+def _same_bits(x: Any, y: Any) -> bool:
+    return (x.shape, x.dtype) == (y.shape, y.dtype) and x.tobytes() == y.tobytes()
+
+
+def surroundings() -> tuple[Any, ...]:
+    """What, besides a function and its arguments' types, the program staged from it depends on."""
+    unstaged = switches.state.disable_jit
+    return *dtypes.switches(), default_precision(), axes(), source.surroundings(), unstaged
+
+
+class _Staged(Protocol):
+    @property
+    def consts(self) -> tuple[Any, ...]: ...
+
+
+_S = TypeVar("_S", bound=_Staged)
+_IDENTITY: Any = object.__eq__
+_staged: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
+
+
+def stage_once(fun: Callable[..., Any], key: Any, make: Callable[[], _S]) -> _S:
+    """What `make` stages from the user's function `fun`, for as long as that lives.
+
+    It is called again for another `key`, or in other surroundings.  A function is taken to be
+    pure, as by `jit`; only what it closes over of an outer trace is of that trace alone.
+    """
+    if type(fun).__eq__ is not _IDENTITY:  # such as a bound method: equal, and another
+        return make()
+    key = key, surroundings()
+    try:
+        made = _staged.setdefault(fun, {})
+        found: _S | None = made.get(key)
+    except TypeError:  # it has no weak references, or the key no hash
+        return make()
+    if found is None:
+        found = make()
+        if not any(isinstance(c, Tracer) for c in found.consts):
+            made[key] = found
+    return found
+
+
+def clear_staged() -> None:
+    """Forget what was staged from every function."""
+    _staged.clear()
 
 
 def stage(

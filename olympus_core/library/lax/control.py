@@ -131,23 +131,35 @@ def while_loop(cond_fun: Callable[[_T], Any], body_fun: Callable[[_T], _T], init
     Raises TransformError where the body changes the carry's structure or types, or the
     condition is not a scalar bool.
     """
+    return _while("while_loop", cond_fun, body_fun, init_val, body_fun)
+
+
+def _while(
+    name: str,
+    cond_fun: Callable[[_T], Any],
+    body_fun: Callable[[_T], _T],
+    init_val: _T,
+    of: Callable[..., Any],
+) -> _T:
+    """The loop; `of` is the user's function that `body_fun` calls."""
     if unstaged.wanted():
         known, end = unstaged.repeat(cond_fun, body_fun, init_val)
         if known:
             return end
-    leaves, carry_tree = _flatten_arrays(init_val, "the carry of while_loop")
+    leaves, carry_tree = _flatten_arrays(init_val, f"the carry of {name}")
     in_tree = tree.treedef_tuple([carry_tree])
     avals = tuple(get_aval(x) for x in leaves)
-    body = stage_body(body_fun, in_tree, avals, "the body of while_loop")
+    what = f"the body of {name}"
+    body = stage_body(body_fun, in_tree, avals, what, of)
     if body.out_tree == carry_tree and (wide := widen_carry(avals, body.out_avals)) != avals:
         avals = wide
-        body = stage_body(body_fun, in_tree, avals, "the body of while_loop")
-    name = f"the body of while_loop, '{function_name(body_fun)}',"
-    check_carry(name, carry_tree, avals, body.out_tree, body.out_avals)
-    test = stage_body(cond_fun, in_tree, avals, "the condition of while_loop")
+        body = stage_body(body_fun, in_tree, avals, what, of)
+    title = f"{what}, '{function_name(of)}',"
+    check_carry(title, carry_tree, avals, body.out_tree, body.out_avals)
+    test = stage_body(cond_fun, in_tree, avals, f"the condition of {name}")
     got = ", ".join(a.long_name() for a in test.out_avals)
     if got != "bool[]":
-        raise TransformError(f"the condition of while_loop must be a scalar bool, and is {got}")
+        raise TransformError(f"the condition of {name} must be a scalar bool, and is {got}")
     outs = while_p.bind(
         *test.consts,
         *body.consts,
@@ -196,20 +208,24 @@ def fori_loop(
     if length <= 0:
         return init_val
     unrolled = 1 if unroll is None else unroll
-    (_, end), _ = scan(step, (first, init_val), None, length=length, unroll=unrolled)
+    (_, end), _ = _fold(
+        "fori_loop", step, (first, init_val), None, length=length, unroll=unrolled, of=body_fun
+    )
     result: _T = end
     return result
 
 
 def _dynamic_fori(lower: Any, upper: Any, body_fun: Callable[[Any, _T], _T], init_val: _T) -> _T:
-    def test(carry: tuple[Any, Any, _T]) -> Any:
-        return carry[0] < carry[1]
-
     def step(carry: tuple[Any, Any, _T]) -> tuple[Any, Any, _T]:
         i, stop, value = carry
         return i + 1, stop, body_fun(i, value)
 
-    return while_loop(test, step, (lower, upper, init_val))[2]
+    start = (lower, upper, init_val)
+    return _while("fori_loop", _before_end, step, start, body_fun)[2]
+
+
+def _before_end(carry: tuple[Any, Any, Any]) -> Any:
+    return carry[0] < carry[1]
 
 
 def scan(
@@ -228,15 +244,29 @@ def scan(
 
     >>> scan(lambda c, x: (c + x, c), 0.0, ox.numpy.arange(3.0))
     """
-    init_leaves, carry_tree = _flatten_arrays(init, "the carry of scan")
-    x_leaves, xs_tree = _flatten_arrays(xs, "the xs of scan")
+    return _fold("scan", f, init, xs, length, reverse, unroll)
+
+
+def _fold(
+    name: str,
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    of: Callable[..., Any] | None = None,
+) -> tuple[Any, Any]:
+    """`scan` for the function `name`; `of` is the user's function that `f` calls."""
+    init_leaves, carry_tree = _flatten_arrays(init, f"the carry of {name}")
+    x_leaves, xs_tree = _flatten_arrays(xs, f"the xs of {name}")
     count = _scan_length(x_leaves, xs_tree, length)
     if count and unstaged.wanted():
         return unstaged.fold(f, init, xs, count, reverse)
     in_tree = tree.treedef_tuple([carry_tree, xs_tree])
     x_avals = [_row(x) for x in x_leaves]
     carry = tuple(get_aval(x) for x in init_leaves)
-    body, carry = _scan_body(f, in_tree, carry_tree, carry, x_avals)
+    body, carry = _scan_body(name, f, in_tree, carry_tree, carry, x_avals, of or f)
     n = len(carry)
     program = convert_outputs(body.program, (*carry, *body.out_avals[n:]))
     outs = scan_p.bind(
@@ -260,24 +290,27 @@ def _row(x: Any) -> ShapedArray:
 
 
 def _scan_body(
+    name: str,
     f: Callable[..., Any],
     in_tree: tree.PyTreeDef,
     carry_tree: tree.PyTreeDef,
     carry: tuple[ShapedArray, ...],
     x_avals: Sequence[ShapedArray],
+    of: Callable[..., Any],
 ) -> tuple[Body, tuple[ShapedArray, ...]]:
-    name, n = f"the body of scan, '{function_name(f)}',", len(carry)
+    what, n = f"the body of {name}", len(carry)
+    title = f"{what}, '{function_name(of)}',"
     for _ in range(2):
-        body = stage_body(f, in_tree, (*carry, *x_avals), "the body of scan")
+        body = stage_body(f, in_tree, (*carry, *x_avals), what, of)
         parts = body.out_tree.children()
         if body.out_tree.node_data() is None or len(parts) != 2:
             raise TransformError(
-                f"{name} must return a pair (carry, y), and returns {body.out_tree}"
+                f"{title} must return a pair (carry, y), and returns {body.out_tree}"
             )
         if parts[0] != carry_tree or (wide := widen_carry(carry, body.out_avals[:n])) == carry:
             break
         carry = wide
-    check_carry(name, carry_tree, carry, parts[0], body.out_avals[: parts[0].num_leaves])
+    check_carry(title, carry_tree, carry, parts[0], body.out_avals[: parts[0].num_leaves])
     return body, carry
 
 
@@ -302,4 +335,4 @@ def _scan_length(x_leaves: list[Any], xs_tree: tree.PyTreeDef, length: int | Non
 
 def map(f: Callable[[Any], Any], xs: Any) -> Any:
     """`f` of each row of `xs`, one after the other, stacked."""
-    return scan(lambda _, x: ((), f(x)), (), xs)[1]
+    return _fold("map", lambda _, x: ((), f(x)), (), xs, of=f)[1]

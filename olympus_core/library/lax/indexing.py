@@ -17,6 +17,7 @@ from olympus_core.errors import ShapeError, TransformError
 from olympus_core.library.lax.shape import expand_dims, full
 from olympus_core.library.lax.slicing import concatenate
 from olympus_core.library.promotion import convert
+from olympus_core.olympuspr import ExactFloat
 from olympus_core.primitive import Primitive
 from olympus_core.primitives import scatter as p
 from olympus_core.primitives.elementwise import add_p, lt_p, rem_p, select_n_p
@@ -91,10 +92,10 @@ def _fill(mode: GatherScatterMode, value: Any, dtype: dtypes.DType) -> Any:
         if shape_of(value):
             raise ShapeError(f"a fill value is a scalar, and has shape {shape_of(value)}")
         scalar = np.asarray(value).item()
-        return np.nan if scalar != scalar and not isinstance(scalar, complex) else scalar
+        return ExactFloat(scalar) if isinstance(scalar, float) else scalar
     kind = dtypes.kind(dtype)
     if kind in "fc":
-        return np.nan
+        return ExactFloat(np.nan)
     if kind == "b":
         return True
     limits = dtypes.iinfo(dtype)
