@@ -6,8 +6,10 @@ closes over becomes a literal (scalars) or a constant (arrays, and tracers of ou
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Callable, Sequence
+from types import BuiltinFunctionType
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -147,8 +149,13 @@ def _snapshot(x: Any) -> Any:
     known, copy = _snapshots.get(key, (None, None))
     if known is None or known() is not x or not _same_bits(x, copy):
         copy = x.copy()
-        _snapshots[key] = weakref.ref(x, lambda _: _snapshots.pop(key, None)), copy
+        forget = functools.partial(_forget, _snapshots, key)
+        _snapshots[key] = weakref.ref(x, forget), copy
     return copy
+
+
+def _forget(snapshots: dict[int, Any], key: int, _: object) -> None:
+    snapshots.pop(key, None)  # at the end of the process the module's own names are gone
 
 
 def _same_bits(x: Any, y: Any) -> bool:
@@ -177,8 +184,8 @@ def stage_once(fun: Callable[..., Any], key: Any, make: Callable[[], _S]) -> _S:
     It is called again for another `key`, or in other surroundings.  A function is taken to be
     pure, as by `jit`; only what it closes over of an outer trace is of that trace alone.
     """
-    if type(fun).__eq__ is not _IDENTITY:  # such as a bound method: equal, and another
-        return make()
+    if type(fun).__eq__ is not _IDENTITY and not isinstance(fun, BuiltinFunctionType):
+        return make()  # it may be equal to another
     key = key, surroundings()
     try:
         made = _staged.setdefault(fun, {})

@@ -6,7 +6,7 @@ compiled for a device that is not here) leave.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from olympus_core.errors import BackendError
 from olympus_core.xla.arrays import result_handler
@@ -113,13 +113,16 @@ class Executable(_Program):
 
 
 class CompileOnlyExecutable(_Program):
-    """A program compiled for a device that is not here: everything but `execute`."""
+    """A program compiled for a device that is not here: everything but running it."""
 
     __slots__ = ()
+    handlers: ClassVar[list[Any]] = []
 
-    def execute(self, buffers: list[Buffer]) -> list[Buffer]:
+    def run(self, buffers: list[Buffer]) -> Any:
         """Raise BackendError."""
         raise BackendError(
             f"the program was compiled for {self.target.device} and cannot run here: "
             f"this machine has no such {self.target.backend}"
         )
+
+    execute = run

@@ -54,6 +54,8 @@ def compile_error(exc: BaseException) -> OlympusError:
 def execution_error(exc: BaseException) -> OlympusError:
     """What to raise when a compiled program could not be run, or its result not be read."""
     text = clean(exc)
+    if "donate the same buffer twice" in text:
+        return UsageError("one array was passed for two arguments of which one is donated")
     if "deleted" in text or "donated" in text:
         return UsageError("an array was used after it had been deleted or donated")
     if "Execution supplied" in text or "RuntimeProgramInputMismatch" in text:

@@ -162,3 +162,25 @@ def test_the_gpu_target_is_lowered_for_its_platform():
 def test_lower_module_takes_any_program():
     program = olympus.jit(lambda x: x).trace(X).olympuspr
     assert "return %arg0" in str(lower_module(program, Signature("f")))
+
+
+def test_symbols_never_collide():
+    def named(name, factor):
+        def function(x):
+            return x * factor
+
+        function.__name__ = name
+        return olympus.jit(function)
+
+    parts = [named(*pair) for pair in (("f", 2.0), ("f", 3.0), ("f_0", 4.0), ("main", 5.0))]
+    total = olympus.jit(lambda x: sum(part(x) for part in parts))
+    assert float(total(1.0)) == 14.0
+    assert len(set(re.findall(r"func\.func \w+ @(\S+)\(", total.lower(1.0).as_text()))) == 5
+
+
+def test_shared_programs_are_lowered_once_however_many_ways_lead_to_them():
+    function = olympus.jit(lambda x: x * 2.0)
+    for _ in range(40):
+        function = olympus.jit(lambda x, inner=function: inner(x) + inner(x + 1.0))
+    text = function.lower(1.0).as_text()
+    assert text.count("func.func private") == 40

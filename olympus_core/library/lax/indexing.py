@@ -28,7 +28,7 @@ from olympus_core.primitives.indexing import (
     gather_p,
 )
 from olympus_core.tracer import Array
-from olympus_core.transforms.staging import stage
+from olympus_core.transforms.staging import stage, stage_once
 
 __all__ = [
     "GatherDimensionNumbers",
@@ -196,7 +196,8 @@ def scatter_apply(
             )
         return [convert(result, aval.dtype)]
 
-    program = stage(body, [aval.update(shape=(), weak_type=False)], what="a scatter's function")
+    scalar, what = aval.update(shape=(), weak_type=False), "a scatter's function"
+    program = stage_once(func, (what, scalar), lambda: stage(body, [scalar], what=what))
     if program.consts:
         raise TransformError(
             "the function of scatter_apply closes over arrays, and can use scalars only",

@@ -29,7 +29,7 @@ from olympus_core.primitives.reduction import (
     reduce_xor_p,
 )
 from olympus_core.tracer import Tracer
-from olympus_core.transforms.staging import stage
+from olympus_core.transforms.staging import stage, stage_once
 
 __all__ = [
     "argmax",
@@ -152,9 +152,12 @@ class Combiner:
             convert(x, a.dtype) if dtypes.is_python_scalar(x) else x
             for x, a in zip(inits, avals, strict=True)
         ]
-        self.program = self._staged(computation, [shaped((), a.dtype) for a in avals])
+        scalars = tuple([shaped((), a.dtype) for a in avals])
+        self.program = stage_once(
+            computation, (name, self.tree, scalars), lambda: self._staged(computation, scalars)
+        )
 
-    def _staged(self, computation: Callable[..., Any], scalars: list[ShapedArray]) -> Olympuspr:
+    def _staged(self, computation: Callable[..., Any], scalars: Sequence[ShapedArray]) -> Olympuspr:
         def flat(*leaves: Any) -> list[Any]:
             half = len(scalars)
             out = computation(*map(self.tree.unflatten, (leaves[:half], leaves[half:])))
@@ -166,7 +169,7 @@ class Combiner:
                 )
             return results
 
-        program = stage(flat, scalars * 2, what=f"the computation of {self.name}")
+        program = stage(flat, (*scalars, *scalars), what=f"the computation of {self.name}")
         if program.consts:
             raise TraceError(
                 f"the computation of {self.name} uses an array from outside of it; "
