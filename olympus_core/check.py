@@ -12,8 +12,14 @@ from olympus_core.olympuspr import Atom, Eqn, Literal, Olympuspr, Var, sub_progr
 __all__ = ["check"]
 
 
-def check(program: Olympuspr, *, nested: bool = False) -> None:
+def check(program: Olympuspr) -> None:
     """Raise InternalError unless `program` is well formed and typed as its primitives say."""
+    _check(program, set())
+
+
+def _check(program: Olympuspr, checked: set[Olympuspr]) -> None:
+    nested = bool(checked)
+    checked.add(program)
     if len(program.constvars) != len(program.consts):
         raise InternalError("constvars and consts differ in number")
     if nested and program.constvars:
@@ -22,7 +28,7 @@ def check(program: Olympuspr, *, nested: bool = False) -> None:
     for var in (*program.constvars, *program.invars):
         _define(var, bound, "an input")
     for eqn in program.eqns:
-        _check_eqn(eqn, bound)
+        _check_eqn(eqn, bound, checked)
     for atom in program.outvars:
         _use(atom, bound, "the results")
 
@@ -41,12 +47,13 @@ def _use(atom: Atom, bound: set[Var], where: str) -> None:
         raise InternalError(f"{where} read {atom}, which is not bound yet")
 
 
-def _check_eqn(eqn: Eqn, bound: set[Var]) -> None:
+def _check_eqn(eqn: Eqn, bound: set[Var], checked: set[Olympuspr]) -> None:
     where = f"an equation of '{eqn.primitive.name}'"
     for atom in eqn.inputs:
         _use(atom, bound, where)
     for program in sub_programs(eqn):
-        check(program, nested=True)
+        if program not in checked:
+            _check(program, checked)
     typed = eqn.primitive.out_avals(tuple(a.aval for a in eqn.inputs), eqn.params)
     if len(typed) != len(eqn.outputs) or not all(map(_same, typed, (v.aval for v in eqn.outputs))):
         want = ", ".join(a.short_name() for a in typed)

@@ -45,9 +45,11 @@ def compile(
       >>> compile(module, target("cpu")).execute([put(np.float32(2))])
     """
     if target.backend == "cpu":
-        if _LAPACK in module_bytes(module):
+        # not the module itself: while XLA reads it another thread may add to its MLIR context
+        program = module_bytes(module)
+        if _LAPACK in program:
             ensure_lapack()
-        return _compile_and_load(module, target, {**_CPU_OPTIONS, **(options or {})})
+        return _compile_and_load(program, target, {**_CPU_OPTIONS, **(options or {})})
     if target.backend == "gpu":
         from olympus_core.xla.gpu import compile_for
 
