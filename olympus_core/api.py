@@ -62,7 +62,9 @@ def jit(
     """Make a function that is traced, compiled and run as one program.
 
     `static_*` name arguments whose Python values are fixed while tracing; `donate_*` arguments
-    whose buffers the results may take.  Both go by position or by name.
+    whose buffers the results may take.  Both go by position or by name.  With `inline`, a call in
+    a function that is being traced puts the operations there, in the place of a call.  Arguments
+    that the function does not use remain arguments of the program, `keep_unused` or not.
 
     Raises UsageError for a function that cannot be called, or options naming no argument.
 
@@ -82,7 +84,7 @@ def jit(
     if not callable(fun):
         raise UsageError(f"jit needs a function, and got {fun!r:.80}")
     options = JitOptions.of(fun, static_argnums, static_argnames, donate_argnums, donate_argnames)
-    return Jit(fun, options)
+    return Jit(fun, options._replace(inline=bool(inline)))
 
 
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

@@ -40,12 +40,14 @@ class DeviceArray(Array):
         return {self.device}
 
     def numpy(self) -> np.ndarray[Any, Any]:
-        """The elements as a read-only NumPy array, fetched once."""
-        try:
-            return self._numpy  # type: ignore[has-type,no-any-return]
-        except AttributeError:
-            self._numpy = xla.to_numpy(self.buffer)
-            return self._numpy
+        """The elements as a read-only NumPy array, fetched once.
+
+        Raises UsageError for an array that was deleted or donated, though it was fetched before.
+        """
+        value: np.ndarray[Any, Any] | None = getattr(self, "_numpy", None)
+        if value is None or xla.is_deleted(self.buffer):
+            value = self._numpy = xla.to_numpy(self.buffer)
+        return value
 
     def block_until_ready(self) -> DeviceArray:
         """Wait until the array is computed, and give it."""

@@ -37,7 +37,6 @@ class Signature(NamedTuple):
     """What the entry function of a module says of its arguments and results, beyond types."""
 
     name: str
-    arg_names: Sequence[str] = ()
     result_info: Sequence[str] = ()
     aliases: Mapping[int, int] = MappingProxyType({})  # argument index -> result index
     donated: frozenset[int] = frozenset()

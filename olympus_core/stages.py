@@ -138,7 +138,6 @@ class Traced(_Stage):
         paths = tree.flatten_with_path(s.out_tree.unflatten(range(len(s.out_avals))))[0]
         return lowering.Signature(
             name=name,
-            arg_names=s.arg_names,
             result_info=["result" + tree.keystr(path) for path, _ in paths],
             aliases=lowering.aliases(s.donated, s.in_avals, s.out_avals),
             donated=s.donated,

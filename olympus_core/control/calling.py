@@ -20,6 +20,7 @@ from olympus_core.errors import DTypeError, SignatureError, UsageError
 from olympus_core.olympuspr import Olympuspr, exact
 from olympus_core.source import function_name
 from olympus_core.tracer import Tracer
+from olympus_core.transforms.evaluate import evaluate
 from olympus_core.transforms.staging import freeze, hoist_consts, stage, surroundings
 
 __all__ = [
@@ -44,12 +45,16 @@ def _names(value: str | Iterable[str] | None) -> tuple[str, ...]:
 
 
 class JitOptions(NamedTuple):
-    """Which arguments are static (values known while tracing), and which are donated."""
+    """Which arguments are static (values known while tracing), and which are donated.
+
+    An `inline` function is no call of its own where it is called in a trace.
+    """
 
     static_argnums: tuple[int, ...] = ()
     static_argnames: tuple[str, ...] = ()
     donate_argnums: tuple[int, ...] = ()
     donate_argnames: tuple[str, ...] = ()
+    inline: bool = False
 
     @staticmethod
     def of(
@@ -171,6 +176,9 @@ class StagedFunction:
             return self.fun(*args, **kwargs)
         arguments = self.arguments(args, kwargs)
         call = self._call_for(arguments)
+        if self.options.inline and not trace.at_base():
+            outs = evaluate(call.params["olympuspr"], [*call.consts, *arguments.leaves])
+            return call.out_tree.unflatten(outs)
         # within a transformation the values are not ours to donate, and a search for the operation
         # that gives a NaN runs the program again
         keeps = switches.state.debug_nans or not trace.at_base()

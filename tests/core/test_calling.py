@@ -201,3 +201,19 @@ def test_a_compiled_function_takes_weak_and_other_arrays_alike(compiled_for):
     weak, strong = olympus.jit(lambda x: x)(3.0), jnp.asarray(np.float32(3))
     assert weak.weak_type and not strong.weak_type
     assert float(double(weak)) == float(double(strong)) == 6.0
+
+
+def test_an_inlined_function_is_no_call_where_it_is_traced():
+    double = olympus.jit(lambda x: 2 * x, inline=True)
+    text = str(olympus.jit(lambda x: double(x) + 1).trace(1.0).olympuspr)
+    assert "jit" not in text and "mul 2.0" in text
+    assert float(double(3.0)) == 6.0
+    assert float(olympus.grad(lambda x: double(x) * x)(3.0)) == 12.0
+
+
+def test_a_deleted_array_cannot_be_read_though_it_was_before():
+    x = jnp.arange(3)
+    assert x.tolist() == [0, 1, 2]
+    x.delete()
+    with pytest.raises(UsageError, match="deleted"):
+        x.tolist()
