@@ -21,7 +21,7 @@ ON_DEMAND = [
 
 def printed(code: str) -> str:
     return subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        [sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True
     ).stdout
 
 
