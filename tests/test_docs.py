@@ -34,6 +34,8 @@ API: dict[str, set[str]] = {
     for namespace, table in tomllib.loads(read(ROOT / "tests" / "api_names.toml")).items()
 }
 _NAME = re.compile(r"`([^`]+)`")
+#: A variable of the environment in a source: one of our own, or the name that is asked for.
+_VARIABLE = re.compile(r'\b(OLYMPUS_[A-Z0-9_]+)|(?:environ|getenv)[\w.]*[(\[]"([A-Z0-9_]+)"')
 
 
 def table_rows(text: str) -> Iterator[list[str]]:
@@ -187,9 +189,12 @@ def test_every_exit_code_is_described(document: str) -> None:
     assert {each.exit_code for each in classes} | {0, 130} <= codes
 
 
-def test_the_layers_of_the_core_are_described() -> None:
-    text = section(read(DOCS / "overview.md"), "## Three packages")
-    named = set(_NAME.findall(text))
-    core = ROOT / "olympus_core"
-    modules = {p.stem for p in core.glob("*.py")} | {p.parent.name for p in core.glob("*/*.py")}
-    assert modules - {"__init__", "quiet", "version"} <= named
+def test_every_variable_of_the_environment_is_described() -> None:
+    rows = table_rows(section(read(DOCS / "overview.md"), "## The environment"))
+    described = {name.partition("=")[0] for row in rows for name in _NAME.findall(row[0])}
+    sources = [p for name in ("olympus_core", "olympus_cli") for p in (ROOT / name).rglob("*.py")]
+    assert sources
+    named: set[str] = set().union(*(_VARIABLE.findall(read(path)) for path in sources))
+    read_here = {own or other for own, other in named}
+    assert read_here <= described
+    assert {name for name in described if name.startswith("OLYMPUS_")} <= read_here

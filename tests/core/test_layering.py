@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import statistics
 from collections.abc import Iterator
 from pathlib import Path
@@ -111,6 +112,13 @@ def test_every_module_of_the_core_has_a_layer() -> None:
         p.relative_to(ROOT / "olympus_core").parts[0] for p in FILES if "olympus_core" in p.parts
     }
     assert {t.removesuffix(".py") for t in tops} - {"__init__"} == set(LAYERS)
+
+
+def test_the_overview_has_the_layers_in_their_order() -> None:
+    text = read(ROOT / "docs" / "overview.md")
+    table = text.partition("| layer | what it is |\n")[2].partition("\n\n")[0]
+    cells = [line.split(" | ")[0] for line in table.splitlines()[1:]]
+    assert [name for cell in cells for name in re.findall(r"`(\w+)`", cell)] == LAYERS
 
 
 def test_the_public_package_has_no_logic() -> None:
