@@ -60,6 +60,15 @@ def test_links_lead_to_files(document: Path) -> None:
     assert not missing
 
 
+@every_document
+def test_links_into_a_document_lead_to_headings(document: Path) -> None:
+    for name, anchor in re.findall(r"\]\(([^)#:]*)#([^)]*)\)", read(document)):
+        there = document.parent / name if name else document
+        headings = re.findall(r"^#+ (.*)$", read(there), re.MULTILINE)
+        anchors = {re.sub(r"[^\w\- ]", "", h).lower().replace(" ", "-") for h in headings}
+        assert anchor in anchors, f"{name}#{anchor}"
+
+
 def test_the_readme_names_the_commands_that_the_whole_check_runs() -> None:
     script = read(ROOT / ".ci" / "run").replace(" --quiet", "")
     install = next(b.text for b in blocks(ROOT / "README.md") if b.language == "sh")
