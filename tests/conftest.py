@@ -16,8 +16,13 @@ for _name in [*os.environ]:
         del os.environ[_name]
 os.environ["JAX_PLATFORMS"] = "cpu"  # the oracle's, on machines with a GPU too
 
-# The machine's load decides how long an example takes: deadlines would be timed assertions.
-hypothesis.settings.register_profile("olympus", deadline=None, derandomize=True)
+# The machine's load decides how long an example takes: limits would be timed assertions.
+hypothesis.settings.register_profile(
+    "olympus",
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
 hypothesis.settings.load_profile("olympus")
 
 GOLDEN = Path(__file__).parent / "golden"
