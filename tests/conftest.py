@@ -11,8 +11,9 @@ import pytest
 
 # What a shell has set for OLYMPUS, for JAX or for XLA is no part of a test, nor of the processes
 # that one starts.  This module is the first to run, before anything is imported that reads them.
+_OTHERS = {"XLA_FLAGS", "LIBTPU_INIT_ARGS", "TF_CPP_MIN_LOG_LEVEL"}
 for _name in [*os.environ]:
-    if _name.startswith(("OLYMPUS_", "JAX_")) or _name == "XLA_FLAGS":
+    if _name.startswith(("OLYMPUS_", "JAX_")) or _name in _OTHERS:
         del os.environ[_name]
 os.environ["JAX_PLATFORMS"] = "cpu"  # the oracle's, on machines with a GPU too
 
