@@ -1,22 +1,44 @@
-"""What all tests share: golden files, and the switch that renews them."""
+"""What all tests share: an environment without settings, golden files, the switch for these."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import hypothesis
 import pytest
 
-# The machine's load decides how long an example takes: deadlines would be timed assertions.
-hypothesis.settings.register_profile("olympus", deadline=None, derandomize=True)
+# What a shell has set for OLYMPUS, for JAX or for XLA is no part of a test, nor of the processes
+# that one starts.  This module is the first to run, before anything is imported that reads them.
+_OTHERS = {"XLA_FLAGS", "LIBTPU_INIT_ARGS", "TF_CPP_MIN_LOG_LEVEL"}
+for _name in [*os.environ]:
+    if _name.startswith(("OLYMPUS_", "JAX_")) or _name in _OTHERS:
+        del os.environ[_name]
+os.environ["JAX_PLATFORMS"] = "cpu"  # the oracle's, on machines with a GPU too
+
+# The machine's load decides how long an example takes: limits would be timed assertions.
+hypothesis.settings.register_profile(
+    "olympus",
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
 hypothesis.settings.load_profile("olympus")
 
 GOLDEN = Path(__file__).parent / "golden"
+#: What says how a terminal looks: pytest reads it for its own output, tests have none of it.
+LOOKS = ("NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "LINES")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite tests/golden")
+
+
+def pytest_sessionstart() -> None:
+    """Drop what says how a terminal looks, once pytest has read it and before tests do."""
+    for name in LOOKS:
+        os.environ.pop(name, None)
 
 
 @pytest.fixture
@@ -28,8 +50,9 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
         path = GOLDEN / name
         if update:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
+            path.write_text(text, encoding="utf-8")
         assert path.exists(), f"no golden {name}: run pytest with --update-golden, and read it"
-        assert text == path.read_text(), f"{name} differs; --update-golden renews it"
+        held = path.read_text(encoding="utf-8")
+        assert text == held, f"{name} differs; --update-golden renews it"
 
     return check

@@ -48,9 +48,14 @@ class Block:
     line: int
 
 
+def read(document: Path) -> str:
+    """The text of a file of the repository, whatever the locale."""
+    return document.read_text(encoding="utf-8")
+
+
 def blocks(document: Path) -> list[Block]:
     """The fenced blocks of a document, in order."""
-    text = document.read_text()
+    text = read(document)
     return [
         Block(m[2], m[3], textwrap.dedent(m[4]), text.count("\n", 0, m.start()) + 2)
         for m in _FENCE.finditer(text)
@@ -100,7 +105,7 @@ def _check_command(command: str, shown: str, folder: Path, block: Block) -> Path
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        text=True,
+        encoding="utf-8",
         timeout=300,
         check=False,
     )
@@ -136,13 +141,13 @@ def check_python(document: Path, folder: Path) -> None:
     session = [b.text for b in blocks(document) if b.language == "python" and ">>> " in b.text]
     if not session:
         return
-    (folder / "session.txt").write_text("\n".join(session))
+    (folder / "session.txt").write_text("\n".join(session), encoding="utf-8")
     ran = subprocess.run(
         [sys.executable, "-W", "error", "-m", "doctest", "-f", "-o", "ELLIPSIS", "session.txt"],
         cwd=folder,
         env=environment(),
         capture_output=True,
-        text=True,
+        encoding="utf-8",
         timeout=300,
         check=False,
     )

@@ -164,10 +164,10 @@ def test_the_picture_names_its_lines(tmp_path: Path) -> None:
         return
     for name in ("one.svg", "two.svg"):
         plot.draw(GROWTH, tmp_path / name)
-    text = (tmp_path / "one.svg").read_text()
+    text = (tmp_path / "one.svg").read_text(encoding="utf-8")
     for line in ("olympus: trace", "olympus: lower", "jax: trace", "jax: lower"):
         assert line in text
-    assert text == (tmp_path / "two.svg").read_text()
+    assert text == (tmp_path / "two.svg").read_text(encoding="utf-8")
 
 
 def test_a_picture_without_its_library_ends_with_2(
@@ -216,7 +216,7 @@ def test_a_small_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     text = capsys.readouterr().out
     assert re.search(r"^\| import \| [\d.]+ ms \| [\d.]+ ms \| \*\*[\d.]+\*\* \|$", text, re.M)
     assert "| MLP forward: trace + lower |" in text and "| whole process |" in text
-    saved = json.loads(path.read_text())
+    saved = json.loads(path.read_text(encoding="utf-8"))
     assert saved["rounds"] == 1 and {"Python", "olympus", "jax", "jaxlib"} <= set(saved["versions"])
     measured = {(row["task"], row["measure"]) for row in saved["rows"]}
     assert {("import", "import"), ("mlp", "both"), ("mlp", "ops"), ("help", "wall")} <= measured

@@ -18,7 +18,7 @@ from typing import Any
 
 import click
 import pytest
-from documents import ROOT
+from documents import ROOT, read
 
 import olympus
 import olympus_core.control
@@ -31,9 +31,11 @@ from olympus_core.primitive import Primitive, op
 DOCS = ROOT / "docs"
 API: dict[str, set[str]] = {
     namespace: set(table["names"].split())
-    for namespace, table in tomllib.loads((ROOT / "tests" / "api_names.toml").read_text()).items()
+    for namespace, table in tomllib.loads(read(ROOT / "tests" / "api_names.toml")).items()
 }
 _NAME = re.compile(r"`([^`]+)`")
+#: A variable of the environment in a source: one of our own, or the name that is asked for.
+_VARIABLE = re.compile(r'\b(OLYMPUS_[A-Z0-9_]+)|(?:environ|getenv)[\w.]*[(\[]"([A-Z0-9_]+)"')
 
 
 def table_rows(text: str) -> Iterator[list[str]]:
@@ -52,11 +54,11 @@ def section(text: str, heading: str) -> str:
 
 def check_made(document: Path, name: str, made: str, update: bool) -> None:
     """The section `name` of a document is `made`, or becomes it."""
-    before, opening, rest = document.read_text().partition(f"<!-- {name} -->\n")
+    before, opening, rest = read(document).partition(f"<!-- {name} -->\n")
     shown, closing, after = rest.partition(f"<!-- /{name} -->")
     assert opening and closing, f"{document.name} has no section {name}"
     if update:
-        document.write_text(before + opening + made + closing + after)
+        document.write_text(before + opening + made + closing + after, encoding="utf-8")
     else:
         assert shown == made, f"{name} in {document.name}: pytest --update-golden renews it"
 
@@ -75,7 +77,7 @@ def present(namespace: str) -> set[str]:
 
 def declined() -> dict[str, set[str]]:
     """The names that differences.md says are left out, by namespace."""
-    text = section((DOCS / "differences.md").read_text(), "## What is absent, name by name")
+    text = section(read(DOCS / "differences.md"), "## What is absent, name by name")
     rows = [row for row in table_rows(text) if row[0] != "namespace"]
     return {_NAME.findall(space)[0]: set(_NAME.findall(names)) for space, names, _ in rows}
 
@@ -144,7 +146,7 @@ def test_the_primitives_are_listed(request: pytest.FixtureRequest) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_option_of_a_command_is_described(name: str) -> None:
-    text = (DOCS / "cli.md").read_text()
+    text = read(DOCS / "cli.md")
     own = section(text, f"## olympus {name}")
     shared = {
         option: where
@@ -166,14 +168,14 @@ def applies(where: str, name: str) -> bool:
 
 
 def test_every_key_of_a_project_is_described() -> None:
-    text = (DOCS / "projects.md").read_text()
+    text = read(DOCS / "projects.md")
     for heading, keys in (("## `[project]`", PROJECT_KEYS), ("## `[target.NAME]`", TARGET_KEYS)):
         rows = list(table_rows(section(text, heading)))[1:]
         assert [_NAME.findall(row[0])[0] for row in rows] == list(keys)
 
 
 def test_every_device_is_described() -> None:
-    rows = list(table_rows((DOCS / "gpu.md").read_text()))[1:]
+    rows = list(table_rows(read(DOCS / "gpu.md")))[1:]
     listed = [_NAME.findall(row[0])[0] for row in rows]
     assert tuple(listed) == olympus.known_devices("gpu")
     assert f"`{olympus.target('gpu').device}` (the default)" == rows[0][0]
@@ -181,15 +183,18 @@ def test_every_device_is_described() -> None:
 
 @pytest.mark.parametrize("document", ["README.md", "docs/cli.md"])
 def test_every_exit_code_is_described(document: str) -> None:
-    rows = table_rows((ROOT / document).read_text())
+    rows = table_rows(read(ROOT / document))
     codes = {int(row[0]) for row in rows if row[0].isdigit()}
     classes = [x for x in vars(errors).values() if isinstance(x, type)]
     assert {each.exit_code for each in classes} | {0, 130} <= codes
 
 
-def test_the_layers_of_the_core_are_described() -> None:
-    text = section((DOCS / "overview.md").read_text(), "## Three packages")
-    named = set(_NAME.findall(text))
-    core = ROOT / "olympus_core"
-    modules = {p.stem for p in core.glob("*.py")} | {p.parent.name for p in core.glob("*/*.py")}
-    assert modules - {"__init__", "quiet", "version"} <= named
+def test_every_variable_of_the_environment_is_described() -> None:
+    rows = table_rows(section(read(DOCS / "overview.md"), "## The environment"))
+    described = {name.partition("=")[0] for row in rows for name in _NAME.findall(row[0])}
+    sources = [p for name in ("olympus_core", "olympus_cli") for p in (ROOT / name).rglob("*.py")]
+    assert sources
+    named: set[str] = set().union(*(_VARIABLE.findall(read(path)) for path in sources))
+    read_here = {own or other for own, other in named}
+    assert read_here <= described
+    assert {name for name in described if name.startswith("OLYMPUS_")} <= read_here

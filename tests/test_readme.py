@@ -15,6 +15,7 @@ from documents import (
     check_python,
     commands,
     pattern,
+    read,
     workplace,
 )
 
@@ -40,7 +41,7 @@ def test_python_sessions_print_what_is_shown(document: Path, tmp_path: Path) -> 
 def test_excerpts_are_of_the_files_that_they_name(document: Path) -> None:
     for block in blocks(document):
         if block.language in ("python", "toml") and block.note:
-            assert block.text in (ROOT / block.note).read_text(), f"line {block.line}"
+            assert block.text in read(ROOT / block.note), f"line {block.line}"
 
 
 @every_document
@@ -54,13 +55,22 @@ def test_every_block_says_what_it_is(document: Path) -> None:
 
 @every_document
 def test_links_lead_to_files(document: Path) -> None:
-    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", document.read_text())
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", read(document))
     missing = [link for link in links if not (document.parent / link).exists()]
     assert not missing
 
 
+@every_document
+def test_links_into_a_document_lead_to_headings(document: Path) -> None:
+    for name, anchor in re.findall(r"\]\(([^)#:]*)#([^)]*)\)", read(document)):
+        there = document.parent / name if name else document
+        headings = re.findall(r"^#+ (.*)$", read(there), re.MULTILINE)
+        anchors = {re.sub(r"[^\w\- ]", "", h).lower().replace(" ", "-") for h in headings}
+        assert anchor in anchors, f"{name}#{anchor}"
+
+
 def test_the_readme_names_the_commands_that_the_whole_check_runs() -> None:
-    script = (ROOT / ".ci" / "run").read_text().replace(" --quiet", "")
+    script = read(ROOT / ".ci" / "run").replace(" --quiet", "")
     install = next(b.text for b in blocks(ROOT / "README.md") if b.language == "sh")
     for command in (
         "pip install . && olympus build --project examples/gpt",

@@ -41,7 +41,7 @@ BEFORE = "import olympus.numpy as jnp; jnp.tanh(jnp.ones(3)) @ jnp.ones(3); {*ma
 
 def digests(folder: Path, seed: str, before: str = "") -> str:
     folder.mkdir()
-    (folder / "program.py").write_text(PROGRAM)
+    (folder / "program.py").write_text(PROGRAM, encoding="utf-8")
     env = os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)}
     code = MAIN.format(path=str(folder), before=before)
     return subprocess.run(
@@ -50,7 +50,7 @@ def digests(folder: Path, seed: str, before: str = "") -> str:
         cwd=folder,
         check=True,
         capture_output=True,
-        text=True,
+        encoding="utf-8",
     ).stdout
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import statistics
 from collections.abc import Iterator
 from pathlib import Path
@@ -52,9 +53,17 @@ DOORS = {
 FILES = [p for name in PACKAGES for p in sorted((ROOT / name).rglob("*.py"))]
 
 
+def read(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(read(path))
+
+
 def imports(path: Path) -> Iterator[str]:
     """The modules that a file imports at run time, wherever in the file."""
-    module = ast.parse(path.read_text())
+    module = parsed(path)
     typing_only = {
         node
         for block in ast.walk(module)
@@ -105,9 +114,16 @@ def test_every_module_of_the_core_has_a_layer() -> None:
     assert {t.removesuffix(".py") for t in tops} - {"__init__"} == set(LAYERS)
 
 
+def test_the_overview_has_the_layers_in_their_order() -> None:
+    text = read(ROOT / "docs" / "overview.md")
+    table = text.partition("| layer | what it is |\n")[2].partition("\n\n")[0]
+    cells = [line.split(" | ")[0] for line in table.splitlines()[1:]]
+    assert [name for cell in cells for name in re.findall(r"`(\w+)`", cell)] == LAYERS
+
+
 def test_the_public_package_has_no_logic() -> None:
     for path in (p for p in FILES if relative(p).startswith("olympus/")):
-        body = ast.parse(path.read_text()).body
+        body = parsed(path).body
         for choice in [node for node in body if isinstance(node, ast.If)]:
             assert ast.unparse(choice.test) == "_TYPE_CHECKING", relative(path)
             body += [*choice.body, *choice.orelse]
@@ -117,7 +133,7 @@ def test_the_public_package_has_no_logic() -> None:
 
 
 def test_file_sizes() -> None:
-    sizes = {relative(p): len(p.read_text().splitlines()) for p in FILES}
+    sizes = {relative(p): len(read(p).splitlines()) for p in FILES}
     code = [n for name, n in sizes.items() if not name.startswith("olympus/")]
     assert not {name: n for name, n in sizes.items() if n > 500 and not name.startswith("olympus/")}
     assert statistics.median(code) <= 150
@@ -127,7 +143,7 @@ def test_function_sizes() -> None:
     lengths = [
         (node.end_lineno or 0) - node.body[0].lineno + 1
         for path in FILES
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(parsed(path))
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
     ]
     short = sum(n <= 25 for n in lengths)
@@ -136,9 +152,9 @@ def test_function_sizes() -> None:
 
 def test_commands_are_short() -> None:
     for path in (ROOT / "olympus_cli" / "commands").glob("*.py"):
-        assert len(path.read_text().splitlines()) <= 80, relative(path)
+        assert len(read(path).splitlines()) <= 80, relative(path)
 
 
 def test_modules_say_what_they_are() -> None:
-    missing = [relative(p) for p in FILES if not ast.get_docstring(ast.parse(p.read_text()))]
+    missing = [relative(p) for p in FILES if not ast.get_docstring(parsed(p))]
     assert not missing

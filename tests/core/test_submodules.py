@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import olympus
 
+ROOT = Path(__file__).parents[2]
 ON_DEMAND = [
     "olympus.artifact",
     "olympus.lax.linalg",
@@ -21,7 +23,7 @@ ON_DEMAND = [
 
 def printed(code: str) -> str:
     return subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, encoding="utf-8", check=True
     ).stdout
 
 

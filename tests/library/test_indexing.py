@@ -17,7 +17,7 @@ import olympus as ox
 from olympus.errors import IndexingError, ShapeError
 
 SHAPES = hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4)
-examples = settings(max_examples=50, deadline=None)
+examples = settings(max_examples=50)
 Array = np.ndarray[Any, Any]
 
 

@@ -342,7 +342,7 @@ def test_a_saved_solution_finds_lapack_in_another_process(tmp_path: Path) -> Non
         cwd=tmp_path,
         env=os.environ | {"PYTHONPATH": path},
         capture_output=True,
-        text=True,
+        encoding="utf-8",
         check=False,
     )
     assert (done.returncode, done.stdout) == (0, "solved\n"), done.stderr

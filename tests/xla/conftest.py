@@ -101,7 +101,7 @@ def python() -> Callable[..., subprocess.CompletedProcess[str]]:
             cwd=ROOT,
             env={**base, **env},
             capture_output=True,
-            text=True,
+            encoding="utf-8",
             timeout=120,
         )
 

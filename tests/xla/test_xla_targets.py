@@ -85,5 +85,5 @@ def test_an_import_starts_nothing():
         "late = ('jax', 'scipy', 'jaxlib.mlir', 'jaxlib.lapack', 'importlib.metadata');"
         "print(client._cpu, [m for m in late if m in sys.modules])"
     )
-    got = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True)
+    got = subprocess.run([sys.executable, "-c", source], capture_output=True, encoding="utf-8")
     assert got.stdout == "None []\n", got.stderr
