@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
+import os
+import subprocess
 import zipfile
 from importlib.resources import files
 from pathlib import Path
@@ -141,6 +143,27 @@ def test_a_file_is_replaced_whole_or_not_at_all(
     ordinary = bundle.with_name("ordinary")
     ordinary.touch()
     assert bundle.stat().st_mode == ordinary.stat().st_mode
+
+
+def test_a_link_stays_and_so_do_the_permissions(bundle: Path) -> None:
+    bundle.chmod(0o600)
+    link = bundle.with_name("link.olympus")
+    link.symlink_to(bundle.name)
+    save(link, olympus.jit(double).trace(struct()))
+    assert link.is_symlink()
+    assert artifact.load(bundle).manifest.function == "double"
+    assert bundle.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_pipe_is_written_to(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE)
+    save(pipe, traced_mlp())
+    copy = tmp_path / "copy.olympus"
+    copy.write_bytes(reader.communicate(timeout=60)[0])
+    assert artifact.load(copy).manifest.name == "mlp"
+    assert pipe.is_fifo()
 
 
 @pytest.mark.parametrize("where", ["missing/f.olympus", "folder", "f\0.olympus"])
