@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping
 from typing import NoReturn, TypeVar
 
 from olympus_core import xla
+from olympus_core.artifact.host import Host
 from olympus_core.artifact.manifest import (
     SCHEMA_VERSION,
     Argument,
-    Host,
     Manifest,
     Member,
     Result,

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from olympus_core import dtypes, stages, version, xla
 from olympus_core.artifact import container
-from olympus_core.artifact.host import this_host
+from olympus_core.artifact.host import Host
 from olympus_core.artifact.manifest import (
     MANIFEST,
     Argument,
@@ -130,7 +130,7 @@ def _programs(lowered: list[stages.Lowered]) -> tuple[dict[str, str], dict[str, 
 def _stored(compiled: stages.Compiled) -> StoredExecutable:
     target = compiled.target
     member = f"executables/{_label(target)}.bin"
-    return StoredExecutable(member, target.backend, target.device, this_host())
+    return StoredExecutable(member, target.backend, target.device, Host.here())
 
 
 def _signature(signature: stages.Signature, static: Mapping[str, object]) -> Signature:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import signal
@@ -14,8 +15,12 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
+from olympus.artifact import Host
+from olympus_cli.build.compilation import Compilation
 from olympus_cli.build.key import content_key
 from olympus_cli.build.plan import Record, Task, backend_labels, read_record
+from olympus_cli.frontends.python import load_program
+from olympus_cli.frontends.resolve import resolve
 from olympus_cli.spec.model import BackendSpec, TargetSpec
 
 Invoke = Callable[..., Result]
@@ -216,6 +221,49 @@ def test_the_key_changes_with_all_that_matters(monkeypatch: pytest.MonkeyPatch) 
     assert content_key("module {}", ["x"], BackendSpec("gpu", "h200")) != base
     monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=true")
     assert content_key("module {}", ["x"], cpu) != base
+
+
+RESULTS = """\
+import collections
+import olympus.numpy as np
+
+P = collections.namedtuple("P", "a b")
+Q = collections.namedtuple("Q", "a b")
+
+
+as_list = lambda x: [x, x]
+as_tuple = lambda x: (x, x)
+as_p = lambda x: P(x, x)
+as_q = lambda x: Q(x, x)
+weak = lambda x: np.asarray(2.0)
+strong = lambda x: np.float32(2.0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("as_list", "as_tuple"), ("as_p", "as_q"), ("weak", "strong")]
+)
+def test_the_key_changes_with_what_a_caller_gets(folder: Path, one: str, other: str) -> None:
+    (folder / "results.py").write_text(RESULTS)
+    programs, keys = [], []
+    for name in (one, other):
+        compilation = Compilation(load_program(resolve(f"results:{name}", "f32[2]")))
+        compilation.trace()
+        compilation.lower()
+        compilation.spec = dataclasses.replace(compilation.spec, entry="results:f")
+        programs.append(compilation.units[0].stablehlo)
+        keys.append(compilation.keys()["cpu"])
+    assert programs[0] == programs[1]
+    assert keys[0] != keys[1]
+
+
+def test_the_key_changes_with_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = Host.here()
+    base = content_key("module {}", [], BackendSpec("cpu"))
+    for other in ((), None):
+        host = dataclasses.replace(here, cpu_features=other)
+        monkeypatch.setattr(Host, "here", lambda host=host: host)
+        assert content_key("module {}", [], BackendSpec("cpu")) != base
 
 
 @pytest.mark.parametrize(
