@@ -52,6 +52,9 @@ P = "{w=f32[3,4], b=f32[4]}"
         ),
         (["model:mismatched", "--shapes", "f32[2,3], f32[2,3]"], 3, ["model.py:38", "x @ y"]),
         (["model:branches", "--shapes", "f32[]"], 3, ["model.py:32", "if x > 0"]),
+        (["model:leaves", "--shapes", "f32[]"], 3, ["leaves raised SystemExit", "model.py:42"]),
+        (["leaving:f"], 2, ["leaving exits while it is imported", "leaving.py:1"]),
+        (["leaving.py:f"], 2, ["leaving exits while it is imported", "leaving.py:1"]),
         (["add", "-o", "nowhere/f"], 2, ["nowhere/f cannot be written"]),
         (["add", "-o", "."], 2, ["cannot be written"]),
     ],
@@ -59,6 +62,7 @@ P = "{w=f32[3,4], b=f32[4]}"
 def test_bad_input(
     project: Path, invoke: Invoke, args: list[str], code: int, words: list[str]
 ) -> None:
+    (project / "leaving.py").write_text("raise SystemExit(0)\n")
     result = invoke("trace", *args)
     assert result.exit_code == code
     assert result.stdout == ""

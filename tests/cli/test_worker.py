@@ -110,7 +110,9 @@ def test_a_program_that_leaves_python_fails_and_the_process_goes_on(work: Path) 
     specs = {name: project.targets[name] for name in ("exits", "good")}
     exits, good = build(specs, project.build_dir, Options(jobs=1))
     assert good.status == "built"
-    assert "I had enough" in failure(exits).message
+    assert failure(exits).message == "exits raised SystemExit while it was traced: I had enough"
+    assert failure(exits).error().exit_code == 3
+    assert (failure(exits).location or "").endswith("program.py:25")
 
 
 def test_a_killed_build_takes_its_processes_along_and_the_next_clears_up(work: Path) -> None:
