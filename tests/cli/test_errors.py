@@ -30,6 +30,8 @@ P = "{w=f32[3,4], b=f32[4]}"
         (["model.py"], 2, ["'model.py' names no function", "model.py:forward"]),
         (["add", "--shapes", "f32[2"], 2, ["  f32[2\n       ^"]),
         (["add", "--shapes", "g32[2]"], 2, ["no dtype 'g32'", "hint: did you mean"]),
+        (["model:add", "--shapes", "x=" + "[" * 2000], 2, ["nested more than 100 deep"]),
+        (["model:add", "--static", "x=" + "[" * 2000], 2, ["is not a TOML value"]),
         (["model:add", "--shapes", "f32[2]"], 2, ["add needs argument 'y'"]),
         (["model:add", "--shapes", "f32[2], f32[], f32[]"], 2, ["3 shapes are given"]),
         (["model:forward", "--shapes", "z=f32[]"], 2, ["no argument 'z'"]),
@@ -82,6 +84,8 @@ def test_no_project_and_no_entry(folder: Path, invoke: Invoke) -> None:
     ("text", "words"),
     [
         ("[target.t]\nentri = 'm:f'\n", ["olympus.toml:2:", "'entri'", "did you mean entry?"]),
+        ("[target.t]\nargs = " + "[" * 150 + "]" * 150, ["olympus.toml:2:", "more than 100 deep"]),
+        ("x = " + "[" * 5000, ["olympus.toml is nested too deeply"]),
         ("[target.t]\nentry = \n", ["olympus.toml:2:9:", "line 2, column 9", "^"]),
     ],
 )
