@@ -64,7 +64,7 @@ def examine(start: Path) -> Health:
         for name in _PACKAGES
         if versions[name] is None
     ]
-    problems += [f"{b.name}: {b.note}" for b in backends if not b.available]
+    problems += [f"{b.name}: {b.note}" for b in backends if b.install]
     cache, trouble = _cache(start)
     return Health(versions, backends, cache, (*problems, *trouble))
 

@@ -25,7 +25,7 @@ from olympus_cli.spec.model import BackendSpec
 __all__ = ["content_key", "stored_types", "tool_versions"]
 
 # What changes the compiler's result without being in the program.
-_ENVIRONMENT = ("XLA_FLAGS", "LIBTPU_INIT_ARGS")
+_ENVIRONMENT = ("XLA_FLAGS",)
 
 
 def content_key(stablehlo: str, signature: object, backend: BackendSpec) -> str:
