@@ -16,6 +16,8 @@ import pytest
 from click.testing import Result
 
 from olympus.artifact import Host
+from olympus_cli import signals
+from olympus_cli.build import driver
 from olympus_cli.build.compilation import Compilation
 from olympus_cli.build.key import content_key
 from olympus_cli.build.plan import Record, Task, backend_labels, read_record
@@ -184,14 +186,25 @@ def test_compile_does_not_replace_a_folder_of_the_user(work: Path, invoke: Invok
 
 
 @pytest.mark.parametrize("delay", [0.0, 0.2, 2.0])
-def test_an_interrupted_build_leaves_nothing_half_written(work: Path, delay: float) -> None:
+@pytest.mark.parametrize(
+    ("number", "end"),
+    [(signal.SIGINT, (130, "interrupted\n")), (signal.SIGTERM, (143, "terminated\n"))],
+)
+def test_an_interrupted_build_leaves_nothing_half_written(
+    work: Path, delay: float, number: int, end: tuple[int, str]
+) -> None:
+    (work / "tmp").mkdir()
     (work / "program.py").write_text(PROGRAM + "\n\ndef forever(x):\n    while True: pass\n")
     (work / "olympus.toml").write_text(
         TOML + '[target.forever]\nentry = "program:forever"\nargs = ["f32[4]"]\n'
     )
     process = subprocess.Popen(
         [sys.executable, "-m", "olympus_cli", "build", "forever"],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(sys.path),
+            "TMPDIR": str(work / "tmp"),
+        },
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
@@ -200,10 +213,39 @@ def test_an_interrupted_build_leaves_nothing_half_written(work: Path, delay: flo
         assert process.poll() is None
         time.sleep(0.01)
     time.sleep(delay)
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of its processes
+    os.killpg(process.pid, number)  # as a terminal does: to all of its processes
     _, talk = process.communicate(timeout=120)
-    assert (process.returncode, talk) == (130, "interrupted\n")
+    assert (process.returncode, talk) == end
     assert list((work / "build").iterdir()) == []
+    assert list((work / "tmp").iterdir()) == []
+
+
+def test_a_signal_is_held_while_a_process_is_started() -> None:
+    for number, error in ((signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, signals.Terminated)):
+        before, done = signal.getsignal(number), []
+        with pytest.raises(error), signals.raised(), signals.held():
+            os.kill(os.getpid(), number)
+            done.append(number)
+        assert done == [number]
+        assert signal.getsignal(number) == before
+
+
+def test_jobs_are_as_many_as_the_processors_that_may_be_used(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    def run_tasks(tasks: object, jobs: int, *rest: object) -> tuple[()]:
+        asked.append(jobs)
+        return ()
+
+    monkeypatch.setattr(driver, "run_tasks", run_tasks)
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {3, 5}, raising=False)
+    driver.build({}, folder)
+    monkeypatch.delattr(os, "sched_getaffinity")
+    driver.build({}, folder)
+    assert asked == [2, 64]
 
 
 def test_labels_tell_devices_of_one_backend_apart() -> None:

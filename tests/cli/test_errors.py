@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -176,6 +177,20 @@ def test_a_closed_pipe_is_quiet(project: Path) -> None:
     )
     os.close(write)
     assert (made.returncode, made.stderr) == (141, "")
+
+
+def test_names_that_stdout_cannot_write_are_escaped(project: Path) -> None:
+    (project / "naïve.py").write_text("def größe(x):\n    return {'é': x}\n", encoding="utf-8")
+    made = {}
+    for more in ((), ("--json",)):
+        command = [*COMMAND, "run", "naïve:größe", "--shapes", "f32[2]", *more]
+        environment = {**ENVIRONMENT, "PYTHONIOENCODING": "ascii"}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+        made[more] = done.stdout
+    assert "result['\\xe9']" in made[()]
+    (output,) = json.loads(made["--json",])["outputs"]
+    assert output["name"] == "result['é']"
 
 
 def test_an_interrupt_is_a_short_line(project: Path) -> None:
