@@ -17,7 +17,7 @@ from click.testing import Result
 
 from olympus.artifact import Host
 from olympus_cli import signals
-from olympus_cli.build import driver
+from olympus_cli.build import driver, key
 from olympus_cli.build.compilation import Compilation
 from olympus_cli.build.key import content_key
 from olympus_cli.build.plan import Record, Task, backend_labels, read_record
@@ -306,6 +306,15 @@ def test_the_key_changes_with_the_processor(monkeypatch: pytest.MonkeyPatch) -> 
         host = dataclasses.replace(here, cpu_features=other)
         monkeypatch.setattr(Host, "here", lambda host=host: host)
         assert content_key("module {}", [], BackendSpec("cpu")) != base
+
+
+def test_the_key_changes_with_the_compiler_of_its_backend(monkeypatch: pytest.MonkeyPatch) -> None:
+    cpu, gpu = BackendSpec("cpu"), BackendSpec("gpu", "h200")
+    keys = set()
+    for found in ("1.0", "1.1", None):
+        monkeypatch.setattr(key, "installed_version", lambda _package, found=found: found)
+        keys |= {content_key("module {}", [], cpu), content_key("module {}", [], gpu)}
+    assert len(keys) == 4
 
 
 @pytest.mark.parametrize(
