@@ -42,7 +42,12 @@ def raw(content: bytes) -> None:
 
 def print_json(document: Any) -> None:
     """Write one JSON document to stdout; NaN and infinities, which JSON lacks, are refused."""
-    data(json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False))
+    text = json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False)
+    try:
+        text.encode(sys.stdout.encoding)
+    except UnicodeEncodeError:  # JSON has escapes of its own
+        text = json.dumps(document, indent=2, allow_nan=False)
+    data(text)
 
 
 def say(text: str) -> None:
