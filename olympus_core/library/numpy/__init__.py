@@ -1,0 +1,1 @@
+"""Functions of `olympus.numpy`, a module for each family."""
