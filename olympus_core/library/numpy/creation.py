@@ -189,7 +189,7 @@ def _common_dtype(leaves: list[Any]) -> DType:
 
 
 def _leaf(x: Any) -> Any:
-    known = isinstance(x, (Array, np.ndarray, np.generic)) or type(x) in _PYTHON_TYPES
+    known = isinstance(x, (Array, np.ndarray, np.generic)) or dtypes.is_python_scalar(x)
     return x if known or hasattr(x, "__jax_array__") else _numpy_value(x)
 
 
