@@ -21,5 +21,6 @@ from olympus_core.errors import SignatureError as SignatureError
 from olympus_core.errors import SpecError as SpecError
 from olympus_core.errors import TraceError as TraceError
 from olympus_core.errors import TransformError as TransformError
+from olympus_core.errors import TreeError as TreeError
 from olympus_core.errors import UnboundAxisError as UnboundAxisError
 from olympus_core.errors import UsageError as UsageError

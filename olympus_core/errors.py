@@ -29,6 +29,7 @@ __all__ = [
     "SpecError",
     "TraceError",
     "TransformError",
+    "TreeError",
     "UnboundAxisError",
     "UsageError",
 ]
@@ -98,6 +99,10 @@ class ArgumentError(TraceError, TypeError, ValueError):
 
 class IndexingError(TraceError, IndexError, TypeError):
     """Raised when an index has a type, a rank or a bound that indexing does not take."""
+
+
+class TreeError(TraceError, TypeError, ValueError):
+    """Raised when a value cannot be a tree, or a tree has not the structure that it must have."""
 
 
 class TransformError(TraceError, TypeError, ValueError):

@@ -187,6 +187,34 @@ VMAP = {
         lambda: olympus.vmap(twice, out_axes=4)(X),
         "vmap of 'twice': out_axes has 4 for a result of rank 2",
     ),
+    "in_axes of no ints": (
+        lambda: olympus.vmap(twice, in_axes=("a",))(X),
+        "vmap: in_axes must be an int, None, or a tree of these, and has 'a'",
+    ),
+    "in_axes in a tree": (
+        lambda: olympus.vmap(loss, in_axes=({"a": 0.0}, 0))({"a": X}, X),
+        "vmap: in_axes must be an int, None, or a tree of these, and has 0.0",
+    ),
+    "a bool": (
+        lambda: olympus.vmap(twice, in_axes=True)(X),
+        "vmap: in_axes must be an int, None, or a tree of these, and has True",
+    ),
+    "in_axes 0.5": (
+        lambda: olympus.vmap(twice, in_axes=0.5)(X),
+        "vmap: in_axes must be an int, None or a tuple, and is 0.5",
+    ),
+    "out_axes 0.5": (
+        lambda: olympus.vmap(twice, out_axes=0.5)(X),
+        "vmap: out_axes must be an int, None, or a tree of these, and has 0.5",
+    ),
+    "axis_size 2.5": (
+        lambda: olympus.vmap(lambda: 1.0, axis_size=2.5)(),
+        "vmap: axis_size must be an int >= 0 or None, and is 2.5",
+    ),
+    "axis_size -1": (
+        lambda: olympus.vmap(lambda: 1.0, axis_size=-1)(),
+        "vmap: axis_size must be an int >= 0 or None, and is -1",
+    ),
     "no array": (
         lambda: olympus.vmap(twice)("text"),
         "vmap of 'twice' needs arrays and scalars, and argument 'x' is a str: 'text'",
