@@ -74,6 +74,14 @@ GRAD = {
         lambda: olympus.grad(loss, argnums=2)({"a": X}, 3.0),
         "argnums of the derivative of 'loss' has 2, and it was called with 2 positional arguments",
     ),
+    "of an argument chosen twice": (
+        lambda: olympus.grad(loss, argnums=(1, -1))({"a": X}, 3.0),
+        "argnums of the derivative of 'loss' has an argument twice: (1, -1)",
+    ),
+    "of an argument that is no number": (
+        lambda: olympus.grad(loss, argnums="n"),
+        "argnums of the derivative of 'loss' must be an int or a sequence of ints, and is 'n'",
+    ),
     "holomorphic of floats": (
         lambda: olympus.grad(lambda x: x.sum(), holomorphic=True)(X),
         "with holomorphic, grad of '<lambda>' needs complex arguments, and argument 'x' is "
