@@ -137,8 +137,8 @@ def _rebuild(value: np.ndarray[Any, Any], weak_type: bool) -> DeviceArray:
 def put(x: Any, aval: ShapedArray | None = None, device: Any = None) -> DeviceArray:
     """Copy a NumPy value or Python scalar to a device, as `aval` (by default its own).
 
-    Raises DTypeError for a value that is not an array or has no elements, OverflowError for a
-    Python int that does not fit.
+    Raises DTypeError for a value that is not an array or has no elements, RangeError for a Python
+     int that does not fit.
     """
     aval = aval or get_aval(x)
     if x.__class__ is DeviceArray:

@@ -18,7 +18,7 @@ from typing import Any, Final
 import ml_dtypes
 import numpy as np
 
-from olympus_core.errors import DTypeError
+from olympus_core.errors import DTypeError, RangeError
 
 __all__ = [
     "DType",
@@ -224,10 +224,10 @@ def scalar_dtype(scalar: type) -> DType:
 
 
 def check_python_int(x: int, dt: DType) -> None:
-    """Raise OverflowError when the Python int `x` does not fit `dt`, an integer dtype."""
+    """Raise RangeError when the Python int `x` does not fit `dt`, an integer dtype."""
     info = iinfo(dt)
     if not int(info.min) <= x <= int(info.max):
-        raise OverflowError(f"Python integer {x} is out of bounds for {long_name(dt)}")
+        raise RangeError(f"Python integer {x} is out of bounds for {long_name(dt)}")
 
 
 # The lattice: an edge to what a type becomes when it has to give way.  Starred types are weak.

@@ -24,6 +24,7 @@ __all__ = [
     "MissingRuleError",
     "NaNError",
     "OlympusError",
+    "RangeError",
     "ShapeError",
     "SignatureError",
     "SpecError",
@@ -91,6 +92,10 @@ class ShapeError(TraceError, TypeError, ValueError):
 
 class DTypeError(TraceError, TypeError):
     """Raised when an operation does not take, or a program cannot have, the dtype it got."""
+
+
+class RangeError(DTypeError, OverflowError):
+    """Raised when a Python integer does not fit the dtype that it is to have."""
 
 
 class ArgumentError(TraceError, TypeError, ValueError):

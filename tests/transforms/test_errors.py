@@ -332,6 +332,16 @@ def test_reverse_mode_through_fori_loop():
         olympus.jit(olympus.grad(f, argnums=1))(3, X)
 
 
+def test_a_name_scope_needs_a_string():
+    scope = olympus.named_scope(3)
+    with (
+        pytest.raises(OlympusError, match="a name scope needs a string, and got 3") as caught,
+        scope,
+    ):
+        pass
+    assert isinstance(caught.value, TypeError)
+
+
 def test_every_message_is_one_of_ours():
     for call, _ in (*GRAD.values(), *DIRECTIONS.values(), *VMAP.values()):
         with pytest.raises(OlympusError) as caught:
