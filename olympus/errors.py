@@ -16,10 +16,12 @@ from olympus_core.errors import LoweringError as LoweringError
 from olympus_core.errors import MissingRuleError as MissingRuleError
 from olympus_core.errors import NaNError as NaNError
 from olympus_core.errors import OlympusError as OlympusError
+from olympus_core.errors import RangeError as RangeError
 from olympus_core.errors import ShapeError as ShapeError
 from olympus_core.errors import SignatureError as SignatureError
 from olympus_core.errors import SpecError as SpecError
 from olympus_core.errors import TraceError as TraceError
 from olympus_core.errors import TransformError as TransformError
+from olympus_core.errors import TreeError as TreeError
 from olympus_core.errors import UnboundAxisError as UnboundAxisError
 from olympus_core.errors import UsageError as UsageError

@@ -139,18 +139,29 @@ def _rebuild(value: np.ndarray[Any, Any], weak_type: bool) -> DeviceArray:
 def put(x: Any, aval: ShapedArray | None = None, device: Any = None) -> DeviceArray:
     """Copy a NumPy value or Python scalar to a device, as `aval` (by default its own).
 
-    Raises DTypeError for a value that is not an array, OverflowError for a Python int that does
-    not fit.
+    Raises DTypeError for a value that is not an array or has no elements, RangeError for a Python
+     int that does not fit.
     """
     aval = aval or get_aval(x)
     if x.__class__ is DeviceArray:
         x = x.numpy()
-    elif x.__class__ is int and dtypes.kind(aval.dtype) in "iu":
+    elif isinstance(x, int) and dtypes.kind(aval.dtype) in "iu":
         dtypes.check_python_int(x, aval.dtype)
-    value = np.asarray(x, dtype=aval.dtype)
+    value = _elements(x, aval)
     if value.shape != aval.shape:
         raise DTypeError(f"a value of shape {value.shape} was put as {aval.long_name()}")
     return DeviceArray(aval, xla.put(value, device))
+
+
+def _elements(x: Any, aval: ShapedArray) -> np.ndarray[Any, Any]:
+    try:
+        return np.asarray(x, dtype=aval.dtype)
+    except TypeError:  # it says what type of array it stands for, as a ShapeDtypeStruct does
+        raise DTypeError(
+            f"computing needs the elements of an array {aval.long_name()}, and a "
+            f"{type(x).__name__} has none: {x!r:.80}",
+            hint="pass an array, or trace without data: jit(f).trace, make_olympuspr, eval_shape",
+        ) from None
 
 
 def to_numpy(x: Any) -> np.ndarray[Any, Any]:

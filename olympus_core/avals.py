@@ -182,7 +182,7 @@ def _numpy_aval(x: Any) -> ShapedArray:
 
 def _scalar_rule(scalar: type) -> Callable[[Any], ShapedArray]:
     def rule(x: Any) -> ShapedArray:
-        return shaped((), dtypes.scalar_dtype(x), scalar is not bool)
+        return shaped((), dtypes.scalar_dtype(scalar), scalar is not bool)
 
     return rule
 

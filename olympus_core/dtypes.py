@@ -18,7 +18,7 @@ from typing import Any, Final
 import ml_dtypes
 import numpy as np
 
-from olympus_core.errors import DTypeError
+from olympus_core.errors import DTypeError, RangeError
 
 __all__ = [
     "DType",
@@ -96,6 +96,7 @@ _LONG: Final[dict[DType, str]] = {
     **{np.dtype(getattr(ml_dtypes, n)): n for n in _ML_FLOATS | _ML_INTS if hasattr(ml_dtypes, n)},
     float0: "float0",
 }
+_NAMED: Final[dict[str, DType]] = {name: d for d, name in _LONG.items() if d != float0}
 # kind letters: b bool, u unsigned, i signed, f float, c complex, V float0
 _KIND: Final[dict[DType, str]] = {
     **{d: d.kind for d in _SHORT},
@@ -180,8 +181,14 @@ _PYTHON: Final[dict[Any, DType]] = {
 
 
 def is_python_scalar(x: Any) -> bool:
-    """Whether `x` is a Python bool, int, float or complex: a value without a dtype."""
-    return type(x) in _PYTHON
+    """Whether `x` is a Python bool, int, float or complex: a value without a dtype.
+
+    One of a subclass, such as a member of an IntEnum, is; NumPy's floats, which have a dtype, are
+    not, though `np.float64` derives from `float`.
+    """
+    return type(x) in _PYTHON or (
+        isinstance(x, (int, float, complex)) and not isinstance(x, np.generic)
+    )
 
 
 def dtype(x: Any) -> DType:
@@ -191,12 +198,12 @@ def dtype(x: Any) -> DType:
     """
     if isinstance(x, np.dtype):
         result = x
-    elif isinstance(x, str) and hasattr(ml_dtypes, x):
-        result = np.dtype(getattr(ml_dtypes, x))
+    elif isinstance(x, str) and x in _NAMED:
+        result = _NAMED[x]
     else:
         try:
             result = np.dtype(x if isinstance(x, type) else getattr(x, "dtype", x))
-        except TypeError:
+        except (TypeError, ValueError, SyntaxError):  # NumPy reads some texts as Python
             raise DTypeError(f"{x!r} is not a dtype") from None
     if result not in _SHORT:
         raise DTypeError(f"dtype {result} is not one that array programs have")
@@ -216,16 +223,16 @@ def default_dtype(kind_: str) -> DType:
     )
 
 
-def scalar_dtype(x: Any) -> DType:
-    """The default dtype of the Python scalar `x`."""
-    return canonicalize(_PYTHON[type(x)])
+def scalar_dtype(scalar: type) -> DType:
+    """The default dtype of `bool`, `int`, `float` or `complex`."""
+    return canonicalize(_PYTHON[scalar])
 
 
 def check_python_int(x: int, dt: DType) -> None:
-    """Raise OverflowError when the Python int `x` does not fit `dt`, an integer dtype."""
+    """Raise RangeError when the Python int `x` does not fit `dt`, an integer dtype."""
     info = iinfo(dt)
     if not int(info.min) <= x <= int(info.max):
-        raise OverflowError(f"Python integer {x} is out of bounds for {long_name(dt)}")
+        raise RangeError(f"Python integer {x} is out of bounds for {long_name(dt)}")
 
 
 # The lattice: an edge to what a type becomes when it has to give way.  Starred types are weak.

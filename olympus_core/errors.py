@@ -24,11 +24,13 @@ __all__ = [
     "MissingRuleError",
     "NaNError",
     "OlympusError",
+    "RangeError",
     "ShapeError",
     "SignatureError",
     "SpecError",
     "TraceError",
     "TransformError",
+    "TreeError",
     "UnboundAxisError",
     "UsageError",
 ]
@@ -92,12 +94,20 @@ class DTypeError(TraceError, TypeError):
     """Raised when an operation does not take, or a program cannot have, the dtype it got."""
 
 
+class RangeError(DTypeError, OverflowError):
+    """Raised when a Python integer does not fit the dtype that it is to have."""
+
+
 class ArgumentError(TraceError, TypeError, ValueError):
     """Raised when a function of the library gets an option or a value that it does not have."""
 
 
 class IndexingError(TraceError, IndexError, TypeError):
     """Raised when an index has a type, a rank or a bound that indexing does not take."""
+
+
+class TreeError(TraceError, TypeError, ValueError):
+    """Raised when a value cannot be a tree, or a tree has not the structure that it must have."""
 
 
 class TransformError(TraceError, TypeError, ValueError):

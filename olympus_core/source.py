@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
+from olympus_core.errors import ArgumentError
+
 __all__ = [
     "Position",
     "Source",
@@ -158,10 +160,10 @@ class using:
 def name_scope(name: str) -> Iterator[None]:
     """Within the context, the operations traced carry `name` in their StableHLO location.
 
-    Raises TypeError for a name that is not a string.
+    Raises ArgumentError for a name that is not a string.
     """
     if not isinstance(name, str):
-        raise TypeError(f"a name scope needs a string, and got {name!r}")
+        raise ArgumentError(f"a name scope needs a string, and got {name!r}")
     old = _scope.path
     _scope.path = f"{old}/{name}" if old else name
     try:

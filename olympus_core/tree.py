@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from olympus_core import quiet  # isort: skip
 from jaxlib._jax import pytree as _pytree
 
-from olympus_core.errors import UsageError
+from olympus_core.errors import TransformError, TreeError
 
 __all__ = [
     "DictKey",
@@ -78,16 +78,40 @@ registry = _pytree.PyTreeRegistry(
 def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
     """The leaves of `tree`, left to right (dicts by sorted key), and its structure.
 
+    Raises TreeError for a dict whose keys cannot be sorted.
+
     >>> flatten({"b": 1, "a": (2, None)})[0]
     [2, 1]
     """
-    flat: tuple[list[Any], PyTreeDef] = registry.flatten(tree, is_leaf)
+    try:
+        flat: tuple[list[Any], PyTreeDef] = registry.flatten(tree, is_leaf)
+    except ValueError as e:
+        _check_sorting(e)
+        raise
     return flat
 
 
+def _check_sorting(error: ValueError) -> None:
+    """Raise what it means that the registry failed; what a class's own functions raise passes."""
+    if str(error).startswith("Comparator raised exception"):
+        raise _unsorted(error.__cause__) from None
+
+
+def _unsorted(reason: BaseException | None) -> TreeError:
+    return TreeError(
+        f"a dict in a tree needs keys that can be sorted, and has others: {reason}",
+        hint="use keys of one type, or an OrderedDict, which keeps its own order",
+    )
+
+
 def unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
-    """The tree of structure `treedef` that holds `leaves`."""
-    return treedef.unflatten(leaves)
+    """The tree of structure `treedef` that holds `leaves`; TreeError if their number differs."""
+    values = list(leaves)
+    if len(values) != treedef.num_leaves:
+        raise TreeError(
+            f"the structure {treedef} needs {treedef.num_leaves} leaves, and got {len(values)}"
+        )
+    return treedef.unflatten(values)
 
 
 def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
@@ -103,20 +127,27 @@ def structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
 def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
     """Apply `f` to the leaves of `tree`, together with the matching parts of each of `rest`.
 
-    Raises ValueError where a tree of `rest` does not have `tree` as a prefix.
+    Raises TreeError where a tree of `rest` does not have `tree` as a prefix.
 
     >>> map(lambda x, y: x + y, {"a": 1}, {"a": 2})
     {'a': 3}
     """
-    first, treedef = registry.flatten(tree, is_leaf)
-    others = [treedef.flatten_up_to(r) for r in rest]
+    first, treedef = flatten(tree, is_leaf)
+    others = [flatten_up_to(treedef, r) for r in rest]
     return treedef.unflatten(f(*xs) for xs in zip(first, *others, strict=True))
 
 
 def flatten_up_to(treedef: PyTreeDef, tree: Any) -> list[Any]:
-    """The parts of `tree` at the leaves of `treedef`, which must be a prefix of it."""
-    parts: list[Any] = treedef.flatten_up_to(tree)
-    return parts
+    """The parts of `tree` at the leaves of `treedef`; TreeError if that is no prefix of it."""
+    try:
+        return treedef.flatten_up_to(tree)
+    except ValueError as e:
+        _check_sorting(e)
+        raise TreeError(
+            f"a tree must begin with the structure of another, and does not: "
+            f"{str(e).splitlines()[0]:.200}\n"
+            f"  the structure: {treedef}\n  the tree's:    {structure(tree)}"
+        ) from None
 
 
 def flatten_with_path(
@@ -127,7 +158,12 @@ def flatten_with_path(
     if is_leaf is not None:
         leaf_test: Any = is_leaf
         predicate = leaf_test if is_leaf_takes_path else lambda path, x: leaf_test(x)
-    flat: tuple[list[tuple[KeyPath, Any]], PyTreeDef] = registry.flatten_with_path(tree, predicate)
+    flat: tuple[list[tuple[KeyPath, Any]], PyTreeDef]
+    try:
+        flat = registry.flatten_with_path(tree, predicate)
+    except ValueError as e:
+        _check_sorting(e)
+        raise
     return flat
 
 
@@ -150,17 +186,22 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
     return joined
 
 
-def prefix_leaves(prefix: Any, full: Any, what: str, is_leaf: IsLeaf = None) -> list[Any]:
+def prefix_leaves(
+    asker: str, what: str, prefix: Any, full: Any, is_leaf: IsLeaf = None
+) -> list[Any]:
     """One leaf of `prefix` for each leaf of `full`; each leaf of `prefix` covers a subtree.
 
-    Raises UsageError, naming `what`, where `prefix` is not a prefix of `full`.
+    Raises TransformError where `prefix`, the argument `what` of `asker`, is no prefix of `full`.
     """
     result: list[Any] = []
     values, treedef = flatten(prefix, is_leaf or (lambda x: x is None))
     try:
-        subtrees = treedef.flatten_up_to(full)
-    except ValueError as e:
-        raise UsageError(f"{what} must be a tree prefix of what it applies to: {e}") from None
+        subtrees = flatten_up_to(treedef, full)
+    except TreeError:
+        raise TransformError(
+            f"{asker}: {what} must be a tree prefix of what it applies to.\n"
+            f"  {what}: {prefix!r}\n  it applies to: {structure(full)}"
+        ) from None
     for value, subtree in zip(values, subtrees, strict=True):
         result.extend([value] * structure(subtree).num_leaves)
     return result
@@ -174,9 +215,15 @@ def register_node(
 ) -> None:
     """Make `cls` a container: `flatten_func` gives (children, static data), and back.
 
-    Raises ValueError if the class is registered already.
+    Raises TreeError if the class is registered already.
     """
+    _check_new(cls)
     registry.register_node(cls, flatten_func, unflatten_func, flatten_with_keys_func)
+
+
+def _check_new(cls: type) -> None:
+    if isinstance(cls, type) and registry.is_node(cls):
+        raise TreeError(f"a duplicate registration: {cls.__name__} is a container already")
 
 
 def register_dataclass(
@@ -188,11 +235,13 @@ def register_dataclass(
     """Make a dataclass a container of its `data_fields`; `meta_fields` are static.
 
     Without field lists, fields marked `metadata=dict(static=True)` are static, the others data.
-    Raises UsageError when fields are left out, or for a class that is no dataclass.
+    Raises TreeError when fields are left out, for a class that is no dataclass, and for one that
+    is registered already.
     """
+    _check_new(cls)
     if data_fields is None or meta_fields is None:
         if not dataclasses.is_dataclass(cls):
-            raise UsageError(f"register_dataclass needs field lists: {cls!r} is not a dataclass")
+            raise TreeError(f"register_dataclass needs field lists: {cls!r} is not a dataclass")
         fields = [f for f in dataclasses.fields(cls) if f.init and f.name not in drop_fields]
         meta_fields = [f.name for f in fields if f.metadata.get("static", False)]
         data_fields = [f.name for f in fields if not f.metadata.get("static", False)]
@@ -200,7 +249,7 @@ def register_dataclass(
         init = {f.name for f in dataclasses.fields(cls) if f.init} - set(drop_fields)
         named = set(data_fields) | set(meta_fields)
         if init != named:
-            raise UsageError(
+            raise TreeError(
                 f"register_dataclass({cls.__name__}): the field lists name {sorted(named)}, "
                 f"the class has {sorted(init)}"
             )
@@ -225,12 +274,20 @@ register_node(
     lambda d: (tuple((DictKey(k), v) for k, v in d.items()), tuple(d.keys())),
 )
 
+
+def _sorted_keys(d: dict[Any, Any]) -> tuple[Any, ...]:
+    try:
+        return tuple(sorted(d))
+    except TypeError as e:
+        raise _unsorted(e) from None
+
+
 register_node(
     collections.defaultdict,
-    lambda d: (tuple(d[k] for k in sorted(d)), (d.default_factory, tuple(sorted(d)))),
+    lambda d: (tuple(d[k] for k in _sorted_keys(d)), (d.default_factory, _sorted_keys(d))),
     lambda data, values: collections.defaultdict(data[0], zip(data[1], values, strict=True)),
     lambda d: (
-        tuple((DictKey(k), d[k]) for k in sorted(d)),
-        (d.default_factory, tuple(sorted(d))),
+        tuple((DictKey(k), d[k]) for k in _sorted_keys(d)),
+        (d.default_factory, _sorted_keys(d)),
     ),
 )

@@ -15,7 +15,7 @@ from olympus_core import lowering, mlir, trace, tree, xla
 from olympus_core.api import Jit, axes_of
 from olympus_core.avals import ShapedArray
 from olympus_core.control.calling import JitOptions
-from olympus_core.errors import TransformError, UsageError
+from olympus_core.errors import TransformError
 
 __all__ = ["XlaComputation", "xla_computation"]
 
@@ -79,7 +79,7 @@ def xla_computation(
       instantiate_const_outputs: has no effect.
       return_shape: give a pair, the computation and the result's tree of ShapeDtypeStructs.
 
-    Raises UsageError for options that do not fit the function, and UnboundAxisError for a
+    Raises TransformError for options that do not fit the function, and UnboundAxisError for a
     collective over an axis that `axis_env` does not name.
 
     >>> print(xla_computation(lambda x: sin(cos(x)))(3.0).as_hlo_text())
@@ -121,11 +121,8 @@ def _parts(parts: Any, avals: Any, what: str) -> Parts:
     if parts is None:
         return []
     leaves, treedef = tree.flatten(avals)
-    try:
-        full = treedef.unflatten(range(len(leaves)))
-        specs = tree.prefix_leaves(parts, full, f"xla_computation: {what}", is_leaf=_is_spec)
-    except UsageError as e:
-        raise TransformError(str(e)) from None
+    full = treedef.unflatten(range(len(leaves)))
+    specs = tree.prefix_leaves("xla_computation", what, parts, full, is_leaf=_is_spec)
     return [_sharding(spec, aval, what) for spec, aval in zip(specs, leaves, strict=True)]
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from olympus_core import mlir, trace, tree
 from olympus_core.avals import get_aval
 from olympus_core.control.call import InlineCall
-from olympus_core.control.custom_rules import part_static, stage_tree
+from olympus_core.control.custom_rules import part_static, positions, stage_tree
 from olympus_core.errors import UsageError
 from olympus_core.olympuspr import Eqn, Literal, Olympuspr, Var
 from olympus_core.primitive import Primitive, Split, op
@@ -47,8 +47,7 @@ class Checkpoint(InlineCall):
         count = sum(not u for u in unknown_outs)
 
         def run(args: Sequence[Any]) -> list[Any]:
-            outs = self.bind(*args, **(params | {"olympuspr": known}))
-            return [*outs[:count], *outs[count:], *args]
+            return [*self.bind(*args, **(params | {"olympuspr": known})), *args]
 
         changed = params | {"olympuspr": later, "differentiated": True}
         return Split(run, count, self, changed, unknown_outs)
@@ -138,14 +137,14 @@ def checkpoint(
         return functools.partial(
             checkpoint, prevent_cse=prevent_cse, policy=policy, static_argnums=static_argnums
         )
-    static = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    static = positions("static_argnums of checkpoint", static_argnums)
     wrapped: Callable[..., Any] = fun
 
     @functools.wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
+        partial, rest, _ = part_static("static_argnums of checkpoint", wrapped, args, static)
         if trace.at_base():
             return wrapped(*args, **kwargs)
-        partial, rest, _ = part_static(wrapped, args, static)
         leaves, in_tree = tree.flatten((rest, kwargs))
 
         def both(positional: tuple[Any, ...], keywords: dict[str, Any]) -> Any:

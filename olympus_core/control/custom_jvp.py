@@ -9,7 +9,14 @@ from typing import Any
 from olympus_core import trace, tree
 from olympus_core.avals import ShapedArray, get_aval
 from olympus_core.control.call import InlineCall
-from olympus_core.control.custom_rules import bind_positions, check_closure, part_static, stage_tree
+from olympus_core.control.custom_rules import (
+    bind_positions,
+    check_closure,
+    check_types,
+    part_static,
+    positions,
+    stage_tree,
+)
 from olympus_core.errors import TransformError
 from olympus_core.primitive import Batched, Split, op
 from olympus_core.source import function_name
@@ -49,12 +56,14 @@ class _Rule:
         name: str,
         static: tuple[Any, ...],
         trees: tuple[tree.PyTreeDef, tree.PyTreeDef],
+        out_avals: Sequence[ShapedArray],
         symbolic: bool,
     ) -> None:
         self.rule = rule
         self.name = name
         self.static = static
         self.in_tree, self.out_tree = trees
+        self.out_avals = list(out_avals)
         self.symbolic = symbolic
 
     def __call__(
@@ -81,6 +90,7 @@ class _Rule:
                 f"  '{self.name}' returns: {self.out_tree}\n  the rule's result: {out_tree}\n"
                 f"  the rule's tangent: {tangent_tree}"
             )
+        check_types(self.name, "jvp rule", outs, self.out_avals)
         return outs, [self._tangent(x, t) for x, t in zip(outs, out_tangents, strict=True)]
 
     def _tangent(self, x: Any, t: Any) -> Any:
@@ -175,7 +185,7 @@ class custom_jvp:
     def __init__(self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = ()) -> None:
         functools.update_wrapper(self, fun)
         self.fun = fun
-        self.nondiff_argnums = tuple(nondiff_argnums)
+        self.nondiff_argnums = positions("nondiff_argnums", nondiff_argnums)
         self.rule: Callable[..., Any] | None = None
         self.symbolic_zeros = False
 
@@ -211,11 +221,14 @@ class custom_jvp:
         if trace.at_base():
             return self.fun(*args, **kwargs)
         positional = bind_positions(self.fun, args, kwargs)
-        fun, diff, static = part_static(self.fun, positional, self.nondiff_argnums)
+        fun, diff, static = part_static(
+            "nondiff_argnums", self.fun, positional, self.nondiff_argnums
+        )
         leaves, in_tree = tree.flatten(diff)
         program, consts, out_tree = stage_tree(fun, in_tree, [get_aval(x) for x in leaves])
         name = function_name(self.fun)
-        rule = _Rule(self.rule, name, static, (in_tree, out_tree), self.symbolic_zeros)
+        trees = in_tree, out_tree
+        rule = _Rule(self.rule, name, static, trees, program.out_avals, self.symbolic_zeros)
         outs = custom_jvp_call_p.bind(
             *consts, *leaves, name=name, num_consts=len(consts), olympuspr=program, rule=rule
         )

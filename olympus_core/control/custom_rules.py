@@ -8,12 +8,21 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from olympus_core import tree
+from olympus_core.avals import ShapedArray, get_aval
 from olympus_core.errors import SignatureError, TransformError
 from olympus_core.olympuspr import Olympuspr
 from olympus_core.source import function_name
+from olympus_core.transforms.flat import canonical_argnums, check_positions
 from olympus_core.transforms.staging import hoist_consts, stage
 
-__all__ = ["bind_positions", "check_closure", "part_static", "stage_tree"]
+__all__ = [
+    "bind_positions",
+    "check_closure",
+    "check_types",
+    "part_static",
+    "positions",
+    "stage_tree",
+]
 
 
 def bind_positions(
@@ -49,12 +58,33 @@ def check_closure(name: str, tangents: Sequence[Any]) -> None:
         )
 
 
+def check_types(name: str, rule: str, outs: Sequence[Any], avals: Sequence[ShapedArray]) -> None:
+    """Raise TransformError unless a rule's results have the function's shapes and dtypes."""
+    found = [get_aval(x) for x in outs]
+    if any(have.strip_weak() != a.strip_weak() for have, a in zip(found, avals, strict=True)):
+        wanted, got = (", ".join(a.long_name() for a in each) for each in (avals, found))
+        raise TransformError(
+            f"the {rule} of '{name}' must return the result's shapes and dtypes.\n"
+            f"  '{name}' returns: {wanted}\n  the {rule} returns: {got}"
+        )
+
+
+def positions(what: str, argnums: Any) -> tuple[int, ...]:
+    """`argnums`, an int or a sequence of ints, as a tuple."""
+    found = canonical_argnums(what, argnums)
+    return (found,) if isinstance(found, int) else found
+
+
 def part_static(
-    fun: Callable[..., Any], args: tuple[Any, ...], static: Sequence[int]
+    what: str, fun: Callable[..., Any], args: tuple[Any, ...], static: Sequence[int]
 ) -> tuple[Callable[..., Any], tuple[Any, ...], tuple[Any, ...]]:
-    """`fun` of the other arguments, those, and the ones at positions `static`."""
+    """`fun` of the other arguments, those, and the ones at positions `static`.
+
+    Raises TransformError, with `what` the positions are, where there is no such argument.
+    """
     if not static:
         return fun, args, ()
+    check_positions(f"{what} of '{function_name(fun)}'", static, len(args))
     fixed = {i % len(args): args[i] for i in static}
 
     def partial(*rest: Any) -> Any:

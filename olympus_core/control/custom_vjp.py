@@ -13,7 +13,14 @@ from typing import Any, ClassVar
 from olympus_core import trace, tree
 from olympus_core.avals import ShapedArray, get_aval
 from olympus_core.control.call import InlineCall
-from olympus_core.control.custom_rules import bind_positions, check_closure, part_static, stage_tree
+from olympus_core.control.custom_rules import (
+    bind_positions,
+    check_closure,
+    check_types,
+    part_static,
+    positions,
+    stage_tree,
+)
 from olympus_core.errors import DTypeError, TransformError
 from olympus_core.primitive import Batched, Linear, Primitive, Split, op
 from olympus_core.source import function_name
@@ -36,10 +43,11 @@ class _Rules:
         fwd: Callable[..., Any],
         trees: tuple[tree.PyTreeDef, tree.PyTreeDef],
         in_avals: Sequence[ShapedArray],
+        out_avals: Sequence[ShapedArray],
     ) -> None:
         self.owner, self.static, self.fwd = owner, static, fwd
         self.in_tree, self.out_tree = trees
-        self.in_avals = list(in_avals)
+        self.in_avals, self.out_avals = list(in_avals), list(out_avals)
         self.residual_tree: tree.PyTreeDef | None = None
 
     def forward(self, primals: Sequence[Any]) -> tuple[list[Any], list[Any]]:
@@ -57,6 +65,7 @@ class _Rules:
                 f"the fwd of '{name}' must return the result's structure.\n"
                 f"  '{name}' returns: {self.out_tree}\n  fwd returns: {out_tree}"
             )
+        check_types(name, "fwd", outs, self.out_avals)
         residuals, self.residual_tree = tree.flatten(result[1])
         return outs, residuals
 
@@ -275,7 +284,7 @@ class custom_vjp:
     def __init__(self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = ()) -> None:
         functools.update_wrapper(self, fun)
         self.fun = fun
-        self.nondiff_argnums = tuple(nondiff_argnums)
+        self.nondiff_argnums = positions("nondiff_argnums", nondiff_argnums)
         self.fwd: Callable[..., Any] | None = None
         self.bwd: Callable[..., Any] | None = None
 
@@ -306,12 +315,16 @@ class custom_vjp:
         if trace.at_base():
             return self.fun(*args, **kwargs)
         positional = bind_positions(self.fun, args, kwargs)
-        fun, diff, static = part_static(self.fun, positional, self.nondiff_argnums)
-        fwd, _, _ = part_static(self.fwd, positional, self.nondiff_argnums)
+        fun, diff, static = part_static(
+            "nondiff_argnums", self.fun, positional, self.nondiff_argnums
+        )
+        fwd, _, _ = part_static(
+            "nondiff_argnums of the fwd", self.fwd, positional, self.nondiff_argnums
+        )
         leaves, in_tree = tree.flatten(diff)
         avals = [get_aval(x) for x in leaves]
         program, consts, out_tree = stage_tree(fun, in_tree, avals)
-        rules = _Rules(self, static, fwd, (in_tree, out_tree), avals)
+        rules = _Rules(self, static, fwd, (in_tree, out_tree), avals, program.out_avals)
         outs = custom_vjp_call_p.bind(
             *consts,
             *leaves,

@@ -59,7 +59,7 @@ def convert(x: Any, dtype: DType, weak_type: bool = False) -> Any:
 
 
 def _convert_scalar(x: Any, dtype: DType, weak_type: bool) -> Any:
-    if type(x) is int and dtypes.kind(dtype) in "iu":
+    if isinstance(x, int) and dtypes.kind(dtype) in "iu":
         dtypes.check_python_int(x, dtype)
     kind = dtypes.kind(dtype)
     if weak_type:

@@ -12,12 +12,13 @@ import operator
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, TypeVar
 
-from olympus_core.errors import SignatureError
+from olympus_core.errors import SignatureError, TreeError
 from olympus_core.tree import (
     IsLeaf,
     KeyPath,
     PyTreeDef,
     flatten,
+    flatten_up_to,
     flatten_with_path,
     leaves,
     register_node,
@@ -73,13 +74,13 @@ def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
 def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
     """A tree like `full_tree`, each leaf being the leaf of `prefix_tree` that covers it.
 
-    Raises ValueError where `prefix_tree` is not a prefix of `full_tree`.
+    Raises TreeError where `prefix_tree` is not a prefix of `full_tree`.
 
     >>> broadcast({"a": 1, "b": 2}, {"a": [0, 0], "b": 0})
     {'a': [1, 1], 'b': 2}
     """
     values, prefix = flatten(prefix_tree, is_leaf)
-    counts = [structure(part).num_leaves for part in prefix.flatten_up_to(full_tree)]
+    counts = [structure(part).num_leaves for part in flatten_up_to(prefix, full_tree)]
     spread = [v for v, n in zip(values, counts, strict=True) for _ in range(n)]
     return structure(full_tree).unflatten(spread)
 
@@ -104,7 +105,7 @@ def map_with_path(
     {'a': ['2 7']}
     """
     pairs, treedef = flatten_with_path(tree, is_leaf, is_leaf_takes_path)
-    others = [treedef.flatten_up_to(r) for r in rest]
+    others = [flatten_up_to(treedef, r) for r in rest]
     return treedef.unflatten(f(path, x, *xs) for (path, x), *xs in zip(pairs, *others, strict=True))
 
 
@@ -121,8 +122,12 @@ def reduce(
     >>> reduce(lambda total, x: total + x, {"a": 1, "b": [2, 3]})
     6
     """
-    start = () if initializer is _MISSING else (initializer,)
-    return functools.reduce(function, leaves(tree, is_leaf), *start)
+    values = leaves(tree, is_leaf)
+    if initializer is not _MISSING:
+        return functools.reduce(function, values, initializer)
+    if not values:
+        raise SignatureError("reduce of a tree without leaves needs an initializer")
+    return functools.reduce(function, values)
 
 
 def reduce_associative(
@@ -170,13 +175,13 @@ def transpose(
 ) -> Any:
     """Turn an outer tree of inner trees into an inner tree of outer trees.
 
-    Without `inner_treedef` it is the structure of the first inner tree.  Raises TypeError where
+    Without `inner_treedef` it is the structure of the first inner tree.  Raises TreeError where
     the tree does not have that structure.
 
     >>> transpose(structure([0, 0]), None, [(1, 2), (3, 4)])
     ([1, 3], [2, 4])
     """
-    parts = outer_treedef.flatten_up_to(pytree_to_transpose)
+    parts = flatten_up_to(outer_treedef, pytree_to_transpose)
     if inner_treedef is None:
         if not parts:
             raise SignatureError("transpose of an empty outer tree needs inner_treedef")
@@ -185,7 +190,7 @@ def transpose(
     for part in parts:
         values, have = flatten(part)
         if have != inner_treedef:
-            raise SignatureError(
+            raise TreeError(
                 f"transpose needs inner trees of structure {inner_treedef}, and one is {have}"
             )
         rows.append(values)
@@ -207,7 +212,7 @@ def is_tree_node(typ: Any) -> bool:
 
 
 def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
-    """The children of a container, and its static data.  Raises ValueError for a leaf.
+    """The children of a container, and its static data.  Raises TreeError for a leaf.
 
     >>> flatten_one_level({"a": [1, 2], "b": 3})
     (([1, 2], 3), ('a', 'b'))
@@ -225,7 +230,7 @@ def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], H
 
 def _of_node(parts: Any, value: Any) -> Any:
     if parts is None:
-        raise ValueError(f"a {type(value).__name__} is a leaf, and only containers have children")
+        raise TreeError(f"a {type(value).__name__} is a leaf, and only containers have children")
     return parts
 
 

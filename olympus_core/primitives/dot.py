@@ -11,11 +11,8 @@ from olympus_core.avals import ShapedArray, get_aval, shape_of, shaped
 from olympus_core.dtypes import DType
 from olympus_core.errors import DTypeError, ShapeError
 from olympus_core.primitive import Batched, Linear, Primitive, op
-from olympus_core.primitives.precision import (
-    DotAlgorithm,
-    DotAlgorithmPreset,
-    precision_config,
-)
+from olympus_core.primitives.elementwise import shift_all
+from olympus_core.primitives.precision import DotAlgorithm, DotAlgorithmPreset, precision_config
 
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
@@ -117,25 +114,20 @@ class DotGeneral(Primitive):
         (mine, theirs), (my_batch, their_batch) = params["dimension_numbers"]
         if dx is not None and dy is not None:
             numbers = (
-                (_shift(mine, dx), _shift(theirs, dy)),
-                ((dx, *_shift(my_batch, dx)), (dy, *_shift(their_batch, dy))),
+                (shift_all(mine, dx), shift_all(theirs, dy)),
+                ((dx, *shift_all(my_batch, dx)), (dy, *shift_all(their_batch, dy))),
             )
             return self.bind(x, y, **(params | {"dimension_numbers": numbers})), 0
         if dx is not None:
-            numbers = ((_shift(mine, dx), theirs), (_shift(my_batch, dx), their_batch))
+            numbers = ((shift_all(mine, dx), theirs), (shift_all(my_batch, dx), their_batch))
             before = sum(i not in mine and i not in my_batch for i in range(dx))
             place = len(my_batch) + before
         else:
             assert dy is not None
-            numbers = ((mine, _shift(theirs, dy)), (my_batch, _shift(their_batch, dy)))
+            numbers = ((mine, shift_all(theirs, dy)), (my_batch, shift_all(their_batch, dy)))
             before = sum(i not in theirs and i not in their_batch for i in range(dy))
             place = len(shape_of(x)) - len(mine) + before
         return self.bind(x, y, **(params | {"dimension_numbers": numbers})), place
-
-
-def _shift(axes: Axes, dim: int) -> Axes:
-    """Axes of a value, as axes of the array that has a mapped axis at `dim` as well."""
-    return tuple([i + (i >= dim) for i in axes])
 
 
 def as_dtype(value: Any, aval: ShapedArray, dtype: DType) -> Any:

@@ -11,7 +11,7 @@ from olympus_core import mlir
 from olympus_core.avals import ShapedArray, shape_of
 from olympus_core.primitive import Batched, LinearPrimitive, Primitive, op
 from olympus_core.primitives.collective import Collective, emit_reducing, grouped
-from olympus_core.primitives.elementwise import at_front, constant, move_axis
+from olympus_core.primitives.elementwise import at_front, constant, move_axis, shift_all
 from olympus_core.primitives.reduction import reduce_sum_p
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class AllGather(Collective, LinearPrimitive):
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         (x,), (operand,), d = ctx.avals_in, operands, params["all_gather_dimension"]
         if not params["tiled"]:
-            kept = tuple([i + (i >= d) for i in range(x.ndim)])
+            kept = shift_all(range(x.ndim), d)
             operand = mlir.broadcast(operand, x.update(shape=(*x.shape[:d], 1, *x.shape[d:])), kept)
         attributes = grouped(self.groups(ctx, params), all_gather_dim=d)
         return mlir.op1("stablehlo.all_gather", ctx.aval_out, (operand,), attributes)

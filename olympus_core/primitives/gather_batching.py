@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from olympus_core.primitives.elementwise import shift_all
+
 if TYPE_CHECKING:
     from olympus_core.primitives.indexing import GatherDimensionNumbers
 
@@ -70,8 +72,3 @@ def over_indices(
 def shift(axis: int, dim: int) -> int:
     """An axis of a value, as one of the array that has a mapped axis at `dim` as well."""
     return axis + (axis >= dim)
-
-
-def shift_all(axes: Axes, dim: int) -> Axes:
-    """Axes of a value, as axes of the array that has a mapped axis at `dim` as well."""
-    return tuple([shift(i, dim) for i in axes])

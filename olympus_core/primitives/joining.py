@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from olympus_core import mlir
-from olympus_core.avals import ShapedArray, get_aval, shape_of
+from olympus_core.avals import ShapedArray, shape_of
 from olympus_core.errors import ShapeError
 from olympus_core.primitive import Batched, Linear, LinearPrimitive, Primitive, op
-from olympus_core.primitives.elementwise import at_front, check_one_dtype, zero_like
-from olympus_core.primitives.mapped_slices import filled, zero_of
+from olympus_core.primitives.elementwise import at_front, check_one_dtype, spread, zeros_like
+from olympus_core.primitives.mapped_slices import zero_of
 from olympus_core.primitives.slicing import emit_slice
 
 if TYPE_CHECKING:
@@ -45,10 +45,7 @@ class _Joined(Primitive):
         out = self.bind(*primals, **params)
         if all(t is None for t in tangents):
             return out, None
-        full = [
-            filled(get_aval(x), zero_like(x)) if t is None else t
-            for x, t in zip(primals, tangents, strict=True)
-        ]
+        full = [zeros_like(x) if t is None else t for x, t in zip(primals, tangents, strict=True)]
         return out, self.bind(*full, **params)
 
 
@@ -133,9 +130,7 @@ class Split(LinearPrimitive):
         x, axis = operands[0].aval, params["axis"]
         before, after = x.shape[:axis], x.shape[axis + 1 :]
         parts = [
-            filled(x.update(shape=(*before, n, *after), weak_type=False), zero_of(x))
-            if c is None
-            else c
+            spread(zero_of(x), (*before, n, *after)) if c is None else c
             for c, n in zip(cotangent, params["sizes"], strict=True)
         ]
         return [op.concatenate(*parts, dimension=axis)]
@@ -179,7 +174,7 @@ class Unstack(LinearPrimitive):
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
         x, axis = operands[0].aval, params["axis"]
         part = x.update(shape=(*x.shape[:axis], *x.shape[axis + 1 :]), weak_type=False)
-        parts = [filled(part, zero_of(x)) if c is None else c for c in cotangent]
+        parts = [spread(zero_of(x), part.shape) if c is None else c for c in cotangent]
         return [op.stack(*parts, axis=axis)]
 
     def batch(

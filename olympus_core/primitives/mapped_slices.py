@@ -16,14 +16,7 @@ from olympus_core.primitives.indexing import (
     ScatterDimensionNumbers,
 )
 
-__all__ = ["filled", "gather_slices", "scatter_slices", "zero_of"]
-
-
-def filled(aval: ShapedArray, value: Any) -> Any:
-    """An array of one value."""
-    if not aval.shape:
-        return value
-    return op.broadcast_in_dim(value, shape=aval.shape, broadcast_dimensions=())
+__all__ = ["gather_slices", "scatter_slices", "zero_of"]
 
 
 def zero_of(aval: ShapedArray) -> Any:

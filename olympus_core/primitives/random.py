@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from olympus_core import mlir
-from olympus_core.avals import Shape, ShapedArray, shape_of, shaped
+from olympus_core.avals import Shape, ShapedArray, shaped
 from olympus_core.errors import DTypeError, ShapeError
 from olympus_core.olympuspr import Atom, Eqn, Literal, Olympuspr, Var
-from olympus_core.primitive import Batched, Primitive, op
+from olympus_core.primitive import Batched, Primitive
 from olympus_core.primitives.elementwise import (
     add_p,
-    move_axis,
+    at_front,
     or_p,
     shift_left_p,
     shift_right_logical_p,
@@ -172,17 +172,8 @@ class _OfEach(Primitive):
     def batch(
         self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
     ) -> tuple[Any, Any]:
-        full = [_leading(x, d, batched.size) for x, d in zip(args, dims, strict=True)]
+        full = [at_front(x, d, batched.size) for x, d in zip(args, dims, strict=True)]
         return self.bind(*full, **params), 0
-
-
-def _leading(x: Any, dim: int | None, size: int) -> Any:
-    """A value with its mapped axis first; one that is not mapped is repeated along it."""
-    if dim is not None:
-        return move_axis(x, dim, 0)
-    shape = shape_of(x)
-    dims = tuple(range(1, len(shape) + 1))
-    return op.broadcast_in_dim(x, shape=(size, *shape), broadcast_dimensions=dims)
 
 
 class RandomSeed(_OfEach):

@@ -28,6 +28,7 @@ from olympus_core.primitives.elementwise import (
     gt_p,
     lt_p,
     ne_p,
+    shift_all,
 )
 from olympus_core.primitives.folding import fold_tangents
 
@@ -157,7 +158,7 @@ class Reduction(Primitive):
         self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
     ) -> tuple[Any, Any]:
         dim, axes = dims[0] or 0, params["axes"]
-        moved = tuple([a + (a >= dim) for a in axes])
+        moved = shift_all(axes, dim)
         return self.bind(args[0], axes=moved), dim - sum(a < dim for a in moved)
 
 

@@ -18,10 +18,11 @@ from olympus_core.primitives.elementwise import (
     at_front,
     check_one_dtype,
     constant,
+    shift_all,
     spread,
     zero_like,
+    zeros_like,
 )
-from olympus_core.primitives.gather_batching import shift_all
 from olympus_core.primitives.indexing import (
     GatherScatterMode,
     ScatterDimensionNumbers,
@@ -32,14 +33,7 @@ from olympus_core.primitives.indexing import (
     require,
 )
 from olympus_core.primitives.reduction import fill_region
-from olympus_core.primitives.scatter_windows import (
-    alone,
-    chosen,
-    where,
-    window_sizes,
-    windows,
-    zeros_like,
-)
+from olympus_core.primitives.scatter_windows import alone, chosen, where, window_sizes, windows
 
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext

@@ -15,7 +15,7 @@ from olympus_core.primitive import op
 from olympus_core.primitives.elementwise import spread, zero_like
 from olympus_core.primitives.indexing import GatherDimensionNumbers, ScatterDimensionNumbers
 
-__all__ = ["alone", "chosen", "where", "window_sizes", "windows", "zeros_like"]
+__all__ = ["alone", "chosen", "where", "window_sizes", "windows"]
 
 
 def window_sizes(dims: ScatterDimensionNumbers, rank: int, updates: Shape) -> Shape:
@@ -46,10 +46,6 @@ def alone(indices: Any, params: dict[str, Any]) -> bool:
     shared = (*dims.scatter_indices_batching_dims, len(shape) - 1)
     count = math.prod([n for i, n in enumerate(shape) if i not in shared])
     return count <= 1 or params["unique_indices"]
-
-
-def zeros_like(x: Any) -> Any:
-    return spread(zero_like(x), shape_of(x))
 
 
 def chosen(shape: Shape, indices: Any, updates: Shape, params: dict[str, Any]) -> tuple[Any, Any]:

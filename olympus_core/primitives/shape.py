@@ -14,7 +14,8 @@ from olympus_core.avals import Shape, ShapedArray, shape_of, shaped
 from olympus_core.errors import DTypeError, ShapeError
 from olympus_core.olympuspr import Literal
 from olympus_core.primitive import Batched, LinearPrimitive, Primitive, op
-from olympus_core.primitives.elementwise import move_axis
+from olympus_core.primitives.elementwise import move_axis, shift_all
+from olympus_core.primitives.reduction import check_axes
 
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
@@ -152,8 +153,7 @@ class Transpose(LinearPrimitive):
         self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
     ) -> tuple[Any, Any]:
         dim = dims[0] or 0
-        order = [i + (i >= dim) for i in params["permutation"]]
-        return self.bind(args[0], permutation=(dim, *order)), 0
+        return self.bind(args[0], permutation=(dim, *shift_all(params["permutation"], dim))), 0
 
 
 class Squeeze(LinearPrimitive):
@@ -180,14 +180,8 @@ class Squeeze(LinearPrimitive):
         self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
     ) -> tuple[Any, Any]:
         dim = dims[0] or 0
-        moved = tuple([i + (i >= dim) for i in params["dimensions"]])
+        moved = shift_all(params["dimensions"], dim)
         return self.bind(args[0], dimensions=moved), dim - sum(i < dim for i in moved)
-
-
-def check_axes(name: str, x: ShapedArray, axes: tuple[int, ...]) -> None:
-    """Raise ShapeError unless `axes` are axes of `x`, each named once."""
-    if len(set(axes)) != len(axes) or any(not 0 <= d < x.ndim for d in axes):
-        raise ShapeError(f"{name} needs distinct axes of {x.short_name()}, and got {tuple(axes)}")
 
 
 class Rev(LinearPrimitive):
@@ -208,7 +202,7 @@ class Rev(LinearPrimitive):
         self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
     ) -> tuple[Any, Any]:
         dim = dims[0] or 0
-        moved = tuple([i + (i >= dim) for i in params["dimensions"]])
+        moved = shift_all(params["dimensions"], dim)
         return self.bind(args[0], dimensions=moved), dim
 
 

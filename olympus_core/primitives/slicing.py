@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from olympus_core import dtypes, mlir
-from olympus_core.avals import Shape, ShapedArray, get_aval, shape_of
+from olympus_core.avals import Shape, ShapedArray, shape_of
 from olympus_core.errors import DTypeError, ShapeError
 from olympus_core.primitive import Batched, Linear, LinearPrimitive, Primitive, op
-from olympus_core.primitives.elementwise import at_front, check_one_dtype, zero_like
-from olympus_core.primitives.mapped_slices import (
-    filled,
-    gather_slices,
-    scatter_slices,
+from olympus_core.primitives.elementwise import (
+    at_front,
+    check_one_dtype,
+    spread,
+    zero_like,
+    zeros_like,
 )
+from olympus_core.primitives.mapped_slices import gather_slices, scatter_slices
 
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
@@ -119,7 +121,7 @@ class DynamicSlice(LinearPrimitive):
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
         x, *starts = operands
-        zeros = filled(x.aval, zero_like(cotangent))
+        zeros = spread(zero_like(cotangent), x.aval.shape)
         return [op.dynamic_update_slice(zeros, cotangent, *starts), *[None] * len(starts)]
 
     def batch(
@@ -158,8 +160,8 @@ class DynamicUpdateSlice(Primitive):
         out = self.bind(*primals)
         if dx is None and du is None:
             return out, None
-        dx = filled(get_aval(x), zero_like(x)) if dx is None else dx
-        du = filled(get_aval(update), zero_like(update)) if du is None else du
+        dx = zeros_like(x) if dx is None else dx
+        du = zeros_like(update) if du is None else du
         return out, self.bind(dx, du, *starts)
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
@@ -167,7 +169,7 @@ class DynamicUpdateSlice(Primitive):
         shape = update.aval.shape if isinstance(update, Linear) else shape_of(update)
         dx = du = None
         if isinstance(x, Linear):
-            hole = filled(get_aval(cotangent).update(shape=shape), zero_like(cotangent))
+            hole = spread(zero_like(cotangent), shape)
             dx = self.bind(cotangent, hole, *starts)
         if isinstance(update, Linear):
             du = op.dynamic_slice(cotangent, *starts, slice_sizes=shape)
@@ -225,7 +227,7 @@ class Pad(Primitive):
         out, (dx, dv) = self.bind(x, value, **params), tangents
         if dx is None and dv is None:
             return out, None
-        dx = filled(get_aval(x), zero_like(x)) if dx is None else dx
+        dx = zeros_like(x) if dx is None else dx
         dv = zero_like(value) if dv is None else dv
         return out, self.bind(dx, dv, **params)
 
@@ -262,7 +264,7 @@ class Pad(Primitive):
         moved = ((0, 0, 0), *config)
         padded = self.bind(x, zero_like(x), padding_config=moved)
         inside = self.bind(
-            filled(get_aval(x).update(dtype=np.dtype("bool")), np.True_),
+            spread(np.True_, shape_of(x)),
             np.False_,
             padding_config=moved,
         )

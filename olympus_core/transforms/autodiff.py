@@ -19,6 +19,7 @@ from olympus_core.primitive import op
 from olympus_core.source import function_name
 from olympus_core.tracer import Array
 from olympus_core.transforms.flat import (
+    canonical_argnums,
     check_arrays,
     check_results,
     check_same,
@@ -207,6 +208,7 @@ def value_and_grad(
     Raises TransformError for a result that is no scalar, or an argument that has no derivative.
     """
     name = function_name(fun)
+    argnums = canonical_argnums(f"argnums of the derivative of '{name}'", argnums)
 
     @functools.wraps(fun)
     def valued(*args: Any, **kwargs: Any) -> Any:

@@ -16,7 +16,9 @@ from olympus_core.primitive import op
 from olympus_core.source import function_name
 
 __all__ = [
+    "canonical_argnums",
     "check_arrays",
+    "check_positions",
     "check_results",
     "check_same",
     "float0_zeros",
@@ -110,15 +112,36 @@ def instantiate(x: Any, aval: ShapedArray) -> Any:
     return zeros(aval) if x is None else x
 
 
+def canonical_argnums(what: str, argnums: Any) -> int | tuple[int, ...]:
+    """`argnums` as a Python int or a tuple of these; raises TransformError for anything else."""
+    try:
+        return operator.index(argnums)
+    except TypeError:
+        pass
+    try:
+        return tuple(map(operator.index, argnums))
+    except TypeError:
+        raise TransformError(
+            f"{what} must be an int or a sequence of ints, and is {argnums!r}"
+        ) from None
+
+
+def check_positions(what: str, chosen: Sequence[int], count: int) -> None:
+    """Raise TransformError unless `chosen` are different ones of `count` positional arguments."""
+    for n in chosen:
+        if not -count <= n < count:
+            raise TransformError(
+                f"{what} has {n}, and it was called with {count} positional arguments",
+                hint="pass by position what is chosen by position",
+            )
+    if len({n % count for n in chosen}) < len(chosen):
+        raise TransformError(f"{what} has an argument twice: {tuple(chosen)}")
+
+
 def pick(name: str, args: Sequence[Any], argnums: int | Sequence[int]) -> tuple[Any, ...]:
     """The positional arguments that `argnums` names; raises TransformError where one is missing."""
-    chosen = (argnums,) if isinstance(argnums, int) else tuple(map(operator.index, argnums))
-    for n in chosen:
-        if not -len(args) <= n < len(args):
-            raise TransformError(
-                f"argnums of the derivative of '{name}' has {n}, and it was called with "
-                f"{len(args)} positional arguments"
-            )
+    chosen = (argnums,) if isinstance(argnums, int) else argnums
+    check_positions(f"argnums of the derivative of '{name}'", chosen, len(args))
     return tuple(args[n] for n in chosen)
 
 

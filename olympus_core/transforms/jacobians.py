@@ -18,7 +18,7 @@ from olympus_core.errors import TransformError
 from olympus_core.primitive import op
 from olympus_core.source import function_name
 from olympus_core.transforms.autodiff import jvp, vjp
-from olympus_core.transforms.flat import float0_zeros, pick, refill
+from olympus_core.transforms.flat import canonical_argnums, float0_zeros, pick, refill
 from olympus_core.transforms.vmapping import vmap
 
 __all__ = ["hessian", "jacfwd", "jacrev"]
@@ -70,6 +70,7 @@ def jacfwd(
     Raises TransformError for arguments that are not floats (complex with `holomorphic`).
     """
     name = function_name(fun)
+    argnums = canonical_argnums(f"argnums of the derivative of '{name}'", argnums)
 
     @functools.wraps(fun)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
@@ -121,6 +122,7 @@ def jacrev(
     `holomorphic`; integer arguments get float0 zeros with `allow_int`).
     """
     name = function_name(fun)
+    argnums = canonical_argnums(f"argnums of the derivative of '{name}'", argnums)
 
     @functools.wraps(fun)
     def jacobian(*args: Any, **kwargs: Any) -> Any:

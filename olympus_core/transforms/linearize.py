@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 from olympus_core import source, trace
 from olympus_core.avals import ShapedArray, get_aval
-from olympus_core.errors import DTypeError, InternalError, TraceError
+from olympus_core.errors import InternalError, TraceError
 from olympus_core.olympuspr import Eqn, Literal, Olympuspr, Var
-from olympus_core.primitive import Linear, Primitive
+from olympus_core.primitive import Linear, Primitive, Split
 from olympus_core.primitives.elementwise import add_p
 from olympus_core.trace import Trace, using
 from olympus_core.transforms.evaluate import evaluate
@@ -25,7 +25,14 @@ from olympus_core.transforms.jvp import JVPTrace
 from olympus_core.transforms.leaks import check_leaks
 from olympus_core.transforms.staging import StagedTracer, StagingTrace
 
-__all__ = ["LinearFunction", "LinearTrace", "backward", "linearize_flat", "transpose_program"]
+__all__ = [
+    "LinearFunction",
+    "LinearTrace",
+    "backward",
+    "linearize_flat",
+    "process_split",
+    "transpose_program",
+]
 
 
 class LinearTrace(StagingTrace):
@@ -41,30 +48,27 @@ class LinearTrace(StagingTrace):
         if not any(unknown):
             with using(self.parent):
                 return self.parent.process(primitive, args, params)
-        if primitive.has_programs:
-            return self._split(primitive, args, unknown, params)
-        return super().process(primitive, args, params)
-
-    def _split(
-        self,
-        primitive: Primitive,
-        args: Sequence[Any],
-        unknown: Sequence[bool],
-        params: dict[str, Any],
-    ) -> list[Any]:
-        """Run the part of nested programs that no tangent enters now, and record the rest."""
-        split = primitive.split(tuple(unknown), **params)
+        split = primitive.split(tuple(unknown), **params) if primitive.has_programs else None
         if split is None:  # nothing to be had of it in advance
-            return list(super().process(primitive, args, params))
-        known_args = [x for x, u in zip(args, unknown, strict=True) if not u]
-        with using(self.parent):
-            known_outs = split.known(known_args)
-        residuals = known_outs[split.num_known_outs :]
-        rest = [x for x, u in zip(args, unknown, strict=True) if u]
-        linear_args = split.operands(residuals, rest)
-        linear_outs = iter(super().process(split.linear, linear_args, split.linear_params))
-        known = iter(known_outs[: split.num_known_outs])
-        return [next(linear_outs) if u else next(known) for u in split.unknown_outs]
+            return super().process(primitive, args, params)
+        return process_split(split, args, unknown, self.parent, super().process)
+
+
+def process_split(
+    split: Split,
+    args: Sequence[Any],
+    unknown: Sequence[bool],
+    parent: Trace,
+    later: Callable[[Primitive, Sequence[Any], dict[str, Any]], Any],
+) -> list[Any]:
+    """Run the part of nested programs that nothing unknown enters in `parent`, the rest `later`."""
+    with using(parent):
+        outs = split.known([x for x, u in zip(args, unknown, strict=True) if not u])
+    residuals = outs[split.num_known_outs :]
+    rest = [x for x, u in zip(args, unknown, strict=True) if u]
+    linear_outs = iter(later(split.linear, split.operands(residuals, rest), split.linear_params))
+    known = iter(outs[: split.num_known_outs])
+    return [next(linear_outs) if u else next(known) for u in split.unknown_outs]
 
 
 class LinearFunction(NamedTuple):
@@ -72,8 +76,6 @@ class LinearFunction(NamedTuple):
 
     program: Olympuspr
     outs: tuple[int | None, ...]
-    in_avals: tuple[ShapedArray | None, ...]
-    out_avals: tuple[ShapedArray | None, ...]  # None for what is no array, as aux may be
 
     def apply(self, tangents: Sequence[Any]) -> list[Any]:
         """The tangents of the results for tangents of the inputs that have one."""
@@ -114,20 +116,7 @@ def linearize_flat(
         tangents += [] if t is None else [t]
     program = linear.program(tangents)
     linear.alive = False
-    primal_outs = [p for p, _ in pairs]
-    return primal_outs, LinearFunction(
-        program,
-        tuple(places),
-        tuple(get_aval(x) if a else None for x, a in zip(primals, active, strict=True)),
-        tuple(map(_aval_or_none, primal_outs)),
-    )
-
-
-def _aval_or_none(x: Any) -> ShapedArray | None:
-    try:
-        return get_aval(x)
-    except DTypeError:
-        return None
+    return [p for p, _ in pairs], LinearFunction(program, tuple(places))
 
 
 def tangent_aval(aval: ShapedArray) -> ShapedArray:

@@ -23,7 +23,7 @@ from olympus_core.transforms.batching import BatchTrace, place_axis
 from olympus_core.transforms.evaluate import evaluate
 from olympus_core.transforms.flat import zeros
 from olympus_core.transforms.jvp import jvp_flat
-from olympus_core.transforms.linearize import tangent_aval, transpose_program
+from olympus_core.transforms.linearize import process_split, tangent_aval, transpose_program
 from olympus_core.transforms.staging import StagedTracer, StagingTrace, hoist_consts, stage
 
 __all__ = [
@@ -158,20 +158,10 @@ class _KnownTrace(StagingTrace):
         flags = [x.__class__ is StagedTracer and x.owner is self.unknown for x in args]
         if not any(flags):
             return super().process(primitive, args, params)
-        if primitive.has_programs:
-            split = primitive.split(tuple(flags), **params)
-            if split is not None:
-                return self._split(split, args, flags)
-        return self.unknown.process(primitive, args, params)
-
-    def _split(self, split: Any, args: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
-        outs = split.known([x for x, u in zip(args, flags, strict=True) if not u])
-        residuals = outs[split.num_known_outs :]
-        unknown_args = [x for x, u in zip(args, flags, strict=True) if u]
-        operands = split.operands(residuals, unknown_args)
-        later = iter(self.unknown.process(split.linear, operands, split.linear_params))
-        now = iter(outs[: split.num_known_outs])
-        return [next(later) if u else next(now) for u in split.unknown_outs]
+        split = primitive.split(tuple(flags), **params) if primitive.has_programs else None
+        if split is None:
+            return self.unknown.process(primitive, args, params)
+        return process_split(split, args, flags, self, self.unknown.process)
 
 
 @_cached

@@ -8,7 +8,7 @@ from typing import Any
 
 from olympus_core import tree
 from olympus_core.avals import get_aval
-from olympus_core.errors import TransformError, UsageError
+from olympus_core.errors import TransformError
 from olympus_core.primitive import Batched
 from olympus_core.source import function_name
 from olympus_core.transforms.batching import batch_flat, place_axis
@@ -37,8 +37,12 @@ def vmap(
     """
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
-    if not isinstance(in_axes, (int, tuple, type(None), dict)):
+    if not isinstance(in_axes, (int, tuple, type(None))):
         raise TransformError(f"vmap: in_axes must be an int, None or a tuple, and is {in_axes!r}")
+    _check_axes("in_axes", in_axes)
+    _check_axes("out_axes", out_axes)
+    if axis_size is not None and (not hasattr(axis_size, "__index__") or axis_size < 0):
+        raise TransformError(f"vmap: axis_size must be an int >= 0 or None, and is {axis_size!r}")
     if not isinstance(axis_name, Hashable):
         raise TransformError(f"vmap: axis_name must be hashable, and is {axis_name!r}")
 
@@ -61,7 +65,7 @@ def vmap(
         what = f"vmap of '{function_name(fun)}'"
         outs, out_dims = batch_flat(flat, Batched(size, axis_name), leaves, dims, what)
         result_tree = out_trees[-1]
-        wanted = _prefix(out_axes, result_tree.unflatten(range(len(outs))), "out_axes")
+        wanted = _prefix_axes("out_axes", out_axes, result_tree.unflatten(range(len(outs))))
         return result_tree.unflatten(
             _placed(fun, x, d, w, size) for x, d, w in zip(outs, out_dims, wanted, strict=True)
         )
@@ -75,14 +79,16 @@ def _names(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any])
     return positional + [f"argument {p[0].key!r}{tree.keystr(p[1:])}" for p, _ in paths]
 
 
-def _prefix(axes: Any, full: Any, what: str) -> list[int | None]:
-    try:
-        return tree.prefix_leaves(axes, full, what, is_leaf=lambda x: x is None)
-    except UsageError:
-        raise TransformError(
-            f"vmap: {what} must be a tree prefix of what it applies to.\n"
-            f"  {what}: {axes!r}\n  it applies to: {tree.structure(full)}"
-        ) from None
+def _check_axes(what: str, axes: Any) -> None:
+    for axis in tree.leaves(axes):
+        if type(axis) is not int:
+            raise TransformError(
+                f"vmap: {what} must be an int, None, or a tree of these, and has {axis!r:.60}"
+            )
+
+
+def _prefix_axes(what: str, axes: Any, full: Any) -> list[int | None]:
+    return tree.prefix_leaves("vmap", what, axes, full)
 
 
 def _dims(
@@ -97,7 +103,7 @@ def _dims(
             f"vmap: in_axes has {len(in_axes)} entries, and the function was called with "
             f"{len(args)} positional arguments"
         )
-    dims = _prefix(in_axes, args, "in_axes") + [0] * tree.structure(kwargs).num_leaves
+    dims = _prefix_axes("in_axes", in_axes, args) + [0] * tree.structure(kwargs).num_leaves
     found: list[int | None] = []
     for name, x, d in zip(names, leaves, dims, strict=True):
         aval = get_aval(x)

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core.errors import DTypeError, OlympusError
+from olympus_core.errors import BackendError, DTypeError, OlympusError, RangeError
 from olympus_core.xla.client import default_device
 from olympus_core.xla.door import Buffer, Device, JaxRuntimeError, _hlo, _jax
-from olympus_core.xla.messages import execution_error
+from olympus_core.xla.messages import clean, execution_error
 from olympus_core.xla.readback import read
 
 __all__ = [
@@ -73,6 +73,7 @@ def put(x: Any, device: Device | None = None) -> Buffer:
 
     Raises:
       DTypeError: when XLA has no such dtype.
+      BackendError: when the device cannot take the array.
 
     Example:
       >>> to_numpy(put(np.float32(2)))
@@ -87,7 +88,7 @@ def put(x: Any, device: Device | None = None) -> Buffer:
         x, dtype = x.astype(dtype.newbyteorder("=")), dtype.newbyteorder("=")
     try:
         return _device_put(_Aval(x.shape, dtype), sharding, [x], where, True, False, _COPY, True)
-    except (RuntimeError, TypeError, ValueError) as exc:
+    except JaxRuntimeError as exc:
         raise _put_error(dtype, exc) from None
 
 
@@ -95,19 +96,21 @@ def put_scalar(x: bool | int | float, aval: Any) -> Buffer:
     """Copy a Python scalar to the first CPU device; `aval` is a scalar bool, int32 or float32.
 
     Raises:
-      DTypeError: when the integer does not fit.
+      RangeError: when the integer does not fit.
     """
     sharding, where = _places.get(None) or _place(None)
     try:
         return _device_put(aval, sharding, [x], where, True, False, _COPY, False)
     except JaxRuntimeError:
-        raise DTypeError(f"{x} does not fit {aval.dtype}") from None
+        raise RangeError(f"{x} does not fit {aval.dtype}") from None
 
 
-def _put_error(dtype: np.dtype[Any], exc: Exception) -> OlympusError:
-    if "RESOURCE_EXHAUSTED" in str(exc):
-        return execution_error(exc)
-    return DTypeError(f"an array of dtype {dtype} cannot be put on a device: XLA has no such type")
+def _put_error(dtype: np.dtype[Any], exc: RuntimeError) -> OlympusError:
+    if "Unknown NumPy dtype" in str(exc):
+        return DTypeError(
+            f"an array of dtype {dtype} cannot be put on a device: XLA has no such type"
+        )
+    return BackendError(f"an array cannot be put on the device: {clean(exc)}")
 
 
 def result_handler(device: Device) -> Any:

@@ -6,10 +6,11 @@ leaves.  All it takes is one wheel, which holds the compiler; NVIDIA's libraries
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from olympus_core.errors import BackendError, CompileError
@@ -63,9 +64,17 @@ def plugin_path() -> str:
     raise BackendError(f"the wheel {WHEEL} is damaged: it has no library: {INSTALL}", hint=INSTALL)
 
 
+@contextlib.contextmanager
+def _as_backend_error(what: str, hint: str | None = None) -> Iterator[None]:
+    try:
+        yield
+    except JaxRuntimeError as exc:
+        raise BackendError(f"{what}: {clean(exc)}", hint=hint) from None
+
+
 def _ensure_plugin() -> None:
     """Load the compiler's library, unless jax or an earlier call has."""
-    with _lock:
+    with _lock, _as_backend_error("the GPU compiler's library cannot be loaded", INSTALL):
         if not _jax.pjrt_plugin_loaded(_PLATFORM):
             _jax.load_pjrt_plugin(_PLATFORM, plugin_path(), None)
         if not _jax.pjrt_plugin_initialized(_PLATFORM):
@@ -76,10 +85,10 @@ def _ensure_plugin() -> None:
 def _device(name: str) -> Any:
     """A device that programs can be compiled for and nothing else."""
     _ensure_plugin()
-    topology = _jax.get_default_c_api_topology(
-        _PLATFORM, "", {"target_config": config_text(name), "topology": "1x1x1"}
-    )
-    return topology._make_compile_only_devices()[0]
+    options = {"target_config": config_text(name), "topology": "1x1x1"}
+    with _as_backend_error(f"the GPU compiler does not take the device {name!r}"):
+        topology = _jax.get_default_c_api_topology(_PLATFORM, "", options)
+        return topology._make_compile_only_devices()[0]
 
 
 def compile_for(
@@ -124,7 +133,5 @@ def gpu_client() -> Any:
       BackendError: when there is no GPU, or the wheel is missing.
     """
     _ensure_plugin()
-    try:
+    with _as_backend_error("there is no GPU to run on here"):
         return _jax.get_c_api_client(_PLATFORM, {"platform_name": _PLATFORM}, None)
-    except JaxRuntimeError as exc:
-        raise BackendError(f"there is no GPU to run on here: {clean(exc)}") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import itertools
 
 import jax
@@ -79,10 +80,77 @@ def test_names_are_what_programs_and_messages_have():
     assert avals.get_aval(True).long_name() == "bool[]"
 
 
-@pytest.mark.parametrize("bad", ["float33", object, "datetime64[s]", np.dtype("O")])
+BAD = [
+    "float33",
+    object,
+    "datetime64[s]",
+    np.dtype("O"),
+    "__name__",
+    "finfo",
+    "i4,,",
+    {"a": 1},
+    [1],
+]
+
+
+@pytest.mark.parametrize("bad", BAD)
 def test_a_dtype_that_does_not_exist_is_an_error(bad):
     with pytest.raises(DTypeError):
         dtypes.dtype(bad)
+
+
+class Count(enum.IntEnum):
+    THREE = 3
+
+
+class Length(float):
+    pass
+
+
+class Single(np.float32):
+    pass
+
+
+SCALARS = {
+    "eager": lambda package, x: package.numpy.add(x, 1),
+    "jit": lambda package, x: package.jit(lambda v: v + 1)(x),
+    "closed over": lambda package, x: package.jit(lambda v: v * x)(np.ones(2, np.float16)),
+    "array": lambda package, x: package.numpy.asarray(x),
+    "list": lambda package, x: package.numpy.asarray([x, 1]),
+    "result": lambda package, x: package.jit(lambda: x)(),
+    "vmap": lambda package, x: package.vmap(lambda v: v * x)(np.ones(2, np.float16)),
+    "full": lambda package, x: package.numpy.full((2,), x),
+}
+
+
+@pytest.mark.parametrize("x", [Count.THREE, Length(2.5), Single(2.5), np.float64(2.5)], ids=type)
+@pytest.mark.parametrize("use", SCALARS.values(), ids=SCALARS)
+def test_a_scalar_of_a_subclass_is_one_of_its_base(use, x):
+    ours, theirs = use(olympus, x), use(jax, x)
+    assert (ours.dtype, ours.weak_type) == (theirs.dtype, theirs.weak_type)
+    np.testing.assert_array_equal(ours, theirs)
+
+
+def test_an_int_of_a_subclass_must_fit_as_well():
+    big = enum.IntEnum("Big", {"MORE": 2**40}).MORE
+    for call in (jnp.asarray, olympus.numpy.asarray):
+        with pytest.raises(OverflowError):
+            call(big)
+
+
+TYPES_ALONE = {
+    "jit": lambda package, x: package.jit(lambda v: v)(x),
+    "grad": lambda package, x: package.grad(package.numpy.sin)(x),
+    "device_put": lambda package, x: package.device_put(x),
+}
+
+
+@pytest.mark.parametrize("call", TYPES_ALONE.values(), ids=TYPES_ALONE)
+def test_a_type_without_data_is_no_argument_of_a_call(call):
+    with pytest.raises(TypeError):
+        call(jax, jax.ShapeDtypeStruct((), "float32"))
+    with pytest.raises(DTypeError, match=r"elements of an array float32\[\], and a ShapeDtype"):
+        call(olympus, olympus.ShapeDtypeStruct((), "float32"))
 
 
 @pytest.mark.parametrize("a", NAMES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 import statistics
 from collections.abc import Iterator
@@ -148,6 +149,37 @@ def test_function_sizes() -> None:
     ]
     short = sum(n <= 25 for n in lengths)
     assert short >= 0.9 * len(lengths)
+
+
+# What Python's own protocols ask for, under the name of the function that raises it.
+PROTOCOLS = {
+    "TypeError": {"__index__", "__iter__", "__len__", "_setitem"},
+    "AttributeError": {"__getattr__", "module_getattr"},
+    "ValueError": {"_refuse_constant"},  # json calls it, and its caller makes it one of ours
+}
+
+
+def raised(path: Path) -> Iterator[tuple[str, str]]:
+    """The classes of Python that a file raises, each with the innermost function that does."""
+
+    def walk(node: ast.AST, function: str) -> Iterator[tuple[str, str]]:
+        if isinstance(node, ast.FunctionDef):
+            function = node.name
+        if isinstance(node, ast.Raise) and node.exc is not None:
+            called = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+            if isinstance(called, ast.Name) and hasattr(builtins, called.id):
+                yield called.id, function
+        for child in ast.iter_child_nodes(node):
+            yield from walk(child, function)
+
+    return walk(parsed(path), "")
+
+
+@pytest.mark.parametrize("path", [p for p in FILES if "olympus_core" in p.parts], ids=relative)
+def test_errors_are_of_our_own_classes(path: Path) -> None:
+    for name, function in raised(path):
+        if name != "AssertionError":  # that is no user's mistake: what follows cannot be reached
+            assert function in PROTOCOLS.get(name, ()), f"{function} raises {name}"
 
 
 def test_commands_are_short() -> None:

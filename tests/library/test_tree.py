@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import jax
 import pytest
 
+import olympus
 import olympus.tree
 import olympus.tree_util as ours
-from olympus_core.errors import SignatureError
+from olympus_core.errors import SignatureError, TreeError
 
 theirs = jax.tree_util
 BOTH = pytest.mark.parametrize("util", [ours, theirs], ids=["olympus", "jax"])
@@ -233,3 +234,108 @@ def test_the_registry_is_olympus_own() -> None:
     assert ours.is_tree_node(Mine)
     assert not theirs.is_tree_node(Mine)
     assert ours.default_registry is not theirs.default_registry
+
+
+class Plain:
+    pass
+
+
+@dataclasses.dataclass
+class Pair:
+    a: Any
+    b: Any
+
+
+UNSORTED = {"a": 1, 2: 3}
+MISTAKES = {
+    "keys that cannot be sorted": (
+        lambda util: util.tree_map(lambda x: x, {"k": UNSORTED}),
+        "a dict in a tree needs keys that can be sorted, and has others: '<' not supported",
+    ),
+    "keys, with paths": (
+        lambda util: util.tree_flatten_with_path(UNSORTED),
+        "a dict in a tree needs keys that can be sorted",
+    ),
+    "keys of a defaultdict": (
+        lambda util: util.tree_leaves(collections.defaultdict(list, UNSORTED)),
+        "a dict in a tree needs keys that can be sorted",
+    ),
+    "map of another structure": (
+        lambda util: util.tree_map(lambda x, y: x, {"a": 1}, {"b": 1}),
+        "  the structure: PyTreeDef({'a': *})\n  the tree's:    PyTreeDef({'b': *})",
+    ),
+    "map with paths": (
+        lambda util: util.tree_map_with_path(lambda p, x, y: x, (1, 2), 3),
+        "Expected tuple, got 3.",
+    ),
+    "broadcast": (
+        lambda util: util.tree_broadcast((1, 2), [1, 2]),
+        "  the structure: PyTreeDef((*, *))\n  the tree's:    PyTreeDef([*, *])",
+    ),
+    "too few leaves": (
+        lambda util: util.tree_unflatten(util.tree_structure((1, 2)), [1]),
+        "the structure PyTreeDef((*, *)) needs 2 leaves, and got 1",
+    ),
+    "too many leaves": (
+        lambda util: util.tree_unflatten(util.tree_structure((1, 2)), iter("abc")),
+        "needs 2 leaves, and got 3",
+    ),
+    "transpose of another outer tree": (
+        lambda util: util.tree_transpose(util.tree_structure((1, 2)), None, (1,)),
+        "the structure: PyTreeDef((*, *))",
+    ),
+    "transpose of another inner tree": (
+        lambda util: util.tree_transpose(util.tree_structure([0, 0]), None, [(1, 2), (3,)]),
+        "transpose needs inner trees of structure PyTreeDef((*, *)), and one is PyTreeDef((*,))",
+    ),
+    "a class registered twice": (
+        lambda util: util.register_pytree_node(dict, lambda x: x, lambda x: x),
+        "a duplicate registration: dict is a container already",
+    ),
+    "fields of no dataclass": (
+        lambda util: util.register_dataclass(Plain),
+        "register_dataclass needs field lists: <class 'test_tree.Plain'> is not a dataclass",
+    ),
+    "fields left out": (
+        lambda util: util.register_dataclass(Pair, ["a"], []),
+        "register_dataclass(Pair): the field lists name ['a'], the class has ['a', 'b']",
+    ),
+    "no container": (lambda util: util.flatten_one_level(3), "a leaf, and only"),
+}
+
+
+@pytest.mark.parametrize(("call", "message"), MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_is_an_error_of_ours_and_of_the_oracles_class(call: Any, message: str) -> None:
+    with pytest.raises((TypeError, ValueError)) as theirs_raised:
+        call(theirs)
+    with pytest.raises(TreeError) as caught:
+        call(ours)
+    assert message in str(caught.value)
+    assert isinstance(caught.value, theirs_raised.type)
+
+
+def test_what_a_class_of_the_user_raises_passes() -> None:
+    class Broken:
+        pass
+
+    def flatten(_: Any) -> Any:
+        raise ValueError("mine")
+
+    ours.register_pytree_node(Broken, flatten, lambda _, xs: Broken())
+    with pytest.raises(ValueError, match=r"^mine$"):
+        ours.tree_leaves(Broken())
+
+
+@pytest.mark.parametrize("tree", [TREES["ordered"], TREES["defaultdict"]], ids=type)
+def test_ordered_and_default_dicts_pass_through_transformations(tree: Any) -> None:
+    arrays = ours.tree_map(float, tree)
+    for call in (
+        lambda package: package.jit(lambda t: t)(arrays),
+        lambda package: package.grad(lambda t: sum(package.tree.leaves(t)))(arrays),
+        lambda package: package.lax.scan(lambda c, _: (c, c), arrays, None, length=2)[1],
+    ):
+        mine, want = call(olympus), call(jax)
+        assert type(mine) is type(want) is type(tree)
+        assert str(olympus.tree.structure(mine)) == str(jax.tree.structure(want))
+        for x, y in zip(olympus.tree.leaves(mine), jax.tree.leaves(want), strict=True):
+            assert x.tolist() == y.tolist()

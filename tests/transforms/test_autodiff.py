@@ -33,6 +33,13 @@ def test_argnums(argnums):
     same(got, jax.grad(lambda p, x: loss(jax, p, x), argnums)(PARAMS, X))
 
 
+@pytest.mark.parametrize("argnums", [np.int64(1), (np.int64(1), 0), [1], jnp.asarray(1), {1}])
+def test_argnums_are_any_integers(argnums):
+    for name in ("grad", "jacfwd"):
+        got = getattr(olympus, name)(lambda x, y: x * y, argnums)(2.0, 3.0)
+        same(got, getattr(jax, name)(lambda x, y: x * y, argnums)(2.0, 3.0))
+
+
 def test_value_and_grad_with_aux():
     def build(ox):
         return ox.value_and_grad(lambda x: (ox.numpy.sum(x**3), {"twice": 2 * x}), has_aux=True)

@@ -262,6 +262,92 @@ def test_wrong_rules_are_told_what_is_wrong(call, words):
         call()
 
 
+def ruled(ox, kind, value):
+    """The identity, whose rule says that its result is `value`."""
+    if kind == "jvp":
+        f = ox.custom_jvp(lambda x: x)
+        f.defjvp(lambda p, t: (value, ox.numpy.zeros(ox.numpy.shape(value))))
+    else:
+        f = ox.custom_vjp(lambda x: x)
+        f.defvjp(lambda x: (value, None), lambda _, c: (X,))
+    return f
+
+
+WRONG_RESULTS = {
+    "shape": (XS, r"float32\[3\]"),
+    "dtype": (np.float16(1), r"float16\[\]"),
+    "kind": (3, r"int32\[\]"),
+}
+
+
+@pytest.mark.parametrize(("value", "got"), WRONG_RESULTS.values(), ids=WRONG_RESULTS)
+@pytest.mark.parametrize("kind", ["jvp", "vjp"])
+def test_a_rule_gives_the_functions_shape_and_dtype(kind, value, got):
+    rule = {"jvp": "jvp rule", "vjp": "fwd"}[kind]
+    words = rf"'<lambda>' returns: float32\[\]\n  the {rule} returns: {got}"
+    f = ruled(olympus, kind, value)
+    for call in (olympus.vjp, lambda g, x: olympus.vmap(olympus.grad(g))(x[None])):
+        with pytest.raises(TransformError, match=words):
+            call(f, X)
+    with pytest.raises(TypeError):
+        jax.vjp(jax.jit(ruled(jax, kind, value)), X)
+
+
+@pytest.mark.parametrize("kind", ["jvp", "vjp"])
+def test_a_rules_result_may_be_weakly_typed(kind):
+    ours, theirs = (ox.vjp(ox.jit(ruled(ox, kind, 2.0)), X)[0] for ox in (olympus, jax))
+    assert (ours.dtype, float(ours)) == (theirs.dtype, float(theirs))
+
+
+def wrong_positions():
+    def rule(make, positions):
+        f = make(lambda x, n=2: x * n, nondiff_argnums=positions)
+        rules = [lambda *a: a[0]] * (1 if make is olympus.custom_jvp else 2)
+        (f.defjvp if make is olympus.custom_jvp else f.defvjp)(*rules)
+        return f
+
+    def saved(positions):
+        return olympus.checkpoint(lambda x, n=2: x * n, static_argnums=positions)
+
+    return {
+        "static by keyword": (
+            lambda: saved(1)(X, n=3),
+            "static_argnums of checkpoint of '<lambda>' has 1, and it was called with 1 positional",
+        ),
+        "static left out": (lambda: saved(-2)(X), "has -2, and it was called with 1 positional"),
+        "static of no argument": (lambda: saved(0)(), "has 0, and it was called with 0 positional"),
+        "static of no number": (
+            lambda: saved("n"),
+            "static_argnums of checkpoint must be an int or a sequence of ints, and is 'n'",
+        ),
+        "custom_jvp": (
+            lambda: olympus.grad(rule(olympus.custom_jvp, (5,)))(X),
+            "nondiff_argnums of '<lambda>' has 5, and it was called with 2 positional",
+        ),
+        "custom_vjp": (
+            lambda: olympus.grad(rule(olympus.custom_vjp, (5,)))(X),
+            "nondiff_argnums of '<lambda>' has 5, and it was called with 2 positional",
+        ),
+        "custom_vjp of no number": (
+            lambda: rule(olympus.custom_vjp, ("n",)),
+            "nondiff_argnums must be an int or a sequence of ints, and is ('n',)",
+        ),
+    }
+
+
+@pytest.mark.parametrize(("call", "message"), wrong_positions().values(), ids=wrong_positions())
+def test_positions_of_arguments_that_are_not_there(call, message):
+    with pytest.raises(TransformError) as caught:
+        call()
+    assert message in str(caught.value)
+
+
+def test_positions_of_static_arguments_are_any_integers():
+    f = lambda x, n: x * 2 if n else x  # noqa: E731
+    for positions in (1, -1, (1,), np.int64(1)):
+        assert olympus.checkpoint(f, static_argnums=positions)(X, True) == 2 * X
+
+
 def test_arguments_that_the_function_does_not_take():
     with pytest.raises(SignatureError, match=r"missing|argument"):
         olympus.jit(lambda x: scaled(olympus)(x))(X)

@@ -74,6 +74,14 @@ GRAD = {
         lambda: olympus.grad(loss, argnums=2)({"a": X}, 3.0),
         "argnums of the derivative of 'loss' has 2, and it was called with 2 positional arguments",
     ),
+    "of an argument chosen twice": (
+        lambda: olympus.grad(loss, argnums=(1, -1))({"a": X}, 3.0),
+        "argnums of the derivative of 'loss' has an argument twice: (1, -1)",
+    ),
+    "of an argument that is no number": (
+        lambda: olympus.grad(loss, argnums="n"),
+        "argnums of the derivative of 'loss' must be an int or a sequence of ints, and is 'n'",
+    ),
     "holomorphic of floats": (
         lambda: olympus.grad(lambda x: x.sum(), holomorphic=True)(X),
         "with holomorphic, grad of '<lambda>' needs complex arguments, and argument 'x' is "
@@ -187,6 +195,34 @@ VMAP = {
         lambda: olympus.vmap(twice, out_axes=4)(X),
         "vmap of 'twice': out_axes has 4 for a result of rank 2",
     ),
+    "in_axes of no ints": (
+        lambda: olympus.vmap(twice, in_axes=("a",))(X),
+        "vmap: in_axes must be an int, None, or a tree of these, and has 'a'",
+    ),
+    "in_axes in a tree": (
+        lambda: olympus.vmap(loss, in_axes=({"a": 0.0}, 0))({"a": X}, X),
+        "vmap: in_axes must be an int, None, or a tree of these, and has 0.0",
+    ),
+    "a bool": (
+        lambda: olympus.vmap(twice, in_axes=True)(X),
+        "vmap: in_axes must be an int, None, or a tree of these, and has True",
+    ),
+    "in_axes 0.5": (
+        lambda: olympus.vmap(twice, in_axes=0.5)(X),
+        "vmap: in_axes must be an int, None or a tuple, and is 0.5",
+    ),
+    "out_axes 0.5": (
+        lambda: olympus.vmap(twice, out_axes=0.5)(X),
+        "vmap: out_axes must be an int, None, or a tree of these, and has 0.5",
+    ),
+    "axis_size 2.5": (
+        lambda: olympus.vmap(lambda: 1.0, axis_size=2.5)(),
+        "vmap: axis_size must be an int >= 0 or None, and is 2.5",
+    ),
+    "axis_size -1": (
+        lambda: olympus.vmap(lambda: 1.0, axis_size=-1)(),
+        "vmap: axis_size must be an int >= 0 or None, and is -1",
+    ),
     "no array": (
         lambda: olympus.vmap(twice)("text"),
         "vmap of 'twice' needs arrays and scalars, and argument 'x' is a str: 'text'",
@@ -294,6 +330,16 @@ def test_reverse_mode_through_fori_loop():
     np.testing.assert_array_equal(olympus.grad(f, argnums=1)(3, X), np.full_like(X, 8))
     with pytest.raises(TransformError, match="a while_loop cannot be differentiated in reverse"):
         olympus.jit(olympus.grad(f, argnums=1))(3, X)
+
+
+def test_a_name_scope_needs_a_string():
+    scope = olympus.named_scope(3)
+    with (
+        pytest.raises(OlympusError, match="a name scope needs a string, and got 3") as caught,
+        scope,
+    ):
+        pass
+    assert isinstance(caught.value, TypeError)
 
 
 def test_every_message_is_one_of_ours():

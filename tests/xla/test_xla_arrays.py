@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from olympus_core import xla
-from olympus_core.errors import DTypeError, UsageError
+from olympus_core.avals import shaped
+from olympus_core.errors import BackendError, DTypeError, UsageError
+from olympus_core.xla import arrays
 
 NUMPY = [
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16",
@@ -68,8 +70,23 @@ def test_any_layout(x):
 
 @pytest.mark.parametrize("dtype", ["U1", "O", "M8[D]", np.longdouble, [("a", "i4")]])
 def test_dtypes_that_xla_has_not(dtype):
-    with pytest.raises(DTypeError, match="cannot be put on a device"):
+    with pytest.raises(DTypeError, match="XLA has no such type"):
         xla.put(np.zeros(2, dtype))
+
+
+def test_a_device_that_cannot_take_an_array(monkeypatch):
+    def full(*_):
+        raise arrays.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 8 bytes.")
+
+    monkeypatch.setattr(arrays, "_device_put", full)
+    with pytest.raises(BackendError, match="cannot be put on the device: Out of memory allocating"):
+        xla.put(np.zeros(2, np.float32))
+
+
+def test_a_python_integer_that_does_not_fit():
+    with pytest.raises(OverflowError, match="1099511627776 does not fit int32") as caught:
+        xla.put_scalar(2**40, shaped((), np.dtype("int32")))
+    assert isinstance(caught.value, DTypeError)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int4"])

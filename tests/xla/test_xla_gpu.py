@@ -124,3 +124,27 @@ def test_a_bare_process(programs, python):
     )
     got = python(source)
     assert (got.stdout, got.stderr) == ("h200 False\n", "")
+
+
+def test_a_library_that_cannot_be_loaded(python, tmp_path):
+    broken = tmp_path / "broken.so"
+    broken.write_text("no library")
+    got = python(
+        "from olympus_core.xla import gpu\n"
+        f"gpu.plugin_path = lambda: {str(broken)!r}\n"
+        "try:\n    gpu.gpu_client()\n"
+        "except gpu.BackendError as e:\n    print(e, '|', e.hint)"
+    )
+    assert got.stdout.startswith("the GPU compiler's library cannot be loaded: ")
+    assert got.stdout.endswith(f"| {INSTALL}\n")
+
+
+@needs_wheel
+def test_a_device_that_the_compiler_does_not_take(python):
+    got = python(
+        "from olympus_core.xla import gpu\n"
+        "gpu.config_text = lambda name: 'nonsense'\n"
+        "try:\n    gpu._device('h200')\n"
+        "except gpu.BackendError as e:\n    print(e)"
+    )
+    assert got.stdout.startswith("the GPU compiler does not take the device 'h200': ")

@@ -12,7 +12,7 @@ import numpy as np
 
 from olympus_core import dtypes
 from olympus_core.avals import get_aval, shape_of
-from olympus_core.errors import DTypeError
+from olympus_core.errors import ArgumentError, DTypeError
 from olympus_core.library.axes import canonical_axis
 from olympus_core.library.composite import composite
 from olympus_core.library.lax.control import while_loop
@@ -78,7 +78,7 @@ def _count(x: Any) -> Any:
 def _bits_order(name: str, bitorder: str) -> np.ndarray[Any, Any]:
     """The weight of each of eight bits, in the order that they lie in."""
     if bitorder not in ("big", "little"):
-        raise ValueError(f"{name} takes bitorder 'big' or 'little', and got {bitorder!r}")
+        raise ArgumentError(f"{name} takes bitorder 'big' or 'little', and got {bitorder!r}")
     shifts = np.arange(8, dtype=np.uint8)
     return shifts[::-1] if bitorder == "big" else shifts
 

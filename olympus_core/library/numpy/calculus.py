@@ -7,7 +7,7 @@ from typing import Any
 
 from olympus_core import dtypes
 from olympus_core.avals import shape_of
-from olympus_core.errors import ShapeError
+from olympus_core.errors import ArgumentError, ShapeError
 from olympus_core.library.axes import canonical_axes, canonical_axis
 from olympus_core.library.composite import composite
 from olympus_core.library.lax.slicing import slice_in_dim
@@ -33,7 +33,7 @@ __all__ = [
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Array:
     """The differences of neighbours along an axis, `n` times over; of bools, whether they differ.
 
-    `prepend` and `append` are values to put before and after the array first.  Raises ValueError
+    `prepend` and `append` are values to put before and after the array first.  Raises ArgumentError
     for a negative `n`, ShapeError for a scalar.
 
     >>> diff(asarray([1, 4, 9]))
@@ -41,7 +41,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     """
     x, aval = operand("diff", a)
     if n < 0:
-        raise ValueError(f"diff is taken 0 times or more, and not {n} times")
+        raise ArgumentError(f"diff is taken 0 times or more, and not {n} times")
     if not aval.ndim:
         raise ShapeError("diff needs an array with dimensions, and got a scalar")
     place = canonical_axis(axis, aval.ndim)
@@ -108,13 +108,13 @@ def gradient(
     """The slope of samples along each axis (or those given): an array, or a list for several axes.
 
     `varargs` has the distance of the samples, one for all axes or for each, or their coordinates.
-    Raises ShapeError for fewer than two samples, ValueError for an `edge_order` but 1.
+    Raises ShapeError for fewer than two samples, ArgumentError for an `edge_order` but 1.
 
     >>> gradient(asarray([1.0, 2.0, 4.0]))
     Array([1. , 1.5, 2. ], dtype=float32)
     """
     if edge_order not in (None, 1):
-        raise ValueError(f"gradient has edges of order 1, and not of {edge_order}")
+        raise ArgumentError(f"gradient has edges of order 1, and not of {edge_order}")
     f, aval = operand("gradient", f)
     (f,) = promote_inexact(f)
     axes = tuple(range(aval.ndim)) if axis is None else canonical_axes(axis, aval.ndim)

@@ -12,7 +12,13 @@ import numpy as np
 
 from olympus_core import dtypes
 from olympus_core.avals import get_aval
-from olympus_core.errors import ConcretizationError, DTypeError, IndexingError, ShapeError
+from olympus_core.errors import (
+    ArgumentError,
+    ConcretizationError,
+    DTypeError,
+    IndexingError,
+    ShapeError,
+)
 from olympus_core.library.lax.cumulative import cumsum
 from olympus_core.library.numpy.arithmetic import clip
 from olympus_core.library.numpy.axes import operand, reject_out
@@ -39,14 +45,14 @@ __all__ = [
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Array:
     """For each element, the choice that goes with the first condition that holds, or `default`.
 
-    Raises ValueError unless there are as many choices as conditions, and at least one.
+    Raises ArgumentError unless there are as many choices as conditions, and at least one.
 
     >>> x = asarray([-1.0, 0.0, 2.0])
     >>> select([x < 0, x > 0], [-x, x * 10], 5)
     Array([ 1.,  5., 20.], dtype=float32)
     """
     if len(condlist) != len(choicelist) or not condlist:
-        raise ValueError(
+        raise ArgumentError(
             f"select needs as many choices as conditions, at least one: it got {len(condlist)} "
             f"conditions and {len(choicelist)} choices"
         )
@@ -62,7 +68,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
     """For each element, the function of the last condition that holds, applied to it.
 
     `funclist` has functions of an array (called with `args` and `kw` too) or values, one for each
-    condition, and perhaps one more for where none holds (0 otherwise).  Raises ValueError for
+    condition, and perhaps one more for where none holds (0 otherwise).  Raises ArgumentError for
     another number.
 
     >>> piecewise(asarray([-1.0, 2.0]), [asarray([True, False])], [lambda v: -v, 7.0])
@@ -74,7 +80,9 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
     conditions = [convert(asarray(c), dtypes.bool_) for c in condlist]
     count = len(conditions)
     if len(funclist) not in (count, count + 1):
-        raise ValueError(f"piecewise needs {count} or {count + 1} functions: got {len(funclist)}")
+        raise ArgumentError(
+            f"piecewise needs {count} or {count + 1} functions: got {len(funclist)}"
+        )
     functions = list(funclist)
     otherwise = functions.pop() if len(functions) > count else 0
     result = _value(otherwise, x, args, kw)
@@ -110,7 +118,7 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array
     elif mode == "wrap":
         index = remainder(index, count)
     elif mode != "clip":
-        raise ValueError(f"choose takes mode 'raise', 'wrap' or 'clip', and got {mode!r}")
+        raise ArgumentError(f"choose takes mode 'raise', 'wrap' or 'clip', and got {mode!r}")
     index = clip(index, 0, count - 1)
     index, *cases = broadcast_arrays(index, *promote_dtypes(*cases))
     result: Array = select_n_p.bind(convert(index, np.dtype("int32")), *cases)
@@ -128,14 +136,14 @@ def _check_range(index: Any, count: int) -> None:
         raise IndexingError(f"choose of {count} choices got a number that is not below {count}")
 
 
-def _in_place(name: str) -> ValueError:
-    return ValueError(f"{name} cannot write to an array: pass inplace=False, and use the result")
+def _in_place(name: str) -> ArgumentError:
+    return ArgumentError(f"{name} cannot write to an array: pass inplace=False, and use the result")
 
 
 def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
     """A copy of `arr` with the elements where `mask` holds replaced by `vals`, in turn.
 
-    `vals` is repeated as often as needed.  Raises ValueError without `inplace=False`.
+    `vals` is repeated as often as needed.  Raises ArgumentError without `inplace=False`.
     """
     if inplace:
         raise _in_place("place")
@@ -156,13 +164,13 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
     """A copy of `a` with the elements at flat indices replaced by `v`, repeated as needed.
 
     Indices out of range are moved to the nearest one, or, for `mode` "wrap", counted around.
-    Raises ValueError without `inplace=False`.
+    Raises ArgumentError without `inplace=False`.
     """
     if inplace:
         raise _in_place("put")
     array, index, values = asarray(a), ravel(ind), ravel(v)
     if mode not in (None, "clip", "wrap"):
-        raise ValueError(f"put takes mode None, 'clip' or 'wrap', and got {mode!r}")
+        raise ArgumentError(f"put takes mode None, 'clip' or 'wrap', and got {mode!r}")
     if not array.size or not index.size or not values.size:
         return array
     if mode == "wrap":

@@ -11,7 +11,7 @@ import numpy as np
 
 from olympus_core import dtypes
 from olympus_core.avals import shape_of
-from olympus_core.errors import ConcretizationError, DTypeError, ShapeError
+from olympus_core.errors import ArgumentError, ConcretizationError, DTypeError, ShapeError
 from olympus_core.library.composite import composite
 from olympus_core.library.numpy.axes import operand
 from olympus_core.library.numpy.creation import asarray
@@ -126,7 +126,7 @@ def ravel_multi_index(
     """The place in the flattened array of elements given by their index along each axis.
 
     Indices out of bounds are moved to the nearest for `mode` "clip", counted around for "wrap",
-    and refused for "raise" (ValueError; ConcretizationError under a trace).
+    and refused for "raise" (ArgumentError; ConcretizationError under a trace).
 
     >>> ravel_multi_index((asarray([1]), asarray([2])), (2, 3))
     Array([5], dtype=int32)
@@ -134,7 +134,7 @@ def ravel_multi_index(
     if len(multi_index) != len(dims):
         raise ShapeError(f"ravel_multi_index got {len(multi_index)} indices for {len(dims)} axes")
     if order not in ("C", "F"):
-        raise ValueError(f"ravel_multi_index takes order 'C' or 'F', and got {order!r}")
+        raise ArgumentError(f"ravel_multi_index takes order 'C' or 'F', and got {order!r}")
     wanted = dtypes.default_dtype("i") if dtype is None else dtypes.canonicalize(dtype)
     pairs = [(_bounded(i, n, mode), n) for i, n in zip(multi_index, dims, strict=True)]
     result: Any = zeros((), wanted)
@@ -149,7 +149,7 @@ def _bounded(index: Any, length: int, mode: str) -> Any:
     if mode == "clip":
         return asarray(index).clip(0, length - 1)
     if mode != "raise":
-        raise ValueError(f"ravel_multi_index takes mode 'raise', 'wrap' or 'clip', not {mode!r}")
+        raise ArgumentError(f"ravel_multi_index takes mode 'raise', 'wrap' or 'clip', not {mode!r}")
     if isinstance(index, Tracer):
         raise ConcretizationError(
             f"ravel_multi_index cannot check an index while tracing: it is {index.origin()}",
@@ -157,5 +157,5 @@ def _bounded(index: Any, length: int, mode: str) -> Any:
         )
     values = np.asarray(index)
     if values.size and not 0 <= values.min() <= values.max() < length:
-        raise ValueError(f"ravel_multi_index got an index out of bounds for length {length}")
+        raise ArgumentError(f"ravel_multi_index got an index out of bounds for length {length}")
     return index

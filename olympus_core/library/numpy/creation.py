@@ -15,7 +15,7 @@ from olympus_core import dtypes, source
 from olympus_core.array import DeviceArray, put
 from olympus_core.avals import get_aval, shaped
 from olympus_core.dtypes import DType
-from olympus_core.errors import DTypeError, ShapeError
+from olympus_core.errors import ArgumentError, DTypeError, ShapeError
 from olympus_core.library.lax.slicing import stack
 from olympus_core.library.promotion import check_arrays, convert
 from olympus_core.primitives.shape import broadcast_in_dim_p, copy_p
@@ -66,9 +66,9 @@ def asarray(
     """`a` as an array: itself where it is one of that dtype already.
 
     `a` is an array, a scalar, or nested sequences of these; a Python scalar without `dtype` makes
-    a weakly typed array.  `copy` True copies, False raises ValueError where a copy is needed.
+    a weakly typed array.  `copy` True copies, False raises ArgumentError where a copy is needed.
     Raises DTypeError for values that are not numbers, ShapeError for ragged sequences, and
-    OverflowError for a Python int that does not fit.
+    RangeError for a Python int that does not fit.
 
     >>> asarray([1, 2.5])
     Array([1. , 2.5], dtype=float32)
@@ -76,7 +76,7 @@ def asarray(
     if dtype is None and not copy and isinstance(a, Array):
         return a
     if copy is False and not (isinstance(a, Array) and dtypes.dtype(dtype) == a.dtype):
-        raise ValueError(f"asarray cannot make an array of a {type(a).__name__} without a copy")
+        raise ArgumentError(f"asarray cannot make an array of a {type(a).__name__} without a copy")
     return array(a, dtype, copy=bool(copy), order=order or "K")
 
 
@@ -94,7 +94,7 @@ def array(
            [3, 4]], dtype=int8)
     """
     if order not in (None, "K", "C", "A"):
-        raise ValueError(f"arrays have no memory order here: order is 'K', and was {order!r}")
+        raise ArgumentError(f"arrays have no memory order here: order is 'K', and was {order!r}")
     wanted = None if dtype is None else requested_dtype("array", dtype)
     result = _array(object, wanted, copy)
     if result.ndim < ndmin:
@@ -189,7 +189,7 @@ def _common_dtype(leaves: list[Any]) -> DType:
 
 
 def _leaf(x: Any) -> Any:
-    known = isinstance(x, (Array, np.ndarray, np.generic)) or type(x) in _PYTHON_TYPES
+    known = isinstance(x, (Array, np.ndarray, np.generic)) or dtypes.is_python_scalar(x)
     return x if known or hasattr(x, "__jax_array__") else _numpy_value(x)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from olympus_core import dtypes
 from olympus_core.avals import shape_of
-from olympus_core.errors import ShapeError
+from olympus_core.errors import ArgumentError, ShapeError
 from olympus_core.library.axes import canonical_axes
 from olympus_core.library.composite import composite
 from olympus_core.library.lax.slicing import pad
@@ -129,12 +129,12 @@ def _all_equal(shape: tuple[int, ...]) -> Any:
 def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Array:
     """A copy of `a` with `val` (a scalar, or values to repeat) on its main diagonal.
 
-    Arrays cannot be written to, so `inplace=False` is required (ValueError).
+    Arrays cannot be written to, so `inplace=False` is required (ArgumentError).
     """
     if inplace:
-        raise ValueError("arrays cannot be written to: pass inplace=False, and use the result")
+        raise ArgumentError("arrays cannot be written to: pass inplace=False, and use the result")
     if wrap:
-        raise ValueError("fill_diagonal does not wrap around tall matrices: wrap must be False")
+        raise ArgumentError("fill_diagonal does not wrap around tall matrices: wrap must be False")
     array = asarray(a)
     if array.ndim < 2 or (array.ndim > 2 and len(set(array.shape)) > 1):
         raise ShapeError(f"fill_diagonal needs a matrix or a cube, and got shape {array.shape}")

@@ -13,7 +13,7 @@ from olympus_core import dtypes
 from olympus_core.avals import get_aval, shape_of
 from olympus_core.dtypes import DType, finfo, iinfo
 from olympus_core.dtypes import is_sub_dtype as issubdtype
-from olympus_core.errors import DTypeError
+from olympus_core.errors import ArgumentError, DTypeError
 from olympus_core.library.axes import canonical_axes
 from olympus_core.tracer import Array
 
@@ -88,13 +88,13 @@ def _entry(x: Any) -> tuple[DType, builtins.bool]:
 def result_type(*args: Any) -> DType:
     """The dtype that arrays, scalars and dtypes are promoted to when they meet.
 
-    Raises DTypeError where there is none, and ValueError for no arguments.
+    Raises DTypeError where there is none, and ArgumentError for no arguments.
 
     >>> result_type("int8", 2.0)
     dtype('float32')
     """
     if not args:
-        raise ValueError("result_type needs at least one array or dtype")
+        raise ArgumentError("result_type needs at least one array or dtype")
     return dtypes.canonicalize(dtypes.promote(*map(_entry, args))[0])
 
 
@@ -116,7 +116,7 @@ def can_cast(from_: Any, to: Any, casting: Any = "safe") -> builtins.bool:
 def isdtype(dtype: Any, kind: Any) -> builtins.bool:
     """Whether a dtype is of a kind: a dtype, a name such as "real floating", or a tuple of these.
 
-    Raises ValueError for a name that is no kind.
+    Raises ArgumentError for a name that is no kind.
 
     >>> isdtype("int8", ("integral", "bool"))
     True
@@ -130,7 +130,9 @@ def isdtype(dtype: Any, kind: Any) -> builtins.bool:
         return asked == dtypes.dtype(kind)
     except DTypeError:
         names = ", ".join(map(repr, _KINDS))
-        raise ValueError(f"{kind!r} is no kind of dtype; there are {names}, and dtypes") from None
+        raise ArgumentError(
+            f"{kind!r} is no kind of dtype; there are {names}, and dtypes"
+        ) from None
 
 
 def isscalar(element: Any) -> builtins.bool:

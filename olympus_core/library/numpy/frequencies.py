@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from olympus_core import dtypes
+from olympus_core.errors import ArgumentError
 from olympus_core.library.axes import canonical_axes
 from olympus_core.library.numpy.axes import operand
 from olympus_core.library.numpy.creation import requested_dtype
@@ -20,7 +21,7 @@ __all__ = ["fftfreq", "fftshift", "ifftshift", "rfftfreq"]
 def _frequencies(name: str, n: int, first: int, last: int, d: Any, dtype: Any) -> Array:
     size = operator.index(n)
     if size <= 0:
-        raise ValueError(f"{name} needs a window of one sample or more, and got {n}")
+        raise ArgumentError(f"{name} needs a window of one sample or more, and got {n}")
     wanted = requested_dtype(name, dtype, dtypes.default_dtype("f"))
     return arange(first, last, dtype=wanted) / (d * size)  # type: ignore[no-any-return]
 
@@ -28,7 +29,7 @@ def _frequencies(name: str, n: int, first: int, last: int, d: Any, dtype: Any) -
 def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None) -> Array:
     """The frequencies, in cycles a unit of the sample spacing `d`, of a transform of `n` samples.
 
-    The negative ones come last.  Raises ValueError for a window of no samples.
+    The negative ones come last.  Raises ArgumentError for a window of no samples.
 
     >>> fftfreq(4)
     Array([ 0.  ,  0.25, -0.5 , -0.25], dtype=float32)

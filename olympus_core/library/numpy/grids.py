@@ -12,7 +12,7 @@ import numpy as np
 
 from olympus_core import dtypes
 from olympus_core.avals import Shape, canonical_shape, shape_of
-from olympus_core.errors import ShapeError
+from olympus_core.errors import ArgumentError, ShapeError
 from olympus_core.library.numpy.creation import asarray, requested_dtype
 from olympus_core.library.numpy.dtypes import result_type
 from olympus_core.library.numpy.joining import concatenate, stack
@@ -41,15 +41,15 @@ def meshgrid(
     """Coordinate arrays of the grid that vectors span: one for each vector.
 
     With `indexing` "xy" the first vector runs along axis 1, and with "ij" along axis 0.  `sparse`
-    leaves axes at length 1.  Raises ValueError for another `indexing`, ShapeError for matrices.
+    leaves axes at length 1.  Raises ArgumentError for another `indexing`, ShapeError for matrices.
 
     >>> meshgrid(asarray([1, 2]), asarray([3]))[0]
     Array([[1, 2]], dtype=int32)
     """
     if indexing not in ("xy", "ij"):
-        raise ValueError(f"meshgrid takes indexing 'xy' or 'ij', and got {indexing!r}")
+        raise ArgumentError(f"meshgrid takes indexing 'xy' or 'ij', and got {indexing!r}")
     if not copy:
-        raise ValueError("meshgrid makes new arrays: copy must be True")
+        raise ArgumentError("meshgrid makes new arrays: copy must be True")
     check_arrays("meshgrid", *xi)
     axes = list(range(len(xi)))
     if indexing == "xy" and len(xi) >= 2:
@@ -152,7 +152,9 @@ class _Concatenator:
 
     def _directive(self, text: str) -> tuple[int, int, int]:
         if text in ("r", "c"):
-            raise ValueError(f"matrices do not exist here: the directive {text!r} has no meaning")
+            raise ArgumentError(
+                f"matrices do not exist here: the directive {text!r} has no meaning"
+            )
         numbers = [int(n) for n in text.split(",")]
         axis, ndmin, trans1d = (*numbers, *self.defaults[len(numbers) :])
         return axis, ndmin, trans1d

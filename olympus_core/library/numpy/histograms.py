@@ -7,7 +7,7 @@ import operator
 from typing import Any
 
 from olympus_core.avals import get_aval, shape_of
-from olympus_core.errors import ShapeError
+from olympus_core.errors import ArgumentError, ShapeError
 from olympus_core.library.composite import composite
 from olympus_core.library.numpy.axes import operand
 from olympus_core.library.numpy.calculus import diff
@@ -35,11 +35,11 @@ __all__ = [
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Array:
     """The edges of so many bins of equal width from the least element to the greatest, or `range`.
 
-    A `bins` that is a vector has the edges.  Raises ValueError for the name of a rule.
+    A `bins` that is a vector has the edges.  Raises ArgumentError for the name of a rule.
     """
     check_arrays("histogram_bin_edges", a)
     if isinstance(bins, str):
-        raise ValueError(f"histogram has no rule {bins!r} to choose bins: pass their number")
+        raise ArgumentError(f"histogram has no rule {bins!r} to choose bins: pass their number")
     (a,) = promote_inexact(a)
     if shape_of(bins):
         return asarray(bins, get_aval(a).dtype)

@@ -7,7 +7,7 @@ from typing import Any
 
 from olympus_core import dtypes
 from olympus_core.avals import get_aval, shape_of
-from olympus_core.errors import DTypeError, ShapeError
+from olympus_core.errors import ArgumentError, DTypeError, ShapeError
 from olympus_core.library.axes import canonical_axis
 from olympus_core.library.composite import composite
 from olympus_core.library.lax.slicing import slice_in_dim
@@ -49,7 +49,7 @@ def interp(
         )
     for name, value in (("left", left), ("right", right)):
         if isinstance(value, str) and value != "extrapolate":
-            raise ValueError(f"interp takes {name} 'extrapolate' or a value, and got {value!r}")
+            raise ArgumentError(f"interp takes {name} 'extrapolate' or a value, and got {value!r}")
     if period is not None and dtypes.kind(get_aval(period).dtype) == "c":
         raise DTypeError("interp needs a real period")
     extrapolate = isinstance(left, str), isinstance(right, str)

@@ -11,7 +11,7 @@ import numpy as np
 
 from olympus_core import dtypes
 from olympus_core.avals import get_aval
-from olympus_core.errors import ShapeError
+from olympus_core.errors import ArgumentError, ShapeError
 from olympus_core.library.axes import canonical_axes
 from olympus_core.library.composite import composite
 from olympus_core.library.numpy.arithmetic import abs as abs_
@@ -58,7 +58,7 @@ def _vector(x: Any, order: Any, axes: Axes, keepdims: bool) -> Array:
     if order == 1:
         return total(abs_(x))  # type: ignore[no-any-return]
     if isinstance(order, str):
-        raise ValueError(f"norm of vectors has no order {order!r}")
+        raise ArgumentError(f"norm of vectors has no order {order!r}")
     return total(abs_(x) ** order) ** (1.0 / order)  # type: ignore[no-any-return]
 
 
@@ -69,7 +69,7 @@ def _matrix(x: Any, order: Any, axes: Axes, keepdims: bool) -> Array:
         result = _of_singular_values(x, order, axes)
         return expand_dims(result, axes) if keepdims else result
     if order not in (1, -1, np.inf, -np.inf):
-        raise ValueError(
+        raise ArgumentError(
             f"norm of matrices has orders 'fro', 'nuc', 1, -1, 2, -2, inf, -inf, and not {order!r}"
         )
     summed, compared = axes if abs(order) == 1 else axes[::-1]
@@ -99,8 +99,8 @@ def norm(
     Orders of vectors: a number p for sum(|x|**p)**(1/p), 2 by default; inf and -inf for the
     extrema of |x|; 0 for how many are not 0.  Of matrices: "fro" by default, 1 and -1 for the
     extrema of the columns' sums of |x|, inf and -inf for the rows'; 2 and -2 for the extrema of the
-    singular values, "nuc" for their sum.  Raises ValueError for another order, ShapeError for more
-    axes than two.
+    singular values, "nuc" for their sum.  Raises ArgumentError for another order, ShapeError for
+    more axes than two.
 
     >>> norm(asarray([3.0, 4.0]))
     Array(5., dtype=float32)

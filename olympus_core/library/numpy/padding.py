@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from olympus_core.avals import get_aval
-from olympus_core.errors import ConcretizationError, ShapeError
+from olympus_core.errors import ArgumentError, ConcretizationError, ShapeError
 from olympus_core.library.axes import canonical_axes
 from olympus_core.library.composite import composite
 from olympus_core.library.lax.slicing import pad as lax_pad
@@ -75,7 +75,8 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> Ar
     "empty", "linear_ramp" (`end_values`), "maximum", "mean", "median", "minimum" (`stat_length`),
     "reflect", "symmetric" (`reflect_type` "even" or "odd"), "wrap".
 
-    Raises ShapeError for widths that do not fit the array, ValueError for another mode or option.
+    Raises ShapeError for widths that do not fit the array, ArgumentError for another mode or
+    option.
 
     >>> pad(asarray([1, 2]), (1, 2), mode="edge")
     Array([1, 1, 2, 2, 2], dtype=int32)
@@ -84,10 +85,10 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> Ar
     widths = _widths(pad_width, aval.ndim)
     if mode not in OPTIONS:
         names = ", ".join(map(repr, OPTIONS))
-        raise ValueError(f"pad has the modes {names}, and got {mode!r}")
+        raise ArgumentError(f"pad has the modes {names}, and got {mode!r}")
     unknown = set(kwargs) - set(OPTIONS[mode])
     if unknown:
-        raise ValueError(f"pad in mode {mode!r} has no option {', '.join(sorted(unknown))}")
+        raise ArgumentError(f"pad in mode {mode!r} has no option {', '.join(sorted(unknown))}")
     option = next(iter({**OPTIONS[mode], **kwargs}.values()), None)
     if mode == "constant":
         return asarray(_constant(array, widths, option))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from olympus_core.avals import get_aval, shape_of
-from olympus_core.errors import ConcretizationError, ShapeError
+from olympus_core.errors import ArgumentError, ConcretizationError, ShapeError
 from olympus_core.library.composite import composite
 from olympus_core.library.lax.control import fori_loop, scan
 from olympus_core.library.numpy.axes import operand
@@ -115,14 +115,14 @@ def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Array:
 
 @composite(static_argnames=("m",))
 def polyder(p: Any, m: int = 1) -> Array:
-    """The derivative of order `m` of a polynomial, as floats.  Raises ValueError for m < 0.
+    """The derivative of order `m` of a polynomial, as floats.  Raises ArgumentError for m < 0.
 
     >>> polyder(asarray([1.0, 2.0, 3.0]))
     Array([2., 2.], dtype=float32)
     """
     order = operator.index(m)
     if order < 0:
-        raise ValueError(f"polyder needs an order >= 0, and got {m}")
+        raise ArgumentError(f"polyder needs an order >= 0, and got {m}")
     (p,) = promote_inexact(operand("polyder", p)[0])
     if order == 0:
         return asarray(p)
@@ -137,14 +137,14 @@ def polyder(p: Any, m: int = 1) -> Array:
 def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
     """The integral of order `m` of a polynomial, as floats, with constants `k` (0 unless given).
 
-    Raises ValueError for m < 0, ShapeError for another number of constants.
+    Raises ArgumentError for m < 0, ShapeError for another number of constants.
 
     >>> polyint(asarray([2.0, 2.0]))
     Array([1., 2., 0.], dtype=float32)
     """
     order = operator.index(m)
     if order < 0:
-        raise ValueError(f"polyint needs an order >= 0, and got {m}")
+        raise ArgumentError(f"polyint needs an order >= 0, and got {m}")
     k = 0 if k is None else k
     p, constants = promote_inexact(operand("polyint", p)[0], operand("polyint", k)[0])
     constants = atleast_1d(constants)

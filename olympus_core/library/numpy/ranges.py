@@ -14,7 +14,7 @@ import numpy as np
 from olympus_core import dtypes
 from olympus_core.avals import shape_of
 from olympus_core.dtypes import DType
-from olympus_core.errors import ConcretizationError
+from olympus_core.errors import ArgumentError, ConcretizationError
 from olympus_core.library.axes import canonical_axis
 from olympus_core.library.composite import composite
 from olympus_core.library.numpy.creation import asarray, requested_dtype
@@ -80,14 +80,14 @@ def linspace(
     """`num` numbers at even distances from `start` to `stop`, or to before it without `endpoint`.
 
     The bounds may be arrays that broadcast; the numbers run along the new axis `axis`.  With
-    `retstep`, a pair of the numbers and their distance.  Raises ValueError for a negative `num`.
+    `retstep`, a pair of the numbers and their distance.  Raises ArgumentError for a negative `num`.
 
     >>> linspace(0, 1, 3)
     Array([0. , 0.5, 1. ], dtype=float32)
     """
     num = operator.index(num)
     if num < 0:
-        raise ValueError(f"linspace needs a number of samples >= 0, and got {num}")
+        raise ArgumentError(f"linspace needs a number of samples >= 0, and got {num}")
     check_arrays("linspace", start, stop)
     wanted = requested_dtype("linspace", dtype, dtypes.to_inexact(result_type(start, stop)))
     inexact = dtypes.to_inexact(wanted)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from olympus_core import dtypes
-from olympus_core.errors import ConcretizationError, ShapeError
+from olympus_core.errors import ArgumentError, ConcretizationError, ShapeError
 from olympus_core.library.axes import canonical_axis
 from olympus_core.library.composite import composite
 from olympus_core.library.lax.cumulative import cumsum
@@ -51,7 +51,7 @@ def where(
     """`x` where `condition` holds, `y` elsewhere; the three are broadcast to one shape.
 
     `condition` is bool, or a number that is not 0.  With `condition` alone, `nonzero(condition)`.
-    Raises ShapeError for shapes that do not broadcast, ValueError for just one of x and y.
+    Raises ShapeError for shapes that do not broadcast, ArgumentError for just one of x and y.
 
     >>> where(asarray([True, False]), 1.0, asarray([2.0, 3.0]))
     Array([1., 3.], dtype=float32)
@@ -59,9 +59,9 @@ def where(
     if x is None and y is None:
         return nonzero(condition, size=size, fill_value=fill_value)
     if x is None or y is None:
-        raise ValueError("where needs both x and y, or neither")
+        raise ArgumentError("where needs both x and y, or neither")
     if size is not None or fill_value is not None:
-        raise ValueError("where takes size and fill_value with a condition alone")
+        raise ArgumentError("where takes size and fill_value with a condition alone")
     return choose_between("where", condition, x, y)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from olympus_core.avals import Shape, canonical_shape, get_aval, shape_of
-from olympus_core.errors import ShapeError
+from olympus_core.errors import ArgumentError, ShapeError
 from olympus_core.library import promotion
 from olympus_core.library.axes import canonical_axes
 from olympus_core.library.lax import shape as lax
@@ -51,7 +51,7 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -
     if order == "F":
         return _fortran(a, sizes)
     if order not in ("C", "A"):
-        raise ValueError(f"reshape takes order 'C', 'F' or 'A', and got {order!r}")
+        raise ArgumentError(f"reshape takes order 'C', 'F' or 'A', and got {order!r}")
     if sizes == aval.shape and isinstance(a, Array):
         return a
     result: Array = reshape_p.bind(a, dimensions=None, new_sizes=sizes)

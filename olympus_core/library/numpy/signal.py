@@ -6,7 +6,7 @@ from typing import Any
 
 from olympus_core import dtypes
 from olympus_core.avals import get_aval, shape_of
-from olympus_core.errors import DTypeError, ShapeError
+from olympus_core.errors import ArgumentError, DTypeError, ShapeError
 from olympus_core.library.composite import composite
 from olympus_core.library.lax.conv import conv_general_dilated
 from olympus_core.library.numpy.arithmetic import clip
@@ -36,7 +36,7 @@ def _vectors(name: str, a: Any, v: Any, mode: str) -> tuple[Any, Any]:
     if not shape_of(a)[0] or not shape_of(v)[0]:
         raise ShapeError(f"{name} needs vectors of one element or more")
     if mode not in ("full", "same", "valid"):
-        raise ValueError(f"{name} has the modes 'full', 'same' and 'valid', and got {mode!r}")
+        raise ArgumentError(f"{name} has the modes 'full', 'same' and 'valid', and got {mode!r}")
     return a, v
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from olympus_core import dtypes
-from olympus_core.errors import ShapeError
+from olympus_core.errors import ArgumentError, ShapeError
 from olympus_core.library.numpy.creation import requested_dtype
 from olympus_core.library.numpy.joining import stack
 from olympus_core.library.numpy.logic import not_equal
@@ -24,7 +24,7 @@ def view(self: Array, dtype: Any = None, type: None = None) -> Array:
     Raises ShapeError where the last axis does not hold a whole number of elements.
     """
     if type is not None:
-        raise ValueError("view makes arrays of no other class: type must be None")
+        raise ArgumentError("view makes arrays of no other class: type must be None")
     if dtype is None or dtypes.dtype(dtype) == self.dtype:
         return self
     wanted = requested_dtype("view", dtype)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from olympus_core import dtypes
+from olympus_core.errors import ArgumentError
 from olympus_core.library.composite import composite
 from olympus_core.library.numpy.arithmetic import abs as abs_
 from olympus_core.library.numpy.fills import ones
@@ -25,7 +26,7 @@ __all__ = ["bartlett", "blackman", "hamming", "hanning", "kaiser"]
 def _points(name: str, length: int) -> Any:
     count = operator.index(length)
     if count < 0:
-        raise ValueError(f"{name} needs a length >= 0, and got {count}")
+        raise ArgumentError(f"{name} needs a length >= 0, and got {count}")
     return iota_p.bind(dtype=dtypes.default_dtype("f"), shape=(count,), dimension=0)
 
 
@@ -38,7 +39,7 @@ def _window(name: str, summary: str, weights: Callable[[Any, int], Any]) -> Any:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"""The {summary} window of `M` points, whose greatest weight is 1.
 
-    Raises ValueError for a negative length.
+    Raises ArgumentError for a negative length.
     """
     return composite(static_argnames=("M",))(function)
 
@@ -69,7 +70,7 @@ blackman = _window("blackman", "Blackman (of two cosines)", _cosines(0.42, -0.5,
 def kaiser(M: int, beta: Any) -> Array:
     """The Kaiser window of `M` points: i0(beta * sqrt(1 - x**2)) / i0(beta) for x in [-1, 1].
 
-    Raises ValueError for a negative length.
+    Raises ArgumentError for a negative length.
     """
     points = _points("kaiser", M)
     if M <= 1:

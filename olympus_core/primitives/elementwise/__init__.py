@@ -43,10 +43,12 @@ from olympus_core.primitives.elementwise.base import (
     move_axis,
     one_minus,
     one_plus,
+    shift_all,
     spread,
     square,
     times,
     zero_like,
+    zeros_like,
 )
 from olympus_core.primitives.elementwise.conversion import (
     bit_width,
@@ -184,6 +186,7 @@ __all__ = [
     "round_p",
     "rsqrt_p",
     "select_n_p",
+    "shift_all",
     "shift_left_p",
     "shift_right_arithmetic_p",
     "shift_right_logical_p",
@@ -200,6 +203,7 @@ __all__ = [
     "times",
     "xor_p",
     "zero_like",
+    "zeros_like",
     "zeta_p",
 ]
 

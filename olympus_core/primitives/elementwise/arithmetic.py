@@ -17,6 +17,7 @@ from olympus_core.primitives.elementwise.base import (
     square,
     times,
     zero_like,
+    zeros_like,
 )
 
 if TYPE_CHECKING:
@@ -244,7 +245,7 @@ relu_p = Relu(
     "relu",
     "stablehlo.maximum",
     "buif",
-    lambda t, out, x: op.select_n(op.gt(x, zero_like(x)), spread(zero_like(t), shape_of(t)), t),
+    lambda t, out, x: op.select_n(op.gt(x, zero_like(x)), zeros_like(t), t),
 )
 nextafter_p = Elementwise("nextafter", "chlo.next_after", "f")
 

@@ -38,10 +38,12 @@ __all__ = [
     "move_axis",
     "one_minus",
     "one_plus",
+    "shift_all",
     "spread",
     "square",
     "times",
     "zero_like",
+    "zeros_like",
 ]
 
 BOOL = np.dtype("bool")
@@ -214,6 +216,11 @@ def move_axis(x: Any, source: int, destination: int) -> Any:
     return op.transpose(x, permutation=tuple(order))
 
 
+def shift_all(axes: Sequence[int], dim: int) -> tuple[int, ...]:
+    """Axes of a value, as axes of the array that has a mapped axis at `dim` as well."""
+    return tuple([i + (i >= dim) for i in axes])
+
+
 def at_front(x: Any, dim: int | None, size: int) -> Any:
     """A value with its mapped axis in front; one without is repeated."""
     if dim is not None:
@@ -231,6 +238,11 @@ def constant(x: Any, value: float) -> Any:
 def zero_like(x: Any) -> Any:
     """Zero as a scalar of x's dtype."""
     return np.zeros((), get_aval(x).dtype)[()]
+
+
+def zeros_like(x: Any) -> Any:
+    """Zeros of x's shape and dtype."""
+    return spread(zero_like(x), shape_of(x))
 
 
 def square(x: Any) -> Any:

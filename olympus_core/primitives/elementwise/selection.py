@@ -19,6 +19,7 @@ from olympus_core.primitives.elementwise.base import (
     join_shapes,
     spread,
     zero_like,
+    zeros_like,
 )
 from olympus_core.primitives.elementwise.logic import lt_p
 
@@ -151,9 +152,7 @@ class Clamp(Primitive):
         for t, mask in zip(tangents, chosen, strict=True):
             if t is not None:
                 full = spread(t, shape_of(x))
-                part = op.select_n(
-                    spread(mask(), shape_of(x)), spread(zero_like(x), shape_of(x)), full
-                )
+                part = op.select_n(spread(mask(), shape_of(x)), zeros_like(x), full)
                 total = part if total is None else op.add(total, part)
         return self.bind(*primals), total
 

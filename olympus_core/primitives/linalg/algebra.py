@@ -13,7 +13,7 @@ import numpy as np
 from olympus_core import dtypes
 from olympus_core.avals import get_aval, shape_of
 from olympus_core.primitive import op
-from olympus_core.primitives.elementwise import constant, spread, zero_like
+from olympus_core.primitives.elementwise import constant, spread, zero_like, zeros_like
 from olympus_core.primitives.indexing import GatherDimensionNumbers, GatherScatterMode
 from olympus_core.primitives.precision import Precision
 
@@ -119,7 +119,7 @@ def triangle(x: Any, *, lower: bool, strict: bool = False) -> Any:
     """A triangle of matrices, without the diagonal if `strict`, and zeros elsewhere."""
     row, column = _places(x, _INT32)
     compare = (op.gt if strict else op.ge) if lower else (op.lt if strict else op.le)
-    return op.select_n(compare(row, column), spread(zero_like(x), shape_of(x)), x)
+    return op.select_n(compare(row, column), zeros_like(x), x)
 
 
 def half_triangle(x: Any, *, lower: bool = True) -> Any:
