@@ -7,6 +7,7 @@ fails the task that was being worked on; the next task gets a new process.
 from __future__ import annotations
 
 import multiprocessing
+import os
 import re
 import signal
 import time
@@ -28,6 +29,9 @@ __all__ = ["OnStage", "run_tasks"]
 _FATAL = re.compile(r"F\d{4} |.*Check failed:")
 
 OnStage = Callable[[str, str], None]  # target, what is being done to it
+
+# For how long a killed process may be held by what it waits for, in seconds.
+_LAST_BREATH = 5.0
 
 # Not fork: the compiler's threads do not survive it.
 _CONTEXT = multiprocessing.get_context("spawn")
@@ -142,8 +146,13 @@ class _Worker:
     def end(self) -> None:
         """Kill the process; it has nothing to clear up, since its output is not in place yet."""
         if self._process is not None:
+            with suppress(ProcessLookupError):  # it has no group before it begins to serve
+                if self._process.is_alive() and self._process.pid is not None:
+                    os.killpg(self._process.pid, signal.SIGKILL)
             self._process.kill()
             self._process.join()
+            # what it forked holds the sentinel open as long as it can still write
+            connection.wait([self._process.sentinel], _LAST_BREATH)
             self._pipe.close()
 
 
