@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import mmap
 import os
-import signal
 import sys
 import threading
 import time
