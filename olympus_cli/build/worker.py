@@ -27,7 +27,7 @@ from olympus.errors import UsageError
 from olympus_cli.build.compilation import Compilation, Say
 from olympus_cli.build.outcome import Failure, Outcome, Status
 from olympus_cli.build.outputs import write_outputs
-from olympus_cli.build.plan import Task
+from olympus_cli.build.plan import Task, read_record, reason_to_build
 from olympus_cli.frontends.python import load_program
 
 __all__ = ["perform", "serve"]
@@ -90,11 +90,13 @@ def perform(task: Task, say: Say) -> Outcome:
     compilation = Compilation(load_program(task.spec), say)
     compilation.trace()
     compilation.lower()
-    reason = task.reason_to_build(compilation.keys())
-    status: Status = "fresh" if reason is None else "stale" if task.staging is None else "built"
-    if reason is not None and task.staging is not None:
+    reason = "asked for by --force" if task.force else None
+    reason = reason or reason_to_build(read_record(task.place.final), compilation.keys())
+    status: Status = "fresh" if reason is None else "stale" if task.frozen else "built"
+    if status == "built":
+        directory = task.place.stage()
         compilation.compile()
-        _write(compilation, task.staging, say)
+        _write(compilation, directory, say)
     return Outcome(task.spec.name, status, reason, time.perf_counter() - start)
 
 

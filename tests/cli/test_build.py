@@ -18,10 +18,10 @@ from click.testing import Result
 from olympus.artifact import Host
 from olympus_cli.build.compilation import Compilation
 from olympus_cli.build.key import content_key
-from olympus_cli.build.plan import Record, Task, backend_labels, read_record
+from olympus_cli.build.plan import Record, backend_labels, read_record, reason_to_build
 from olympus_cli.frontends.python import load_program
 from olympus_cli.frontends.resolve import resolve
-from olympus_cli.spec.model import BackendSpec, TargetSpec
+from olympus_cli.spec.model import BackendSpec
 
 Invoke = Callable[..., Result]
 
@@ -78,8 +78,8 @@ def written(directory: Path) -> set[str]:
     return {path.relative_to(directory).as_posix() for path in files}
 
 
-def statuses(result: Result) -> dict[str, str]:
-    assert result.exit_code in (0, 3, 4), result.output
+def statuses(result: Result, *exit_codes: int) -> dict[str, str]:
+    assert result.exit_code in (exit_codes or (0, 3, 4)), result.output
     return {each["target"]: each["status"] for each in json.loads(result.stdout)["targets"]}
 
 
@@ -115,17 +115,38 @@ def test_a_damaged_output_is_built_again(work: Path, invoke: Invoke) -> None:
     result = invoke("build", "--json", "loop")
     (target,) = json.loads(result.stdout)["targets"]
     assert target["status"] == "built"
-    assert target["reason"] == "cpu/executable.bin is missing or has another size"
-    assert (work / "build/loop/cpu/executable.bin").is_file()
+    assert target["reason"] == "cpu/executable.bin is missing or has been changed"
+    executable = work / "build/loop/cpu/executable.bin"
+    for path in (executable, work / "build/loop/summary.txt"):
+        path.write_bytes(path.read_bytes()[:-1] + b"!")  # of the same size
+        (target,) = json.loads(invoke("build", "--json", "loop").stdout)["targets"]
+        name = path.relative_to(work / "build/loop").as_posix()
+        assert target["reason"] == f"{name} is missing or has been changed"
+    assert statuses(invoke("build", "--json", "loop")) == {"loop": "fresh"}
 
 
 def test_frozen_builds_nothing_and_says_what_it_would(work: Path, invoke: Invoke) -> None:
     result = invoke("build", "--frozen", "loop")
     assert result.exit_code == 7
     assert "loop: it has not been built before" in result.stderr
-    assert not (work / "build/loop").exists()
+    assert not (work / "build").exists()
     invoke("build", "loop")
+    before = (work / "build").stat().st_mtime_ns
+    assert invoke("build", "loop").exit_code == 0
     assert invoke("build", "--frozen", "loop").exit_code == 0
+    assert (work / "build").stat().st_mtime_ns == before  # nothing was made in it, if only to go
+
+
+def test_a_place_that_is_taken_fails_its_own_target_only(work: Path, invoke: Invoke) -> None:
+    (work / "build/scale").mkdir(parents=True)
+    (work / "build/scale/thesis.txt").write_text("years")
+    assert statuses(result := invoke("build", "--json"), 2) == {"scale": "failed", "loop": "built"}
+    assert "target 'scale'" in result.stderr
+    (work / "build/scale/thesis.txt").unlink()
+    (work / "build/scale").rmdir()
+    (work / "build/scale").symlink_to("loop")
+    assert statuses(result := invoke("build", "--json"), 2) == {"scale": "built", "loop": "failed"}
+    assert "leads to the folder of target 'scale'" in result.stderr
 
 
 def test_a_failing_target_keeps_its_last_outputs(work: Path, invoke: Invoke) -> None:
@@ -196,7 +217,7 @@ def test_an_interrupted_build_leaves_nothing_half_written(work: Path, delay: flo
         text=True,
         start_new_session=True,
     )
-    while not list(work.glob("build/.olympus-new-forever")):
+    while not (work / "build").exists():
         assert process.poll() is None
         time.sleep(0.01)
     time.sleep(delay)
@@ -267,23 +288,18 @@ def test_the_key_changes_with_the_processor(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize(
-    ("record", "force", "reason"),
+    ("record", "reason"),
     [
-        (None, False, "it has not been built before"),
-        (Record({"cpu": "a"}), False, None),
-        (Record({"cpu": "a"}), True, "asked for by --force"),
-        (Record({"cpu": "b"}), False, "its program for cpu, or what compiles it, has changed"),
-        (Record({}), False, "it has not been built for cpu before"),
-        (Record({"cpu": "a", "gpu": "c"}), False, "it is no longer built for gpu"),
-        (Record({"cpu": "a"}, ("f",)), False, "f is missing or has another size"),
+        (None, "it has not been built before"),
+        (Record({"cpu": "a"}), None),
+        (Record({"cpu": "b"}), "its program for cpu, or what compiles it, has changed"),
+        (Record({}), "it has not been built for cpu before"),
+        (Record({"cpu": "a", "gpu": "c"}), "it is no longer built for gpu"),
+        (Record({"cpu": "a"}, ("f",)), "f is missing or has been changed"),
     ],
 )
-def test_the_reason_to_build(
-    record: Record | None, force: bool, reason: str | None, tmp_path: Path
-) -> None:
-    spec = TargetSpec("t", "m:f", (), {}, {}, (), (BackendSpec("cpu"),), tmp_path)
-    task = Task(spec, tmp_path, tmp_path / "log", record, force)
-    assert task.reason_to_build({"cpu": "a"}) == reason
+def test_the_reason_to_build(record: Record | None, reason: str | None) -> None:
+    assert reason_to_build(record, {"cpu": "a"}) == reason
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"backends": [{"label": "cpu"}]}'])
