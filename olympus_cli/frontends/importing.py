@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib
 import importlib.machinery
 import importlib.util
+import os
 import pkgutil
 import sys
 import traceback
@@ -78,7 +79,7 @@ def _from_name(name: str, root: Path) -> ModuleType:
 
 def _from_file(place: str, root: Path) -> ModuleType:
     path = (root / place).resolve()
-    if not path.is_file():
+    if not os.path.isfile(path):  # which has no objection to a name that is too long
         near = [str(p.relative_to(root)) for p in root.glob("*.py")] if root.is_dir() else []
         raise EntryError(
             f"there is no file {shown(path)}", hint=did_you_mean(place, near, f"{root} has")
