@@ -21,7 +21,18 @@ if TYPE_CHECKING:
 
     from olympus.errors import OlympusError
 
-__all__ = ["Bar", "data", "defect", "error", "print_json", "progress", "raw", "report", "say", "table"]
+__all__ = [
+    "Bar",
+    "data",
+    "defect",
+    "error",
+    "print_json",
+    "progress",
+    "raw",
+    "report",
+    "say",
+    "table",
+]
 
 _WIDE = 240  # columns of a table that goes to a file or a pipe: nothing is folded
 _NARROW = 40  # a terminal narrower than this folds the lines itself, and no column is lost
@@ -42,7 +53,12 @@ def raw(content: bytes) -> None:
 
 def print_json(document: Any) -> None:
     """Write one JSON document to stdout; NaN and infinities, which JSON lacks, are refused."""
-    data(json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False))
+    text = json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False)
+    try:
+        text.encode(sys.stdout.encoding)
+    except UnicodeEncodeError:  # JSON has escapes of its own
+        text = json.dumps(document, indent=2, allow_nan=False)
+    data(text)
 
 
 def say(text: str) -> None:

@@ -7,6 +7,7 @@ A command's module is imported when it is invoked; names and one-line helps stan
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import click
 
 from olympus_cli.options import verbose_option
+from olympus_cli.signals import Terminated
 
 __all__ = ["COMMANDS", "cli", "main"]
 
@@ -31,6 +33,7 @@ COMMANDS = {
 
 _INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 _BROKEN_PIPE = 141  # 128 + SIGPIPE
+_TERMINATED = 143  # 128 + SIGTERM
 
 
 class Commands(click.Group):
@@ -71,6 +74,9 @@ class Commands(click.Group):
             return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit):
             raise
+        except Terminated:
+            click.echo("terminated", err=True)
+            ctx.exit(_TERMINATED)
         except (KeyboardInterrupt, click.Abort):
             click.echo("interrupted", err=True)
             ctx.exit(_INTERRUPTED)
@@ -125,4 +131,7 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line on `sys.argv`, and leave with its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # what its encoding lacks is written as `\xe9`
+            stream.reconfigure(errors="backslashreplace")
     cli(prog_name="olympus")

@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
 from olympus.errors import UsageError
+from olympus_cli import signals
 from olympus_cli.build.outcome import Failure, Outcome
 from olympus_cli.build.plan import Task
 from olympus_cli.build.pool import OnStage, run_tasks
@@ -64,13 +65,14 @@ def build(
     """
     found: dict[str, Outcome] = {}
     with ExitStack() as stack:
+        stack.enter_context(signals.raised())
         logs = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         tasks, failed = _plan(folders, root, options, logs)
         for parent in sorted({task.place.final.parent for task in tasks.values()}):
             stack.enter_context(locked(parent, listener.on_wait, make=not options.frozen))
-        jobs = options.jobs or os.cpu_count() or 1
-        outcomes = run_tasks(list(tasks.values()), jobs, options.time_limit, listener.on_stage)
-        for outcome in chain(failed, outcomes):
+        jobs = options.jobs or _processors()
+        running = run_tasks(list(tasks.values()), jobs, options.time_limit, listener.on_stage)
+        for outcome in chain(failed, stack.enter_context(closing(running))):
             if outcome.status == "built":
                 outcome = _commit(tasks[outcome.target], outcome)
             found[outcome.target] = outcome
@@ -104,3 +106,10 @@ def _commit(task: Task, outcome: Outcome) -> Outcome:
     except UsageError as error:
         return replace(outcome, status="failed", failure=Failure.of(error))
     return outcome
+
+
+def _processors() -> int:
+    """How many processors this process may use, which a container or `taskset` limits."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

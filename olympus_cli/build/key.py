@@ -15,17 +15,18 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import olympus
 from olympus.artifact import Host, Node
 from olympus_cli.spec.model import BackendSpec
 
-__all__ = ["content_key", "stored_types", "tool_versions"]
+__all__ = ["content_key", "installed_version", "stored_types", "tool_versions"]
 
 # What changes the compiler's result without being in the program.
-_ENVIRONMENT = ("XLA_FLAGS", "LIBTPU_INIT_ARGS")
+_ENVIRONMENT = ("XLA_FLAGS",)
+_COMPILERS = {"gpu": ("jax-cuda13-pjrt",)}  # beside jaxlib
 
 
 def content_key(stablehlo: str, signature: object, backend: BackendSpec) -> str:
@@ -41,6 +42,7 @@ def content_key(stablehlo: str, signature: object, backend: BackendSpec) -> str:
         "signature": signature,
         "backend": str(backend),
         "versions": tool_versions(),
+        "compilers": [installed_version(name) for name in _COMPILERS.get(backend.name, ())],
         "host": asdict(Host.here()),  # an executable fits where its processor can do as much
         "environment": {name: os.environ.get(name) for name in _ENVIRONMENT},
     }
@@ -55,6 +57,14 @@ def stored_types(stage: Any) -> list[object]:
     """
     trees = [Node.of(tree).to_data() for tree in (stage.in_tree, stage.out_tree)]
     return [*trees, *map(repr, (*stage.in_avals, *stage.out_avals))]
+
+
+def installed_version(package: str) -> str | None:
+    """The version of a package; None where it is not installed."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
 
 
 def tool_versions() -> Mapping[str, str]:

@@ -91,7 +91,8 @@ s = olympus.ShapeDtypeStruct((3,), "float32")
 traced = olympus.jit(f).trace(s, y=s)
 lowered = traced.lower()
 artifact.save(sys.argv[0] + ".olympus", lowered.compile(), lowered=lowered, name="f",
-              olympuspr_text=str(traced.olympuspr), entry="m:f", static={"b": 1, "a": 2})
+              olympuspr_text=str(traced.olympuspr), entry="m:f",
+              static={"b": 1, "a": 2, "set": (frozenset("abcdef"), {("x",), "y"})})
 print(open(sys.argv[0] + ".olympus", "rb").read().hex())
 """
     first = python(source, tmp_path, PYTHONHASHSEED="1")
@@ -108,6 +109,7 @@ def test_statics_that_json_does_not_have(tmp_path: Path) -> None:
         "act": double,
         "nested": {"a": None, "b": [np.float32(1)]},
         "object": object(),
+        "set": [{3, 1}, frozenset("ba"), set(), frozenset([frozenset("dc")])],
     }
     traced = olympus.jit(double).trace(struct())
     path = save(tmp_path / "f.olympus", traced, static=static)
@@ -119,6 +121,12 @@ def test_statics_that_json_does_not_have(tmp_path: Path) -> None:
         "act": {"python": f"{__name__}.double"},
         "nested": {"a": None, "b": [{"python": "np.float32(1.0)"}]},
         "object": {"python": "<object object>"},
+        "set": [
+            {"python": "{1, 3}"},
+            {"python": "frozenset({'a', 'b'})"},
+            {"python": "set()"},
+            {"python": "frozenset({frozenset({'c', 'd'})})"},
+        ],
     }
 
 

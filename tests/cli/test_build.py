@@ -9,15 +9,19 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from click.testing import Result
 
 from olympus.artifact import Host
+from olympus.errors import TraceError
+from olympus_cli import signals
+from olympus_cli.build import driver, key
 from olympus_cli.build.compilation import Compilation
 from olympus_cli.build.key import content_key
+from olympus_cli.build.outcome import Failure, Outcome
 from olympus_cli.build.plan import Record, backend_labels, read_record, reason_to_build
 from olympus_cli.frontends.python import load_program
 from olympus_cli.frontends.resolve import resolve
@@ -204,15 +208,71 @@ def test_compile_does_not_replace_a_folder_of_the_user(work: Path, invoke: Invok
     assert (work / "mine" / "thesis.txt").read_text() == "years"
 
 
+def test_compile_writes_to_the_projects_build_folder(work: Path, invoke: Invoke) -> None:
+    args = ["compile", "program:loop", "--shapes", "f32[4]", "--json"]
+    (work / "olympus.toml").write_text('[project]\nbuild-dir = "made"\n' + TOML)
+    assert json.loads(invoke(*args).stdout)["directory"] == str(work / "made" / "loop")
+    shown = json.loads(invoke(*args, "--project", str(work)).stdout)
+    assert shown["directory"] == str(work / "made" / "loop")
+    (work / "olympus.toml").unlink()
+    assert json.loads(invoke(*args).stdout)["directory"] == str(work / "build" / "loop")
+
+
+def test_compile_follows_a_link_and_spares_the_working_directory(
+    work: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (work / "link").symlink_to("real")
+    args = ["compile", "program:loop", "--shapes", "f32[4]", "--project", str(work), "-o"]
+    for _ in range(2):
+        assert invoke(*args, "link").exit_code == 0
+    assert (work / "link").readlink() == Path("real")
+    assert (work / "real" / "report.json").is_file()
+    (work / "empty").mkdir()
+    monkeypatch.chdir(work / "empty")
+    result = invoke(*args, ".")
+    assert result.exit_code == 2
+    assert "the working directory is in it" in result.stderr
+    for length in (250, 300):
+        result = invoke(*args, "n" * length)
+        assert result.exit_code == 2
+        assert f"{'n' * length} cannot be used: File name too long" in result.stderr
+
+
+def test_a_defect_among_several_failures_is_told_as_one(
+    work: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed = [
+        Outcome("scale", "failed", failure=Failure.of(TraceError("no"))),
+        Outcome("loop", "failed", failure=Failure.of(ZeroDivisionError("x"))),
+    ]
+    monkeypatch.setattr("olympus_cli.commands.build.build", lambda *_: failed)
+    result = invoke("build")
+    assert result.exit_code == 3
+    assert "error: target 'scale': no\n" in result.stderr
+    assert "this is a defect of olympus: InternalError: target 'loop': Zero" in result.stderr
+    assert result.stderr.splitlines()[-1] == "error: 2 of 2 targets failed"
+
+
 @pytest.mark.parametrize("delay", [0.0, 0.2, 2.0])
-def test_an_interrupted_build_leaves_nothing_half_written(work: Path, delay: float) -> None:
+@pytest.mark.parametrize(
+    ("number", "end"),
+    [(signal.SIGINT, (130, "interrupted\n")), (signal.SIGTERM, (143, "terminated\n"))],
+)
+def test_an_interrupted_build_leaves_nothing_half_written(
+    work: Path, delay: float, number: int, end: tuple[int, str]
+) -> None:
+    (work / "tmp").mkdir()
     (work / "program.py").write_text(PROGRAM + "\n\ndef forever(x):\n    while True: pass\n")
     (work / "olympus.toml").write_text(
         TOML + '[target.forever]\nentry = "program:forever"\nargs = ["f32[4]"]\n'
     )
     process = subprocess.Popen(
         [sys.executable, "-m", "olympus_cli", "build", "forever"],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(sys.path),
+            "TMPDIR": str(work / "tmp"),
+        },
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
@@ -221,10 +281,39 @@ def test_an_interrupted_build_leaves_nothing_half_written(work: Path, delay: flo
         assert process.poll() is None
         time.sleep(0.01)
     time.sleep(delay)
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of its processes
+    os.killpg(process.pid, number)  # as a terminal does: to all of its processes
     _, talk = process.communicate(timeout=120)
-    assert (process.returncode, talk) == (130, "interrupted\n")
+    assert (process.returncode, talk) == end
     assert list((work / "build").iterdir()) == []
+    assert list((work / "tmp").iterdir()) == []
+
+
+def test_a_signal_is_held_while_a_process_is_started() -> None:
+    for number, error in ((signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, signals.Terminated)):
+        before, done = signal.getsignal(number), []
+        with pytest.raises(error), signals.raised(), signals.held():
+            os.kill(os.getpid(), number)
+            done.append(number)
+        assert done == [number]
+        assert signal.getsignal(number) == before
+
+
+def test_jobs_are_as_many_as_the_processors_that_may_be_used(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    def run_tasks(tasks: object, jobs: int, *rest: object) -> Iterator[Outcome]:
+        asked.append(jobs)
+        yield from ()
+
+    monkeypatch.setattr(driver, "run_tasks", run_tasks)
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {3, 5}, raising=False)
+    driver.build({}, folder)
+    monkeypatch.delattr(os, "sched_getaffinity")
+    driver.build({}, folder)
+    assert asked == [2, 64]
 
 
 def test_labels_tell_devices_of_one_backend_apart() -> None:
@@ -285,6 +374,15 @@ def test_the_key_changes_with_the_processor(monkeypatch: pytest.MonkeyPatch) -> 
         host = dataclasses.replace(here, cpu_features=other)
         monkeypatch.setattr(Host, "here", lambda host=host: host)
         assert content_key("module {}", [], BackendSpec("cpu")) != base
+
+
+def test_the_key_changes_with_the_compiler_of_its_backend(monkeypatch: pytest.MonkeyPatch) -> None:
+    cpu, gpu = BackendSpec("cpu"), BackendSpec("gpu", "h200")
+    keys = set()
+    for found in ("1.0", "1.1", None):
+        monkeypatch.setattr(key, "installed_version", lambda _package, found=found: found)
+        keys |= {content_key("module {}", [], cpu), content_key("module {}", [], gpu)}
+    assert len(keys) == 4
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -30,6 +31,8 @@ P = "{w=f32[3,4], b=f32[4]}"
         (["model.py"], 2, ["'model.py' names no function", "model.py:forward"]),
         (["add", "--shapes", "f32[2"], 2, ["  f32[2\n       ^"]),
         (["add", "--shapes", "g32[2]"], 2, ["no dtype 'g32'", "hint: did you mean"]),
+        (["model:add", "--shapes", "x=" + "[" * 2000], 2, ["nested more than 100 deep"]),
+        (["model:add", "--static", "x=" + "[" * 2000], 2, ["is not a TOML value"]),
         (["model:add", "--shapes", "f32[2]"], 2, ["add needs argument 'y'"]),
         (["model:add", "--shapes", "f32[2], f32[], f32[]"], 2, ["3 shapes are given"]),
         (["model:forward", "--shapes", "z=f32[]"], 2, ["no argument 'z'"]),
@@ -82,6 +85,8 @@ def test_no_project_and_no_entry(folder: Path, invoke: Invoke) -> None:
     ("text", "words"),
     [
         ("[target.t]\nentri = 'm:f'\n", ["olympus.toml:2:", "'entri'", "did you mean entry?"]),
+        ("[target.t]\nargs = " + "[" * 150 + "]" * 150, ["olympus.toml:2:", "more than 100 deep"]),
+        ("x = " + "[" * 5000, ["olympus.toml is nested too deeply"]),
         ("[target.t]\nentry = \n", ["olympus.toml:2:9:", "line 2, column 9", "^"]),
     ],
 )
@@ -118,6 +123,25 @@ def test_wrong_usage(invoke: Invoke, args: list[str], word: str) -> None:
     result = invoke(*args)
     assert result.exit_code == 2
     assert word in result.stderr
+
+
+@pytest.mark.parametrize("args", [["trace", "m:f"], ["build"], ["doctor"], ["init"]])
+def test_a_working_directory_that_is_gone(
+    folder: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch, args: list[str]
+) -> None:
+    (folder / "gone").mkdir()
+    monkeypatch.chdir(folder / "gone")
+    (folder / "gone").rmdir()
+    result = invoke(*args)
+    assert result.exit_code == 2
+    assert "error: the working directory cannot be used: No such file" in result.stderr
+
+
+def test_an_entry_that_is_too_long_for_a_file(folder: Path, invoke: Invoke) -> None:
+    for entry in (f"{'n' * 300}.py:f", f"{'n' * 300}:f"):
+        result = invoke("trace", entry)
+        assert result.exit_code == 2
+        assert "there is no " in result.stderr
 
 
 def raising(error: BaseException) -> click.Command:
@@ -172,6 +196,20 @@ def test_a_closed_pipe_is_quiet(project: Path) -> None:
     )
     os.close(write)
     assert (made.returncode, made.stderr) == (141, "")
+
+
+def test_names_that_stdout_cannot_write_are_escaped(project: Path) -> None:
+    (project / "naïve.py").write_text("def größe(x):\n    return {'é': x}\n", encoding="utf-8")
+    made = {}
+    for more in ((), ("--json",)):
+        command = [*COMMAND, "run", "naïve:größe", "--shapes", "f32[2]", *more]
+        environment = {**ENVIRONMENT, "PYTHONIOENCODING": "ascii"}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+        made[more] = done.stdout
+    assert "result['\\xe9']" in made[()]
+    (output,) = json.loads(made["--json",])["outputs"]
+    assert output["name"] == "result['é']"
 
 
 def test_an_interrupt_is_a_short_line(project: Path) -> None:

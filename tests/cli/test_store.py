@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -145,6 +148,28 @@ def test_a_place_that_cannot_be_a_directory_is_a_users_mistake(tmp_path: Path) -
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match="cannot be used: File exists"), locked(tmp_path / "file"):
         pass
+
+
+def refuse(*_: object) -> NoReturn:
+    raise OSError(errno.ENOLCK, "No locks available")
+
+
+@pytest.mark.parametrize("place", ["os.open", "fcntl.flock", "pathlib.Path.rename"])
+def test_what_the_system_refuses_is_told_of_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    message = f"the build folder {re.escape(str(tmp_path))}(/t)? cannot be used: No locks available"
+    with monkeypatch.context() as patch, pytest.raises(UsageError, match=message):
+        patch.setattr(place, refuse)
+        with locked(tmp_path):
+            put(tmp_path, "t")
+            locate(tmp_path, "t").commit()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_goes_wrong_inside_is_not_the_folders(tmp_path: Path) -> None:
+    with pytest.raises(BrokenPipeError), locked(tmp_path):
+        raise BrokenPipeError
 
 
 def test_what_is_only_looked_at_is_not_made(tmp_path: Path) -> None:
