@@ -4,7 +4,7 @@ Tasks enter through a pipe; the name of each stage and, in the end, an `Outcome`
 that the program and the compiler print goes to the task's log, so that stdout stays for data.
 
 The process that takes the tasks has imported OLYMPUS and nothing of the user's.  Each task runs in
-a child forked from it, which costs a few milliseconds where an import costs half a second: what one
+a child forked from it, which costs some 40 ms where a new interpreter costs half a second: what one
 program imports, sets or leaves behind cannot be seen by the next.  To fork is safe here, for no
 client exists yet, and hence no thread of the compiler's.
 """
