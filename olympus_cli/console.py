@@ -21,7 +21,18 @@ if TYPE_CHECKING:
 
     from olympus.errors import OlympusError
 
-__all__ = ["Bar", "data", "defect", "error", "print_json", "progress", "raw", "say", "table"]
+__all__ = [
+    "Bar",
+    "data",
+    "defect",
+    "error",
+    "print_json",
+    "progress",
+    "raw",
+    "report",
+    "say",
+    "table",
+]
 
 _WIDE = 240  # columns of a table that goes to a file or a pipe: nothing is folded
 _NARROW = 40  # a terminal narrower than this folds the lines itself, and no column is lost
@@ -68,6 +79,17 @@ def error(problem: OlympusError, verbose: bool = False) -> None:
     if problem.hint and problem.hint not in message:
         lines.append(f"hint: {problem.hint}")
     say("\n".join(lines))
+
+
+def report(problem: Exception, verbose: bool = False) -> int:
+    """Write any error to stderr, one of ours on purpose or a defect, and give its exit code."""
+    from olympus.errors import InternalError, OlympusError
+
+    if isinstance(problem, OlympusError) and not isinstance(problem, InternalError):
+        error(problem, verbose)
+        return problem.exit_code
+    defect(problem, verbose)
+    return InternalError.exit_code
 
 
 def defect(problem: Exception, verbose: bool = False) -> None:

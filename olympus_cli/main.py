@@ -34,7 +34,6 @@ COMMANDS = {
 _INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 _BROKEN_PIPE = 141  # 128 + SIGPIPE
 _TERMINATED = 143  # 128 + SIGTERM
-_DEFECT = 70
 
 
 class Commands(click.Group):
@@ -71,6 +70,7 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; any error but click's own is printed, and becomes the exit code."""
         try:
+            _working_directory()
             return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit):
             raise
@@ -89,14 +89,22 @@ class Commands(click.Group):
 
 def _report(error: Exception, verbose: bool) -> int:
     """Print `error`, and give its exit code."""
-    from olympus.errors import InternalError, OlympusError
     from olympus_cli import console
 
-    if isinstance(error, OlympusError) and not isinstance(error, InternalError):
-        console.error(error, verbose)
-        return error.exit_code
-    console.defect(error, verbose)
-    return _DEFECT
+    return console.report(error, verbose)
+
+
+def _working_directory() -> None:
+    """Raise UsageError if it is gone: what is looked for, or written, is so relative to it."""
+    try:
+        os.getcwd()
+    except OSError as error:
+        from olympus.errors import UsageError
+
+        raise UsageError(
+            f"the working directory cannot be used: {error.strerror}",
+            hint="it has been removed or replaced: change to it again, or to another",
+        ) from error
 
 
 def _show_version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:

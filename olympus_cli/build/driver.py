@@ -9,14 +9,17 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
+from olympus.errors import UsageError
 from olympus_cli import signals
-from olympus_cli.build.outcome import Outcome
-from olympus_cli.build.plan import Task, read_record
+from olympus_cli.build.outcome import Failure, Outcome
+from olympus_cli.build.plan import Task
 from olympus_cli.build.pool import OnStage, run_tasks
-from olympus_cli.build.store import Store
+from olympus_cli.build.store import locate, locked
 from olympus_cli.spec.model import TargetSpec
 
 __all__ = ["Listener", "Options", "build"]
@@ -55,28 +58,54 @@ def build(
 
     A target that fails leaves its last good outputs as they are and is told of in its outcome.
 
+    A folder that is a link is followed, and the directory that it leads to locked as well.
+
     Raises:
-        UsageError: a folder cannot be made, or holds something of the user's.
+        UsageError: a directory cannot be made or locked.
     """
-    store = Store(root)
-    folder_of = {spec.name: folder for folder, spec in folders.items()}
     found: dict[str, Outcome] = {}
-    with (
-        signals.raised(),
-        store.locked(listener.on_wait),
-        tempfile.TemporaryDirectory() as logs,
-    ):
-        tasks = [
-            _task(spec, folder, store, Path(logs, str(number)), options)
-            for number, (folder, spec) in enumerate(folders.items())
-        ]
+    with ExitStack() as stack:
+        stack.enter_context(signals.raised())
+        logs = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        tasks, failed = _plan(folders, root, options, logs)
+        for parent in sorted({task.place.final.parent for task in tasks.values()}):
+            stack.enter_context(locked(parent, listener.on_wait, make=not options.frozen))
         jobs = options.jobs or _processors()
-        for outcome in run_tasks(tasks, jobs, options.time_limit, listener.on_stage):
+        running = run_tasks(list(tasks.values()), jobs, options.time_limit, listener.on_stage)
+        for outcome in chain(failed, stack.enter_context(closing(running))):
             if outcome.status == "built":
-                store.commit(folder_of[outcome.target])
+                outcome = _commit(tasks[outcome.target], outcome)
             found[outcome.target] = outcome
             listener.on_outcome(outcome)
     return [found[spec.name] for spec in folders.values()]
+
+
+def _plan(
+    folders: Mapping[str, TargetSpec], root: Path, options: Options, logs: Path
+) -> tuple[dict[str, Task], list[Outcome]]:
+    """The task of each target by its name, and outcomes for those that can have no place."""
+    tasks: dict[str, Task] = {}
+    failed = []
+    taken: dict[Path, str] = {}
+    for number, (folder, spec) in enumerate(folders.items()):
+        try:
+            place = locate(root, folder)
+            if (other := taken.setdefault(place.final, spec.name)) != spec.name:
+                raise UsageError(f"{root / folder} leads to the folder of target {other!r}")
+        except UsageError as error:
+            failed.append(Outcome(spec.name, "failed", failure=Failure.of(error)))
+        else:
+            log = logs / str(number)
+            tasks[spec.name] = Task(spec, place, log, options.force, options.frozen)
+    return tasks, failed
+
+
+def _commit(task: Task, outcome: Outcome) -> Outcome:
+    try:
+        task.place.commit()
+    except UsageError as error:
+        return replace(outcome, status="failed", failure=Failure.of(error))
+    return outcome
 
 
 def _processors() -> int:
@@ -84,8 +113,3 @@ def _processors() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def _task(spec: TargetSpec, folder: str, store: Store, log: Path, options: Options) -> Task:
-    staging = None if options.frozen else store.stage(folder)
-    return Task(spec, staging, log, read_record(store.final(folder)), options.force)

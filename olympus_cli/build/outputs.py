@@ -12,12 +12,14 @@ report on them, leave:
 from __future__ import annotations
 
 import platform
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from olympus_cli.build.compilation import Compilation, Unit
 from olympus_cli.build.key import tool_versions
-from olympus_cli.build.store import MARKER
+from olympus_cli.build.plan import digest
+from olympus_cli.build.store import MARKER, SUMMARY
 from olympus_cli.bundle import save_bundle
 from olympus_cli.leaves import Leaf
 from olympus_cli.reports.hlo import instruction_counts, operation_counts
@@ -38,7 +40,8 @@ def write_outputs(compilation: Compilation, directory: Path) -> Report:
         _write_unit(unit, directory / unit.label, first.stablehlo)
     save_bundle(compilation, directory)
     report = _report(compilation, directory)
-    _write(directory / "summary.txt", render_text(report))
+    _write(directory / SUMMARY, render_text(report))
+    report = replace(report, outputs=(*report.outputs, _file(directory, directory / SUMMARY)))
     _write(directory / MARKER, render_json(report))
     return report
 
@@ -114,6 +117,9 @@ def _memory(analysis: Any) -> Memory:
 
 def _files(directory: Path) -> tuple[OutputFile, ...]:
     files = sorted(path for path in directory.rglob("*") if path.is_file())
-    return tuple(
-        OutputFile(path.relative_to(directory).as_posix(), path.stat().st_size) for path in files
-    )
+    return tuple(_file(directory, path) for path in files)
+
+
+def _file(directory: Path, path: Path) -> OutputFile:
+    name = path.relative_to(directory).as_posix()
+    return OutputFile(name, path.stat().st_size, digest(path))

@@ -7,10 +7,11 @@ fails the task that was being worked on; the next task gets a new process.
 from __future__ import annotations
 
 import multiprocessing
+import os
 import re
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from multiprocessing import connection, resource_tracker
@@ -30,13 +31,16 @@ _FATAL = re.compile(r"F\d{4} |.*Check failed:")
 
 OnStage = Callable[[str, str], None]  # target, what is being done to it
 
+# For how long a killed process may be held by what it waits for, in seconds.
+_LAST_BREATH = 5.0
+
 # Not fork: the compiler's threads do not survive it.
 _CONTEXT = multiprocessing.get_context("spawn")
 
 
 def run_tasks(
     tasks: Sequence[Task], jobs: int, time_limit: float | None, on_stage: OnStage
-) -> Iterator[Outcome]:
+) -> Generator[Outcome, None, None]:
     """Work on `tasks` in at most `jobs` processes; `time_limit` is in seconds for each task.
 
     Outcomes come in the order in which tasks end.  However the iteration ends, no process is left.
@@ -144,8 +148,13 @@ class _Worker:
     def end(self) -> None:
         """Kill the process; it has nothing to clear up, since its output is not in place yet."""
         if self._process is not None:
+            with suppress(ProcessLookupError):  # it has no group before it begins to serve
+                if self._process.is_alive() and self._process.pid is not None:
+                    os.killpg(self._process.pid, signal.SIGKILL)
             self._process.kill()
             self._process.join()
+            # what it forked holds the sentinel open as long as it can still write
+            connection.wait([self._process.sentinel], _LAST_BREATH)
             self._pipe.close()
 
 

@@ -74,7 +74,7 @@ def raise_failures(outcomes: Sequence[Outcome], verbose: bool) -> None:
     errors = [_error(outcome) for outcome in outcomes if outcome.failure is not None]
     if len(errors) > 1:
         for error in errors:
-            console.error(error, verbose)
+            console.report(error, verbose)
         kind, total = type(errors[0]), len(outcomes)
         raise kind(f"{len(errors)} of {total} targets failed")
     if errors:

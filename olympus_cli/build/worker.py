@@ -1,15 +1,24 @@
-"""The process that traces, lowers and compiles: whatever happens to it happens to one target.
+"""The processes that trace, lower and compile: whatever happens in one happens to one target.
 
 Tasks enter through a pipe; the name of each stage and, in the end, an `Outcome` leave by it.  All
 that the program and the compiler print goes to the task's log, so that stdout stays for data.
+
+The process that takes the tasks has imported OLYMPUS and nothing of the user's.  Each task runs in
+a child forked from it, which costs some 40 ms where a new interpreter costs half a second: what one
+program imports, sets or leaves behind cannot be seen by the next.  To fork is safe here, for no
+client exists yet, and hence no thread of the compiler's.
 """
 
 from __future__ import annotations
 
+import mmap
 import os
 import sys
 import threading
 import time
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
 from multiprocessing import connection, parent_process
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -18,7 +27,7 @@ from olympus.errors import UsageError
 from olympus_cli.build.compilation import Compilation, Say
 from olympus_cli.build.outcome import Failure, Outcome, Status
 from olympus_cli.build.outputs import write_outputs
-from olympus_cli.build.plan import Task
+from olympus_cli.build.plan import Task, read_record, reason_to_build
 from olympus_cli.frontends.python import load_program
 
 __all__ = ["perform", "serve"]
@@ -26,18 +35,53 @@ __all__ = ["perform", "serve"]
 
 def serve(pipe: Connection) -> None:
     """Work on the tasks that come through `pipe` until its other end is gone."""
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    with suppress(OSError):  # it leads a session, hence a group, already
+        os.setpgid(0, 0)  # it and its children can be ended together
     while (task := _receive(pipe)) is not None:
-        _print_to(task.log)
-        pipe.send("load")
-        start = time.perf_counter()
+        _in_a_child(lambda task=task: _work(task, pipe))  # type: ignore[misc]
+
+
+def _in_a_child(work: Callable[[], None]) -> None:
+    """Run `work` in a child of this process; if it does not come to its end, end as it did."""
+    done = mmap.mmap(-1, 1)  # shared with the child
+    here, gone = os.pipe()  # at its end when this process is
+    with warnings.catch_warnings():  # that NumPy's library has threads, which it knows to fork
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child == 0:
         try:
-            outcome = perform(task, pipe.send)
-        except BaseException as error:  # also a SystemExit of the user's module: report, go on
-            seconds = time.perf_counter() - start
-            outcome = Outcome(task.spec.name, "failed", None, seconds, Failure.of(error))
-        sys.stdout.flush()  # the log is read when the outcome comes
-        pipe.send(outcome)
+            os.close(gone)
+            threading.Thread(target=_end_with_parents, args=(here,), daemon=True).start()
+            work()
+            done[0] = 1
+        finally:
+            os._exit(1)
+    _, status = os.waitpid(child, 0)
+    if not done[0]:
+        _end_with(os.waitstatus_to_exitcode(status))
+    done.close()
+    os.close(here)
+    os.close(gone)
+
+
+def _end_with(exitcode: int) -> None:
+    """End as a process did that had this exit code, or was ended by the signal `-exitcode`."""
+    if exitcode < 0:
+        os.kill(os.getpid(), -exitcode)
+    os._exit(exitcode)
+
+
+def _work(task: Task, pipe: Connection) -> None:
+    _print_to(task.log)
+    pipe.send("load")
+    start = time.perf_counter()
+    try:
+        outcome = perform(task, pipe.send)
+    except BaseException as error:  # also a SystemExit of the user's module
+        seconds = time.perf_counter() - start
+        outcome = Outcome(task.spec.name, "failed", None, seconds, Failure.of(error))
+    sys.stdout.flush()  # the log is read when the outcome comes
+    pipe.send(outcome)
 
 
 def perform(task: Task, say: Say) -> Outcome:
@@ -46,11 +90,13 @@ def perform(task: Task, say: Say) -> Outcome:
     compilation = Compilation(load_program(task.spec), say)
     compilation.trace()
     compilation.lower()
-    reason = task.reason_to_build(compilation.keys())
-    status: Status = "fresh" if reason is None else "stale" if task.staging is None else "built"
-    if reason is not None and task.staging is not None:
+    reason = "asked for by --force" if task.force else None
+    reason = reason or reason_to_build(read_record(task.place.final), compilation.keys())
+    status: Status = "fresh" if reason is None else "stale" if task.frozen else "built"
+    if status == "built":
+        directory = task.place.stage()
         compilation.compile()
-        _write(compilation, task.staging, say)
+        _write(compilation, directory, say)
     return Outcome(task.spec.name, status, reason, time.perf_counter() - start)
 
 
@@ -70,12 +116,11 @@ def _receive(pipe: Connection) -> Task | None:
     return task
 
 
-def _end_with_parent() -> None:
-    """End this process when the parent is gone: nobody is left to take what it makes."""
-    parent = parent_process()
-    if parent is not None:
-        connection.wait([parent.sentinel])
-        os._exit(1)
+def _end_with_parents(here: int) -> None:
+    """End this process with the one that forked it or the build: nobody takes what it makes."""
+    build = parent_process()
+    connection.wait([here] if build is None else [here, build.sentinel])
+    os._exit(1)
 
 
 def _print_to(log: Path) -> None:

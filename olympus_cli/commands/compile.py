@@ -10,7 +10,7 @@ from olympus_cli import console
 from olympus_cli.build.driver import Options, build
 from olympus_cli.build.show import raise_failures, watching
 from olympus_cli.build.store import MARKER
-from olympus_cli.frontends.resolve import open_project, resolve
+from olympus_cli.frontends.resolve import build_dir, resolve
 from olympus_cli.options import (
     entry_options,
     json_option,
@@ -56,8 +56,7 @@ def command(
 ) -> None:
     """Compile one program, for the backend that is named or for those of its target."""
     spec = resolve(text, shapes, statics, project, backend, device)
-    build_dir = spec.root / "build" if ":" in text else open_project(project).build_dir
-    folder = Path.cwd() / (output or build_dir / spec.name)
+    folder = Path.cwd() / (output or build_dir(project, spec.root) / spec.name)
     with watching(folder.parent, 1) as listener:
         options = Options(jobs=1, time_limit=time_limit, force=True)
         outcomes = build({folder.name: spec}, folder.parent, options, listener)

@@ -11,11 +11,13 @@ from __future__ import annotations
 import importlib
 import importlib.machinery
 import importlib.util
+import os
 import pkgutil
 import sys
 import traceback
-from collections.abc import Callable
-from contextlib import redirect_stdout
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -25,10 +27,10 @@ from olympus_cli.frontends.blame import place_of
 from olympus_cli.places import quoted, shown
 from olympus_cli.spec.nearest import did_you_mean
 
-__all__ = ["load_entry"]
+__all__ = ["load_entry", "visiting"]
 
-# What is there before any project's folder comes into the path.
-_PATH = tuple(sys.path)
+# What is there before any project's folder comes into the path; `python -m` puts one there.
+_PATH = tuple(place for place in sys.path if Path(place).resolve() != Path.cwd())
 _TAKEN = frozenset(sys.stdlib_module_names) | frozenset(sys.modules)
 
 _FORM = "an entry is package.module:function or path/file.py:function"
@@ -69,16 +71,15 @@ def _attribute(owner: Any, name: str, module: ModuleType) -> Any:
 
 
 def _from_name(name: str, root: Path) -> ModuleType:
-    _importable(root)
     if not all(part.isidentifier() for part in name.split(".")):
         raise EntryError(f"{name!r} is no module's name", hint=_FORM)
-    _forget_other_projects(name.partition(".")[0], root)
+    _importable(root)
     return _guarded(name, lambda: importlib.import_module(name), root)
 
 
 def _from_file(place: str, root: Path) -> ModuleType:
     path = (root / place).resolve()
-    if not path.is_file():
+    if not os.path.isfile(path):  # which has no objection to a name that is too long
         near = [str(p.relative_to(root)) for p in root.glob("*.py")] if root.is_dir() else []
         raise EntryError(
             f"there is no file {shown(path)}", hint=did_you_mean(place, near, f"{root} has")
@@ -123,26 +124,50 @@ def _execute(name: str, path: Path) -> ModuleType:
 
 
 def _importable(folder: Path, first: bool = True) -> None:
-    """Let modules in `folder` be imported, before those of other places or after them."""
-    if not first:
-        sys.path[:] = [place for place in sys.path if Path(place).resolve() != folder]
-        sys.path.append(str(folder))
-    elif str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
+    """Let modules in `folder` be imported, before all others or after those of no project.
+
+    What comes next is as in a new process: another project's module is not taken for one of it.
+    """
+    _forget_others(folder)
+    others = [place for place in sys.path if Path(place).resolve() != folder]
+    before = [] if first else [place for place in others if place in _PATH]
+    after = [place for place in others if place not in before]
+    sys.path[:] = [*before, str(folder), *after]
     importlib.invalidate_caches()
 
 
-def _forget_other_projects(top: str, root: Path) -> None:
-    """Drop a module of this name that another folder gave, if `root` has one of its own."""
-    loaded = sys.modules.get(top)
-    if loaded is None or top in sys.stdlib_module_names:
-        return
-    spec = importlib.machinery.PathFinder.find_spec(top, [str(root)])
-    if spec is not None and spec.origin != getattr(loaded, "__file__", None):
+def _forget_others(folder: Path) -> None:
+    """Drop the modules that another project gave, if `folder` has its own of their names."""
+    for top in {name.partition(".")[0] for name in sys.modules} - _TAKEN:
+        own = importlib.machinery.PathFinder.find_spec(top, [str(folder)])
+        loaded = getattr(sys.modules.get(top), "__spec__", None)
+        if own is None or _origin(own) == _origin(loaded) or _is_taken(top, folder):
+            continue
         for name in [n for n in sys.modules if n == top or n.startswith(top + ".")]:
             del sys.modules[name]
-        sys.path.remove(str(root))
-        sys.path.insert(0, str(root))
+
+
+def _origin(spec: ModuleSpec | None) -> object:
+    """Where a module is from; for a package without a file, the first of its folders."""
+    if spec is None:
+        return None
+    return spec.origin or next(iter(spec.submodule_search_locations or ()), None)
+
+
+@contextmanager
+def visiting() -> Iterator[None]:
+    """Import from another place meanwhile: at the end the program finds its own modules again."""
+    path, modules = list(sys.path), dict(sys.modules)
+    try:
+        yield
+    finally:
+        visited = tuple(f"{place}/" for place in sys.path if place not in path)
+        for name in sys.modules.keys() - modules.keys():
+            file = getattr(sys.modules[name], "__file__", None) or ""
+            if file.startswith(visited):
+                del sys.modules[name]
+        sys.modules.update(modules)
+        sys.path[:] = path
 
 
 def _guarded(name: str, load: Callable[[], ModuleType], root: Path) -> ModuleType:

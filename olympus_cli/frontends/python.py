@@ -15,7 +15,7 @@ import olympus
 from olympus.errors import UsageError
 from olympus_cli.frontends.binding import Call, Static, bind
 from olympus_cli.frontends.blame import blaming
-from olympus_cli.frontends.importing import load_entry
+from olympus_cli.frontends.importing import load_entry, visiting
 from olympus_cli.spec.model import ArgSpec, FromEntry, ShapeSpec, TargetSpec
 
 __all__ = ["Program", "load_program"]
@@ -99,7 +99,8 @@ class Program:
             case ShapeSpec():
                 return _struct(arg)
             case FromEntry():
-                return _shapes_of(arg.entry, self.spec)
+                with visiting():
+                    return _shapes_of(arg.entry, self.spec)
             case dict():
                 return {key: self._tree(value) for key, value in arg.items()}
             case list():

@@ -13,7 +13,7 @@ from olympus_cli.spec.project import FILE, find_project, load_project
 from olympus_cli.spec.shapes import parse_shapes
 from olympus_cli.spec.statics import parse_statics
 
-__all__ = ["open_project", "resolve"]
+__all__ = ["build_dir", "open_project", "resolve"]
 
 
 def open_project(project: str | Path | None) -> Project:
@@ -32,6 +32,19 @@ def open_project(project: str | Path | None) -> Project:
             hint="olympus init writes one; --project PATH names one elsewhere",
         )
     return load_project(found)
+
+
+def build_dir(project: str | Path | None, root: Path) -> Path:
+    """The build folder of the project, or, where there is none, the one in `root`.
+
+    Raises:
+        SpecError: its olympus.toml is wrong.
+    """
+    if project is None:
+        found = find_project(root)
+    else:
+        found = Path(project) / FILE if Path(project).is_dir() else Path(project)
+    return load_project(found).build_dir if found and found.is_file() else root / "build"
 
 
 def resolve(

@@ -12,7 +12,7 @@ from typing import Any
 
 __all__ = ["SCHEMA_VERSION", "Array", "Backend", "Cost", "Memory", "OutputFile", "Report"]
 
-SCHEMA_VERSION = 1  # raised with every change that an old reader would misread
+SCHEMA_VERSION = 2  # raised with every change that an old reader would misread
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,7 @@ class OutputFile:
 
     path: str
     bytes: int
+    sha256: str
 
 
 @dataclass(frozen=True)

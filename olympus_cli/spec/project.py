@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 
@@ -25,8 +26,9 @@ FILE = "olympus.toml"
 PROJECT_KEYS = ("build-dir", "default-targets")
 TARGET_KEYS = ("entry", "args", "static", "donate", "backends", "matrix")
 
-_NAME = re.compile(r"[\w.+-]+")  # a target's name is a folder's name too
-_NAME_FORM = "letters, digits and . _ + - only, for it names a folder"
+_PART = re.compile(r"[\w.+-]+")  # a target's name is a folder's name too
+_PART_FORM = "letters, digits and . _ + - only, for it names a folder"
+_MOST = 10_000  # targets that one matrix may give: more is a slip, and takes seconds to expand
 
 
 def find_project(start: Path) -> Path | None:
@@ -65,8 +67,8 @@ def load_project(path: Path) -> Project:
 
 
 def _targets(parent: Section, name: str, root: Path) -> dict[str, TargetSpec]:
-    if not _NAME.fullmatch(name):
-        parent.fail(name, f"is no target's name: {_NAME_FORM}")
+    if not _PART.fullmatch(name) or name.startswith("."):
+        parent.fail(name, f"is no target's name: {_PART_FORM}, and no . at its beginning")
     section = parent.table(name)
     section.only(TARGET_KEYS)
     for key, value in section.data.items():
@@ -85,13 +87,17 @@ def _targets(parent: Section, name: str, root: Path) -> dict[str, TargetSpec]:
 def _axes(section: Section) -> dict[str, list[object]]:
     table = section.table("matrix")
     for key, values in table.data.items():
+        if not key.isidentifier():
+            section.fail("matrix", f"has the key {key!r}, which is no name of an argument")
         if not isinstance(values, list) or not values:
             table.wrong(key, "an array of at least one value", values)
         for value in values:
             if not isinstance(value, str | int | float):
                 table.fail(key, f"holds strings, numbers and booleans; got {value!r}")
-            if not _NAME.fullmatch(str(value)):
-                table.fail(key, f"holds {value!r}, which is no part of a name: {_NAME_FORM}")
+            if not _PART.fullmatch(str(value)):
+                table.fail(key, f"holds {value!r}, which is no part of a name: {_PART_FORM}")
+    if (size := math.prod(map(len, table.data.values()))) > _MOST:
+        section.fail("matrix", f"gives {size} targets, and may give {_MOST} at most")
     return table.data
 
 
@@ -122,10 +128,7 @@ def _arguments(
     section: Section, values: matrix.Values
 ) -> tuple[tuple[ArgSpec, ...], dict[str, ArgSpec]]:
     raw = section.data.get("args", {})
-    for key in sorted(matrix.placeholders(raw) - values.keys()):
-        hint = did_you_mean(key, values, "the matrix has") or "this target has no matrix"
-        section.fail("args", f"has {{{key}}}, which is no key of the matrix", hint)
-    filled = matrix.fill(raw, values)
+    filled = _filled(section, "args", raw, values)
     if isinstance(filled, list):
         items = enumerate(filled)
         return tuple(_argument(section, f"args[{i}]", value) for i, value in items), {}
@@ -133,6 +136,14 @@ def _arguments(
         section.wrong("args", "a table (by name) or an array (by position)", raw)
     table = Section(section.source, (*section.keys, "args"), filled)
     return (), {key: _argument(table, key, value) for key, value in filled.items()}
+
+
+def _filled(section: Section, key: str, raw: object, values: matrix.Values) -> object:
+    """`raw`, the value of `key`, with the values of the matrix in it."""
+    for name in sorted(matrix.placeholders(raw) - values.keys()):
+        hint = did_you_mean(name, values, "the matrix has") or "this target has no matrix"
+        section.fail(key, f"has {{{name}}}, which is no key of the matrix", hint)
+    return matrix.fill(raw, values)
 
 
 def _argument(section: Section, key: str, value: object) -> ArgSpec:
@@ -153,7 +164,7 @@ def _argument(section: Section, key: str, value: object) -> ArgSpec:
 def _statics(section: Section, values: matrix.Values) -> dict[str, object]:
     table = section.table("static")
     written = matrix.placeholders([section.data.get("args", {}), table.data])
-    statics = {key: matrix.fill(value, values) for key, value in table.data.items()}
+    statics = {k: _filled(table, k, value, values) for k, value in table.data.items()}
     statics |= {key: value for key, value in values.items() if key not in written}
     for name, value in statics.items():
         if why := unhashable(name, value):

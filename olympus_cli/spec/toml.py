@@ -63,7 +63,7 @@ def load(path: Path) -> Source:
         SpecError: it cannot be read, is no UTF-8, or has a syntax error (line, column, caret).
     """
     try:
-        text = path.read_bytes().decode("utf-8")
+        text = path.read_bytes().decode("utf-8-sig")  # some editors begin a file with a mark
     except OSError as error:
         raise SpecError(f"{shown(path)} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:

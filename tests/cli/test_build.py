@@ -9,21 +9,23 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from click.testing import Result
 
 from olympus.artifact import Host
+from olympus.errors import TraceError
 from olympus_cli import signals
 from olympus_cli.build import driver, key
 from olympus_cli.build.compilation import Compilation
 from olympus_cli.build.key import content_key
-from olympus_cli.build.plan import Record, Task, backend_labels, read_record
+from olympus_cli.build.outcome import Failure, Outcome
+from olympus_cli.build.plan import Record, backend_labels, read_record, reason_to_build
 from olympus_cli.frontends.python import load_program
 from olympus_cli.frontends.resolve import resolve
-from olympus_cli.spec.model import BackendSpec, TargetSpec
+from olympus_cli.spec.model import BackendSpec
 
 Invoke = Callable[..., Result]
 
@@ -80,8 +82,8 @@ def written(directory: Path) -> set[str]:
     return {path.relative_to(directory).as_posix() for path in files}
 
 
-def statuses(result: Result) -> dict[str, str]:
-    assert result.exit_code in (0, 3, 4), result.output
+def statuses(result: Result, *exit_codes: int) -> dict[str, str]:
+    assert result.exit_code in (exit_codes or (0, 3, 4)), result.output
     return {each["target"]: each["status"] for each in json.loads(result.stdout)["targets"]}
 
 
@@ -117,17 +119,38 @@ def test_a_damaged_output_is_built_again(work: Path, invoke: Invoke) -> None:
     result = invoke("build", "--json", "loop")
     (target,) = json.loads(result.stdout)["targets"]
     assert target["status"] == "built"
-    assert target["reason"] == "cpu/executable.bin is missing or has another size"
-    assert (work / "build/loop/cpu/executable.bin").is_file()
+    assert target["reason"] == "cpu/executable.bin is missing or has been changed"
+    executable = work / "build/loop/cpu/executable.bin"
+    for path in (executable, work / "build/loop/summary.txt"):
+        path.write_bytes(path.read_bytes()[:-1] + b"!")  # of the same size
+        (target,) = json.loads(invoke("build", "--json", "loop").stdout)["targets"]
+        name = path.relative_to(work / "build/loop").as_posix()
+        assert target["reason"] == f"{name} is missing or has been changed"
+    assert statuses(invoke("build", "--json", "loop")) == {"loop": "fresh"}
 
 
 def test_frozen_builds_nothing_and_says_what_it_would(work: Path, invoke: Invoke) -> None:
     result = invoke("build", "--frozen", "loop")
     assert result.exit_code == 7
     assert "loop: it has not been built before" in result.stderr
-    assert not (work / "build/loop").exists()
+    assert not (work / "build").exists()
     invoke("build", "loop")
+    before = (work / "build").stat().st_mtime_ns
+    assert invoke("build", "loop").exit_code == 0
     assert invoke("build", "--frozen", "loop").exit_code == 0
+    assert (work / "build").stat().st_mtime_ns == before  # nothing was made in it, if only to go
+
+
+def test_a_place_that_is_taken_fails_its_own_target_only(work: Path, invoke: Invoke) -> None:
+    (work / "build/scale").mkdir(parents=True)
+    (work / "build/scale/thesis.txt").write_text("years")
+    assert statuses(result := invoke("build", "--json"), 2) == {"scale": "failed", "loop": "built"}
+    assert "target 'scale'" in result.stderr
+    (work / "build/scale/thesis.txt").unlink()
+    (work / "build/scale").rmdir()
+    (work / "build/scale").symlink_to("loop")
+    assert statuses(result := invoke("build", "--json"), 2) == {"scale": "built", "loop": "failed"}
+    assert "leads to the folder of target 'scale'" in result.stderr
 
 
 def test_a_failing_target_keeps_its_last_outputs(work: Path, invoke: Invoke) -> None:
@@ -185,6 +208,51 @@ def test_compile_does_not_replace_a_folder_of_the_user(work: Path, invoke: Invok
     assert (work / "mine" / "thesis.txt").read_text() == "years"
 
 
+def test_compile_writes_to_the_projects_build_folder(work: Path, invoke: Invoke) -> None:
+    args = ["compile", "program:loop", "--shapes", "f32[4]", "--json"]
+    (work / "olympus.toml").write_text('[project]\nbuild-dir = "made"\n' + TOML)
+    assert json.loads(invoke(*args).stdout)["directory"] == str(work / "made" / "loop")
+    shown = json.loads(invoke(*args, "--project", str(work)).stdout)
+    assert shown["directory"] == str(work / "made" / "loop")
+    (work / "olympus.toml").unlink()
+    assert json.loads(invoke(*args).stdout)["directory"] == str(work / "build" / "loop")
+
+
+def test_compile_follows_a_link_and_spares_the_working_directory(
+    work: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (work / "link").symlink_to("real")
+    args = ["compile", "program:loop", "--shapes", "f32[4]", "--project", str(work), "-o"]
+    for _ in range(2):
+        assert invoke(*args, "link").exit_code == 0
+    assert (work / "link").readlink() == Path("real")
+    assert (work / "real" / "report.json").is_file()
+    (work / "empty").mkdir()
+    monkeypatch.chdir(work / "empty")
+    result = invoke(*args, ".")
+    assert result.exit_code == 2
+    assert "the working directory is in it" in result.stderr
+    for length in (250, 300):
+        result = invoke(*args, "n" * length)
+        assert result.exit_code == 2
+        assert f"{'n' * length} cannot be used: File name too long" in result.stderr
+
+
+def test_a_defect_among_several_failures_is_told_as_one(
+    work: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed = [
+        Outcome("scale", "failed", failure=Failure.of(TraceError("no"))),
+        Outcome("loop", "failed", failure=Failure.of(ZeroDivisionError("x"))),
+    ]
+    monkeypatch.setattr("olympus_cli.commands.build.build", lambda *_: failed)
+    result = invoke("build")
+    assert result.exit_code == 3
+    assert "error: target 'scale': no\n" in result.stderr
+    assert "this is a defect of olympus: InternalError: target 'loop': Zero" in result.stderr
+    assert result.stderr.splitlines()[-1] == "error: 2 of 2 targets failed"
+
+
 @pytest.mark.parametrize("delay", [0.0, 0.2, 2.0])
 @pytest.mark.parametrize(
     ("number", "end"),
@@ -209,7 +277,7 @@ def test_an_interrupted_build_leaves_nothing_half_written(
         text=True,
         start_new_session=True,
     )
-    while not list(work.glob("build/.olympus-new-forever")):
+    while not (work / "build").exists():
         assert process.poll() is None
         time.sleep(0.01)
     time.sleep(delay)
@@ -235,9 +303,9 @@ def test_jobs_are_as_many_as_the_processors_that_may_be_used(
 ) -> None:
     asked: list[int] = []
 
-    def run_tasks(tasks: object, jobs: int, *rest: object) -> tuple[()]:
+    def run_tasks(tasks: object, jobs: int, *rest: object) -> Iterator[Outcome]:
         asked.append(jobs)
-        return ()
+        yield from ()
 
     monkeypatch.setattr(driver, "run_tasks", run_tasks)
     monkeypatch.setattr(os, "cpu_count", lambda: 64)
@@ -318,23 +386,18 @@ def test_the_key_changes_with_the_compiler_of_its_backend(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize(
-    ("record", "force", "reason"),
+    ("record", "reason"),
     [
-        (None, False, "it has not been built before"),
-        (Record({"cpu": "a"}), False, None),
-        (Record({"cpu": "a"}), True, "asked for by --force"),
-        (Record({"cpu": "b"}), False, "its program for cpu, or what compiles it, has changed"),
-        (Record({}), False, "it has not been built for cpu before"),
-        (Record({"cpu": "a", "gpu": "c"}), False, "it is no longer built for gpu"),
-        (Record({"cpu": "a"}, ("f",)), False, "f is missing or has another size"),
+        (None, "it has not been built before"),
+        (Record({"cpu": "a"}), None),
+        (Record({"cpu": "b"}), "its program for cpu, or what compiles it, has changed"),
+        (Record({}), "it has not been built for cpu before"),
+        (Record({"cpu": "a", "gpu": "c"}), "it is no longer built for gpu"),
+        (Record({"cpu": "a"}, ("f",)), "f is missing or has been changed"),
     ],
 )
-def test_the_reason_to_build(
-    record: Record | None, force: bool, reason: str | None, tmp_path: Path
-) -> None:
-    spec = TargetSpec("t", "m:f", (), {}, {}, (), (BackendSpec("cpu"),), tmp_path)
-    task = Task(spec, tmp_path, tmp_path / "log", record, force)
-    assert task.reason_to_build({"cpu": "a"}) == reason
+def test_the_reason_to_build(record: Record | None, reason: str | None) -> None:
+    assert reason_to_build(record, {"cpu": "a"}) == reason
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"backends": [{"label": "cpu"}]}'])

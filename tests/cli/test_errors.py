@@ -125,6 +125,25 @@ def test_wrong_usage(invoke: Invoke, args: list[str], word: str) -> None:
     assert word in result.stderr
 
 
+@pytest.mark.parametrize("args", [["trace", "m:f"], ["build"], ["doctor"], ["init"]])
+def test_a_working_directory_that_is_gone(
+    folder: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch, args: list[str]
+) -> None:
+    (folder / "gone").mkdir()
+    monkeypatch.chdir(folder / "gone")
+    (folder / "gone").rmdir()
+    result = invoke(*args)
+    assert result.exit_code == 2
+    assert "error: the working directory cannot be used: No such file" in result.stderr
+
+
+def test_an_entry_that_is_too_long_for_a_file(folder: Path, invoke: Invoke) -> None:
+    for entry in (f"{'n' * 300}.py:f", f"{'n' * 300}:f"):
+        result = invoke("trace", entry)
+        assert result.exit_code == 2
+        assert "there is no " in result.stderr
+
+
 def raising(error: BaseException) -> click.Command:
     def callback() -> None:
         raise error

@@ -99,6 +99,38 @@ def test_another_projects_module_of_the_same_name_is_not_taken(folder: Path) -> 
     assert load_entry("model.py:f", folder / "one")() == "one"
 
 
+@pytest.mark.parametrize("inner", ["helper.py", "pk/__init__.py", "pk/helper.py"])
+def test_each_folder_has_its_own_siblings(folder: Path, inner: str) -> None:
+    module = inner.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    for name in ("one", "two"):
+        (folder / name / inner).parent.mkdir(parents=True)
+        (folder / name / inner).write_text(f"K = {name!r}\n")
+        (folder / name / "model.py").write_text(f"from {module} import K\ndef f(): return K\n")
+    for name in ("one", "two", "one"):
+        assert load_entry(f"{name}/model.py:f", folder)() == name
+        assert load_entry("model:f", folder / name)() == name
+
+
+def test_shapes_from_another_folder_leave_the_programs_modules_alone(folder: Path) -> None:
+    for name, size in (("a", 2), ("b", 3)):
+        (folder / name).mkdir()
+        (folder / name / "helper.py").write_text(f"K = {size}\n")
+        (folder / name / "late.py").write_text(f"K = {size}\n")
+    (folder / "b" / "init.py").write_text(
+        "import olympus.numpy as np\n"
+        "from helper import K\n"
+        "def init():\n    import late\n    return np.zeros((K, late.K))\n"
+    )
+    (folder / "a" / "model.py").write_text(
+        "import helper\n"
+        "def f(x):\n    import late, helper as now\n"
+        "    assert now is helper\n    return x * helper.K * late.K\n"
+    )
+    traced = program("a/model.py:f", "{from=b/init.py:init}").trace()
+    assert traced.out_info.shape == (3, 3)
+    assert str(traced.olympuspr).count("2.0") == 2
+
+
 def test_what_a_module_prints_is_not_data(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "loud.py").write_text("print('hello')\ndef f(): pass\n")
     load_entry("loud:f", folder)

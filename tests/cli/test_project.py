@@ -120,6 +120,18 @@ T = '[target.t]\nentry = "m:f"\n'
         ("[target.t]\nargs = {}\n", ":1:", "target.t.entry is missing", "model:forward"),
         ('[target.t]\nentry = "m"\n', ":2:", "names no function", "module:function"),
         (T + 'donate = "x"\n', ":3:", "target.t.donate is an array of strings", ""),
+        ('[target.".x"]\nentry = "m:f"\n', ":1:", "no . at its beginning", ""),
+        ('[target.".."]\nentry = "m:f"\n', ":1:", "is no target's name", ""),
+        (T + 'backends = ["gpu:h20"]\n', ":3:", "no device 'h20'", "h200"),
+        (T + 'static = { k = "{n}" }\n', ":3:", "{n}, which is no key of the matrix", "no matrix"),
+        (T + 'matrix = { "a b,c=d\\n" = [1] }\n', ":3:", "'a b,c=d\\n', which is no name", ""),
+        (T + 'matrix = { "a/b" = [1] }\n', ":3:", "'a/b', which is no name of an arg", ""),
+        (
+            T + f"matrix = {{ a = {list(range(200))}, b = {list(range(200))} }}\n",
+            ":3:",
+            "gives 40000 targets, and may give 10000 at most",
+            "",
+        ),
         (T + 'backends = ["cup"]\n', ":3:", "no backend 'cup'", "cpu"),
         (T + 'backends = ["gpu:h20"]\n', ":3:", "no device 'h20'", "h200"),
         (T + 'backends = ["cpu:h200"]\n', ":3:", "takes no device name", ""),
@@ -165,6 +177,11 @@ def test_a_backend_is_one_however_it_is_written(folder: Path) -> None:
     (target,) = load_project(folder).targets.values()
     assert target.backends == (BackendSpec("gpu", "h200"), BackendSpec("cpu"))
     assert resolve("m:f", backend="gpu").backends == (BackendSpec("gpu", "h200"),)
+
+
+def test_a_mark_at_the_beginning_of_a_file_is_no_part_of_it(folder: Path) -> None:
+    (folder / "olympus.toml").write_bytes(b"\xef\xbb\xbf" + T.encode())
+    assert list(load_project(folder).targets) == ["t"]
 
 
 def test_unreadable_files(folder: Path) -> None:

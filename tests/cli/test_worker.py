@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -123,6 +124,39 @@ def test_a_program_that_leaves_python_fails_and_the_process_goes_on(work: Path) 
     assert (failure(exits).location or "").endswith("program.py:25")
 
 
+def test_a_program_does_not_depend_on_those_built_before_it(work: Path) -> None:
+    for name in ("a", "b"):
+        (work / name).mkdir()
+        (work / name / "model.py").write_text("from helper import K\ndef f(x): return x * K\n")
+        (work / name / "helper.py").write_text(f"K = {'ab'.index(name) + 2}.0\n")
+    (work / "counting.py").write_text(
+        "N = 0\ndef f(x, k):\n    global N\n    N += 1\n    return x * float(N)\n"
+    )
+    table = '[target.{0}]\nentry = "{0}/model.py:f"\nargs = ["f32[2]"]\n'
+    (work / "olympus.toml").write_text(
+        table.format("a") + table.format("b") + '[target.c]\nentry = "counting:f"\n'
+        'args = ["f32[2]"]\nmatrix = { k = [1, 2] }\n'
+    )
+    project = load_project(work)
+    build(dict(project.targets), project.build_dir, Options(jobs=1))
+    found = {name: program_of(work / "build" / name) for name in project.targets}
+    assert "dense<2.0" in found["a"]
+    assert "dense<3.0" in found["b"]
+    assert "dense<1.0" in found["c@k=1"]
+    assert found["c@k=2"] == found["c@k=1"]
+
+
+def program_of(directory: Path) -> str:
+    return (directory / "program.stablehlo.mlir").read_text()
+
+
+def test_a_process_that_leaves_as_if_all_were_well_has_failed(work: Path) -> None:
+    (work / "program.py").write_text(PROGRAM.replace("os._exit(3)", "os._exit(0)"))
+    found = run(work, "leaves", "good")
+    assert "ended with exit code 0 (stage: trace)" in failure(found["leaves"]).message
+    assert found["good"].status == "built"
+
+
 def runs(pid: str) -> bool:
     """Whether a process is there, and more than an entry for its parent to read."""
     try:
@@ -131,17 +165,30 @@ def runs(pid: str) -> bool:
         return False
 
 
-def test_a_killed_build_takes_its_processes_along_and_the_next_clears_up(work: Path) -> None:
+def sleeping(work: Path) -> subprocess.Popen[bytes]:
+    """A build whose program has begun to sleep; its process is in the file `pid`."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    build_process = subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, "-m", "olympus_cli", "build", "sleeps"], env=environment
     )
     while not (work / "pid").exists():
-        assert build_process.poll() is None
+        assert process.poll() is None
         time.sleep(0.01)
+    return process
+
+
+def test_a_build_that_is_asked_to_end_leaves_no_process(work: Path) -> None:
+    process = sleeping(work)
+    process.send_signal(signal.SIGINT)  # not to the process that traces, as from a terminal
+    assert process.wait() == 130
+    assert not runs((work / "pid").read_text())
+
+
+def test_a_killed_build_takes_its_processes_along_and_the_next_clears_up(work: Path) -> None:
+    build_process = sleeping(work)
     build_process.kill()
     build_process.wait()
-    assert [path.name for path in (work / "build").iterdir()] == [".olympus-new-sleeps"]
+    (work / "build" / ".olympus-new-sleeps").mkdir()  # as if it had begun to write
     deadline = time.monotonic() + 120
     while runs((work / "pid").read_text()):
         assert time.monotonic() < deadline
