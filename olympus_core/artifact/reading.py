@@ -169,6 +169,8 @@ def _node(value: Value) -> Node:
     keys = fields["keys"].each(Value.key) if "keys" in names else ()
     if "keys" in names and not _fit(kind.value, keys, len(items)):
         fields["keys"].refuse("one key for each item, and in order")
+    if kind.value == "key" and len(items) != 1:
+        fields["items"].refuse("one array of words")
     return Node(kind.value, items, keys, fields["type"].text() if "type" in names else None)
 
 

@@ -65,6 +65,10 @@ REFUSED = {
     "node kind": (put(*TREE, "kind", value=["leaf"]), r"argument_tree.kind must be one of"),
     "leaf": (put(*TREE, "items", 1, "items", 0, "items", value=[]), "an unknown field 'items'"),
     "keys": (put(*TREE, "items", 1, "keys", value=[None]), "must be text or an integer"),
+    "a key of nothing": (
+        put(*TREE, value={"kind": "key", "items": []}),
+        "argument_tree.items must be one array of words",
+    ),
     "no type": (put(*TREE, value={"kind": "custom", "items": []}), "argument_tree has no 'type'"),
     "backend": (put("executables", 0, "backend", value="fpga"), "there is no backend 'fpga'"),
     "features": (put("executables", 0, "host", "cpu_features", value="avx"), "must be an array"),

@@ -20,6 +20,7 @@ from olympus_cli.summary import summarize_array
 Invoke = Callable[..., Result]
 
 PROGRAM = """\
+import olympus
 import olympus.numpy as jnp
 
 
@@ -33,6 +34,14 @@ def mix(params, tokens, n=1):
 
 def total(params, x):
     return x + params["b"]
+
+
+def seed():
+    return olympus.random.key(0)
+
+
+def draw(key, x):
+    return olympus.random.split(key)[0], olympus.random.normal(key, x.shape) + x
 """
 
 DTYPES = ["float32", "bfloat16", "float16", "float8_e4m3fn", "complex64", "int32", "uint8", "bool"]
@@ -111,6 +120,22 @@ def test_a_bundle_runs_as_its_program_does(work: Path, invoke: Invoke) -> None:
     assert "it takes no shapes" in refused.stderr
     (work / "damaged.olympus").write_bytes((work / "build/mix/mix.olympus").read_bytes()[:-100])
     assert invoke("run", "damaged.olympus").exit_code == 5
+
+
+def test_random_keys_are_arrays_of_words(work: Path, invoke: Invoke) -> None:
+    command = ("program:draw", "--shapes", "key={from=program:seed}, x=f32[3]")
+    ran = invoke("run", *command, "--json")
+    assert ran.exit_code == 0, ran.output
+    outputs = json.loads(ran.stdout)["outputs"]
+    assert [(each["name"], each["dtype"], each["shape"]) for each in outputs] == [
+        ("result[0].data", "uint32", [2]),
+        ("result[1]", "float32", [3]),
+    ]
+    traced = invoke("trace", *command, "--json")
+    assert json.loads(traced.stdout)["arguments"][0]["name"] == "key.data"
+    built = invoke("compile", *command)
+    assert built.exit_code == 0, built.output
+    assert invoke("run", "build/draw/draw.olympus", "--json").stdout == ran.stdout
 
 
 def test_run_says_what_is_wrong_with_a_file(work: Path, invoke: Invoke) -> None:
