@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 import traceback
@@ -13,7 +14,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
+from olympus_cli import interrupts
 from olympus_cli.places import quoted
+from olympus_cli.streams import talk
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,11 +27,13 @@ if TYPE_CHECKING:
 __all__ = ["Bar", "data", "defect", "error", "print_json", "progress", "raw", "say", "table"]
 
 _WIDE = 240  # columns of a table that goes to a file or a pipe: nothing is folded
+_LONE = re.compile("[\ud800-\udfff]")
+_SHOW_CURSOR = b"\r\033[2K\033[?25h"  # over the line of the bar
 _NARROW = 40  # a terminal narrower than this folds the lines itself, and no column is lost
 
 
 def data(text: str) -> None:
-    """Write `text`, and a newline if it ends in none, to stdout; raises BrokenPipeError."""
+    """Write `text`, and a newline if it ends in none, to stdout."""
     sys.stdout.write(text if text.endswith("\n") else text + "\n")
     sys.stdout.flush()
 
@@ -42,13 +47,16 @@ def raw(content: bytes) -> None:
 
 def print_json(document: Any) -> None:
     """Write one JSON document to stdout; NaN and infinities, which JSON lacks, are refused."""
-    data(json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False))
+    text = json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False)
+    # a file's name that is not UTF-8 has parts of characters, which JSON writes as escapes
+    data(_LONE.sub(lambda part: f"\\u{ord(part[0]):04x}", text))
 
 
 def say(text: str) -> None:
     """Write a line of talk to stderr."""
-    sys.stderr.write(text + "\n")
-    sys.stderr.flush()
+    with talk():
+        sys.stderr.write(text + "\n")
+        sys.stderr.flush()
 
 
 def error(problem: OlympusError, verbose: bool = False) -> None:
@@ -137,7 +145,7 @@ def _escaped(cell: str) -> str:
 def _console(stream: TextIO) -> Console:
     from rich.console import Console
 
-    columns = shutil.get_terminal_size().columns if stream.isatty() else _WIDE
+    columns = _columns(stream) if stream.isatty() else _WIDE
     plain = "NO_COLOR" in os.environ
     return Console(
         file=stream,
@@ -147,6 +155,12 @@ def _console(stream: TextIO) -> Console:
         highlight=False,
         emoji=False,
     )
+
+
+def _columns(stream: TextIO) -> int:
+    """Those that the environment asks for, or those of the terminal."""
+    asked = shutil.get_terminal_size((0, 0)).columns
+    return asked or os.get_terminal_size(stream.fileno()).columns or 80
 
 
 class Bar:
@@ -179,5 +193,6 @@ def progress(text: str, total: float | None = None) -> Iterator[Bar]:
     from rich.progress import Progress, SpinnerColumn, TimeElapsedColumn
 
     columns = (SpinnerColumn(), *Progress.get_default_columns()[:2], TimeElapsedColumn())
-    with Progress(*columns, console=_console(sys.stderr), transient=True) as shown:
+    bar = Progress(*columns, console=_console(sys.stderr), transient=True)
+    with interrupts.ending_with(_SHOW_CURSOR), bar as shown:
         yield Bar(shown, shown.add_task(text, total=total))

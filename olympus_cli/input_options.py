@@ -14,6 +14,7 @@ import click
 
 from olympus_cli.bench.stages import Budget
 from olympus_cli.inputs import InputOptions, parse_int_range
+from olympus_cli.options import FilePath
 
 __all__ = ["budget_options", "input_options"]
 
@@ -38,7 +39,7 @@ _INPUT = (
         "--inputs",
         "file",
         metavar="FILE",
-        type=click.Path(path_type=Path),
+        type=FilePath(),
         help="A .npz file with an array for each argument, or a .npy file for the only one.",
     ),
 )

@@ -15,11 +15,15 @@ A command's module is `olympus_cli/commands/<name>.py` and its click command is 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+if TYPE_CHECKING:
+    import pathlib
+
 __all__ = [
+    "FilePath",
     "entry_options",
     "json_option",
     "output_option",
@@ -30,6 +34,18 @@ __all__ = [
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+class FilePath(click.Path):
+    """A path, absolute from the start: a user's module may leave the working directory."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> pathlib.Path:
+        """The path that the text says."""
+        import pathlib  # not for every command's help
+
+        return pathlib.Path(value).absolute()
 
 
 def _remember_verbose(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
@@ -46,7 +62,7 @@ json_option = click.option(
     "--json", "as_json", is_flag=True, help="Write one JSON document to stdout."
 )
 output_option = click.option(
-    "-o", "--output", metavar="FILE", help="Write to FILE, whole or not at all."
+    "-o", "--output", metavar="FILE", type=FilePath(), help="Write to FILE, whole or not at all."
 )
 verbose_option = click.option(
     "-v",

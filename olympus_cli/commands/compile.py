@@ -6,12 +6,13 @@ from pathlib import Path
 
 import click
 
-from olympus_cli import console
+from olympus_cli import console, interrupts
 from olympus_cli.build.driver import Options, build
 from olympus_cli.build.show import raise_failures, watching
 from olympus_cli.build.store import MARKER
 from olympus_cli.frontends.resolve import open_project, resolve
 from olympus_cli.options import (
+    FilePath,
     entry_options,
     json_option,
     target_options,
@@ -30,7 +31,7 @@ __all__ = ["command"]
     "-o",
     "--output",
     metavar="FOLDER",
-    type=click.Path(path_type=Path),
+    type=FilePath(),
     help="Where to write to, instead of build/<target>.",
 )
 @click.option(
@@ -57,8 +58,8 @@ def command(
     """Compile one program, for the backend that is named or for those of its target."""
     spec = resolve(text, shapes, statics, project, backend, device)
     build_dir = spec.root / "build" if ":" in text else open_project(project).build_dir
-    folder = Path.cwd() / (output or build_dir / spec.name)
-    with watching(folder.parent, 1) as listener:
+    folder = output or build_dir / spec.name
+    with interrupts.raised(), watching(folder.parent, 1) as listener:
         options = Options(jobs=1, time_limit=time_limit, force=True)
         outcomes = build({folder.name: spec}, folder.parent, options, listener)
     raise_failures(outcomes, bool(context.meta.get("olympus.verbose")))

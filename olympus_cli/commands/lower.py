@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from pathlib import Path
 
 import click
 
@@ -18,6 +19,7 @@ from olympus_cli.options import (
     verbose_option,
 )
 from olympus_cli.output import emit
+from olympus_cli.places import shown
 from olympus_cli.reports.program import described
 
 __all__ = ["command"]
@@ -42,7 +44,7 @@ def command(
     device: str | None,
     form: str,
     debug_info: bool,
-    output: str | None,
+    output: Path | None,
     as_json: bool,
 ) -> None:
     """Print a program as StableHLO, HLO, Olympuspr, a graph or bytecode.
@@ -60,7 +62,7 @@ def command(
     if as_json:
         document = {**described(program, traced), "backend": str(chosen), "format": form}
         if output is not None:
-            document["output"] = output
+            document["output"] = shown(output)
         elif isinstance(content, bytes):
             document["base64"] = base64.b64encode(content).decode()
         else:
@@ -73,7 +75,6 @@ def _in_form(
 ) -> str | bytes:
     if form == "olympuspr":
         return str(traced.olympuspr)
-    lowered = traced.lower(target)
     if form == "bytecode":
-        return lowered.bytecode()
-    return lowered.as_text(form, debug_info=debug_info)
+        return traced.lower(target).bytecode()
+    return traced.lower(target).as_text(form, debug_info=debug_info)

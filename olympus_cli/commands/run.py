@@ -10,7 +10,6 @@ import click
 from olympus.errors import UsageError
 from olympus_cli import console
 from olympus_cli.bundle import SUFFIX, load_bundle
-from olympus_cli.files import write_whole
 from olympus_cli.frontends.resolve import resolve
 from olympus_cli.input_options import input_options
 from olympus_cli.inputs import InputOptions, npz_bytes
@@ -21,6 +20,8 @@ from olympus_cli.options import (
     target_options,
     verbose_option,
 )
+from olympus_cli.output import write_file
+from olympus_cli.places import shown
 from olympus_cli.runnable import Runnable, bundled, compile_to_run
 from olympus_cli.summary import summarize_array
 
@@ -50,7 +51,7 @@ def command(
     device: str | None,
     inputs: InputOptions,
     recompile: bool,
-    output: str | None,
+    output: Path | None,
     as_json: bool,
 ) -> None:
     """Execute a program, or a built FILE.olympus, on files or on inputs made from a seed."""
@@ -64,14 +65,14 @@ def command(
     _run(program, inputs, output, as_json)
 
 
-def _run(program: Runnable, inputs: InputOptions, output: str | None, as_json: bool) -> None:
+def _run(program: Runnable, inputs: InputOptions, output: Path | None, as_json: bool) -> None:
     arrays = program(inputs.arrays(program.arguments))
     named = {leaf.name: array for leaf, array in zip(program.results, arrays, strict=True)}
     if output is not None:
-        write_whole(Path(output), npz_bytes(named))
-        console.say(f"wrote {output}")
+        write_file(output, npz_bytes(named))
     summaries = [summarize_array(name, array) for name, array in named.items()]
     if as_json:
-        console.print_json({"outputs": [asdict(each) for each in summaries], "file": output})
+        file = output and shown(output)
+        console.print_json({"outputs": [asdict(each) for each in summaries], "file": file})
     else:
         console.table(_COLUMNS, [each.row() for each in summaries])

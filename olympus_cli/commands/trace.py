@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from olympus_cli import console
@@ -14,6 +16,7 @@ from olympus_cli.options import (
     verbose_option,
 )
 from olympus_cli.output import emit
+from olympus_cli.places import shown
 from olympus_cli.reports.program import described
 
 __all__ = ["command"]
@@ -29,7 +32,7 @@ def command(
     shapes: str | None,
     statics: tuple[str, ...],
     project: str | None,
-    output: str | None,
+    output: Path | None,
     as_json: bool,
 ) -> None:
     """Print the Olympuspr of a function for the shapes of its arguments.
@@ -48,5 +51,5 @@ def command(
         document["olympuspr"] = str(traced.olympuspr)
     else:
         emit(str(traced.olympuspr), output)
-        document["output"] = output
+        document["output"] = shown(output)
     console.print_json(document)
