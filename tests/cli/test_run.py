@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
+import pickle
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -208,6 +211,57 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     np.save(tmp_path / "one.npy", np.zeros(2))
     with pytest.raises(UsageError, match="holds one array, but the program takes 2"):
         file_inputs(tmp_path / "one.npy", [leaf("x"), leaf("y")])
+
+
+def header(text: str) -> bytes:
+    """The start of a .npy file."""
+    padded = f"{text:<117}\n".encode()
+    return b"\x93NUMPY\x01\x00" + len(padded).to_bytes(2, "little") + padded
+
+
+def archive(name: str, content: bytes, *, at: int | None = None) -> bytes:
+    """A zip file with one member; `at` is the byte of its two headers to make 97."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as members:
+        members.writestr(name, content)
+    changed = bytearray(made.getvalue())
+    if at is not None:
+        changed[at] = changed[changed.find(b"PK\x01\x02") + at + 2] = 97
+    return bytes(changed)
+
+
+SIZED = "{{'descr': '<f4', 'fortran_order': False, 'shape': ({},)}}"
+ONE = io.BytesIO()
+np.save(ONE, np.ones(64, "float32"))
+BROKEN = {
+    "no array": archive("x", b"hello"),
+    "no array in a .npy": archive("x.npy", b"hello"),
+    "encrypted": archive("x.npy", ONE.getvalue(), at=6),
+    "a method that is none": archive("x.npy", ONE.getvalue(), at=8),
+    "not compressed so": archive("x.npy", bytes(range(256)) * 4).replace(bytes([32, 33]), b"~~"),
+    "half a header": header("{'descr': '<f4', "),
+    "too large for memory": header(SIZED.format(10**14)),
+    "too large for an integer": header(SIZED.format(10**22)),
+    "text": b"hello",
+    "a pickle": pickle.dumps([1]),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_files_that_are_broken(tmp_path: Path, name: str) -> None:
+    (tmp_path / "f").write_bytes(BROKEN[name])
+    with pytest.raises(UsageError, match="f cannot be read as a") as caught:
+        file_inputs(tmp_path / "f", [leaf("x")])
+    assert "pickle" not in str(caught.value)
+
+
+def test_the_order_of_bytes_does_not_matter_and_fields_do(tmp_path: Path) -> None:
+    np.save(tmp_path / "big.npy", np.array([1, 2], ">f4"))
+    (array,) = file_inputs(tmp_path / "big.npy", [leaf("x", "float32", 2)])
+    assert (array.dtype, array.tolist()) == (np.dtype("float32"), [1.0, 2.0])
+    np.save(tmp_path / "fields.npy", np.zeros(2, [("a", "i1"), ("b", "i1")]))
+    with pytest.raises(UsageError, match=r"x is bfloat16\[2\], but .* has \[\('a', 'i1'\)"):
+        file_inputs(tmp_path / "fields.npy", [leaf("x", "bfloat16", 2)])
 
 
 def test_dtypes_that_files_do_not_know_pass_through_them(tmp_path: Path) -> None:
