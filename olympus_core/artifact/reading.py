@@ -139,7 +139,10 @@ def _argument(value: Value) -> Argument:
 def _result(value: Value) -> Result:
     fields = value.fields(*Result.__dataclass_fields__)
     return Result(
-        fields["dtype"].dtype(), fields["shape"].each(Value.size), fields["weak_type"].flag()
+        fields["name"].text(),
+        fields["dtype"].dtype(),
+        fields["shape"].each(Value.size),
+        fields["weak_type"].flag(),
     )
 
 

@@ -137,3 +137,15 @@ def test_takes_and_gives_random_keys(tmp_path: Path) -> None:
     next_key, drawn = artifact.load(path).compiled()(key)
     assert str(next_key) == str(draw(key)[0])
     np.testing.assert_allclose(drawn, draw(key)[1], rtol=1e-6)
+
+
+def test_a_program_of_other_results_is_refused(tmp_path: Path) -> None:
+    def one_more(data: dict[str, Any]) -> None:
+        signature = data["signature"]
+        signature["results"] *= 2
+        signature["result_tree"] = {"kind": "tuple", "items": [signature["result_tree"]] * 2}
+
+    path = save(tmp_path / "f.olympus", olympus.jit(lax.neg).trace(struct(3)))
+    change_manifest(path, one_more)
+    with pytest.raises(ArtifactError, match="its program gives 1 arrays, and its manifest says 2"):
+        artifact.load(path).compiled()

@@ -60,6 +60,7 @@ REFUSED = {
     "shape": (put(*ARGUMENT, "shape", value=[-1]), r"shape\[0\] must be an integer of 0 or more"),
     "shape true": (put(*ARGUMENT, "shape", value=[True]), r"shape\[0\] must be an integer"),
     "weak": (put(*ARGUMENT, "weak_type", value=0), "weak_type must be true or false, and is 0"),
+    "result": (put("signature", "results", 0, "name", value=3), r"results\[0\].name must be text"),
     "tree": (put(*TREE, value={"kind": "set"}), "argument_tree.kind must be one of leaf, none"),
     "node": (put(*TREE, value={}), "argument_tree must be a node of a tree"),
     "node kind": (put(*TREE, "kind", value=["leaf"]), r"argument_tree.kind must be one of"),
