@@ -101,9 +101,11 @@ def _unwritable(error: streams.Unwritable) -> int:
 
 def _report(error: Exception, verbose: bool) -> int:
     """Print `error`, and give its exit code."""
-    from olympus.errors import InternalError, OlympusError
+    from olympus.errors import CompileError, InternalError, OlympusError
     from olympus_cli import console
 
+    if isinstance(error, MemoryError):
+        error = CompileError(f"this machine's memory is too small: {error}")
     if isinstance(error, OlympusError) and not isinstance(error, InternalError):
         console.error(error, verbose)
         return error.exit_code

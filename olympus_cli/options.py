@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FilePath",
+    "PositiveNumber",
     "entry_options",
     "json_option",
     "output_option",
@@ -46,6 +47,22 @@ class FilePath(click.Path):
         import pathlib  # not for every command's help
 
         return pathlib.Path(value).absolute()
+
+
+class PositiveNumber(click.FloatRange):
+    """A number above 0 and finite: of seconds, as many as the system's waits take."""
+
+    def __init__(self) -> None:
+        super().__init__(min=0, min_open=True, max=1e6)
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """The number that the text says."""
+        number: float = super().convert(value, param, ctx)
+        if number != number:  # NaN is in every range
+            self.fail(f"{value} is not a number above 0.", param, ctx)
+        return number
 
 
 def _remember_verbose(ctx: click.Context, _param: click.Parameter, value: bool) -> None:

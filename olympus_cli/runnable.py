@@ -14,12 +14,13 @@ import numpy as np
 
 import olympus
 from olympus import tree
+from olympus.errors import BackendError
 from olympus_cli.build.compilation import Compilation
 from olympus_cli.frontends.python import load_program
-from olympus_cli.leaves import Leaf, result_leaves
-from olympus_cli.spec.model import TargetSpec
+from olympus_cli.leaves import Leaf
+from olympus_cli.spec.model import BackendSpec, TargetSpec
 
-__all__ = ["Runnable", "bundled", "compile_to_run", "runnable", "with_one_backend"]
+__all__ = ["Runnable", "compile_to_run", "runnable", "with_one_backend"]
 
 
 @dataclass(frozen=True)
@@ -60,18 +61,15 @@ def compile_to_run(spec: TargetSpec) -> Runnable:
     return runnable(compilation)
 
 
-def bundled(compiled: Any) -> Runnable:
-    """What a program from a bundle, which knows the names of its arguments, gives to run."""
-    leaves = zip(compiled.arg_names, compiled.in_avals, strict=True)
-    return Runnable(
-        compiled,
-        [Leaf(name, np.dtype(aval.dtype), tuple(aval.shape)) for name, aval in leaves],
-        result_leaves(compiled.out_info),
-    )
-
-
 def with_one_backend(spec: TargetSpec) -> TargetSpec:
     """`spec` with the first of its backends that can run here, or, for want of one, its first."""
-    here = {status.name for status in olympus.backends() if status.available}
-    fitting = [backend for backend in spec.backends if backend.name in here]
-    return replace(spec, backends=((fitting or spec.backends)[0],))
+    fitting = (backend for backend in spec.backends if _is_here(backend))
+    return replace(spec, backends=(next(fitting, spec.backends[0]),))
+
+
+def _is_here(backend: BackendSpec) -> bool:
+    """Whether there is a device of the backend; a compiler for it is not enough."""
+    try:
+        return bool(olympus.devices(backend.name))
+    except BackendError:
+        return False

@@ -9,6 +9,7 @@ from olympus_cli.build.driver import Options, build
 from olympus_cli.build.show import outcome_data, outcome_line, raise_failures, watching
 from olympus_cli.frontends.resolve import open_project
 from olympus_cli.options import (
+    PositiveNumber,
     json_option,
     project_option,
     targets_argument,
@@ -30,7 +31,7 @@ __all__ = ["command"]
 )
 @click.option(
     "--time-limit",
-    type=click.FloatRange(min=0, min_open=True),
+    type=PositiveNumber(),
     metavar="SECONDS",
     help="Give up a target after this long.",
 )

@@ -13,6 +13,7 @@ from olympus_cli.build.store import MARKER
 from olympus_cli.frontends.resolve import open_project, resolve
 from olympus_cli.options import (
     FilePath,
+    PositiveNumber,
     entry_options,
     json_option,
     target_options,
@@ -36,7 +37,7 @@ __all__ = ["command"]
 )
 @click.option(
     "--time-limit",
-    type=click.FloatRange(min=0, min_open=True),
+    type=PositiveNumber(),
     metavar="SECONDS",
     help="Give up after this long.",
 )

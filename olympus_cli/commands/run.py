@@ -22,7 +22,7 @@ from olympus_cli.options import (
 )
 from olympus_cli.output import write_file
 from olympus_cli.places import shown
-from olympus_cli.runnable import Runnable, bundled, compile_to_run
+from olympus_cli.runnable import Runnable, compile_to_run
 from olympus_cli.summary import summarize_array
 
 __all__ = ["command"]
@@ -59,7 +59,7 @@ def command(
         if text.endswith(SUFFIX):
             if shapes or statics:
                 raise UsageError(f"{text} is built already: it takes no shapes and no statics")
-            program = bundled(load_bundle(Path(text), backend, device, recompile))
+            program = load_bundle(Path(text), backend, device, recompile)
         else:
             program = compile_to_run(resolve(text, shapes, statics, project, backend, device))
     _run(program, inputs, output, as_json)

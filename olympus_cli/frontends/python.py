@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -22,6 +23,8 @@ __all__ = ["Program", "load_program"]
 
 #: A pytree whose leaves are `olympus.ShapeDtypeStruct`.
 Tree: TypeAlias = Any
+
+_MOST_BYTES = 2**63 - 1  # the compiler ends the process beyond
 
 _ANYTHING = inspect.Signature(
     [
@@ -124,6 +127,8 @@ def load_program(spec: TargetSpec) -> Program:
 def _struct(spec: ShapeSpec) -> olympus.ShapeDtypeStruct:
     """`spec` as the core has it; never a narrower dtype than was asked for."""
     struct = olympus.ShapeDtypeStruct(spec.shape, np.dtype(spec.dtype))
+    if math.prod(spec.shape) * struct.dtype.itemsize > _MOST_BYTES:
+        raise UsageError(f"{spec} has more bytes than 64 bits count")
     if olympus.eval_shape(lambda x: x, struct).dtype != struct.dtype:
         raise UsageError(
             f"{spec}: 64-bit types are off", hint="set OLYMPUS_ENABLE_X64=1 in the environment"

@@ -5,7 +5,10 @@ from __future__ import annotations
 import io
 import json
 import math
+import os
 import pickle
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +18,8 @@ import numpy as np
 import pytest
 from click.testing import Result
 
-from olympus.errors import UsageError
+import olympus
+from olympus.errors import BackendError, UsageError
 from olympus_cli.inputs import file_inputs, parse_int_range, seeded_inputs
 from olympus_cli.leaves import Leaf
 from olympus_cli.summary import summarize_array
@@ -23,6 +27,7 @@ from olympus_cli.summary import summarize_array
 Invoke = Callable[..., Result]
 
 PROGRAM = """\
+import collections
 import olympus
 import olympus.numpy as jnp
 
@@ -37,6 +42,13 @@ def mix(params, tokens, n=1):
 
 def total(params, x):
     return x + params["b"]
+
+
+Point = collections.namedtuple("Point", "a b")
+
+
+def point(x):
+    return Point(x, x + 1)
 
 
 def seed():
@@ -139,6 +151,54 @@ def test_random_keys_are_arrays_of_words(work: Path, invoke: Invoke) -> None:
     built = invoke("compile", *command)
     assert built.exit_code == 0, built.output
     assert invoke("run", "build/draw/draw.olympus", "--json").stdout == ran.stdout
+
+
+def test_arrays_that_no_machine_holds(work: Path, invoke: Invoke) -> None:
+    too_large = invoke("run", "program:double", "--shapes", "f32[1000000000000]")
+    assert too_large.exit_code == 4
+    assert "this machine's memory is too small" in too_large.stderr
+    most = 2**63 - 1
+    for command in ("trace", "run"):
+        uncounted = invoke(command, "program:double", "--shapes", f"f32[{most},{most}]")
+        assert uncounted.exit_code == 2
+        assert "has more bytes than 64 bits count" in uncounted.stderr
+
+
+def test_results_of_a_bundle_keep_their_names(work: Path, invoke: Invoke) -> None:
+    shapes = ("program:point", "--shapes", "x=f32[3]")
+    assert invoke("compile", *shapes).exit_code == 0
+    from_source = invoke("run", *shapes, "--json").stdout
+    assert [each["name"] for each in json.loads(from_source)["outputs"]] == ["result.a", "result.b"]
+    from_file = (sys.executable, "-m", "olympus_cli", "run", "build/point/point.olympus", "--json")
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    ran = subprocess.run(from_file, env=environment, capture_output=True, text=True, check=True)
+    assert ran.stdout == from_source
+
+
+def test_the_first_backend_with_a_device_runs(
+    work: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    targets = '[target.both]\nentry = "program:double"\nargs = ["f32[2]"]\n'
+    Path("olympus.toml").write_text(targets + 'backends = ["gpu:h200", "cpu"]\n')
+
+    def devices(backend: str) -> list[str]:
+        if backend == "gpu":
+            raise BackendError("there is no GPU to run on here")
+        return ["cpu:0"]
+
+    monkeypatch.setattr(olympus, "devices", devices)
+    result = invoke("run", "both")
+    assert result.exit_code == 0, result.output
+
+
+@pytest.mark.parametrize("options", [("--device", "a100-80"), ("--backend", "gpu:a100-80")])
+def test_a_bundle_takes_devices_as_entries_do(
+    work: Path, invoke: Invoke, options: tuple[str, ...]
+) -> None:
+    assert invoke("compile", "program:double", "--shapes", "x=f32[3]").exit_code == 0
+    refused = invoke("run", "build/double/double.olympus", "--no-recompile", *options)
+    assert refused.exit_code == 5
+    assert "has no executable for gpu a100-80" in refused.stderr
 
 
 def test_run_says_what_is_wrong_with_a_file(work: Path, invoke: Invoke) -> None:
