@@ -1,4 +1,4 @@
-"""The `.olympus` bundle as the command line uses it: the only caller of `olympus.artifact`.
+"""The `.olympus` bundle as the command line writes and loads it.
 
 A finished compilation enters and a file leaves, or a file and a program that is ready to run.
 """

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import sys
 import traceback
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 __all__ = ["Bar", "data", "defect", "error", "print_json", "progress", "raw", "say", "table"]
 
 _WIDE = 240  # columns of a table that goes to a file or a pipe: nothing is folded
-_LONE = re.compile("[\ud800-\udfff]")
 _SHOW_CURSOR = b"\r\033[2K\033[?25h"  # over the line of the bar
 _NARROW = 40  # a terminal narrower than this folds the lines itself, and no column is lost
 
@@ -48,8 +46,11 @@ def raw(content: bytes) -> None:
 def print_json(document: Any) -> None:
     """Write one JSON document to stdout; NaN and infinities, which JSON lacks, are refused."""
     text = json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False)
-    # a file's name that is not UTF-8 has parts of characters, which JSON writes as escapes
-    data(_LONE.sub(lambda part: f"\\u{ord(part[0]):04x}", text))
+    try:
+        text.encode(sys.stdout.encoding)
+    except UnicodeEncodeError:  # JSON has escapes of its own
+        text = json.dumps(document, indent=2, allow_nan=False)
+    data(text)
 
 
 def say(text: str) -> None:

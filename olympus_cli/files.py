@@ -1,8 +1,12 @@
-"""A file appears whole or not at all: content enters, and takes its path's place at the end."""
+"""A file appears whole or not at all: content enters, and takes its path's place at the end.
+
+What is no file cannot be replaced: a device or a pipe is written to as it stands.
+"""
 
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 
 from olympus.errors import UsageError
@@ -11,19 +15,39 @@ __all__ = ["write_whole"]
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write `content` (text as UTF-8) beside `path`, then let it replace what is there.
+    """Write `content` (text as UTF-8) beside the file `path`, then let it replace what is there.
+
+    A link stays, and what it leads to is replaced; the new file has the permissions of the old.
 
     Raises:
         UsageError: the folder is missing or not writable, or `path` is a folder.
     """
     payload = content.encode() if isinstance(content, str) else content
     try:
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-        try:
-            temporary.write_bytes(payload)
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        mode = _mode(path)
+        if mode is None or stat.S_ISREG(mode):
+            _replace(Path(os.path.realpath(path)), payload, mode)
+        else:
+            path.write_bytes(payload)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise UsageError(f"{path} cannot be written: {reason}") from error
+
+
+def _mode(path: Path) -> int | None:
+    try:
+        return path.stat().st_mode
+    except FileNotFoundError:
+        return None
+
+
+def _replace(path: Path, payload: bytes, mode: int | None) -> None:
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            if mode is not None:  # before there is anything in it to be read
+                temporary.chmod(stat.S_IMODE(mode))
+            file.write(payload)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

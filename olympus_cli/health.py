@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import platform
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 
 import olympus
 from olympus.errors import OlympusError
+from olympus_cli.build.key import installed_version
 from olympus_cli.spec.project import find_project, load_project
 
 __all__ = ["Backend", "Cache", "Health", "examine"]
@@ -54,7 +54,7 @@ def examine(start: Path) -> Health:
         "python": platform.python_version(),
         "platform": f"{platform.system()} {platform.machine()}".lower(),
     }
-    versions |= {name: _version(name) for name in (*_PACKAGES, *_PLUGINS)}
+    versions |= {name: installed_version(name) for name in (*_PACKAGES, *_PLUGINS)}
     backends = tuple(
         Backend(b.name, b.available, tuple(map(str, b.devices)), b.note, b.install)
         for b in olympus.backends()
@@ -64,16 +64,9 @@ def examine(start: Path) -> Health:
         for name in _PACKAGES
         if versions[name] is None
     ]
-    problems += [f"{b.name}: {b.note}" for b in backends if not b.available]
+    problems += [f"{b.name}: {b.note}" for b in backends if b.install]
     cache, trouble = _cache(start)
     return Health(versions, backends, cache, (*problems, *trouble))
-
-
-def _version(name: str) -> str | None:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return None
 
 
 def _cache(start: Path) -> tuple[Cache | None, tuple[str, ...]]:

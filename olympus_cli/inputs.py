@@ -34,6 +34,7 @@ __all__ = [
 Array = np.ndarray[Any, Any]
 
 DEFAULT_INT_RANGE = (0, 8)  # small and nonnegative, so that integers can be tokens or indices
+_LEAST, _GREATEST = -(2**63), 2**64 - 1  # of all integers that a dtype has
 FLOAT_SCALE = 0.1  # keeps the activations of networks some hundred units wide near one
 
 
@@ -57,6 +58,8 @@ def seeded_inputs(
 ) -> list[Array]:
     """An array for each leaf: floats from N(0, 0.1^2), integers from `int_range`, half-open.
 
+    Of the range, integers are taken that the dtype has; a range without any is a UsageError.
+
     >>> seeded_inputs([Leaf("x", np.dtype("int32"), (3,))], seed=1)[0].shape
     (3,)
     """
@@ -69,13 +72,26 @@ def _seeded(leaf: Leaf, seed: int, int_range: tuple[int, int]) -> Array:
     if dtype == np.bool_:
         return rng.integers(0, 2, leaf.shape).astype(bool)
     if _is_integer(dtype):
-        limits = ml_dtypes.iinfo(dtype)
-        low, high = max(int_range[0], int(limits.min)), min(int_range[1] - 1, int(limits.max))
-        return rng.integers(low, max(low, high), leaf.shape, endpoint=True).astype(dtype)
+        low, high = _bounds(leaf, int_range)
+        wide = np.uint64 if high > np.iinfo(np.int64).max else np.int64
+        return rng.integers(low, high, leaf.shape, wide, endpoint=True).astype(dtype)
     values = rng.standard_normal(leaf.shape) * FLOAT_SCALE
     if dtype.kind == "c":
         values = values + 1j * rng.standard_normal(leaf.shape) * FLOAT_SCALE
     return np.asarray(values).astype(dtype)
+
+
+def _bounds(leaf: Leaf, int_range: tuple[int, int]) -> tuple[int, int]:
+    """The least and the greatest integer of the range that the leaf's dtype has."""
+    limits = ml_dtypes.iinfo(leaf.dtype)
+    low, high = max(int_range[0], int(limits.min)), min(int_range[1] - 1, int(limits.max))
+    if low > high:
+        raise UsageError(
+            f"no integer of {int_range[0]}:{int_range[1]} fits argument {leaf.name}, for "
+            f"{leaf.dtype.name} has those from {limits.min} to {limits.max}",
+            hint="give an --int-range that overlaps with them, or --inputs",
+        )
+    return low, high
 
 
 def _is_integer(dtype: np.dtype[Any]) -> bool:
@@ -95,6 +111,11 @@ def parse_int_range(text: str) -> tuple[int, int]:
         bounds = (0, 0)
     if bounds[0] >= bounds[1]:
         raise UsageError(f"an integer range is LOW:HIGH with LOW < HIGH, such as 0:8; got {text!r}")
+    if bounds[0] < _LEAST or bounds[1] > _GREATEST + 1:
+        raise UsageError(
+            f"an integer range is within {_LEAST}:{_GREATEST + 1}, for no dtype has integers "
+            f"beyond; got {text!r}"
+        )
     return bounds
 
 

@@ -14,6 +14,7 @@ import click
 
 from olympus_cli import interrupts, streams
 from olympus_cli.options import verbose_option
+from olympus_cli.signals import Terminated
 
 __all__ = ["COMMANDS", "cli", "main"]
 
@@ -30,6 +31,7 @@ COMMANDS = {
 }
 
 _BROKEN_PIPE = 141  # 128 + SIGPIPE
+_TERMINATED = 143  # 128 + SIGTERM
 _DEFECT = 70
 
 
@@ -82,6 +84,10 @@ class Commands(click.Group):
             return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, streams.Unwritable):
             raise
+        except Terminated:
+            with streams.talk():
+                click.echo("terminated", err=True)
+            ctx.exit(_TERMINATED)
         except (KeyboardInterrupt, click.Abort):
             with streams.talk():
                 click.echo(interrupts.MESSAGE, err=True)

@@ -118,7 +118,7 @@ def target_options(function: F) -> F:
     """`backend` and `device`: what the program is built for, instead of what the target says."""
     for decorate in (
         click.option("--device", metavar="NAME", help="The accelerator's model, such as h200."),
-        click.option("--backend", metavar="NAME", help="cpu, gpu or tpu."),
+        click.option("--backend", metavar="NAME", help="cpu or gpu; tpu to lower."),
     ):
         function = decorate(function)
     return function

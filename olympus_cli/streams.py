@@ -53,7 +53,8 @@ def data_alone() -> Iterator[None]:
     """
     sys.stdout.flush()
     raw = io.BufferedWriter(_Stdout(os.dup(1), "w"))
-    data = io.TextIOWrapper(raw, encoding=sys.stdout.encoding, errors=sys.stdout.errors)
+    # what its encoding lacks is written as `\xe9`
+    data = io.TextIOWrapper(raw, encoding=sys.stdout.encoding, errors="backslashreplace")
     os.dup2(2, 1)
     sys.stdout = data
     try:

@@ -42,6 +42,14 @@ def summarize_array(name: str, array: np.ndarray[Any, Any]) -> ArraySummary:
     finite = values[np.isfinite(values)]
     mean = low = high = None
     if finite.size and finite.dtype.kind != "c":
-        mean, low, high = float(finite.mean()), float(finite.min()), float(finite.max())
+        mean, low, high = _mean(finite), float(finite.min()), float(finite.max())
     missing = array.size - finite.size
     return ArraySummary(name, array.dtype.name, array.shape, mean, low, high, missing)
+
+
+def _mean(finite: np.ndarray[Any, Any]) -> float:
+    with np.errstate(over="ignore"):
+        mean = finite.mean()
+        if not np.isfinite(mean):  # the sum is past the largest float: add up the shares instead
+            mean = (finite / finite.size).sum()
+    return float(np.clip(mean, finite.min(), finite.max()))

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any
 
 import olympus
-from olympus_cli.build.key import content_key
+from olympus_cli.build.key import content_key, stored_types
 from olympus_cli.build.plan import backend_labels
 from olympus_cli.frontends.python import Program
 from olympus_cli.leaves import Leaf, argument_leaves, result_leaves
@@ -96,6 +96,7 @@ class Compilation:
             self.spec.entry,
             self.statics,
             [repr(leaf) for leaf in self.arguments + self.results],
+            stored_types(self.traced),
         ]
         return {
             unit.label: content_key(unit.stablehlo, signature, unit.backend) for unit in self.units

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from olympus_cli import signals
 from olympus_cli.build.outcome import Outcome
 from olympus_cli.build.plan import Task, read_record
 from olympus_cli.build.pool import OnStage, run_tasks
@@ -60,18 +61,29 @@ def build(
     store = Store(root)
     folder_of = {spec.name: folder for folder, spec in folders.items()}
     found: dict[str, Outcome] = {}
-    with store.locked(listener.on_wait), tempfile.TemporaryDirectory() as logs:
+    with (
+        signals.raised(),
+        store.locked(listener.on_wait),
+        tempfile.TemporaryDirectory() as logs,
+    ):
         tasks = [
             _task(spec, folder, store, Path(logs, str(number)), options)
             for number, (folder, spec) in enumerate(folders.items())
         ]
-        jobs = options.jobs or os.cpu_count() or 1
+        jobs = options.jobs or _processors()
         for outcome in run_tasks(tasks, jobs, options.time_limit, listener.on_stage):
             if outcome.status == "built":
                 store.commit(folder_of[outcome.target])
             found[outcome.target] = outcome
             listener.on_outcome(outcome)
     return [found[spec.name] for spec in folders.values()]
+
+
+def _processors() -> int:
+    """How many processors this process may use, which a container or `taskset` limits."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _task(spec: TargetSpec, folder: str, store: Store, log: Path, options: Options) -> Task:

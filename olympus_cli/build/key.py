@@ -13,17 +13,20 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import platform
 from collections.abc import Mapping
-from importlib.metadata import version
+from dataclasses import asdict
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 import olympus
+from olympus.artifact import Host, Node
 from olympus_cli.spec.model import BackendSpec
 
-__all__ = ["content_key", "tool_versions"]
+__all__ = ["content_key", "installed_version", "stored_types", "tool_versions"]
 
 # What changes the compiler's result without being in the program.
-_ENVIRONMENT = ("XLA_FLAGS", "LIBTPU_INIT_ARGS")
+_ENVIRONMENT = ("XLA_FLAGS",)
+_COMPILERS = {"gpu": ("jax-cuda13-pjrt",)}  # beside jaxlib
 
 
 def content_key(stablehlo: str, signature: object, backend: BackendSpec) -> str:
@@ -39,10 +42,29 @@ def content_key(stablehlo: str, signature: object, backend: BackendSpec) -> str:
         "signature": signature,
         "backend": str(backend),
         "versions": tool_versions(),
-        "host": [platform.system(), platform.machine()],
+        "compilers": [installed_version(name) for name in _COMPILERS.get(backend.name, ())],
+        "host": asdict(Host.here()),  # an executable fits where its processor can do as much
         "environment": {name: os.environ.get(name) for name in _ENVIRONMENT},
     }
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+
+def stored_types(stage: Any) -> list[object]:
+    """The trees and the types of a stage's arguments and results, in the form a bundle has them.
+
+    Raises:
+        UsageError: a bundle cannot store one of the trees.
+    """
+    trees = [Node.of(tree).to_data() for tree in (stage.in_tree, stage.out_tree)]
+    return [*trees, *map(repr, (*stage.in_avals, *stage.out_avals))]
+
+
+def installed_version(package: str) -> str | None:
+    """The version of a package; None where it is not installed."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
 
 
 def tool_versions() -> Mapping[str, str]:

@@ -64,9 +64,7 @@ def backend_labels(backends: Sequence[BackendSpec]) -> dict[str, BackendSpec]:
     """
     kinds = Counter(backend.name for backend in backends)
     return {
-        backend.name
-        if kinds[backend.name] == 1 or backend.device is None
-        else f"{backend.name}-{backend.device}": backend
+        backend.name if kinds[backend.name] == 1 else f"{backend.name}-{backend.device}": backend
         for backend in backends
     }
 

@@ -11,13 +11,14 @@ import re
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from multiprocessing import connection, resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 
+from olympus_cli import signals
 from olympus_cli.build.outcome import Failure, Outcome
 from olympus_cli.build.plan import Task
 from olympus_cli.build.worker import serve
@@ -79,7 +80,8 @@ class _Worker:
 
     def _start(self) -> None:
         self._pipe, theirs = _CONTEXT.Pipe()
-        with _interrupts_held():
+        resource_tracker.ensure_running()  # else it is started with the process, and unblocks
+        with signals.held():  # a process that is only half started would complain of them
             self._process = _CONTEXT.Process(target=serve, args=(theirs,), daemon=True)
             self._process.start()
         theirs.close()
@@ -145,26 +147,6 @@ class _Worker:
             self._process.kill()
             self._process.join()
             self._pipe.close()
-
-
-@contextmanager
-def _interrupts_held() -> Iterator[None]:
-    """Start a process that Ctrl-C, which goes to all of a terminal's, does not reach.
-
-    It inherits the blocked signal.  Here the interrupt is kept for the end: a process that is
-    only half started would complain of it.
-    """
-    kept: list[int] = []
-    resource_tracker.ensure_running()  # else it is started with the process, and unblocks
-    handler = signal.signal(signal.SIGINT, lambda number, _frame: kept.append(number))
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        signal.signal(signal.SIGINT, handler)
-    if kept:
-        raise KeyboardInterrupt
 
 
 def _death(exitcode: int | None) -> str:

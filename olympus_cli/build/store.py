@@ -43,13 +43,12 @@ class Store:
         however that ends, and leaves no file behind.
         """
         _make_directory(self.root)
-        descriptor = os.open(self.root, os.O_RDONLY)
+        with self._usable():
+            descriptor = os.open(self.root, os.O_RDONLY)
         try:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+            if not self._lock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB):
                 on_wait()
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                self._lock(descriptor, fcntl.LOCK_EX)
             self._recover()
             try:
                 yield
@@ -64,7 +63,9 @@ class Store:
         Raises UsageError when the final place holds something that no build of ours put there.
         """
         final = self.final(name)
-        if final.exists() and not _is_ours(final):
+        with self._usable():
+            replaceable = not final.exists() or _is_ours(final)
+        if not replaceable:
             raise UsageError(
                 f"{final} exists and is not the output of a build: it will not be replaced",
                 hint="give another directory, or remove that one yourself",
@@ -76,9 +77,10 @@ class Store:
     def commit(self, name: str) -> None:
         """Let the staged outputs of `name` take the place of the ones there, if any."""
         final, aside = self.final(name), self.root / (_OLD + name)
-        if final.exists():
-            final.rename(aside)
-        (self.root / (_NEW + name)).rename(final)
+        with self._usable():
+            if final.exists():
+                final.rename(aside)
+            (self.root / (_NEW + name)).rename(final)
         shutil.rmtree(aside, ignore_errors=True)
 
     def _recover(self) -> None:
@@ -89,7 +91,25 @@ class Store:
             if final.exists():
                 shutil.rmtree(aside, ignore_errors=True)
             else:  # the build died between the two renames: the old outputs are the valid ones
-                aside.rename(final)
+                with self._usable():
+                    aside.rename(final)
+
+    def _lock(self, descriptor: int, operation: int) -> bool:
+        with self._usable():
+            try:
+                fcntl.flock(descriptor, operation)
+            except BlockingIOError:
+                return False
+        return True
+
+    @contextmanager
+    def _usable(self) -> Iterator[None]:
+        """Say of what the system refuses that it is about this directory."""
+        try:
+            yield
+        except OSError as error:
+            what = f"the build folder {self.root} cannot be used"
+            raise UsageError(f"{what}: {error.strerror}") from error
 
 
 def _is_ours(directory: Path) -> bool:

@@ -54,13 +54,13 @@ def blaming(what: str) -> Iterator[None]:
         raise
     except OlympusError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # what the function ends is itself, not the command
         if _is_ours(error):
             raise
         message = f"{what} raised {type(error).__name__} while it was traced: {error}"
         raise TraceError(message, location=place_of(error)) from error
 
 
-def _is_ours(error: Exception) -> bool:
+def _is_ours(error: BaseException) -> bool:
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)
     return frame.f_code.co_filename.startswith(_OURS) and isinstance(error, _DEFECTS)

@@ -27,6 +27,10 @@ from olympus_cli.spec.nearest import did_you_mean
 
 __all__ = ["load_entry"]
 
+# What is there before any project's folder comes into the path.
+_PATH = tuple(sys.path)
+_TAKEN = frozenset(sys.stdlib_module_names) | frozenset(sys.modules)
+
 _FORM = "an entry is package.module:function or path/file.py:function"
 
 
@@ -79,19 +83,29 @@ def _from_file(place: str, root: Path) -> ModuleType:
         raise EntryError(
             f"there is no file {shown(path)}", hint=did_you_mean(place, near, f"{root} has")
         )
-    _importable(path.parent)
-    name = _module_name(path)
+    taken = _is_taken(path.stem, path.parent)
+    _importable(path.parent, first=not taken)
+    name = _private_name(path) if taken or not path.stem.isidentifier() else path.stem
     loaded = sys.modules.get(name)
     if loaded is not None and getattr(loaded, "__file__", None) == str(path):
         return loaded
     return _guarded(name, lambda: _execute(name, path), path.parent)
 
 
-def _module_name(path: Path) -> str:
-    """The file's own name, so that a sibling's `import model` finds the same module."""
-    stem = "".join(c if c.isalnum() else "_" for c in path.stem)
-    taken = stem in sys.stdlib_module_names or not stem.isidentifier()
-    return f"olympus_entry_{stem}" if taken else stem
+def _private_name(path: Path) -> str:
+    return "olympus_entry_" + "".join(c if c.isalnum() else "_" for c in path.stem)
+
+
+def _is_taken(name: str, folder: Path) -> bool:
+    """Whether another module that is no project's has the name; `import` must go on finding it.
+
+    Otherwise a file has its own name, so that a sibling's `import model` finds the same module.
+    """
+    if name in _TAKEN:
+        return True
+    elsewhere = [place for place in _PATH if Path(place).resolve() != folder]
+    spec = importlib.machinery.PathFinder.find_spec(name, elsewhere)
+    return spec is not None and spec.origin is not None  # a mere folder is no module
 
 
 def _execute(name: str, path: Path) -> ModuleType:
@@ -108,8 +122,12 @@ def _execute(name: str, path: Path) -> ModuleType:
     return module
 
 
-def _importable(folder: Path) -> None:
-    if str(folder) not in sys.path:
+def _importable(folder: Path, first: bool = True) -> None:
+    """Let modules in `folder` be imported, before those of other places or after them."""
+    if not first:
+        sys.path[:] = [place for place in sys.path if Path(place).resolve() != folder]
+        sys.path.append(str(folder))
+    elif str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
     importlib.invalidate_caches()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import olympus
 from olympus.errors import UsageError
 from olympus_cli.spec.model import BackendSpec
 from olympus_cli.spec.nearest import did_you_mean
@@ -14,8 +15,10 @@ BACKENDS = ("cpu", "gpu", "tpu")
 def parse_backend(text: str, device: str | None = None) -> BackendSpec:
     """The backend that `text` names; `device` says the model apart from it, as `--device` does.
 
+    A device that is not said is the backend's usual one, so that equal backends have one form.
+
     Raises:
-        UsageError: no such backend, or two devices.
+        UsageError: no such backend or device, or two devices.
 
     Example: `parse_backend("gpu:h200") == parse_backend("gpu", "h200")`.
     """
@@ -25,4 +28,4 @@ def parse_backend(text: str, device: str | None = None) -> BackendSpec:
         raise UsageError(f"there is no backend {name!r}", hint=hint)
     if inline and device and inline != device:
         raise UsageError(f"backend {text!r} names device {inline!r}, and --device says {device!r}")
-    return BackendSpec(name, inline or device or None)
+    return BackendSpec(*olympus.target(name, inline or device or None))

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["Values", "combinations", "fill", "placeholders", "suffix"]
+__all__ = ["Values", "combinations", "depth", "fill", "placeholders", "suffix"]
 
 #: One combination: a value for each key of the matrix.
 Values = Mapping[str, object]
@@ -38,9 +38,24 @@ def placeholders(tree: object) -> set[str]:
     if isinstance(tree, str):
         return set(_PLACEHOLDER.findall(tree))
     if isinstance(tree, dict | list):
-        inside = tree.values() if isinstance(tree, dict) else tree
-        return set().union(*map(placeholders, inside))
+        return set().union(*map(placeholders, _parts(tree)))
     return set()
+
+
+def depth(tree: object) -> int:
+    """How many tables and arrays are nested in one another in `tree`.
+
+    Example: `depth({"x": ["f32[]"]}) == 2`.
+    """
+    found, level = 0, [tree]
+    while level := [node for node in level if isinstance(node, dict | list)]:
+        level = [part for node in level for part in _parts(node)]
+        found += 1
+    return found
+
+
+def _parts(node: dict[str, object] | list[object]) -> Iterable[object]:
+    return node.values() if isinstance(node, dict) else node
 
 
 def fill(tree: object, values: Values) -> object:

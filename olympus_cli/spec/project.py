@@ -15,7 +15,7 @@ from olympus_cli.spec.backends import parse_backend
 from olympus_cli.spec.model import ArgSpec, BackendSpec, FromEntry, Project, TargetSpec
 from olympus_cli.spec.nearest import did_you_mean
 from olympus_cli.spec.section import Section
-from olympus_cli.spec.shapes import parse_arg
+from olympus_cli.spec.shapes import DEEPEST, parse_arg
 from olympus_cli.spec.statics import HASHABLE, unhashable
 from olympus_cli.spec.toml import load
 
@@ -69,6 +69,9 @@ def _targets(parent: Section, name: str, root: Path) -> dict[str, TargetSpec]:
         parent.fail(name, f"is no target's name: {_NAME_FORM}")
     section = parent.table(name)
     section.only(TARGET_KEYS)
+    for key, value in section.data.items():
+        if matrix.depth(value) > DEEPEST:
+            section.fail(key, f"is nested more than {DEEPEST} deep")
     axes = _axes(section)
     found = {}
     for values in matrix.combinations(axes):

@@ -18,7 +18,7 @@ from olympus.errors import SpecError
 from olympus_cli.spec.model import ArgSpec, FromEntry, ShapeSpec
 from olympus_cli.spec.nearest import did_you_mean
 
-__all__ = ["DTYPES", "parse_arg", "parse_shape", "parse_shapes"]
+__all__ = ["DEEPEST", "DTYPES", "parse_arg", "parse_shape", "parse_shapes"]
 
 T = TypeVar("T")
 
@@ -39,6 +39,9 @@ def _short(name: str) -> str:
 
 #: Every name of a dtype, short and long, with its long one: "f32" and "float32" give "float32".
 DTYPES = {**{_short(name): name for name in _LONG}, **{n: n for n in _LONG}, "pred": "bool"}
+
+#: How deep tables and arrays may be nested; what is deeper is no program's argument.
+DEEPEST = 100
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _KEY = re.compile(r"[A-Za-z_][\w-]*")
@@ -91,6 +94,7 @@ class _Reader:
         self.text = text
         self.at = 0
         self.end = len(text)
+        self.depth = 0
 
     def fail(self, message: str, at: int | None = None, hint: str | None = _FORM) -> NoReturn:
         at = self.at if at is None else at
@@ -163,12 +167,20 @@ class _Reader:
     def value(self) -> ArgSpec:
         match self.peek():
             case "{":
-                return self.table()
+                return self.nested(self.table)
             case "[":
-                return self.array()
+                return self.nested(self.array)
             case "'" | '"':
-                return self.inside_quotes()
+                return self.nested(self.inside_quotes)
         return self.shape()
+
+    def nested(self, rule: Callable[[], T]) -> T:
+        if self.depth == DEEPEST:
+            self.fail(f"tables and arrays are nested more than {DEEPEST} deep", hint=None)
+        self.depth += 1
+        result = rule()
+        self.depth -= 1
+        return result
 
     def inside_quotes(self) -> ArgSpec:
         start, end = self.at, self.end

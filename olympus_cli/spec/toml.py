@@ -72,6 +72,8 @@ def load(path: Path) -> Source:
         return Source(path, text, tomli.loads(text))
     except tomli.TOMLDecodeError as error:
         raise SpecError(_syntax(shown(path), error)) from error
+    except RecursionError as error:
+        raise SpecError(f"{shown(path)} is nested too deeply to be read") from error
 
 
 def _syntax(name: str, error: tomli.TOMLDecodeError) -> str:
@@ -87,7 +89,10 @@ def _syntax(name: str, error: tomli.TOMLDecodeError) -> str:
 
 def parse_value(text: str) -> object:
     """The value that `text` is in TOML.  Raises ValueError for none, or for more than one."""
-    data = tomli.loads(f"value = {text}")
+    try:
+        data = tomli.loads(f"value = {text}")
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
     if len(data) != 1:
         raise ValueError("more than one value")
     return data["value"]

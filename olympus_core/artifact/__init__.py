@@ -4,10 +4,10 @@
 """
 
 from olympus_core.artifact.bundle import Bundle, load
+from olympus_core.artifact.host import Host
 from olympus_core.artifact.manifest import (
     SCHEMA_VERSION,
     Argument,
-    Host,
     Manifest,
     Member,
     Result,

@@ -93,7 +93,7 @@ class Bundle:
         stored = [each for each in self.executables if each.target == target]
         if not stored:
             raise ArtifactError(f"{self.path} has no executable for {label}", hint=_RECOMPILE)
-        here = host.this_host(), xla.versions()
+        here = host.Host.here(), xla.versions()
         reason = host.misfit(stored[0], self.manifest.versions, *here)
         if reason is not None:
             raise ArtifactError(

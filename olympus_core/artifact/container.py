@@ -7,13 +7,15 @@ bytes.
 
 from __future__ import annotations
 
+import io
+import os
+import stat
 import struct
 import uuid
 import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import BinaryIO
 
 from olympus_core.errors import ArtifactError, UsageError
 
@@ -40,28 +42,51 @@ _BROKEN = (
 def write(path: Path, members: Mapping[str, bytes]) -> None:
     """Write a file with the given members beside `path`, then let it replace what is there.
 
+    A link stays, and what it leads to is replaced; the new file has the permissions of the old.
+    A device or a pipe, which cannot be replaced, is written to.
+
     Raises:
       UsageError: when the folder is missing or not writable, or `path` is a folder.
     """
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
-        try:
-            with temporary.open("xb") as file:
-                _write(file, members)
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        mode = _mode(path)
+        content = _packed(members)
+        if mode is None or stat.S_ISREG(mode):
+            _replace(Path(os.path.realpath(path)), content, mode)
+        else:
+            path.write_bytes(content)
     except (OSError, ValueError) as exc:
         reason = getattr(exc, "strerror", None) or exc
         raise UsageError(f"{path} cannot be written: {reason}") from exc
 
 
-def _write(file: BinaryIO, members: Mapping[str, bytes]) -> None:
+def _mode(path: Path) -> int | None:
+    try:
+        return path.stat().st_mode
+    except FileNotFoundError:
+        return None
+
+
+def _replace(path: Path, content: bytes, mode: int | None) -> None:
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+    try:
+        with temporary.open("xb") as file:
+            if mode is not None:  # before there is anything in it to be read
+                temporary.chmod(stat.S_IMODE(mode))
+            file.write(content)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _packed(members: Mapping[str, bytes]) -> bytes:
+    file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         for name, content in sorted(members.items()):
             info = zipfile.ZipInfo(name, _EPOCH)
             info.create_system, info.external_attr = 3, _READABLE_FILE
             archive.writestr(info, content)
+    return file.getvalue()
 
 
 def read(path: Path) -> dict[str, bytes]:

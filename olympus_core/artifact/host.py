@@ -9,12 +9,16 @@ from __future__ import annotations
 import platform
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from olympus_core.artifact.manifest import Host, StoredExecutable
 from olympus_core.xla.gpu import WHEEL
 
-__all__ = ["cpu_features", "misfit", "this_host"]
+if TYPE_CHECKING:
+    from olympus_core.artifact.manifest import StoredExecutable
+
+__all__ = ["Host", "cpu_features", "misfit"]
 
 _CPUINFO = Path("/proc/cpuinfo")
 _FEATURES = re.compile(r"^(?:flags|Features)\s*:(.*)$", re.MULTILINE)
@@ -28,9 +32,18 @@ _X86 = re.compile(
 _COMPILERS = {"cpu": ("jaxlib",), "gpu": ("jaxlib", WHEEL), "tpu": ("jaxlib",)}
 
 
-def this_host() -> Host:
-    """The machine that this process runs on."""
-    return Host(platform.system(), platform.machine(), cpu_features(_CPUINFO))
+@dataclass(frozen=True)
+class Host:
+    """A machine that builds or runs programs; `cpu_features` of None are not known."""
+
+    system: str
+    machine: str
+    cpu_features: tuple[str, ...] | None
+
+    @staticmethod
+    def here() -> Host:
+        """The machine that this process runs on."""
+        return Host(platform.system(), platform.machine(), cpu_features(_CPUINFO))
 
 
 def cpu_features(cpuinfo: Path) -> tuple[str, ...] | None:

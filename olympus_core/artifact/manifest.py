@@ -12,13 +12,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from olympus_core import xla
+from olympus_core.artifact.host import Host
 from olympus_core.artifact.treespec import Node
 
 __all__ = [
     "MANIFEST",
     "SCHEMA_VERSION",
     "Argument",
-    "Host",
     "Manifest",
     "Member",
     "Result",
@@ -64,15 +64,6 @@ class Signature:
     results: tuple[Result, ...]
     result_tree: Node
     static: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Host:
-    """A machine that builds or runs programs; `cpu_features` of None are not known."""
-
-    system: str
-    machine: str
-    cpu_features: tuple[str, ...] | None
 
 
 @dataclass(frozen=True)

@@ -9,20 +9,20 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from typing import NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from olympus_core import xla
+from olympus_core.artifact.host import Host
 from olympus_core.artifact.manifest import (
     SCHEMA_VERSION,
     Argument,
-    Host,
     Manifest,
     Member,
     Result,
     Signature,
     StoredExecutable,
 )
-from olympus_core.artifact.treespec import KINDS, Node
+from olympus_core.artifact.treespec import DEEPEST, KINDS, Node
 from olympus_core.artifact.value import Value
 from olympus_core.errors import ArtifactError, UsageError
 
@@ -38,9 +38,18 @@ def parse_manifest(content: bytes) -> Manifest:
       ArtifactError: when they are not JSON, of another schema version, or not in its form.
     """
     try:
-        value = json.loads(content, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as exc:
+        return _document(json.loads(content, parse_constant=_refuse_constant))
+    except ValueError as exc:
         raise ArtifactError(f"its manifest is not JSON: {exc}") from exc
+    except RecursionError as exc:
+        raise ArtifactError("its manifest is nested too deeply to be read") from exc
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"JSON has no {name}")
+
+
+def _document(value: Any) -> Manifest:
     manifest = Value(value, "the document")
     version = manifest.entries().get("schema_version")
     if version is None:
@@ -51,10 +60,6 @@ def parse_manifest(content: bytes) -> Manifest:
             f"{SCHEMA_VERSION}: build it again, or load it with the version that built it"
         )
     return _manifest({name: Value(part, name) for name, part in value.items()}, manifest)
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"JSON has no {name}")
 
 
 def _manifest(fields: dict[str, Value], document: Value) -> Manifest:
@@ -147,7 +152,7 @@ def _result(value: Value) -> Result:
 
 
 def _tree(value: Value, leaves: int) -> Node:
-    node = _node(value)
+    node = _node(value, 0)
     if node.leaves() != leaves:
         raise ArtifactError(
             f"in its manifest, {value.where} has {node.leaves()} leaves for {leaves} arrays"
@@ -162,13 +167,15 @@ def _call_tree(value: Value, leaves: int) -> Node:
     return node
 
 
-def _node(value: Value) -> Node:
+def _node(value: Value, depth: int) -> Node:
     kind = value.entries().get("kind") or value.refuse("a node of a tree")
     if kind.value not in KINDS:
         kind.refuse(f"one of {', '.join(KINDS)}")
     names = [name for name, kinds in _PARTS.items() if kind.value in kinds]
     fields = value.fields("kind", *names)
-    items = fields["items"].each(_node) if "items" in names else ()
+    if depth == DEEPEST and names:
+        raise ArtifactError(f"in its manifest, a tree is nested more than {DEEPEST} deep")
+    items = fields["items"].each(lambda part: _node(part, depth + 1)) if "items" in names else ()
     keys = fields["keys"].each(Value.key) if "keys" in names else ()
     if "keys" in names and not _fit(kind.value, keys, len(items)):
         fields["keys"].refuse("one key for each item, and in order")

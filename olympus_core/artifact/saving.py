@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from olympus_core import dtypes, stages, tree, version, xla
 from olympus_core.artifact import container
-from olympus_core.artifact.host import this_host
+from olympus_core.artifact.host import Host
 from olympus_core.artifact.manifest import (
     MANIFEST,
     Argument,
@@ -130,7 +130,7 @@ def _programs(lowered: list[stages.Lowered]) -> tuple[dict[str, str], dict[str, 
 def _stored(compiled: stages.Compiled) -> StoredExecutable:
     target = compiled.target
     member = f"executables/{_label(target)}.bin"
-    return StoredExecutable(member, target.backend, target.device, this_host())
+    return StoredExecutable(member, target.backend, target.device, Host.here())
 
 
 def _signature(signature: stages.Signature, static: Mapping[str, object]) -> Signature:
@@ -165,6 +165,14 @@ def _static(value: object) -> Any:
         return [_static(part) for part in value]
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
         return {key: _static(part) for key, part in value.items()}
+    return {"python": _python(value)}
+
+
+def _python(value: object) -> str:
+    """The text of a value in Python, the same in every process."""
+    if isinstance(value, set | frozenset) and value:  # the order of a set is not
+        parts = ", ".join(sorted(map(_python, value)))
+        return f"{{{parts}}}" if type(value) is set else f"{type(value).__name__}({{{parts}}})"
     if hasattr(value, "__qualname__"):
-        return {"python": f"{getattr(value, '__module__', '?')}.{value.__qualname__}"}
-    return {"python": re.sub(r" at 0x[0-9a-f]+", "", repr(value))}
+        return f"{getattr(value, '__module__', '?')}.{value.__qualname__}"
+    return re.sub(r" at 0x[0-9a-f]+", "", repr(value))

@@ -17,12 +17,13 @@ from typing import Any
 from olympus_core import tree
 from olympus_core.errors import UsageError
 
-__all__ = ["KINDS", "Node"]
+__all__ = ["DEEPEST", "KINDS", "Node"]
 
 Key = str | int
 
 _PLAIN: dict[type, str] = {NoneType: "none", tuple: "tuple", list: "list"}
 _KEYED: dict[type, str] = {dict: "dict", collections.OrderedDict: "ordereddict"}
+DEEPEST = 100  # containers in one another: what is written and read here, part within part
 KINDS = ("leaf", *_PLAIN.values(), *_KEYED.values(), "namedtuple", "key", "custom")
 # Of a layer above this one, which `import olympus` loads.
 _KEY_ARRAY = "olympus_core.library.random.keys:KeyArray"
@@ -47,17 +48,27 @@ class Node:
         """The node of a `PyTreeDef`.
 
         Raises:
-          UsageError: when a dict has a key that is neither text nor an integer.
+          UsageError: when a dict has a key that is neither text nor an integer, or containers
+            are nested more than 100 deep.
 
         Example:
           >>> Node.of(tree.structure([1, None])).items
           (Node(kind='leaf', ...), Node(kind='none', ...))
         """
+        return Node._of(structure, 0)
+
+    @staticmethod
+    def _of(structure: tree.PyTreeDef, depth: int) -> Node:
         data = structure.node_data()
         if data is None:
             return Node("leaf")
+        if depth == DEEPEST:
+            raise UsageError(
+                f"containers nested more than {DEEPEST} deep cannot be stored in a bundle",
+                hint="make the program's arguments and results flatter",
+            )
         cls, extra = data
-        items = tuple(map(Node.of, structure.children()))
+        items = tuple(Node._of(child, depth + 1) for child in structure.children())
         if cls in _PLAIN:
             return Node(_PLAIN[cls], items)
         if cls in _KEYED:

@@ -30,12 +30,12 @@ class Value:
             f"in its manifest, {self.where} must be {needed}, and is {self.value!r:.80}"
         )
 
-    def fields(self, *names: str, optional: tuple[str, ...] = ()) -> dict[str, Value]:
+    def fields(self, *names: str) -> dict[str, Value]:
         """The fields of an object that has those of the names and no other."""
         fields = self.entries()
         for name in [name for name in names if name not in fields]:
             raise ArtifactError(f"in its manifest, {self.where} has no {name!r}")
-        for name in fields.keys() - {*names, *optional}:
+        for name in [name for name in fields if name not in names]:
             raise ArtifactError(f"in its manifest, {self.where} has an unknown field {name!r}")
         return fields
 

@@ -13,9 +13,9 @@ from typing import Any
 from olympus_core.errors import BackendError, UsageError
 from olympus_core.xla.door import Device, _jax
 
-__all__ = ["TPU_INSTALL", "cpu_client", "default_device", "devices", "ensure_lapack"]
+__all__ = ["NO_TPU", "cpu_client", "default_device", "devices", "ensure_lapack"]
 
-TPU_INSTALL = "pip install libtpu"
+NO_TPU = "this version of OLYMPUS compiles for cpu and gpu"
 
 _lock = threading.Lock()
 _cpu: Any = None
@@ -56,8 +56,8 @@ def devices(backend: str | None = None) -> list[Device]:
 
         return list(gpu_client().local_devices())
     raise BackendError(
-        f"the tpu backend is not available, no TPU runtime is installed: {TPU_INSTALL}",
-        hint=TPU_INSTALL,
+        f"the tpu backend is not available: {NO_TPU}",
+        hint="a program for tpu can be traced and lowered to StableHLO, and not be compiled",
     )
 
 

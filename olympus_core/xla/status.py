@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from olympus_core.errors import BackendError
-from olympus_core.xla.client import TPU_INSTALL, cpu_client
+from olympus_core.xla.client import NO_TPU, cpu_client
 from olympus_core.xla.door import JAXLIB_VERSION
 from olympus_core.xla.targets import known_devices
 
@@ -48,7 +48,7 @@ def _gpu() -> BackendStatus:
 
 
 def _tpu() -> BackendStatus:
-    return BackendStatus("tpu", False, (), "no TPU runtime is installed", TPU_INSTALL)
+    return BackendStatus("tpu", False, (), NO_TPU, None)
 
 
 def versions() -> dict[str, str]:

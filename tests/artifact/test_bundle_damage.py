@@ -93,7 +93,7 @@ DAMAGE: dict[str, tuple[Damage, str]] = {
     "member altered": (altered, "'executables/cpu.bin' was altered"),
     "manifest no JSON": (with_member("manifest.json", b"\x80\4K."), "manifest is not JSON"),
     "manifest with NaN": (with_member("manifest.json", b'{"a": NaN}'), "JSON has no NaN"),
-    "manifest too deep": (with_member("manifest.json", b"[" * 100_000), "manifest is not JSON"),
+    "manifest too deep": (with_member("manifest.json", b"[" * 100_000), "nested too deeply"),
     "manifest a list": (with_member("manifest.json", b"[]"), "must be an object, and is \\[\\]"),
     "no version": (with_member("manifest.json", b"{}"), "has no 'schema_version'"),
     "newer version": (schema_version(2), "has schema version 2, and .* reads 1"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
+import os
+import subprocess
 import zipfile
 from importlib.resources import files
 from pathlib import Path
@@ -89,7 +91,8 @@ s = olympus.ShapeDtypeStruct((3,), "float32")
 traced = olympus.jit(f).trace(s, y=s)
 lowered = traced.lower()
 artifact.save(sys.argv[0] + ".olympus", lowered.compile(), lowered=lowered, name="f",
-              olympuspr_text=str(traced.olympuspr), entry="m:f", static={"b": 1, "a": 2})
+              olympuspr_text=str(traced.olympuspr), entry="m:f",
+              static={"b": 1, "a": 2, "set": (frozenset("abcdef"), {("x",), "y"})})
 print(open(sys.argv[0] + ".olympus", "rb").read().hex())
 """
     first = python(source, tmp_path, PYTHONHASHSEED="1")
@@ -106,6 +109,7 @@ def test_statics_that_json_does_not_have(tmp_path: Path) -> None:
         "act": double,
         "nested": {"a": None, "b": [np.float32(1)]},
         "object": object(),
+        "set": [{3, 1}, frozenset("ba"), set(), frozenset([frozenset("dc")])],
     }
     traced = olympus.jit(double).trace(struct())
     path = save(tmp_path / "f.olympus", traced, static=static)
@@ -117,6 +121,12 @@ def test_statics_that_json_does_not_have(tmp_path: Path) -> None:
         "act": {"python": f"{__name__}.double"},
         "nested": {"a": None, "b": [{"python": "np.float32(1.0)"}]},
         "object": {"python": "<object object>"},
+        "set": [
+            {"python": "{1, 3}"},
+            {"python": "frozenset({'a', 'b'})"},
+            {"python": "set()"},
+            {"python": "frozenset({frozenset({'c', 'd'})})"},
+        ],
     }
 
 
@@ -141,6 +151,27 @@ def test_a_file_is_replaced_whole_or_not_at_all(
     ordinary = bundle.with_name("ordinary")
     ordinary.touch()
     assert bundle.stat().st_mode == ordinary.stat().st_mode
+
+
+def test_a_link_stays_and_so_do_the_permissions(bundle: Path) -> None:
+    bundle.chmod(0o600)
+    link = bundle.with_name("link.olympus")
+    link.symlink_to(bundle.name)
+    save(link, olympus.jit(double).trace(struct()))
+    assert link.is_symlink()
+    assert artifact.load(bundle).manifest.function == "double"
+    assert bundle.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_pipe_is_written_to(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE)
+    save(pipe, traced_mlp())
+    copy = tmp_path / "copy.olympus"
+    copy.write_bytes(reader.communicate(timeout=60)[0])
+    assert artifact.load(copy).manifest.name == "mlp"
+    assert pipe.is_fifo()
 
 
 @pytest.mark.parametrize("where", ["missing/f.olympus", "folder", "f\0.olympus"])

@@ -12,7 +12,7 @@ from bundles import change_manifest
 
 from olympus import artifact
 from olympus.errors import ArtifactError
-from olympus_core.artifact.host import cpu_features, this_host
+from olympus_core.artifact.host import Host, cpu_features
 
 X86 = """processor\t: 0
 model name\t: A processor
@@ -46,9 +46,9 @@ def test_features_that_nobody_tells(tmp_path: Path) -> None:
 
 
 def test_this_host() -> None:
-    host = this_host()
+    host = Host.here()
     assert (host.system, host.machine) == (platform.system(), platform.machine())
-    assert host == this_host()
+    assert host == Host.here()
     assert host.cpu_features is None or list(host.cpu_features) == sorted(host.cpu_features)
 
 
@@ -84,7 +84,7 @@ def test_what_does_not_fit(bundle: Path, name: str) -> None:
 
 def test_what_a_processor_can_do_beyond_is_no_hindrance(bundle: Path) -> None:
     change_manifest(bundle, host(cpu_features=[]))
-    assert this_host().cpu_features
+    assert Host.here().cpu_features
     artifact.load(bundle).compiled(recompile=False)
 
 

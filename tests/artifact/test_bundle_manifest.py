@@ -15,6 +15,7 @@ from bundles import change_manifest, members_of
 
 from olympus import artifact
 from olympus.errors import ArtifactError
+from olympus_core.artifact.reading import parse_manifest
 
 SCHEMA = json.loads((files("olympus_core.artifact") / "bundle.schema.json").read_text())
 VALID = jsonschema.Draft202012Validator(SCHEMA).is_valid
@@ -92,6 +93,35 @@ NONSENSE = {
 }
 
 
+@pytest.mark.parametrize("levels", [98, 400])
+def test_a_deep_tree_is_refused(bundle: Path, levels: int) -> None:
+    node: Any = {"kind": "leaf"}
+    for _ in range(levels):
+        node = {"kind": "list", "items": [node]}
+    data = json.loads(members_of(bundle)["manifest.json"])
+    put(*PARAMS, "items", 0, value=node)(data)
+    with pytest.raises(ArtifactError, match="a tree is nested more than 100 deep"):
+        _parse(data)
+
+
+@pytest.mark.parametrize("levels", [50, 400, 900])
+def test_what_is_deep_in_a_manifest_is_refused(bundle: Path, levels: int) -> None:
+    for place in (("name",), (*PARAMS, "items"), ("schema_version",), ("programs", "cpu")):
+        data = json.loads(members_of(bundle)["manifest.json"])
+        put(*place, value="HERE")(data)
+        deep = "[" * levels + "]" * levels
+        content = json.dumps(data).replace('"HERE"', deep).encode()
+        with pytest.raises(ArtifactError):
+            parse_manifest(content)
+
+
+def test_errors_are_of_the_first_field_that_is_wrong(bundle: Path) -> None:
+    data = json.loads(members_of(bundle)["manifest.json"])
+    data.update(dict.fromkeys(("one", "two", "three", "four"), 1))
+    with pytest.raises(ArtifactError, match="has an unknown field 'one'"):
+        _parse(data)
+
+
 @pytest.mark.parametrize("name", [*REFUSED, *NONSENSE])
 def test_is_refused(bundle: Path, name: str) -> None:
     change, message = (REFUSED | NONSENSE)[name]
@@ -129,6 +159,4 @@ def test_what_the_parser_accepts_the_schema_accepts(bundle: Path) -> None:
 
 
 def _parse(data: Any) -> None:
-    from olympus_core.artifact.reading import parse_manifest
-
     parse_manifest(json.dumps(data).encode())

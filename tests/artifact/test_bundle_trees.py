@@ -11,7 +11,7 @@ import pytest
 from bundles import save, struct
 
 import olympus
-from olympus import tree, tree_util
+from olympus import artifact, tree, tree_util
 from olympus.artifact import Node
 from olympus.errors import UsageError
 
@@ -78,6 +78,24 @@ def test_a_namedtuple_that_is_not_here_comes_back_as_a_tuple(type_: str) -> None
 def test_a_namedtuple_with_other_fields_comes_back_as_a_tuple() -> None:
     node = Node("namedtuple", (Node("leaf"), Node("leaf")), ("x", "z"), f"{__name__}:Point")
     assert node.structure() == tree.structure((1, 2))
+
+
+def nested(levels: int, leaf: Any) -> Any:
+    for _ in range(levels):
+        leaf = [leaf]
+    return leaf
+
+
+def test_deep_trees_are_stored_or_refused(tmp_path: Path) -> None:
+    def f(x: Any) -> Any:
+        return nested(100, tree.leaves(x)[0])
+
+    path = save(tmp_path / "f.olympus", olympus.jit(f).trace(nested(98, struct())))
+    assert len(tree.leaves(artifact.load(path).compiled()(nested(98, 1.0)))) == 1
+    for levels in (101, 350):
+        traced = olympus.jit(lambda x, n=levels: nested(n, x)).trace(struct())
+        with pytest.raises(UsageError, match="nested more than 100 deep cannot be stored"):
+            save(tmp_path / "g.olympus", traced)
 
 
 @pytest.mark.parametrize("key", [(1, 2), True, 1.5])

@@ -52,6 +52,10 @@ def mismatched(x, y):
     return x @ y
 
 
+def leaves(x):
+    raise SystemExit(0)
+
+
 class Net:
     bias = 3
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import signal
@@ -14,8 +15,14 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
+from olympus.artifact import Host
+from olympus_cli import signals
+from olympus_cli.build import driver, key
+from olympus_cli.build.compilation import Compilation
 from olympus_cli.build.key import content_key
 from olympus_cli.build.plan import Record, Task, backend_labels, read_record
+from olympus_cli.frontends.python import load_program
+from olympus_cli.frontends.resolve import resolve
 from olympus_cli.spec.model import BackendSpec, TargetSpec
 
 Invoke = Callable[..., Result]
@@ -179,14 +186,25 @@ def test_compile_does_not_replace_a_folder_of_the_user(work: Path, invoke: Invok
 
 
 @pytest.mark.parametrize("delay", [0.0, 0.2, 2.0])
-def test_an_interrupted_build_leaves_nothing_half_written(work: Path, delay: float) -> None:
+@pytest.mark.parametrize(
+    ("number", "end"),
+    [(signal.SIGINT, (130, "interrupted\n")), (signal.SIGTERM, (143, "terminated\n"))],
+)
+def test_an_interrupted_build_leaves_nothing_half_written(
+    work: Path, delay: float, number: int, end: tuple[int, str]
+) -> None:
+    (work / "tmp").mkdir()
     (work / "program.py").write_text(PROGRAM + "\n\ndef forever(x):\n    while True: pass\n")
     (work / "olympus.toml").write_text(
         TOML + '[target.forever]\nentry = "program:forever"\nargs = ["f32[4]"]\n'
     )
     process = subprocess.Popen(
         [sys.executable, "-m", "olympus_cli", "build", "forever"],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(sys.path),
+            "TMPDIR": str(work / "tmp"),
+        },
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
@@ -195,10 +213,39 @@ def test_an_interrupted_build_leaves_nothing_half_written(work: Path, delay: flo
         assert process.poll() is None
         time.sleep(0.01)
     time.sleep(delay)
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of its processes
+    os.killpg(process.pid, number)  # as a terminal does: to all of its processes
     _, talk = process.communicate(timeout=120)
-    assert (process.returncode, talk) == (130, "interrupted\n")
+    assert (process.returncode, talk) == end
     assert list((work / "build").iterdir()) == []
+    assert list((work / "tmp").iterdir()) == []
+
+
+def test_a_signal_is_held_while_a_process_is_started() -> None:
+    for number, error in ((signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, signals.Terminated)):
+        before, done = signal.getsignal(number), []
+        with pytest.raises(error), signals.raised(), signals.held():
+            os.kill(os.getpid(), number)
+            done.append(number)
+        assert done == [number]
+        assert signal.getsignal(number) == before
+
+
+def test_jobs_are_as_many_as_the_processors_that_may_be_used(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    def run_tasks(tasks: object, jobs: int, *rest: object) -> tuple[()]:
+        asked.append(jobs)
+        return ()
+
+    monkeypatch.setattr(driver, "run_tasks", run_tasks)
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {3, 5}, raising=False)
+    driver.build({}, folder)
+    monkeypatch.delattr(os, "sched_getaffinity")
+    driver.build({}, folder)
+    assert asked == [2, 64]
 
 
 def test_labels_tell_devices_of_one_backend_apart() -> None:
@@ -216,6 +263,58 @@ def test_the_key_changes_with_all_that_matters(monkeypatch: pytest.MonkeyPatch) 
     assert content_key("module {}", ["x"], BackendSpec("gpu", "h200")) != base
     monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=true")
     assert content_key("module {}", ["x"], cpu) != base
+
+
+RESULTS = """\
+import collections
+import olympus.numpy as np
+
+P = collections.namedtuple("P", "a b")
+Q = collections.namedtuple("Q", "a b")
+
+
+as_list = lambda x: [x, x]
+as_tuple = lambda x: (x, x)
+as_p = lambda x: P(x, x)
+as_q = lambda x: Q(x, x)
+weak = lambda x: np.asarray(2.0)
+strong = lambda x: np.float32(2.0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("as_list", "as_tuple"), ("as_p", "as_q"), ("weak", "strong")]
+)
+def test_the_key_changes_with_what_a_caller_gets(folder: Path, one: str, other: str) -> None:
+    (folder / "results.py").write_text(RESULTS)
+    programs, keys = [], []
+    for name in (one, other):
+        compilation = Compilation(load_program(resolve(f"results:{name}", "f32[2]")))
+        compilation.trace()
+        compilation.lower()
+        compilation.spec = dataclasses.replace(compilation.spec, entry="results:f")
+        programs.append(compilation.units[0].stablehlo)
+        keys.append(compilation.keys()["cpu"])
+    assert programs[0] == programs[1]
+    assert keys[0] != keys[1]
+
+
+def test_the_key_changes_with_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = Host.here()
+    base = content_key("module {}", [], BackendSpec("cpu"))
+    for other in ((), None):
+        host = dataclasses.replace(here, cpu_features=other)
+        monkeypatch.setattr(Host, "here", lambda host=host: host)
+        assert content_key("module {}", [], BackendSpec("cpu")) != base
+
+
+def test_the_key_changes_with_the_compiler_of_its_backend(monkeypatch: pytest.MonkeyPatch) -> None:
+    cpu, gpu = BackendSpec("cpu"), BackendSpec("gpu", "h200")
+    keys = set()
+    for found in ("1.0", "1.1", None):
+        monkeypatch.setattr(key, "installed_version", lambda _package, found=found: found)
+        keys |= {content_key("module {}", [], cpu), content_key("module {}", [], gpu)}
+    assert len(keys) == 4
 
 
 @pytest.mark.parametrize(

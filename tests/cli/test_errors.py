@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -30,6 +31,8 @@ P = "{w=f32[3,4], b=f32[4]}"
         (["model.py"], 2, ["'model.py' names no function", "model.py:forward"]),
         (["add", "--shapes", "f32[2"], 2, ["  f32[2\n       ^"]),
         (["add", "--shapes", "g32[2]"], 2, ["no dtype 'g32'", "hint: did you mean"]),
+        (["model:add", "--shapes", "x=" + "[" * 2000], 2, ["nested more than 100 deep"]),
+        (["model:add", "--static", "x=" + "[" * 2000], 2, ["is not a TOML value"]),
         (["model:add", "--shapes", "f32[2]"], 2, ["add needs argument 'y'"]),
         (["model:add", "--shapes", "f32[2], f32[], f32[]"], 2, ["3 shapes are given"]),
         (["model:forward", "--shapes", "z=f32[]"], 2, ["no argument 'z'"]),
@@ -52,6 +55,9 @@ P = "{w=f32[3,4], b=f32[4]}"
         ),
         (["model:mismatched", "--shapes", "f32[2,3], f32[2,3]"], 3, ["model.py:38", "x @ y"]),
         (["model:branches", "--shapes", "f32[]"], 3, ["model.py:32", "if x > 0"]),
+        (["model:leaves", "--shapes", "f32[]"], 3, ["leaves raised SystemExit", "model.py:42"]),
+        (["leaving:f"], 2, ["leaving exits while it is imported", "leaving.py:1"]),
+        (["leaving.py:f"], 2, ["leaving exits while it is imported", "leaving.py:1"]),
         (["add", "-o", "nowhere/f"], 2, ["nowhere/f cannot be written"]),
         (["add", "-o", "."], 2, ["cannot be written"]),
     ],
@@ -59,6 +65,7 @@ P = "{w=f32[3,4], b=f32[4]}"
 def test_bad_input(
     project: Path, invoke: Invoke, args: list[str], code: int, words: list[str]
 ) -> None:
+    (project / "leaving.py").write_text("raise SystemExit(0)\n")
     result = invoke("trace", *args)
     assert result.exit_code == code
     assert result.stdout == ""
@@ -78,6 +85,8 @@ def test_no_project_and_no_entry(folder: Path, invoke: Invoke) -> None:
     ("text", "words"),
     [
         ("[target.t]\nentri = 'm:f'\n", ["olympus.toml:2:", "'entri'", "did you mean entry?"]),
+        ("[target.t]\nargs = " + "[" * 150 + "]" * 150, ["olympus.toml:2:", "more than 100 deep"]),
+        ("x = " + "[" * 5000, ["olympus.toml is nested too deeply"]),
         ("[target.t]\nentry = \n", ["olympus.toml:2:9:", "line 2, column 9", "^"]),
     ],
 )
@@ -168,6 +177,20 @@ def test_a_closed_pipe_is_quiet(project: Path) -> None:
     )
     os.close(write)
     assert (made.returncode, made.stderr) == (141, "")
+
+
+def test_names_that_stdout_cannot_write_are_escaped(project: Path) -> None:
+    (project / "naïve.py").write_text("def größe(x):\n    return {'é': x}\n", encoding="utf-8")
+    made = {}
+    for more in ((), ("--json",)):
+        command = [*COMMAND, "run", "naïve:größe", "--shapes", "f32[2]", *more]
+        environment = {**ENVIRONMENT, "PYTHONIOENCODING": "ascii"}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+        made[more] = done.stdout
+    assert "result['\\xe9']" in made[()]
+    (output,) = json.loads(made["--json",])["outputs"]
+    assert output["name"] == "result['é']"
 
 
 def test_an_interrupt_is_a_short_line(project: Path) -> None:

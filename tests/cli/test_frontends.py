@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -61,6 +63,31 @@ def test_a_file_named_as_a_standard_module_leaves_that_alone(folder: Path) -> No
     assert load_entry("random.py:f", folder)() == 1
     assert load_entry("my-model.py:f", folder)() == 2
     assert sys.modules["random"] is random
+
+
+NAMES = ("rich", "jaxlib", "olympus", "colorsys", "__main__")
+LOAD_ALL = f"""
+import sys
+from pathlib import Path
+from olympus_cli.frontends.importing import load_entry
+print([load_entry(name + ".py:f", Path.cwd())() for name in {NAMES}])
+import colorsys, jaxlib.mlir, olympus.numpy, rich.table
+assert __name__ == "__main__" and sys.modules["__main__"].load_entry is load_entry
+"""
+
+
+def test_a_file_named_as_an_installed_module_leaves_that_alone(folder: Path) -> None:
+    (folder / "beside.py").write_text("N = 3\n")
+    for name in NAMES:
+        (folder / f"{name}.py").write_text("import beside\ndef f(): return beside.N\n")
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", LOAD_ALL],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stderr, done.stdout) == ("", "[3, 3, 3, 3, 3]\n")
 
 
 def test_another_projects_module_of_the_same_name_is_not_taken(folder: Path) -> None:

@@ -121,6 +121,8 @@ T = '[target.t]\nentry = "m:f"\n'
         ('[target.t]\nentry = "m"\n', ":2:", "names no function", "module:function"),
         (T + 'donate = "x"\n', ":3:", "target.t.donate is an array of strings", ""),
         (T + 'backends = ["cup"]\n', ":3:", "no backend 'cup'", "cpu"),
+        (T + 'backends = ["gpu:h20"]\n', ":3:", "no device 'h20'", "h200"),
+        (T + 'backends = ["cpu:h200"]\n', ":3:", "takes no device name", ""),
         (T + "backends = []\n", ":3:", "at least one backend", ""),
         (T + "args = 3\n", ":3:", "a table (by name) or an array (by position)", ""),
         (T + "[target.t.args]\nx = 3\n", ":4:", "target.t.args.x is a shape", ""),
@@ -156,6 +158,13 @@ def test_a_wrong_key_is_told_where_and_what(
     assert str(caught.value).startswith("olympus.toml" + place)
     assert message in str(caught.value)
     assert hint in (caught.value.hint or "")
+
+
+def test_a_backend_is_one_however_it_is_written(folder: Path) -> None:
+    (folder / "olympus.toml").write_text(T + 'backends = ["gpu", "cpu", "gpu:h200", "cpu"]\n')
+    (target,) = load_project(folder).targets.values()
+    assert target.backends == (BackendSpec("gpu", "h200"), BackendSpec("cpu"))
+    assert resolve("m:f", backend="gpu").backends == (BackendSpec("gpu", "h200"),)
 
 
 def test_unreadable_files(folder: Path) -> None:

@@ -232,6 +232,30 @@ def test_an_argument_has_its_values_whatever_else_there_is() -> None:
     assert not (seeded_inputs([leaf("y", "float32", 5)], seed=7)[0] == alone[0]).any()
 
 
+@pytest.mark.parametrize(
+    ("dtype", "int_range", "limits"),
+    [
+        ("int8", (200, 300), "int8 has those from -128 to 127"),
+        ("uint8", (-8, -2), "uint8 has those from 0 to 255"),
+        ("int4", (8, 9), "int4 has those from -8 to 7"),
+    ],
+)
+def test_a_range_without_an_integer_of_the_dtype(
+    dtype: str, int_range: tuple[int, int], limits: str
+) -> None:
+    with pytest.raises(UsageError, match=f"fits argument x, for {limits}"):
+        seeded_inputs([leaf("x", dtype, 2)], int_range=int_range)
+
+
+def test_all_integers_of_a_wide_dtype() -> None:
+    whole = parse_int_range(f"0:{2**64}")
+    (array,) = seeded_inputs([leaf("x", "uint64", 1000)], int_range=whole)
+    assert array.max() > 2**63
+    (array,) = seeded_inputs([leaf("x", "int64", 1000)], int_range=whole)
+    assert array.min() >= 0
+    assert array.max() > 2**62
+
+
 def test_integers_come_from_the_range_as_far_as_the_dtype_goes() -> None:
     (array,) = seeded_inputs([leaf("x", "int32", 1000)], int_range=(-2, 2))
     assert set(array.tolist()) == {-2, -1, 0, 1}
@@ -243,6 +267,12 @@ def test_integers_come_from_the_range_as_far_as_the_dtype_goes() -> None:
 def test_a_range_that_is_none(text: str) -> None:
     assert parse_int_range("-3:5") == (-3, 5)
     with pytest.raises(UsageError, match="LOW:HIGH"):
+        parse_int_range(text)
+
+
+@pytest.mark.parametrize("text", ["0:99999999999999999999", f"{-(2**63) - 1}:0"])
+def test_a_range_beyond_all_integers(text: str) -> None:
+    with pytest.raises(UsageError, match="no dtype has integers beyond"):
         parse_int_range(text)
 
 
@@ -337,6 +367,9 @@ def test_summaries_are_of_the_finite_elements() -> None:
     assert (found.mean, found.minimum, found.maximum, found.non_finite) == (2.5, 1.0, 4.0, 2)
     assert summarize_array("b", np.array([True, False])).mean == 0.5
     assert summarize_array("none", np.zeros((0, 3))).mean is None
+    for largest in ([1.7e308] * 3, [1.7e308, -1.7e308], [np.finfo(float).max] * 7):
+        found = summarize_array("x", np.array(largest))
+        assert found.mean == pytest.approx(sum(x / len(largest) for x in largest))
     complex_one = summarize_array("z", np.array([1j, np.nan]))
     assert (complex_one.mean, complex_one.non_finite) == (None, 1)
     assert complex_one.row() == ("z", "[2]", "complex128", "-", "-", "-", "1")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -80,6 +83,29 @@ def test_a_place_that_cannot_be_a_directory_is_a_users_mistake(tmp_path: Path) -
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match="cannot be made"), Store(tmp_path / "file").locked():
         pass
+
+
+def refuse(*_: object) -> NoReturn:
+    raise OSError(errno.ENOLCK, "No locks available")
+
+
+@pytest.mark.parametrize("place", ["os.open", "fcntl.flock", "pathlib.Path.rename"])
+def test_what_the_system_refuses_is_told_of_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    store = Store(tmp_path)
+    message = re.escape(f"the build folder {tmp_path} cannot be used: No locks available")
+    with monkeypatch.context() as patch, pytest.raises(UsageError, match=message):
+        patch.setattr(place, refuse)
+        with store.locked():
+            put(store, "t", "1")
+            store.commit("t")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_goes_wrong_inside_is_not_the_folders(tmp_path: Path) -> None:
+    with pytest.raises(BrokenPipeError), Store(tmp_path).locked():
+        raise BrokenPipeError
 
 
 HOLD = """

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
+import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -94,6 +96,25 @@ def test_an_output_file_is_replaced_whole(project: Path, invoke: Invoke) -> None
     assert json.loads(result.stdout)["output"] == "out.mlir"
     assert Path("out.mlir").read_text() == invoke("lower", "add").stdout
     assert sorted(path.name for path in project.glob(".*")) == []
+
+
+def test_what_an_output_file_is_stays(project: Path, invoke: Invoke) -> None:
+    (project / "private.txt").touch(0o600)
+    (project / "link.txt").symlink_to("private.txt")
+    (project / "new.txt").symlink_to("fresh.txt")
+    for name in ("link.txt", "new.txt"):
+        assert invoke("trace", "add", "-o", name).exit_code == 0
+        assert (project / name).is_symlink()
+    assert (project / "private.txt").stat().st_mode & 0o777 == 0o600
+    text = invoke("trace", "add").stdout
+    assert (project / "private.txt").read_text() == (project / "fresh.txt").read_text() == text
+    os.mkfifo("pipe")
+    reader = subprocess.Popen(["cat", "pipe"], stdout=subprocess.PIPE, text=True)
+    assert invoke("trace", "add", "-o", "pipe").exit_code == 0
+    assert reader.communicate(timeout=60)[0] == text
+    assert (project / "pipe").is_fifo()
+    (project / "loop").symlink_to("loop")
+    assert invoke("trace", "add", "-o", "loop").exit_code == 2
 
 
 def test_init_writes_a_project_that_lowers_and_builds(folder: Path, invoke: Invoke) -> None:
