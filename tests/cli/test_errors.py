@@ -61,12 +61,12 @@ P = "{w=f32[3,4], b=f32[4]}"
         (
             ["model:worded", "--shapes", "f32[]"],
             3,
-            ["type str at result['y']", "\n    def worded(x):"],
+            ["at result['y']", "\n    def worded(x):"],
         ),
         (
             ["model:nowhere", "--shapes", "f32[]"],
             3,
-            ["no backend 'nowhere'", "\n    return olympus.target"],
+            ["'nowhere'", "\n    return olympus.target"],
         ),
         (
             ["model:repeated", "--shapes", "f32[], i32[]"],
