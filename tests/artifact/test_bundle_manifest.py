@@ -104,20 +104,9 @@ def test_a_deep_tree_is_refused(bundle: Path, levels: int) -> None:
         _parse(data)
 
 
-@pytest.mark.parametrize("levels", [50, 400, 900])
-def test_what_is_deep_in_a_manifest_is_refused(bundle: Path, levels: int) -> None:
-    for place in (("name",), (*PARAMS, "items"), ("schema_version",), ("programs", "cpu")):
-        data = json.loads(members_of(bundle)["manifest.json"])
-        put(*place, value="HERE")(data)
-        deep = "[" * levels + "]" * levels
-        content = json.dumps(data).replace('"HERE"', deep).encode()
-        with pytest.raises(ArtifactError):
-            parse_manifest(content)
-
-
 def test_errors_are_of_the_first_field_that_is_wrong(bundle: Path) -> None:
     data = json.loads(members_of(bundle)["manifest.json"])
-    data.update(dict.fromkeys(("one", "two", "three", "four"), 1))
+    data.update(dict.fromkeys(["one", *map(str, range(30))], 1))
     with pytest.raises(ArtifactError, match="has an unknown field 'one'"):
         _parse(data)
 
