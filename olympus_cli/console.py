@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from olympus_cli import interrupts
 from olympus_cli.places import quoted
-from olympus_cli.streams import talk
+from olympus_cli.streams import stdout, talk
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -32,22 +32,22 @@ _NARROW = 40  # a terminal narrower than this folds the lines itself, and no col
 
 def data(text: str) -> None:
     """Write `text`, and a newline if it ends in none, to stdout."""
-    sys.stdout.write(text if text.endswith("\n") else text + "\n")
-    sys.stdout.flush()
+    stdout().write(text if text.endswith("\n") else text + "\n")
+    stdout().flush()
 
 
 def raw(content: bytes) -> None:
     """Write bytes to stdout."""
-    sys.stdout.flush()
-    sys.stdout.buffer.write(content)
-    sys.stdout.buffer.flush()
+    stdout().flush()
+    stdout().buffer.write(content)
+    stdout().buffer.flush()
 
 
 def print_json(document: Any) -> None:
     """Write one JSON document to stdout; NaN and infinities, which JSON lacks, are refused."""
     text = json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False)
     try:
-        text.encode(sys.stdout.encoding)
+        text.encode(stdout().encoding)
     except UnicodeEncodeError:  # JSON has escapes of its own
         text = json.dumps(document, indent=2, allow_nan=False)
     data(text)
@@ -103,8 +103,8 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]], title: str =
     from rich.table import Table
 
     cells = [["" if cell is None else str(cell) for cell in row] for row in rows]
-    console = _console(sys.stdout)
-    if sys.stdout.isatty() and _word_width([columns, *cells]) > console.width:
+    console = _console(stdout())
+    if stdout().isatty() and _word_width([columns, *cells]) > console.width:
         data("\n".join(_records(columns, cells, title)))
         return
     headers = map(_escaped, columns)

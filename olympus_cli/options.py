@@ -19,12 +19,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from olympus_cli.streams import prints_apart
+
 if TYPE_CHECKING:
     import pathlib
 
 __all__ = [
     "FilePath",
     "PositiveNumber",
+    "ProgramCommand",
     "entry_options",
     "json_option",
     "output_option",
@@ -35,6 +38,15 @@ __all__ = [
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+class ProgramCommand(click.Command):
+    """A command that runs code of the user's in this process: what that prints is no data."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """As click does."""
+        with prints_apart():
+            return super().invoke(ctx)
 
 
 class FilePath(click.Path):

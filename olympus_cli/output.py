@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 from olympus.errors import UsageError
 from olympus_cli import console, interrupts
 from olympus_cli.files import write_whole
 from olympus_cli.places import shown
+from olympus_cli.streams import stdout
 
 __all__ = ["emit", "write_file"]
 
@@ -25,7 +25,7 @@ def emit(content: str | bytes, output: Path | None) -> None:
         write_file(output, content)
     elif isinstance(content, str):
         console.data(content)
-    elif sys.stdout.isatty():
+    elif stdout().isatty():
         raise UsageError("bytecode is not for a terminal", hint="add -o FILE, or a pipe")
     else:
         console.raw(content)

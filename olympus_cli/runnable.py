@@ -6,6 +6,9 @@ of arrays leave.
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,13 +17,13 @@ import numpy as np
 
 import olympus
 from olympus import tree
-from olympus.errors import BackendError
+from olympus.errors import BackendError, CompileError
 from olympus_cli.build.compilation import Compilation
 from olympus_cli.frontends.python import load_program
 from olympus_cli.leaves import Leaf
 from olympus_cli.spec.model import BackendSpec, TargetSpec
 
-__all__ = ["Runnable", "compile_to_run", "runnable", "with_one_backend"]
+__all__ = ["Runnable", "check_flags", "compile_to_run", "runnable", "with_one_backend"]
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,21 @@ class Runnable:
         """
         args, kwargs = self.bind(arrays)
         return [np.asarray(leaf) for leaf in tree.leaves(self.compiled(*args, **kwargs))]
+
+
+def check_flags() -> None:
+    """Let another process read `XLA_FLAGS` first: one with a mistake in them ends at once.
+
+    Raises:
+        CompileError: the compiler does not take them.
+    """
+    if "XLA_FLAGS" not in os.environ:
+        return
+    probe = [sys.executable, "-c", "import olympus; olympus.devices()"]
+    done = subprocess.run(probe, capture_output=True, text=True, errors="replace", check=False)
+    if done.returncode:
+        said = done.stderr.strip().rpartition("\n")[2]
+        raise CompileError("the compiler does not take the XLA_FLAGS of the environment", hint=said)
 
 
 def runnable(compilation: Compilation) -> Runnable:

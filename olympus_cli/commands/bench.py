@@ -14,17 +14,19 @@ from olympus_cli.frontends.resolve import open_project, resolve
 from olympus_cli.input_options import budget_options, input_options
 from olympus_cli.inputs import InputOptions
 from olympus_cli.options import (
+    ProgramCommand,
     json_option,
     project_option,
     target_options,
     targets_argument,
     verbose_option,
 )
+from olympus_cli.runnable import check_flags
 
 __all__ = ["command"]
 
 
-@click.command("bench")
+@click.command("bench", cls=ProgramCommand)
 @targets_argument
 @click.option("--shapes", metavar="SHAPES", help="The arguments' shapes, as for `olympus trace`.")
 @click.option("--static", "statics", metavar="NAME=VALUE", multiple=True, help="A static argument.")
@@ -50,6 +52,7 @@ def command(
         resolve(name, shapes, statics, project, backend, device)
         for name in _expanded(names, project)
     ]
+    check_flags()
     found: list[dict[str, Any]] = []
     try:
         for number, spec in enumerate(specs, 1):

@@ -12,6 +12,7 @@ from olympus_cli import console
 from olympus_cli.frontends.python import load_program
 from olympus_cli.frontends.resolve import resolve
 from olympus_cli.options import (
+    ProgramCommand,
     entry_options,
     json_option,
     output_option,
@@ -27,7 +28,7 @@ __all__ = ["command"]
 FORMATS = ("stablehlo", "hlo", "olympuspr", "dot", "bytecode")
 
 
-@click.command("lower")
+@click.command("lower", cls=ProgramCommand)
 @entry_options
 @target_options
 @click.option("--format", "form", type=click.Choice(FORMATS), default="stablehlo", help="Its form.")
@@ -75,6 +76,5 @@ def _in_form(
 ) -> str | bytes:
     if form == "olympuspr":
         return str(traced.olympuspr)
-    if form == "bytecode":
-        return traced.lower(target).bytecode()
-    return traced.lower(target).as_text(form, debug_info=debug_info)
+    stage = traced.lower(target)
+    return stage.bytecode() if form == "bytecode" else stage.as_text(form, debug_info=debug_info)

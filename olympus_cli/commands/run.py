@@ -14,6 +14,7 @@ from olympus_cli.frontends.resolve import resolve
 from olympus_cli.input_options import input_options
 from olympus_cli.inputs import InputOptions, npz_bytes
 from olympus_cli.options import (
+    ProgramCommand,
     entry_options,
     json_option,
     output_option,
@@ -22,7 +23,7 @@ from olympus_cli.options import (
 )
 from olympus_cli.output import write_file
 from olympus_cli.places import shown
-from olympus_cli.runnable import Runnable, compile_to_run
+from olympus_cli.runnable import Runnable, check_flags, compile_to_run
 from olympus_cli.summary import summarize_array
 
 __all__ = ["command"]
@@ -30,7 +31,7 @@ __all__ = ["command"]
 _COLUMNS = ("output", "shape", "dtype", "mean", "min", "max", "non-finite")
 
 
-@click.command("run")
+@click.command("run", cls=ProgramCommand)
 @entry_options
 @target_options
 @input_options
@@ -55,6 +56,7 @@ def command(
     as_json: bool,
 ) -> None:
     """Execute a program, or a built FILE.olympus, on files or on inputs made from a seed."""
+    check_flags()
     with console.progress(f"compiling {text}"):
         if text.endswith(SUFFIX):
             if shapes or statics:

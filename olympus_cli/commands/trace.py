@@ -10,6 +10,7 @@ from olympus_cli import console
 from olympus_cli.frontends.python import load_program
 from olympus_cli.frontends.resolve import resolve
 from olympus_cli.options import (
+    ProgramCommand,
     entry_options,
     json_option,
     output_option,
@@ -22,7 +23,7 @@ from olympus_cli.reports.program import described
 __all__ = ["command"]
 
 
-@click.command("trace")
+@click.command("trace", cls=ProgramCommand)
 @entry_options
 @output_option
 @json_option

@@ -19,7 +19,25 @@ PROGRAM = """\
 import atexit
 import os
 
-from olympus import lax
+from olympus import lax, tree_util
+
+
+@tree_util.register_pytree_node_class
+class Box:
+    def __init__(self, x):
+        self.x = x
+
+    def tree_flatten(self):
+        print("flattened")
+        return (self.x,), None
+
+    @classmethod
+    def tree_unflatten(cls, _, children):
+        return cls(*children)
+
+
+def boxed(x):
+    return Box(x)
 
 
 def forever(x):
@@ -141,3 +159,18 @@ def test_names_of_files_that_are_not_text(work: Path) -> None:
     )
     assert os.fsencode(json.loads(done.stdout.decode())["output"]) == b"out\xe9"
     assert (work / os.fsdecode(b"out\xe9")).exists()
+
+
+@pytest.mark.parametrize("command", ["run", "bench"])
+def test_flags_that_the_compiler_does_not_take(work: Path, command: str) -> None:
+    done = shell(f"XLA_FLAGS=--nonsense OLYMPUS {command} m:loud --shapes 'f32[2]'")
+    assert done.returncode == 4
+    assert done.stderr.startswith("error: the compiler does not take the XLA_FLAGS")
+    assert "Unknown flag in XLA_FLAGS: --nonsense" in done.stderr
+
+
+def test_containers_of_results_may_print(work: Path) -> None:
+    done = shell("OLYMPUS run m:boxed --shapes 'f32[2]' --json")
+    assert done.returncode == 0, done.stderr
+    json.loads(done.stdout)
+    assert "flattened" in done.stderr
