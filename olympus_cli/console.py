@@ -13,7 +13,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
+from olympus_cli import interrupts
 from olympus_cli.places import quoted
+from olympus_cli.streams import stdout, talk
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -35,27 +37,29 @@ __all__ = [
 ]
 
 _WIDE = 240  # columns of a table that goes to a file or a pipe: nothing is folded
+_SHOW_CURSOR = b"\r\033[2K\033[?25h"  # over the line of the bar
 _NARROW = 40  # a terminal narrower than this folds the lines itself, and no column is lost
+_USUAL = 80  # where a terminal does not say
 
 
 def data(text: str) -> None:
-    """Write `text`, and a newline if it ends in none, to stdout; raises BrokenPipeError."""
-    sys.stdout.write(text if text.endswith("\n") else text + "\n")
-    sys.stdout.flush()
+    """Write `text`, and a newline if it ends in none, to stdout."""
+    stdout().write(text if text.endswith("\n") else text + "\n")
+    stdout().flush()
 
 
 def raw(content: bytes) -> None:
     """Write bytes to stdout."""
-    sys.stdout.flush()
-    sys.stdout.buffer.write(content)
-    sys.stdout.buffer.flush()
+    stdout().flush()
+    stdout().buffer.write(content)
+    stdout().buffer.flush()
 
 
 def print_json(document: Any) -> None:
     """Write one JSON document to stdout; NaN and infinities, which JSON lacks, are refused."""
     text = json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False)
     try:
-        text.encode(sys.stdout.encoding)
+        text.encode(stdout().encoding)
     except UnicodeEncodeError:  # JSON has escapes of its own
         text = json.dumps(document, indent=2, allow_nan=False)
     data(text)
@@ -63,8 +67,9 @@ def print_json(document: Any) -> None:
 
 def say(text: str) -> None:
     """Write a line of talk to stderr."""
-    sys.stderr.write(text + "\n")
-    sys.stderr.flush()
+    with talk():
+        sys.stderr.write(text + "\n")
+        sys.stderr.flush()
 
 
 def error(problem: OlympusError, verbose: bool = False) -> None:
@@ -121,8 +126,8 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]], title: str =
     from rich.table import Table
 
     cells = [["" if cell is None else str(cell) for cell in row] for row in rows]
-    console = _console(sys.stdout)
-    if sys.stdout.isatty() and _word_width([columns, *cells]) > console.width:
+    console = _console(stdout())
+    if stdout().isatty() and _word_width([columns, *cells]) > console.width:
         data("\n".join(_records(columns, cells, title)))
         return
     headers = map(_escaped, columns)
@@ -164,7 +169,7 @@ def _escaped(cell: str) -> str:
 def _console(stream: TextIO) -> Console:
     from rich.console import Console
 
-    columns = shutil.get_terminal_size().columns if stream.isatty() else _WIDE
+    columns = _columns(stream) if stream.isatty() else _WIDE
     plain = "NO_COLOR" in os.environ
     return Console(
         file=stream,
@@ -174,6 +179,15 @@ def _console(stream: TextIO) -> Console:
         highlight=False,
         emoji=False,
     )
+
+
+def _columns(stream: TextIO) -> int:
+    """Those that the environment asks for, or those of the terminal."""
+    asked = shutil.get_terminal_size((0, 0)).columns
+    try:
+        return asked or os.get_terminal_size(stream.fileno()).columns or _USUAL
+    except OSError:  # it says of itself that it is one, and has no size
+        return _USUAL
 
 
 class Bar:
@@ -206,5 +220,6 @@ def progress(text: str, total: float | None = None) -> Iterator[Bar]:
     from rich.progress import Progress, SpinnerColumn, TimeElapsedColumn
 
     columns = (SpinnerColumn(), *Progress.get_default_columns()[:2], TimeElapsedColumn())
-    with Progress(*columns, console=_console(sys.stderr), transient=True) as shown:
+    bar = Progress(*columns, console=_console(sys.stderr), transient=True)
+    with interrupts.ending_with(_SHOW_CURSOR), bar as shown:
         yield Bar(shown, shown.add_task(text, total=total))

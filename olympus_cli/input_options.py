@@ -14,6 +14,7 @@ import click
 
 from olympus_cli.bench.stages import Budget
 from olympus_cli.inputs import InputOptions, parse_int_range
+from olympus_cli.options import FilePath, PositiveNumber
 
 __all__ = ["budget_options", "input_options"]
 
@@ -38,15 +39,14 @@ _INPUT = (
         "--inputs",
         "file",
         metavar="FILE",
-        type=click.Path(path_type=Path),
+        type=FilePath(),
         help="A .npz file with an array for each argument, or a .npy file for the only one.",
     ),
 )
-_POSITIVE = click.FloatRange(min=0, min_open=True)
 _BUDGET = (
     click.option(
         "--time-limit",
-        type=_POSITIVE,
+        type=PositiveNumber(),
         default=Budget.time_limit,
         show_default=True,
         metavar="SECONDS",
@@ -54,7 +54,7 @@ _BUDGET = (
     ),
     click.option(
         "--precision",
-        type=_POSITIVE,
+        type=PositiveNumber(),
         default=Budget.precision,
         show_default=True,
         metavar="RATIO",

@@ -12,13 +12,14 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, BinaryIO
 
 import ml_dtypes
 import numpy as np
 
 from olympus.errors import UsageError
 from olympus_cli.leaves import Leaf
+from olympus_cli.places import shown
 from olympus_cli.units import array_type
 
 __all__ = [
@@ -129,26 +130,60 @@ def file_inputs(path: Path, leaves: Sequence[Leaf]) -> list[Array]:
     known = [leaf.name for leaf in leaves]
     hint = f"the program takes {_names(known)}"
     if missing := [name for name in known if name not in arrays]:
-        raise UsageError(f"{path} lacks {_names(missing)}", hint=hint)
+        raise UsageError(f"{shown(path)} lacks {_names(missing)}", hint=hint)
     if extra := [name for name in arrays if name not in known]:
-        raise UsageError(f"{path} has {_names(extra)}, which the program does not take", hint=hint)
+        what = f"{shown(path)} has {_names(extra)}"
+        raise UsageError(f"{what}, which the program does not take", hint=hint)
     return [_checked(arrays[leaf.name], leaf, path) for leaf in leaves]
 
 
 def _read(path: Path, leaves: Sequence[Leaf]) -> Mapping[str, Array]:
     try:
-        with path.open("rb") as file:  # NumPy leaves files open that it fails to read
-            loaded = np.load(file, allow_pickle=False)
-            if not isinstance(loaded, np.ndarray):
-                return {name: loaded[name] for name in loaded.files}
-            if len(leaves) == 1:
-                return {leaves[0].name: loaded}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise UsageError(f"{path} cannot be read as a .npy or .npz file: {error}") from error
+        with path.open("rb") as file:
+            arrays = _loaded(file)
+    except OSError as error:
+        raise UsageError(f"{shown(path)} cannot be read: {error.strerror or error}") from error
+    except (
+        Exception
+    ) as error:  # NumPy, zip files and zlib have a class for each way of being broken
+        raise UsageError(
+            f"{shown(path)} cannot be read as a .npy or .npz file: {_reason(error)}",
+            hint="numpy.save and numpy.savez write such files",
+        ) from error
+    if isinstance(arrays, dict):
+        return arrays
+    if len(leaves) == 1:
+        return {leaves[0].name: arrays}
     raise UsageError(
-        f"{path} holds one array, but the program takes {len(leaves)}",
+        f"{shown(path)} holds one array, but the program takes {len(leaves)}",
         hint=f"save an .npz file with {_names([leaf.name for leaf in leaves])}",
     )
+
+
+def _loaded(file: BinaryIO) -> Array | dict[str, Array]:
+    """The array of a .npy file, or those of a .npz file by their names."""
+    magic = file.read(len(np.lib.format.MAGIC_PREFIX))
+    file.seek(0)
+    if magic == np.lib.format.MAGIC_PREFIX:
+        return _array(file)
+    arrays = {}
+    with zipfile.ZipFile(file) as members:
+        for member in members.namelist():
+            with members.open(member) as content:
+                arrays[member.removesuffix(".npy")] = _array(content)
+    return arrays
+
+
+def _array(file: IO[bytes]) -> Array:
+    array: Array = np.lib.format.read_array(file, allow_pickle=False)
+    return array
+
+
+def _reason(error: Exception) -> str:
+    """What is wrong with a file, without NumPy's advice to trust it."""
+    if "allow_pickle" in str(error):
+        return "it holds Python objects, not numbers"
+    return str(error) or type(error).__name__
 
 
 def npz_bytes(arrays: Mapping[str, Array]) -> bytes:
@@ -162,12 +197,15 @@ def npz_bytes(arrays: Mapping[str, Array]) -> bytes:
 
 
 def _checked(array: Array, leaf: Leaf, path: Path) -> Array:
-    if array.dtype.kind == "V" and array.dtype.itemsize == leaf.dtype.itemsize:
-        array = array.view(leaf.dtype)  # NumPy's files do not know bfloat16 and its like
+    if array.dtype.kind == "V" and array.dtype.fields is None:
+        if array.dtype.itemsize == leaf.dtype.itemsize:
+            array = array.view(leaf.dtype)  # NumPy's files do not know bfloat16 and its like
+    elif not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
     if array.shape != leaf.shape or array.dtype != leaf.dtype:
         raise UsageError(
             f"argument {leaf.name} is {array_type(leaf.dtype.name, leaf.shape)}, "
-            f"but {path} has {array_type(array.dtype.name, array.shape)} for it"
+            f"but {shown(path)} has {array_type(str(array.dtype), array.shape)} for it"
         )
     return array
 

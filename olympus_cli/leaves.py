@@ -54,13 +54,8 @@ def result_leaves(out_info: Any) -> list[Leaf]:
     return _leaves(out_info, "result")
 
 
-def _is_array(node: Any) -> bool:
-    """Whether `node` describes an array, even by a type that is a tree itself."""
-    return hasattr(node, "dtype")
-
-
 def _leaves(tree: Any, name: str) -> list[Leaf]:
-    paths, _ = trees.flatten_with_path(tree, is_leaf=_is_array)
+    paths, _ = trees.flatten_with_path(tree)
     return [
         Leaf(
             name + tree_util.keystr(path),

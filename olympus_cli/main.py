@@ -7,13 +7,13 @@ A command's module is imported when it is invoked; names and one-line helps stan
 from __future__ import annotations
 
 import importlib
-import io
 import os
 import sys
 from typing import Any
 
 import click
 
+from olympus_cli import interrupts, streams
 from olympus_cli.options import verbose_option
 from olympus_cli.signals import Terminated
 
@@ -31,7 +31,6 @@ COMMANDS = {
     "doctor": "Show versions, backends, devices and cache, and what is missing.",
 }
 
-_INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 _BROKEN_PIPE = 141  # 128 + SIGPIPE
 _TERMINATED = 143  # 128 + SIGTERM
 
@@ -67,30 +66,54 @@ class Commands(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """Run the command line and leave with its exit code, whatever becomes of the streams."""
+        try:
+            code = super().main(*args, **{**extra, "standalone_mode": False}) or 0
+        except click.ClickException as error:
+            code = error.exit_code
+            with streams.talk():
+                error.show()
+        except streams.Unwritable as error:
+            code = _unwritable(error)
+        sys.exit(code)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; any error but click's own is printed, and becomes the exit code."""
         try:
             _working_directory()
             return super().invoke(ctx)
-        except (click.ClickException, click.exceptions.Exit):
+        except (click.ClickException, click.exceptions.Exit, streams.Unwritable):
             raise
         except Terminated:
-            click.echo("terminated", err=True)
+            with streams.talk():
+                click.echo("terminated", err=True)
             ctx.exit(_TERMINATED)
         except (KeyboardInterrupt, click.Abort):
-            click.echo("interrupted", err=True)
-            ctx.exit(_INTERRUPTED)
-        except BrokenPipeError:  # the reader has left; what the interpreter flushes goes nowhere
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            ctx.exit(_BROKEN_PIPE)
+            with streams.talk():
+                click.echo(interrupts.MESSAGE, err=True)
+            ctx.exit(interrupts.EXIT_CODE)
         except Exception as error:
             ctx.exit(_report(error, bool(ctx.meta.get("olympus.verbose"))))
+
+
+def _unwritable(error: streams.Unwritable) -> int:
+    """Say why stdout takes no more, unless its reader has left; the exit code."""
+    if isinstance(error.__cause__, BrokenPipeError):
+        return _BROKEN_PIPE
+    from olympus.errors import UsageError
+
+    return _report(UsageError(f"stdout cannot be written: {error}"), verbose=False)
 
 
 def _report(error: Exception, verbose: bool) -> int:
     """Print `error`, and give its exit code."""
     from olympus_cli import console
 
+    if isinstance(error, MemoryError):
+        from olympus.errors import CompileError
+
+        error = CompileError(f"this machine's memory is too small: {error}")
     return console.report(error, verbose)
 
 
@@ -131,7 +154,5 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line on `sys.argv`, and leave with its exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # what its encoding lacks is written as `\xe9`
-            stream.reconfigure(errors="backslashreplace")
-    cli(prog_name="olympus")
+    with streams.data_alone():
+        cli(prog_name="olympus")

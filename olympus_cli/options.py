@@ -15,11 +15,19 @@ A command's module is `olympus_cli/commands/<name>.py` and its click command is 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from olympus_cli.streams import prints_apart
+
+if TYPE_CHECKING:
+    import pathlib
+
 __all__ = [
+    "FilePath",
+    "PositiveNumber",
+    "ProgramCommand",
     "entry_options",
     "json_option",
     "output_option",
@@ -30,6 +38,43 @@ __all__ = [
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+class ProgramCommand(click.Command):
+    """A command that runs code of the user's in this process: what that prints is no data."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """As click does."""
+        with prints_apart():
+            return super().invoke(ctx)
+
+
+class FilePath(click.Path):
+    """A path, absolute from the start: a user's module may leave the working directory."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> pathlib.Path:
+        """The path that the text says."""
+        import pathlib  # not for every command's help
+
+        return pathlib.Path(value).absolute()
+
+
+class PositiveNumber(click.FloatRange):
+    """A number above 0 and finite: of seconds, as many as the system's waits take."""
+
+    def __init__(self) -> None:
+        super().__init__(min=0, min_open=True, max=1e6)
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """The number that the text says."""
+        number: float = super().convert(value, param, ctx)
+        if number != number:  # NaN is in every range
+            self.fail(f"{value} is not a number above 0.", param, ctx)
+        return number
 
 
 def _remember_verbose(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
@@ -46,7 +91,7 @@ json_option = click.option(
     "--json", "as_json", is_flag=True, help="Write one JSON document to stdout."
 )
 output_option = click.option(
-    "-o", "--output", metavar="FILE", help="Write to FILE, whole or not at all."
+    "-o", "--output", metavar="FILE", type=FilePath(), help="Write to FILE, whole or not at all."
 )
 verbose_option = click.option(
     "-v",

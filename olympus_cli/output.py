@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 from olympus.errors import UsageError
-from olympus_cli import console
+from olympus_cli import console, interrupts
 from olympus_cli.files import write_whole
+from olympus_cli.places import shown
+from olympus_cli.streams import stdout
 
-__all__ = ["emit"]
+__all__ = ["emit", "write_file"]
 
 
-def emit(content: str | bytes, output: str | None) -> None:
+def emit(content: str | bytes, output: Path | None) -> None:
     """Write `content` to the file `output`, or to stdout if that is None; text ends its last line.
 
     Raises:
@@ -21,11 +22,17 @@ def emit(content: str | bytes, output: str | None) -> None:
     if isinstance(content, str) and not content.endswith("\n"):
         content += "\n"
     if output is not None:
-        write_whole(Path(output), content)
-        console.say(f"wrote {output}")
+        write_file(output, content)
     elif isinstance(content, str):
         console.data(content)
-    elif sys.stdout.isatty():
+    elif stdout().isatty():
         raise UsageError("bytecode is not for a terminal", hint="add -o FILE, or a pipe")
     else:
         console.raw(content)
+
+
+def write_file(path: Path, content: str | bytes) -> None:
+    """Write a file and say so; raises UsageError if it cannot be written."""
+    with interrupts.raised():  # which clears up what is half written
+        write_whole(path, content)
+    console.say(f"wrote {shown(path)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+from contextlib import suppress
 from pathlib import Path
 
 __all__ = ["quoted", "shown"]
@@ -10,10 +11,12 @@ __all__ = ["quoted", "shown"]
 
 def shown(path: Path) -> str:
     """`path` as the user would write it: relative to the working directory when inside it."""
-    try:
-        return str(path.resolve().relative_to(Path.cwd()))
-    except (ValueError, OSError):
-        return str(path)
+    with suppress(OSError):
+        here = Path.cwd()
+        for way in (path, path.resolve()):
+            if way.is_relative_to(here):
+                return str(way.relative_to(here))
+    return str(path)
 
 
 def quoted(place: str) -> str:

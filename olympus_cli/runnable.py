@@ -6,6 +6,9 @@ of arrays leave.
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,12 +17,13 @@ import numpy as np
 
 import olympus
 from olympus import tree
+from olympus.errors import BackendError, CompileError
 from olympus_cli.build.compilation import Compilation
 from olympus_cli.frontends.python import load_program
-from olympus_cli.leaves import Leaf, result_leaves
-from olympus_cli.spec.model import TargetSpec
+from olympus_cli.leaves import Leaf
+from olympus_cli.spec.model import BackendSpec, TargetSpec
 
-__all__ = ["Runnable", "bundled", "compile_to_run", "runnable", "with_one_backend"]
+__all__ = ["Runnable", "check_flags", "compile_to_run", "runnable", "with_one_backend"]
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,21 @@ class Runnable:
         return [np.asarray(leaf) for leaf in tree.leaves(self.compiled(*args, **kwargs))]
 
 
+def check_flags() -> None:
+    """Let another process read `XLA_FLAGS` first: one with a mistake in them ends at once.
+
+    Raises:
+        CompileError: the compiler does not take them.
+    """
+    if "XLA_FLAGS" not in os.environ:
+        return
+    probe = [sys.executable, "-c", "import olympus; olympus.devices()"]
+    done = subprocess.run(probe, capture_output=True, text=True, errors="replace", check=False)
+    if done.returncode:
+        said = done.stderr.strip().rpartition("\n")[2]
+        raise CompileError("the compiler does not take the XLA_FLAGS of the environment", hint=said)
+
+
 def runnable(compilation: Compilation) -> Runnable:
     """What a finished compilation for one backend gives to run."""
     (unit,) = compilation.units
@@ -60,18 +79,15 @@ def compile_to_run(spec: TargetSpec) -> Runnable:
     return runnable(compilation)
 
 
-def bundled(compiled: Any) -> Runnable:
-    """What a program from a bundle, which knows the names of its arguments, gives to run."""
-    leaves = zip(compiled.arg_names, compiled.in_avals, strict=True)
-    return Runnable(
-        compiled,
-        [Leaf(name, np.dtype(aval.dtype), tuple(aval.shape)) for name, aval in leaves],
-        result_leaves(compiled.out_info),
-    )
-
-
 def with_one_backend(spec: TargetSpec) -> TargetSpec:
     """`spec` with the first of its backends that can run here, or, for want of one, its first."""
-    here = {status.name for status in olympus.backends() if status.available}
-    fitting = [backend for backend in spec.backends if backend.name in here]
-    return replace(spec, backends=((fitting or spec.backends)[0],))
+    fitting = (backend for backend in spec.backends if _is_here(backend))
+    return replace(spec, backends=(next(fitting, spec.backends[0]),))
+
+
+def _is_here(backend: BackendSpec) -> bool:
+    """Whether there is a device of the backend; a compiler for it is not enough."""
+    try:
+        return bool(olympus.devices(backend.name))
+    except BackendError:
+        return False

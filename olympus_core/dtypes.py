@@ -12,6 +12,7 @@ import contextlib
 import functools
 import os
 import threading
+import warnings
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -112,10 +113,17 @@ _X64_TO_X32: Final[dict[DType, DType]] = {
 }
 
 
+def _switched_on(variable: str) -> bool:
+    text = os.environ.get(variable, "").lower()
+    if text not in ("", "0", "false", "no", "1", "true", "yes"):
+        warnings.warn(f"{variable} is 0 or 1, and not {text!r}, which is taken for 0", stacklevel=2)
+    return text in ("1", "true", "yes")
+
+
 class _State(threading.local):
     """Switches of the thread; each is set by a context manager and restored by it."""
 
-    x64 = os.environ.get("OLYMPUS_ENABLE_X64", "0").lower() in ("1", "true", "yes")
+    x64 = _switched_on("OLYMPUS_ENABLE_X64")
     strict = False
 
 

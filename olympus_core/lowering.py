@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
+import os
 import re
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -116,7 +117,9 @@ class _Module:
 def _file_location_at(position: source.Position | None) -> ir.Location:
     if position is None:
         return mlir.ir.Location.unknown(mlir.context())
-    return mlir.ir.Location.file(position.file, position.line, position.column, mlir.context())
+    # the name of a file may be no text, and MLIR's strings are
+    name = os.fsencode(position.file).decode("utf-8", "backslashreplace")
+    return mlir.ir.Location.file(name, position.line, position.column, mlir.context())
 
 
 def _file_location(mark: source.Source) -> ir.Location:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
@@ -13,17 +14,19 @@ from olympus_cli.frontends.resolve import open_project, resolve
 from olympus_cli.input_options import budget_options, input_options
 from olympus_cli.inputs import InputOptions
 from olympus_cli.options import (
+    ProgramCommand,
     json_option,
     project_option,
     target_options,
     targets_argument,
     verbose_option,
 )
+from olympus_cli.runnable import check_flags
 
 __all__ = ["command"]
 
 
-@click.command("bench")
+@click.command("bench", cls=ProgramCommand)
 @targets_argument
 @click.option("--shapes", metavar="SHAPES", help="The arguments' shapes, as for `olympus trace`.")
 @click.option("--static", "statics", metavar="NAME=VALUE", multiple=True, help="A static argument.")
@@ -49,17 +52,18 @@ def command(
         resolve(name, shapes, statics, project, backend, device)
         for name in _expanded(names, project)
     ]
-    found = []
-    with console.progress("measuring", len(specs)) as bar:
-        for spec in specs:
-            bar.describe(f"measuring {spec.name}")
-            found.append(bench_target(spec, inputs, budget))
-            bar.advance()
-    if as_json:
-        console.print_json({"targets": [times_data(times) for times in found]})
-        return
-    for times in found:
-        console.table(COLUMNS, times_rows(times), times_title(times))
+    check_flags()
+    found: list[dict[str, Any]] = []
+    try:
+        for number, spec in enumerate(specs, 1):
+            with console.progress(f"measuring {spec.name} ({number} of {len(specs)})"):
+                times = bench_target(spec, inputs, budget)
+            found.append(times_data(times))
+            if not as_json:
+                console.table(COLUMNS, times_rows(times), times_title(times))
+    finally:  # one target's error does not take the times of those before
+        if as_json and found:
+            console.print_json({"targets": found})
 
 
 def _expanded(names: Sequence[str], project: str | None) -> list[str]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import click
 
-from olympus_cli import console
+from olympus_cli import console, interrupts
 from olympus_cli.build.driver import Options, build
 from olympus_cli.build.show import outcome_data, outcome_line, raise_failures, watching
 from olympus_cli.frontends.resolve import open_project
 from olympus_cli.options import (
+    PositiveNumber,
     json_option,
     project_option,
     targets_argument,
@@ -30,7 +31,7 @@ __all__ = ["command"]
 )
 @click.option(
     "--time-limit",
-    type=click.FloatRange(min=0, min_open=True),
+    type=PositiveNumber(),
     metavar="SECONDS",
     help="Give up a target after this long.",
 )
@@ -53,7 +54,7 @@ def command(
     opened = open_project(project)
     specs = {spec.name: spec for spec in opened.select(names)}
     options = Options(jobs, time_limit, force, frozen)
-    with watching(opened.build_dir, len(specs)) as listener:
+    with interrupts.raised(), watching(opened.build_dir, len(specs)) as listener:
         outcomes = build(specs, opened.build_dir, options, listener)
     if as_json:
         shown = [outcome_data(each, opened.build_dir / each.target) for each in outcomes]

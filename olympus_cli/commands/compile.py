@@ -6,12 +6,14 @@ from pathlib import Path
 
 import click
 
-from olympus_cli import console
+from olympus_cli import console, interrupts
 from olympus_cli.build.driver import Options, build
 from olympus_cli.build.show import raise_failures, watching
 from olympus_cli.build.store import MARKER
 from olympus_cli.frontends.resolve import build_dir, resolve
 from olympus_cli.options import (
+    FilePath,
+    PositiveNumber,
     entry_options,
     json_option,
     target_options,
@@ -30,12 +32,12 @@ __all__ = ["command"]
     "-o",
     "--output",
     metavar="FOLDER",
-    type=click.Path(path_type=Path),
+    type=FilePath(),
     help="Where to write to, instead of build/<target>.",
 )
 @click.option(
     "--time-limit",
-    type=click.FloatRange(min=0, min_open=True),
+    type=PositiveNumber(),
     metavar="SECONDS",
     help="Give up after this long.",
 )
@@ -57,7 +59,7 @@ def command(
     """Compile one program, for the backend that is named or for those of its target."""
     spec = resolve(text, shapes, statics, project, backend, device)
     folder = Path.cwd() / (output or build_dir(project, spec.root) / spec.name)
-    with watching(folder.parent, 1) as listener:
+    with interrupts.raised(), watching(folder.parent, 1) as listener:
         options = Options(jobs=1, time_limit=time_limit, force=True)
         outcomes = build({folder.name: spec}, folder.parent, options, listener)
     raise_failures(outcomes, bool(context.meta.get("olympus.verbose")))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from pathlib import Path
 
 import click
 
@@ -11,6 +12,7 @@ from olympus_cli import console
 from olympus_cli.frontends.python import load_program
 from olympus_cli.frontends.resolve import resolve
 from olympus_cli.options import (
+    ProgramCommand,
     entry_options,
     json_option,
     output_option,
@@ -18,6 +20,7 @@ from olympus_cli.options import (
     verbose_option,
 )
 from olympus_cli.output import emit
+from olympus_cli.places import shown
 from olympus_cli.reports.program import described
 
 __all__ = ["command"]
@@ -25,7 +28,7 @@ __all__ = ["command"]
 FORMATS = ("stablehlo", "hlo", "olympuspr", "dot", "bytecode")
 
 
-@click.command("lower")
+@click.command("lower", cls=ProgramCommand)
 @entry_options
 @target_options
 @click.option("--format", "form", type=click.Choice(FORMATS), default="stablehlo", help="Its form.")
@@ -42,7 +45,7 @@ def command(
     device: str | None,
     form: str,
     debug_info: bool,
-    output: str | None,
+    output: Path | None,
     as_json: bool,
 ) -> None:
     """Print a program as StableHLO, HLO, Olympuspr, a graph or bytecode.
@@ -60,7 +63,7 @@ def command(
     if as_json:
         document = {**described(program, traced), "backend": str(chosen), "format": form}
         if output is not None:
-            document["output"] = output
+            document["output"] = shown(output)
         elif isinstance(content, bytes):
             document["base64"] = base64.b64encode(content).decode()
         else:
@@ -73,7 +76,5 @@ def _in_form(
 ) -> str | bytes:
     if form == "olympuspr":
         return str(traced.olympuspr)
-    lowered = traced.lower(target)
-    if form == "bytecode":
-        return lowered.bytecode()
-    return lowered.as_text(form, debug_info=debug_info)
+    stage = traced.lower(target)
+    return stage.bytecode() if form == "bytecode" else stage.as_text(form, debug_info=debug_info)

@@ -10,18 +10,20 @@ import click
 from olympus.errors import UsageError
 from olympus_cli import console
 from olympus_cli.bundle import SUFFIX, load_bundle
-from olympus_cli.files import write_whole
 from olympus_cli.frontends.resolve import resolve
 from olympus_cli.input_options import input_options
 from olympus_cli.inputs import InputOptions, npz_bytes
 from olympus_cli.options import (
+    ProgramCommand,
     entry_options,
     json_option,
     output_option,
     target_options,
     verbose_option,
 )
-from olympus_cli.runnable import Runnable, bundled, compile_to_run
+from olympus_cli.output import write_file
+from olympus_cli.places import shown
+from olympus_cli.runnable import Runnable, check_flags, compile_to_run
 from olympus_cli.summary import summarize_array
 
 __all__ = ["command"]
@@ -29,7 +31,7 @@ __all__ = ["command"]
 _COLUMNS = ("output", "shape", "dtype", "mean", "min", "max", "non-finite")
 
 
-@click.command("run")
+@click.command("run", cls=ProgramCommand)
 @entry_options
 @target_options
 @input_options
@@ -50,28 +52,29 @@ def command(
     device: str | None,
     inputs: InputOptions,
     recompile: bool,
-    output: str | None,
+    output: Path | None,
     as_json: bool,
 ) -> None:
     """Execute a program, or a built FILE.olympus, on files or on inputs made from a seed."""
+    check_flags()
     with console.progress(f"compiling {text}"):
         if text.endswith(SUFFIX):
             if shapes or statics:
                 raise UsageError(f"{text} is built already: it takes no shapes and no statics")
-            program = bundled(load_bundle(Path(text), backend, device, recompile))
+            program = load_bundle(Path(text), backend, device, recompile)
         else:
             program = compile_to_run(resolve(text, shapes, statics, project, backend, device))
     _run(program, inputs, output, as_json)
 
 
-def _run(program: Runnable, inputs: InputOptions, output: str | None, as_json: bool) -> None:
+def _run(program: Runnable, inputs: InputOptions, output: Path | None, as_json: bool) -> None:
     arrays = program(inputs.arrays(program.arguments))
     named = {leaf.name: array for leaf, array in zip(program.results, arrays, strict=True)}
     if output is not None:
-        write_whole(Path(output), npz_bytes(named))
-        console.say(f"wrote {output}")
+        write_file(output, npz_bytes(named))
     summaries = [summarize_array(name, array) for name, array in named.items()]
     if as_json:
-        console.print_json({"outputs": [asdict(each) for each in summaries], "file": output})
+        file = output and shown(output)
+        console.print_json({"outputs": [asdict(each) for each in summaries], "file": file})
     else:
         console.table(_COLUMNS, [each.row() for each in summaries])

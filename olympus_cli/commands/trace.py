@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from olympus_cli import console
 from olympus_cli.frontends.python import load_program
 from olympus_cli.frontends.resolve import resolve
 from olympus_cli.options import (
+    ProgramCommand,
     entry_options,
     json_option,
     output_option,
     verbose_option,
 )
 from olympus_cli.output import emit
+from olympus_cli.places import shown
 from olympus_cli.reports.program import described
 
 __all__ = ["command"]
 
 
-@click.command("trace")
+@click.command("trace", cls=ProgramCommand)
 @entry_options
 @output_option
 @json_option
@@ -29,7 +33,7 @@ def command(
     shapes: str | None,
     statics: tuple[str, ...],
     project: str | None,
-    output: str | None,
+    output: Path | None,
     as_json: bool,
 ) -> None:
     """Print the Olympuspr of a function for the shapes of its arguments.
@@ -48,5 +52,5 @@ def command(
         document["olympuspr"] = str(traced.olympuspr)
     else:
         emit(str(traced.olympuspr), output)
-        document["output"] = output
+        document["output"] = shown(output)
     console.print_json(document)

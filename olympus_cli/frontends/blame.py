@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 import sysconfig
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
+from typing import Any
 
 import olympus
-from olympus.errors import OlympusError, TraceError
+from olympus.errors import OlympusError, TraceError, UsageError
 
-__all__ = ["blaming", "place_of"]
+__all__ = ["blaming", "defined_at", "place_of"]
 
 _HERE = Path(olympus.__file__).resolve().parent.parent
 _OURS = tuple(f"{_HERE / name}/" for name in ("olympus", "olympus_core", "olympus_cli"))
@@ -40,11 +42,18 @@ def place_of(error: BaseException) -> str | None:
     return "{}:{}".format(*found[-1]) if found else None
 
 
+def defined_at(function: Callable[..., Any]) -> str | None:
+    """The "file:line" where a function begins, inside of its wrappers; None for built-ins."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return code and f"{code.co_filename}:{code.co_firstlineno}"
+
+
 @contextmanager
-def blaming(what: str) -> Iterator[None]:
+def blaming(what: str, begins: str | None = None) -> Iterator[None]:
     """Run the user's function: what it prints goes to stderr, what it raises is a TraceError.
 
-    `what` names the function.  A defect of ours passes through as it is.
+    `what` names the function, and `begins` is its place, for what shows after it has ended.  A
+    defect of ours passes through as it is.
     """
     try:
         with redirect_stdout(sys.stderr):
@@ -52,6 +61,9 @@ def blaming(what: str) -> Iterator[None]:
     except TraceError as error:
         error.location = error.location or place_of(error)
         raise
+    except UsageError as error:  # of the function's own calls, or of what it returns
+        location = place_of(error) or begins
+        raise TraceError(str(error), hint=error.hint, location=location) from error
     except OlympusError:
         raise
     except (Exception, SystemExit) as error:  # what the function ends is itself, not the command

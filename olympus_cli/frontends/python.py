@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -14,7 +15,7 @@ import numpy as np
 import olympus
 from olympus.errors import UsageError
 from olympus_cli.frontends.binding import Call, Static, bind
-from olympus_cli.frontends.blame import blaming
+from olympus_cli.frontends.blame import blaming, defined_at
 from olympus_cli.frontends.importing import load_entry, visiting
 from olympus_cli.spec.model import ArgSpec, FromEntry, ShapeSpec, TargetSpec
 
@@ -22,6 +23,8 @@ __all__ = ["Program", "load_program"]
 
 #: A pytree whose leaves are `olympus.ShapeDtypeStruct`.
 Tree: TypeAlias = Any
+
+_MOST_BYTES = 2**63 - 1  # the compiler ends the process beyond
 
 _ANYTHING = inspect.Signature(
     [
@@ -81,7 +84,7 @@ class Program:
             ),
             donate_argnames=tuple(name for name in kwargs if name in self.spec.donate),
         )
-        with blaming(self.name):
+        with blaming(self.name, defined_at(self.function)):
             keywords = {name: _plain(value) for name, value in kwargs.items()}
             traced: olympus.stages.Traced = jitted.trace(*map(_plain, args), **keywords)
             return traced
@@ -119,12 +122,28 @@ def load_program(spec: TargetSpec) -> Program:
     """
     function = load_entry(spec.entry, spec.root)
     signature = _signature(function)
-    return Program(spec, function, signature, bind(_name(function), signature, spec))
+    call = bind(_name(function), signature, spec)
+    _check_statics(function, call)
+    return Program(spec, function, signature, call)
+
+
+def _check_statics(function: Callable[..., Any], call: Call) -> None:
+    """Refuse shapes for what the user's own `jit` of the function has made static."""
+    static = getattr(getattr(function, "options", None), "static_argnames", ())
+    given = {**dict(zip(call.names, call.args, strict=True)), **call.kwargs}
+    for name, value in given.items():
+        if name in static and not isinstance(value, Static):
+            raise UsageError(
+                f"argument {name!r} of {_name(function)} is static, and has no shape",
+                hint=f"give its value: --static {name}=...",
+            )
 
 
 def _struct(spec: ShapeSpec) -> olympus.ShapeDtypeStruct:
     """`spec` as the core has it; never a narrower dtype than was asked for."""
     struct = olympus.ShapeDtypeStruct(spec.shape, np.dtype(spec.dtype))
+    if math.prod(spec.shape) * struct.dtype.itemsize > _MOST_BYTES:
+        raise UsageError(f"{spec} has more bytes than 64 bits count")
     if olympus.eval_shape(lambda x: x, struct).dtype != struct.dtype:
         raise UsageError(
             f"{spec}: 64-bit types are off", hint="set OLYMPUS_ENABLE_X64=1 in the environment"
@@ -150,9 +169,9 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature:
 def _shapes_of(entry: str, spec: TargetSpec) -> Tree:
     """What `entry`'s function returns, by abstract evaluation with the statics that it names."""
     function = load_entry(entry, spec.root)
-    parameters = _signature(function).parameters
-    statics = {name: spec.static[name] for name in parameters if name in spec.static}
-    for name, parameter in parameters.items():
+    signature = _signature(function)
+    statics = {name: spec.static[name] for name in signature.parameters if name in spec.static}
+    for name, parameter in signature.parameters.items():
         needed = parameter.default is inspect.Parameter.empty and parameter.kind not in (
             inspect.Parameter.VAR_POSITIONAL,
             inspect.Parameter.VAR_KEYWORD,
@@ -162,5 +181,8 @@ def _shapes_of(entry: str, spec: TargetSpec) -> Tree:
                 f'{{ from = "{entry}" }}: {_name(function)} needs argument {name!r}',
                 hint=f"such a function takes statics of the target only; add {name!r} to them",
             )
-    with blaming(_name(function)):
-        return olympus.eval_shape(partial(function, **statics))
+    given = signature.bind_partial()
+    given.arguments.update(statics)
+    given.apply_defaults()
+    with blaming(_name(function), defined_at(function)):
+        return olympus.eval_shape(partial(function, *given.args, **given.kwargs))

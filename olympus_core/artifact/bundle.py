@@ -60,7 +60,8 @@ class Bundle:
         the program is compiled from StableHLO.
 
         Raises:
-          ArtifactError: when no executable fits and `recompile` is False.
+          ArtifactError: when no executable fits and `recompile` is False, or the program is
+            not the manifest's.
           BackendError: when the target's device, or what compiles for it, is not here.
           CompileError: when the program cannot be compiled for the target.
 
@@ -76,7 +77,16 @@ class Bundle:
                 raise
             options = self.manifest.compiler_options
             executable = xla.compile(self.stablehlo(target.backend), target, options)
+        self._check_results(executable)
         return stages.Compiled(self._signature(), executable, target)
+
+    def _check_results(self, executable: xla.Executable | xla.CompileOnlyExecutable) -> None:
+        said = len(self.manifest.signature.results)
+        if isinstance(executable, xla.Executable) and len(executable.handlers) != said:
+            raise ArtifactError(
+                f"{self.path} cannot be used: its program gives {len(executable.handlers)} arrays, "
+                f"and its manifest says {said}"
+            )
 
     def _load(self, target: xla.Target) -> xla.Executable:
         label = target.backend if target.device is None else f"{target.backend} {target.device}"

@@ -43,8 +43,9 @@ class Argument:
 
 @dataclass(frozen=True)
 class Result:
-    """One array that the program gives."""
+    """One array that the program gives: its path in the result, and its type."""
 
+    name: str
     dtype: str
     shape: tuple[int, ...]
     weak_type: bool

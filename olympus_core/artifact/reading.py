@@ -144,7 +144,10 @@ def _argument(value: Value) -> Argument:
 def _result(value: Value) -> Result:
     fields = value.fields(*Result.__dataclass_fields__)
     return Result(
-        fields["dtype"].dtype(), fields["shape"].each(Value.size), fields["weak_type"].flag()
+        fields["name"].text(),
+        fields["dtype"].dtype(),
+        fields["shape"].each(Value.size),
+        fields["weak_type"].flag(),
     )
 
 
@@ -176,6 +179,8 @@ def _node(value: Value, depth: int) -> Node:
     keys = fields["keys"].each(Value.key) if "keys" in names else ()
     if "keys" in names and not _fit(kind.value, keys, len(items)):
         fields["keys"].refuse("one key for each item, and in order")
+    if kind.value == "key" and len(items) != 1:
+        fields["items"].refuse("one array of words")
     return Node(kind.value, items, keys, fields["type"].text() if "type" in names else None)
 
 

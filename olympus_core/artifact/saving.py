@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from olympus_core import dtypes, stages, version, xla
+from olympus_core import dtypes, stages, tree, version, xla
 from olympus_core.artifact import container
 from olympus_core.artifact.host import Host
 from olympus_core.artifact.manifest import (
@@ -142,11 +142,17 @@ def _signature(signature: stages.Signature, static: Mapping[str, object]) -> Sig
         ),
         argument_tree=Node.of(signature.in_tree),
         results=tuple(
-            Result(dtypes.long_name(a.dtype), a.shape, a.weak_type) for a in signature.out_avals
+            Result(name, dtypes.long_name(a.dtype), a.shape, a.weak_type)
+            for name, a in zip(_result_names(signature), signature.out_avals, strict=True)
         ),
         result_tree=Node.of(signature.out_tree),
         static={name: _static(value) for name, value in static.items()},
     )
+
+
+def _result_names(signature: stages.Signature) -> list[str]:
+    leaves = signature.out_tree.unflatten(range(len(signature.out_avals)))
+    return ["result" + tree.keystr(path) for path, _ in tree.flatten_with_path(leaves)[0]]
 
 
 def _static(value: object) -> Any:

@@ -2,7 +2,8 @@
 
 A `PyTreeDef` enters and a `Node`, which is JSON-like data in another form, leaves; a `PyTreeDef`
 is built from it again.  Nothing is imported for that: a container of a class that this process
-has not loaded, or that is not one of Python's own, comes back as a tuple of its children.
+has not loaded, or that is neither one of Python's own nor an array of random keys, comes back as a
+tuple of its children.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ Key = str | int
 _PLAIN: dict[type, str] = {NoneType: "none", tuple: "tuple", list: "list"}
 _KEYED: dict[type, str] = {dict: "dict", collections.OrderedDict: "ordereddict"}
 DEEPEST = 100  # containers in one another: what is written and read here, part within part
-KINDS = ("leaf", *_PLAIN.values(), *_KEYED.values(), "namedtuple", "custom")
+KINDS = ("leaf", *_PLAIN.values(), *_KEYED.values(), "namedtuple", "key", "custom")
+# Of a layer above this one, which `import olympus` loads.
+_KEY_ARRAY = "olympus_core.library.random.keys:KeyArray"
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,8 @@ class Node:
         if cls is collections.defaultdict:
             return Node("dict", items, tuple(map(_key, extra[1])))
         name = f"{cls.__module__}:{cls.__qualname__}"
+        if name == _KEY_ARRAY:
+            return Node("key", items)
         fields: tuple[str, ...] = getattr(cls, "_fields", ())
         if _is_namedtuple(cls) and len(fields) == len(items):
             return Node("namedtuple", items, fields, name)
@@ -112,6 +117,8 @@ class Node:
                 return collections.OrderedDict(zip(self.keys, children, strict=True))
             case "namedtuple":
                 return self._namedtuple(children)
+            case "key" if (cls := _loaded(_KEY_ARRAY)) is not None:
+                return cls(*children)
         return tuple(children)
 
     def _namedtuple(self, children: list[Any]) -> tuple[Any, ...]:

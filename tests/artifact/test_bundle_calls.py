@@ -126,3 +126,26 @@ def test_x64(tmp_path: Path) -> None:
         path = save(tmp_path / "f.olympus", traced)
         found = artifact.load(path).compiled()(np.array([1e-300, 1.0]))
     np.testing.assert_array_equal(found, [2e-300, 2.0])
+
+
+def test_takes_and_gives_random_keys(tmp_path: Path) -> None:
+    def draw(key: Any) -> Any:
+        return olympus.random.split(key)[0], olympus.random.normal(key, (3,))
+
+    key = olympus.random.key(7)
+    path = save(tmp_path / "f.olympus", olympus.jit(draw).trace(key))
+    next_key, drawn = artifact.load(path).compiled()(key)
+    assert str(next_key) == str(draw(key)[0])
+    np.testing.assert_allclose(drawn, draw(key)[1], rtol=1e-6)
+
+
+def test_a_program_of_other_results_is_refused(tmp_path: Path) -> None:
+    def one_more(data: dict[str, Any]) -> None:
+        signature = data["signature"]
+        signature["results"] *= 2
+        signature["result_tree"] = {"kind": "tuple", "items": [signature["result_tree"]] * 2}
+
+    path = save(tmp_path / "f.olympus", olympus.jit(lax.neg).trace(struct(3)))
+    change_manifest(path, one_more)
+    with pytest.raises(ArtifactError, match="its program gives 1 arrays, and its manifest says 2"):
+        artifact.load(path).compiled()

@@ -42,6 +42,7 @@ SAME = [
     {2: 1, 10: 3},
     collections.OrderedDict(z=1, a=(2, 3)),
     [Point(1, Point(None, {"k": 2}))],
+    {"rng": olympus.random.key(0)},
 ]
 
 

@@ -65,6 +65,31 @@ class Net:
 
 
 net = Net()
+
+import functools
+
+import olympus
+
+
+def worded(x):
+    return {"y": "hello"}
+
+
+@functools.partial(olympus.jit, static_argnames="n")
+def repeated(x, n):
+    return x * n
+
+
+def made(n=2, m=3, /):
+    return np.zeros((n, m))
+
+
+def same(x, m):
+    return x
+
+
+def nowhere(x):
+    return olympus.target("nowhere")
 """
 
 TOML = """\

@@ -156,6 +156,28 @@ def test_bench_reports_every_stage(work: Path, invoke: Invoke) -> None:
         assert 0 < stage["minimum"] <= stage["q1"] <= stage["median"] <= stage["q3"]
 
 
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_times_are_kept_when_a_later_target_fails(
+    work: Path, invoke: Invoke, options: tuple[str, ...]
+) -> None:
+    with (work / "olympus.toml").open("a") as file:
+        file.write('[target.wrong]\nentry = "program:scale"\nargs = { x = "f32[8]" }\n')
+    result = invoke("bench", "scale", "wrong", "--time-limit", "0.1", *options)
+    assert result.exit_code == 2
+    assert "scale needs argument 'n'" in result.stderr
+    assert "program:scale" in result.stdout
+    if options:
+        assert [each["target"] for each in json.loads(result.stdout)["targets"]] == ["scale"]
+
+
+@pytest.mark.parametrize("seconds", ["nan", "inf", "1e300", "0"])
+def test_a_time_limit_is_a_number_of_seconds(work: Path, invoke: Invoke, seconds: str) -> None:
+    for command in (("bench",), ("build",), ("compile", "scale")):
+        result = invoke(*command, "--time-limit", seconds)
+        assert result.exit_code == 2
+        assert f"Invalid value for '--time-limit': {float(seconds)}" in result.stderr
+
+
 def test_bench_of_an_entry_is_a_table(work: Path, invoke: Invoke) -> None:
     options = ("--static", "n=3", "--time-limit", "0.1")
     result = invoke("bench", "program:scale", "--shapes", "x=i32[4]", *options)

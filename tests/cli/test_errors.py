@@ -58,6 +58,21 @@ P = "{w=f32[3,4], b=f32[4]}"
         (["model:leaves", "--shapes", "f32[]"], 3, ["leaves raised SystemExit", "model.py:42"]),
         (["leaving:f"], 2, ["leaving exits while it is imported", "leaving.py:1"]),
         (["leaving.py:f"], 2, ["leaving exits while it is imported", "leaving.py:1"]),
+        (
+            ["model:worded", "--shapes", "f32[]"],
+            3,
+            ["at result['y']", "\n    def worded(x):"],
+        ),
+        (
+            ["model:nowhere", "--shapes", "f32[]"],
+            3,
+            ["'nowhere'", "\n    return olympus.target"],
+        ),
+        (
+            ["model:repeated", "--shapes", "f32[], i32[]"],
+            2,
+            ["'n' of repeated is static", "--static n="],
+        ),
         (["add", "-o", "nowhere/f"], 2, ["nowhere/f cannot be written"]),
         (["add", "-o", "."], 2, ["cannot be written"]),
     ],

@@ -243,6 +243,11 @@ def test_shapes_come_from_a_function_that_never_runs(project: Path) -> None:
     assert shapes_of(args) == ([("float32", (3, 2**40)), {"k": ("int32", (3,))}],)
 
 
+def test_a_function_for_shapes_may_take_statics_by_position(project: Path) -> None:
+    args, _ = program("model:same", "x={from=model:made}", "m=5").example_args()
+    assert args[0].shape == (2, 5)
+
+
 def test_a_function_for_shapes_takes_statics_only(project: Path) -> None:
     with pytest.raises(UsageError, match="sized needs argument 'width'"):
         program("model:add", "{from=model:sized}, f32[]").example_args()

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
+import os
+import pickle
+import subprocess
+import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +18,8 @@ import numpy as np
 import pytest
 from click.testing import Result
 
-from olympus.errors import UsageError
+import olympus
+from olympus.errors import BackendError, UsageError
 from olympus_cli.inputs import file_inputs, parse_int_range, seeded_inputs
 from olympus_cli.leaves import Leaf
 from olympus_cli.summary import summarize_array
@@ -20,6 +27,8 @@ from olympus_cli.summary import summarize_array
 Invoke = Callable[..., Result]
 
 PROGRAM = """\
+import collections
+import olympus
 import olympus.numpy as jnp
 
 
@@ -33,6 +42,21 @@ def mix(params, tokens, n=1):
 
 def total(params, x):
     return x + params["b"]
+
+
+Point = collections.namedtuple("Point", "a b")
+
+
+def point(x):
+    return Point(x, x + 1)
+
+
+def seed():
+    return olympus.random.key(0)
+
+
+def draw(key, x):
+    return olympus.random.split(key)[0], olympus.random.normal(key, x.shape) + x
 """
 
 DTYPES = ["float32", "bfloat16", "float16", "float8_e4m3fn", "complex64", "int32", "uint8", "bool"]
@@ -111,6 +135,70 @@ def test_a_bundle_runs_as_its_program_does(work: Path, invoke: Invoke) -> None:
     assert "it takes no shapes" in refused.stderr
     (work / "damaged.olympus").write_bytes((work / "build/mix/mix.olympus").read_bytes()[:-100])
     assert invoke("run", "damaged.olympus").exit_code == 5
+
+
+def test_random_keys_are_arrays_of_words(work: Path, invoke: Invoke) -> None:
+    command = ("program:draw", "--shapes", "key={from=program:seed}, x=f32[3]")
+    ran = invoke("run", *command, "--json")
+    assert ran.exit_code == 0, ran.output
+    outputs = json.loads(ran.stdout)["outputs"]
+    assert [(each["name"], each["dtype"], each["shape"]) for each in outputs] == [
+        ("result[0].data", "uint32", [2]),
+        ("result[1]", "float32", [3]),
+    ]
+    traced = invoke("trace", *command, "--json")
+    assert json.loads(traced.stdout)["arguments"][0]["name"] == "key.data"
+    built = invoke("compile", *command)
+    assert built.exit_code == 0, built.output
+    assert invoke("run", "build/draw/draw.olympus", "--json").stdout == ran.stdout
+
+
+def test_arrays_that_no_machine_holds(work: Path, invoke: Invoke) -> None:
+    too_large = invoke("run", "program:double", "--shapes", "f32[1000000000000]")
+    assert too_large.exit_code == 4
+    assert "this machine's memory is too small" in too_large.stderr
+    most = 2**63 - 1
+    for command in ("trace", "run"):
+        uncounted = invoke(command, "program:double", "--shapes", f"f32[{most},{most}]")
+        assert uncounted.exit_code == 2
+        assert "has more bytes than 64 bits count" in uncounted.stderr
+
+
+def test_results_of_a_bundle_keep_their_names(work: Path, invoke: Invoke) -> None:
+    shapes = ("program:point", "--shapes", "x=f32[3]")
+    assert invoke("compile", *shapes).exit_code == 0
+    from_source = invoke("run", *shapes, "--json").stdout
+    assert [each["name"] for each in json.loads(from_source)["outputs"]] == ["result.a", "result.b"]
+    from_file = (sys.executable, "-m", "olympus_cli", "run", "build/point/point.olympus", "--json")
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    ran = subprocess.run(from_file, env=environment, capture_output=True, text=True, check=True)
+    assert ran.stdout == from_source
+
+
+def test_the_first_backend_with_a_device_runs(
+    work: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    targets = '[target.both]\nentry = "program:double"\nargs = ["f32[2]"]\n'
+    Path("olympus.toml").write_text(targets + 'backends = ["gpu:h200", "cpu"]\n')
+
+    def devices(backend: str) -> list[str]:
+        if backend == "gpu":
+            raise BackendError("there is no GPU to run on here")
+        return ["cpu:0"]
+
+    monkeypatch.setattr(olympus, "devices", devices)
+    result = invoke("run", "both")
+    assert result.exit_code == 0, result.output
+
+
+@pytest.mark.parametrize("options", [("--device", "a100-80"), ("--backend", "gpu:a100-80")])
+def test_a_bundle_takes_devices_as_entries_do(
+    work: Path, invoke: Invoke, options: tuple[str, ...]
+) -> None:
+    assert invoke("compile", "program:double", "--shapes", "x=f32[3]").exit_code == 0
+    refused = invoke("run", "build/double/double.olympus", "--no-recompile", *options)
+    assert refused.exit_code == 5
+    assert "has no executable for gpu a100-80" in refused.stderr
 
 
 def test_run_says_what_is_wrong_with_a_file(work: Path, invoke: Invoke) -> None:
@@ -213,6 +301,57 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     np.save(tmp_path / "one.npy", np.zeros(2))
     with pytest.raises(UsageError, match="holds one array, but the program takes 2"):
         file_inputs(tmp_path / "one.npy", [leaf("x"), leaf("y")])
+
+
+def header(text: str) -> bytes:
+    """The start of a .npy file."""
+    padded = f"{text:<117}\n".encode()
+    return b"\x93NUMPY\x01\x00" + len(padded).to_bytes(2, "little") + padded
+
+
+def archive(name: str, content: bytes, *, at: int | None = None) -> bytes:
+    """A zip file with one member; `at` is the byte of its two headers to make 97."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as members:
+        members.writestr(name, content)
+    changed = bytearray(made.getvalue())
+    if at is not None:
+        changed[at] = changed[changed.find(b"PK\x01\x02") + at + 2] = 97
+    return bytes(changed)
+
+
+SIZED = "{{'descr': '<f4', 'fortran_order': False, 'shape': ({},)}}"
+ONE = io.BytesIO()
+np.save(ONE, np.ones(64, "float32"))
+BROKEN = {
+    "no array": archive("x", b"hello"),
+    "no array in a .npy": archive("x.npy", b"hello"),
+    "encrypted": archive("x.npy", ONE.getvalue(), at=6),
+    "a method that is none": archive("x.npy", ONE.getvalue(), at=8),
+    "not compressed so": archive("x.npy", bytes(range(256)) * 4).replace(bytes([32, 33]), b"~~"),
+    "half a header": header("{'descr': '<f4', "),
+    "too large for memory": header(SIZED.format(10**14)),
+    "too large for an integer": header(SIZED.format(10**22)),
+    "text": b"hello",
+    "a pickle": pickle.dumps([1]),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_files_that_are_broken(tmp_path: Path, name: str) -> None:
+    (tmp_path / "f").write_bytes(BROKEN[name])
+    with pytest.raises(UsageError, match="f cannot be read as a") as caught:
+        file_inputs(tmp_path / "f", [leaf("x")])
+    assert "pickle" not in str(caught.value)
+
+
+def test_the_order_of_bytes_does_not_matter_and_fields_do(tmp_path: Path) -> None:
+    np.save(tmp_path / "big.npy", np.array([1, 2], ">f4"))
+    (array,) = file_inputs(tmp_path / "big.npy", [leaf("x", "float32", 2)])
+    assert (array.dtype, array.tolist()) == (np.dtype("float32"), [1.0, 2.0])
+    np.save(tmp_path / "fields.npy", np.zeros(2, [("a", "i1"), ("b", "i1")]))
+    with pytest.raises(UsageError, match=r"x is bfloat16\[2\], but .* has \[\('a', 'i1'\)"):
+        file_inputs(tmp_path / "fields.npy", [leaf("x", "bfloat16", 2)])
 
 
 def test_dtypes_that_files_do_not_know_pass_through_them(tmp_path: Path) -> None:

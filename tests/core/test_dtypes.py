@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import enum
 import itertools
+import os
+import subprocess
+import sys
 
 import jax
 import jax.numpy as jnp
@@ -65,6 +68,14 @@ def test_x64_is_a_context():
         assert dtypes.canonicalize("float64") == np.float64
         assert avals.get_aval(1.0).dtype == np.float64
     assert dtypes.canonicalize("int64") == np.int32
+
+
+@pytest.mark.parametrize(("text", "said"), [("maybe", "is 0 or 1, and not 'maybe'"), ("0", "")])
+def test_x64_of_the_environment_is_yes_or_no(text, said):
+    environment = {**os.environ, "OLYMPUS_ENABLE_X64": text}
+    command = [sys.executable, "-c", "import olympus"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert said in done.stderr and bool(said) == bool(done.stderr)
 
 
 def test_strict_promotion_refuses_mixed_dtypes():

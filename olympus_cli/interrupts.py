@@ -1,0 +1,87 @@
+"""Ctrl-C ends the process at once, wherever it is, and with a short line.
+
+A signal enters.  Python would make a KeyboardInterrupt of it, between two bytecodes: modules in C
+end badly on one while they are imported, and while the compiler or a program runs none comes.  So a
+thread that the signal itself wakes ends the process; where something
+has to be cleaned up, `raised` lets the KeyboardInterrupt in.  Nothing but Python's own modules of
+start-up is imported here: this is the first that a command does.
+"""
+
+from __future__ import annotations
+
+import _thread
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import NoReturn
+
+__all__ = ["EXIT_CODE", "MESSAGE", "ending_with", "install", "raised"]
+
+EXIT_CODE = 130  # 128 + SIGINT, as shells have it
+MESSAGE = "interrupted"
+
+
+class _State:
+    raising = False  # whether a KeyboardInterrupt is wanted
+    was_raised = False
+    last_words = b""  # what gives the terminal back
+
+
+_state = _State()
+_leaving = _thread.allocate_lock()
+
+
+def install() -> None:
+    """End the process on Ctrl-C from now on, unless it was started to ignore that."""
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        return
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    signal.signal(signal.SIGINT, _handle)
+    signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+    _thread.start_new_thread(_watch, (read,))
+
+
+@contextmanager
+def raised() -> Iterator[None]:
+    """A context in which Ctrl-C is a KeyboardInterrupt."""
+    before, _state.raising = _state.raising, True
+    try:
+        yield
+    finally:
+        _state.raising = before
+
+
+@contextmanager
+def ending_with(last_words: bytes) -> Iterator[None]:
+    """A context in which an end writes `last_words` to stderr first."""
+    _state.last_words = last_words
+    try:
+        yield
+    finally:
+        _state.last_words = b""
+
+
+def _handle(_number: int, _frame: FrameType | None) -> None:
+    """Between two bytecodes of the main thread."""
+    if _state.raising:
+        _state.was_raised = True
+        raise KeyboardInterrupt
+    _leave()
+
+
+def _watch(pipe: int) -> NoReturn:
+    """In a thread, for a main thread that is in C for long."""
+    while True:
+        if signal.SIGINT in os.read(pipe, 1) and not (_state.raising or _state.was_raised):
+            _leave()
+
+
+def _leave() -> None:
+    if _leaving.acquire(blocking=False):  # else the other thread is about to
+        try:
+            os.write(2, _state.last_words + f"{MESSAGE}\n".encode())
+        finally:
+            os._exit(EXIT_CODE)
