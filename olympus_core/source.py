@@ -30,12 +30,11 @@ __all__ = [
     "using",
 ]
 
-_PACKAGES = tuple(
-    os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), name) + os.sep
-    for name in ("olympus", "olympus_core", "olympus_cli")
-)
+_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_PACKAGES = tuple(os.path.join(_ROOT, name) + os.sep for name in ("olympus", "olympus_core"))
+_COMMAND_LINE = os.path.join(_ROOT, "olympus_cli") + os.sep
 _EXTERNAL = (f"{os.sep}contextlib.py", f"{os.sep}functools.py", "<frozen")
-_internal: dict[str, bool] = {}
+_internal: dict[str, bool | None] = {}
 
 
 class _Scope(threading.local):
@@ -94,15 +93,17 @@ def _position(code: CodeType, instruction: int) -> Position:
     )
 
 
-def is_internal(filename: str) -> bool:
-    """Whether a file belongs to OLYMPUS or to a library that only passes calls along."""
-    known = _internal.get(filename)
-    if known is None:
+def is_internal(filename: str) -> bool | None:
+    """Whether a file belongs to OLYMPUS or to a library that only passes calls along.
+
+    None for the command line: it calls the user's function, and above it nothing is the user's.
+    """
+    if filename not in _internal:
         path = os.path.abspath(filename)
-        known = path.startswith(_PACKAGES) or filename.endswith(_EXTERNAL[:2])
-        known = known or filename.startswith(_EXTERNAL[2])
-        _internal[filename] = known
-    return known
+        passing = filename.endswith(_EXTERNAL[:2]) or filename.startswith(_EXTERNAL[2])
+        internal = path.startswith(_PACKAGES) or passing
+        _internal[filename] = None if path.startswith(_COMMAND_LINE) else internal
+    return _internal[filename]
 
 
 def user_frame(depth: int = 1) -> FrameType | None:
@@ -110,9 +111,12 @@ def user_frame(depth: int = 1) -> FrameType | None:
     frame: FrameType | None = sys._getframe(depth)
     internal = _internal
     while frame is not None:
-        name = frame.f_code.co_filename
-        known = internal.get(name)
-        if not (is_internal(name) if known is None else known):
+        known = internal.get(frame.f_code.co_filename)
+        if known is None:  # not seen before, or the end
+            known = is_internal(frame.f_code.co_filename)
+            if known is None:
+                return None
+        if not known:
             return frame
         frame = frame.f_back
     return None

@@ -47,7 +47,7 @@ def write_outputs(compilation: Compilation, directory: Path) -> Report:
 
 
 def _write(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")
+    path.write_text(text, encoding="utf-8", errors="backslashreplace")  # names of files may be none
 
 
 def _write_unit(unit: Unit, directory: Path, stablehlo: str) -> None:

@@ -178,8 +178,8 @@ def _guarded(name: str, load: Callable[[], ModuleType], root: Path) -> ModuleTyp
     except OlympusError:
         raise
     except SyntaxError as error:
-        line = f"{error.filename}:{error.lineno or 1}"
-        message = f"{name} is not Python: {error.msg}\n{quoted(line)}"
+        place = f"\n{quoted(f'{error.filename}:{error.lineno or 1}')}" if error.filename else ""
+        message = f"{name} is not Python: {error.msg}{place}"
         raise EntryError(message) from error
     except ModuleNotFoundError as error:
         if _is_itself(name, error):

@@ -46,6 +46,7 @@ DEEPEST = 100
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _KEY = re.compile(r"[A-Za-z_][\w-]*")
 _ENTRY = re.compile(r"[\w./\\-]+:[\w.]+")
+_NAMELESS = re.compile(r"[\w./\\-]+:")
 _SIZE = re.compile(r"\d+")
 _SPACE = re.compile(r"\s*")
 _LARGEST = 2**63 - 1
@@ -219,6 +220,10 @@ class _Reader:
         """The entry after `from =`, bare or quoted; None where a shape follows instead."""
         start = self.at
         text = self.quoted() if self.peek() in ("'", '"') else self.match(_ENTRY)
+        if text is None and self.match(_NAMELESS):
+            self.fail(
+                "expected the name of a function after ':'", hint="an entry is module:function"
+            )
         if text is None or ":" not in text:
             self.at = start
             return None

@@ -73,6 +73,12 @@ P = "{w=f32[3,4], b=f32[4]}"
             2,
             ["'n' of repeated is static", "--static n="],
         ),
+        (["math:sin", "--shapes", "x={from=m:}"], 2, ["expected the name of a function after ':'"]),
+        (
+            ["math:sin", "--shapes", "f32[]"],
+            3,
+            ["float of a traced array float32[] was asked for\n"],
+        ),
         (["add", "-o", "nowhere/f"], 2, ["nowhere/f cannot be written"]),
         (["add", "-o", "."], 2, ["cannot be written"]),
     ],

@@ -161,6 +161,18 @@ def test_names_of_files_that_are_not_text(work: Path) -> None:
     assert (work / os.fsdecode(b"out\xe9")).exists()
 
 
+def test_a_program_in_a_file_whose_name_is_not_text(work: Path) -> None:
+    Path(os.fsdecode(b"caf\xe9.py")).write_text("def f(x): return 2 * x\n")
+    done = subprocess.run(
+        [*COMMAND, "compile", b"caf\xe9.py:f", "--shapes", "f32[]"],
+        env=ENVIRONMENT,
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert b"caf\\xe9.py" in (work / "build" / "f" / "cpu" / "optimized.hlo.txt").read_bytes()
+
+
 @pytest.mark.parametrize("command", ["run", "bench"])
 def test_flags_that_the_compiler_does_not_take(work: Path, command: str) -> None:
     done = shell(f"XLA_FLAGS=--nonsense OLYMPUS {command} m:loud --shapes 'f32[2]'")
