@@ -15,10 +15,10 @@ import numpy as np
 from olympus_core import dtypes, tree
 from olympus_core.avals import ShapedArray, ShapeDtypeStruct, get_aval, shaped
 from olympus_core.errors import DTypeError, MissingRuleError, TransformError
-from olympus_core.primitive import op
 from olympus_core.source import function_name
 from olympus_core.tracer import Array
 from olympus_core.transforms.flat import (
+    as_derivative,
     canonical_argnums,
     check_arrays,
     check_results,
@@ -227,7 +227,7 @@ def value_and_grad(
         aval = _check_scalar(name, outs[: out_tree.num_leaves], out_tree, holomorphic)
         one = np.ones((), aval.dtype)[()]
         given = _pull_back(linear, [one, *[None] * (len(outs) - 1)], active)
-        filled = [_as_weak(instantiate(c, a), a) for c, a in zip(given, avals, strict=True)]
+        filled = [as_derivative(instantiate(c, a), a) for c, a in zip(given, avals, strict=True)]
         gradient = in_tree.unflatten(filled)
         gradient = gradient[0] if isinstance(argnums, int) else gradient
         value = out_tree.unflatten(outs[:1])
@@ -236,13 +236,6 @@ def value_and_grad(
         return value, gradient
 
     return valued
-
-
-def _as_weak(x: Any, aval: ShapedArray) -> Any:
-    """A gradient, which is weak where its argument is: a number written without a dtype."""
-    if not aval.weak_type or not differentiable(aval):
-        return x
-    return op.convert_element_type(x, new_dtype=aval.dtype, weak_type=True)
 
 
 def grad(

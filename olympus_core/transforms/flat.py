@@ -9,13 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core import dtypes, tree
+from olympus_core import dtypes, trace, tree
+from olympus_core.array import put
 from olympus_core.avals import ShapedArray, get_aval
 from olympus_core.errors import DTypeError, TransformError
 from olympus_core.primitive import op
 from olympus_core.source import function_name
 
 __all__ = [
+    "as_derivative",
     "canonical_argnums",
     "check_arrays",
     "check_positions",
@@ -112,6 +114,20 @@ def instantiate(x: Any, aval: ShapedArray) -> Any:
     return zeros(aval) if x is None else x
 
 
+def as_derivative(x: Any, aval: ShapedArray) -> Any:
+    """A derivative as an array, weak where `aval` is: a number written without a dtype.
+
+    No operation may have made it: that of the identity is the cotangent it was begun with, a
+    value of the host.
+    """
+    if dtypes.kind(aval.dtype) not in "fc":
+        return x  # float0
+    if aval.weak_type:
+        return op.convert_element_type(x, new_dtype=aval.dtype, weak_type=True)
+    host = isinstance(x, (np.ndarray, np.generic))
+    return put(x) if host and trace.at_base() else x
+
+
 def canonical_argnums(what: str, argnums: Any) -> int | tuple[int, ...]:
     """`argnums` as a Python int or a tuple of these; raises TransformError for anything else."""
     try:
@@ -141,7 +157,10 @@ def check_positions(what: str, chosen: Sequence[int], count: int) -> None:
 def pick(name: str, args: Sequence[Any], argnums: int | Sequence[int]) -> tuple[Any, ...]:
     """The positional arguments that `argnums` names; raises TransformError where one is missing."""
     chosen = (argnums,) if isinstance(argnums, int) else argnums
-    check_positions(f"argnums of the derivative of '{name}'", chosen, len(args))
+    what = f"argnums of the derivative of '{name}'"
+    if not chosen:
+        raise TransformError(f"{what} has no argument: {argnums}")
+    check_positions(what, chosen, len(args))
     return tuple(args[n] for n in chosen)
 
 

@@ -18,7 +18,13 @@ from olympus_core.errors import TransformError
 from olympus_core.primitive import op
 from olympus_core.source import function_name
 from olympus_core.transforms.autodiff import jvp, vjp
-from olympus_core.transforms.flat import canonical_argnums, float0_zeros, pick, refill
+from olympus_core.transforms.flat import (
+    as_derivative,
+    canonical_argnums,
+    float0_zeros,
+    pick,
+    refill,
+)
 from olympus_core.transforms.vmapping import vmap
 
 __all__ = ["hessian", "jacfwd", "jacrev"]
@@ -87,8 +93,10 @@ def jacfwd(
 
         axes = (None, 0, None) if has_aux else (None, 0)
         result = vmap(direction, out_axes=axes)(*_basis(avals))
+        outs = tree.leaves(result[0])
         columns, out_tree = tree.flatten(result[1])
-        each = [_parts(_last(c), get_aval(c).ndim - 1, avals) for c in columns]
+        placed = [as_derivative(_last(c), get_aval(x)) for c, x in zip(columns, outs, strict=True)]
+        each = [_parts(x, get_aval(x).ndim - 1, avals) for x in placed]
         matrix = _nested(out_tree, in_tree, each, isinstance(argnums, int))
         return (matrix, result[2]) if has_aux else matrix
 
@@ -146,7 +154,7 @@ def jacrev(
         rows = iter(vmap(flat)(*_basis(out_avals)))
         total = sum(a.size for a in out_avals)
         full = [
-            next(rows)
+            as_derivative(next(rows), a)
             if dtypes.kind(a.dtype) in "fc"
             else float0_zeros(a.update(shape=(total, *a.shape)))
             for a in avals

@@ -40,6 +40,25 @@ def test_argnums_are_any_integers(argnums):
         same(got, getattr(jax, name)(lambda x, y: x * y, argnums)(2.0, 3.0))
 
 
+@pytest.mark.parametrize("transform", ["grad", "jacfwd", "jacrev", "hessian"])
+@pytest.mark.parametrize("x", [2.0, np.float32(2)], ids=["weak", "strong"])
+@pytest.mark.parametrize("name", ["identity", "times weak", "times strong", "sin"])
+def test_derivatives_of_scalars_are_arrays_as_weak_as_the_oracles(transform, x, name):
+    def of(ox):
+        functions = {
+            "identity": lambda v: v,
+            "times weak": lambda v: v * 3.0,
+            "times strong": lambda v: v * np.float32(3),
+            "sin": ox.numpy.sin,
+        }
+        return getattr(ox, transform)(functions[name])(x)
+
+    got, want = of(olympus), of(jax)
+    assert isinstance(got, olympus.Array)
+    assert got.weak_type == want.weak_type
+    same(got, want)
+
+
 def test_value_and_grad_with_aux():
     def build(ox):
         return ox.value_and_grad(lambda x: (ox.numpy.sum(x**3), {"twice": 2 * x}), has_aux=True)

@@ -78,6 +78,10 @@ GRAD = {
         lambda: olympus.grad(loss, argnums=(1, -1))({"a": X}, 3.0),
         "argnums of the derivative of 'loss' has an argument twice: (1, -1)",
     ),
+    "of no argument": (
+        lambda: olympus.jacfwd(loss, argnums=())({"a": X}, 3.0),
+        "argnums of the derivative of 'loss' has no argument: ()",
+    ),
     "of an argument that is no number": (
         lambda: olympus.grad(loss, argnums="n"),
         "argnums of the derivative of 'loss' must be an int or a sequence of ints, and is 'n'",
