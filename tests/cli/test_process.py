@@ -170,7 +170,7 @@ def test_a_program_in_a_file_whose_name_is_not_text(work: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert b"caf\\xe9.py" in (work / "build" / "f" / "cpu" / "optimized.hlo.txt").read_bytes()
+    assert rb"caf\\xe9.py" in (work / "build" / "f" / "cpu" / "optimized.hlo.txt").read_bytes()
 
 
 @pytest.mark.parametrize("command", ["run", "bench"])

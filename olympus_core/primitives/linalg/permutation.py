@@ -49,6 +49,8 @@ def emit_permutation(pivots: ir.Value, aval: ShapedArray, out: ShapedArray) -> i
     """Emit the permutation of the pivots: a loop of swaps, each in all batches at once."""
     along = {"iota_dimension": mlir.i64_attr(out.ndim - 1)}
     rows = mlir.op1("stablehlo.iota", out, (), along)
+    if not aval.shape[-1]:  # a loop could not be typed: its body reads an element
+        return rows
     scalar = shaped((), INT32)
     types = [mlir.tensor_type(a) for a in (scalar, aval, out)]
     loop = mlir.op("stablehlo.while", types, (mlir.full(scalar, 0), pivots, rows), regions=2)
