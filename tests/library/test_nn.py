@@ -118,6 +118,32 @@ def test_activations_of_what_is_not_finite() -> None:
     check([nn(name, special) for name in names])
 
 
+EDGES = np.array([0, -0.0, 1, -3, 3, 6, 100, -100, np.inf, -np.inf, np.nan, 0.3], np.float32)
+
+
+@pytest.mark.parametrize(
+    "name", ["softplus", "log_sigmoid", "mish", "relu6", "hard_sigmoid", "hard_silu", "log1mexp"]
+)
+def test_slopes_of_activations_at_their_kinks_and_infinities(name: str) -> None:
+    def slope(jnp: Any, x: Any) -> Any:
+        package = PACKAGE[jnp]
+        return package.vmap(package.grad(getattr(package.nn, name)))(x)
+
+    def second(jnp: Any, x: Any) -> Any:
+        package = PACKAGE[jnp]
+        return package.vmap(package.grad(package.grad(getattr(package.nn, name))))(x)
+
+    def at_a_scalar(jnp: Any) -> Any:
+        return PACKAGE[jnp].grad(getattr(PACKAGE[jnp].nn, name))(0.0)
+
+    check([row("slope", slope, EDGES), row("second", second, EDGES), row("0", at_a_scalar)])
+
+
+def test_complex_softplus() -> None:
+    x = np.array([0, 1, 1j, -3 + 2j, 4 - 1j], np.complex64)
+    check([nn("softplus", x), nn("log_sigmoid", x)])
+
+
 def test_glu_needs_an_even_axis() -> None:
     with pytest.raises(ox.errors.ShapeError, match="even"):
         ox.nn.glu(X[..., :5])

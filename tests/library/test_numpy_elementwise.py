@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+import jax
+import jax.numpy
 import ml_dtypes
 import numpy as np
 import pytest
@@ -268,3 +270,61 @@ def test_eager() -> None:
         named("isclose", 1.0, 1.0),
     ]
     check(rows, jit=False)
+
+
+PACKAGE = {ox.numpy: ox, jax.numpy: jax}
+
+
+def slopes(name: str, *args: Any, argnum: int = 0, order: int = 1) -> Row:
+    """A row of derivatives, elementwise, of the first result of the function of a name."""
+
+    def call(np_like: Any, *given: Any) -> Any:
+        package = PACKAGE[np_like]
+
+        def function(*xs: Any) -> Any:
+            result = getattr(np_like, name)(*xs)
+            return result[0] if isinstance(result, tuple) else result
+
+        for _ in range(order):
+            function = package.grad(function, argnum)
+        return package.vmap(function)(*given)
+
+    return row(f"{name} d{argnum}**{order}", call, *args, rtol=1e-5, atol=1e-5)
+
+
+def test_slopes_of_unary_functions_at_special_values() -> None:
+    x = np.append(SPECIAL[:7], SPECIAL[9:])
+    rows = [slopes(n, x, order=k) for n in ("sinc", "cbrt") for k in (1, 2)]
+    check([*rows, slopes("frexp", x), slopes("sinc", x[:2], order=4)])
+
+
+@pytest.mark.parametrize("name", ["logaddexp", "logaddexp2"])
+def test_slopes_of_logaddexp(name: str) -> None:
+    x, y = (a.ravel() for a in np.meshgrid(np.append(SPECIAL[:7], [100, 0.3]), SPECIAL[:7]))
+    x, y = x.astype("float32"), y.astype("float32")
+    rows = [slopes(name, x, y, argnum=i, order=k) for i in (0, 1) for k in (1, 2)]
+
+    def of_a_scalar(np_like: Any, y: Any) -> Any:
+        function = getattr(np_like, name)
+        return PACKAGE[np_like].grad(lambda x, y: function(x, y).sum(), (0, 1))(1.0, y)
+
+    def with_a_constant(np_like: Any, y: Any) -> Any:
+        return PACKAGE[np_like].grad(lambda y: getattr(np_like, name)(y, 1).sum())(y)
+
+    ones = np.ones((2, 3), "float32")
+    check([*rows, row("scalar", of_a_scalar, ones), row("constant", with_a_constant, ones)])
+
+
+def test_slopes_of_complex_logaddexp() -> None:
+    z = np.array([0, 1, 1j, 1 + 2j, -3j, 2], "complex64")
+
+    def slope(np_like: Any, x: Any, y: Any) -> Any:
+        package = PACKAGE[np_like]
+        return package.vmap(package.grad(lambda x, y: np_like.logaddexp(x, y).real))(x, y)
+
+    check([row("slope", slope, z, z[::-1].copy())])
+
+
+def test_slope_of_a_remainder_in_a_divisor_of_zero() -> None:
+    y = np.array([0.0, -0.0, 1, 2.25, -0.3, 7], "float32")
+    check([slopes(n, np.full_like(y, 2.5), y, argnum=1) for n in ("remainder", "fmod")])

@@ -287,3 +287,13 @@ def test_errors() -> None:
     for call, error, text in wrong:
         with pytest.raises(error, match=text):
             call()
+
+
+def test_slopes_of_entropies_of_zero() -> None:
+    def slopes(n: Any, x: Any) -> Any:
+        package, s = (ox, olympus.scipy) if n is ox.numpy else (jax, jax.scipy)
+        grad = package.grad
+        at_scalar = grad(s.special.entr)(0.0), grad(lambda x: s.special.xlogy(x, x))(0.0)
+        return at_scalar, package.vmap(grad(s.special.entr))(x)
+
+    check([row("entropies", slopes, [0.0, 0.5, -1.0])])

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from olympus_core import dtypes
 from olympus_core.avals import get_aval
+from olympus_core.control.custom_jvp import custom_jvp
 from olympus_core.errors import ShapeError
 from olympus_core.library.composite import composite
 from olympus_core.library.lax import elementwise as lax
@@ -14,7 +17,7 @@ from olympus_core.library.lax.slicing import split
 from olympus_core.library.numpy.arithmetic import clip, maximum, minimum
 from olympus_core.library.numpy.axes import one_axis, operand, scalar
 from olympus_core.library.numpy.creation import asarray
-from olympus_core.library.numpy.exponential import expm1, sqrt
+from olympus_core.library.numpy.exponential import expm1, logaddexp, sqrt
 from olympus_core.library.numpy.operands import choose
 from olympus_core.library.numpy.trig import tanh
 from olympus_core.library.promotion import check_arrays, promote_inexact
@@ -71,10 +74,22 @@ def relu(x: Any) -> Any:
     return op.relu(x)
 
 
+@custom_jvp
+def _relu6(x: Any) -> Any:
+    return minimum(maximum(x, 0), 6.0)
+
+
+@_relu6.defjvp
+def _relu6_rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    (x,), (t,) = primals, tangents
+    x = asarray(x)
+    return _relu6(x), choose("relu6", (x > 0) & (x < 6), t, 0)
+
+
 @composite()
 def relu6(x: Any) -> Any:
-    """min(max(x, 0), 6)."""
-    return minimum(maximum(x, 0), 6.0)
+    """min(max(x, 0), 6); the slopes at 0 and 6 are 0."""
+    return _relu6(x)
 
 
 def sigmoid(x: Any) -> Any:
@@ -82,18 +97,28 @@ def sigmoid(x: Any) -> Any:
     return lax.logistic(x)
 
 
+@custom_jvp
+def _softplus(x: Any) -> Any:
+    return maximum(x, 0) + lax.log1p(lax.exp(-lax.abs(x)))
+
+
+@_softplus.defjvp
+def _softplus_rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    (x,), (t,) = primals, tangents
+    return _softplus(x), t * lax.logistic(x)
+
+
 @composite()
 def softplus(x: Any) -> Any:
     """log(1 + exp(x)), without overflow."""
     (x,) = promote_inexact(_array("softplus", x))
-    return maximum(x, 0) + lax.log1p(lax.exp(-lax.abs(x)))
+    return logaddexp(x, 0.0) if dtypes.kind(x.dtype) == "c" else _softplus(x)
 
 
 @composite()
 def log_sigmoid(x: Any) -> Any:
     """log(sigmoid(x)), without overflow."""
-    (x,) = promote_inexact(_array("log_sigmoid", x))
-    return minimum(x, 0) - lax.log1p(lax.exp(-lax.abs(x)))
+    return -softplus(-_array("log_sigmoid", x))
 
 
 @composite()
@@ -226,6 +251,16 @@ def log1mexp(x: Any) -> Any:
 
     By Maechler, "Accurately computing log(1 - exp(-|a|))" (2012).
     """
-    (x,) = promote_inexact(_array("log1mexp", x))
+    return _log1mexp(*promote_inexact(_array("log1mexp", x)))
+
+
+@custom_jvp
+def _log1mexp(x: Any) -> Any:
     small, large = lax.log(-lax.expm1(-x)), lax.log1p(-lax.exp(-x))
     return choose("log1mexp", x < scalar(np.log(2.0), get_aval(x).dtype), small, large)
+
+
+@_log1mexp.defjvp
+def _log1mexp_rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    (x,), (t,) = primals, tangents
+    return _log1mexp(x), t / expm1(x)

@@ -5,12 +5,14 @@ Arrays and scalars enter, integers as floats; arrays leave.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from olympus_core import dtypes
 from olympus_core.avals import get_aval
+from olympus_core.control.custom_jvp import SymbolicZero, custom_jvp
 from olympus_core.errors import DTypeError
 from olympus_core.library.composite import composite
 from olympus_core.library.numpy.arithmetic import abs as abs_
@@ -93,6 +95,29 @@ spacing = unary(
 )
 
 
+@custom_jvp
+def _frexp(x: Any) -> tuple[Any, Any]:
+    dtype = get_aval(x).dtype
+    info = dtypes.finfo(dtype)
+    # a subnormal's exponent is not in its bits: scale it to where it is
+    tiny = less(abs_(x), float(info.smallest_normal))
+    scaled = choose("frexp", tiny, p.mul_p.bind(x, convert(2.0**info.nmant, dtype)), x)
+    bits, mask = _bits(scaled), (1 << info.nexp) - 1
+    biased = convert((bits >> info.nmant) & mask, np.dtype("int32"))
+    exponent = biased - (mask // 2 - 1) - choose("frexp", tiny, info.nmant, 0)
+    half = (bits & ~(mask << info.nmant)) | ((mask // 2 - 1) << info.nmant)
+    mantissa = p.bitcast_convert_type_p.bind(half, new_dtype=dtype)
+    special = p.or_p.bind(equal(x, 0), p.not_p.bind(p.is_finite_p.bind(x)))
+    return choose("frexp", special, x, mantissa), choose("frexp", special, 0, exponent)
+
+
+@_frexp.defjvp
+def _frexp_rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    mantissa, exponent = _frexp(*primals)
+    slope = ldexp(tangents[0], -exponent)
+    return (mantissa, exponent), (slope, SymbolicZero(get_aval(exponent)))
+
+
 @composite()
 def frexp(x: Any, /) -> tuple[Array, Array]:
     """(mantissa, exponent) of each float: x = mantissa * 2**exponent, 0.5 <= |mantissa| < 1.
@@ -107,17 +132,8 @@ def frexp(x: Any, /) -> tuple[Array, Array]:
     aval = get_aval(x)
     if dtypes.kind(aval.dtype) != "f":
         raise DTypeError(f"frexp takes floats, and got {aval.long_name()}")
-    info = dtypes.finfo(aval.dtype)
-    # a subnormal's exponent is not in its bits: scale it to where it is
-    tiny = less(abs_(x), float(info.smallest_normal))
-    scaled = choose("frexp", tiny, p.mul_p.bind(x, convert(2.0**info.nmant, aval.dtype)), x)
-    bits, mask = _bits(scaled), (1 << info.nexp) - 1
-    biased = convert((bits >> info.nmant) & mask, np.dtype("int32"))
-    exponent = biased - (mask // 2 - 1) - choose("frexp", tiny, info.nmant, 0)
-    half = (bits & ~(mask << info.nmant)) | ((mask // 2 - 1) << info.nmant)
-    mantissa = p.bitcast_convert_type_p.bind(half, new_dtype=aval.dtype)
-    special = p.or_p.bind(equal(x, 0), p.not_p.bind(p.is_finite_p.bind(x)))
-    return choose("frexp", special, x, mantissa), choose("frexp", special, 0, exponent)
+    mantissa, exponent = _frexp(x)
+    return mantissa, exponent
 
 
 @composite()

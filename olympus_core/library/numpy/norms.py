@@ -50,8 +50,10 @@ def _vector(x: Any, order: Any, axes: Axes, keepdims: bool) -> Array:
     if order is None or order == 2:
         return sqrt(total(_squares(x)))  # type: ignore[no-any-return]
     if order in (np.inf, -np.inf):
-        extremum = max_ if order > 0 else min_
-        return extremum(abs_(x), axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
+        sizes = abs_(x)
+        if order < 0:
+            return min_(sizes, axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
+        return max_(sizes, axis=axes, keepdims=keepdims, initial=0)  # type: ignore[no-any-return]
     if order == 0:
         real = dtypes.to_real(get_aval(x).dtype)
         return total(convert(not_equal(x, 0), real))  # type: ignore[no-any-return]
@@ -74,8 +76,10 @@ def _matrix(x: Any, order: Any, axes: Axes, keepdims: bool) -> Array:
         )
     summed, compared = axes if abs(order) == 1 else axes[::-1]
     columns = sum_(abs_(x), axis=summed, keepdims=True)
-    extremum = max_ if order > 0 else min_
-    result = extremum(columns, axis=compared, keepdims=True)
+    if order > 0:
+        result = max_(columns, axis=compared, keepdims=True, initial=0)
+    else:
+        result = min_(columns, axis=compared, keepdims=True)
     return result if keepdims else squeeze(result, axes)
 
 

@@ -6,10 +6,13 @@ Arrays and scalars enter, integers as floats; arrays leave.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from olympus_core.control.custom_jvp import custom_jvp
 from olympus_core.library.composite import composite
 from olympus_core.library.numpy.arithmetic import add, divide, maximum, minimum, multiply, square
 from olympus_core.library.numpy.elementwise import binary, inexact, unary
@@ -104,11 +107,24 @@ hypot = binary(
 )
 
 
+@partial(custom_jvp, nondiff_argnums=(0,))
+def _at_zero(k: int, x: Any) -> Any:
+    """The derivative of order k of sin(x) / x at 0, with the next one as its slope."""
+    value = 0.0 if k % 2 else (-1) ** (k // 2) / (k + 1)
+    return add(multiply(x, 0), value)
+
+
+@_at_zero.defjvp
+def _at_zero_rule(k: int, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    (x,), (t,) = primals, tangents
+    return _at_zero(k, x), multiply(_at_zero(k + 1, x), t)
+
+
 @composite()
 def _sinc(x: Any) -> Any:
-    at_zero = equal(x, 0)
-    angle = multiply(np.pi, choose("sinc", at_zero, 1, x))
-    return choose("sinc", at_zero, 1, divide(p.sin_p.bind(angle), angle))
+    is_zero, angle = equal(x, 0), multiply(np.pi, x)
+    safe = choose("sinc", is_zero, 1, angle)
+    return choose("sinc", is_zero, _at_zero(0, angle), divide(p.sin_p.bind(safe), safe))
 
 
 sinc = unary("sinc", "sin(pi x) / (pi x), and 1 at 0.", {"fc": _sinc}, promote_inexact)

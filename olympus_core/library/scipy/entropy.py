@@ -14,6 +14,7 @@ from olympus_core.avals import shape_of
 from olympus_core.control.custom_jvp import custom_jvp
 from olympus_core.library.composite import composite
 from olympus_core.library.nn import softmax as normalized
+from olympus_core.library.numpy.arithmetic import divide
 from olympus_core.library.numpy.elementwise import binary, unary
 from olympus_core.library.numpy.exponential import log, log1p
 from olympus_core.library.numpy.logic import isnan
@@ -33,7 +34,8 @@ def _times_log(logarithm: Callable[[Any], Any], inner: Callable[[Any], Any]) -> 
     @product.defjvp
     def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         (x, y), (dx, dy) = primals, tangents
-        return product(x, y), dx * logarithm(y) + dy * (x / inner(y))
+        # not x / y: of Python scalars, it would raise ZeroDivisionError
+        return product(x, y), dx * logarithm(y) + dy * divide(x, inner(y))
 
     def spread(x: Any, y: Any) -> Any:
         # the derivatives have their operands' shapes: a scalar's is summed by its broadcast
@@ -49,16 +51,27 @@ xlogy = binary("xlogy", "x log(y), 0 where x is 0.", {"fc": _xlogy}, promote_ine
 xlog1py = binary("xlog1py", "x log(1 + y), 0 where x is 0.", {"fc": _xlog1py}, promote_inexact)
 
 
+@custom_jvp
+def _xlogx(x: Any) -> Any:
+    return xlogy(x, x)
+
+
+@_xlogx.defjvp
+def _xlogx_rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    (x,), (t,) = primals, tangents
+    return _xlogx(x), t * (log(x) + 1)
+
+
 @composite()
 def _entr(x: Any) -> Any:
-    return where(x < 0, -np.inf, -xlogy(x, x))
+    return where(x < 0, -np.inf, -_xlogx(x))
 
 
 @composite()
 def _rel_entr(p: Any, q: Any) -> Any:
     both = (p > 0) & (q > 0)
     safe_p, safe_q = where(both, p, 1), where(both, q, 1)
-    value = xlogy(safe_p, safe_p) - xlogy(safe_p, safe_q)
+    value = _xlogx(safe_p) - xlogy(safe_p, safe_q)
     return where(both, value, where((p == 0) & (q >= 0), 0, np.inf))
 
 
