@@ -16,10 +16,10 @@ from olympus_core.avals import ShapedArray, shape_of
 from olympus_core.dtypes import DType
 from olympus_core.primitive import Batched, Primitive, op
 from olympus_core.primitives.elementwise import check_kinds, ne_p, zero_like
+from olympus_core.primitives.elementwise.logic import emit_compare
 from olympus_core.primitives.reduction import (
     Reduction,
     check_axes,
-    emit_compare,
     lowest,
     reduce_max_p,
     reduce_min_p,

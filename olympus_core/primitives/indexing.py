@@ -17,8 +17,9 @@ from olympus_core.avals import Shape, ShapedArray, shape_of, shaped
 from olympus_core.errors import DTypeError, ShapeError
 from olympus_core.primitive import Batched, Primitive, op
 from olympus_core.primitives.elementwise import BOOL, ge_p, le_p, move_axis, spread, zero_like
+from olympus_core.primitives.elementwise.logic import emit_compare
 from olympus_core.primitives.gather_batching import over_indices, over_operand
-from olympus_core.primitives.reduction import emit_compare, fill_region
+from olympus_core.primitives.reduction import fill_region
 
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext

@@ -30,6 +30,7 @@ from olympus_core.primitives.elementwise import (
     ne_p,
     shift_all,
 )
+from olympus_core.primitives.elementwise.logic import emit_compare, emit_extremum
 from olympus_core.primitives.folding import fold_tangents
 
 if TYPE_CHECKING:
@@ -218,17 +219,7 @@ class Extremum(Reduction):
     """The greatest or least element; complex ones are in lexicographic order."""
 
     def combine(self, aval: ShapedArray, x: Any, y: Any) -> Any:
-        if dtypes.kind(aval.dtype) != "c":
-            return super().combine(aval, x, y)
-        compare = gt_p if self.op == "stablehlo.maximum" else lt_p
-        part = aval.update(dtype=dtypes.to_real(aval.dtype))
-        parts = [mlir.op1(f"stablehlo.{p}", part, (v,)) for p in ("real", "imag") for v in (x, y)]
-        real = emit_compare(compare, part, *parts[:2])
-        imag = emit_compare(compare, part, *parts[2:])
-        tie = emit_compare(eq_p, part, *parts[:2])
-        flag = shaped(aval.shape, BOOL)
-        first = mlir.op1("stablehlo.select", flag, (tie, imag, real))
-        return mlir.op1("stablehlo.select", aval, (first, x, y))
+        return emit_extremum(self.op, aval, x, y)
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
@@ -240,12 +231,6 @@ class Extremum(Reduction):
         count = op.reduce_sum(chosen, axes=axes)
         share = op.div(chosen, spread_back(count, shape_of(x), axes))
         return out, op.reduce_sum(op.mul(t, share), axes=axes)
-
-
-def emit_compare(compare: Any, aval: ShapedArray, x: Any, y: Any) -> Any:
-    """Emit a comparison of two values of one aval."""
-    attributes = compare.attributes(aval)
-    return mlir.op1("stablehlo.compare", shaped(aval.shape, BOOL), (x, y), attributes)
 
 
 class ArgExtremum(Primitive):

@@ -23,6 +23,7 @@ from olympus_core.primitives.elementwise import (
     zero_like,
     zeros_like,
 )
+from olympus_core.primitives.elementwise.logic import emit_extremum
 from olympus_core.primitives.indexing import (
     GatherScatterMode,
     ScatterDimensionNumbers,
@@ -89,7 +90,11 @@ class Scatter(Primitive):
     def combine(self, ctx: LoweringContext, made: Any, params: dict[str, Any]) -> None:
         """Fill the region that combines an element with its update."""
         scalar = ctx.aval_out.update(shape=())
-        fill_region(made, [scalar], lambda x, y: (mlir.op1(self.op, scalar, (x, y)),))
+        fill_region(made, [scalar], lambda x, y: (self.combined(scalar, x, y),))
+
+    def combined(self, aval: ShapedArray, x: Any, y: Any) -> Any:
+        """Emit the combination of an element with its update."""
+        return mlir.op1(self.op, aval, (x, y))
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         x, indices, updates = operands
@@ -245,6 +250,9 @@ class Extremum(Scatter):
 
     Where several attain it, its derivative is the mean of theirs, as of `reduce_max`.
     """
+
+    def combined(self, aval: ShapedArray, x: Any, y: Any) -> Any:
+        return emit_extremum(self.op, aval, x, y)
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any

@@ -12,8 +12,9 @@ from olympus_core.avals import ShapedArray, shape_of, shaped
 from olympus_core.errors import ShapeError
 from olympus_core.primitive import Batched, Primitive, op
 from olympus_core.primitives.elementwise import BOOL, at_front, check_kinds, eq_p, move_axis, ne_p
+from olympus_core.primitives.elementwise.logic import emit_compare
 from olympus_core.primitives.indexing import GatherDimensionNumbers, GatherScatterMode
-from olympus_core.primitives.reduction import check_axes, emit_compare
+from olympus_core.primitives.reduction import check_axes
 
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext

@@ -18,8 +18,9 @@ from olympus_core.avals import ShapedArray, shape_of, shaped
 from olympus_core.errors import ShapeError
 from olympus_core.primitive import Batched, LinearPrimitive, Primitive, op
 from olympus_core.primitives.elementwise import at_front, ge_p, le_p, spread, zero_like
+from olympus_core.primitives.elementwise.logic import emit_compare
 from olympus_core.primitives.indexing import GatherScatterMode, ScatterDimensionNumbers
-from olympus_core.primitives.reduction import emit_compare, fill_region, highest, lowest
+from olympus_core.primitives.reduction import fill_region, highest, lowest
 from olympus_core.primitives.window import map_axis, window_attributes, window_shape
 
 if TYPE_CHECKING:

@@ -14,11 +14,11 @@ from olympus_core.primitives.elementwise.base import (
     constant,
     join_shapes,
     spread,
-    square,
     times,
     zero_like,
     zeros_like,
 )
+from olympus_core.primitives.elementwise.logic import emit_extremum
 
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
@@ -76,13 +76,22 @@ class Round(Elementwise):
         return mlir.op1(f"stablehlo.round_nearest_{name}", ctx.aval_out, (full,))
 
 
+class Extremum(Elementwise):
+    """The greater or lesser of each pair; complex ones are in lexicographic order."""
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
+        out = ctx.aval_out
+        x, y = (ctx.full(v, a, out.shape) for v, a in zip(operands, ctx.avals_in, strict=True))
+        return emit_extremum(self.op, out, x, y)
+
+
 class Relu(Elementwise):
     """max(x, 0), whose slope at 0 is 0, where that of `max` is a half."""
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         out = ctx.aval_out
         full = ctx.full(operands[0], ctx.avals_in[0], out.shape)
-        return mlir.op1("stablehlo.maximum", out, (full, mlir.full(out, 0)))
+        return emit_extremum("stablehlo.maximum", out, full, mlir.full(out, 0))
 
 
 class IntegerPow(Elementwise):
@@ -167,8 +176,16 @@ def _share(x: Any, out: Any, y: Any) -> Any:
     return spread(op.div(is_x, op.add(tie, constant(out, 1))), shape)
 
 
+def _relu_tangent(t: Any, out: Any, x: Any) -> Any:
+    is_complex = dtypes.kind(get_aval(x).dtype) == "c"
+    # the greater of x and 0 is x unless it is 0; so it is for floats, but for nan
+    is_above = op.ne(out, zero_like(x)) if is_complex else op.gt(x, zero_like(x))
+    return op.select_n(is_above, zeros_like(t), t)
+
+
 def _rem_tangent(t: Any, out: Any, x: Any, y: Any) -> Any:
-    whole = op.div(op.sub(x, out), y)
+    quotient = op.div(x, y)
+    whole = op.mul(op.sign(quotient), op.floor(op.abs(quotient)))
     return op.neg(op.mul(t, whole))
 
 
@@ -189,7 +206,7 @@ cbrt_p = Elementwise(
     "cbrt",
     "stablehlo.cbrt",
     "f",
-    lambda t, out, x: op.mul(t, op.div(constant(x, 1 / 3), square(out))),
+    lambda t, out, x: times(t, 1 / 3, op.integer_pow(out, y=-2)),
 )
 abs_p = Abs("abs", "stablehlo.abs", "uifc", _abs_tangent, result=dtypes.to_real)
 integer_pow_p = IntegerPow("integer_pow", "stablehlo.multiply", "uifc", _integer_pow_tangent)
@@ -226,14 +243,14 @@ div_p = Elementwise(
     linear=[lambda c, x, y: op.div(c, y), None],
 )
 rem_p = Elementwise("rem", "stablehlo.remainder", "uif", lambda t, out, x, y: t, _rem_tangent)
-max_p = Elementwise(
+max_p = Extremum(
     "max",
     "stablehlo.maximum",
     "buifc",
     lambda t, out, x, y: op.mul(t, _share(x, out, y)),
     lambda t, out, x, y: op.mul(t, _share(y, out, x)),
 )
-min_p = Elementwise(
+min_p = Extremum(
     "min",
     "stablehlo.minimum",
     "buifc",
@@ -244,8 +261,8 @@ pow_p = Pow("pow", "stablehlo.power", "ifc", _pow_base, _pow_exponent)
 relu_p = Relu(
     "relu",
     "stablehlo.maximum",
-    "buif",
-    lambda t, out, x: op.select_n(op.gt(x, zero_like(x)), zeros_like(t), t),
+    "buifc",
+    _relu_tangent,
 )
 nextafter_p = Elementwise("nextafter", "chlo.next_after", "f")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from olympus_core import dtypes, mlir
-from olympus_core.avals import ShapedArray
+from olympus_core.avals import ShapedArray, shaped
 from olympus_core.primitive import Primitive
 from olympus_core.primitives.elementwise.base import (
     BOOL,
@@ -16,6 +16,8 @@ __all__ = [
     "PRIMITIVES",
     "and_p",
     "clz_p",
+    "emit_compare",
+    "emit_extremum",
     "eq_p",
     "ge_p",
     "gt_p",
@@ -49,6 +51,25 @@ class Compare(Elementwise):
             ),
             "compare_type": mlir.parsed_attr(f"#stablehlo<comparison_type {how}>"),
         }
+
+
+def emit_compare(compare: Compare, aval: ShapedArray, x: Any, y: Any) -> Any:
+    """Emit a comparison of two values of one aval."""
+    attributes = compare.attributes(aval)
+    return mlir.op1("stablehlo.compare", shaped(aval.shape, BOOL), (x, y), attributes)
+
+
+def emit_extremum(op: str, aval: ShapedArray, x: Any, y: Any) -> Any:
+    """Emit stablehlo.maximum or minimum; of complex values, by their lexicographic order."""
+    if dtypes.kind(aval.dtype) != "c":
+        return mlir.op1(op, aval, (x, y))
+    compare = gt_p if op == "stablehlo.maximum" else lt_p
+    part = aval.update(dtype=dtypes.to_real(aval.dtype))
+    parts = [mlir.op1(f"stablehlo.{p}", part, (v,)) for p in ("real", "imag") for v in (x, y)]
+    real, imag = (emit_compare(compare, part, *parts[i : i + 2]) for i in (0, 2))
+    tie = emit_compare(eq_p, part, *parts[:2])
+    first = mlir.op1("stablehlo.select", shaped(aval.shape, BOOL), (tie, imag, real))
+    return mlir.op1("stablehlo.select", aval, (first, x, y))
 
 
 is_finite_p = Elementwise("is_finite", "stablehlo.is_finite", "f", result=lambda _: BOOL)

@@ -18,7 +18,7 @@ from olympus_core.avals import Shape, ShapedArray, shaped
 from olympus_core.errors import DTypeError, LoweringError, ShapeError
 from olympus_core.primitive import Batched, Primitive
 from olympus_core.primitives.elementwise import BOOL, at_front, eq_p, ge_p, le_p
-from olympus_core.primitives.reduction import emit_compare
+from olympus_core.primitives.elementwise.logic import emit_compare
 
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext

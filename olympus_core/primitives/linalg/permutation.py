@@ -9,8 +9,8 @@ from olympus_core import mlir
 from olympus_core.avals import ShapedArray, shaped
 from olympus_core.errors import DTypeError, ShapeError
 from olympus_core.primitives.elementwise import eq_p, lt_p
+from olympus_core.primitives.elementwise.logic import emit_compare
 from olympus_core.primitives.linalg.base import INT32, MatrixPrimitive
-from olympus_core.primitives.reduction import emit_compare
 
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
