@@ -11,6 +11,7 @@ import pytest
 from oracle import Row, check, row
 
 import olympus as ox
+from olympus.errors import TransformError
 from olympus_core.library.random.keys import KeyArray
 
 PACKAGE = {ox.numpy: ox, jax.numpy: jax}
@@ -320,3 +321,14 @@ def test_equal_shapes_share_one_hash_function() -> None:
     module = text.lower(WORDS).as_text()
     assert module.count("func.func private @threefry2x32") == 2
     assert module.count("call @threefry2x32") == 4
+
+
+@pytest.mark.parametrize("name", ["gamma", "loggamma", "chisquare", "t"])
+def test_gamma_samples_have_no_derivative_in_their_parameters(name: str) -> None:
+    def sample(a: Any) -> Any:
+        return getattr(ox.random, name)(ox.random.key(0), a)
+
+    for derivative in (ox.grad(sample), ox.jacfwd(sample)):
+        with pytest.raises(TransformError, match="no derivative in their parameters"):
+            derivative(2.0)
+    assert ox.grad(lambda a: sample(ox.lax.stop_gradient(a)))(2.0) == 0

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 from olympus_core import tree
 from olympus_core.avals import Shape, shape_of
+from olympus_core.control.custom_jvp import custom_jvp
 from olympus_core.dtypes import DType
-from olympus_core.errors import ShapeError
+from olympus_core.errors import ShapeError, TransformError
 from olympus_core.library.lax import elementwise as lax
 from olympus_core.library.lax.control import while_loop
 from olympus_core.library.lax.shape import reshape
@@ -108,12 +109,26 @@ def _accepted(keys: Any, d: Any, c: Any) -> Any:
     return while_loop(lambda s: any_of(is_rejected(s)), again, start).v
 
 
+@custom_jvp
+def _without_derivative(a: Any) -> Any:
+    return a
+
+
+@_without_derivative.defjvp
+def _no_rule(primals: Any, tangents: Any) -> Any:
+    # that of the program would leave out that other candidates are accepted
+    raise TransformError(
+        "gamma samples, and those made of them, have no derivative in their parameters",
+        hint="stop the derivative with olympus.lax.stop_gradient of the parameters",
+    )
+
+
 def _gamma(key: Any, a: Any, shape: Shape, dtype: DType, log_space: bool) -> Any:
     """Samples (or their logarithms) of Gamma(a); below 1, of Gamma(a + 1) * u**(1 / a)."""
     count = math.prod(shape)
     if not count:
         return full(shape, 0, dtype)
-    a = reshape(broadcast_to(a, shape), (count,))
+    a = _without_derivative(reshape(broadcast_to(a, shape), (count,)))
     keys, boost_keys = _split_each(random_split_p.bind(key, shape=(count,)), 2)
     is_large = a >= 1
     third = constant(1 / 3, dtype)
