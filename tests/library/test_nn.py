@@ -331,3 +331,14 @@ def test_hot_functions_are_few_equations() -> None:
     for name, most in counts.items():
         program = ox.make_olympuspr(getattr(ox.nn, name))(X)
         assert len(program.eqns) <= most, program
+
+
+def test_weak_types_bools_and_lists_of_axes() -> None:
+    flags = np.array([True, False])
+    rows = [nn("relu", flags), nn("standardize", flags)]
+    for name in ("softmax", "log_softmax"):
+        rows.append(
+            row(name, lambda jnp, n=name: getattr(PACKAGE[jnp].nn, n)(jnp.stack([0.0, 1.0])))
+        )
+    rows.append(row("list", lambda jnp, x: PACKAGE[jnp].nn.logsumexp(x, axis=[0, 1]), X))
+    check(rows)

@@ -229,3 +229,24 @@ ERRORS: list[tuple[Call, type[Exception], str]] = [
 def test_errors(call: Call, error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         call()
+
+
+def test_results_of_nothing_and_of_scalars() -> None:
+    e = np.zeros(0, "float32")
+    check(
+        [
+            row("block", lambda np: np.block(5.0)),
+            row("diagflat", lambda np: np.diagflat(2.0)),
+            row("poly", lambda np, x: np.poly(x), e),
+            row("poly of a matrix", lambda np, x: np.poly(x), np.diag([2, 3]).astype("float32")),
+            row("cov", lambda np, x: np.cov(x), np.zeros((0, 3), "float32")),
+            row("unwrap", lambda np, x: np.unwrap(x), e),
+            row("tensordot", lambda np, x: np.tensordot(x, x, axes=-1), np.ones((2, 2), "float32")),
+            row("nanmax", lambda np, x: np.nanmax(x, initial=1.0), e),
+            row("nanmin of nan", lambda np, x: np.nanmin(x, initial=1.0), [np.nan]),
+            row("argmax", lambda np, x: np.argmax(x, axis=1), np.zeros((0, 3), "float32")),
+            row("var", lambda np, x: np.var(x, axis=[0, 1]), np.ones((2, 3, 4), "float32")),
+            row("std", lambda np, x: np.std(x, [0, 1]), np.ones((2, 3, 4), "float32")),
+        ]
+    )
+    check([row("trim_zeros", lambda np: np.trim_zeros(np.asarray(3)))], jit=False)

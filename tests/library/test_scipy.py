@@ -297,3 +297,17 @@ def test_slopes_of_entropies_of_zero() -> None:
         return at_scalar, package.vmap(grad(s.special.entr))(x)
 
     check([row("entropies", slopes, [0.0, 0.5, -1.0])])
+
+
+def test_normal_distribution_of_scalars_is_of_no_weak_type() -> None:
+    check(
+        [
+            row("ndtr", lambda n: SCIPY[n].special.ndtr(2.0)),
+            row("log_ndtr", lambda n: SCIPY[n].special.log_ndtr(2.0)),
+        ]
+    )
+
+
+def test_expm_of_half_floats_is_refused() -> None:
+    with pytest.raises(DTypeError, match="expm takes no float16"):
+        olympus.scipy.linalg.expm(np.ones((2, 2), "float16"))

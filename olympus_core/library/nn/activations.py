@@ -71,6 +71,8 @@ def identity(x: Any) -> Any:
 def relu(x: Any) -> Any:
     """max(x, 0); the slope at 0 is 0."""
     check_arrays("relu", x)
+    if get_aval(x).dtype == dtypes.bool_:
+        return maximum(x, 0)
     return op.relu(x)
 
 

@@ -68,6 +68,8 @@ def standardize(
     x = asarray(x)
     if algorithm not in ("fast", "stable"):
         raise ArgumentError(f"standardize is 'fast' or 'stable', and not {algorithm!r}")
+    if x.dtype == dtypes.bool_:
+        x = convert(x, dtypes.canonicalize("int32"))
     if mean is None:
         mean = mean_of(x, axis, keepdims=True, where=where)
     centred = subtract(x, mean)

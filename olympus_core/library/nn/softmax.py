@@ -12,7 +12,15 @@ import numpy as np
 from olympus_core import dtypes
 from olympus_core.avals import Shape, get_aval
 from olympus_core.library.composite import composite
-from olympus_core.library.numpy.axes import Axis, axis_tuple, keep_dims, mask, operand, scalar
+from olympus_core.library.numpy.axes import (
+    Axis,
+    axis_tuple,
+    keep_dims,
+    list_axis,
+    mask,
+    operand,
+    scalar,
+)
 from olympus_core.library.numpy.operands import choose
 from olympus_core.library.promotion import broadcast_to, convert, promote_inexact
 from olympus_core.primitives.elementwise import (
@@ -68,11 +76,13 @@ def _shifted(name: str, x: Any, axis: Axis, where: Any) -> tuple[Any, Shape, tup
     x = _floats(name, x)
     shape = get_aval(x).shape
     axes = axis_tuple(name, len(shape), axis)
+    x = convert(x, get_aval(x).dtype)  # not of a weak type, as JAX has it
     if where is not None:
         x = choose(name, mask(name, where, shape), x, -_INF)
     return sub_p.bind(x, _spread(_greatest(x, axes), shape, axes)), shape, axes
 
 
+@list_axis
 @composite(static_argnames=("axis",))
 def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
     """exp(x) / sum(exp(x)) along `axis` (an int, a tuple of ints, or None for all).
@@ -87,6 +97,7 @@ def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
     return result if where is None else choose("softmax", where, result, 0)
 
 
+@list_axis
 @composite(static_argnames=("axis",))
 def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
     """log(softmax(x, axis, where)), exact for probabilities next to 0."""
@@ -96,6 +107,7 @@ def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
     return result if where is None else choose("log_softmax", where, result, -_INF)
 
 
+@list_axis
 @composite(static_argnames=("axis", "keepdims", "return_sign"))
 def logsumexp(
     a: Any,
@@ -143,6 +155,7 @@ def _log_and_sign(total: Any, most: Any, is_signed: bool, of_magnitude: bool) ->
     return add_p.bind(logarithm, most), sign
 
 
+@list_axis
 @composite(static_argnames=("axis", "keepdims"))
 def logmeanexp(x: Any, axis: Axis = None, where: Any = None, keepdims: bool = False) -> Any:
     """log(mean(exp(x))) along `axis`, without overflow."""

@@ -170,14 +170,14 @@ def _or_other(better: Any) -> Any:
 fmax = binary(
     "fmax",
     "The larger of each pair; of a nan and a number, the number.",
-    {"buif": _or_other(greater)},
+    {"buifc": _or_other(greater)},
 )
 
 
 fmin = binary(
     "fmin",
     "The smaller of each pair; of a nan and a number, the number.",
-    {"buif": _or_other(less)},
+    {"buifc": _or_other(less)},
 )
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -21,6 +22,7 @@ __all__ = [
     "Axis",
     "axis_tuple",
     "keep_dims",
+    "list_axis",
     "mask",
     "one_axis",
     "operand",
@@ -28,6 +30,8 @@ __all__ = [
     "scalar",
     "wide_integer",
 ]
+
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 Axis = Any  # int | Sequence[int] | None
 
@@ -55,6 +59,20 @@ def one_axis(name: str, ndim: int, axis: Any) -> int:
     if axis.__class__ is int and 0 <= axis < ndim:
         return int(axis)
     return canonical_axis(axis, ndim, f"the axis of {name}")
+
+
+def list_axis(function: _F) -> _F:
+    """The function, which must take its axes as a tuple, for lists of axes too."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if len(args) > 1 and isinstance(args[1], list):
+            args = (args[0], tuple(args[1]), *args[2:])
+        if isinstance(kwargs.get("axis"), list):
+            kwargs["axis"] = tuple(kwargs["axis"])
+        return function(*args, **kwargs)
+
+    return call  # type: ignore[return-value]
 
 
 def axis_tuple(name: str, ndim: int, axis: Axis) -> tuple[int, ...]:

@@ -67,12 +67,13 @@ bitwise_right_shift = right_shift
 bitwise_count = unary(
     "bitwise_count",
     "The number of bits of |x| that are 1, as uint8.",
-    {"u": lambda x: _count(x), "i": lambda x: _count(p.abs_p.bind(x))},
+    {"bu": lambda x: _count(x), "i": lambda x: _count(p.abs_p.bind(x))},
 )
 
 
 def _count(x: Any) -> Any:
-    return convert(p.population_count_p.bind(x), np.dtype("uint8"))
+    is_bool = get_aval(x).dtype == dtypes.bool_
+    return convert(x if is_bool else p.population_count_p.bind(x), np.dtype("uint8"))
 
 
 def _bits_order(name: str, bitorder: str) -> np.ndarray[Any, Any]:

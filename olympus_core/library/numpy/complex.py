@@ -56,6 +56,7 @@ def angle(z: Any, deg: bool = False) -> Array:
     """
     check_arrays("angle", z)
     (z,) = promote_inexact(z)
+    z = convert(z, get_aval(z).dtype)
     if dtypes.kind(get_aval(z).dtype) == "c":
         x, y = p.real_p.bind(z), p.imag_p.bind(z)
     else:

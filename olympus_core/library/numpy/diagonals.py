@@ -62,7 +62,8 @@ def diag(v: Any, k: int = 0) -> Array:
 
 def diagflat(v: Any, k: int = 0) -> Array:
     """The matrix with the elements of `v` on diagonal `k`."""
-    return diag(ravel(v), k)
+    v = ravel(v)
+    return diag(convert(v, v.dtype), k)
 
 
 @composite(static_argnames=("offset", "axis1", "axis2"))

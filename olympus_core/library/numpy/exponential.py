@@ -46,7 +46,15 @@ cbrt = inexact("cbrt", "The cube root.", p.cbrt_p, "f")
 
 
 def _log_to(base: int) -> Any:
-    return lambda x: divide(p.log_p.bind(x), math.log(base))
+    def logarithm(x: Any) -> Any:
+        value = p.log_p.bind(x)
+        if dtypes.kind(get_aval(x).dtype) != "c":
+            return p.div_p.bind(value, p.constant(x, math.log(base)))
+        # by parts: a complex divisor would make nan of the 0 beside an infinity
+        parts = p.real_p.bind(value), p.imag_p.bind(value)
+        return p.complex_p.bind(*(divide(part, math.log(base)) for part in parts))
+
+    return logarithm
 
 
 log2 = unary("log2", "The logarithm to base 2.", {"fc": _log_to(2)}, promote_inexact)

@@ -86,6 +86,7 @@ heaviside = binary(
 
 @composite()
 def _spacing(x: Any) -> Any:
+    x = convert(x, get_aval(x).dtype)  # not of a weak type, as JAX has it
     away = p.nextafter_p.bind(x, copysign(np.inf, x))
     return choose("spacing", isinf(x), np.nan, p.sub_p.bind(away, x))
 

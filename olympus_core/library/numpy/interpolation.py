@@ -15,6 +15,7 @@ from olympus_core.library.numpy.arithmetic import abs as abs_
 from olympus_core.library.numpy.arithmetic import clip
 from olympus_core.library.numpy.axes import operand
 from olympus_core.library.numpy.calculus import diff
+from olympus_core.library.numpy.creation import asarray
 from olympus_core.library.numpy.cumulative import cumsum
 from olympus_core.library.numpy.division import remainder
 from olympus_core.library.numpy.indexing import getitem
@@ -106,6 +107,8 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.p
     if not whole:
         (x,) = promote_inexact(x)
     place = canonical_axis(axis, aval.ndim)
+    if aval.shape[place] == 0:
+        return asarray(x)
     steps = diff(x, axis=place)
     half = period // 2 if whole else period / 2
     near = remainder(steps + half, period) - half

@@ -134,7 +134,10 @@ def block(arrays: Any) -> Array:
     >>> block([[np.ones((1, 1)), np.zeros((1, 2))]])
     Array([[1., 0., 0.]], dtype=float32)
     """
-    return _block(arrays)[0]
+    if isinstance(arrays, list):
+        return _block(arrays)[0]
+    check_arrays("block", arrays)
+    return asarray(arrays)
 
 
 def _block(blocks: Any) -> tuple[Array, int]:

@@ -65,7 +65,7 @@ def _total(name: str, reduction: Callable[..., Any], neutral: int) -> Callable[.
 
 
 def _extremum(name: str, reduction: Callable[..., Any], primitive: Reduction) -> Callable[..., Any]:
-    """An extreme element of those that are not NaN; NaN where all are."""
+    """An extreme element of those that are not NaN; where all are, NaN or `initial`."""
 
     def extremum(
         a: Any,
@@ -80,13 +80,15 @@ def _extremum(name: str, reduction: Callable[..., Any], primitive: Reduction) ->
             return reduction(a, axis, out, keepdims, initial, where)
         filled = _filled(a, aval, primitive.identity(aval.dtype))
         found = reduction(filled, axis, out, keepdims, initial, where)
+        if initial is not None:
+            return found
         axes = axis_tuple(name, aval.ndim, axis)
         number = reduce_and_p.bind(not_p.bind(eq_p.bind(a, a)), axes=axes)
         if keepdims:
             number = keep_dims(number, aval.shape, axes)
         return select_n_p.bind(number, found, scalar(math.nan, found.dtype))
 
-    return _documented(extremum, name, "Where all elements are NaN, so is the result.")
+    return _documented(extremum, name, "Where all are NaN, so is the result without `initial`.")
 
 
 def _documented(function: Any, name: str, more: str) -> Callable[..., Any]:

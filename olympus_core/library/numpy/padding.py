@@ -121,6 +121,8 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = N
         )
     array = asarray(filt)
     axes = range(array.ndim) if axis is None else canonical_axes(axis, array.ndim)
+    if not array.ndim:
+        return array
     where = np.nonzero(np.asarray(array))
     index = [slice(None)] * array.ndim
     for i in axes:

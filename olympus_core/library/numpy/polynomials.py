@@ -13,6 +13,7 @@ from olympus_core.library.composite import composite
 from olympus_core.library.lax.control import fori_loop, scan
 from olympus_core.library.numpy.axes import operand
 from olympus_core.library.numpy.creation import asarray
+from olympus_core.library.numpy.decompositions import eigvals
 from olympus_core.library.numpy.fills import ones, zeros
 from olympus_core.library.numpy.joining import concatenate
 from olympus_core.library.numpy.ranges import arange
@@ -160,17 +161,23 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
 
 @composite()
 def poly(seq_of_zeros: Any) -> Array:
-    """The polynomial with given zeros, and 1 as its first coefficient.
+    """The polynomial with given zeros, and 1 as its first coefficient; of no zeros, 1.
 
-    Raises ShapeError for what is not a vector: of a matrix, pass the eigenvalues.
+    Of a square matrix it is the characteristic polynomial.  Raises ShapeError for other shapes.
 
     >>> poly(asarray([1.0, 2.0]))
     Array([ 1., -3.,  2.], dtype=float32)
     """
     (zeros_,) = promote_inexact(operand("poly", seq_of_zeros)[0])
     zeros_ = atleast_1d(zeros_)
+    if zeros_.shape == (0,):
+        return ones((), zeros_.dtype)
+    if zeros_.ndim == 2 and zeros_.shape[0] == zeros_.shape[1]:
+        zeros_ = eigvals(zeros_)
     if zeros_.ndim != 1:
-        raise ShapeError(f"poly needs a vector of zeros, and got {zeros_.aval.long_name()}")
+        raise ShapeError(
+            f"poly needs a vector of zeros or a square matrix, and got {zeros_.aval.long_name()}"
+        )
     result = ones((1,), zeros_.dtype)
     for i in range(zeros_.shape[0]):
         result = convolve(

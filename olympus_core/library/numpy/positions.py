@@ -45,7 +45,8 @@ def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | N
 def _position(
     primitive: ArgExtremum, a: Any, aval: ShapedArray, axis: int | None, keepdims: bool
 ) -> Any:
-    if aval.size == 0:
+    length = aval.size if axis is None else aval.shape[one_axis(primitive.name, aval.ndim, axis)]
+    if length == 0:
         raise ShapeError(f"{primitive} of no elements has no value: the shape is {aval.shape}")
     if axis is None:
         flat = aval.ndim == 1

@@ -229,7 +229,9 @@ def tensordot(
         ours = tuple([one_axis("tensordot", left.ndim, x) for x in first])
         theirs = tuple([one_axis("tensordot", right.ndim, x) for x in second])
     else:
-        count = one_axis("tensordot", min(left.ndim, right.ndim) + 1, axes)
+        # a negative number pairs none, as in NumPy
+        none = isinstance(axes, int) and axes < 0
+        count = 0 if none else one_axis("tensordot", min(left.ndim, right.ndim) + 1, axes)
         ours, theirs = tuple(range(left.ndim - count, left.ndim)), tuple(range(count))
     if len(ours) != len(theirs):
         raise ShapeError(f"tensordot needs as many axes of a as of b, and got {axes}")

@@ -40,11 +40,19 @@ def _of_parts(function: Any, z: Any) -> Any:
     return p.complex_p.bind(function(p.real_p.bind(z)), function(p.imag_p.bind(z)))
 
 
+def _strong_inexact(x: Any) -> list[Any]:
+    """The operand as an inexact one; of integers, of no weak type, as JAX has it."""
+    (result,) = promote_inexact(x)
+    if dtypes.kind(get_aval(x).dtype) in "bui":
+        result = convert(result, get_aval(result).dtype)
+    return [result]
+
+
 rint = unary(
     "rint",
     "The nearest integer, halves to the even one.",
     {"f": _to_even, "c": partial(_of_parts, _to_even)},
-    promote_inexact,
+    _strong_inexact,
 )
 
 

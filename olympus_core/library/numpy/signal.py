@@ -124,7 +124,7 @@ def cov(
         a = _weights("aweights", aweights, "iuf", shape_of(x)[1])
         weights = a if weights is None else weights * a
     mean, total = average(x, axis=1, weights=weights, returned=True)
-    total = total[0]
+    total = total if weights is None else total[0]
     if weights is None:
         factor: Any = shape_of(x)[1] - less
     elif less == 0:

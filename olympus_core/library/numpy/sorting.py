@@ -14,10 +14,11 @@ from olympus_core.library.composite import composite
 from olympus_core.library.numpy.axes import operand, scalar
 from olympus_core.library.numpy.indexing import read
 from olympus_core.library.numpy.joining import concatenate
+from olympus_core.library.numpy.logic import less, less_equal
 from olympus_core.library.numpy.operands import choose
 from olympus_core.library.numpy.shapes import broadcast_to, ravel, reshape
 from olympus_core.library.promotion import convert, promote_dtypes, promote_shapes
-from olympus_core.primitives.elementwise import and_p, le_p, lt_p, ne_p, not_p, or_p
+from olympus_core.primitives.elementwise import and_p, le_p, ne_p, not_p, or_p
 from olympus_core.primitives.reduction import reduce_sum_p
 from olympus_core.primitives.shape import iota_p, rev_p
 from olympus_core.primitives.sort import sort_p
@@ -144,7 +145,7 @@ def argpartition(a: Any, kth: int, axis: int = -1) -> Any:
 
 def _precedes(x: Any, y: Any, or_equal: bool) -> Any:
     """Whether x comes before y in a sorted array, where NaNs are last; or is equal to it."""
-    before = (le_p if or_equal else lt_p).bind(x, y)
+    before = (less_equal if or_equal else less)(x, y)
     if dtypes.kind(get_aval(x).dtype) != "f":
         return before
     is_nan = ne_p.bind(y, y)

@@ -69,14 +69,14 @@ asinh, acosh, atanh = arcsinh, arccosh, arctanh
 arctan2 = binary(
     "arctan2",
     "The angle in [-pi, pi] of the point (y, x); its arguments are y and x in this order.",
-    {"f": p.atan2_p.bind},
+    {"fc": p.atan2_p.bind},
     promote_inexact,
 )
 atan2 = arctan2
 
 
 def _scaled(name: str, summary: str, factor: float) -> Any:
-    return unary(name, summary, {"f": lambda x: multiply(x, factor)}, promote_inexact)
+    return unary(name, summary, {"fc": lambda x: multiply(x, factor)}, promote_inexact)
 
 
 deg2rad = _scaled("deg2rad", "Degrees as radians.", math.pi / 180)

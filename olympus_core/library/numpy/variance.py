@@ -15,6 +15,7 @@ from olympus_core.library.numpy.axes import (
     Axis,
     axis_tuple,
     keep_dims,
+    list_axis,
     mask,
     operand,
     reject_out,
@@ -124,6 +125,7 @@ def variance(
     return convert(keep_dims(out, aval.shape, axes) if keepdims else out, result)
 
 
+@list_axis
 @composite(static_argnames=("axis", "dtype", "ddof", "keepdims"))
 def var(
     a: Any,
@@ -153,6 +155,7 @@ def var(
     return variance("var", a, axis, dtype, correction, keepdims, where, mean)
 
 
+@list_axis
 @composite(static_argnames=("axis", "dtype", "ddof", "keepdims"))
 def std(
     a: Any,

@@ -15,7 +15,7 @@ import numpy as np
 
 from olympus_core import dtypes
 from olympus_core.avals import get_aval, shape_of
-from olympus_core.errors import ShapeError
+from olympus_core.errors import DTypeError, ShapeError
 from olympus_core.library.composite import composite
 from olympus_core.library.lax.control import cond, scan
 from olympus_core.library.lax.gradients import stop_gradient
@@ -68,7 +68,7 @@ def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> 
     upper_triangular: A is, and the equations are solved as such.  max_squarings: how often A may
     have to be halved; NaN where that is not enough.
 
-    Raises ShapeError for matrices that are not square.
+    Raises ShapeError for matrices that are not square, DTypeError for half floats.
 
     >>> expm(zeros((2, 2)))
     Array([[1., 0.],
@@ -76,6 +76,8 @@ def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> 
     """
     a = inexact("expm", A, square=True)
     real = dtypes.to_real(get_aval(a).dtype)
+    if dtypes.long_name(real) not in _DEGREES:
+        raise DTypeError(f"expm takes no {get_aval(a).long_name()}: make it float32")
     degree, bound = _DEGREES[dtypes.long_name(real)]
     size = stop_gradient(norm(a, ord=1, axis=(-2, -1)))[..., None, None]
     halvings = ceil(log2(where(size > bound, size / bound, 1)))

@@ -25,7 +25,7 @@ from olympus_core.library.numpy.ranges import arange
 from olympus_core.library.numpy.reductions import sum as sum_
 from olympus_core.library.numpy.rounding import floor
 from olympus_core.library.numpy.selection import where
-from olympus_core.library.promotion import check_arrays, promote_inexact
+from olympus_core.library.promotion import check_arrays, convert, promote_inexact
 from olympus_core.primitives import elementwise as p
 
 __all__ = [
@@ -201,7 +201,7 @@ boxcox1p = binary(
 
 @composite()
 def _ndtr(x: Any) -> Any:
-    w = x * math.sqrt(0.5)
+    w = convert(x, get_aval(x).dtype) * math.sqrt(0.5)
     size = abs(w)
     tail = erfc(size)
     far = where(w > 0, 2 - tail, tail)
@@ -227,7 +227,7 @@ def log_ndtr(x: Any, series_order: int = 3) -> Any:
     (x,) = promote_inexact(x)
     if dtypes.long_name(get_aval(x).dtype) not in _SEGMENTS:
         raise DTypeError(f"log_ndtr takes float32 and float64, and got {get_aval(x).long_name()}")
-    return _log_ndtr(x, series_order=series_order)
+    return _log_ndtr(convert(x, get_aval(x).dtype), series_order=series_order)
 
 
 @composite(static_argnames=("series_order",))
