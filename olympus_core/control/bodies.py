@@ -15,6 +15,7 @@ from olympus_core.errors import TransformError
 from olympus_core.olympuspr import Eqn, Olympuspr, Var
 from olympus_core.primitives.elementwise import convert_element_type_p
 from olympus_core.source import Source, function_name
+from olympus_core.transforms import data
 from olympus_core.transforms.staging import hoist_consts, stage, stage_once
 
 __all__ = ["Body", "check_carry", "convert_outputs", "share_consts", "stage_body", "widen_carry"]
@@ -59,7 +60,7 @@ def _stage(
 
     def flat(*leaves: Any) -> list[Any]:
         nonlocal out_tree
-        outs, out_tree = tree.flatten(fun(*in_tree.unflatten(leaves)))
+        outs, out_tree = data.flatten(fun(*in_tree.unflatten(leaves)))
         return outs
 
     program = stage(flat, avals, what=f"'{function_name(user)}', {what}")
@@ -139,10 +140,9 @@ def check_carry(
             f"{name} must return the carry in the structure that it gets it in.\n"
             f"  it gets:    {in_tree}\n  it returns: {out_tree}"
         )
-    paths = tree.flatten_with_path(in_tree.unflatten(range(len(avals))))[0]
     wrong = [
         f"  carry{tree.keystr(path)} comes in as {a.long_name()} and goes out as {b.long_name()}"
-        for (path, _), a, b in zip(paths, avals, outs, strict=True)
+        for path, a, b in zip(data.paths(in_tree), avals, outs, strict=True)
         if a.strip_weak() is not b.strip_weak()
     ]
     if wrong:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from olympus_core import trace, tree
 from olympus_core.avals import ShapedArray, get_aval
+from olympus_core.control.bodies import stage_body
 from olympus_core.control.call import InlineCall
 from olympus_core.control.custom_rules import (
     bind_positions,
@@ -19,11 +20,11 @@ from olympus_core.control.custom_rules import (
     check_types,
     part_static,
     positions,
-    stage_tree,
 )
 from olympus_core.errors import DTypeError, TransformError
 from olympus_core.primitive import Batched, Linear, Primitive, Split, op
 from olympus_core.source import function_name
+from olympus_core.transforms import data
 from olympus_core.transforms.autodiff import differentiable
 from olympus_core.transforms.batching import batch_flat, place_axis
 from olympus_core.transforms.flat import instantiate
@@ -59,7 +60,7 @@ class _Rules:
                 f"the fwd of '{name}' must return a pair (result, residuals), and returned "
                 f"{type(result).__name__}"
             )
-        outs, out_tree = tree.flatten(result[0])
+        outs, out_tree = data.flatten(result[0])
         if out_tree != self.out_tree:
             raise TransformError(
                 f"the fwd of '{name}' must return the result's structure.\n"
@@ -321,16 +322,16 @@ class custom_vjp:
         fwd, _, _ = part_static(
             "nondiff_argnums of the fwd", self.fwd, positional, self.nondiff_argnums
         )
-        leaves, in_tree = tree.flatten(diff)
+        leaves, in_tree = data.flatten(diff)
         avals = [get_aval(x) for x in leaves]
-        program, consts, out_tree = stage_tree(fun, in_tree, avals)
-        rules = _Rules(self, static, fwd, (in_tree, out_tree), avals, program.out_avals)
+        body = stage_body(fun, in_tree, avals, "a function with a rule of its own")
+        rules = _Rules(self, static, fwd, (in_tree, body.out_tree), avals, body.out_avals)
         outs = custom_vjp_call_p.bind(
-            *consts,
+            *body.consts,
             *leaves,
             name=function_name(self.fun),
-            num_consts=len(consts),
-            olympuspr=program,
+            num_consts=len(body.consts),
+            olympuspr=body.program,
             rules=rules,
         )
-        return out_tree.unflatten(outs)
+        return body.out_tree.unflatten(outs)

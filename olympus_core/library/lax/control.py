@@ -29,6 +29,7 @@ from olympus_core.library.lax import unstaged
 from olympus_core.library.promotion import convert
 from olympus_core.primitives.elementwise import clamp_p
 from olympus_core.source import function_name
+from olympus_core.transforms import data
 
 __all__ = ["cond", "fori_loop", "map", "scan", "switch", "while_loop"]
 
@@ -36,7 +37,7 @@ _T = TypeVar("_T")
 
 
 def _flatten_arrays(value: Any, what: str) -> tuple[list[Any], tree.PyTreeDef]:
-    leaves, treedef = tree.flatten(value)
+    leaves, treedef = data.flatten(value)
     for x in leaves:
         try:
             get_aval(x)
@@ -115,8 +116,8 @@ def _check_branches(
                 f"the branches of {name} must return one structure.\n"
                 f"  {first_name} returns {first.out_tree}\n  {other} returns {body.out_tree}"
             )
-        paths = tree.flatten_with_path(first.out_tree.unflatten(range(len(first.out_avals))))[0]
-        for (path, _), a, b in zip(paths, first.out_avals, body.out_avals, strict=True):
+        paths = data.paths(first.out_tree)
+        for path, a, b in zip(paths, first.out_avals, body.out_avals, strict=True):
             if a.strip_weak() is not b.strip_weak():
                 raise TransformError(
                     f"the branches of {name} must return the same types: result"
@@ -259,7 +260,7 @@ def _fold(
 ) -> tuple[Any, Any]:
     """`scan` for the function `name`; `of` is the user's function that `f` calls."""
     init_leaves, carry_tree = _flatten_arrays(init, f"the carry of {name}")
-    x_leaves, xs_tree = _flatten_arrays(xs, f"the xs of {name}")
+    x_leaves, xs_tree = _flatten_arrays(data.unstack_float0(xs), f"the xs of {name}")
     count = _scan_length(x_leaves, xs_tree, length)
     if count and unstaged.wanted():
         return unstaged.fold(f, init, xs, count, reverse)
@@ -280,8 +281,8 @@ def _fold(
         reverse=bool(reverse),
         unroll=max(count, 1) if unroll is True else max(int(unroll), 1),
     )
-    y_tree = body.out_tree.children()[1]
-    return carry_tree.unflatten(outs[:n]), y_tree.unflatten(outs[n:])
+    ys = body.out_tree.children()[1].unflatten(outs[n:])
+    return carry_tree.unflatten(outs[:n]), data.stack_float0(ys, count)
 
 
 def _row(x: Any) -> ShapedArray:
@@ -324,9 +325,9 @@ def _scan_length(x_leaves: list[Any], xs_tree: tree.PyTreeDef, length: int | Non
     if not lengths:
         raise TransformError("scan needs a length where xs has no arrays")
     if len(lengths) > 1:
-        paths = tree.flatten_with_path(xs_tree.unflatten(range(len(shapes))))[0]
+        paths = data.paths(xs_tree)
         each = ", ".join(
-            f"xs{tree.keystr(p)} has {s[0]}" for (p, _), s in zip(paths, shapes, strict=True)
+            f"xs{tree.keystr(p)} has {s[0]}" for p, s in zip(paths, shapes, strict=True)
         )
         given = f", and length is {length}" if length is not None else ""
         raise ShapeError(f"scan needs leading axes of one length: {each}{given}")
