@@ -9,7 +9,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from olympus_core import tree
+from olympus_core import dtypes, tree
 from olympus_core.avals import ShapedArray, get_aval
 from olympus_core.errors import TransformError
 from olympus_core.olympuspr import Eqn, Olympuspr, Var
@@ -19,6 +19,8 @@ from olympus_core.transforms import data
 from olympus_core.transforms.staging import hoist_consts, stage, stage_once
 
 __all__ = ["Body", "check_carry", "convert_outputs", "share_consts", "stage_body", "widen_carry"]
+
+_RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 
 
 class Body(NamedTuple):
@@ -116,7 +118,7 @@ def _converted(program: Olympuspr, avals: tuple[ShapedArray, ...]) -> Olympuspr:
 def widen_carry(
     carry: Sequence[ShapedArray], out: Sequence[ShapedArray]
 ) -> tuple[ShapedArray, ...]:
-    """The carry's types, no longer weak where the body returns the strong type."""
+    """The carry's types, a weak one's promoted to the type that the body returns."""
     return tuple(
         a.update(dtype=b.dtype, weak_type=False) if _gives_way(a, b) else a
         for a, b in zip(carry, out, strict=True)
@@ -124,7 +126,10 @@ def widen_carry(
 
 
 def _gives_way(a: ShapedArray, b: ShapedArray) -> bool:
-    return a.weak_type and not b.weak_type and a.shape == b.shape
+    """Whether `a` is weak and promoted by `b`, which is strong, or weak and of a wider kind."""
+    have, given = (_RANK[dtypes.kind(x.dtype)] for x in (a, b))
+    wider = given > have or (given == have and not b.weak_type)
+    return a.weak_type and a.shape == b.shape and wider
 
 
 def check_carry(

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from olympus_core import dtypes, tree
+from olympus_core import dtypes, trace, tree
 from olympus_core.avals import ShapedArray, get_aval
 from olympus_core.control.bodies import (
     Body,
@@ -26,14 +26,19 @@ from olympus_core.control.scan import scan_p
 from olympus_core.control.while_loop import while_p
 from olympus_core.errors import DTypeError, ShapeError, TransformError
 from olympus_core.library.lax import unstaged
+from olympus_core.library.lax.shape import reshape
+from olympus_core.library.lax.slicing import concatenate, slice_in_dim
 from olympus_core.library.promotion import convert
 from olympus_core.primitives.elementwise import clamp_p
 from olympus_core.source import function_name
+from olympus_core.tracer import Array
 from olympus_core.transforms import data
+from olympus_core.transforms.vmapping import vmap
 
 __all__ = ["cond", "fori_loop", "map", "scan", "switch", "while_loop"]
 
 _T = TypeVar("_T")
+_NONE_GIVEN: Any = object()
 
 
 def _flatten_arrays(value: Any, what: str) -> tuple[list[Any], tree.PyTreeDef]:
@@ -49,14 +54,23 @@ def _flatten_arrays(value: Any, what: str) -> tuple[list[Any], tree.PyTreeDef]:
 
 
 def cond(
-    pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any
+    pred: Any,
+    true_fun: Callable[..., Any],
+    false_fun: Callable[..., Any],
+    *operands: Any,
+    operand: Any = _NONE_GIVEN,
 ) -> Any:
     """`true_fun(*operands)` if the scalar `pred`, else `false_fun(*operands)`; one of them runs.
 
+    One operand may be named, `operand`.  With an operand for each function, the order is
+    `cond(pred, true_operand, true_fun, false_operand, false_fun)`.
     Raises TransformError where the two return different structures or types.
 
     >>> cond(x.sum() > 0, lambda x: x, lambda x: -x, x)
     """
+    if len(operands) == 2 and callable(false_fun) and callable(operands[1]):
+        return _cond_of_two(pred, true_fun, false_fun, *operands)
+    operands = _operands("cond", operands, operand)
     aval = get_aval(pred)
     if aval.shape:
         raise ShapeError(f"cond needs a scalar predicate, and got {aval.long_name()}")
@@ -68,11 +82,45 @@ def cond(
     return _branch("cond", index, (false_fun, true_fun), operands)
 
 
-def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
+def _cond_of_two(
+    pred: Any,
+    true_operand: Any,
+    true_fun: Callable[..., Any],
+    false_operand: Any,
+    false_fun: Callable[..., Any],
+) -> Any:
+    def if_true(x: Any, _: Any) -> Any:
+        return true_fun(x)
+
+    def if_false(_: Any, x: Any) -> Any:
+        return false_fun(x)
+
+    return cond(pred, if_true, if_false, true_operand, false_operand)
+
+
+def _operands(name: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, ...]:
+    """The operands, given one by one, or as the one `operand`; None is an operand there."""
+    if operand is _NONE_GIVEN:
+        return operands
+    if operands:
+        raise TransformError(
+            f"{name} takes its operands by position or the one as operand=, and got both"
+        )
+    return (operand,)
+
+
+def switch(
+    index: Any,
+    branches: Sequence[Callable[..., Any]],
+    *operands: Any,
+    operand: Any = _NONE_GIVEN,
+) -> Any:
     """`branches[index](*operands)`, the index clamped to the range there is.
 
+    One operand may be named, `operand`.
     Raises TransformError where the branches return different structures or types.
     """
+    operands = _operands("switch", operands, operand)
     aval = get_aval(index)
     if aval.shape or dtypes.kind(aval.dtype) not in "iu":
         raise DTypeError(f"switch needs a scalar integer index, and got {aval.long_name()}")
@@ -209,8 +257,10 @@ def fori_loop(
     if length <= 0:
         return init_val
     unrolled = 1 if unroll is None else unroll
+    traced = isinstance(lower, Array) and not trace.at_base()  # an index of Python's is weak
+    start = lower if traced else first
     (_, end), _ = _fold(
-        "fori_loop", step, (first, init_val), None, length=length, unroll=unrolled, of=body_fun
+        "fori_loop", step, (start, init_val), None, length=length, unroll=unrolled, of=body_fun
     )
     result: _T = end
     return result
@@ -236,15 +286,19 @@ def scan(
     length: int | None = None,
     reverse: bool = False,
     unroll: int | bool = 1,
+    _split_transpose: bool = False,
 ) -> tuple[Any, Any]:
     """Fold `f(carry, x) -> (carry, y)` over the leading axes of `xs`; (carry, stacked ys).
 
     `length` is needed where `xs` has no arrays.  `unroll` iterations run in one of the loop
-    (True: all).  Raises ShapeError for leading axes that differ, TransformError where `f` changes
+    (True: all).  `_split_transpose`, advice on memory, changes nothing.
+    Raises ShapeError for leading axes that differ, TransformError where `f` changes
     the carry's structure or types.
 
     >>> scan(lambda c, x: (c + x, c), 0.0, ox.numpy.arange(3.0))
     """
+    if int(unroll) < 0:
+        raise TransformError(f"scan: unroll must be a bool or an int >= 0, and is {unroll!r}")
     return _fold("scan", f, init, xs, length, reverse, unroll)
 
 
@@ -299,16 +353,18 @@ def _scan_body(
     x_avals: Sequence[ShapedArray],
     of: Callable[..., Any],
 ) -> tuple[Body, tuple[ShapedArray, ...]]:
-    what, n = f"the body of {name}", len(carry)
+    what, n, given = f"the body of {name}", len(carry), carry
     title = f"{what}, '{function_name(of)}',"
-    for _ in range(2):
+    while True:
         body = stage_body(f, in_tree, (*carry, *x_avals), what, of)
         parts = body.out_tree.children()
         if body.out_tree.node_data() is None or len(parts) != 2:
             raise TransformError(
                 f"{title} must return a pair (carry, y), and returns {body.out_tree}"
             )
-        if parts[0] != carry_tree or (wide := widen_carry(carry, body.out_avals[:n])) == carry:
+        if parts[0] != carry_tree or carry is not given:
+            break
+        if (wide := widen_carry(carry, body.out_avals[:n])) == carry:
             break
         carry = wide
     check_carry(title, carry_tree, carry, parts[0], body.out_avals[: parts[0].num_leaves])
@@ -334,6 +390,28 @@ def _scan_length(x_leaves: list[Any], xs_tree: tree.PyTreeDef, length: int | Non
     return int(lengths.pop())
 
 
-def map(f: Callable[[Any], Any], xs: Any) -> Any:
-    """`f` of each row of `xs`, one after the other, stacked."""
-    return _fold("map", lambda _, x: ((), f(x)), (), xs, of=f)[1]
+def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
+    """`f` of each row of `xs`, one after the other, stacked.
+
+    With a `batch_size`, so many rows are mapped at once by `vmap`, and what is left over too.
+    """
+    if not batch_size:
+        return _fold("map", lambda _, x: ((), f(x)), (), xs, of=f)[1]
+    leaves, xs_tree = _flatten_arrays(xs, "the xs of map")
+    count = _scan_length(leaves, xs_tree, None)
+    whole = count - count % batch_size
+    batches = [
+        reshape(
+            slice_in_dim(x, 0, whole), (whole // batch_size, batch_size, *get_aval(x).shape[1:])
+        )
+        for x in leaves
+    ]
+    each = vmap(f)
+    _, ys = _fold(
+        "map in batches", lambda _, x: ((), each(x)), (), xs_tree.unflatten(batches), of=f
+    )
+    ys = tree.map(lambda y: reshape(y, (whole, *y.shape[2:])), ys)
+    if whole == count:
+        return ys
+    rest = each(xs_tree.unflatten(slice_in_dim(x, whole, count) for x in leaves))
+    return tree.map(lambda y, r: concatenate([y, r], 0), ys, rest)
