@@ -67,11 +67,14 @@ class JitOptions(NamedTuple):
     ) -> JitOptions:
         """The options with positions and names completed from each other by the signature.
 
-        Raises UsageError for a position or name that the function does not have.
+        Raises UsageError for a position or name that the function does not have, or that is
+        both static and donated.
         """
         names, variadic = _parameters(fun)
         static = _complete(names, variadic, "static", static_argnums, static_argnames)
         donate = _complete(names, variadic, "donate", donate_argnums, donate_argnames)
+        if both := set(static[0]) & set(donate[0]) or set(static[1]) & set(donate[1]):
+            raise UsageError(f"a static argument has no buffer to donate: {sorted(both)} is both")
         return JitOptions(*static, *donate)
 
 

@@ -21,6 +21,7 @@ __all__ = [
     "as_derivative",
     "canonical_argnums",
     "check_arrays",
+    "check_callable",
     "check_positions",
     "check_results",
     "check_same",
@@ -48,6 +49,12 @@ def names_of(
         name = repr(parameters[i]) if 0 <= i < len(parameters) else str(i)
         names.append(f"argument {name}{tree.keystr(path[1:])}")
     return names
+
+
+def check_callable(what: str, fun: Any) -> None:
+    """Raise TransformError for what is no function."""
+    if not callable(fun):
+        raise TransformError(f"{what} needs a function, and got {fun!r:.80}")
 
 
 def check_arrays(

@@ -22,6 +22,7 @@ from olympus_core.transforms.data import is_float0
 from olympus_core.transforms.flat import (
     as_derivative,
     canonical_argnums,
+    check_callable,
     pick,
     refill,
     zeros,
@@ -76,6 +77,7 @@ def jacfwd(
 
     Raises TransformError for arguments that are not floats (complex with `holomorphic`).
     """
+    check_callable("jacfwd", fun)
     name = function_name(fun)
     argnums = canonical_argnums(f"argnums of the derivative of '{name}'", argnums)
 
@@ -136,6 +138,7 @@ def jacrev(
     Raises TransformError for arguments or results that are not floats (complex with
     `holomorphic`; integer arguments get zeros with `allow_int`).
     """
+    check_callable("jacrev", fun)
     name = function_name(fun)
     argnums = canonical_argnums(f"argnums of the derivative of '{name}'", argnums)
 
