@@ -13,10 +13,13 @@ from typing import Any
 from olympus_core import (
     eager,  # noqa: F401  (installs the base trace)
     trace,
+    tree,
 )
+from olympus_core.avals import ShapeDtypeStruct
 from olympus_core.control.calling import JitOptions, StagedFunction
 from olympus_core.errors import UsageError
 from olympus_core.stages import Lowered, Signature, Traced
+from olympus_core.transforms.data import is_float0
 
 __all__ = ["Jit", "axes_of", "eval_shape", "jit", "make_olympuspr"]
 
@@ -45,7 +48,12 @@ class Jit(StagedFunction):
 
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """The result with a ShapeDtypeStruct for each array; nothing is computed."""
-        return self.trace(*args, **kwargs).out_info
+        return tree.map(_struct, self.trace(*args, **kwargs).out_info)
+
+
+def _struct(x: Any) -> Any:
+    """A float0 array, which is no data of a program, by its shape too."""
+    return ShapeDtypeStruct(x.shape, x.dtype) if is_float0(x) else x
 
 
 def jit(

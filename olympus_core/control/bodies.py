@@ -9,15 +9,18 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from olympus_core import tree
+from olympus_core import dtypes, tree
 from olympus_core.avals import ShapedArray, get_aval
 from olympus_core.errors import TransformError
 from olympus_core.olympuspr import Eqn, Olympuspr, Var
 from olympus_core.primitives.elementwise import convert_element_type_p
 from olympus_core.source import Source, function_name
+from olympus_core.transforms import data
 from olympus_core.transforms.staging import hoist_consts, stage, stage_once
 
 __all__ = ["Body", "check_carry", "convert_outputs", "share_consts", "stage_body", "widen_carry"]
+
+_RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 
 
 class Body(NamedTuple):
@@ -59,7 +62,7 @@ def _stage(
 
     def flat(*leaves: Any) -> list[Any]:
         nonlocal out_tree
-        outs, out_tree = tree.flatten(fun(*in_tree.unflatten(leaves)))
+        outs, out_tree = data.flatten(fun(*in_tree.unflatten(leaves)))
         return outs
 
     program = stage(flat, avals, what=f"'{function_name(user)}', {what}")
@@ -115,7 +118,7 @@ def _converted(program: Olympuspr, avals: tuple[ShapedArray, ...]) -> Olympuspr:
 def widen_carry(
     carry: Sequence[ShapedArray], out: Sequence[ShapedArray]
 ) -> tuple[ShapedArray, ...]:
-    """The carry's types, no longer weak where the body returns the strong type."""
+    """The carry's types, a weak one's promoted to the type that the body returns."""
     return tuple(
         a.update(dtype=b.dtype, weak_type=False) if _gives_way(a, b) else a
         for a, b in zip(carry, out, strict=True)
@@ -123,7 +126,10 @@ def widen_carry(
 
 
 def _gives_way(a: ShapedArray, b: ShapedArray) -> bool:
-    return a.weak_type and not b.weak_type and a.shape == b.shape
+    """Whether `a` is weak and promoted by `b`, which is strong, or weak and of a wider kind."""
+    have, given = (_RANK[dtypes.kind(x.dtype)] for x in (a, b))
+    wider = given > have or (given == have and not b.weak_type)
+    return a.weak_type and a.shape == b.shape and wider
 
 
 def check_carry(
@@ -139,10 +145,9 @@ def check_carry(
             f"{name} must return the carry in the structure that it gets it in.\n"
             f"  it gets:    {in_tree}\n  it returns: {out_tree}"
         )
-    paths = tree.flatten_with_path(in_tree.unflatten(range(len(avals))))[0]
     wrong = [
         f"  carry{tree.keystr(path)} comes in as {a.long_name()} and goes out as {b.long_name()}"
-        for (path, _), a, b in zip(paths, avals, outs, strict=True)
+        for path, a, b in zip(data.paths(in_tree), avals, outs, strict=True)
         if a.strip_weak() is not b.strip_weak()
     ]
     if wrong:

@@ -20,6 +20,7 @@ from olympus_core.errors import DTypeError, SignatureError, UsageError
 from olympus_core.olympuspr import Olympuspr, exact
 from olympus_core.source import function_name
 from olympus_core.tracer import Tracer
+from olympus_core.transforms import data
 from olympus_core.transforms.evaluate import evaluate
 from olympus_core.transforms.staging import freeze, hoist_consts, stage, surroundings
 
@@ -66,11 +67,14 @@ class JitOptions(NamedTuple):
     ) -> JitOptions:
         """The options with positions and names completed from each other by the signature.
 
-        Raises UsageError for a position or name that the function does not have.
+        Raises UsageError for a position or name that the function does not have, or that is
+        both static and donated.
         """
         names, variadic = _parameters(fun)
         static = _complete(names, variadic, "static", static_argnums, static_argnames)
         donate = _complete(names, variadic, "donate", donate_argnums, donate_argnames)
+        if both := set(static[0]) & set(donate[0]) or set(static[1]) & set(donate[1]):
+            raise UsageError(f"a static argument has no buffer to donate: {sorted(both)} is both")
         return JitOptions(*static, *donate)
 
 
@@ -199,7 +203,7 @@ class StagedFunction:
             static += [(n, kwargs[n]) for n in options.static_argnames if n in kwargs]
             args = tuple(x for i, x in enumerate(args) if i not in options.static_argnums)
             kwargs = {n: x for n, x in kwargs.items() if n not in options.static_argnames}
-        leaves, in_tree = tree.flatten((args, kwargs))
+        leaves, in_tree = data.flatten((args, kwargs))
         try:
             avals = tuple([_aval_of(x) for x in leaves])
         except DTypeError:
@@ -215,7 +219,7 @@ class StagedFunction:
             nonlocal out_tree
             args, kwargs = arguments.in_tree.unflatten(leaves)
             args, kwargs = self._with_static(args, kwargs, arguments.static)
-            outs, out_tree = tree.flatten(self.fun(*args, **kwargs))
+            outs, out_tree = data.flatten(self.fun(*args, **kwargs))
             self._check_results(outs, out_tree)
             return outs
 
@@ -264,9 +268,8 @@ class StagedFunction:
         positional = [name for name, takes_position in parameters if takes_position]
         taken = {w for w, _ in arguments.static if isinstance(w, int)}
         free = [n for i, n in enumerate(positional) if i not in taken]
-        dummy = arguments.in_tree.unflatten(range(len(arguments.avals)))
         names = []
-        for path, _ in tree.flatten_with_path(dummy)[0]:
+        for path in data.paths(arguments.in_tree):
             kind, top, rest = path[0].idx, path[1], path[2:]
             if kind == 1:
                 name = str(top.key)
@@ -282,9 +285,8 @@ class StagedFunction:
         static = {w for w, _ in arguments.static}
         positions = len(arguments.in_tree.children()[0].children()) + len(static)
         kept = [i for i in range(positions) if i not in static]
-        dummy = arguments.in_tree.unflatten(range(len(arguments.avals)))
         donated = set()
-        for path, leaf in tree.flatten_with_path(dummy)[0]:
+        for leaf, path in enumerate(data.paths(arguments.in_tree)):
             by_keyword, top = path[0].idx == 1, path[1]
             names, place = options.donate_argnames, None if by_keyword else kept[top.idx]
             if (by_keyword and top.key in names) or place in options.donate_argnums:
@@ -296,7 +298,7 @@ class StagedFunction:
             try:
                 get_aval(x)
             except DTypeError:
-                path = tree.flatten_with_path(out_tree.unflatten(range(len(outs))))[0][i][0]
+                path = data.paths(out_tree)[i]
                 where = f" at result{tree.keystr(path)}" if path else ""
                 raise SignatureError(
                     f"'{self.name}' returned a value of type {type(x).__name__}{where}; "

@@ -12,13 +12,15 @@ from typing import Any
 
 from olympus_core import mlir, trace, tree
 from olympus_core.avals import get_aval
+from olympus_core.control.bodies import stage_body
 from olympus_core.control.call import InlineCall
-from olympus_core.control.custom_rules import part_static, positions, stage_tree
+from olympus_core.control.custom_rules import part_static, positions
 from olympus_core.errors import UsageError
 from olympus_core.olympuspr import Eqn, Literal, Olympuspr, Var
 from olympus_core.primitive import Primitive, Split, op
 from olympus_core.primitives.elementwise import Elementwise
 from olympus_core.source import function_name
+from olympus_core.transforms import data
 from olympus_core.transforms.evaluate import evaluate
 from olympus_core.transforms.programs import split_program, staged
 
@@ -145,23 +147,24 @@ def checkpoint(
         partial, rest, _ = part_static("static_argnums of checkpoint", wrapped, args, static)
         if trace.at_base():
             return wrapped(*args, **kwargs)
-        leaves, in_tree = tree.flatten((rest, kwargs))
+        leaves, in_tree = data.flatten((rest, kwargs))
 
         def both(positional: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
             return partial(*positional, **keywords)
 
         functools.update_wrapper(both, wrapped)
-        program, consts, out_tree = stage_tree(both, in_tree, [get_aval(x) for x in leaves])
+        avals = [get_aval(x) for x in leaves]
+        body = stage_body(both, in_tree, avals, "a checkpointed function")
         outs = checkpoint_p.bind(
-            *consts,
+            *body.consts,
             *leaves,
             differentiated=False,
             name=function_name(wrapped),
-            olympuspr=program,
+            olympuspr=body.program,
             policy=policy,
             prevent_cse=prevent_cse,
         )
-        return out_tree.unflatten(outs)
+        return body.out_tree.unflatten(outs)
 
     return call
 

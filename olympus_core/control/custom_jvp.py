@@ -8,6 +8,7 @@ from typing import Any
 
 from olympus_core import trace, tree
 from olympus_core.avals import ShapedArray, get_aval
+from olympus_core.control.bodies import stage_body
 from olympus_core.control.call import InlineCall
 from olympus_core.control.custom_rules import (
     bind_positions,
@@ -15,11 +16,11 @@ from olympus_core.control.custom_rules import (
     check_types,
     part_static,
     positions,
-    stage_tree,
 )
 from olympus_core.errors import TransformError
 from olympus_core.primitive import Batched, Split, op
 from olympus_core.source import function_name
+from olympus_core.transforms import data
 from olympus_core.transforms.batching import batch_flat, place_axis
 from olympus_core.transforms.flat import instantiate
 from olympus_core.transforms.linearize import tangent_aval
@@ -82,7 +83,7 @@ class _Rule:
                 f"the jvp rule of '{self.name}' must return a pair (result, tangent of the "
                 f"result), and returned {type(result).__name__}"
             )
-        outs, out_tree = tree.flatten(result[0])
+        outs, out_tree = data.flatten(result[0])
         out_tangents, tangent_tree = tree.flatten(result[1], lambda x: isinstance(x, SymbolicZero))
         if out_tree != self.out_tree or tangent_tree != self.out_tree:
             raise TransformError(
@@ -224,12 +225,18 @@ class custom_jvp:
         fun, diff, static = part_static(
             "nondiff_argnums", self.fun, positional, self.nondiff_argnums
         )
-        leaves, in_tree = tree.flatten(diff)
-        program, consts, out_tree = stage_tree(fun, in_tree, [get_aval(x) for x in leaves])
+        leaves, in_tree = data.flatten(diff)
+        avals = [get_aval(x) for x in leaves]
+        body = stage_body(fun, in_tree, avals, "a function with a rule of its own")
         name = function_name(self.fun)
-        trees = in_tree, out_tree
-        rule = _Rule(self.rule, name, static, trees, program.out_avals, self.symbolic_zeros)
+        trees = in_tree, body.out_tree
+        rule = _Rule(self.rule, name, static, trees, body.out_avals, self.symbolic_zeros)
         outs = custom_jvp_call_p.bind(
-            *consts, *leaves, name=name, num_consts=len(consts), olympuspr=program, rule=rule
+            *body.consts,
+            *leaves,
+            name=name,
+            num_consts=len(body.consts),
+            olympuspr=body.program,
+            rule=rule,
         )
-        return out_tree.unflatten(outs)
+        return body.out_tree.unflatten(outs)

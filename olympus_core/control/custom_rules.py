@@ -7,13 +7,10 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from olympus_core import tree
 from olympus_core.avals import ShapedArray, get_aval
 from olympus_core.errors import SignatureError, TransformError
-from olympus_core.olympuspr import Olympuspr
 from olympus_core.source import function_name
 from olympus_core.transforms.flat import canonical_argnums, check_positions
-from olympus_core.transforms.staging import hoist_consts, stage
 
 __all__ = [
     "bind_positions",
@@ -21,7 +18,6 @@ __all__ = [
     "check_types",
     "part_static",
     "positions",
-    "stage_tree",
 ]
 
 
@@ -94,18 +90,3 @@ def part_static(
     functools.update_wrapper(partial, fun)
     others = tuple(x for i, x in enumerate(args) if i not in fixed)
     return partial, others, tuple(fixed[i] for i in sorted(fixed))
-
-
-def stage_tree(
-    fun: Callable[..., Any], in_tree: tree.PyTreeDef, avals: Sequence[Any]
-) -> tuple[Olympuspr, tuple[Any, ...], tree.PyTreeDef]:
-    """The closed program of a function of trees, its constants, and the tree of its results."""
-    out_trees: list[tree.PyTreeDef] = []
-
-    def flat(*leaves: Any) -> list[Any]:
-        outs, out_tree = tree.flatten(fun(*in_tree.unflatten(leaves)))
-        out_trees.append(out_tree)
-        return outs
-
-    closed, consts = hoist_consts(stage(flat, avals, what=f"'{function_name(fun)}'"))
-    return closed, consts, out_trees[-1]

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
-from olympus_core import trace, tree
+from olympus_core import dtypes, trace, tree
 from olympus_core.avals import ShapedArray, get_aval
+from olympus_core.control.bodies import stage_body
 from olympus_core.control.call import InlineCall
 from olympus_core.control.custom_rules import (
     bind_positions,
@@ -19,11 +20,11 @@ from olympus_core.control.custom_rules import (
     check_types,
     part_static,
     positions,
-    stage_tree,
 )
 from olympus_core.errors import DTypeError, TransformError
 from olympus_core.primitive import Batched, Linear, Primitive, Split, op
 from olympus_core.source import function_name
+from olympus_core.transforms import data
 from olympus_core.transforms.autodiff import differentiable
 from olympus_core.transforms.batching import batch_flat, place_axis
 from olympus_core.transforms.flat import instantiate
@@ -31,6 +32,14 @@ from olympus_core.transforms.linearize import tangent_aval
 from olympus_core.transforms.programs import batch_program
 
 __all__ = ["custom_vjp"]
+
+
+class _Forward(NamedTuple):
+    """What a forward rule gives: results, and residuals with the tree that they are of."""
+
+    outs: list[Any]
+    residuals: list[Any]
+    residual_tree: tree.PyTreeDef
 
 
 class _Rules:
@@ -48,10 +57,9 @@ class _Rules:
         self.owner, self.static, self.fwd = owner, static, fwd
         self.in_tree, self.out_tree = trees
         self.in_avals, self.out_avals = list(in_avals), list(out_avals)
-        self.residual_tree: tree.PyTreeDef | None = None
 
-    def forward(self, primals: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """(results, residuals)."""
+    def forward(self, primals: Sequence[Any]) -> _Forward:
+        """The results and the residuals."""
         result = self.fwd(*self.in_tree.unflatten(primals))
         name = function_name(self.owner.fun)
         if not isinstance(result, (tuple, list)) or len(result) != 2:
@@ -59,22 +67,22 @@ class _Rules:
                 f"the fwd of '{name}' must return a pair (result, residuals), and returned "
                 f"{type(result).__name__}"
             )
-        outs, out_tree = tree.flatten(result[0])
+        outs, out_tree = data.flatten(result[0])
         if out_tree != self.out_tree:
             raise TransformError(
                 f"the fwd of '{name}' must return the result's structure.\n"
                 f"  '{name}' returns: {self.out_tree}\n  fwd returns: {out_tree}"
             )
         check_types(name, "fwd", outs, self.out_avals)
-        residuals, self.residual_tree = tree.flatten(result[1])
-        return outs, residuals
+        return _Forward(outs, *data.flatten(result[1]))
 
-    def backward(self, residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+    def backward(
+        self, residual_tree: tree.PyTreeDef, residuals: Sequence[Any], cotangents: Sequence[Any]
+    ) -> list[Any]:
         """A cotangent, or None, for each primal."""
-        assert self.residual_tree is not None
         given = self.owner.bwd(  # type: ignore[misc]
             *self.static,
-            self.residual_tree.unflatten(residuals),
+            residual_tree.unflatten(residuals),
             self.out_tree.unflatten(cotangents),
         )
         name = function_name(self.owner.fun)
@@ -105,12 +113,15 @@ class _Rules:
             have = get_aval(cotangent)
         except DTypeError:
             return None  # float0, or the zero of an integer
-        if have.shape != aval.shape or have.dtype != aval.dtype:
+        narrows = dtypes.kind(have.dtype) == "c" and dtypes.kind(aval.dtype) != "c"
+        if have.shape != aval.shape or narrows:
             raise TransformError(
                 f"the bwd of '{name}' returned a cotangent {have.long_name()} for an argument "
                 f"{aval.long_name()}"
             )
-        return cotangent
+        if have.dtype == aval.dtype:
+            return cotangent
+        return op.convert_element_type(cotangent, new_dtype=aval.dtype, weak_type=False)
 
 
 class _MappedRules:
@@ -119,26 +130,28 @@ class _MappedRules:
     def __init__(self, rules: Any, batched: Batched, dims: Sequence[int | None]) -> None:
         self.rules, self.batched, self.dims = rules, batched, tuple(dims)
 
-    def forward(self, primals: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """(results, residuals), all mapped at axis 0."""
-        counts: list[int] = []
+    def forward(self, primals: Sequence[Any]) -> _Forward:
+        """The results and the residuals, all mapped at axis 0."""
+        made: list[_Forward] = []
 
         def flat(*xs: Any) -> list[Any]:
-            outs, residuals = self.rules.forward(xs)
-            counts.append(len(outs))
-            return [*outs, *residuals]
+            made.append(self.rules.forward(xs))
+            return [*made[0].outs, *made[0].residuals]
 
         outs, dims = batch_flat(flat, self.batched, primals, self.dims)
         placed = [place_axis(x, d, 0, self.batched.size) for x, d in zip(outs, dims, strict=True)]
-        return placed[: counts[0]], placed[counts[0] :]
+        count = len(made[0].outs)
+        return _Forward(placed[:count], placed[count:], made[0].residual_tree)
 
-    def backward(self, residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+    def backward(
+        self, residual_tree: tree.PyTreeDef, residuals: Sequence[Any], cotangents: Sequence[Any]
+    ) -> list[Any]:
         """Cotangents of the mapped primals; of one that is not mapped, summed over the axis."""
         n = len(residuals)
         made: list[bool] = []
 
         def flat(*xs: Any) -> list[Any]:
-            given = self.rules.backward(xs[:n], xs[n:])
+            given = self.rules.backward(residual_tree, xs[:n], xs[n:])
             made.extend(c is not None for c in given)
             return [c for c in given if c is not None]
 
@@ -164,7 +177,7 @@ class CustomVJPCall(InlineCall):
     ) -> tuple[list[Any], list[Any]]:
         n = params["num_consts"]
         check_closure(params["name"], tangents[:n])
-        outs, residuals = params["rules"].forward(primals[n:])
+        outs, residuals, residual_tree = params["rules"].forward(primals[n:])
         active = tuple(t is not None for t in tangents[n:])
         out_avals = tuple(tangent_aval(get_aval(x)) for x in outs)
         given = [t for t in tangents[n:] if t is not None]
@@ -175,6 +188,7 @@ class CustomVJPCall(InlineCall):
             name=params["name"],
             num_residuals=len(residuals),
             out_avals=out_avals,
+            residual_tree=residual_tree,
             rules=params["rules"],
         )
         kept = [
@@ -222,7 +236,7 @@ class CustomBackward(Primitive):
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> list[Any]:
         n = params["num_residuals"]
         full = [instantiate(c, a) for c, a in zip(cotangent, params["out_avals"], strict=True)]
-        given = params["rules"].backward(operands[:n], full)
+        given = params["rules"].backward(params["residual_tree"], operands[:n], full)
         kept = [c for c, a in zip(given, params["active"], strict=True) if a]
         linear = [
             c if isinstance(x, Linear) else None for c, x in zip(kept, operands[n:], strict=True)
@@ -255,14 +269,16 @@ class _MappedBackward:
         dims = iter(tangent_dims)
         self.out_dims = [next(dims) if a else None for a in active]
 
-    def backward(self, residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+    def backward(
+        self, residual_tree: tree.PyTreeDef, residuals: Sequence[Any], cotangents: Sequence[Any]
+    ) -> list[Any]:
         """As `_MappedRules.backward`, the residuals mapped where they were."""
         placed = [
             place_axis(x, d, 0, self.batched.size)
             for x, d in zip(residuals, self.residual_dims, strict=True)
         ]
         mapped = _MappedRules(self.rules, self.batched, self.out_dims)
-        return mapped.backward(placed, cotangents)
+        return mapped.backward(residual_tree, placed, cotangents)
 
 
 custom_vjp_call_p = CustomVJPCall("custom_vjp_call")
@@ -321,16 +337,16 @@ class custom_vjp:
         fwd, _, _ = part_static(
             "nondiff_argnums of the fwd", self.fwd, positional, self.nondiff_argnums
         )
-        leaves, in_tree = tree.flatten(diff)
+        leaves, in_tree = data.flatten(diff)
         avals = [get_aval(x) for x in leaves]
-        program, consts, out_tree = stage_tree(fun, in_tree, avals)
-        rules = _Rules(self, static, fwd, (in_tree, out_tree), avals, program.out_avals)
+        body = stage_body(fun, in_tree, avals, "a function with a rule of its own")
+        rules = _Rules(self, static, fwd, (in_tree, body.out_tree), avals, body.out_avals)
         outs = custom_vjp_call_p.bind(
-            *consts,
+            *body.consts,
             *leaves,
             name=function_name(self.fun),
-            num_consts=len(consts),
-            olympuspr=program,
+            num_consts=len(body.consts),
+            olympuspr=body.program,
             rules=rules,
         )
-        return out_tree.unflatten(outs)
+        return body.out_tree.unflatten(outs)

@@ -21,12 +21,14 @@ from olympus_core.transforms.flat import (
     as_derivative,
     canonical_argnums,
     check_arrays,
+    check_callable,
     check_results,
     check_same,
     instantiate,
     names_of,
     pick,
     refill,
+    zeros,
 )
 from olympus_core.transforms.jvp import jvp_flat
 from olympus_core.transforms.linearize import LinearFunction, backward, linearize_flat
@@ -127,6 +129,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     outs, linear = linearize_flat(flat, leaves, active, what)
     out_tree, aux_tree = trees()
     count = out_tree.num_leaves
+    out_avals = [get_aval(x) for x in outs[:count]]
 
     def derivative(*tangents: Any) -> Any:
         values, tangent_tree = tree.flatten(tangents)
@@ -138,7 +141,8 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
         check_same("linearize", "tangent", names, avals, values)
         given = [t for t, a in zip(values, active, strict=True) if a]
         results = linear.apply(given)[:count]
-        return out_tree.unflatten(map(instantiate, results, map(get_aval, outs)))
+        filled = map(instantiate, results, out_avals)
+        return out_tree.unflatten(map(as_derivative, filled, out_avals))
 
     result = out_tree.unflatten(outs[:count]), derivative
     return (*result, aux_tree.unflatten(outs[count:])) if aux_tree is not None else result
@@ -207,6 +211,7 @@ def value_and_grad(
 
     Raises TransformError for a result that is no scalar, or an argument that has no derivative.
     """
+    check_callable("grad", fun)
     name = function_name(fun)
     argnums = canonical_argnums(f"argnums of the derivative of '{name}'", argnums)
 
@@ -318,11 +323,10 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[..., An
     """
     leaves, in_tree = tree.flatten(primals)
     avals = [
-        shaped(x.shape, x.dtype) if isinstance(x, ShapeDtypeStruct) else get_aval(x).strip_weak()
-        for x in leaves
+        shaped(x.shape, x.dtype) if isinstance(x, ShapeDtypeStruct) else get_aval(x) for x in leaves
     ]
     flat, trees = _flattened(fun, in_tree, False, function_name(fun))
-    program = stage(flat, avals, what=f"'{function_name(fun)}'")
+    program = stage(flat, [a.strip_weak() for a in avals], what=f"'{function_name(fun)}'")
     out_tree, _ = trees()
 
     def transposed(cotangent: Any) -> tuple[Any, ...]:
@@ -332,6 +336,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[..., An
                 "linear_transpose gave a function that needs a cotangent of the result's "
                 f"structure.\n  result:    {out_tree}\n  cotangent: {cotangent_tree}"
             )
+        _check_cotangents(values, program.out_avals)
         try:
             given = backward(program, values)
         except (DTypeError, MissingRuleError) as e:
@@ -340,8 +345,19 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[..., An
                 f"'{function_name(fun)}' is not: {e}"
             ) from e
         result: tuple[Any, ...] = in_tree.unflatten(
-            instantiate(c, a) for c, a in zip(given, avals, strict=True)
+            as_derivative(zeros(a) if c is None else c, a)
+            for c, a in zip(given, avals, strict=True)
         )
         return result
 
     return transposed
+
+
+def _check_cotangents(values: Sequence[Any], avals: Sequence[ShapedArray]) -> None:
+    """Raise TransformError unless the cotangents have the types of a linear function's results."""
+    for i, (x, a) in enumerate(zip(values, avals, strict=True)):
+        if (have := get_aval(x)).strip_weak() is not a.strip_weak():
+            raise TransformError(
+                f"linear_transpose: the cotangent of result {i} must be {a.long_name()}, and is "
+                f"{have.long_name()}"
+            )

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from olympus_core import source, trace
 from olympus_core.avals import ShapedArray, get_aval, shape_of
 from olympus_core.olympuspr import named_axes
@@ -15,6 +17,7 @@ from olympus_core.primitive import Batched, Primitive, op
 from olympus_core.primitives.elementwise import move_axis
 from olympus_core.trace import Trace, naming, using
 from olympus_core.tracer import Tracer
+from olympus_core.transforms.data import is_float0
 from olympus_core.transforms.leaks import check_leaks
 
 __all__ = ["BatchTrace", "BatchTracer", "batch_flat", "batched_aval", "place_axis"]
@@ -104,13 +107,20 @@ def batch_flat(
     `what` names the transformed function in messages.
     """
     made = BatchTrace(trace.current(), batched, what)
-    inputs = [made.wrap(x, d) for x, d in zip(args, dims, strict=True)]
+    inputs = [made.wrap(*_without_data(x, d)) for x, d in zip(args, dims, strict=True)]
     with using(made), naming(() if batched.name is None else ((batched.name, batched.size),)):
         outs = fun(*inputs)
     pairs = [made.unwrap(x) for x in outs]
     del inputs, outs
     check_leaks(made, what)
     return [v for v, _ in pairs], [d for _, d in pairs]
+
+
+def _without_data(x: Any, dim: int | None) -> tuple[Any, int | None]:
+    """The value and its mapped axis; a float0 array is one of its rows, and none is mapped."""
+    if dim is None or not is_float0(x):
+        return x, dim
+    return np.zeros(batched_aval(get_aval(x), dim).shape, x.dtype), None
 
 
 def place_axis(value: Any, dim: int | None, wanted: int | None, size: int) -> Any:
@@ -121,5 +131,7 @@ def place_axis(value: Any, dim: int | None, wanted: int | None, size: int) -> An
         return move_axis(value, dim, wanted)
     have = shape_of(value)
     shape = (*have[:wanted], size, *have[wanted:])
+    if is_float0(value):
+        return np.zeros(shape, value.dtype)
     kept = tuple(i for i in range(len(shape)) if i != wanted)
     return op.broadcast_in_dim(value, shape=shape, broadcast_dimensions=kept)

@@ -10,6 +10,7 @@ from olympus_core.avals import get_aval
 from olympus_core.errors import TransformError
 from olympus_core.source import function_name
 from olympus_core.tracer import Tracer
+from olympus_core.transforms import data
 from olympus_core.transforms.autodiff import differentiable
 from olympus_core.transforms.batching import BatchTracer
 from olympus_core.transforms.evaluate import evaluate
@@ -33,12 +34,12 @@ def closure_convert(
     >>> converted, consts = closure_convert(fun, x)
     >>> converted(x, *consts)
     """
-    leaves, in_tree = tree.flatten(example_args)
+    leaves, in_tree = data.flatten(example_args)
     check_arrays("closure_convert", fun, names_of(fun, in_tree), leaves)
     out_trees: list[tree.PyTreeDef] = []
 
     def flat(*xs: Any) -> list[Any]:
-        outs, out_tree = tree.flatten(fun(*in_tree.unflatten(xs)))
+        outs, out_tree = data.flatten(fun(*in_tree.unflatten(xs)))
         out_trees.append(out_tree)
         return outs
 
@@ -48,7 +49,7 @@ def closure_convert(
 
     def converted(*args: Any) -> Any:
         count = len(args) - sum(hoisted)
-        values, given_tree = tree.flatten(args[:count])
+        values, given_tree = data.flatten(args[:count])
         if given_tree != in_tree:
             raise TransformError(
                 f"'{name}', converted by closure_convert, needs arguments of its example's "

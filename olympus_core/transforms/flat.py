@@ -15,11 +15,13 @@ from olympus_core.avals import ShapedArray, get_aval
 from olympus_core.errors import DTypeError, TransformError
 from olympus_core.primitive import op
 from olympus_core.source import function_name
+from olympus_core.transforms.data import is_float0
 
 __all__ = [
     "as_derivative",
     "canonical_argnums",
     "check_arrays",
+    "check_callable",
     "check_positions",
     "check_results",
     "check_same",
@@ -47,6 +49,12 @@ def names_of(
         name = repr(parameters[i]) if 0 <= i < len(parameters) else str(i)
         names.append(f"argument {name}{tree.keystr(path[1:])}")
     return names
+
+
+def check_callable(what: str, fun: Any) -> None:
+    """Raise TransformError for what is no function."""
+    if not callable(fun):
+        raise TransformError(f"{what} needs a function, and got {fun!r:.80}")
 
 
 def check_arrays(
@@ -120,8 +128,8 @@ def as_derivative(x: Any, aval: ShapedArray) -> Any:
     No operation may have made it: that of the identity is the cotangent it was begun with, a
     value of the host.
     """
-    if dtypes.kind(aval.dtype) not in "fc":
-        return x  # float0
+    if is_float0(x):
+        return x
     if aval.weak_type:
         return op.convert_element_type(x, new_dtype=aval.dtype, weak_type=True)
     host = isinstance(x, (np.ndarray, np.generic))

@@ -18,12 +18,14 @@ from olympus_core.errors import TransformError
 from olympus_core.primitive import op
 from olympus_core.source import function_name
 from olympus_core.transforms.autodiff import jvp, vjp
+from olympus_core.transforms.data import is_float0
 from olympus_core.transforms.flat import (
     as_derivative,
     canonical_argnums,
-    float0_zeros,
+    check_callable,
     pick,
     refill,
+    zeros,
 )
 from olympus_core.transforms.vmapping import vmap
 
@@ -75,6 +77,7 @@ def jacfwd(
 
     Raises TransformError for arguments that are not floats (complex with `holomorphic`).
     """
+    check_callable("jacfwd", fun)
     name = function_name(fun)
     argnums = canonical_argnums(f"argnums of the derivative of '{name}'", argnums)
 
@@ -95,12 +98,18 @@ def jacfwd(
         result = vmap(direction, out_axes=axes)(*_basis(avals))
         outs = tree.leaves(result[0])
         columns, out_tree = tree.flatten(result[1])
-        placed = [as_derivative(_last(c), get_aval(x)) for c, x in zip(columns, outs, strict=True)]
+        made = [_data(c, get_aval(x)) for c, x in zip(columns, outs, strict=True)]
+        placed = [as_derivative(_last(c), get_aval(x)) for c, x in zip(made, outs, strict=True)]
         each = [_parts(x, get_aval(x).ndim - 1, avals) for x in placed]
         matrix = _nested(out_tree, in_tree, each, isinstance(argnums, int))
         return (matrix, result[2]) if has_aux else matrix
 
     return jacobian
+
+
+def _data(x: Any, aval: ShapedArray) -> Any:
+    """The derivatives of a result; zeros of its own dtype where that is of integers."""
+    return zeros(aval.update(shape=x.shape, weak_type=False)) if is_float0(x) else x
 
 
 def _last(x: Any) -> Any:
@@ -127,8 +136,9 @@ def jacrev(
     """The Jacobian of `fun`, a row at a time, in reverse: best for few results' elements.
 
     Raises TransformError for arguments or results that are not floats (complex with
-    `holomorphic`; integer arguments get float0 zeros with `allow_int`).
+    `holomorphic`; integer arguments get zeros with `allow_int`).
     """
+    check_callable("jacrev", fun)
     name = function_name(fun)
     argnums = canonical_argnums(f"argnums of the derivative of '{name}'", argnums)
 
@@ -154,23 +164,20 @@ def jacrev(
         rows = iter(vmap(flat)(*_basis(out_avals)))
         total = sum(a.size for a in out_avals)
         full = [
-            as_derivative(next(rows), a)
-            if dtypes.kind(a.dtype) in "fc"
-            else float0_zeros(a.update(shape=(total, *a.shape)))
+            as_derivative(
+                next(rows)
+                if dtypes.kind(a.dtype) in "fc"
+                else zeros(a.update(shape=(total, *a.shape))),
+                a,
+            )
             for a in avals
         ]
-        cut = [_rows(x, out_avals) for x in full]
+        cut = [_parts(x, 0, out_avals) for x in full]
         each = [[parts[i] for parts in cut] for i in range(len(outs))]
         matrix = _nested(out_tree, in_tree, each, isinstance(argnums, int))
         return (matrix, *aux) if has_aux else matrix
 
     return jacobian
-
-
-def _rows(x: Any, avals: Sequence[ShapedArray]) -> list[Any]:
-    if isinstance(x, np.ndarray):  # float0
-        return [np.zeros((*a.shape, *x.shape[1:]), x.dtype) for a in avals]
-    return _parts(x, 0, avals)
 
 
 def hessian(

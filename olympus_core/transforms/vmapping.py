@@ -12,7 +12,7 @@ from olympus_core.errors import TransformError
 from olympus_core.primitive import Batched
 from olympus_core.source import function_name
 from olympus_core.transforms.batching import batch_flat, place_axis
-from olympus_core.transforms.flat import check_arrays, check_results, names_of
+from olympus_core.transforms.flat import check_arrays, check_callable, check_results, names_of
 
 __all__ = ["vmap"]
 
@@ -35,6 +35,7 @@ def vmap(
 
     >>> vmap(lambda x, y: x @ y, in_axes=(0, None))(xs, y)
     """
+    check_callable("vmap", fun)
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
     if not isinstance(in_axes, (int, tuple, type(None))):

@@ -351,3 +351,36 @@ def test_positions_of_static_arguments_are_any_integers():
 def test_arguments_that_the_function_does_not_take():
     with pytest.raises(SignatureError, match=r"missing|argument"):
         olympus.jit(lambda x: scaled(olympus)(x))(X)
+
+
+def test_a_vjp_rule_gives_cotangents_of_other_real_dtypes():
+    def gradient(ox, cotangent):
+        f = ox.custom_vjp(lambda x, y: x * y)
+        f.defvjp(lambda x, y: (x * y, None), lambda _, g: (g.astype("float16"), cotangent))
+        return ox.grad(f, (0, 1))(2.0, 3.0)
+
+    for cotangent in (0, 3, True, np.float16(2)):
+        got, want = gradient(olympus, cotangent), gradient(jax, cotangent)
+        assert [float(x) for x in got] == [float(x) for x in want]
+        assert [str(x.dtype) for x in got] == ["float32", "float32"]
+    for ox in (olympus, jax):
+        with pytest.raises(ValueError, match=r"float32\[2\]"):
+            gradient(ox, np.ones(2, np.float32))
+
+
+def test_residuals_of_one_rule_have_the_structure_of_their_call():
+    f = olympus.custom_vjp(lambda x: x * 2.0)
+    calls = []
+
+    def fwd(x):
+        calls.append(0)
+        return x * 2.0, (x,) if len(calls) == 1 else {"a": x, "b": x}
+
+    f.defvjp(fwd, lambda residuals, g: (g * len(residuals),))
+
+    def both(x):
+        _, first = olympus.vjp(f, x)
+        _, second = olympus.vjp(f, x)
+        return first(1.0)[0], second(1.0)[0]
+
+    assert [float(x) for x in both(3.0)] == [1.0, 2.0]

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from olympus_core import dtypes, tree
+from olympus_core import dtypes, trace, tree
 from olympus_core.avals import ShapedArray, get_aval
 from olympus_core.control.bodies import (
     Body,
@@ -26,17 +26,23 @@ from olympus_core.control.scan import scan_p
 from olympus_core.control.while_loop import while_p
 from olympus_core.errors import DTypeError, ShapeError, TransformError
 from olympus_core.library.lax import unstaged
+from olympus_core.library.lax.shape import reshape
+from olympus_core.library.lax.slicing import concatenate, slice_in_dim
 from olympus_core.library.promotion import convert
 from olympus_core.primitives.elementwise import clamp_p
 from olympus_core.source import function_name
+from olympus_core.tracer import Array
+from olympus_core.transforms import data
+from olympus_core.transforms.vmapping import vmap
 
 __all__ = ["cond", "fori_loop", "map", "scan", "switch", "while_loop"]
 
 _T = TypeVar("_T")
+_NONE_GIVEN: Any = object()
 
 
 def _flatten_arrays(value: Any, what: str) -> tuple[list[Any], tree.PyTreeDef]:
-    leaves, treedef = tree.flatten(value)
+    leaves, treedef = data.flatten(value)
     for x in leaves:
         try:
             get_aval(x)
@@ -48,14 +54,23 @@ def _flatten_arrays(value: Any, what: str) -> tuple[list[Any], tree.PyTreeDef]:
 
 
 def cond(
-    pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any
+    pred: Any,
+    true_fun: Callable[..., Any],
+    false_fun: Callable[..., Any],
+    *operands: Any,
+    operand: Any = _NONE_GIVEN,
 ) -> Any:
     """`true_fun(*operands)` if the scalar `pred`, else `false_fun(*operands)`; one of them runs.
 
+    One operand may be named, `operand`.  With an operand for each function, the order is
+    `cond(pred, true_operand, true_fun, false_operand, false_fun)`.
     Raises TransformError where the two return different structures or types.
 
     >>> cond(x.sum() > 0, lambda x: x, lambda x: -x, x)
     """
+    if len(operands) == 2 and callable(false_fun) and callable(operands[1]):
+        return _cond_of_two(pred, true_fun, false_fun, *operands)
+    operands = _operands("cond", operands, operand)
     aval = get_aval(pred)
     if aval.shape:
         raise ShapeError(f"cond needs a scalar predicate, and got {aval.long_name()}")
@@ -67,11 +82,45 @@ def cond(
     return _branch("cond", index, (false_fun, true_fun), operands)
 
 
-def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
+def _cond_of_two(
+    pred: Any,
+    true_operand: Any,
+    true_fun: Callable[..., Any],
+    false_operand: Any,
+    false_fun: Callable[..., Any],
+) -> Any:
+    def if_true(x: Any, _: Any) -> Any:
+        return true_fun(x)
+
+    def if_false(_: Any, x: Any) -> Any:
+        return false_fun(x)
+
+    return cond(pred, if_true, if_false, true_operand, false_operand)
+
+
+def _operands(name: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, ...]:
+    """The operands, given one by one, or as the one `operand`; None is an operand there."""
+    if operand is _NONE_GIVEN:
+        return operands
+    if operands:
+        raise TransformError(
+            f"{name} takes its operands by position or the one as operand=, and got both"
+        )
+    return (operand,)
+
+
+def switch(
+    index: Any,
+    branches: Sequence[Callable[..., Any]],
+    *operands: Any,
+    operand: Any = _NONE_GIVEN,
+) -> Any:
     """`branches[index](*operands)`, the index clamped to the range there is.
 
+    One operand may be named, `operand`.
     Raises TransformError where the branches return different structures or types.
     """
+    operands = _operands("switch", operands, operand)
     aval = get_aval(index)
     if aval.shape or dtypes.kind(aval.dtype) not in "iu":
         raise DTypeError(f"switch needs a scalar integer index, and got {aval.long_name()}")
@@ -115,8 +164,8 @@ def _check_branches(
                 f"the branches of {name} must return one structure.\n"
                 f"  {first_name} returns {first.out_tree}\n  {other} returns {body.out_tree}"
             )
-        paths = tree.flatten_with_path(first.out_tree.unflatten(range(len(first.out_avals))))[0]
-        for (path, _), a, b in zip(paths, first.out_avals, body.out_avals, strict=True):
+        paths = data.paths(first.out_tree)
+        for path, a, b in zip(paths, first.out_avals, body.out_avals, strict=True):
             if a.strip_weak() is not b.strip_weak():
                 raise TransformError(
                     f"the branches of {name} must return the same types: result"
@@ -208,8 +257,10 @@ def fori_loop(
     if length <= 0:
         return init_val
     unrolled = 1 if unroll is None else unroll
+    traced = isinstance(lower, Array) and not trace.at_base()  # an index of Python's is weak
+    start = lower if traced else first
     (_, end), _ = _fold(
-        "fori_loop", step, (first, init_val), None, length=length, unroll=unrolled, of=body_fun
+        "fori_loop", step, (start, init_val), None, length=length, unroll=unrolled, of=body_fun
     )
     result: _T = end
     return result
@@ -235,15 +286,19 @@ def scan(
     length: int | None = None,
     reverse: bool = False,
     unroll: int | bool = 1,
+    _split_transpose: bool = False,
 ) -> tuple[Any, Any]:
     """Fold `f(carry, x) -> (carry, y)` over the leading axes of `xs`; (carry, stacked ys).
 
     `length` is needed where `xs` has no arrays.  `unroll` iterations run in one of the loop
-    (True: all).  Raises ShapeError for leading axes that differ, TransformError where `f` changes
+    (True: all).  `_split_transpose`, advice on memory, changes nothing.
+    Raises ShapeError for leading axes that differ, TransformError where `f` changes
     the carry's structure or types.
 
     >>> scan(lambda c, x: (c + x, c), 0.0, ox.numpy.arange(3.0))
     """
+    if int(unroll) < 0:
+        raise TransformError(f"scan: unroll must be a bool or an int >= 0, and is {unroll!r}")
     return _fold("scan", f, init, xs, length, reverse, unroll)
 
 
@@ -259,7 +314,7 @@ def _fold(
 ) -> tuple[Any, Any]:
     """`scan` for the function `name`; `of` is the user's function that `f` calls."""
     init_leaves, carry_tree = _flatten_arrays(init, f"the carry of {name}")
-    x_leaves, xs_tree = _flatten_arrays(xs, f"the xs of {name}")
+    x_leaves, xs_tree = _flatten_arrays(data.unstack_float0(xs), f"the xs of {name}")
     count = _scan_length(x_leaves, xs_tree, length)
     if count and unstaged.wanted():
         return unstaged.fold(f, init, xs, count, reverse)
@@ -280,8 +335,8 @@ def _fold(
         reverse=bool(reverse),
         unroll=max(count, 1) if unroll is True else max(int(unroll), 1),
     )
-    y_tree = body.out_tree.children()[1]
-    return carry_tree.unflatten(outs[:n]), y_tree.unflatten(outs[n:])
+    ys = body.out_tree.children()[1].unflatten(outs[n:])
+    return carry_tree.unflatten(outs[:n]), data.stack_float0(ys, count)
 
 
 def _row(x: Any) -> ShapedArray:
@@ -298,16 +353,18 @@ def _scan_body(
     x_avals: Sequence[ShapedArray],
     of: Callable[..., Any],
 ) -> tuple[Body, tuple[ShapedArray, ...]]:
-    what, n = f"the body of {name}", len(carry)
+    what, n, given = f"the body of {name}", len(carry), carry
     title = f"{what}, '{function_name(of)}',"
-    for _ in range(2):
+    while True:
         body = stage_body(f, in_tree, (*carry, *x_avals), what, of)
         parts = body.out_tree.children()
         if body.out_tree.node_data() is None or len(parts) != 2:
             raise TransformError(
                 f"{title} must return a pair (carry, y), and returns {body.out_tree}"
             )
-        if parts[0] != carry_tree or (wide := widen_carry(carry, body.out_avals[:n])) == carry:
+        if parts[0] != carry_tree or carry is not given:
+            break
+        if (wide := widen_carry(carry, body.out_avals[:n])) == carry:
             break
         carry = wide
     check_carry(title, carry_tree, carry, parts[0], body.out_avals[: parts[0].num_leaves])
@@ -324,15 +381,37 @@ def _scan_length(x_leaves: list[Any], xs_tree: tree.PyTreeDef, length: int | Non
     if not lengths:
         raise TransformError("scan needs a length where xs has no arrays")
     if len(lengths) > 1:
-        paths = tree.flatten_with_path(xs_tree.unflatten(range(len(shapes))))[0]
+        paths = data.paths(xs_tree)
         each = ", ".join(
-            f"xs{tree.keystr(p)} has {s[0]}" for (p, _), s in zip(paths, shapes, strict=True)
+            f"xs{tree.keystr(p)} has {s[0]}" for p, s in zip(paths, shapes, strict=True)
         )
         given = f", and length is {length}" if length is not None else ""
         raise ShapeError(f"scan needs leading axes of one length: {each}{given}")
     return int(lengths.pop())
 
 
-def map(f: Callable[[Any], Any], xs: Any) -> Any:
-    """`f` of each row of `xs`, one after the other, stacked."""
-    return _fold("map", lambda _, x: ((), f(x)), (), xs, of=f)[1]
+def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
+    """`f` of each row of `xs`, one after the other, stacked.
+
+    With a `batch_size`, so many rows are mapped at once by `vmap`, and what is left over too.
+    """
+    if not batch_size:
+        return _fold("map", lambda _, x: ((), f(x)), (), xs, of=f)[1]
+    leaves, xs_tree = _flatten_arrays(xs, "the xs of map")
+    count = _scan_length(leaves, xs_tree, None)
+    whole = count - count % batch_size
+    batches = [
+        reshape(
+            slice_in_dim(x, 0, whole), (whole // batch_size, batch_size, *get_aval(x).shape[1:])
+        )
+        for x in leaves
+    ]
+    each = vmap(f)
+    _, ys = _fold(
+        "map in batches", lambda _, x: ((), each(x)), (), xs_tree.unflatten(batches), of=f
+    )
+    ys = tree.map(lambda y: reshape(y, (whole, *y.shape[2:])), ys)
+    if whole == count:
+        return ys
+    rest = each(xs_tree.unflatten(slice_in_dim(x, whole, count) for x in leaves))
+    return tree.map(lambda y, r: concatenate([y, r], 0), ys, rest)

@@ -9,12 +9,15 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
+
 from olympus_core import switches, tree
 from olympus_core.errors import ConcretizationError
 from olympus_core.library.lax.slicing import dynamic_index_in_dim
 from olympus_core.library.promotion import promote_dtypes
 from olympus_core.primitives.joining import stack_p
 from olympus_core.tracer import Tracer
+from olympus_core.transforms.data import is_float0
 
 __all__ = ["branch", "fold", "repeat", "wanted"]
 
@@ -63,4 +66,6 @@ def _row(i: int, x: Any) -> Any:
 
 
 def _stacked(*rows: Any) -> Any:
+    if is_float0(rows[0]):
+        return np.stack(rows)
     return stack_p.bind(*promote_dtypes(*rows), axis=0)

@@ -1,0 +1,62 @@
+"""What of a value a program can hold: a tree enters, its leaves of data and a structure leave.
+
+A float0 array, the tangent of an integer, has a shape and no data.  It is no leaf: its shape is
+part of the structure, which makes it anew where it is filled with leaves.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from olympus_core import dtypes, tree
+
+__all__ = ["flatten", "is_float0", "paths", "stack_float0", "unstack_float0"]
+
+
+class _Float0:
+    """The place of a float0 array in a structure."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.shape = shape
+
+
+def _rebuild(shape: tuple[int, ...], _: Any) -> Any:
+    return np.zeros(shape, dtypes.float0)
+
+
+tree.register_node(_Float0, lambda x: ((), x.shape), _rebuild)
+
+
+def is_float0(x: Any) -> bool:
+    """Whether a leaf is a float0 array."""
+    return isinstance(x, np.ndarray) and x.dtype == dtypes.float0
+
+
+def flatten(value: Any) -> tuple[list[Any], tree.PyTreeDef]:
+    """The leaves of a tree that are data, and the structure that rebuilds it from them."""
+    leaves, treedef = tree.flatten(value)
+    if np.ndarray not in map(type, leaves):
+        return leaves, treedef
+    return tree.flatten(treedef.unflatten(_Float0(x.shape) if is_float0(x) else x for x in leaves))
+
+
+def paths(treedef: tree.PyTreeDef) -> list[tree.KeyPath]:
+    """The path of each leaf of a structure."""
+    marked = treedef.unflatten(range(treedef.num_leaves))
+    return [path for path, x in tree.flatten_with_path(marked)[0] if not is_float0(x)]
+
+
+def stack_float0(value: Any, length: int) -> Any:
+    """The tree with a leading axis for its float0 arrays, whose data the others have stacked."""
+
+    def stacked(x: Any) -> Any:
+        return np.zeros((length, *x.shape), x.dtype) if is_float0(x) else x
+
+    return tree.map(stacked, value)
+
+
+def unstack_float0(value: Any) -> Any:
+    """The tree with its float0 arrays without their leading axis."""
+    return tree.map(lambda x: np.zeros(x.shape[1:], x.dtype) if is_float0(x) else x, value)

@@ -1,0 +1,52 @@
+"""What is refused when it is given, and the types that linear functions and derivatives keep."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pytest
+
+import olympus
+from olympus.errors import TransformError, UsageError
+
+
+@pytest.mark.parametrize("name", ["grad", "value_and_grad", "jacfwd", "jacrev", "hessian", "vmap"])
+def test_what_is_no_function_is_refused_at_once(name):
+    with pytest.raises(TypeError):
+        getattr(jax, name)(3)
+    with pytest.raises(TransformError, match="needs a function, and got 3"):
+        getattr(olympus, name)(3)
+
+
+@pytest.mark.parametrize("donated", [{"donate_argnums": 0}, {"donate_argnames": "x"}])
+def test_a_static_argument_is_not_donated(donated):
+    with pytest.raises(ValueError, match="intersect"):
+        jax.jit(lambda x, y: x, static_argnums=0, **donated)
+    with pytest.raises(UsageError, match="is both"):
+        olympus.jit(lambda x, y: x, static_argnums=0, **donated)
+
+
+ROWS = np.arange(3, dtype=np.int32)
+
+
+@pytest.mark.parametrize(
+    ("x", "cotangent"), [(1, 3), (1.0, 3.0), (ROWS, ROWS), (np.float32(1), np.float32(3))], ids=str
+)
+def test_linear_transpose_keeps_types(x, cotangent):
+    (got,) = olympus.linear_transpose(lambda v: 2 * v, x)(cotangent)
+    (want,) = jax.linear_transpose(lambda v: 2 * v, x)(cotangent)
+    assert (got.dtype, got.weak_type) == (want.dtype, want.weak_type)
+    np.testing.assert_array_equal(np.asarray(got), np.asarray(want))
+
+
+@pytest.mark.parametrize("cotangent", [np.arange(3.0, dtype=np.float32), 3], ids=str)
+def test_linear_transpose_refuses_cotangents_of_other_types(cotangent):
+    for ox in (jax, olympus):
+        with pytest.raises(TypeError):
+            ox.linear_transpose(lambda v: 2 * v, 1.0)(cotangent)
+
+
+@pytest.mark.parametrize("x", [2.0, np.float32(2)], ids=["weak", "strong"])
+def test_linearized_functions_keep_weakness(x):
+    got, want = (ox.linearize(lambda v: v**3, x)[1](x) for ox in (olympus, jax))
+    assert (got.dtype, got.weak_type, float(got)) == (want.dtype, want.weak_type, float(want))
