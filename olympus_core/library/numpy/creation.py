@@ -116,7 +116,8 @@ def _array(x: Any, dtype: DType | None, copy: bool) -> Array:
         own = get_aval(x)
         wanted = own.dtype if dtype is None else dtype
         aval = shaped((), wanted, dtype is None and own.weak_type)
-        return put(convert(x, wanted), aval)
+        exact = isinstance(x, int) and dtypes.kind(wanted) in "iu"
+        return put(x if exact else convert(x, wanted), aval)
     if isinstance(x, (list, tuple)):
         return _from_sequence(x, dtype)
     return _put(_numpy_value(x), dtype)
@@ -216,7 +217,8 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False) -> Array:
     Array([ 1, -1], dtype=int32)
     """
     check_arrays("astype", x)
-    return _array(x, requested_dtype("astype", dtype), copy)
+    wanted = requested_dtype("astype", dtype)
+    return _array(convert(x, wanted) if dtypes.is_python_scalar(x) else x, wanted, copy)
 
 
 def from_dlpack(x: Any, /) -> Array:

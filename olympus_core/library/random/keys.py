@@ -250,6 +250,8 @@ def fold_in(key: Any, data: Any) -> Any:
             f"fold_in needs an integer of shape (), and got {get_aval(data).long_name()}",
             hint="use olympus.vmap to fold in one integer at a time",
         )
+    if isinstance(data, int):
+        dtypes.check_python_int(data, UINT32)
     return _like(key, random_fold_in_p.bind(words, convert(data, UINT32)))
 
 
