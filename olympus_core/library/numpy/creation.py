@@ -18,6 +18,7 @@ from olympus_core.dtypes import DType
 from olympus_core.errors import ArgumentError, DTypeError, ShapeError
 from olympus_core.library.lax.slicing import stack
 from olympus_core.library.promotion import check_arrays, convert
+from olympus_core.library.structural import structural
 from olympus_core.primitives.shape import broadcast_in_dim_p, copy_p
 from olympus_core.tracer import Array
 
@@ -60,6 +61,7 @@ def _user_level() -> int:
     return level
 
 
+@structural()
 def asarray(
     a: Any, dtype: Any = None, order: str | None = None, *, copy: bool | None = None
 ) -> Array:
@@ -80,6 +82,7 @@ def asarray(
     return array(a, dtype, copy=bool(copy), order=order or "K")
 
 
+@structural()
 def array(
     object: Any,
     dtype: Any = None,
@@ -202,6 +205,7 @@ def _stacked(x: Any, dtype: DType) -> Array:
     return stack([_stacked(item, dtype) for item in x])
 
 
+@structural()
 def copy(a: Any, order: str | None = None) -> Array:
     """A new array with the values of `a`."""
     check_arrays("copy", a)
