@@ -10,7 +10,7 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from olympus_core.avals import Shape, canonical_shape, get_aval, shape_of
+from olympus_core.avals import Shape, as_sequence, canonical_shape, get_aval, shape_of
 from olympus_core.errors import ArgumentError, ShapeError
 from olympus_core.library import promotion
 from olympus_core.library.axes import canonical_axes
@@ -63,8 +63,7 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -
 def _sizes(shape: Any, have: Shape, size: int) -> Shape:
     if shape.__class__ is tuple and -1 not in shape:
         return canonical_shape(shape, "the shape of reshape")
-    given = [shape] if hasattr(shape, "__index__") else list(shape)
-    sizes = [operator.index(n) for n in given]
+    sizes = [operator.index(n) for n in as_sequence(shape)]
     if sizes.count(-1) > 1:
         raise ShapeError(f"reshape can infer one length, and got {tuple(sizes)}")
     if -1 in sizes:
@@ -95,7 +94,7 @@ def expand_dims(a: Any, axis: int | Sequence[int]) -> Array:
     (1, 2)
     """
     a, _ = operand("expand_dims", a)
-    return lax.expand_dims(a, axis if isinstance(axis, (tuple, list)) else (axis,))
+    return lax.expand_dims(a, as_sequence(axis))
 
 
 @structural()
