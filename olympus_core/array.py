@@ -72,6 +72,14 @@ class DeviceArray(Array):
         """The only element (or the one at the given index) as a Python scalar."""
         return self.numpy().item(*args)
 
+    def byteswap(self) -> DeviceArray:
+        """The array whose elements have their bytes in reverse order."""
+        return put(self.numpy().byteswap(), self.aval)
+
+    def tobytes(self, order: Any = "C") -> bytes:
+        """The bytes of the elements, in row-major order unless `order` is "F"."""
+        return self.numpy().tobytes(order)
+
     def tolist(self) -> Any:
         """The elements as nested Python lists."""
         return self.numpy().tolist()

@@ -81,16 +81,19 @@ def shaped(shape: Shape, dtype: dtypes.DType, weak_type: bool = False) -> Shaped
     return aval
 
 
+def as_sequence(x: Any) -> Any:
+    """An int, or an array of one without dimensions, in a tuple of one; a sequence as it is."""
+    single = x.__class__ not in (tuple, list) and hasattr(x, "__index__")
+    return (x,) if single and not getattr(x, "shape", ()) else x
+
+
 def canonical_shape(shape: Any, what: str = "shape") -> Shape:
-    """`shape` (an int or a sequence of ints) as a tuple of non-negative Python ints.
+    """`shape` (an int, a sequence or a vector of ints) as a tuple of non-negative Python ints.
 
     Raises ShapeError, naming `what`, for anything else.
     """
     try:
-        if not isinstance(shape, (tuple, list)) and hasattr(shape, "__index__"):
-            result: Shape = (operator.index(shape),)
-        else:
-            result = tuple(map(operator.index, shape))
+        result: Shape = tuple(map(operator.index, as_sequence(shape)))
     except TypeError:
         raise ShapeError(f"{what} must be an int or a sequence of ints, and is {shape!r}") from None
     if result and min(result) < 0:

@@ -6,6 +6,7 @@ import operator
 from collections.abc import Iterable
 from typing import Any
 
+from olympus_core.avals import as_sequence
 from olympus_core.errors import ShapeError
 
 __all__ = ["canonical_axes", "canonical_axis"]
@@ -24,7 +25,7 @@ def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
 
 def canonical_axes(axes: int | Iterable[Any], ndim: int, what: str = "axis") -> tuple[int, ...]:
     """An axis or several as a tuple of canonical ones; raises ShapeError where one repeats."""
-    given = axes if isinstance(axes, (tuple, list)) or not hasattr(axes, "__index__") else (axes,)
+    given = as_sequence(axes)
     found = tuple([canonical_axis(a, ndim, what) for a in given])
     if len(set(found)) != len(found):
         raise ShapeError(f"{what} is given more than once: {tuple(given)}")

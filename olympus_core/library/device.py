@@ -69,8 +69,14 @@ def device_put(x: Any, device: xla.Device | None = None) -> Any:
 
 
 def device_get(x: Any) -> Any:
-    """A tree of arrays as NumPy arrays."""
-    return tree.map(to_numpy, x)
+    """A tree of arrays as NumPy arrays; what is no array, a Python scalar for one, is itself."""
+
+    def leaf(value: Any) -> Any:
+        if isinstance(value, DeviceArray):
+            return to_numpy(value)
+        return np.asarray(value) if hasattr(value, "__array__") else value
+
+    return tree.map(leaf, x)
 
 
 def block_until_ready(x: Any) -> Any:

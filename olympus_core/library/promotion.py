@@ -45,28 +45,32 @@ def check_arrays(name: str, *xs: Any) -> None:
 
 
 def convert(x: Any, dtype: DType, weak_type: bool = False) -> Any:
-    """`x` as `dtype` and weakness; a scalar stays a scalar, an array of that type is itself."""
-    aval = get_aval(x)
-    if aval.dtype == dtype and aval.weak_type == weak_type and not hasattr(x, "__jax_array__"):
-        return x
+    """`x` as `dtype` and weakness; a scalar stays a scalar, an array of that type is itself.
+
+    A Python int wraps around in a narrow or unsigned dtype; it has up to 64 bits (RangeError).
+    """
     if dtypes.is_python_scalar(x) or (isinstance(x, np.generic) and x.shape == ()):
         return _convert_scalar(x, dtype, weak_type)
-    if isinstance(x, np.ndarray) and not x.shape and not weak_type:
-        return x.astype(dtype)[()]
     if hasattr(x, "__jax_array__"):
         x = x.__jax_array__()
+    aval = get_aval(x)
+    if aval.dtype == dtype and aval.weak_type == weak_type:
+        return x
+    if isinstance(x, np.ndarray) and not x.shape and not weak_type:
+        return x.astype(dtype)[()]
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type)
 
 
 def _convert_scalar(x: Any, dtype: DType, weak_type: bool) -> Any:
-    if isinstance(x, int) and dtypes.kind(dtype) in "iu":
-        dtypes.check_python_int(x, dtype)
+    if x.__class__ is bool and dtype == dtypes.bool_ and not weak_type:
+        return x
     kind = dtypes.kind(dtype)
-    if weak_type:
-        value = x.item() if isinstance(x, np.generic) else x
-        return _SCALARS[kind](value.real if isinstance(value, complex) and kind != "c" else value)
-    if isinstance(x, complex) and kind != "c":
+    if isinstance(x, (complex, np.complexfloating)) and kind != "c":
         x = x.real
+    if weak_type:
+        return _SCALARS[kind](x.item() if isinstance(x, np.generic) else x)
+    if kind in "iu" and isinstance(x, int):
+        dtypes.check_python_int(x, np.dtype("uint64" if x > 0 else "int64"))
     with np.errstate(all="ignore"):
         return np.asarray(x).astype(dtype)[()]
 
@@ -84,8 +88,17 @@ def promote_dtypes(*xs: Any) -> list[Any]:
 
 
 def _adapt(x: Any, have: DType, dtype: DType, weak: bool) -> Any:
-    """Only what differs in dtype is converted: a weak operand of the dtype may stay weak."""
-    return x if have == dtype and not hasattr(x, "__jax_array__") else convert(x, dtype, weak)
+    """Only what differs in dtype is converted: a weak operand of the dtype may stay weak.
+
+    A scalar is of its own dtype first: a Python int must fit the default int (RangeError).
+    """
+    if have == dtype and not hasattr(x, "__jax_array__"):
+        return x
+    if x.__class__ is int:
+        dtypes.check_python_int(x, have)
+    elif isinstance(x, np.generic) and x.dtype != have:
+        x = x.astype(have)
+    return convert(x, dtype, weak)
 
 
 def promote_inexact(*xs: Any) -> list[Any]:

@@ -71,7 +71,7 @@ def both(fun: Callable[..., Any], x: Array) -> list[Array]:
 def assert_reads(x: Array, index: Any) -> None:
     want = reference(x, index)
     if want is None:
-        with pytest.raises(IndexingError):
+        with pytest.raises((IndexingError, ShapeError)):
             ox.device_put(x)[index]
         return
     for got in both(lambda a: a[index], x):
@@ -283,7 +283,7 @@ REFUSED: list[tuple[Any, type[Exception], str]] = [
     (slice(1.5, None), TypeError, "bounds of a slice are ints"),
     (slice(None, None, 0), ValueError, "step of a slice cannot be zero"),
     (np.array([True, False]), IndexError, r"shape \(2,\).*axes of shape \(4,\)"),
-    ((np.array([0, 1]), np.array([0, 1, 2])), IndexError, "do not broadcast together"),
+    ((np.array([0, 1]), np.array([0, 1, 2])), ValueError, "do not broadcast together"),
 ]
 
 

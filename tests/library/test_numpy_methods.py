@@ -6,6 +6,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 from oracle import check, row
@@ -157,3 +158,18 @@ def test_views_of_the_wrong_size() -> None:
         jnp.ones(3, "int8").view("int16")
     with pytest.raises(ValueError, match="same width"):
         jnp.float32(1).view("int8")
+
+
+def test_bytes_of_arrays_and_values_from_devices() -> None:
+    ours, theirs = ox.numpy.arange(6).reshape(2, 3), jax.numpy.arange(6).reshape(2, 3)
+    assert (ours.tobytes(), ours.tobytes("F")) == (theirs.tobytes(), theirs.tobytes("F"))
+    assert ours.byteswap().tolist() == theirs.byteswap().tolist()
+    assert ox.device_get((2.5, True, "x")) == jax.device_get((2.5, True, "x")) == (2.5, True, "x")
+    assert type(ox.device_get(ours)) is type(ox.device_get(np.float32(1))) is np.ndarray
+
+
+def test_index_arrays_that_do_not_broadcast_are_a_value_error() -> None:
+    for package in (ox, jax):
+        x = package.numpy.ones((4, 5))
+        with pytest.raises(ValueError, match="broadcast"):
+            x[np.arange(2), np.arange(3)]

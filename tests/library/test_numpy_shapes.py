@@ -250,3 +250,32 @@ def test_results_of_nothing_and_of_scalars() -> None:
         ]
     )
     check([row("trim_zeros", lambda np: np.trim_zeros(np.asarray(3)))], jit=False)
+
+
+def test_shapes_and_axes_that_are_arrays() -> None:
+    sizes, axes = np.array([2, 3]), np.array([0, 1])
+    check(
+        [
+            row("zeros", lambda jnp: jnp.zeros(sizes)),
+            row("full", lambda jnp: jnp.full(sizes, 7)),
+            row("full_like", lambda jnp: jnp.full_like(1.0, 7, shape=sizes)),
+            row("broadcast_to", lambda jnp: jnp.broadcast_to(1.0, sizes)),
+            row("reshape", lambda jnp: jnp.reshape(jnp.arange(6), sizes)),
+            row("reshape -1", lambda jnp: jnp.arange(6).reshape(np.array([2, -1]))),
+            row("reshape flat", lambda jnp: jnp.reshape(jnp.ones((2, 3)), np.array(6))),
+            row("tile", lambda jnp: jnp.tile(jnp.ones(2), sizes)),
+            row("expand_dims", lambda jnp: jnp.expand_dims(jnp.ones(3), axes)),
+            row("squeeze", lambda jnp: jnp.squeeze(jnp.ones((1, 1, 3)), axes)),
+            row("moveaxis", lambda jnp: jnp.moveaxis(jnp.ones((2, 3)), axes[:1], axes[1:])),
+        ]
+    )
+    three = [
+        row("eye", lambda jnp: jnp.eye(jnp.asarray(3))),
+        row("tri", lambda jnp: jnp.tri(jnp.asarray(3), jnp.asarray(2))),
+        row("identity", lambda jnp: jnp.identity(jnp.asarray(3))),
+        row("zeros", lambda jnp: jnp.zeros(jnp.asarray(sizes))),
+    ]
+    check(three, jit=False)
+    assert ox.random.normal(ox.random.key(0), sizes).shape == (2, 3)
+    with pytest.raises(TypeError, match="int or a sequence of ints"):
+        ox.numpy.zeros(np.array([[2, 3]]))

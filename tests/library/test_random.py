@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -332,3 +333,63 @@ def test_gamma_samples_have_no_derivative_in_their_parameters(name: str) -> None
         with pytest.raises(TransformError, match="no derivative in their parameters"):
             derivative(2.0)
     assert ox.grad(lambda a: sample(ox.lax.stop_gradient(a)))(2.0) == 0
+
+
+STRUCTURAL: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "stack": lambda np, lax, k: np.stack([k, k], axis=-1),
+    "concatenate": lambda np, lax, k: np.concatenate([k, k], axis=1),
+    "append": lambda np, lax, k: np.append(k, k),
+    "array": lambda np, lax, k: np.array([k[0], k[1]]),
+    "where": lambda np, lax, k: np.where(MASK, k[:, 0], k[0, 0]),
+    "select": lambda np, lax, k: lax.select(MASK, k[:, 0], k[:, 1]),
+    "take": lambda np, lax, k: np.take(k, INDEX, axis=0),
+    "ravel": lambda np, lax, k: np.ravel(k),
+    "reshape": lambda np, lax, k: np.reshape(k, (2, -1)),
+    "expand_dims": lambda np, lax, k: np.expand_dims(k, -1),
+    "broadcast_to": lambda np, lax, k: np.broadcast_to(k, (2, 3, 2)),
+    "moveaxis": lambda np, lax, k: np.moveaxis(k, 0, -1),
+    "roll": lambda np, lax, k: np.roll(k, 1, axis=-1),
+    "flip": lambda np, lax, k: np.flip(k),
+    "split": lambda np, lax, k: np.split(k, 3)[1],
+    "tile": lambda np, lax, k: np.tile(k, (2, 1)),
+    "repeat": lambda np, lax, k: np.repeat(k, 2, axis=1),
+    "zeros_like": lambda np, lax, k: np.zeros_like(k),
+    "full": lambda np, lax, k: np.full((2,), k[0, 0]),
+    "dynamic_slice": lambda np, lax, k: lax.dynamic_slice(k, (1, 0), (2, 1)),
+    "at": lambda np, lax, k: k.at[INDEX, 0].set(k[1, 1]),
+    "at get": lambda np, lax, k: k.at[1].get(),
+    "methods": lambda np, lax, k: k.T.swapaxes(0, 1).squeeze().flatten().copy().take(INDEX),
+}
+MASK, INDEX = np.array([True, False, True]), np.array([2, 0])
+
+
+@pytest.mark.parametrize("name", STRUCTURAL)
+def test_functions_that_move_elements_apply_to_keys(name: str) -> None:
+    def run(package: Any, wrap: Any) -> Any:
+        def words(keys: Any) -> Any:
+            return package.random.key_data(STRUCTURAL[name](package.numpy, package.lax, keys))
+
+        keys = package.random.split(package.random.key(0), (3, 2))
+        if wrap is package.vmap:
+            return wrap(lambda i: words(keys))(np.arange(2))
+        return wrap(words)(keys)
+
+    for transform in ("jit", "vmap"):
+        ours, theirs = (run(p, getattr(p, transform)) for p in (ox, jax))
+        np.testing.assert_array_equal(ours, theirs)
+    np.testing.assert_array_equal(run(ox, lambda f: f), run(jax, lambda f: f))
+
+
+def test_keys_compare_and_do_not_mix_with_numbers() -> None:
+    keys = ox.random.split(ox.random.key(0), 3)
+    assert ox.numpy.array_equal(keys, keys)
+    assert not ox.numpy.array_equal(keys, keys[::-1])
+    assert (keys != keys[0]).tolist() == [False, True, True]
+    assert (keys.nbytes, keys.devices(), keys.is_deleted()) == (24, {keys.device}, False)
+    for call in (
+        lambda: ox.numpy.where(MASK, keys, 0),
+        lambda: ox.numpy.stack([keys, keys.data[:, 0]]),
+        lambda: keys.at[0].set(1),
+    ):
+        with pytest.raises(TypeError, match="keys"):
+            call()

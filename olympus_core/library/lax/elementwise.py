@@ -15,6 +15,7 @@ from olympus_core import dtypes
 from olympus_core.avals import get_aval
 from olympus_core.errors import DTypeError
 from olympus_core.library.promotion import check_arrays, convert, promote_shapes
+from olympus_core.library.structural import structural
 from olympus_core.primitive import Primitive
 from olympus_core.primitives import elementwise as p
 
@@ -264,6 +265,7 @@ def clamp(min: Any, x: Any, max: Any) -> Any:
     return p.clamp_p.bind(min, x, max)
 
 
+@structural(1, 2)
 def select(pred: Any, on_true: Any, on_false: Any) -> Any:
     """`on_true` where `pred`, else `on_false`; `pred` is a scalar or has their shape."""
     return p.select_n_p.bind(pred, on_false, on_true)

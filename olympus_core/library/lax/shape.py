@@ -14,6 +14,7 @@ from olympus_core.avals import Shape, canonical_shape, get_aval, shape_of
 from olympus_core.errors import ShapeError
 from olympus_core.library import promotion
 from olympus_core.library.axes import canonical_axes, canonical_axis
+from olympus_core.library.structural import structural
 from olympus_core.primitives import shape as p
 from olympus_core.tracer import Array
 
@@ -37,6 +38,7 @@ __all__ = [
 ]
 
 
+@structural()
 def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: None = None) -> Array:
     """The array repeated along new leading axes of lengths `sizes`.
 
@@ -50,6 +52,7 @@ def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: None = None) 
     return broadcast_in_dim(operand, lead + have, dims)
 
 
+@structural()
 def broadcast_in_dim(
     operand: Any,
     shape: Sequence[int],
@@ -78,6 +81,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> Shape:
     return promotion.broadcast_shapes(*map(canonical_shape, shapes))
 
 
+@structural()
 def broadcast_to_rank(x: Any, rank: int) -> Array:
     """The array with leading axes of length 1, as many as give it `rank` axes.
 
@@ -111,6 +115,7 @@ def broadcasted_iota(
     return result
 
 
+@structural()
 def reshape(
     operand: Any,
     new_sizes: Sequence[int],
@@ -136,6 +141,7 @@ def reshape(
     return result
 
 
+@structural()
 def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Array:
     """The array with the axes from `start_dimension` to before `stop_dimension` made one.
 
@@ -148,6 +154,7 @@ def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = No
     return reshape(operand, (*have[:low], math.prod(have[low:high]), *have[high:]))
 
 
+@structural()
 def transpose(operand: Any, permutation: Sequence[int]) -> Array:
     """The array with axis i of the result being axis `permutation[i]` of the operand.
 
@@ -160,6 +167,7 @@ def transpose(operand: Any, permutation: Sequence[int]) -> Array:
     return result
 
 
+@structural()
 def squeeze(array: Any, dimensions: Sequence[int]) -> Array:
     """The array without the given axes, whose length must be 1 (ShapeError otherwise)."""
     dims = tuple(sorted(canonical_axes(dimensions, len(shape_of(array)))))
@@ -169,6 +177,7 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Array:
     return result
 
 
+@structural()
 def expand_dims(array: Any, dimensions: Sequence[int]) -> Array:
     """The array with axes of length 1 inserted, at these positions of the result.
 
@@ -184,6 +193,7 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Array:
     return broadcast_in_dim(array, shape, dims)
 
 
+@structural()
 def rev(operand: Any, dimensions: Sequence[int]) -> Array:
     """The elements in reverse order along the given axes (each once; ShapeError otherwise)."""
     dims = tuple([canonical_axis(d, len(shape_of(operand))) for d in dimensions])
@@ -191,12 +201,14 @@ def rev(operand: Any, dimensions: Sequence[int]) -> Array:
     return result
 
 
+@structural()
 def tile(operand: Any, reps: Sequence[int]) -> Array:
     """The array repeated `reps[i]` times along axis i; one repetition an axis (ShapeError)."""
     result: Array = p.tile_p.bind(operand, reps=tuple([int(r) for r in reps]))
     return result
 
 
+@structural(1)
 def full(
     shape: Sequence[int], fill_value: Any, dtype: Any = None, *, sharding: None = None
 ) -> Array:
@@ -214,6 +226,7 @@ def full(
     return broadcast(fill_value, canonical_shape(shape))
 
 
+@structural(0, 1)
 def full_like(
     x: Any,
     fill_value: Any,

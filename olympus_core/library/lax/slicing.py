@@ -18,6 +18,7 @@ from olympus_core.errors import IndexingError, ShapeError
 from olympus_core.library.axes import canonical_axis
 from olympus_core.library.lax.shape import expand_dims, squeeze
 from olympus_core.library.promotion import convert
+from olympus_core.library.structural import structural
 from olympus_core.primitives import joining, slicing
 from olympus_core.primitives.elementwise import add_p, lt_p, select_n_p
 from olympus_core.tracer import Array
@@ -40,6 +41,7 @@ __all__ = [
 ]
 
 
+@structural()
 def concatenate(operands: Any, dimension: int) -> Array:
     """The operands, of one dtype, one after the other along axis `dimension`.
 
@@ -54,6 +56,7 @@ def concatenate(operands: Any, dimension: int) -> Array:
     return result
 
 
+@structural()
 def stack(operands: Sequence[Any], axis: int = 0) -> Array:
     """The operands, of one dtype and shape, along a new axis of the result.
 
@@ -72,6 +75,7 @@ def _sequence(name: str, operands: Any) -> list[Any]:
     return parts
 
 
+@structural()
 def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Array]:
     """Parts of the lengths `sizes`, which sum to the axis's (ShapeError otherwise)."""
     position = canonical_axis(axis, len(shape_of(operand)))
@@ -81,12 +85,14 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Array]:
     return result
 
 
+@structural()
 def unstack(x: Any, axis: int = 0) -> tuple[Array, ...]:
     """The slices of `x` at each index of an axis, without that axis."""
     position = canonical_axis(axis, len(shape_of(x)))
     return tuple(joining.unstack_p.bind(x, axis=position))
 
 
+@structural(0, 1)
 def pad(operand: Any, padding_value: Any, padding_config: Sequence[Sequence[int]]) -> Array:
     """The array with `padding_config[i]` = (low, high, interior) scalars added along axis i.
 
@@ -102,6 +108,7 @@ def pad(operand: Any, padding_value: Any, padding_config: Sequence[Sequence[int]
     return result
 
 
+@structural()
 def slice(
     operand: Any,
     start_indices: Sequence[int],
@@ -121,6 +128,7 @@ def slice(
     return result
 
 
+@structural()
 def slice_in_dim(
     operand: Any,
     start_index: int | None,
@@ -146,6 +154,7 @@ def _bound(index: int | None, length: int, default: int) -> int:
     return found + length if found < 0 else found
 
 
+@structural()
 def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Array:
     """The slice at a static index of one axis, with that axis (of length 1) or without.
 
@@ -200,6 +209,7 @@ def wrapped(index: Any, length: int, dtype: dtypes.DType, wrap: bool = True) -> 
     return select_n_p.bind(lt_p.bind(index, zero), index, add_p.bind(index, size))
 
 
+@structural()
 def dynamic_slice(
     operand: Any,
     start_indices: Any,
@@ -227,6 +237,7 @@ def _along(shape: Shape, index: Any, axis: int) -> list[Any]:
     return starts
 
 
+@structural()
 def dynamic_slice_in_dim(
     operand: Any,
     start_index: Any,
@@ -244,6 +255,7 @@ def dynamic_slice_in_dim(
     return dynamic_slice(operand, starts, sizes, allow_negative_indices=allow_negative_indices)
 
 
+@structural()
 def dynamic_index_in_dim(
     operand: Any,
     index: Any,
@@ -259,6 +271,7 @@ def dynamic_index_in_dim(
     return result if keepdims else squeeze(result, (axis,))
 
 
+@structural(0, 1)
 def dynamic_update_slice(
     operand: Any,
     update: Any,
@@ -276,6 +289,7 @@ def dynamic_update_slice(
     return result
 
 
+@structural(0, 1)
 def dynamic_update_slice_in_dim(
     operand: Any, update: Any, start_index: Any, axis: int, *, allow_negative_indices: bool = True
 ) -> Array:
@@ -287,6 +301,7 @@ def dynamic_update_slice_in_dim(
     )
 
 
+@structural(0, 1)
 def dynamic_update_index_in_dim(
     operand: Any, update: Any, index: Any, axis: int, *, allow_negative_indices: bool = True
 ) -> Array:

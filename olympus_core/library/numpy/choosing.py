@@ -30,6 +30,7 @@ from olympus_core.library.numpy.operands import choose as choose_between
 from olympus_core.library.numpy.shapes import broadcast_arrays, broadcast_to, ravel, reshape
 from olympus_core.library.numpy.splitting import unstack
 from olympus_core.library.promotion import convert, promote_dtypes
+from olympus_core.library.structural import structural
 from olympus_core.primitives.elementwise import select_n_p
 from olympus_core.tracer import Array, Tracer
 
@@ -42,6 +43,7 @@ __all__ = [
 ]
 
 
+@structural(1, 2)
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Array:
     """For each element, the choice that goes with the first condition that holds, or `default`.
 
@@ -97,6 +99,7 @@ def _value(function: Any, x: Any, args: tuple[Any, ...], kw: dict[str, Any]) -> 
     return convert(value, aval.dtype)
 
 
+@structural(1)
 def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array:
     """For each element of `a`, a number, the element of the choice of that number at its place.
 

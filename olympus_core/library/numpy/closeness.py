@@ -22,6 +22,7 @@ from olympus_core.library.numpy.logic import (
 from olympus_core.library.numpy.operands import align
 from olympus_core.library.numpy.reductions import all as all_
 from olympus_core.library.promotion import broadcast_shapes, check_arrays, promote_dtypes
+from olympus_core.library.structural import structural
 from olympus_core.tracer import Array
 
 __all__ = ["allclose", "array_equal", "array_equiv", "isclose"]
@@ -67,6 +68,7 @@ def _as_array(x: Any) -> Any:
         return None
 
 
+@structural(0, 1, every=True)
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
     """Whether two arrays have one shape and equal elements; with `equal_nan`, nan equals nan.
 

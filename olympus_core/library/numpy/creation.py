@@ -18,6 +18,7 @@ from olympus_core.dtypes import DType
 from olympus_core.errors import ArgumentError, DTypeError, ShapeError
 from olympus_core.library.lax.slicing import stack
 from olympus_core.library.promotion import check_arrays, convert
+from olympus_core.library.structural import structural
 from olympus_core.primitives.shape import broadcast_in_dim_p, copy_p
 from olympus_core.tracer import Array
 
@@ -60,6 +61,7 @@ def _user_level() -> int:
     return level
 
 
+@structural()
 def asarray(
     a: Any, dtype: Any = None, order: str | None = None, *, copy: bool | None = None
 ) -> Array:
@@ -80,6 +82,7 @@ def asarray(
     return array(a, dtype, copy=bool(copy), order=order or "K")
 
 
+@structural()
 def array(
     object: Any,
     dtype: Any = None,
@@ -116,7 +119,8 @@ def _array(x: Any, dtype: DType | None, copy: bool) -> Array:
         own = get_aval(x)
         wanted = own.dtype if dtype is None else dtype
         aval = shaped((), wanted, dtype is None and own.weak_type)
-        return put(convert(x, wanted), aval)
+        exact = isinstance(x, int) and dtypes.kind(wanted) in "iu"
+        return put(x if exact else convert(x, wanted), aval)
     if isinstance(x, (list, tuple)):
         return _from_sequence(x, dtype)
     return _put(_numpy_value(x), dtype)
@@ -201,6 +205,7 @@ def _stacked(x: Any, dtype: DType) -> Array:
     return stack([_stacked(item, dtype) for item in x])
 
 
+@structural()
 def copy(a: Any, order: str | None = None) -> Array:
     """A new array with the values of `a`."""
     check_arrays("copy", a)
@@ -216,7 +221,8 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False) -> Array:
     Array([ 1, -1], dtype=int32)
     """
     check_arrays("astype", x)
-    return _array(x, requested_dtype("astype", dtype), copy)
+    wanted = requested_dtype("astype", dtype)
+    return _array(convert(x, wanted) if dtypes.is_python_scalar(x) else x, wanted, copy)
 
 
 def from_dlpack(x: Any, /) -> Array:

@@ -21,6 +21,7 @@ from olympus_core.library.numpy.reductions import sum as sum_
 from olympus_core.library.numpy.shapes import ravel
 from olympus_core.library.numpy.triangles import check_sizes, compared
 from olympus_core.library.promotion import convert
+from olympus_core.library.structural import structural
 from olympus_core.primitives import elementwise as p
 from olympus_core.primitives.shape import broadcast_in_dim_p, iota_p
 from olympus_core.tracer import Array
@@ -66,6 +67,7 @@ def diagflat(v: Any, k: int = 0) -> Array:
     return diag(convert(v, v.dtype), k)
 
 
+@structural()
 @composite(static_argnames=("offset", "axis1", "axis2"))
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """The elements with equal indices (`offset` more in `axis2`) on two axes, as the last axis.

@@ -15,6 +15,7 @@ from olympus_core.avals import Shape, canonical_shape, get_aval, shape_of
 from olympus_core.eager import EagerTrace
 from olympus_core.library.numpy.creation import requested_dtype
 from olympus_core.library.promotion import broadcast_to, check_arrays, convert
+from olympus_core.library.structural import structural
 from olympus_core.primitives.shape import broadcast_in_dim_p
 from olympus_core.tracer import Array
 
@@ -41,6 +42,7 @@ def _filled(shape: Shape, value: Any) -> Array:
     return put(np.broadcast_to(np.asarray(value, aval.dtype), shape), aval)
 
 
+@structural(1)
 def full(shape: Any, fill_value: Any, dtype: Any = None) -> Array:
     """An array of `shape` (an int or a sequence of ints) filled with a value, as `dtype` if given.
 
@@ -79,6 +81,7 @@ def empty(shape: Any, dtype: Any = None) -> Array:
     return zeros(shape, dtype)
 
 
+@structural(0, 1)
 def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> Array:
     """An array filled with a value, of the shape and dtype of `a` unless they are given.
 
@@ -92,16 +95,19 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> 
     return _filled(size, convert(fill_value, wanted, dtype is None and aval.weak_type))
 
 
+@structural()
 def zeros_like(a: Any, dtype: Any = None, shape: Any = None) -> Array:
     """An array filled with 0, of the shape and dtype of `a` unless they are given."""
     return full_like(a, 0, dtype, shape)
 
 
+@structural()
 def ones_like(a: Any, dtype: Any = None, shape: Any = None) -> Array:
     """An array filled with 1, of the shape and dtype of `a` unless they are given."""
     return full_like(a, 1, dtype, shape)
 
 
+@structural()
 def empty_like(prototype: Any, dtype: Any = None, shape: Any = None) -> Array:
     """An array of the shape and dtype of `prototype`, with elements not to be relied on (0)."""
     return full_like(prototype, 0, dtype, shape)

@@ -13,7 +13,7 @@ import numpy as np
 
 from olympus_core import dtypes
 from olympus_core.avals import Shape, get_aval
-from olympus_core.errors import IndexingError, ShapeError
+from olympus_core.errors import ShapeError
 from olympus_core.library.lax.shape import broadcast_in_dim, iota
 from olympus_core.library.lax.slicing import concatenate, wrapped
 from olympus_core.library.numpy.index_parsing import Span
@@ -66,13 +66,13 @@ def _joint_shape(arrays: Sequence[Any]) -> Shape:
         return broadcast_shapes(*shapes)
     except ShapeError:
         text = ", ".join(map(str, shapes))
-        raise IndexingError(f"index arrays of shapes {text} do not broadcast together") from None
+        raise ShapeError(f"index arrays of shapes {text} do not broadcast together") from None
 
 
 def make_plan(entries: Sequence[Any], block: int, shape: Shape) -> tuple[Plan, list[Any]]:
     """Plan an index of an array of the given shape; the second result is the arrays in it.
 
-    Raises IndexingError where index arrays do not fit together.
+    Raises ShapeError where index arrays do not fit together.
     """
     arrays = [e for e in entries if _is_coordinate(e) and e.__class__ is not int]
     joint = _joint_shape(arrays) if arrays else ()

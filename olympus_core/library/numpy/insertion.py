@@ -24,6 +24,7 @@ from olympus_core.library.numpy.operands import choose
 from olympus_core.library.numpy.orders import moveaxis
 from olympus_core.library.numpy.shapes import broadcast_to, ravel
 from olympus_core.library.promotion import broadcast_shapes, convert
+from olympus_core.library.structural import structural
 from olympus_core.primitives.shape import iota_p
 from olympus_core.tracer import Array, Tracer
 
@@ -43,6 +44,7 @@ def _flat(name: str, arr: Any, axis: int | None) -> tuple[Array, int]:
     return asarray(arr), canonical_axis(axis, aval.ndim)
 
 
+@structural()
 def delete(
     arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False
 ) -> Array:
@@ -77,6 +79,7 @@ def delete(
     return getitem(a, (*here, kept))
 
 
+@structural(0, 2)
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     """The array with `values` before the elements at an index, indices, or a slice along an axis.
 

@@ -25,6 +25,7 @@ from olympus_core.library.numpy.shapes import (
     reshape,
 )
 from olympus_core.library.promotion import check_arrays, convert, promote_dtypes
+from olympus_core.library.structural import structural
 from olympus_core.primitives.joining import concatenate_p, stack_p
 from olympus_core.tracer import Array
 
@@ -65,6 +66,7 @@ def _sequence(name: str, arrays: Any) -> list[Any]:
     return list(arrays)
 
 
+@structural()
 def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
     """The arrays one after the other along an axis; with axis None, each is flattened first.
 
@@ -86,11 +88,13 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
     return result
 
 
+@structural()
 def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Array:
     """The arrays one after the other along an axis; see `concatenate`."""
     return concatenate(arrays, axis)
 
 
+@structural()
 def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Array:
     """Arrays of one shape (ShapeError) side by side along a new axis.
 
@@ -105,22 +109,26 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Ar
     return result
 
 
+@structural()
 def hstack(tup: Any, dtype: Any = None) -> Array:
     """The arrays side by side along axis 1, or axis 0 where they are vectors or scalars."""
     arrays = [atleast_1d(x) for x in tup]
     return concatenate(arrays, 0 if arrays and arrays[0].ndim == 1 else 1, dtype)
 
 
+@structural()
 def vstack(tup: Any, dtype: Any = None) -> Array:
     """The arrays on top of each other along axis 0; vectors are rows."""
     return concatenate([atleast_2d(x) for x in tup], 0, dtype)
 
 
+@structural()
 def dstack(tup: Any, dtype: Any = None) -> Array:
     """The arrays one behind the other along axis 2."""
     return concatenate([atleast_3d(x) for x in tup], 2, dtype)
 
 
+@structural()
 def column_stack(tup: Any) -> Array:
     """The arrays side by side as columns; vectors are columns."""
     arrays = [asarray(x) for x in tup]
@@ -128,6 +136,7 @@ def column_stack(tup: Any) -> Array:
     return concatenate(columns, 1)
 
 
+@structural()
 def block(arrays: Any) -> Array:
     """One array of nested lists of blocks: the innermost lists run along the last axis.
 
@@ -154,6 +163,7 @@ def _block(blocks: Any) -> tuple[Array, int]:
     return concatenate(parts, -depth), depth + 1
 
 
+@structural(0, 1)
 def append(arr: Any, values: Any, axis: int | None = None) -> Array:
     """`values` after the elements of `arr` along an axis; with None, both are flattened."""
     return concatenate([arr, values], axis)

@@ -58,11 +58,14 @@ class _Casts(dict[tuple[type, ShapedArray | None], Cast | None]):
 
 
 def _range(dtype: DType) -> tuple[float, float]:
-    """The finite Python scalars that NumPy casts to the dtype without an error or a warning."""
+    """The finite Python scalars that NumPy casts to the dtype without an error or a warning.
+
+    Ints that int32, the narrower default, does not hold are left to promotion.
+    """
     kind = dtypes.kind(dtype)
     if kind in "iu":
-        info = dtypes.iinfo(dtype)
-        return int(info.min), int(info.max)
+        info, default = dtypes.iinfo(dtype), dtypes.iinfo("int32")
+        return max(int(info.min), int(default.min)), min(int(info.max), int(default.max))
     return (0, 1) if kind == "b" else (-65504.0, 65504.0)  # what the narrowest, float16, holds
 
 

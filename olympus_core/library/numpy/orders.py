@@ -13,6 +13,7 @@ from olympus_core.library.axes import canonical_axes, canonical_axis
 from olympus_core.library.lax import shape as lax
 from olympus_core.library.numpy.axes import operand
 from olympus_core.library.numpy.creation import asarray
+from olympus_core.library.structural import structural
 from olympus_core.primitives.shape import transpose_p
 from olympus_core.tracer import Array
 
@@ -30,6 +31,7 @@ __all__ = [
 ]
 
 
+@structural()
 def transpose(a: Any, axes: Sequence[int] | None = None) -> Array:
     """`a` with its axes in the order `axes`: reversed, unless given.
 
@@ -51,11 +53,13 @@ def _transposed(a: Any, order: tuple[int, ...]) -> Array:
     return result
 
 
+@structural()
 def permute_dims(a: Any, /, axes: tuple[int, ...]) -> Array:
     """`a` with its axes in the order `axes`."""
     return transpose(a, axes)
 
 
+@structural()
 def matrix_transpose(x: Any, /) -> Array:
     """`x` with its last two axes exchanged; raises ShapeError for fewer than two."""
     x, aval = operand("matrix_transpose", x)
@@ -64,6 +68,7 @@ def matrix_transpose(x: Any, /) -> Array:
     return swapaxes(x, -1, -2)
 
 
+@structural()
 def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
     """`a` with two axes exchanged; raises ShapeError for an axis out of range."""
     a, aval = operand("swapaxes", a)
@@ -74,6 +79,7 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
     return _transposed(a, tuple(order))
 
 
+@structural()
 def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
     """`a` with axes moved from the positions `source` to the positions `destination`.
 
@@ -93,6 +99,7 @@ def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[in
     return _transposed(a, tuple(order))
 
 
+@structural()
 def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
     """`a` with `axis` moved to before the axis that is at `start`."""
     a, aval = operand("rollaxis", a)
@@ -101,6 +108,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
     return moveaxis(a, source, target - 1 if source < target else target)
 
 
+@structural()
 def flip(m: Any, axis: int | Sequence[int] | None = None) -> Array:
     """The elements in reverse order along an axis, several, or all.
 
@@ -112,16 +120,19 @@ def flip(m: Any, axis: int | Sequence[int] | None = None) -> Array:
     return lax.rev(m, axes) if axes else asarray(m)
 
 
+@structural()
 def fliplr(m: Any) -> Array:
     """The elements in reverse order along axis 1."""
     return flip(m, 1)
 
 
+@structural()
 def flipud(m: Any) -> Array:
     """The elements in reverse order along axis 0."""
     return flip(m, 0)
 
 
+@structural()
 def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     """The array turned by `k` quarters in the plane of two axes, from the first to the second.
 

@@ -25,6 +25,7 @@ from olympus_core.library.numpy.fills import zeros, zeros_like
 from olympus_core.library.numpy.indexing import getitem
 from olympus_core.library.numpy.joining import concatenate
 from olympus_core.library.numpy.shapes import broadcast_to, expand_dims, ravel, reshape
+from olympus_core.library.structural import structural
 from olympus_core.primitives.shape import broadcast_in_dim_p
 from olympus_core.tracer import Array, Tracer
 
@@ -38,6 +39,7 @@ __all__ = [
 _INT32 = np.dtype("int32")
 
 
+@structural()
 def tile(A: Any, reps: int | Sequence[int]) -> Array:
     """The array repeated `reps[i]` times along axis i; the last axes, if there are fewer.
 
@@ -52,6 +54,7 @@ def tile(A: Any, reps: int | Sequence[int]) -> Array:
     return lax.tile(expand_dims(A, tuple(range(rank - aval.ndim))), times)
 
 
+@structural()
 def repeat(
     a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None
 ) -> Array:
@@ -110,6 +113,7 @@ def _dynamic_repeat(a: Any, repeats: Any, axis: int, total: int) -> Array:
     return getitem(a, (slice(None),) * axis + (index,))
 
 
+@structural()
 def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
     """The elements moved by `shift` places along an axis (of the flattened array, for None).
 
@@ -159,6 +163,7 @@ def _rolled(a: Any, by: Any, axis: int) -> Array:
     return concatenate([after, before], axis)
 
 
+@structural()
 def resize(a: Any, new_shape: int | Sequence[int]) -> Array:
     """The elements of `a`, again and again, at a new shape.
 

@@ -26,6 +26,7 @@ from olympus_core.library.numpy.operands import choose as choose_between
 from olympus_core.library.numpy.orders import moveaxis
 from olympus_core.library.numpy.shapes import ravel
 from olympus_core.library.promotion import convert
+from olympus_core.library.structural import structural
 from olympus_core.primitives.shape import iota_p
 from olympus_core.tracer import Array, Tracer
 
@@ -39,6 +40,7 @@ __all__ = [
 ]
 
 
+@structural(1, 2)
 def where(
     condition: Any,
     x: Any = None,
@@ -133,6 +135,7 @@ def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: An
     return compress(ravel(condition), ravel(arr), size=size, fill_value=fill_value)
 
 
+@structural(1)
 def compress(
     condition: Any,
     a: Any,

@@ -10,13 +10,14 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from olympus_core.avals import Shape, canonical_shape, get_aval, shape_of
+from olympus_core.avals import Shape, as_sequence, canonical_shape, get_aval, shape_of
 from olympus_core.errors import ArgumentError, ShapeError
 from olympus_core.library import promotion
 from olympus_core.library.axes import canonical_axes
 from olympus_core.library.lax import shape as lax
 from olympus_core.library.numpy.axes import operand
 from olympus_core.library.numpy.creation import asarray
+from olympus_core.library.structural import structural
 from olympus_core.primitives.shape import broadcast_in_dim_p, reshape_p
 from olympus_core.tracer import Array
 
@@ -36,6 +37,7 @@ __all__ = [
 broadcast_shapes = lax.broadcast_shapes
 
 
+@structural()
 def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -> Array:
     """The elements of `a` at a new shape, in which one length may be -1: what is left over.
 
@@ -61,8 +63,7 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -
 def _sizes(shape: Any, have: Shape, size: int) -> Shape:
     if shape.__class__ is tuple and -1 not in shape:
         return canonical_shape(shape, "the shape of reshape")
-    given = [shape] if hasattr(shape, "__index__") else list(shape)
-    sizes = [operator.index(n) for n in given]
+    sizes = [operator.index(n) for n in as_sequence(shape)]
     if sizes.count(-1) > 1:
         raise ShapeError(f"reshape can infer one length, and got {tuple(sizes)}")
     if -1 in sizes:
@@ -79,11 +80,13 @@ def _fortran(a: Any, sizes: Shape) -> Array:
     return lax.transpose(flat, tuple(range(len(sizes)))[::-1])
 
 
+@structural()
 def ravel(a: Any, order: str = "C") -> Array:
     """The elements of `a` in one dimension, in row-major order (column-major for "F")."""
     return reshape(a, (math.prod(shape_of(a)),), order)
 
 
+@structural()
 def expand_dims(a: Any, axis: int | Sequence[int]) -> Array:
     """`a` with axes of length 1 inserted, at the positions `axis` of the result.
 
@@ -91,9 +94,10 @@ def expand_dims(a: Any, axis: int | Sequence[int]) -> Array:
     (1, 2)
     """
     a, _ = operand("expand_dims", a)
-    return lax.expand_dims(a, axis if isinstance(axis, (tuple, list)) else (axis,))
+    return lax.expand_dims(a, as_sequence(axis))
 
 
+@structural()
 def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Array:
     """`a` without its axes of length 1, or without `axis`, whose length must be 1 (ShapeError)."""
     a, aval = operand("squeeze", a)
@@ -102,6 +106,7 @@ def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Array:
     return lax.squeeze(a, canonical_axes(axis, aval.ndim))
 
 
+@structural()
 def broadcast_to(array: Any, shape: Any) -> Array:
     """`array` repeated to `shape` by NumPy's rule; raises ShapeError where it does not fit.
 
@@ -114,6 +119,7 @@ def broadcast_to(array: Any, shape: Any) -> Array:
     return result
 
 
+@structural(-1)
 def broadcast_arrays(*args: Any) -> list[Array]:
     """The arrays repeated to the shape that all of them broadcast to; see `broadcast_to`."""
     shape = promotion.broadcast_shapes(*(get_aval(x).shape for x in args))
@@ -139,16 +145,19 @@ def _of_rank(x: Any, rank: int) -> Array:
     return result
 
 
+@structural(-1)
 def atleast_1d(*arys: Any) -> Any:
     """Each array with one dimension or more; one array, or a list for several."""
     return _at_least("atleast_1d", 1, arys)
 
 
+@structural(-1)
 def atleast_2d(*arys: Any) -> Any:
     """Each array with two dimensions or more: a vector becomes a row."""
     return _at_least("atleast_2d", 2, arys)
 
 
+@structural(-1)
 def atleast_3d(*arys: Any) -> Any:
     """Each array with three dimensions or more: (n,) to (1, n, 1), and (m, n) to (m, n, 1)."""
     return _at_least("atleast_3d", 3, arys)

@@ -11,6 +11,7 @@ from olympus_core.errors import ShapeError
 from olympus_core.library.axes import canonical_axis
 from olympus_core.library.lax import slicing as lax
 from olympus_core.library.numpy.axes import operand
+from olympus_core.library.structural import structural
 from olympus_core.tracer import Array
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
 ]
 
 
+@structural()
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
     """The slices of `x` along an axis, without that axis; the reverse of `stack`."""
     x, aval = operand("unstack", x)
@@ -31,6 +33,7 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
     return lax.unstack(x, canonical_axis(axis, aval.ndim))
 
 
+@structural()
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
     """Parts of an array along an axis: so many of equal length, or cut before given indices.
 
@@ -42,6 +45,7 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
     return _split("split", ary, indices_or_sections, axis, even=True)
 
 
+@structural()
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
     """As `split`; where the length does not divide, the first parts are longer by one."""
     return _split("array_split", ary, indices_or_sections, axis, even=False)
@@ -71,16 +75,19 @@ def _slices(x: Any, axis: int, starts: list[int], sizes: list[int]) -> list[Arra
     return [lax.slice_in_dim(x, a, a + n, axis=axis) for a, n in bounds]
 
 
+@structural()
 def hsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
     """Parts along axis 1, or axis 0 of a vector; see `split`."""
     return split(ary, indices_or_sections, 0 if get_aval(ary).ndim == 1 else 1)
 
 
+@structural()
 def vsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
     """Parts along axis 0; see `split`."""
     return split(ary, indices_or_sections, 0)
 
 
+@structural()
 def dsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
     """Parts along axis 2; see `split`."""
     return split(ary, indices_or_sections, 2)

@@ -21,6 +21,7 @@ from olympus_core.library.numpy.at import IndexUpdateRef
 from olympus_core.library.numpy.division import remainder
 from olympus_core.library.numpy.indexing import read
 from olympus_core.library.promotion import broadcast_shapes, broadcast_to, check_arrays
+from olympus_core.library.structural import structural
 from olympus_core.primitives.indexing import GatherDimensionNumbers, GatherScatterMode
 from olympus_core.tracer import Array
 
@@ -38,6 +39,7 @@ def _flat(a: Any) -> Array:
     return reshape(a, (get_aval(a).size,))
 
 
+@structural()
 def take(
     a: Any,
     indices: Any,
@@ -80,6 +82,7 @@ def take(
     )
 
 
+@structural()
 def take_along_axis(
     arr: Any,
     indices: Any,

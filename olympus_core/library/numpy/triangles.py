@@ -55,14 +55,16 @@ def eye(N: int, M: int | None = None, k: Any = 0, dtype: Any = None) -> Array:
            [0., 1.]], dtype=float32)
     """
     wanted = requested_dtype("eye", dtype)
-    columns = N if M is None else M
-    check_sizes("eye", N, columns)
-    return convert(compared(N, columns, k, p.eq_p), wanted)  # type: ignore[no-any-return]
+    rows, columns = check_sizes("eye", N, N if M is None else M)
+    return convert(compared(rows, columns, k, p.eq_p), wanted)  # type: ignore[no-any-return]
 
 
-def check_sizes(name: str, *sizes: int) -> None:
-    if any(operator.index(n) < 0 for n in sizes):
-        raise ShapeError(f"{name} needs sizes >= 0, and got {sizes}")
+def check_sizes(name: str, *sizes: Any) -> tuple[int, ...]:
+    """The sizes as Python ints; raises ShapeError for a negative one."""
+    found = tuple(map(operator.index, sizes))
+    if any(n < 0 for n in found):
+        raise ShapeError(f"{name} needs sizes >= 0, and got {found}")
+    return found
 
 
 def identity(n: int, dtype: Any = None) -> Array:
@@ -73,9 +75,8 @@ def identity(n: int, dtype: Any = None) -> Array:
 def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Array:
     """Ones on and below the diagonal `k` of an N x M matrix, zeros above."""
     wanted = requested_dtype("tri", dtype)
-    columns = N if M is None else M
-    check_sizes("tri", N, columns)
-    return convert(compared(N, columns, k, p.ge_p), wanted)  # type: ignore[no-any-return]
+    rows, columns = check_sizes("tri", N, N if M is None else M)
+    return convert(compared(rows, columns, k, p.ge_p), wanted)  # type: ignore[no-any-return]
 
 
 def _triangle(name: str, m: Any, k: int, upper: bool) -> Array:

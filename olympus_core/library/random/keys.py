@@ -3,7 +3,8 @@
 A key is a pair of uint32 words.  It comes in two forms that every function here takes and gives
 back alike: a *raw* key, an array of shape (2,), and a *typed* one, a `KeyArray`.  A KeyArray is a
 container of the raw words, so transformations, loops and containers take it as they take any
-tree of arrays; it is no array itself, and array functions refuse it.
+tree of arrays.  Functions that move elements (`library/structural.py`) apply to it as to an array;
+those that compute refuse it.
 """
 
 from __future__ import annotations
@@ -16,12 +17,11 @@ import numpy as np
 from olympus_core import dtypes, tree
 from olympus_core.avals import Shape, ShapedArray, canonical_shape, get_aval, shaped
 from olympus_core.errors import ArgumentError, DTypeError, IndexingError, ShapeError
-from olympus_core.library.numpy.shapes import reshape
+from olympus_core.library.numpy import creation, orders, shapes, taking, views
 from olympus_core.library.promotion import convert
-from olympus_core.primitives.elementwise import eq_p
+from olympus_core.library.structural import key_classes, structural
 from olympus_core.primitives.joining import unstack_p
 from olympus_core.primitives.random import random_fold_in_p, random_seed_p, random_split_p
-from olympus_core.primitives.reduction import reduce_and_p
 
 __all__ = [
     "KeyArray",
@@ -63,10 +63,46 @@ class KeyDType:
 KEY_DTYPE = KeyDType()
 
 
+@structural()
+def _read(keys: Any, index: Any, options: dict[str, Any]) -> Any:
+    return keys.at[index].get(**options)
+
+
+@structural(0, 2)
+def _written(keys: Any, index: Any, values: Any, options: dict[str, Any]) -> Any:
+    return keys.at[index].set(values, **options)
+
+
+@structural(0, 1, every=True)
+def _equal(keys: Any, others: Any) -> Any:
+    return keys == others
+
+
+class _KeysAt:
+    """What `keys.at` and, with an index, `keys.at[index]` give."""
+
+    __slots__ = ("index", "keys")
+
+    def __init__(self, keys: Any, index: Any = ()) -> None:
+        self.keys = keys
+        self.index = index
+
+    def __getitem__(self, index: Any) -> _KeysAt:
+        return _KeysAt(self.keys, index)
+
+    def get(self, **options: Any) -> Any:
+        """The keys at the index; the options are those of arrays."""
+        return _read(self.keys, self.index, options)
+
+    def set(self, values: Any, **options: Any) -> Any:
+        """The keys with those at the index replaced; the options are those of arrays."""
+        return _written(self.keys, self.index, values, options)
+
+
 class KeyArray:
     """An array of random keys: `data` has their words along a last axis of its own.
 
-    Indexing, iteration and reshaping are those of an array of keys.
+    Indexing, iteration and the methods that move elements are those of an array of keys.
     """
 
     __slots__ = ("data",)
@@ -112,20 +148,52 @@ class KeyArray:
             parts = (*parts, slice(None))
         return KeyArray(self.data[parts])
 
-    def reshape(self, *shape: Any) -> KeyArray:
-        """The keys at another shape; one dimension may be -1."""
-        sizes = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
-        return KeyArray(reshape(self.data, (*sizes, 2)))
+    reshape = views.reshape_method
+    transpose = views.transpose_method
+    flatten = views.flatten
+    copy = creation.copy
+    ravel = shapes.ravel
+    squeeze = shapes.squeeze
+    swapaxes = orders.swapaxes
+    take = taking.take
+    T = property(orders.transpose)
+    mT = property(orders.matrix_transpose)
 
-    def ravel(self) -> KeyArray:
-        """The keys along one axis."""
-        return self.reshape(self.size)
+    @property
+    def at(self) -> _KeysAt:
+        """Keys with some replaced: `keys.at[index].set(others)`; and `get`, which reads."""
+        return _KeysAt(self)
 
     def __eq__(self, other: object) -> Any:
         if not isinstance(other, KeyArray):
             return NotImplemented
-        same = eq_p.bind(self.data, other.data)
-        return reduce_and_p.bind(same, axes=(len(same.shape) - 1,))
+        return _equal(self, other)
+
+    def __ne__(self, other: object) -> Any:
+        same = self.__eq__(other)
+        return same if same is NotImplemented else ~same
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the words."""
+        return self.size * self.itemsize
+
+    @property
+    def device(self) -> Any:
+        """The device that holds the keys."""
+        return self.data.device
+
+    def devices(self) -> Any:
+        """The devices that hold the keys: one."""
+        return self.data.devices()
+
+    def is_deleted(self) -> bool:
+        """Whether the keys were deleted, or donated to a computation."""
+        return bool(self.data.is_deleted())
+
+    def delete(self) -> None:
+        """Free the device's memory; the keys cannot be used after."""
+        self.data.delete()
 
     def block_until_ready(self) -> KeyArray:
         """Wait until the keys are computed, and give them."""
@@ -144,6 +212,7 @@ class KeyArray:
         return f"Array({self.shape}, dtype={self.dtype}) overlaying:\n{self.data}"
 
 
+key_classes.append(KeyArray)
 tree.register_node(
     KeyArray,
     lambda keys: ((keys.data,), None),
@@ -250,6 +319,8 @@ def fold_in(key: Any, data: Any) -> Any:
             f"fold_in needs an integer of shape (), and got {get_aval(data).long_name()}",
             hint="use olympus.vmap to fold in one integer at a time",
         )
+    if isinstance(data, int):
+        dtypes.check_python_int(data, UINT32)
     return _like(key, random_fold_in_p.bind(words, convert(data, UINT32)))
 
 

@@ -1,0 +1,76 @@
+"""Structural functions: those that move elements, whatever they are, and so apply to random keys.
+
+Arrays or typed keys enter; the same leave.  Keys are mapped over the axis of their words, so the
+function sees arrays of the shape that the keys have.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+from olympus_core import tree
+from olympus_core.errors import DTypeError
+from olympus_core.transforms.vmapping import vmap
+
+__all__ = ["key_classes", "structural"]
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+#: the class of typed keys, which registers itself here: it is made of structural functions
+key_classes: Final[list[type]] = []
+
+
+def structural(*positions: int, every: bool = False) -> Callable[[_F], _F]:
+    """Mark a function that applies to keys in the arguments at `positions` (0 if none is given).
+
+    -1 are all arguments from the first on.  Where one holds keys, all of them have to.  With
+    `every`, the function compares, and keys are equal where all their words are.
+    """
+    places = positions or (0,)
+
+    def wrap(fun: _F) -> _F:
+        @functools.wraps(fun)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            for i in places:
+                if i < len(args) and args and _is_key(args[i]):
+                    cls, words = _over_words(fun, args, kwargs, places)
+                    return words.all(-1) if every else tree.map(cls, words)
+            return fun(*args, **kwargs)
+
+        return call  # type: ignore[return-value]
+
+    return wrap
+
+
+def _is_key(x: Any) -> bool:
+    """Whether `x` is keys, or nested sequences whose first element is."""
+    while x.__class__ in (list, tuple) and x:
+        x = x[0]
+    return x.__class__ in key_classes
+
+
+def _over_words(fun: Any, args: Any, kwargs: Any, positions: tuple[int, ...]) -> Any:
+    """The class of the keys, and the function's results of each word."""
+    operands = args if -1 in positions else [args[i] for i in positions if i < len(args)]
+    for leaf in tree.leaves(operands, is_leaf=_is_keys):
+        if not _is_keys(leaf):
+            name = getattr(fun, "__name__", "the function")
+            raise DTypeError(f"{name} needs all of its operands to be keys, and got {leaf!r:.80}")
+    leaves, treedef = tree.flatten(args, is_leaf=_is_keys)
+    places = [i for i, leaf in enumerate(leaves) if _is_keys(leaf)]
+    cls = leaves[places[0]].__class__
+
+    def of_one_word(*words: Any) -> Any:
+        filled = list(leaves)
+        for place, word in zip(places, words, strict=True):
+            filled[place] = word
+        return fun(*tree.unflatten(treedef, filled), **kwargs)
+
+    data = [leaves[i].data for i in places]
+    return cls, vmap(of_one_word, in_axes=-1, out_axes=-1)(*data)
+
+
+def _is_keys(x: Any) -> bool:
+    return x.__class__ in key_classes
