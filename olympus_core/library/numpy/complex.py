@@ -56,12 +56,11 @@ def angle(z: Any, deg: bool = False) -> Array:
     """
     check_arrays("angle", z)
     (z,) = promote_inexact(z)
-    z = convert(z, get_aval(z).dtype)
-    if dtypes.kind(get_aval(z).dtype) == "c":
+    dtype = get_aval(z).dtype
+    if dtypes.kind(dtype) == "c":
         x, y = p.real_p.bind(z), p.imag_p.bind(z)
-    else:
-        aval = get_aval(z)
-        x, y = z, convert(0, aval.dtype, aval.weak_type)
+    else:  # as JAX's, which is weak only for a complex number written without a dtype
+        x, y = convert(z, dtype), convert(0, dtype)
     result: Array = p.atan2_p.bind(y, x)
     return multiply(result, 180 / math.pi) if deg else result
 

@@ -13,7 +13,6 @@ from olympus_core.library.composite import composite
 from olympus_core.library.lax.control import fori_loop, scan
 from olympus_core.library.numpy.axes import operand
 from olympus_core.library.numpy.creation import asarray
-from olympus_core.library.numpy.decompositions import eigvals
 from olympus_core.library.numpy.fills import ones, zeros
 from olympus_core.library.numpy.joining import concatenate
 from olympus_core.library.numpy.ranges import arange
@@ -173,6 +172,9 @@ def poly(seq_of_zeros: Any) -> Array:
     if zeros_.shape == (0,):
         return ones((), zeros_.dtype)
     if zeros_.ndim == 2 and zeros_.shape[0] == zeros_.shape[1]:
+        # not before: linear algebra is no part of importing olympus
+        from olympus_core.library.numpy.decompositions import eigvals
+
         zeros_ = eigvals(zeros_)
     if zeros_.ndim != 1:
         raise ShapeError(
