@@ -15,3 +15,4 @@ from olympus_core.artifact import Signature as Signature
 from olympus_core.artifact import StoredExecutable as StoredExecutable
 from olympus_core.artifact import load as load
 from olympus_core.artifact import save as save
+from olympus_core.artifact import write_whole as write_whole

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from olympus.artifact import write_whole
 from olympus.errors import UsageError
 from olympus_cli import console, interrupts
-from olympus_cli.files import write_whole
 from olympus_cli.places import shown
 from olympus_cli.streams import stdout
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
+from olympus.artifact import write_whole
 from olympus.errors import UsageError
 from olympus_cli import console
-from olympus_cli.files import write_whole
 from olympus_cli.options import json_option, verbose_option
 from olympus_cli.templates import FILES
 

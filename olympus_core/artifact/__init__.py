@@ -4,6 +4,7 @@
 """
 
 from olympus_core.artifact.bundle import Bundle, load
+from olympus_core.artifact.files import write_whole
 from olympus_core.artifact.host import Host
 from olympus_core.artifact.manifest import (
     SCHEMA_VERSION,
@@ -30,4 +31,5 @@ __all__ = [
     "StoredExecutable",
     "load",
     "save",
+    "write_whole",
 ]

@@ -8,15 +8,13 @@ bytes.
 from __future__ import annotations
 
 import io
-import os
-import stat
 import struct
-import uuid
 import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
+from olympus_core.artifact.files import write_whole
 from olympus_core.errors import ArtifactError, UsageError
 
 __all__ = ["read", "write"]
@@ -48,35 +46,7 @@ def write(path: Path, members: Mapping[str, bytes]) -> None:
     Raises:
       UsageError: when the folder is missing or not writable, or `path` is a folder.
     """
-    try:
-        mode = _mode(path)
-        content = _packed(members)
-        if mode is None or stat.S_ISREG(mode):
-            _replace(Path(os.path.realpath(path)), content, mode)
-        else:
-            path.write_bytes(content)
-    except (OSError, ValueError) as exc:
-        reason = getattr(exc, "strerror", None) or exc
-        raise UsageError(f"{path} cannot be written: {reason}") from exc
-
-
-def _mode(path: Path) -> int | None:
-    try:
-        return path.stat().st_mode
-    except FileNotFoundError:
-        return None
-
-
-def _replace(path: Path, content: bytes, mode: int | None) -> None:
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
-    try:
-        with temporary.open("xb") as file:
-            if mode is not None:  # before there is anything in it to be read
-                temporary.chmod(stat.S_IMODE(mode))
-            file.write(content)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    write_whole(path, _packed(members))
 
 
 def _packed(members: Mapping[str, bytes]) -> bytes:

@@ -140,7 +140,7 @@ def test_a_file_is_replaced_whole_or_not_at_all(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(zipfile.ZipFile, "writestr", fail)
+        patch.setattr(Path, "replace", fail)
         with pytest.raises(UsageError, match="cannot be written: No space left on device"):
             save(bundle, traced)
     assert bundle.read_bytes() == before

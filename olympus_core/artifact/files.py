@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 import stat
+import uuid
 from pathlib import Path
 
-from olympus.errors import UsageError
+from olympus_core.errors import UsageError
 
 __all__ = ["write_whole"]
 
@@ -42,9 +43,9 @@ def _mode(path: Path) -> int | None:
 
 
 def _replace(path: Path, payload: bytes, mode: int | None) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
-        with temporary.open("wb") as file:
+        with temporary.open("xb") as file:
             if mode is not None:  # before there is anything in it to be read
                 temporary.chmod(stat.S_IMODE(mode))
             file.write(payload)
