@@ -6,6 +6,8 @@ The public API: explicit re-exports, no logic.  See the README for a first progr
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from olympus import ad_checkpoint as ad_checkpoint
+from olympus import custom_derivatives as custom_derivatives
+from olympus import dtypes as dtypes
 from olympus import errors as errors
 from olympus import lax as lax
 from olympus import nn as nn
@@ -19,14 +21,14 @@ from olympus_core.api import jit as jit
 from olympus_core.api import make_olympuspr as make_jaxpr
 from olympus_core.api import make_olympuspr as make_olympuspr
 from olympus_core.avals import ShapeDtypeStruct as ShapeDtypeStruct
+from olympus_core.avals import get_aval as typeof
+from olympus_core.config import config as config
 from olympus_core.control.checkpoint import CheckpointPolicies as checkpoint_policies
 from olympus_core.control.checkpoint import checkpoint as checkpoint
 from olympus_core.control.checkpoint import checkpoint as remat
 from olympus_core.control.custom_jvp import custom_jvp as custom_jvp
 from olympus_core.control.custom_vjp import custom_vjp as custom_vjp
-from olympus_core.dtypes import enable_x64 as enable_x64
 from olympus_core.dtypes import float0 as float0
-from olympus_core.dtypes import numpy_dtype_promotion as numpy_dtype_promotion
 from olympus_core.eager import ensure_compile_time_eval as ensure_compile_time_eval
 from olympus_core.library import methods as _methods
 from olympus_core.library.device import block_until_ready as block_until_ready
@@ -45,9 +47,14 @@ from olympus_core.source import name_scope as named_scope
 from olympus_core.submodules import on_demand as _on_demand
 from olympus_core.switches import check_tracer_leaks as check_tracer_leaks
 from olympus_core.switches import checking_leaks as checking_leaks
+from olympus_core.switches import debug_infs as debug_infs
 from olympus_core.switches import debug_nans as debug_nans
 from olympus_core.switches import disable_jit as disable_jit
+from olympus_core.switches import enable_checks as enable_checks
+from olympus_core.switches import enable_x64 as enable_x64
 from olympus_core.switches import log_compiles as log_compiles
+from olympus_core.switches import numpy_dtype_promotion as numpy_dtype_promotion
+from olympus_core.switches import numpy_rank_promotion as numpy_rank_promotion
 from olympus_core.tracer import Array as Array
 from olympus_core.transforms.autodiff import grad as grad
 from olympus_core.transforms.autodiff import jvp as jvp
@@ -71,6 +78,22 @@ from olympus_core.xla_computation import xla_computation as xla_computation
 
 if _TYPE_CHECKING:
     from olympus import artifact as artifact
+    from olympus import core as core
+    from olympus import experimental as experimental
+    from olympus import extend as extend
+    from olympus import flatten_util as flatten_util
     from olympus import scipy as scipy
+    from olympus import test_util as test_util
+    from olympus import typing as typing
 else:
-    __getattr__, __dir__ = _on_demand(__name__, "artifact", "scipy")
+    __getattr__, __dir__ = _on_demand(
+        __name__,
+        "artifact",
+        "core",
+        "experimental",
+        "extend",
+        "flatten_util",
+        "scipy",
+        "test_util",
+        "typing",
+    )

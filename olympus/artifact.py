@@ -7,12 +7,16 @@ from olympus_core.artifact import SCHEMA_VERSION as SCHEMA_VERSION
 from olympus_core.artifact import Argument as Argument
 from olympus_core.artifact import Bundle as Bundle
 from olympus_core.artifact import Host as Host
+from olympus_core.artifact import KeyPair as KeyPair
 from olympus_core.artifact import Manifest as Manifest
 from olympus_core.artifact import Member as Member
 from olympus_core.artifact import Node as Node
+from olympus_core.artifact import PublicKey as PublicKey
 from olympus_core.artifact import Result as Result
 from olympus_core.artifact import Signature as Signature
 from olympus_core.artifact import StoredExecutable as StoredExecutable
 from olympus_core.artifact import load as load
+from olympus_core.artifact import new_key as new_key
 from olympus_core.artifact import save as save
+from olympus_core.artifact import sign as sign
 from olympus_core.artifact import write_whole as write_whole

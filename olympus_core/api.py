@@ -20,6 +20,7 @@ from olympus_core.control.calling import JitOptions, StagedFunction
 from olympus_core.errors import UsageError
 from olympus_core.stages import Lowered, Signature, Traced
 from olympus_core.transforms.data import is_float0
+from olympus_core.xla import Options
 
 __all__ = ["Jit", "axes_of", "eval_shape", "jit", "make_olympuspr"]
 
@@ -39,6 +40,7 @@ class Jit(StagedFunction):
             arguments.avals,
             program.olympuspr.out_avals,
             program.donated,
+            self.options.compiler_options,
         )
         return Traced(signature, program.olympuspr)
 
@@ -66,6 +68,7 @@ def jit(
     donate_argnames: str | Iterable[str] | None = None,
     inline: bool = False,
     keep_unused: bool = True,
+    compiler_options: Options | None = None,
 ) -> Any:
     """Make a function that is traced, compiled and run as one program.
 
@@ -73,6 +76,10 @@ def jit(
     whose buffers the results may take.  Both go by position or by name.  With `inline`, a call in
     a function that is being traced puts the operations there, in the place of a call.  Arguments
     that the function does not use remain arguments of the program, `keep_unused` or not.
+
+    A donated buffer that no result can take is told by an OlympusWarning.  `compiler_options` are
+    XLA's, as `Lowered.compile` takes them; they hold where the function is called at once and for
+    its stages, and not for calls in a function that is being traced.
 
     Raises UsageError for a function that cannot be called, or options naming no argument.
 
@@ -88,11 +95,13 @@ def jit(
             donate_argnames=donate_argnames,
             inline=inline,
             keep_unused=keep_unused,
+            compiler_options=compiler_options,
         )
     if not callable(fun):
         raise UsageError(f"jit needs a function, and got {fun!r:.80}")
     options = JitOptions.of(fun, static_argnums, static_argnames, donate_argnums, donate_argnames)
-    return Jit(fun, options._replace(inline=bool(inline)))
+    compiling = tuple(sorted((compiler_options or {}).items()))
+    return Jit(fun, options._replace(inline=bool(inline), compiler_options=compiling))
 
 
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

@@ -11,13 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core import dtypes, xla
+from olympus_core import dtypes, trace, xla
 from olympus_core.avals import ShapedArray, get_aval, register_aval
-from olympus_core.errors import DTypeError
-from olympus_core.primitive import op
+from olympus_core.errors import DTypeError, ExchangeError
 from olympus_core.tracer import Array
 
 __all__ = ["DeviceArray", "put", "to_numpy"]
+
+
+#: the dtypes that NumPy hands out by DLPack
+_EXCHANGED = "?bBhHiIlLqQefdFD"
 
 
 class DeviceArray(Array):
@@ -101,10 +104,12 @@ class DeviceArray(Array):
             raise TypeError("only integer scalar arrays can be converted to a scalar index")
         return int(self.numpy())
 
-    def __iter__(self) -> Iterator[Any]:
-        if not self.aval.shape:
-            raise TypeError("iteration over an array without dimensions")
-        return iter(op.unstack(self, axis=0))
+    def _rows(self) -> Iterator[Any]:
+        if not trace.at_base():  # a program takes the array as one constant
+            return super()._rows()
+        # each is copied when it is asked for: nothing is compiled, however long the array is
+        row = self.aval.update(shape=self.aval.shape[1:])
+        return (put(value, row) for value in self.numpy())
 
     def __format__(self, spec: str) -> str:
         return format(self.numpy()[()], spec) if not self.aval.shape else format(str(self), spec)
@@ -133,11 +138,33 @@ class DeviceArray(Array):
     def __deepcopy__(self, memo: Any) -> DeviceArray:
         return put(self.numpy(), self.aval)
 
-    def __dlpack__(self, **kwargs: Any) -> Any:
-        return self.numpy().__dlpack__(**kwargs)
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[Any, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """A DLPack capsule of the elements in host memory, which may not be written to.
+
+        A consumer of DLPack 1.0 is told so; with `copy` True it gets a copy that it may write to.
+        Raises ExchangeError (a BufferError) for a stream and for another device.
+        """
+        if stream is not None:
+            raise ExchangeError(f"memory of the host has no streams: stream was {stream!r:.80}")
+        if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
+            raise ExchangeError(
+                f"an array is handed out in host memory, {self.__dlpack_device__()}, and "
+                f"{tuple(dl_device)} was asked for"
+            )
+        value = self.numpy()
+        if max_version is not None and max_version[0] >= 1 and value.dtype.char in _EXCHANGED:
+            return value.__dlpack__(max_version=max_version, copy=copy)
+        return xla.to_dlpack(put(value, self.aval).buffer if copy else self.buffer)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return self.numpy().__dlpack_device__()
+        return (1, 0)
 
 
 def _rebuild(value: np.ndarray[Any, Any], weak_type: bool) -> DeviceArray:

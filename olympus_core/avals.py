@@ -6,6 +6,7 @@ equality identity, so an aval hashes as fast as any object and serves as a key i
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -13,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from olympus_core import dtypes
-from olympus_core.errors import DTypeError, ShapeError
+from olympus_core.errors import ArgumentError, DTypeError, ShapeError
 
 __all__ = ["ShapeDtypeStruct", "ShapedArray", "get_aval", "register_aval", "shape_of", "shaped"]
 
@@ -23,25 +24,38 @@ Shape = tuple[int, ...]
 class ShapedArray:
     """The type of an array in the IR: shape, dtype, and whether the dtype is weak.
 
-    Made by `shaped`, which returns the one object there is for each combination.
+    There is one object for each combination.  The class makes it of what users give; `shaped`, of
+    a shape and a dtype that are canonical.
+
+    >>> ShapedArray((2, 3), "float32")
+    ShapedArray(float32[2,3])
     """
 
     __slots__ = ("dtype", "ndim", "shape", "size", "weak_type")
     _interned: ClassVar[dict[tuple[Any, ...], ShapedArray]] = {}
+    shape: Shape
+    dtype: dtypes.DType
+    weak_type: bool
+    ndim: int
+    size: int
 
-    def __init__(self, shape: Shape, dtype: dtypes.DType, weak_type: bool) -> None:
-        self.shape = shape
-        self.dtype = dtype
-        self.weak_type = weak_type
-        self.ndim = len(shape)
-        size = 1
-        for d in shape:
-            size *= d
-        self.size = size
+    def __new__(cls, shape: Any, dtype: Any, weak_type: bool = False) -> ShapedArray:
+        """The type; raises ShapeError and DTypeError for what an array cannot have."""
+        return shaped(canonical_shape(shape), dtypes.canonicalize(dtype), bool(weak_type))
+
+    @classmethod
+    def _made(cls, shape: Shape, dtype: dtypes.DType, weak_type: bool) -> ShapedArray:
+        made = object.__new__(cls)
+        made.shape, made.dtype, made.weak_type = shape, dtype, weak_type
+        made.ndim, made.size = len(shape), math.prod(shape)
+        return made
 
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
         return f"ShapedArray({self.long_name()}{weak})"
+
+    def __str__(self) -> str:
+        return self.long_name()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return shaped, (self.shape, self.dtype, self.weak_type)
@@ -53,6 +67,14 @@ class ShapedArray:
     def long_name(self) -> str:
         """As messages to the user have it: `float32[8,128]`."""
         return f"{dtypes.long_name(self.dtype)}[{','.join(map(str, self.shape))}]"
+
+    def str_short(self, short_dtypes: bool = False) -> str:
+        """The text of shape and dtype: `float32[8,128]`, or `f32[8,128]`."""
+        return self.short_name() if short_dtypes else self.long_name()
+
+    def strip_weak_type(self) -> ShapedArray:
+        """The same type, not weak."""
+        return self.strip_weak()
 
     def strip_weak(self) -> ShapedArray:
         """The same type, not weak."""
@@ -77,7 +99,7 @@ def shaped(shape: Shape, dtype: dtypes.DType, weak_type: bool = False) -> Shaped
     key = (shape, dtype, weak_type)
     aval = ShapedArray._interned.get(key)
     if aval is None:
-        aval = ShapedArray._interned.setdefault(key, ShapedArray(shape, dtype, weak_type))
+        aval = ShapedArray._interned.setdefault(key, ShapedArray._made(shape, dtype, weak_type))
     return aval
 
 
@@ -164,7 +186,9 @@ def get_aval(x: Any) -> ShapedArray:
         return rule(x)
     for cls in type(x).__mro__[1:]:
         if cls in _rules:
-            return _rules[cls](x)
+            refuse_masked(x)
+            rule = _rules[type(x)] = _rules[cls]  # the next is found at once
+            return rule(x)
     if hasattr(x, "shape") and hasattr(x, "dtype"):
         dtype = dtypes.canonicalize(x.dtype)
         return shaped(canonical_shape(x.shape), dtype, bool(getattr(x, "weak_type", False)))
@@ -173,10 +197,21 @@ def get_aval(x: Any) -> ShapedArray:
     raise DTypeError(f"a value of type {type(x).__name__} is not an array: {x!r:.80}")
 
 
+def refuse_masked(x: Any) -> None:
+    """Raise ArgumentError for a masked array of NumPy: its mask would be lost."""
+    if isinstance(x, np.ndarray) and hasattr(x, "filled"):
+        raise ArgumentError(
+            "a masked array of NumPy is not an array here: its mask would be lost",
+            hint="pass x.filled(value), or the arrays x.data and x.mask",
+        )
+
+
 def shape_of(x: Any) -> Shape:
     """The shape of an array or scalar, without converting it."""
     shape = getattr(x, "shape", None)
-    return shape if isinstance(shape, tuple) else np.shape(x)
+    if isinstance(shape, tuple):
+        return shape
+    return shape_of(x.__jax_array__()) if hasattr(x, "__jax_array__") else np.shape(x)
 
 
 def _numpy_aval(x: Any) -> ShapedArray:

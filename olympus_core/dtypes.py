@@ -8,18 +8,14 @@ same or a higher kind.  The lattice is the one users of JAX know; see its type-p
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import os
-import threading
-import warnings
-from collections.abc import Iterator
 from typing import Any, Final
 
 import ml_dtypes
 import numpy as np
 
-from olympus_core.errors import DTypeError, RangeError
+from olympus_core.errors import DTypeError, RangeError, TypePromotionError
+from olympus_core.switches import state
 
 __all__ = [
     "DType",
@@ -28,12 +24,10 @@ __all__ = [
     "check_python_int",
     "default_dtype",
     "dtype",
-    "enable_x64",
     "finfo",
     "iinfo",
     "is_python_scalar",
     "is_sub_dtype",
-    "numpy_dtype_promotion",
     "promote",
     "scalar_dtype",
     "short_name",
@@ -113,56 +107,14 @@ _X64_TO_X32: Final[dict[DType, DType]] = {
 }
 
 
-def _switched_on(variable: str) -> bool:
-    text = os.environ.get(variable, "").lower()
-    if text not in ("", "0", "false", "no", "1", "true", "yes"):
-        warnings.warn(f"{variable} is 0 or 1, and not {text!r}, which is taken for 0", stacklevel=2)
-    return text in ("1", "true", "yes")
-
-
-class _State(threading.local):
-    """Switches of the thread; each is set by a context manager and restored by it."""
-
-    x64 = _switched_on("OLYMPUS_ENABLE_X64")
-    strict = False
-
-
-_state = _State()
-
-
 def x64_enabled() -> bool:
     """Whether 64-bit dtypes are kept, rather than narrowed to 32 bits."""
-    return _state.x64
+    return state.enable_x64
 
 
-def switches() -> tuple[bool, bool]:
-    """What the dtypes of results depend on: whether x64 is enabled, and promotion strict."""
-    return _state.x64, _state.strict
-
-
-@contextlib.contextmanager
-def enable_x64(new_val: bool = True) -> Iterator[None]:
-    """Within the context, keep 64-bit dtypes (or, with False, narrow them).
-
-    The process's default comes from the environment variable OLYMPUS_ENABLE_X64 (0 or 1).
-    """
-    old, _state.x64 = _state.x64, bool(new_val)
-    try:
-        yield
-    finally:
-        _state.x64 = old
-
-
-@contextlib.contextmanager
-def numpy_dtype_promotion(new_val: str) -> Iterator[None]:
-    """Within the context, promote as in "standard", or refuse mixed dtypes with "strict"."""
-    if new_val not in ("standard", "strict"):
-        raise DTypeError(f"numpy_dtype_promotion is 'standard' or 'strict', not {new_val!r}")
-    old, _state.strict = _state.strict, new_val == "strict"
-    try:
-        yield
-    finally:
-        _state.strict = old
+def switches() -> tuple[bool, str]:
+    """What the dtypes of results depend on: whether x64 is enabled, and how types promote."""
+    return state.enable_x64, state.numpy_dtype_promotion
 
 
 def short_name(dt: DType) -> str:
@@ -212,16 +164,24 @@ def dtype(x: Any) -> DType:
         try:
             result = np.dtype(x if isinstance(x, type) else getattr(x, "dtype", x))
         except (TypeError, ValueError, SyntaxError):  # NumPy reads some texts as Python
-            raise DTypeError(f"{x!r} is not a dtype") from None
+            raise DTypeError(f"{x!r} is not a dtype", hint=_nearest(x)) from None
     if result not in _SHORT:
         raise DTypeError(f"dtype {result} is not one that array programs have")
     return result
 
 
+def _nearest(x: Any) -> str | None:
+    """The name of a dtype that a text looks like."""
+    import difflib  # for a mistake alone
+
+    near = difflib.get_close_matches(x, map(str, _SHORT), 1) if isinstance(x, str) else []
+    return f"did you mean {near[0]}?" if near else None
+
+
 def canonicalize(x: Any, *, allow_python: bool = True) -> DType:
     """The dtype that `x` names, narrowed to 32 bits unless x64 is enabled."""
     result = x if x.__class__ is np.dtype and x in _SHORT else dtype(x)
-    return result if _state.x64 else _X64_TO_X32.get(result, result)
+    return result if state.enable_x64 else _X64_TO_X32.get(result, result)
 
 
 def default_dtype(kind_: str) -> DType:
@@ -292,7 +252,7 @@ def _join(nodes: frozenset[str]) -> str:
     least = [n for n in common if common == _above(n)]
     if len(least) != 1:
         names = ", ".join(sorted(long_name(_BY_SHORT[n]) for n in nodes if n in _BY_SHORT))
-        raise DTypeError(
+        raise TypePromotionError(
             f"the dtypes {names} have no implicit promotion; cast one of them with .astype"
         )
     return least[0]
@@ -305,7 +265,9 @@ def _promote(entries: tuple[tuple[DType, bool], ...], strict: bool) -> tuple[DTy
     nodes = frozenset(_node(d, w) for d, w in entries)
     if strict and len({d for d, w in entries if not w}) > 1:
         names = ", ".join(long_name(d) for d, _ in entries)
-        raise DTypeError(f"strict dtype promotion is on, and the operands have dtypes {names}")
+        raise TypePromotionError(
+            f"strict dtype promotion is on, and the operands have dtypes {names}"
+        )
     joined = _join(nodes)
     if joined.endswith("*"):
         kinds = {"i*": "int64", "f*": "float64", "c*": "complex128"}
@@ -321,8 +283,8 @@ def promote(*entries: tuple[DType, bool]) -> tuple[DType, bool]:
     >>> promote((np.dtype("int8"), False), (np.dtype("float32"), True))
     (dtype('float32'), True)
     """
-    result, weak = _promote(entries, _state.strict)
-    return (result if _state.x64 else _X64_TO_X32.get(result, result)), weak
+    result, weak = _promote(entries, state.numpy_dtype_promotion == "strict")
+    return (result if state.enable_x64 else _X64_TO_X32.get(result, result)), weak
 
 
 _CATEGORIES: Final[dict[Any, str]] = {
@@ -338,8 +300,19 @@ _CATEGORIES: Final[dict[Any, str]] = {
 }
 
 
+class extended(np.generic):
+    """The category of dtypes that NumPy does not have."""
+
+
+class prng_key(extended):
+    """The category of the dtypes of random keys."""
+
+
 def is_sub_dtype(a: Any, b: Any) -> bool:
     """Whether dtype `a` is `b`, or of the NumPy category `b` such as `np.floating`."""
+    a_class, b_class = (x if isinstance(x, type) else getattr(x, "type", None) for x in (a, b))
+    if any(isinstance(c, type) and issubclass(c, extended) for c in (a_class, b_class)):
+        return isinstance(a_class, type) and isinstance(b, type) and issubclass(a_class, b)
     if isinstance(b, type) and b in _CATEGORIES and b is not np.bool_:
         if isinstance(a, type) and a in _CATEGORIES and a is not np.bool_:
             return set(_CATEGORIES[a]) <= set(_CATEGORIES[b])
@@ -370,6 +343,41 @@ def to_real(dt: DType) -> DType:
     if _KIND[dt] != "c":
         return dt
     return np.dtype("float32") if dt == np.dtype("complex64") else np.dtype("float64")
+
+
+def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
+    """The dtype that `dtype` names, narrowed to 32 bits unless x64 is enabled.
+
+    With `allow_extended_dtype`, the dtype of random keys is itself.  Raises DTypeError otherwise.
+    """
+    kind_ = getattr(dtype, "type", None)
+    if allow_extended_dtype and isinstance(kind_, type) and issubclass(kind_, extended):
+        return dtype
+    return canonicalize(dtype)
+
+
+def scalar_type_of(x: Any) -> type:
+    """The Python type of scalars of the kind that an array or a dtype has.
+
+    >>> scalar_type_of("int8")
+    <class 'int'>
+    """
+    found = {"b": bool, "u": int, "i": int, "f": float, "c": complex}
+    if is_python_scalar(x):
+        return found[kind(_PYTHON[next(t for t in _PYTHON if isinstance(x, t))])]
+    return found[kind(dtype(x))]
+
+
+def itemsize_bits(dt: Any) -> int:
+    """The size of an element in bits: 4 for int4."""
+    asked = dtype(dt)
+    if kind(asked) == "b":
+        return 8
+    return int(
+        iinfo(asked).bits
+        if kind(asked) in "iu"
+        else finfo(asked).bits * (2 if kind(asked) == "c" else 1)
+    )
 
 
 def finfo(dt: Any) -> Any:

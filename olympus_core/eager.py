@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -21,25 +21,36 @@ from olympus_core.control.call import jit_p
 from olympus_core.errors import LeakedTracerError, NaNError
 from olympus_core.olympuspr import Eqn, Olympuspr, Var
 from olympus_core.primitive import Primitive
+from olympus_core.switches import state
 from olympus_core.trace import Trace, current, install_base, using
 from olympus_core.tracer import Tracer
 from olympus_core.transforms.evaluate import evaluate
 
-__all__ = ["EagerTrace", "clear_cache", "compile_program", "ensure_compile_time_eval"]
+__all__ = [
+    "EagerTrace",
+    "check_values",
+    "clear_cache",
+    "compile_program",
+    "ensure_compile_time_eval",
+]
 
 _CPU = xla.Target("cpu")
 _Compiled = tuple[xla.Executable, tuple[ShapedArray, ...]]
 
 
 def compile_program(
-    program: Olympuspr, name: str, donated: frozenset[int] = frozenset()
+    program: Olympuspr,
+    name: str,
+    donated: frozenset[int] = frozenset(),
+    options: xla.Options | None = None,
 ) -> xla.Executable:
     """Compile a program for this process's CPU; the results may take the donated buffers."""
     with switches.compiling(name, program.in_avals):
         aliases = lowering.aliases(donated, program.in_avals, program.out_avals)
         entry = lowering.Signature(name, aliases=aliases, donated=donated)
+        lowering.tell_unusable(entry, program.in_avals)
         module = lowering.lower_module(program, entry)
-        made = xla.compile(module, _CPU)
+        made = xla.compile(module, _CPU, options)
     assert isinstance(made, xla.Executable)
     return made
 
@@ -49,7 +60,9 @@ def _compile(primitive: Primitive, avals: tuple[ShapedArray, ...], items: Any) -
     out_avals = primitive.out_avals(avals, params)
     if primitive is jit_p:
         donated = params.get("donated", frozenset())
-        return compile_program(params["olympuspr"], f"jit_{params['name']}", donated), out_avals
+        options = dict(params.get("compiler_options", ()))
+        name = f"jit_{params['name']}"
+        return compile_program(params["olympuspr"], name, donated, options), out_avals
     invars, outvars = tuple(map(Var, avals)), tuple(map(Var, out_avals))
     eqn = Eqn(primitive, invars, outvars, params, source.Source(None, 0, ""))
     return compile_program(Olympuspr(invars, (eqn,), outvars), primitive.name), out_avals
@@ -76,39 +89,58 @@ class EagerTrace:
         avals, buffers = [], []
         for x in args:
             if x.__class__ is not DeviceArray:
-                x = self._put(primitive, x)
+                x = self._put(primitive, params, x)
             avals.append(x.aval)
             buffers.append(x.buffer)
         compiled = _program if primitive.higher_order else _operation
         executable, out_avals = compiled(primitive, tuple(avals), tuple(params.items()))
         outs = executable.execute(buffers)
         results = [*map(DeviceArray, out_avals, outs)]
-        if switches.state.debug_nans and any(map(_has_nan, results)):
-            _report_nan(primitive, args, params)
+        if state.debug_nans or state.debug_infs:
+            check_values(results, lambda fault: _report(primitive, args, params, fault))
         return results if primitive.multiple_results else results[0]
 
-    def _put(self, primitive: Primitive, x: Any) -> DeviceArray:
+    def _put(self, primitive: Primitive, params: dict[str, Any], x: Any) -> DeviceArray:
         if isinstance(x, Tracer):
+            what = params["name"] if primitive is jit_p else primitive
             raise LeakedTracerError(
-                f"'{primitive}' got a traced array {x.aval.long_name()} outside of the "
+                f"'{what}' got a traced array {x.aval.long_name()} outside of the "
                 f"function it belongs to: it is {x.origin()}",
                 hint="return values from the function instead of storing them",
             )
+        if hasattr(x, "__jax_array__"):
+            x = x.__jax_array__()
+            return x if x.__class__ is DeviceArray else self._put(primitive, params, x)
         return put(x)
 
 
-def _has_nan(x: Any) -> bool:
-    return dtypes.kind(get_aval(x).dtype) in "fc" and bool(np.isnan(to_numpy(x)).any())
+def _fault(x: Any) -> str | None:
+    """What the switches look for and an array has: "a NaN", "an infinity", or nothing."""
+    if dtypes.kind(get_aval(x).dtype) not in "fc":
+        return None
+    values = to_numpy(x)
+    if state.debug_nans and bool(np.isnan(values).any()):
+        return "a NaN"
+    return "an infinity" if state.debug_infs and bool(np.isinf(values).any()) else None
 
 
-def _report_nan(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> NoReturn:
+def check_values(results: Iterable[Any], report: Callable[[str], NoReturn]) -> None:
+    """Call `report` where a result has what `debug_nans` or `debug_infs` look for."""
+    for x in results:
+        if fault := _fault(x):
+            report(fault)
+
+
+def _report(
+    primitive: Primitive, args: Sequence[Any], params: dict[str, Any], fault: str
+) -> NoReturn:
     here = source.current()
     if primitive.has_programs:
         op_by_op.run(primitive, args, params)  # raises at the operation inside that gives it
     types = ", ".join(get_aval(x).long_name() for x in args)
-    had = ", which had one already" if any(map(_has_nan, args)) else ""
+    had = ", which had one already" if any(_fault(x) == fault for x in args) else ""
     raise NaNError(
-        f"'{primitive}' gave a NaN{here.place()}\n  its operands: {types or 'none'}{had}",
+        f"'{primitive}' gave {fault}{here.place()}\n  its operands: {types or 'none'}{had}",
         location=str(here.position() or "") or None,
     )
 

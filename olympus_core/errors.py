@@ -13,24 +13,35 @@ __all__ = [
     "BackendError",
     "CompileError",
     "ConcretizationError",
+    "ConfigError",
     "DTypeError",
+    "DeletedArrayError",
     "EntryError",
+    "ExchangeError",
     "FrozenError",
     "GateError",
     "IndexingError",
     "InternalError",
+    "KeyReuseError",
     "LeakedTracerError",
     "LoweringError",
+    "MachineError",
     "MissingRuleError",
     "NaNError",
+    "NonConcreteBooleanIndexError",
     "OlympusError",
+    "OlympusWarning",
     "RangeError",
     "ShapeError",
     "SignatureError",
     "SpecError",
     "TraceError",
+    "TracerArrayConversionError",
+    "TracerBoolConversionError",
+    "TracerIntegerConversionError",
     "TransformError",
     "TreeError",
+    "TypePromotionError",
     "UnboundAxisError",
     "UsageError",
 ]
@@ -44,6 +55,10 @@ class OlympusError(Exception):
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message)
         self.hint = hint
+
+
+class OlympusWarning(UserWarning):
+    """The class of the warnings that OLYMPUS gives."""
 
 
 class GateError(OlympusError):
@@ -60,6 +75,10 @@ class UsageError(OlympusError):
 
 class EntryError(UsageError):
     """Raised when the module or function that an entry names cannot be found or imported."""
+
+
+class DeletedArrayError(UsageError, RuntimeError):
+    """Raised when an array is used whose buffer was deleted, or donated to a program."""
 
 
 class SpecError(UsageError):
@@ -82,7 +101,19 @@ class ConcretizationError(TraceError, TypeError):
     """Raised when Python needs the value of an array that is traced and so has none yet."""
 
 
-class LeakedTracerError(TraceError):
+class TracerBoolConversionError(ConcretizationError):
+    """Raised when Python asks whether a traced array is true, as `if` and `while` do."""
+
+
+class TracerIntegerConversionError(ConcretizationError):
+    """Raised when Python needs a traced array as an integer, as `range` and lists do."""
+
+
+class TracerArrayConversionError(ConcretizationError):
+    """Raised when NumPy needs the values of a traced array."""
+
+
+class LeakedTracerError(TraceError, TypeError):
     """Raised when a traced value is used after the transformation that made it has ended."""
 
 
@@ -94,6 +125,10 @@ class DTypeError(TraceError, TypeError):
     """Raised when an operation does not take, or a program cannot have, the dtype it got."""
 
 
+class TypePromotionError(DTypeError, ValueError):
+    """Raised when dtypes have no implicit promotion, or strict promotion refuses it."""
+
+
 class RangeError(DTypeError, OverflowError):
     """Raised when a Python integer does not fit the dtype that it is to have."""
 
@@ -102,8 +137,24 @@ class ArgumentError(TraceError, TypeError, ValueError):
     """Raised when a function of the library gets an option or a value that it does not have."""
 
 
+class ExchangeError(TraceError, BufferError):
+    """Raised when an array cannot be exchanged with another library in the way that was asked."""
+
+
 class IndexingError(TraceError, IndexError, TypeError):
     """Raised when an index has a type, a rank or a bound that indexing does not take."""
+
+
+class NonConcreteBooleanIndexError(IndexingError):
+    """Raised when an array is indexed by a mask that is traced: how much is left depends on it."""
+
+
+class KeyReuseError(TraceError, TypeError):
+    """The error of a random key used twice: OLYMPUS does not look for it, and never raises this."""
+
+
+class ConfigError(UsageError, AttributeError):
+    """Raised for an option of `config` that is neither JAX's nor OLYMPUS's own."""
 
 
 class TreeError(TraceError, TypeError, ValueError):
@@ -119,14 +170,18 @@ class UnboundAxisError(TransformError, NameError):
 
 
 class NaNError(TraceError, FloatingPointError):
-    """Raised when `debug_nans` is on and an operation gives a NaN."""
+    """Raised when `debug_nans` or `debug_infs` is on and an operation gives what it looks for."""
 
 
 class LoweringError(TraceError):
     """Raised when a traced program has no form in StableHLO for the target."""
 
 
-class CompileError(OlympusError):
+class MachineError(OlympusError, RuntimeError):
+    """The base of the errors of compilers, runtimes and devices."""
+
+
+class CompileError(MachineError):
     """Raised when the compiler fails, is killed, or runs out of its time or memory."""
 
     exit_code = 4
@@ -138,7 +193,7 @@ class ArtifactError(OlympusError):
     exit_code = 5
 
 
-class BackendError(OlympusError):
+class BackendError(MachineError):
     """Raised when a backend or a device is not available; the message says how to get it."""
 
     exit_code = 6

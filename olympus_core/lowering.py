@@ -11,8 +11,9 @@ import functools
 import math
 import os
 import re
+import warnings
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,18 +21,26 @@ import numpy as np
 
 from olympus_core import collection, mlir, source
 from olympus_core.array import to_numpy
-from olympus_core.avals import Shape, ShapedArray
-from olympus_core.errors import LoweringError, TraceError
+from olympus_core.avals import Shape, ShapedArray, get_aval, shaped
+from olympus_core.errors import LoweringError, OlympusWarning, TraceError
 from olympus_core.olympuspr import Eqn, Literal, Olympuspr
 from olympus_core.pretty import pretty
+from olympus_core.primitive import Primitive
 from olympus_core.simplify import simplify
-from olympus_core.trace import Axes
+from olympus_core.trace import Axes, using
 from olympus_core.tracer import Tracer
 
 if TYPE_CHECKING:
     from olympus_core.mlir import ir
 
-__all__ = ["LoweringContext", "Signature", "aliases", "lower_module"]
+__all__ = [
+    "EmittingTrace",
+    "LoweringContext",
+    "Signature",
+    "aliases",
+    "lower_module",
+    "tell_unusable",
+]
 
 
 class Signature(NamedTuple):
@@ -62,6 +71,20 @@ def aliases(
     return taken
 
 
+def tell_unusable(signature: Signature, in_avals: Sequence[ShapedArray]) -> None:
+    """Warn of donated arguments whose buffers no result can take: none is of that type."""
+    rest = sorted(signature.donated - set(signature.aliases))
+    if rest:
+        types = ", ".join(in_avals[i].long_name() for i in rest)
+        place = source.current().place()
+        warnings.warn(
+            f"Some donated buffers were not usable: {types}: no result has this shape and "
+            f"dtype{place}",
+            OlympusWarning,
+            stacklevel=2,
+        )
+
+
 class _Module:
     """What is shared by all functions of a module being built."""
 
@@ -71,6 +94,7 @@ class _Module:
         self.axes = axes
         self.names: dict[str, int] = {}  # symbol -> how many were made from it
         self.functions: dict[tuple[str, int], str] = {}
+        self.emitted: dict[Any, str] = {}  # the symbol of a Python function, by what it was run on
         self.kinds: dict[Olympuspr, int] = {}
         self.texts: dict[str, int] = {}
         self.locations: dict[Any, ir.Location] = {}
@@ -194,6 +218,24 @@ class LoweringContext:
         callee = {"callee": mlir.ir.FlatSymbolRefAttr.get(symbol, mlir.context())}
         return list(mlir.op("func.call", types, operands, callee).results)
 
+    def apply(
+        self, fun: Callable[..., Any], operands: Sequence[ir.Value], **options: Any
+    ) -> list[ir.Value]:
+        """Emit a call of the function that a Python function is in this module.
+
+        `fun` takes arrays and then `options`, and gives what the primitive does; what it binds is
+        emitted once for each combination of types and options.
+        """
+        key = fun, self.avals_in, self.avals_out, tuple(options.items())
+        symbol = self.module.emitted.get(key)
+        if symbol is None:
+            symbol = self.module.emitted[key] = self.module.unique(fun.__name__)
+            run = functools.partial(fun, **options)
+            _emit_applied(self.module, run, symbol, self.avals_in, self.avals_out)
+        types = [mlir.tensor_type(a) for a in self.avals_out]
+        callee = {"callee": mlir.ir.FlatSymbolRefAttr.get(symbol, mlir.context())}
+        return list(mlir.op("func.call", types, operands, callee).results)
+
     def region(
         self, region: ir.Region, program: Olympuspr, captured: Sequence[ir.Value] = ()
     ) -> None:
@@ -206,6 +248,82 @@ class LoweringContext:
         with mlir.ir.InsertionPoint(block):
             results = lower_eqns(self.nested(), program, [*captured, *block.arguments])
             mlir.op("stablehlo.return", (), results)
+
+
+class EmittedArray(Tracer):
+    """A value of the block that is being filled."""
+
+    __slots__ = ("value",)
+    value: ir.Value
+
+    def __init__(self, trace: EmittingTrace, value: ir.Value, aval: ShapedArray) -> None:
+        self.owner = trace
+        self.value = value
+        self.aval = aval
+
+
+def _literal(x: Any) -> Literal:
+    """A scalar; NumPy's have their own dtype, whatever the switch for doubles says."""
+    return Literal(x, shaped((), x.dtype) if isinstance(x, np.generic) else get_aval(x))
+
+
+class EmittingTrace:
+    """Emits what is bound, an operation at a time, into the block of a context.
+
+    A rule that is an algorithm of many operations is a Python function on primitives, which runs
+    under this trace; its loops are `while_loop`.
+    """
+
+    def __init__(self, ctx: LoweringContext) -> None:
+        self.ctx = ctx
+
+    def wrap(self, values: Sequence[ir.Value], avals: Sequence[ShapedArray]) -> list[EmittedArray]:
+        """The values as arrays of this trace."""
+        return [EmittedArray(self, x, a) for x, a in zip(values, avals, strict=True)]
+
+    def emit(self, x: Any) -> ir.Value:
+        """The value of an array, or of a scalar."""
+        return x.value if isinstance(x, EmittedArray) else self.ctx.constant(_literal(x))
+
+    def run(
+        self, fun: Callable[..., Any], values: Sequence[ir.Value], avals: Sequence[ShapedArray]
+    ) -> list[ir.Value]:
+        """The values of what `fun`, of arrays, gives: an array, or several."""
+        found = fun(*self.wrap(values, avals))
+        return [self.emit(x) for x in (found if isinstance(found, Sequence) else [found])]
+
+    def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Emit the operation, and give arrays for its results."""
+        ctx, values, avals = self.ctx, [], []
+        for x in args:
+            atom = x if isinstance(x, EmittedArray) else _literal(x)
+            keeps = primitive.takes_literals and isinstance(atom, Literal)
+            values.append(atom if keeps else self.emit(x))
+            avals.append(atom.aval)
+        ctx.avals_in = tuple(avals)
+        ctx.avals_out = outs = primitive.out_avals(ctx.avals_in, params)
+        made = primitive.lower(ctx, *values, **params)
+        if primitive.multiple_results:
+            return self.wrap(made, outs)
+        return EmittedArray(self, made, outs[0])
+
+    def while_loop(
+        self,
+        condition: Callable[..., Any],
+        body: Callable[..., Any],
+        carry: Sequence[Any],
+    ) -> list[EmittedArray]:
+        """Emit `while condition(*carry): carry = body(*carry)`, and give the last carry."""
+        avals = [(x if isinstance(x, EmittedArray) else _literal(x)).aval for x in carry]
+        types = [mlir.tensor_type(a) for a in avals]
+        made = mlir.op("stablehlo.while", types, [self.emit(x) for x in carry], regions=2)
+        for region, fun in zip(made.regions, (condition, body), strict=True):
+            block = region.blocks.append(*types, arg_locs=[made.location] * len(types))
+            inner = EmittingTrace(self.ctx.nested())
+            with mlir.ir.InsertionPoint(block), using(inner):
+                outs = inner.run(fun, block.arguments, avals)
+                mlir.op("stablehlo.return", (), outs)
+        return self.wrap(made.results, avals)
 
 
 def lower_eqns(
@@ -273,6 +391,25 @@ def _emit_function(module: _Module, program: Olympuspr, name: str, private: bool
         results = lower_eqns(LoweringContext(module), program, list(block.arguments))
         mlir.op("func.return", (), results)
     return function
+
+
+def _emit_applied(
+    module: _Module,
+    fun: Callable[..., Any],
+    name: str,
+    ins: tuple[ShapedArray, ...],
+    outs: tuple[ShapedArray, ...],
+) -> None:
+    """Emit the function of a module that `fun` is for operands of types `ins`."""
+    ir = mlir.ir
+    kind = ir.FunctionType.get(*([mlir.tensor_type(a) for a in avals] for avals in (ins, outs)))
+    location = ir.Location.name(f"{module.root}/{name}")
+    with ir.InsertionPoint(module.body), location:
+        function = mlir.func.FuncOp(name, kind, visibility="private")
+        block = function.add_entry_block([location] * len(ins))
+        trace = EmittingTrace(LoweringContext(module))
+        with ir.InsertionPoint(block), using(trace):
+            mlir.op("func.return", (), trace.run(fun, block.arguments, ins))
 
 
 def lower_module(program: Olympuspr, signature: Signature, platform: str = "cpu") -> ir.Module:

@@ -12,12 +12,13 @@ import io
 import threading
 from collections.abc import Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from olympus_core import dtypes
 from olympus_core.avals import ShapedArray
+from olympus_core.errors import ArtifactError
 
 if TYPE_CHECKING:
     from jaxlib.mlir import ir
@@ -25,16 +26,19 @@ if TYPE_CHECKING:
     from jaxlib.mlir.dialects import stablehlo as hlo
 
 __all__ = [
+    "Entry",
     "broadcast",
     "chlo",
     "constant",
     "context",
     "element_type",
+    "entry_of",
     "full",
     "func",
     "hlo",
     "i64_array",
     "ir",
+    "new_context",
     "op",
     "op1",
     "portable",
@@ -63,11 +67,16 @@ _making = threading.Lock()
 def context() -> ir.Context:
     """The process's MLIR context, with the dialects that programs are lowered to."""
     with _making:  # two threads that come first would make two, and mix their types
-        return _context()
+        return _shared_context()
 
 
 @functools.cache
-def _context() -> ir.Context:
+def _shared_context() -> ir.Context:
+    return new_context()
+
+
+def new_context() -> ir.Context:
+    """An MLIR context of the caller's own, with the same dialects."""
     from jaxlib.mlir import ir
     from jaxlib.mlir._mlir_libs import _jax_mlir_ext
     from jaxlib.mlir.dialects import chlo, sdy, stablehlo
@@ -244,3 +253,57 @@ def without_locations(module: ir.Module) -> ir.Module:
         copy = ir.Module.parse(out.getvalue())
         passmanager.PassManager.parse("builtin.module(strip-debuginfo)").run(copy.operation)
     return copy
+
+
+class Entry(NamedTuple):
+    """What the entry function of a program takes and gives; `donated` are indices of arguments."""
+
+    arguments: tuple[ir.Type, ...]
+    results: tuple[ir.Type, ...]
+    donated: frozenset[int]
+
+
+_BYTECODE = b"ML\xefR"
+_DONATED = ("tf.aliasing_output", "jax.buffer_donor")
+
+
+def entry_of(content: bytes) -> Entry:
+    """The types of the program in a portable StableHLO artifact, which `portable` made.
+
+    Raises:
+      ArtifactError: when the bytes are not such an artifact, or have no function `main`.
+    """
+    module = _deserialized(content)  # its operations live as long as it does
+    main = _main(module)
+    attributes = list(main.arg_attrs) if main.type.inputs else []
+    donated = [i for i, each in enumerate(attributes) if any(name in each for name in _DONATED)]
+    return Entry(tuple(main.type.inputs), tuple(main.type.results), frozenset(donated))
+
+
+def _deserialized(content: bytes) -> ir.Module:
+    if not content.startswith(_BYTECODE):  # the parser would read it as text
+        raise ArtifactError("the program is not StableHLO bytecode")
+    ctx, said = context(), list[str]()
+
+    def keep(diagnostic: Any) -> bool:
+        said.append(str(diagnostic))
+        return True  # so that it is not printed
+
+    handler = ctx.attach_diagnostic_handler(keep)
+    try:
+        module: ir.Module = hlo.deserialize_portable_artifact(ctx, content)
+        if not module.operation.verify():
+            raise ArtifactError("the program is not valid StableHLO")
+    except (ValueError, ir.MLIRError) as exc:
+        reason = said[0] if said else str(exc)
+        raise ArtifactError(f"the program is not StableHLO that can be read: {reason}") from None
+    finally:
+        handler.detach()
+    return module
+
+
+def _main(module: ir.Module) -> Any:
+    for each in module.body.operations:
+        if isinstance(each, func.FuncOp) and each.name.value == "main":
+            return each
+    raise ArtifactError("the program has no function 'main'")

@@ -22,6 +22,7 @@ __all__ = [
     "ExactFloat",
     "Literal",
     "Olympuspr",
+    "ProgramParams",
     "Var",
     "exact",
     "named_axes",
@@ -49,6 +50,11 @@ class Literal:
     def __init__(self, value: Any, aval: ShapedArray) -> None:
         self.value = value
         self.aval = aval
+
+    @property
+    def val(self) -> Any:
+        """The value."""
+        return self.value
 
     def __repr__(self) -> str:
         return f"{self.value}:{self.aval.short_name()}"
@@ -105,12 +111,61 @@ class Eqn:
         self.params = params
         self.source = source
 
+    @property
+    def invars(self) -> tuple[Atom, ...]:
+        """The inputs, as the variables of a whole program are called."""
+        return self.inputs
+
+    @property
+    def outvars(self) -> tuple[Var, ...]:
+        """The outputs, as the results of a whole program are called."""
+        return self.outputs
+
+    @property
+    def source_info(self) -> Source:
+        """Where the user wrote it; `name_stack` in it is the name scope."""
+        return self.source
+
+    @property
+    def effects(self) -> frozenset[Any]:
+        """What it does besides giving results: nothing."""
+        return frozenset()
+
     def replace(self, **changes: Any) -> Eqn:
-        """The same equation but for the fields given."""
-        return Eqn(*(changes.get(name, getattr(self, name)) for name in _EQN_FIELDS))
+        """The same equation but for the fields given; `invars` and `outvars` are fields too."""
+        given = {_ALSO.get(name, name): value for name, value in changes.items()}
+        made = Eqn(*(given.get(name, getattr(self, name)) for name in _EQN_FIELDS))
+        made.inputs, made.outputs = tuple(made.inputs), tuple(made.outputs)
+        return made
 
 
 _EQN_FIELDS = ("primitive", "inputs", "outputs", "params", "source")
+_ALSO = {"invars": "inputs", "outvars": "outputs", "source_info": "source"}
+
+
+class ProgramParams(dict[str, Any]):
+    """The parameters of an equation with programs: they are found by JAX's names too.
+
+    >>> eqn.params["jaxpr"] is eqn.params["olympuspr"]
+    True
+    """
+
+    def __missing__(self, name: str) -> Any:
+        own = _own_name(name)
+        if own == name:
+            raise KeyError(name)
+        return self[own]
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(_own_name(str(name)))
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The parameter, or `default`."""
+        return super().get(_own_name(name), default)
+
+
+def _own_name(name: str) -> str:
+    return "olympuspr" if name == "call_jaxpr" else name.replace("jaxpr", "olympuspr")
 
 
 class Olympuspr:
@@ -135,6 +190,29 @@ class Olympuspr:
         self.outvars = outvars
         self.constvars = constvars
         self.consts = consts
+
+    def replace(self, **changes: Any) -> Olympuspr:
+        """The same program but for the fields given, as sequences.
+
+        >>> program.replace(eqns=[eqn for eqn in program.eqns if eqn.primitive.name != "copy"])
+        """
+        fields = ("invars", "eqns", "outvars", "constvars", "consts")
+        return Olympuspr(*(tuple(changes.get(name, getattr(self, name))) for name in fields))
+
+    @property
+    def jaxpr(self) -> Olympuspr:
+        """The program: one class has the equations and the arrays that they close over."""
+        return self
+
+    @property
+    def literals(self) -> tuple[Any, ...]:
+        """The arrays `consts`."""
+        return self.consts
+
+    @property
+    def effects(self) -> frozenset[Any]:
+        """What it does besides giving results: nothing."""
+        return frozenset()
 
     @property
     def in_avals(self) -> tuple[ShapedArray, ...]:

@@ -68,6 +68,11 @@ class Source(NamedTuple):
     instruction: int
     scope: str
 
+    @property
+    def name_stack(self) -> str:
+        """The name scope: `outer/inner`."""
+        return self.scope
+
     def position(self) -> Position | None:
         """The file, line and column of the mark, or None when no user frame was found."""
         if self.code is None:

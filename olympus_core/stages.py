@@ -14,7 +14,14 @@ from olympus_core import lowering, mlir, switches, tree, xla
 from olympus_core.array import DeviceArray, put
 from olympus_core.avals import ShapedArray, ShapeDtypeStruct, get_aval
 from olympus_core.dtypes import DType
-from olympus_core.errors import DTypeError, SignatureError, UsageError
+from olympus_core.eager import check_values
+from olympus_core.errors import (
+    DTypeError,
+    LoweringError,
+    NaNError,
+    SignatureError,
+    UsageError,
+)
 from olympus_core.olympuspr import Olympuspr
 from olympus_core.tracer import Tracer
 
@@ -54,6 +61,8 @@ class Signature(NamedTuple):
     in_avals: tuple[ShapedArray, ...]
     out_avals: tuple[ShapedArray, ...]
     donated: frozenset[int] = frozenset()
+    #: what `jit` was told to compile with, sorted by name
+    compiler_options: tuple[tuple[str, str | int | bool | float], ...] = ()
 
 
 class _Stage:
@@ -83,14 +92,14 @@ class _Stage:
         return self.signature.arg_names
 
     @property
-    def in_avals(self) -> tuple[ShapedArray, ...]:
-        """The types of the array arguments, flat."""
-        return self.signature.in_avals
+    def in_avals(self) -> Any:
+        """(args, kwargs) with the type of each array, a ShapedArray."""
+        return self.in_tree.unflatten(self.signature.in_avals)
 
     @property
-    def out_avals(self) -> tuple[ShapedArray, ...]:
-        """The types of the results, flat."""
-        return self.signature.out_avals
+    def out_avals(self) -> Any:
+        """The result with the type of each array, a ShapedArray."""
+        return self.out_tree.unflatten(self.signature.out_avals)
 
     @property
     def args_info(self) -> Any:
@@ -120,15 +129,45 @@ class Traced(_Stage):
         super().__init__(signature)
         self.olympuspr = olympuspr
 
-    def lower(self, target: xla.Target | None = None) -> Lowered:
+    @property
+    def jaxpr(self) -> Olympuspr:
+        """The program, `olympuspr`."""
+        return self.olympuspr
+
+    def lower(
+        self,
+        target: xla.Target | None = None,
+        *,
+        lowering_platforms: str | Sequence[str] | None = None,
+    ) -> Lowered:
         """Lower to StableHLO for a target (the CPU unless given).
 
-        Raises LoweringError where the program has no form on the target.
+        `lowering_platforms` says it with names of platforms, of "cpu", "cuda" and "tpu"; the
+        program of several is one that is the same for all, and is compiled for the first.
+
+        Raises LoweringError where the program has no form on the target, or differs between the
+        platforms, and UsageError for a platform that is not known.
 
         >>> jit(f).trace(1.0).lower(Target("gpu", "h200"))
+        >>> jit(f).trace(1.0).lower(lowering_platforms=("cuda",))
         """
-        target = target or xla.Target("cpu")
+        if target is not None and lowering_platforms is not None:
+            raise UsageError("lower takes a target or lowering_platforms, and got both")
+        if target is not None or not lowering_platforms:
+            return self._lowered(target or xla.Target("cpu"))
+        names = [lowering_platforms] if isinstance(lowering_platforms, str) else lowering_platforms
+        made = [self._lowered(xla.target_on(name)) for name in names]
+        for name, other in zip(names, made, strict=True):
+            if other.as_text() != made[0].as_text():
+                raise LoweringError(
+                    f"'{self.fun_name}' is another program on {name} than on {names[0]}",
+                    hint="lower for one platform at a time",
+                )
+        return made[0]
+
+    def _lowered(self, target: xla.Target) -> Lowered:
         entry = self.entry(f"jit_{self.fun_name}")
+        lowering.tell_unusable(entry, self.signature.in_avals)
         module = lowering.lower_module(self.olympuspr, entry, xla.platform_of(target))
         return Lowered(self.signature, module, target)
 
@@ -155,22 +194,28 @@ class Lowered(_Stage):
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The program as text: "stablehlo" (default), "hlo", or "dot" for Graphviz.
 
-        With `debug_info`, StableHLO carries the user's source locations and name scopes.
+        With `debug_info`, StableHLO and HLO carry the user's source locations and name scopes.
         Raises UsageError for another dialect.
         """
         if dialect in (None, "stablehlo"):
             return str(self.module.operation.get_asm(enable_debug_info=debug_info))
         if dialect == "hlo":
-            return xla.hlo_text(self.module)
+            return xla.hlo_text(self.module, metadata=debug_info)
         if dialect == "dot":
             return xla.hlo_dot(self.module)
         raise UsageError(f"there is no dialect {dialect!r}; there are stablehlo, hlo and dot")
 
     def compiler_ir(self, dialect: str | None = None) -> Any:
-        """The module of StableHLO, as an object of the MLIR bindings."""
-        if dialect not in (None, "stablehlo"):
-            raise UsageError(f"there is no compiler IR in dialect {dialect!r}")
-        return self.module
+        """The program as an object: of the MLIR bindings, or for "hlo" the runtime's.
+
+        The latter has `as_hlo_text`, `as_hlo_dot_graph` and `as_serialized_hlo_module_proto`.
+        Raises UsageError for a dialect other than "stablehlo" and "hlo".
+        """
+        if dialect in (None, "stablehlo"):
+            return self.module
+        if dialect == "hlo":
+            return xla.computation(self.module)
+        raise UsageError(f"there is no compiler IR in dialect {dialect!r}")
 
     def bytecode(self) -> bytes:
         """The program as a portable StableHLO artifact, readable by other versions of XLA."""
@@ -183,11 +228,14 @@ class Lowered(_Stage):
     def compile(self, compiler_options: xla.Options | None = None) -> Compiled:
         """Compile for the target that the program was lowered for.
 
+        `compiler_options` go before those that `jit` was given.
+
         Raises CompileError where the compiler fails, UsageError for an option that it does not
         have, BackendError where the backend is not installed.
         """
-        with switches.compiling(f"jit_{self.fun_name}", self.in_avals):
-            executable = xla.compile(self.module, self.target, compiler_options)
+        options = {**dict(self.signature.compiler_options), **(compiler_options or {})}
+        with switches.compiling(f"jit_{self.fun_name}", self.signature.in_avals):
+            executable = xla.compile(self.module, self.target, options)
         return Compiled(self.signature, executable, self.target)
 
 
@@ -261,22 +309,28 @@ class Compiled(_Stage):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run on arguments of the types compiled for.
 
-        Raises SignatureError (a TypeError) that lists the arguments of another type, and
-        BackendError where the target's device is not here.
+        Raises SignatureError (a TypeError) that lists the arguments of another type, NaNError where
+        `debug_nans` is on and a result has a NaN, and BackendError where the target's device is
+        not here.
         """
         buffers: list[xla.Buffer] | None = None
         if self._flat_in and not kwargs and len(args) == self._count:
             buffers = self._quick(args)
         if buffers is None:
             leaves, in_tree = tree.flatten((args, kwargs))
-            if in_tree == self.in_tree:
-                buffers = self._quick(leaves)
+            if in_tree != self.in_tree:
+                self._refuse_tracers(leaves)
+                leaves = self._rearranged(args, kwargs)
+            buffers = self._quick(leaves)
             if buffers is None:
-                buffers = self._check(leaves, in_tree)
+                buffers = self._check(leaves)
         try:
             outs = self._run(buffers).consume_with_handlers(self._handlers)
         except (xla.JaxRuntimeError, ValueError) as e:
             raise xla.execution_error(e) from None
+        if switches.state.debug_nans or switches.state.debug_infs:
+            results = map(DeviceArray, self.signature.out_avals, outs)
+            check_values(results, self._refuse_value)
         if self._single_out:
             return DeviceArray(self.signature.out_avals[0], outs[0])
         return self.out_tree.unflatten(map(DeviceArray, self.signature.out_avals, outs))
@@ -301,16 +355,12 @@ class Compiled(_Stage):
                 return None
         return buffers
 
-    def _check(self, leaves: Sequence[Any], in_tree: tree.PyTreeDef) -> list[xla.Buffer]:
-        for x in leaves:
-            if isinstance(x, Tracer):
-                self._refuse_tracer(x)
-        if in_tree != self.in_tree:
-            raise self._wrong_tree(in_tree)
+    def _check(self, leaves: Sequence[Any]) -> list[xla.Buffer]:
+        self._refuse_tracers(leaves)
         try:
             avals = [
                 want if _is_just(x, want) else get_aval(x)  # which narrows 64 bits without x64
-                for x, want in zip(leaves, self.in_avals, strict=True)
+                for x, want in zip(leaves, self.signature.in_avals, strict=True)
             ]
         except DTypeError as e:
             raise SignatureError(f"'{self.fun_name}' was called with {e}") from None
@@ -323,7 +373,7 @@ class Compiled(_Stage):
     def _compare(self, avals: Sequence[ShapedArray]) -> None:
         wrong = [
             f"Argument '{name}' compiled with {want.long_name()} and called with {got.long_name()}"
-            for name, want, got in zip(self.arg_names, self.in_avals, avals, strict=True)
+            for name, want, got in zip(self.arg_names, self.signature.in_avals, avals, strict=True)
             if want.strip_weak() is not got.strip_weak()
         ]
         if wrong:
@@ -332,16 +382,29 @@ class Compiled(_Stage):
                 "The mismatches are:\n" + "\n".join(wrong)
             )
 
-    def _wrong_tree(self, in_tree: tree.PyTreeDef) -> SignatureError:
-        return SignatureError(
+    def _rearranged(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        """The leaves of arguments of another structure than the program was compiled for."""
+        raise SignatureError(
             f"'{self.fun_name}' was compiled for arguments of another structure than it was "
-            f"called with.\n  compiled for: {self.in_tree}\n  called with:  {in_tree}"
+            f"called with.\n  compiled for: {self.in_tree}"
+            f"\n  called with:  {tree.structure((args, kwargs))}"
         )
+
+    def _refuse_tracers(self, leaves: Sequence[Any]) -> None:
+        for x in leaves:
+            if isinstance(x, Tracer):
+                self._refuse_tracer(x)
 
     def _refuse_tracer(self, x: Tracer) -> NoReturn:
         raise SignatureError(
             "Cannot apply OLYMPUS transformations to a function lowered and compiled for a "
             f"particular signature. Detected argument of Tracer type {type(x)}"
+        )
+
+    def _refuse_value(self, fault: str) -> NoReturn:
+        raise NaNError(
+            f"the compiled program of '{self.fun_name}' gave {fault}",
+            hint="call the function itself, and the error names the operation and its line",
         )
 
     def as_text(self) -> str:

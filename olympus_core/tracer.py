@@ -11,16 +11,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import numpy as np
+
 from olympus_core import source
 from olympus_core.avals import Shape, ShapedArray, register_aval
 from olympus_core.dtypes import DType
-from olympus_core.errors import ConcretizationError
+from olympus_core.errors import (
+    ConcretizationError,
+    TracerArrayConversionError,
+    TracerBoolConversionError,
+    TracerIntegerConversionError,
+)
 from olympus_core.primitive import op
 
 if TYPE_CHECKING:
     from olympus_core.trace import Trace
 
 __all__ = ["Array", "Tracer"]
+
+
+# How many elements of an array are taken at once where it is iterated over: the time that XLA
+# needs grows faster than the number of a program's results.
+_BLOCK = 128
 
 
 class Array:
@@ -69,6 +81,24 @@ class Array:
         if not self.aval.shape:
             raise TypeError("len() of an array without dimensions")
         return self.aval.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.aval.shape:
+            raise TypeError("iteration over an array without dimensions")
+        return self._rows()
+
+    def _rows(self) -> Iterator[Any]:
+        """The elements along the first axis, lazily: a block of them is an operation or two."""
+        length = self.aval.shape[0]
+        if length <= _BLOCK:
+            yield from op.unstack(self, axis=0)
+            return
+        rest = self.aval.shape[1:]
+        for start in range(0, length, _BLOCK):
+            sizes = (min(_BLOCK, length - start), *rest)
+            starts = [np.int32(start), *(np.int32(0) for _ in rest)]
+            block = op.dynamic_slice(self, *starts, slice_sizes=sizes)
+            yield from op.unstack(block, axis=0)
 
     __hash__ = None  # type: ignore[assignment]  # arrays compare element by element
 
@@ -122,14 +152,21 @@ class Tracer(Array):
         """Where the value comes from, for messages: an argument or an operation and its line."""
         return "a value that a transformation follows"
 
-    def _concrete(self, wanted: str, hint: str) -> NoReturn:
+    @property
+    def device(self) -> None:
+        """None, the default device: a traced array is nowhere until its program runs."""
+        return None
+
+    def _concrete(
+        self, wanted: str, hint: str, kind: type[ConcretizationError] = ConcretizationError
+    ) -> NoReturn:
         frame = source.user_frame(3)
         place, line = None, ""
         if frame is not None:
             position = source.Source(frame.f_code, frame.f_lasti, "").position()
             place, line = str(position), f": {position.text()}" if position else ""
         where = f", at {place}{line}" if place else ""
-        raise ConcretizationError(
+        raise kind(
             f"{wanted} of a traced array {self.aval.long_name()} was asked for{where}\n"
             f"  the array is {self.origin()}, and has no value while the function is traced",
             hint=hint,
@@ -137,7 +174,7 @@ class Tracer(Array):
         )
 
     def __bool__(self) -> bool:
-        self._concrete("the truth value", _CONTROL_FLOW)
+        self._concrete("the truth value", _CONTROL_FLOW, TracerBoolConversionError)
 
     def __int__(self) -> int:
         self._concrete("the Python int", _ITEM)
@@ -149,10 +186,16 @@ class Tracer(Array):
         self._concrete("the Python complex", _ITEM)
 
     def __index__(self) -> int:
-        self._concrete("the integer value", _SHAPES)
+        self._concrete("the integer value", _SHAPES, TracerIntegerConversionError)
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        self._concrete("the NumPy value", _NUMPY)
+        self._concrete("the NumPy value", _NUMPY, TracerArrayConversionError)
+
+    def __copy__(self) -> Tracer:
+        return self  # arrays are immutable, and what follows this one must follow the copy
+
+    def __deepcopy__(self, memo: Any) -> Tracer:
+        return self
 
     def item(self, *args: int) -> Any:
         """Raise ConcretizationError: a traced array has no value."""
@@ -161,11 +204,6 @@ class Tracer(Array):
     def tolist(self) -> Any:
         """Raise ConcretizationError: a traced array has no value."""
         self._concrete("the Python value", _ITEM)
-
-    def __iter__(self) -> Iterator[Any]:
-        if not self.aval.shape:
-            raise TypeError("iteration over an array without dimensions")
-        return iter(op.unstack(self, axis=0))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}<{self.aval.short_name()}>"

@@ -8,9 +8,11 @@ class here touches no other framework in the process.
 from __future__ import annotations
 
 import collections
+import contextlib
 import dataclasses
 import functools
-from collections.abc import Callable, Hashable, Iterable, Sequence
+import weakref
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from olympus_core import quiet  # isort: skip
@@ -29,6 +31,7 @@ __all__ = [
     "flatten",
     "flatten_up_to",
     "flatten_with_path",
+    "is_registered",
     "keystr",
     "leaves",
     "map",
@@ -215,15 +218,34 @@ def register_node(
 ) -> None:
     """Make `cls` a container: `flatten_func` gives (children, static data), and back.
 
-    Raises TreeError if the class is registered already.
+    A subclass of a built-in container may be registered, and a named tuple, whose fields are its
+    children until then.  Raises TreeError if the class is registered already.
     """
-    _check_new(cls)
-    registry.register_node(cls, flatten_func, unflatten_func, flatten_with_keys_func)
+    with _new(cls):
+        registry.register_node(cls, flatten_func, unflatten_func, flatten_with_keys_func)
+    _registered.add(cls)
 
 
-def _check_new(cls: type) -> None:
-    if isinstance(cls, type) and registry.is_node(cls):
-        raise TreeError(f"a duplicate registration: {cls.__name__} is a container already")
+#: the classes that `register_node` made containers: a named tuple among them is not one by itself
+_registered: weakref.WeakSet[type] = weakref.WeakSet()
+
+
+def is_registered(cls: type) -> bool:
+    """Whether `register_node` made `cls` a container, which then is what its functions say."""
+    return cls in _registered
+
+
+@contextlib.contextmanager
+def _new(cls: type) -> Iterator[None]:
+    """A context in which the registry says whether the class is new; it knows best."""
+    try:
+        yield
+    except ValueError as e:
+        if not str(e).startswith("Duplicate"):
+            raise
+        raise TreeError(
+            f"a duplicate registration: {cls.__name__} is a container already"
+        ) from None
 
 
 def register_dataclass(
@@ -238,7 +260,6 @@ def register_dataclass(
     Raises TreeError when fields are left out, for a class that is no dataclass, and for one that
     is registered already.
     """
-    _check_new(cls)
     if data_fields is None or meta_fields is None:
         if not dataclasses.is_dataclass(cls):
             raise TreeError(f"register_dataclass needs field lists: {cls!r} is not a dataclass")
@@ -253,7 +274,8 @@ def register_dataclass(
                 f"register_dataclass({cls.__name__}): the field lists name {sorted(named)}, "
                 f"the class has {sorted(init)}"
             )
-    registry.register_dataclass_node(cls, list(data_fields), list(meta_fields))
+    with _new(cls):
+        registry.register_dataclass_node(cls, list(data_fields), list(meta_fields))
     return cls
 
 

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import functools
 import math
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from olympus_core import lowering, mlir, trace, tree, xla
 from olympus_core.api import Jit, axes_of
-from olympus_core.avals import ShapedArray
+from olympus_core.avals import ShapedArray, ShapeDtypeStruct
 from olympus_core.control.calling import JitOptions
-from olympus_core.errors import TransformError
+from olympus_core.errors import OlympusWarning, TransformError
 
 __all__ = ["XlaComputation", "xla_computation"]
 
@@ -47,6 +48,20 @@ class XlaComputation:
         return xla.computation(mlir.without_locations(self._module), *self._tuples)
 
 
+class OutShape(ShapeDtypeStruct):
+    """The type of a result of an XLA computation: shape, dtype and named shape."""
+
+    __slots__ = ("named_shape",)
+    named_shape: dict[Any, int]
+
+    @staticmethod
+    def of(aval: ShapedArray) -> OutShape:
+        """That of a result of the given type."""
+        made = OutShape(aval.shape, aval.dtype, weak_type=aval.weak_type)
+        made.named_shape = {}
+        return made
+
+
 def xla_computation(
     fun: Callable[..., Any],
     static_argnums: int | Iterable[int] = (),
@@ -76,14 +91,17 @@ def xla_computation(
         partition.  All tuples multiply to the number of partitions.
       backend: "cpu" (the default), "gpu" or "tpu".
       tuple_args: whether the program takes one tuple; None stands for more than 100 arguments.
-      instantiate_const_outputs: has no effect.
-      return_shape: give a pair, the computation and the result's tree of ShapeDtypeStructs.
+      instantiate_const_outputs: has no effect, which a warning says where it is given.
+      return_shape: give a pair, the computation and the result's tree of objects with `shape`,
+        `dtype` and `named_shape`, which is {}: no result has a named axis.
 
     Raises TransformError for options that do not fit the function, and UnboundAxisError for a
     collective over an axis that `axis_env` does not name.
 
     >>> print(xla_computation(lambda x: sin(cos(x)))(3.0).as_hlo_text())
     """
+    if instantiate_const_outputs is not None:
+        warnings.warn("instantiate_const_outputs has no effect", OlympusWarning, stacklevel=2)
     staged = Jit(fun, JitOptions.of(fun, static_argnums, donate_argnums=donate_argnums))
     axes = axes_of(axis_env)
     target = xla.target(backend or "cpu")
@@ -92,8 +110,8 @@ def xla_computation(
     def make(*args: Any, **kwargs: Any) -> Any:
         with trace.naming(axes):
             traced = staged.trace(*args, **kwargs)
-        ins = _parts(in_parts, traced.in_tree.unflatten(traced.in_avals)[0], "in_parts")
-        outs = _parts(out_parts, traced.out_tree.unflatten(traced.out_avals), "out_parts")
+        ins = _parts(in_parts, traced.in_avals[0], "in_parts")
+        outs = _parts(out_parts, traced.out_avals, "out_parts")
         entry = traced.entry(f"xla_computation_{staged.name}")._replace(
             axes=axes,
             arg_shardings=[text for text, _ in ins],
@@ -101,10 +119,10 @@ def xla_computation(
             num_partitions=_one_count([*ins, *outs]),
         )
         module = lowering.lower_module(traced.olympuspr, entry, xla.platform_of(target))
-        many = len(traced.in_avals) > _MANY_ARGUMENTS
+        many = traced.in_tree.num_leaves > _MANY_ARGUMENTS
         tupled = many if tuple_args is None else tuple_args
         made = XlaComputation(module, tupled, return_tuple=not axes)
-        return (made, traced.out_info) if return_shape else made
+        return (made, tree.map(OutShape.of, traced.out_avals)) if return_shape else made
 
     return make
 

@@ -2,6 +2,9 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
+from olympus.lax._primitives import *  # noqa: F403
+from olympus_core.library.lax.associative import associative_scan as associative_scan
+from olympus_core.library.lax.barrier import optimization_barrier as optimization_barrier
 from olympus_core.library.lax.collective import all_gather as all_gather
 from olympus_core.library.lax.collective import all_to_all as all_to_all
 from olympus_core.library.lax.collective import axis_index as axis_index
@@ -130,6 +133,8 @@ from olympus_core.library.lax.elementwise import sub as sub
 from olympus_core.library.lax.elementwise import tan as tan
 from olympus_core.library.lax.elementwise import tanh as tanh
 from olympus_core.library.lax.elementwise import zeta as zeta
+from olympus_core.library.lax.fft import FftType as FftType
+from olympus_core.library.lax.fft import fft as fft
 from olympus_core.library.lax.gradients import stop_gradient as stop_gradient
 from olympus_core.library.lax.indexing import GatherDimensionNumbers as GatherDimensionNumbers
 from olympus_core.library.lax.indexing import GatherScatterMode as GatherScatterMode
@@ -143,6 +148,7 @@ from olympus_core.library.lax.indexing import scatter_max as scatter_max
 from olympus_core.library.lax.indexing import scatter_min as scatter_min
 from olympus_core.library.lax.indexing import scatter_mul as scatter_mul
 from olympus_core.library.lax.indexing import scatter_sub as scatter_sub
+from olympus_core.library.lax.platform import platform_dependent as platform_dependent
 from olympus_core.library.lax.reduction import argmax as argmax
 from olympus_core.library.lax.reduction import argmin as argmin
 from olympus_core.library.lax.reduction import reduce as reduce
@@ -192,6 +198,11 @@ from olympus_core.library.lax.sort import approx_min_k as approx_min_k
 from olympus_core.library.lax.sort import sort as sort
 from olympus_core.library.lax.sort import sort_key_val as sort_key_val
 from olympus_core.library.lax.sort import top_k as top_k
+from olympus_core.library.lax.special import betainc as betainc
+from olympus_core.library.lax.special import igamma as igamma
+from olympus_core.library.lax.special import igamma_grad_a as igamma_grad_a
+from olympus_core.library.lax.special import igammac as igammac
+from olympus_core.library.lax.special import random_gamma_grad as random_gamma_grad
 from olympus_core.library.lax.window import padtype_to_pads as padtype_to_pads
 from olympus_core.library.lax.window import reduce_window as reduce_window
 from olympus_core.library.lax.window import reduce_window_shape_tuple as reduce_window_shape_tuple

@@ -38,6 +38,8 @@ from olympus_core.library.numpy.bits import left_shift as left_shift
 from olympus_core.library.numpy.bits import packbits as packbits
 from olympus_core.library.numpy.bits import right_shift as right_shift
 from olympus_core.library.numpy.bits import unpackbits as unpackbits
+from olympus_core.library.numpy.buffers import frombuffer as frombuffer
+from olympus_core.library.numpy.buffers import fromiter as fromiter
 from olympus_core.library.numpy.calculus import diff as diff
 from olympus_core.library.numpy.calculus import ediff1d as ediff1d
 from olympus_core.library.numpy.calculus import gradient as gradient
@@ -131,6 +133,8 @@ from olympus_core.library.numpy.fills import ones as ones
 from olympus_core.library.numpy.fills import ones_like as ones_like
 from olympus_core.library.numpy.fills import zeros as zeros
 from olympus_core.library.numpy.fills import zeros_like as zeros_like
+from olympus_core.library.numpy.fitting import polyfit as polyfit
+from olympus_core.library.numpy.fitting import roots as roots
 from olympus_core.library.numpy.floats import copysign as copysign
 from olympus_core.library.numpy.floats import frexp as frexp
 from olympus_core.library.numpy.floats import heaviside as heaviside
@@ -139,7 +143,9 @@ from olympus_core.library.numpy.floats import nan_to_num as nan_to_num
 from olympus_core.library.numpy.floats import nextafter as nextafter
 from olympus_core.library.numpy.floats import signbit as signbit
 from olympus_core.library.numpy.floats import spacing as spacing
+from olympus_core.library.numpy.functional import apply_along_axis as apply_along_axis
 from olympus_core.library.numpy.functional import apply_over_axes as apply_over_axes
+from olympus_core.library.numpy.functional import fromfunction as fromfunction
 from olympus_core.library.numpy.grids import c_ as c_
 from olympus_core.library.numpy.grids import index_exp as index_exp
 from olympus_core.library.numpy.grids import indices as indices
@@ -155,6 +161,10 @@ from olympus_core.library.numpy.histograms import histogram_bin_edges as histogr
 from olympus_core.library.numpy.histograms import histogramdd as histogramdd
 from olympus_core.library.numpy.insertion import delete as delete
 from olympus_core.library.numpy.insertion import insert as insert
+from olympus_core.library.numpy.inspection import __array_api_version__ as __array_api_version__
+from olympus_core.library.numpy.inspection import (
+    __array_namespace_info__ as __array_namespace_info__,
+)
 from olympus_core.library.numpy.interpolation import interp as interp
 from olympus_core.library.numpy.interpolation import unwrap as unwrap
 from olympus_core.library.numpy.joining import append as append
@@ -212,6 +222,11 @@ from olympus_core.library.numpy.positions import argmax as argmax
 from olympus_core.library.numpy.positions import argmin as argmin
 from olympus_core.library.numpy.positions import nanargmax as nanargmax
 from olympus_core.library.numpy.positions import nanargmin as nanargmin
+from olympus_core.library.numpy.printing import array_repr as array_repr
+from olympus_core.library.numpy.printing import array_str as array_str
+from olympus_core.library.numpy.printing import get_printoptions as get_printoptions
+from olympus_core.library.numpy.printing import printoptions as printoptions
+from olympus_core.library.numpy.printing import set_printoptions as set_printoptions
 from olympus_core.library.numpy.products import cross as cross
 from olympus_core.library.numpy.products import dot as dot
 from olympus_core.library.numpy.products import inner as inner
@@ -304,6 +319,11 @@ from olympus_core.library.numpy.selection import extract as extract
 from olympus_core.library.numpy.selection import flatnonzero as flatnonzero
 from olympus_core.library.numpy.selection import nonzero as nonzero
 from olympus_core.library.numpy.selection import where as where
+from olympus_core.library.numpy.sets import intersect1d as intersect1d
+from olympus_core.library.numpy.sets import isin as isin
+from olympus_core.library.numpy.sets import setdiff1d as setdiff1d
+from olympus_core.library.numpy.sets import setxor1d as setxor1d
+from olympus_core.library.numpy.sets import union1d as union1d
 from olympus_core.library.numpy.shapes import atleast_1d as atleast_1d
 from olympus_core.library.numpy.shapes import atleast_2d as atleast_2d
 from olympus_core.library.numpy.shapes import atleast_3d as atleast_3d
@@ -378,6 +398,7 @@ from olympus_core.library.numpy.unique import unique_inverse as unique_inverse
 from olympus_core.library.numpy.unique import unique_values as unique_values
 from olympus_core.library.numpy.variance import std as std
 from olympus_core.library.numpy.variance import var as var
+from olympus_core.library.numpy.vectorizing import vectorize as vectorize
 from olympus_core.library.numpy.windows import bartlett as bartlett
 from olympus_core.library.numpy.windows import blackman as blackman
 from olympus_core.library.numpy.windows import hamming as hamming

@@ -2,3 +2,4 @@
 
 from olympus.scipy import linalg as linalg
 from olympus.scipy import special as special
+from olympus.scipy import stats as stats

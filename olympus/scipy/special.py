@@ -9,6 +9,10 @@ from olympus_core.library.scipy.entropy import rel_entr as rel_entr
 from olympus_core.library.scipy.entropy import softmax as softmax
 from olympus_core.library.scipy.entropy import xlog1py as xlog1py
 from olympus_core.library.scipy.entropy import xlogy as xlogy
+from olympus_core.library.scipy.incomplete import betainc as betainc
+from olympus_core.library.scipy.incomplete import gammainc as gammainc
+from olympus_core.library.scipy.incomplete import gammaincc as gammaincc
+from olympus_core.library.scipy.normal import ndtri as ndtri
 from olympus_core.library.scipy.special import beta as beta
 from olympus_core.library.scipy.special import betaln as betaln
 from olympus_core.library.scipy.special import boxcox as boxcox

@@ -3,7 +3,7 @@
 `save` takes what the stages give and writes a file; `load` checks a file and gives a `Bundle`.
 """
 
-from olympus_core.artifact.bundle import Bundle, load
+from olympus_core.artifact.bundle import Bundle, load, sign
 from olympus_core.artifact.files import write_whole
 from olympus_core.artifact.host import Host
 from olympus_core.artifact.manifest import (
@@ -16,6 +16,7 @@ from olympus_core.artifact.manifest import (
     StoredExecutable,
 )
 from olympus_core.artifact.saving import save
+from olympus_core.artifact.signing import KeyPair, PublicKey, new_key
 from olympus_core.artifact.treespec import Node
 
 __all__ = [
@@ -23,13 +24,17 @@ __all__ = [
     "Argument",
     "Bundle",
     "Host",
+    "KeyPair",
     "Manifest",
     "Member",
     "Node",
+    "PublicKey",
     "Result",
     "Signature",
     "StoredExecutable",
     "load",
+    "new_key",
     "save",
+    "sign",
     "write_whole",
 ]

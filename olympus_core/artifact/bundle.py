@@ -8,28 +8,38 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
 from olympus_core import dtypes, stages, xla
 from olympus_core.artifact import container, host
+from olympus_core.artifact.agreement import check_executable, check_program
+from olympus_core.artifact.calling import BundledProgram
 from olympus_core.artifact.manifest import MANIFEST, Manifest, Member, StoredExecutable
 from olympus_core.artifact.reading import parse_manifest
 from olympus_core.artifact.saving import OLYMPUSPR
+from olympus_core.artifact.signing import SIGNATURE, PublicKey, public_keys, signed, verify
 from olympus_core.avals import shaped
-from olympus_core.errors import ArtifactError
+from olympus_core.errors import ArtifactError, CompileError
 
-__all__ = ["Bundle", "load"]
+__all__ = ["Bundle", "load", "sign"]
 
 
 @dataclass(frozen=True)
 class Bundle:
-    """A verified bundle: what it says of itself, and its members."""
+    """A verified bundle: what it says of itself, and its members.
+
+    `native` is whether its executables may be loaded, and `trusted` whether its signature was
+    verified.
+    """
 
     path: Path
     manifest: Manifest
     members: Mapping[str, bytes] = field(repr=False)
+    native: bool = True
+    trusted: bool = False
 
     @property
     def executables(self) -> tuple[StoredExecutable, ...]:
@@ -38,8 +48,14 @@ class Bundle:
 
     @property
     def olympuspr(self) -> str:
-        """The program as text of the IR."""
-        return self.members[OLYMPUSPR].decode()
+        """The program as text of the IR.
+
+        Raises ArtifactError when its bytes are not UTF-8.
+        """
+        try:
+            return self.members[OLYMPUSPR].decode()
+        except UnicodeDecodeError as exc:
+            raise ArtifactError(f"{self.path} is damaged: {OLYMPUSPR} in it is not UTF-8") from exc
 
     def stablehlo(self, backend: str = "cpu") -> bytes:
         """The program as lowered for a backend, in portable StableHLO bytecode.
@@ -60,8 +76,8 @@ class Bundle:
         the program is compiled from StableHLO.
 
         Raises:
-          ArtifactError: when no executable fits and `recompile` is False, or the program is
-            not the manifest's.
+          ArtifactError: when no executable fits and `recompile` is False, the bundle has no
+            program for the target's backend, or the program is not what the manifest says.
           BackendError: when the target's device, or what compiles for it, is not here.
           CompileError: when the program cannot be compiled for the target.
 
@@ -70,26 +86,53 @@ class Bundle:
           Array(2., dtype=float32)
         """
         target = xla.target(*((target.backend, target.device) if target else ("cpu",)))
+        if target.backend not in ("cpu", *self.manifest.programs):
+            raise ArtifactError(
+                f"{self.path} has no program for {target.backend}, {self._contents()}",
+                hint=f"build it for {target.backend} too: backends in olympus.toml",
+            )
+        program = self.stablehlo(target.backend)
+        self._checked(lambda: check_program(self.manifest.signature, program))
         try:
             executable: xla.Executable | xla.CompileOnlyExecutable = self._load(target)
         except ArtifactError:
             if not recompile:
                 raise
-            options = self.manifest.compiler_options
-            executable = xla.compile(self.stablehlo(target.backend), target, options)
-        self._check_results(executable)
-        return stages.Compiled(self._signature(), executable, target)
+            executable = self._compile(program, target)
+        self._checked(lambda: check_executable(self.manifest.signature, executable))
+        return BundledProgram(self.manifest.signature, self._signature(), executable, target)
 
-    def _check_results(self, executable: xla.Executable | xla.CompileOnlyExecutable) -> None:
-        said = len(self.manifest.signature.results)
-        if isinstance(executable, xla.Executable) and len(executable.handlers) != said:
+    def _compile(
+        self, program: bytes, target: xla.Target
+    ) -> xla.Executable | xla.CompileOnlyExecutable:
+        try:
+            return xla.compile(program, target, self.manifest.compiler_options)
+        except CompileError as exc:
+            if target.backend in self.manifest.programs:
+                raise
             raise ArtifactError(
-                f"{self.path} cannot be used: its program gives {len(executable.handlers)} arrays, "
-                f"and its manifest says {said}"
-            )
+                f"{self.path} has no program for {target.backend}, {self._contents()}, and that "
+                f"cannot be compiled for {target.backend}: {exc}"
+            ) from exc
+
+    def _contents(self) -> str:
+        """What it has, for the error of a target that it has not."""
+        executables = ", ".join(_label(each.target) for each in self.executables) or "none"
+        return f"only for {', '.join(self.manifest.programs)} (executables: {executables})"
+
+    def _checked(self, check: Callable[[], None]) -> None:
+        try:
+            check()
+        except ArtifactError as exc:
+            raise ArtifactError(f"{self.path} cannot be used: {exc}") from exc
 
     def _load(self, target: xla.Target) -> xla.Executable:
-        label = target.backend if target.device is None else f"{target.backend} {target.device}"
+        label = _label(target)
+        if not self.native:
+            raise ArtifactError(
+                f"the executables in {self.path} are native code, and it was loaded without",
+                hint=_RECOMPILE,
+            )
         stored = [each for each in self.executables if each.target == target]
         if not stored:
             raise ArtifactError(f"{self.path} has no executable for {label}", hint=_RECOMPILE)
@@ -115,27 +158,81 @@ class Bundle:
         )
 
 
+def _label(target: xla.Target) -> str:
+    return target.backend if target.device is None else f"{target.backend} {target.device}"
+
+
 _RECOMPILE = "it can be compiled again from the StableHLO in the bundle: allow recompiling"
 
 
-def load(path: str | os.PathLike[str]) -> Bundle:
+def load(
+    path: str | os.PathLike[str],
+    *,
+    native: bool = True,
+    trust: PublicKey | Sequence[PublicKey] | None = None,
+) -> Bundle:
     """Read and verify a bundle; no runtime is started, and none of its code runs.
 
+    An executable in a bundle is native code: calling it does whatever its author wanted.  With
+    `native=False` it is never loaded, and the program is compiled from its StableHLO.  With
+    `trust`, a public key or several (files in PEM or OpenSSH form, or bytes with their content),
+    the bundle must be signed with one of them; that is verified before the manifest is read.
+
     Raises:
-      UsageError: when the file is missing or cannot be read.
-      ArtifactError: when the file is damaged, is no bundle, or has a schema of another version.
+      UsageError: when the file is missing or cannot be read, or a key is not one.
+      ArtifactError: when the file is damaged, is not a bundle, has a schema of another version, or
+        is not signed with a key of `trust`.
+      BackendError: when there is `trust` and the package `cryptography` is not installed.
+
+    Example:
+      >>> load("f.olympus", trust="team.pub").trusted
+      True
     """
     path = Path(path)
-    members = container.read(path)
+    keys = None if trust is None else public_keys(trust)
+    return _verified(path, container.read(path), native, keys)
+
+
+def _verified(
+    path: Path, members: dict[str, bytes], native: bool, keys: Sequence[bytes] | None
+) -> Bundle:
     content = members.pop(MANIFEST, None)
     if content is None:
         raise ArtifactError(f"{path} is not an .olympus bundle: it has no {MANIFEST}")
+    signature = members.pop(SIGNATURE, None)
     try:
+        if keys is not None:
+            verify(content, signature, keys)
         manifest = parse_manifest(content)
         _verify(manifest.members, members)
     except ArtifactError as exc:
         raise ArtifactError(f"{path} cannot be used: {exc}") from exc
-    return Bundle(path, manifest, members)
+    return Bundle(path, manifest, members, native, keys is not None)
+
+
+def sign(
+    path: str | os.PathLike[str],
+    key: str | os.PathLike[str],
+    output: str | os.PathLike[str] | BinaryIO | None = None,
+) -> None:
+    """Sign a bundle with the private Ed25519 key in a file, in place or as the file `output`.
+
+    `output` is a path, or a file that is open for writing bytes.  A signature that the bundle has
+    is replaced.  The bundle is verified first.
+
+    Raises:
+      UsageError: when a file cannot be read or written, or has no such key.
+      ArtifactError: when the bundle is damaged.
+      BackendError: when the package `cryptography` is not installed.
+
+    Example:
+      >>> sign("f.olympus", "team.key")
+    """
+    members = container.read(Path(path))
+    _verified(Path(path), dict(members), True, None)
+    members[SIGNATURE] = signed(members[MANIFEST], key)
+    to = path if output is None else output
+    container.write(Path(to) if isinstance(to, str | os.PathLike) else to, members)
 
 
 def _verify(expected: Mapping[str, Member], members: Mapping[str, bytes]) -> None:

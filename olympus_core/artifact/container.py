@@ -8,11 +8,14 @@ bytes.
 from __future__ import annotations
 
 import io
+import os
+import stat
 import struct
 import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import BinaryIO
 
 from olympus_core.artifact.files import write_whole
 from olympus_core.errors import ArtifactError, UsageError
@@ -20,6 +23,8 @@ from olympus_core.errors import ArtifactError, UsageError
 __all__ = ["read", "write"]
 
 _MAGIC = b"PK\x03\x04"
+_LOCAL_HEADER = 30  # bytes, before the name and what is added to it
+_MOST_MEMBERS = 1000  # a bundle has a handful; each costs memory before it is read
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date that the format has
 _READABLE_FILE = 0o644 << 16
 # What Python's reader raises on a file that breaks the format, beside its own error.
@@ -37,16 +42,20 @@ _BROKEN = (
 )
 
 
-def write(path: Path, members: Mapping[str, bytes]) -> None:
-    """Write a file with the given members beside `path`, then let it replace what is there.
+def write(file: Path | BinaryIO, members: Mapping[str, bytes]) -> None:
+    """Write a file with the given members beside its path, then let it replace what is there.
 
     A link stays, and what it leads to is replaced; the new file has the permissions of the old.
-    A device or a pipe, which cannot be replaced, is written to.
+    A device or a pipe, which cannot be replaced, is written to, and so is an open file.
 
     Raises:
-      UsageError: when the folder is missing or not writable, or `path` is a folder.
+      UsageError: when the folder is missing or not writable, or the path is a folder.
     """
-    write_whole(path, _packed(members))
+    content = _packed(members)
+    if isinstance(file, Path):
+        write_whole(file, content)
+    else:
+        file.write(content)
 
 
 def _packed(members: Mapping[str, bytes]) -> bytes:
@@ -64,19 +73,15 @@ def read(path: Path) -> dict[str, bytes]:
 
     Raises:
       UsageError: when the file is missing or cannot be read.
-      ArtifactError: when it is no zip file, or a damaged one, or one made by something else.
+      ArtifactError: when it is not a zip file, is damaged, or was made by something else: with
+        members that are compressed, overlap, are larger than the file, or have one name.
     """
-    try:
-        file = path.open("rb")
-    except (OSError, ValueError) as exc:
-        reason = getattr(exc, "strerror", None) or exc
-        raise UsageError(f"{path} cannot be read: {reason}") from exc
-    with file:
+    with _opened(path) as file:
         if file.read(len(_MAGIC)) != _MAGIC:
             raise ArtifactError(f"{path} is not an .olympus bundle: it is not a zip file")
         try:
             with zipfile.ZipFile(file) as archive:
-                return _members(path, archive)
+                return _members(path, archive, file)
         except _BROKEN as exc:
             reason = "" if isinstance(exc, zipfile.BadZipFile) else f"{type(exc).__name__}: "
             raise ArtifactError(
@@ -84,14 +89,55 @@ def read(path: Path) -> dict[str, bytes]:
             ) from exc
 
 
-def _members(path: Path, archive: zipfile.ZipFile) -> dict[str, bytes]:
+def _opened(path: Path) -> BinaryIO:
+    try:
+        mode = path.stat().st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # opening a pipe would wait
+            raise UsageError(f"{path} cannot be read: it is not a file")
+        return path.open("rb")
+    except (OSError, ValueError) as exc:
+        reason = getattr(exc, "strerror", None) or exc
+        raise UsageError(f"{path} cannot be read: {reason}") from exc
+
+
+def _members(path: Path, archive: zipfile.ZipFile, file: BinaryIO) -> dict[str, bytes]:
+    infos = archive.infolist()
+    _refuse_lies(path, infos, file)
     found: dict[str, bytes] = {}
-    for info in archive.infolist():
-        if info.compress_type != zipfile.ZIP_STORED:
-            raise ArtifactError(
-                f"{path} is not an .olympus bundle: {info.filename!r} in it is compressed"
-            )
+    for info in infos:
         if info.filename in found:
             raise ArtifactError(f"{path} is damaged: it has {info.filename!r} twice")
         found[info.filename] = archive.read(info)
     return found
+
+
+def _refuse_lies(path: Path, infos: list[zipfile.ZipInfo], file: BinaryIO) -> None:
+    """Refuse a directory that says what the file cannot be, before a member is read."""
+    if len(infos) > _MOST_MEMBERS:
+        raise ArtifactError(
+            f"{path} is not an .olympus bundle: it has {len(infos)} members, and {_MOST_MEMBERS} "
+            "is the most"
+        )
+    for info in infos:
+        if info.compress_type != zipfile.ZIP_STORED:
+            raise ArtifactError(
+                f"{path} is not an .olympus bundle: {info.filename!r} in it is compressed"
+            )
+        parts = info.orig_filename.split("/")
+        if not info.orig_filename.isprintable() or "\\" in info.orig_filename or ".." in parts:
+            raise ArtifactError(f"{path} is damaged: a member has the name {info.orig_filename!r}")
+    end = 0
+    for info in sorted(infos, key=lambda info: info.header_offset):
+        if info.header_offset < end:
+            raise ArtifactError(f"{path} is damaged: {info.filename!r} overlaps another member")
+        end = _end(info, file)
+    if end > os.fstat(file.fileno()).st_size:
+        raise ArtifactError(f"{path} is damaged: its members are larger than the file")
+
+
+def _end(info: zipfile.ZipInfo, file: BinaryIO) -> int:
+    """Where a member's content ends."""
+    file.seek(info.header_offset)
+    name, extra = struct.unpack("<26xHH", file.read(_LOCAL_HEADER))
+    size = max(info.compress_size, info.file_size)
+    return int(info.header_offset + _LOCAL_HEADER + name + extra + size)

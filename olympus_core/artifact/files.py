@@ -43,7 +43,7 @@ def _mode(path: Path) -> int | None:
 
 
 def _replace(path: Path, payload: bytes, mode: int | None) -> None:
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+    temporary = path.with_name(f".{uuid.uuid4().hex}.tmp")  # never longer than names may be
     try:
         with temporary.open("xb") as file:
             if mode is not None:  # before there is anything in it to be read

@@ -67,16 +67,23 @@ def _manifest(fields: dict[str, Value], document: Value) -> Manifest:
     members = _mapping(fields["members"], _member)
     programs = _mapping(fields["programs"], lambda part: _known(part, members))
     return Manifest(
-        name=fields["name"].text(),
+        name=fields["name"].name(),
         entry=fields["entry"].text(),
-        function=fields["function"].text(),
+        function=fields["function"].name(),
         signature=_signature(fields["signature"]),
         versions=_mapping(fields["versions"], Value.text),
-        compiler_options=_mapping(fields["compiler_options"], Value.option),
+        compiler_options=_options(fields["compiler_options"]),
         programs=programs or fields["programs"].refuse("an object with a backend's program"),
         executables=fields["executables"].each(lambda part: _executable(part, members)),
         members=members,
     )
+
+
+def _options(value: Value) -> dict[str, str | int | bool | float]:
+    try:
+        return xla.checked_options(_mapping(value, Value.option))
+    except UsageError as exc:
+        raise ArtifactError(f"in its manifest, {value.where} cannot be used: {exc}") from exc
 
 
 def _mapping(value: Value, parse: Callable[[Value], _T]) -> dict[str, _T]:
@@ -133,7 +140,7 @@ def _signature(value: Value) -> Signature:
 def _argument(value: Value) -> Argument:
     fields = value.fields(*Argument.__dataclass_fields__)
     return Argument(
-        fields["name"].text(),
+        fields["name"].name(),
         fields["dtype"].dtype(),
         fields["shape"].each(Value.size),
         fields["weak_type"].flag(),
@@ -144,7 +151,7 @@ def _argument(value: Value) -> Argument:
 def _result(value: Value) -> Result:
     fields = value.fields(*Result.__dataclass_fields__)
     return Result(
-        fields["name"].text(),
+        fields["name"].name(),
         fields["dtype"].dtype(),
         fields["shape"].each(Value.size),
         fields["weak_type"].flag(),
@@ -195,6 +202,8 @@ _PARTS = {
 def _fit(kind: str, keys: tuple[str | int, ...], count: int) -> bool:
     if len(set(keys)) != len(keys) or len(keys) != count:
         return False
+    if kind == "namedtuple":
+        return all(isinstance(key, str) for key in keys)
     if kind != "dict":
         return True
     try:

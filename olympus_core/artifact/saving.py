@@ -58,8 +58,9 @@ def save(
 
     Raises:
       UsageError: when the stages are not of one function, two are for one target, there is none,
-        a dict among the arguments has a key that is neither text nor an integer, or the file
-        cannot be written.
+        a dict among the arguments has a key that is neither text nor an integer, a compiler option
+        is not allowed, a name has characters that cannot be shown, or the file cannot be
+        written.
 
     Example:
       >>> save("f.olympus", lowered.compile(), lowered=lowered, name="f", entry="m:f",
@@ -80,11 +81,16 @@ def save(
         function=signature.name,
         signature=_signature(signature, static or {}),
         versions={"olympus": version.__version__, **xla.versions()},
-        compiler_options=dict(compiler_options or {}),
+        compiler_options=xla.checked_options(compiler_options),
         programs=where,
         executables=tuple(sorted(stored, key=lambda record: record.member)),
         members={n: Member(hashlib.sha256(x).hexdigest(), len(x)) for n, x in members.items()},
     )
+    for shown in (name, signature.name, *signature.arg_names):
+        if not shown.isprintable():
+            raise UsageError(
+                f"the name {shown!r} cannot be shown, and so not be stored in a bundle"
+            )
     container.write(Path(path), {**members, MANIFEST: manifest.to_bytes()})
 
 

@@ -1,23 +1,25 @@
 """Pytree structures as plain data.
 
 A `PyTreeDef` enters and a `Node`, which is JSON-like data in another form, leaves; a `PyTreeDef`
-is built from it again.  Nothing is imported for that: a container of a class that this process
-has not loaded, or that is neither one of Python's own nor an array of random keys, comes back as a
-tuple of its children.
+is built from it again.  Nothing is imported for that, and no code of a module runs: a namedtuple of
+a class that this process has not loaded comes back as one with the same fields, and a container of
+any other class, but for an array of random keys, as a tuple of its children.
 """
 
 from __future__ import annotations
 
 import collections
+import functools
+import keyword
 import sys
 from dataclasses import dataclass
-from types import NoneType
+from types import ModuleType, NoneType
 from typing import Any
 
 from olympus_core import tree
 from olympus_core.errors import UsageError
 
-__all__ = ["DEEPEST", "KINDS", "Node"]
+__all__ = ["DEEPEST", "KINDS", "Key", "Node", "field_names"]
 
 Key = str | int
 
@@ -78,8 +80,8 @@ class Node:
         name = f"{cls.__module__}:{cls.__qualname__}"
         if name == _KEY_ARRAY:
             return Node("key", items)
-        fields: tuple[str, ...] = getattr(cls, "_fields", ())
-        if _is_namedtuple(cls) and len(fields) == len(items):
+        fields = field_names(cls)
+        if fields is not None and len(fields) == len(items) and not tree.is_registered(cls):
             return Node("namedtuple", items, fields, name)
         return Node("custom", items, (), name)
 
@@ -123,20 +125,40 @@ class Node:
 
     def _namedtuple(self, children: list[Any]) -> tuple[Any, ...]:
         cls = _loaded(self.type or "")
-        known = _is_namedtuple(cls) and cls._fields == self.keys
-        return cls(*children) if known else tuple(children)
+        if field_names(cls) != self.keys:
+            cls = _stand_in((self.type or "").rpartition(".")[2].rpartition(":")[2], self.keys)
+        made: tuple[Any, ...] = tuple.__new__(cls, children)
+        return made
 
 
-def _is_namedtuple(cls: Any) -> bool:
-    return isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "_fields")
+def field_names(cls: Any) -> tuple[str, ...] | None:
+    """The fields of a class of namedtuples; None for anything else."""
+    if not isinstance(cls, type) or not issubclass(cls, tuple):
+        return None
+    found = (vars(each)["_fields"] for each in cls.__mro__ if "_fields" in vars(each))
+    fields = next(found, None)
+    return fields if isinstance(fields, tuple) else None
+
+
+@functools.cache
+def _stand_in(name: str, fields: tuple[str, ...]) -> type[tuple[Any, ...]]:
+    """A class of namedtuples in the place of one that is not here: one for a name and fields."""
+    name = name if name.isidentifier() and not keyword.iskeyword(name) else "namedtuple"
+    try:
+        return collections.namedtuple(name, fields)
+    except ValueError:  # names that no class can be given
+        return tuple
 
 
 def _loaded(name: str) -> Any:
-    """The object called `module:name`, if its module is loaded and has it; else None."""
+    """The object called `module:name`, if its module is loaded and has it; else None.
+
+    Nothing is asked for it but the namespaces themselves: a module's `__getattr__` may import.
+    """
     module, _, path = name.partition(":")
     found: Any = sys.modules.get(module)
     for part in path.split("."):
-        found = getattr(found, part, None)
+        found = vars(found).get(part) if isinstance(found, ModuleType | type) else None
     return found
 
 

@@ -56,6 +56,10 @@ class Value:
         """Text."""
         return self.value if isinstance(self.value, str) else self.refuse("text")
 
+    def name(self) -> str:
+        """Text that can be shown in a line; no name of a program has other characters."""
+        return self.text() if self.text().isprintable() else self.refuse("printable text")
+
     def text_or_none(self) -> str | None:
         """Text or null."""
         return None if self.value is None else self.text()
@@ -65,11 +69,11 @@ class Value:
         return self.value if isinstance(self.value, bool) else self.refuse("true or false")
 
     def size(self) -> int:
-        """An integer of 0 or more."""
+        """An integer of 0 or more, of 63 bits at most."""
         value = self.value
-        if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63:
             return value
-        self.refuse("an integer of 0 or more")
+        self.refuse("an integer of 0 or more, and below 2**63")
 
     def key(self) -> str | int:
         """Text or an integer."""

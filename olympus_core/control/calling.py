@@ -7,6 +7,7 @@ transforms.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 import weakref
@@ -48,7 +49,8 @@ def _names(value: str | Iterable[str] | None) -> tuple[str, ...]:
 class JitOptions(NamedTuple):
     """Which arguments are static (values known while tracing), and which are donated.
 
-    An `inline` function is no call of its own where it is called in a trace.
+    An `inline` function is no call of its own where it is called in a trace.  Where it is called
+    at once, its program is compiled with `compiler_options`, sorted by name.
     """
 
     static_argnums: tuple[int, ...] = ()
@@ -56,6 +58,7 @@ class JitOptions(NamedTuple):
     donate_argnums: tuple[int, ...] = ()
     donate_argnames: tuple[str, ...] = ()
     inline: bool = False
+    compiler_options: tuple[tuple[str, Any], ...] = ()
 
     @staticmethod
     def of(
@@ -135,11 +138,14 @@ class Program(NamedTuple):
 
 
 class _Call(NamedTuple):
-    """A call of a traced function: what it closed over, the parameters, the tree of its results."""
+    """A call of a traced function: what it closed over, the parameters, the tree of its results.
+
+    Where it is called at once, the parameters say what is donated, and how to compile.
+    """
 
     consts: tuple[Any, ...]
     params: dict[str, Any]
-    donating: dict[str, Any]
+    at_once: dict[str, Any]
     out_tree: tree.PyTreeDef
 
 
@@ -185,8 +191,9 @@ class StagedFunction:
             return call.out_tree.unflatten(outs)
         # within a transformation the values are not ours to donate, and a search for the operation
         # that gives a NaN runs the program again
-        keeps = switches.state.debug_nans or not trace.at_base()
-        params = call.params if keeps else call.donating
+        looks = switches.state.debug_nans or switches.state.debug_infs
+        keeps = looks or not trace.at_base()
+        params = call.params if keeps else call.at_once
         outs = trace.current().process(jit_p, [*call.consts, *arguments.leaves], params)
         return call.out_tree.unflatten(outs)
 
@@ -242,14 +249,22 @@ class StagedFunction:
 
     def _call_of(self, program: Program) -> _Call:
         closed, consts = hoist_consts(program.olympuspr)
-        params = donating = {"name": self.name, "olympuspr": closed}
+        params = at_once = {"name": self.name, "olympuspr": closed}
         if program.donated:
-            donating = params | {"donated": frozenset(len(consts) + i for i in program.donated)}
-        return _Call(consts, params, donating, program.out_tree)
+            at_once = params | {"donated": frozenset(len(consts) + i for i in program.donated)}
+        if self.options.compiler_options:
+            at_once = at_once | {"compiler_options": self.options.compiler_options}
+        return _Call(consts, params, at_once, program.out_tree)
 
     def clear_cache(self) -> None:
         """Forget the programs traced so far."""
         self._calls.clear()
+
+    def _cache_size(self) -> int:
+        """How many programs were traced, one for each kind of arguments; programs ask for it."""
+        return len(self._calls)
+
+    _clear_cache = clear_cache
 
     def _with_static(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], static: Sequence[tuple[Any, Any]]
@@ -302,7 +317,8 @@ class StagedFunction:
                 where = f" at result{tree.keystr(path)}" if path else ""
                 raise SignatureError(
                     f"'{self.name}' returned a value of type {type(x).__name__}{where}; "
-                    "a staged function returns arrays, scalars and containers of these"
+                    "a staged function returns arrays, scalars and containers of these",
+                    hint=_container_hint(x),
                 ) from None
 
     def _not_an_array(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> SignatureError:
@@ -314,7 +330,8 @@ class StagedFunction:
                 return SignatureError(
                     f"'{self.name}' got a value of type {type(x).__name__} as its argument "
                     f"{where}: {x!r:.80}",
-                    hint="pass an array or a scalar, or mark the argument with static_argnames",
+                    hint=_container_hint(x)
+                    or "pass an array or a scalar, or mark the argument with static_argnames",
                 )
         raise AssertionError("every argument is an array")
 
@@ -329,3 +346,16 @@ class StagedFunction:
                     hint="pass a tuple for a list, or a frozen dataclass for a dict",
                 )
         raise AssertionError("every static argument is hashable")
+
+
+def _container_hint(x: Any) -> str | None:
+    """How an object that is not an array becomes a container of arrays."""
+    if inspect.iscoroutine(x):
+        x.close()  # else Python complains that nobody awaits it
+        return "an async function cannot be staged: write it with `def`"
+    name = type(x).__name__
+    if dataclasses.is_dataclass(x):
+        return f"olympus.tree_util.register_dataclass({name}) makes {name} a container"
+    if hasattr(x, "__dict__") and type(x).__module__ != "builtins":
+        return f"olympus.tree_util.register_pytree_node({name}, ...) makes {name} a container"
+    return None

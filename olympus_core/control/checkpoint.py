@@ -76,21 +76,22 @@ def _part(
             avals = [x.aval for x in eqn.inputs]
             if policy is not None and policy(eqn.primitive, *avals, **eqn.params):
                 saved.update(dict.fromkeys(eqn.outputs))
+    rest = tuple(x for x, u in zip(program.outvars, unknown_outs, strict=True) if u)
+    eqns = _needed([e for e in program.eqns if not all(v in saved for v in e.outputs)], rest)
+    used = {x for eqn in eqns for x in eqn.inputs} | set(rest)
+    kept = tuple(v for v in saved if v in used)  # what no derivative needs is not stored
     known_ins = tuple(v for v, u in zip(program.invars, unknown, strict=True) if not u)
     later_ins = tuple(v for v, u in zip(program.invars, unknown, strict=True) if u)
     parts = split_program(program, unknown)
     count = sum(not u for u in unknown_outs)
-    keep = Olympuspr(known_ins, tuple(known_eqns), tuple(saved))
+    keep = Olympuspr(known_ins, tuple(known_eqns), kept)
 
     def both(*args: Any) -> list[Any]:
         """The known results, and what is saved: simplification makes one of the two."""
         return [*evaluate(parts.known, args)[:count], *evaluate(keep, args)]
 
-    rest = tuple(x for x, u in zip(program.outvars, unknown_outs, strict=True) if u)
-    eqns = tuple(e for e in program.eqns if not all(v in saved for v in e.outputs))
     now = staged(both, [v.aval for v in known_ins])
-    later = Olympuspr((*saved, *known_ins, *later_ins), _needed(eqns, rest), rest)
-    return now, later
+    return now, Olympuspr((*kept, *known_ins, *later_ins), eqns, rest)
 
 
 def _needed(eqns: Sequence[Eqn], outs: Sequence[Any]) -> tuple[Eqn, ...]:

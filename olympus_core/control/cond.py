@@ -27,7 +27,7 @@ from olympus_core.transforms.programs import (
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
 
-__all__ = ["cond_p"]
+__all__ = ["Branches", "Cond", "cond_p"]
 
 Branches = tuple[Olympuspr, ...]
 
@@ -66,7 +66,7 @@ class Cond(Primitive):
         )  # zeros where others have one
         both = tuple(jvp_program(b, nonzero, wanted)[0] for b in branches)
         given = [t for t in tangents if t is not None]
-        outs = self.bind(*primals, *given, branches=both)
+        outs = self.bind(*primals, *given, **(params | {"branches": both}))
         rest = iter(outs[count:])
         return outs[:count], [next(rest) if w else None for w in wanted]
 
@@ -79,7 +79,9 @@ class Cond(Primitive):
         found = [batch_program(b, batched, tuple(dims[1:])).out_dims for b in branches]
         wanted = tuple(any(d is not None for d in each) for each in zip(*found, strict=True))
         mapped = tuple(batch_program(b, batched, tuple(dims[1:]), wanted).program for b in branches)
-        return self.bind(*args, branches=mapped), [0 if w else None for w in wanted]
+        return self.bind(*args, **(params | {"branches": mapped})), [
+            0 if w else None for w in wanted
+        ]
 
     def _select(
         self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], branches: Branches
@@ -113,10 +115,10 @@ class Cond(Primitive):
         count = sum(not f for f in flags)
 
         def run(args: Sequence[Any]) -> list[Any]:
-            outs = self.bind(*args, branches=known)
+            outs = self.bind(*args, **(params | {"branches": known}))
             return [*outs[:count], args[0], *outs[count:]]
 
-        return Split(run, count, self, {"branches": later}, flags)
+        return Split(run, count, self, params | {"branches": later}, flags)
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> list[Any]:
         index, *rest = operands
@@ -129,8 +131,9 @@ class Cond(Primitive):
         avals = [x.aval for x in rest if isinstance(x, Linear)]
         branches = tuple(_with_zeros(p, made, wanted, avals) for p, made in parts)
         values = [x for x in rest if not isinstance(x, Linear)]
+        given_cotangents = [c for c in cotangent if c is not None]
         outs = iter(
-            self.bind(index, *values, *(c for c in cotangent if c is not None), branches=branches)
+            self.bind(index, *values, *given_cotangents, **(params | {"branches": branches}))
         )
         got = iter([next(outs) if w else None for w in wanted])
         return [None, *(next(got) if u else None for u in linear)]

@@ -11,13 +11,16 @@ from olympus_core.avals import ShapedArray, get_aval
 from olympus_core.control.bodies import stage_body
 from olympus_core.control.call import InlineCall
 from olympus_core.control.custom_rules import (
+    SymbolicZero,
+    VmapAxes,
     bind_positions,
+    call_at_once,
     check_closure,
     check_types,
     part_static,
     positions,
 )
-from olympus_core.errors import TransformError
+from olympus_core.errors import ConcretizationError, TransformError
 from olympus_core.primitive import Batched, Split, op
 from olympus_core.source import function_name
 from olympus_core.transforms import data
@@ -26,56 +29,43 @@ from olympus_core.transforms.flat import instantiate
 from olympus_core.transforms.linearize import tangent_aval
 from olympus_core.transforms.programs import batch_program
 
-__all__ = ["SymbolicZero", "custom_jvp"]
-
-
-class SymbolicZero:
-    """A tangent that is zero, as rules with `symbolic_zeros=True` get it."""
-
-    __slots__ = ("aval",)
-
-    def __init__(self, aval: ShapedArray) -> None:
-        self.aval = aval
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of the value."""
-        return self.aval.shape
-
-    @property
-    def dtype(self) -> Any:
-        """The dtype of the value."""
-        return self.aval.dtype
+__all__ = ["custom_jvp"]
 
 
 class _Rule:
-    """A user's rule on flat lists: (primals, tangents or None) -> (results, their tangents)."""
+    """A user's rule on flat lists: (primals, tangents or None) -> (results, their tangents).
+
+    `out_tree` and `out_avals` are what the function returns, where that is known by now.
+    """
 
     def __init__(
         self,
-        rule: Callable[..., Any],
-        name: str,
+        owner: custom_jvp,
         static: tuple[Any, ...],
-        trees: tuple[tree.PyTreeDef, tree.PyTreeDef],
-        out_avals: Sequence[ShapedArray],
-        symbolic: bool,
+        in_tree: tree.PyTreeDef,
+        out_tree: tree.PyTreeDef | None = None,
+        out_avals: Sequence[ShapedArray] | None = None,
     ) -> None:
-        self.rule = rule
-        self.name = name
-        self.static = static
-        self.in_tree, self.out_tree = trees
-        self.out_avals = list(out_avals)
-        self.symbolic = symbolic
+        self.owner, self.static = owner, static
+        self.name = function_name(owner.fun)
+        self.in_tree, self.out_tree = in_tree, out_tree
+        self.out_avals = out_avals
+        self.axes = VmapAxes()
 
-    def __call__(
+    def differentiate(
         self, primals: Sequence[Any], tangents: Sequence[Any]
     ) -> tuple[list[Any], list[Any]]:
+        """The results and their tangents, as the rule gives them.
+
+        Raises TransformError where they do not have the function's structure and types.
+        """
         avals = [get_aval(x) for x in primals]
+        symbolic = self.owner.symbolic_zeros
         given = [
-            SymbolicZero(a) if t is None and self.symbolic else instantiate(t, tangent_aval(a))
+            SymbolicZero(a) if t is None and symbolic else instantiate(t, tangent_aval(a))
             for t, a in zip(tangents, avals, strict=True)
         ]
-        result = self.rule(
+        result = self.owner.rule(  # type: ignore[misc]
             *self.static, self.in_tree.unflatten(primals), self.in_tree.unflatten(given)
         )
         if not isinstance(result, (tuple, list)) or len(result) != 2:
@@ -85,13 +75,16 @@ class _Rule:
             )
         outs, out_tree = data.flatten(result[0])
         out_tangents, tangent_tree = tree.flatten(result[1], lambda x: isinstance(x, SymbolicZero))
-        if out_tree != self.out_tree or tangent_tree != self.out_tree:
+        expected = self.out_tree or out_tree
+        if out_tree != expected or tangent_tree != expected:
             raise TransformError(
                 f"the jvp rule of '{self.name}' must return the result's structure twice.\n"
-                f"  '{self.name}' returns: {self.out_tree}\n  the rule's result: {out_tree}\n"
+                f"  '{self.name}' returns: {expected}\n  the rule's result: {out_tree}\n"
                 f"  the rule's tangent: {tangent_tree}"
             )
-        check_types(self.name, "jvp rule", outs, self.out_avals)
+        self.out_tree = out_tree
+        if self.out_avals is not None:
+            check_types(self.name, "jvp rule", outs, self.out_avals)
         return outs, [self._tangent(x, t) for x, t in zip(outs, out_tangents, strict=True)]
 
     def _tangent(self, x: Any, t: Any) -> Any:
@@ -107,40 +100,48 @@ class _Rule:
             )
         return t
 
+    def mapped(self, batched: Batched, dims: Sequence[int | None]) -> _MappedRule:
+        """The rule mapped over an axis of its operands."""
+        return _MappedRule(self, batched, dims)
+
 
 class _MappedRule:
-    """A rule mapped over an axis of its operands."""
+    """A rule mapped over an axis of its operands, with that of each result at 0."""
 
-    def __init__(
-        self, rule: Any, batched: Batched, dims: Sequence[int | None], out_dims: Sequence[Any]
-    ) -> None:
-        self.rule, self.batched = rule, batched
-        self.dims, self.out_dims = tuple(dims), tuple(out_dims)
+    def __init__(self, rule: Any, batched: Batched, dims: Sequence[int | None]) -> None:
+        self.rule, self.batched, self.dims = rule, batched, tuple(dims)
+        self.axes: VmapAxes = rule.axes
 
-    def __call__(
+    def differentiate(
         self, primals: Sequence[Any], tangents: Sequence[Any]
     ) -> tuple[list[Any], list[Any]]:
+        """The results and their tangents, all mapped at axis 0."""
         active = [t is not None for t in tangents]
         n = len(primals)
         made: list[bool] = []
 
         def flat(*args: Any) -> list[Any]:
             given = iter(args[n:])
-            outs, ts = self.rule(args[:n], [next(given) if a else None for a in active])
+            outs, ts = self.rule.differentiate(
+                args[:n], [next(given) if a else None for a in active]
+            )
             made.extend(t is not None for t in ts)
             return [*outs, *(t for t in ts if t is not None)]
 
         values = [*primals, *(t for t in tangents if t is not None)]
         tangent_dims = [d for d, a in zip(self.dims, active, strict=True) if a]
-        outs, dims = batch_flat(flat, self.batched, values, [*self.dims, *tangent_dims])
-        count = len(self.out_dims)
-        wanted = [*self.out_dims, *(d for d, m in zip(self.out_dims, made, strict=True) if m)]
-        placed = [
-            place_axis(x, d, w, self.batched.size)
-            for x, d, w in zip(outs, dims, wanted, strict=True)
-        ]
+        axis = self.axes.of(self.batched)
+        dims = [*self.dims, *tangent_dims]
+        outs, out_dims = batch_flat(flat, self.batched, values, dims, axis=axis)
+        size = self.batched.size
+        placed = [place_axis(x, d, 0, size) for x, d in zip(outs, out_dims, strict=True)]
+        count = len(made)
         rest = iter(placed[count:])
         return placed[:count], [next(rest) if m else None for m in made]
+
+    def mapped(self, batched: Batched, dims: Sequence[int | None]) -> _MappedRule:
+        """The rule mapped over one more axis."""
+        return _MappedRule(self, batched, dims)
 
 
 class CustomJVPCall(InlineCall):
@@ -154,7 +155,7 @@ class CustomJVPCall(InlineCall):
     ) -> tuple[list[Any], list[Any]]:
         n = params["num_consts"]
         check_closure(params["name"], tangents[:n])
-        outs, out_tangents = params["rule"](primals[n:], tangents[n:])
+        outs, out_tangents = params["rule"].differentiate(primals[n:], tangents[n:])
         return outs, out_tangents
 
     def batch(
@@ -162,7 +163,7 @@ class CustomJVPCall(InlineCall):
     ) -> tuple[list[Any], tuple[int | None, ...]]:
         everything = (True,) * len(params["olympuspr"].outvars)
         program, out_dims = batch_program(params["olympuspr"], batched, tuple(dims), everything)
-        rule = _MappedRule(params["rule"], batched, dims[params["num_consts"] :], out_dims)
+        rule = params["rule"].mapped(batched, dims[params["num_consts"] :])
         return self.bind(*args, **(params | {"olympuspr": program, "rule": rule})), out_dims
 
     def split(self, unknown: tuple[bool, ...], **params: Any) -> Split | None:
@@ -175,7 +176,11 @@ custom_jvp_call_p = CustomJVPCall("custom_jvp_call")
 class custom_jvp:
     """A function whose forward derivative is given by `defjvp` or `defjvps`.
 
-    `nondiff_argnums` are positions of arguments that are passed to the rule as they are, first.
+    `nondiff_argnums` are positions, and `nondiff_argnames` names, of arguments that are passed to
+    the rule as they are, first and in the order of their positions.
+
+    The function and its rule may use Python's control flow on values where these are known: called
+    at once, or under `jvp`, `vjp` and `grad` that are.
 
     >>> @custom_jvp
     ... def f(x): return x * x
@@ -183,10 +188,15 @@ class custom_jvp:
     ... def _(primals, tangents): return f(*primals), 2 * primals[0] * tangents[0]
     """
 
-    def __init__(self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = ()) -> None:
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        nondiff_argnums: Sequence[int] = (),
+        nondiff_argnames: Sequence[str] = (),
+    ) -> None:
         functools.update_wrapper(self, fun)
         self.fun = fun
-        self.nondiff_argnums = positions("nondiff_argnums", nondiff_argnums)
+        self.nondiff_argnums = positions("nondiff_argnums", nondiff_argnums, fun, nondiff_argnames)
         self.rule: Callable[..., Any] | None = None
         self.symbolic_zeros = False
 
@@ -227,16 +237,17 @@ class custom_jvp:
         )
         leaves, in_tree = data.flatten(diff)
         avals = [get_aval(x) for x in leaves]
-        body = stage_body(fun, in_tree, avals, "a function with a rule of its own")
-        name = function_name(self.fun)
-        trees = in_tree, body.out_tree
-        rule = _Rule(self.rule, name, static, trees, body.out_avals, self.symbolic_zeros)
+        try:
+            body = stage_body(fun, in_tree, avals, "a function with a rule of its own")
+        except ConcretizationError as error:  # its control flow needs values
+            rule = _Rule(self, static, in_tree)
+            return call_at_once(fun, rule, leaves, error)
         outs = custom_jvp_call_p.bind(
             *body.consts,
             *leaves,
-            name=name,
+            name=function_name(self.fun),
             num_consts=len(body.consts),
             olympuspr=body.program,
-            rule=rule,
+            rule=_Rule(self, static, in_tree, body.out_tree, body.out_avals),
         )
         return body.out_tree.unflatten(outs)

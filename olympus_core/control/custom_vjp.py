@@ -15,23 +15,40 @@ from olympus_core.avals import ShapedArray, get_aval
 from olympus_core.control.bodies import stage_body
 from olympus_core.control.call import InlineCall
 from olympus_core.control.custom_rules import (
+    SymbolicZero,
+    VmapAxes,
     bind_positions,
+    call_at_once,
     check_closure,
     check_types,
     part_static,
     positions,
 )
-from olympus_core.errors import DTypeError, TransformError
+from olympus_core.errors import ConcretizationError, DTypeError, TransformError
 from olympus_core.primitive import Batched, Linear, Primitive, Split, op
 from olympus_core.source import function_name
 from olympus_core.transforms import data
 from olympus_core.transforms.autodiff import differentiable
-from olympus_core.transforms.batching import batch_flat, place_axis
+from olympus_core.transforms.batching import batch_flat, batched_aval, place_axis
 from olympus_core.transforms.flat import instantiate
 from olympus_core.transforms.linearize import tangent_aval
 from olympus_core.transforms.programs import batch_program
 
-__all__ = ["custom_vjp"]
+__all__ = ["CustomVJPPrimal", "custom_vjp"]
+
+
+class CustomVJPPrimal:
+    """An argument as an `fwd` with `symbolic_zeros=True` gets it: its value and whether a
+    derivative in it is asked for (`perturbed`)."""
+
+    __slots__ = ("perturbed", "value")
+
+    def __init__(self, value: Any, perturbed: bool) -> None:
+        self.value = value
+        self.perturbed = perturbed
+
+    def __repr__(self) -> str:
+        return f"CustomVJPPrimal(value={self.value!r}, perturbed={self.perturbed})"
 
 
 class _Forward(NamedTuple):
@@ -43,49 +60,62 @@ class _Forward(NamedTuple):
 
 
 class _Rules:
-    """A user's `fwd` and `bwd` on flat lists."""
+    """A user's `fwd` and `bwd` on flat lists.
+
+    `out_tree` and `out_avals` are what the function returns, where that is known by now.
+    """
 
     def __init__(
         self,
         owner: custom_vjp,
         static: tuple[Any, ...],
         fwd: Callable[..., Any],
-        trees: tuple[tree.PyTreeDef, tree.PyTreeDef],
+        in_tree: tree.PyTreeDef,
         in_avals: Sequence[ShapedArray],
-        out_avals: Sequence[ShapedArray],
+        out_tree: tree.PyTreeDef | None = None,
+        out_avals: Sequence[ShapedArray] | None = None,
     ) -> None:
         self.owner, self.static, self.fwd = owner, static, fwd
-        self.in_tree, self.out_tree = trees
-        self.in_avals, self.out_avals = list(in_avals), list(out_avals)
+        self.name = function_name(owner.fun)
+        self.in_tree, self.out_tree = in_tree, out_tree
+        self.in_avals, self.out_avals = list(in_avals), out_avals
+        self.axes = VmapAxes()
+        self.symbolic_zeros = owner.symbolic_zeros
 
-    def forward(self, primals: Sequence[Any]) -> _Forward:
-        """The results and the residuals."""
-        result = self.fwd(*self.in_tree.unflatten(primals))
-        name = function_name(self.owner.fun)
+    def forward(self, primals: Sequence[Any], active: Sequence[bool]) -> _Forward:
+        """The results and the residuals; a derivative is asked for in the `active` primals."""
+        given: Sequence[Any] = primals
+        if self.symbolic_zeros:
+            given = [CustomVJPPrimal(x, a) for x, a in zip(primals, active, strict=True)]
+        result = self.fwd(*self.in_tree.unflatten(given))
+        name = self.name
         if not isinstance(result, (tuple, list)) or len(result) != 2:
             raise TransformError(
                 f"the fwd of '{name}' must return a pair (result, residuals), and returned "
                 f"{type(result).__name__}"
             )
         outs, out_tree = data.flatten(result[0])
-        if out_tree != self.out_tree:
+        if self.out_tree is not None and out_tree != self.out_tree:
             raise TransformError(
                 f"the fwd of '{name}' must return the result's structure.\n"
                 f"  '{name}' returns: {self.out_tree}\n  fwd returns: {out_tree}"
             )
-        check_types(name, "fwd", outs, self.out_avals)
+        self.out_tree = out_tree
+        if self.out_avals is not None:
+            check_types(name, "fwd", outs, self.out_avals)
         return _Forward(outs, *data.flatten(result[1]))
 
     def backward(
         self, residual_tree: tree.PyTreeDef, residuals: Sequence[Any], cotangents: Sequence[Any]
     ) -> list[Any]:
-        """A cotangent, or None, for each primal."""
+        """A cotangent, or None, for each primal; those of the results may be SymbolicZero."""
+        assert self.out_tree is not None
         given = self.owner.bwd(  # type: ignore[misc]
             *self.static,
             residual_tree.unflatten(residuals),
             self.out_tree.unflatten(cotangents),
         )
-        name = function_name(self.owner.fun)
+        name = self.name
         count = len(self.in_tree.children())
         if not isinstance(given, (tuple, list)) or len(given) != count:
             raise TransformError(
@@ -107,7 +137,7 @@ class _Rules:
         return [self._checked(name, c, a) for c, a in zip(leaves, self.in_avals, strict=True)]
 
     def _checked(self, name: str, cotangent: Any, aval: ShapedArray) -> Any:
-        if cotangent is None or not differentiable(aval):
+        if cotangent is None or isinstance(cotangent, SymbolicZero) or not differentiable(aval):
             return None
         try:
             have = get_aval(cotangent)
@@ -123,22 +153,36 @@ class _Rules:
             return cotangent
         return op.convert_element_type(cotangent, new_dtype=aval.dtype, weak_type=False)
 
+    def differentiate(
+        self, primals: Sequence[Any], tangents: Sequence[Any]
+    ) -> tuple[list[Any], list[Any]]:
+        """The results and their tangents: one linear equation, whose transpose is `bwd`."""
+        return _differentiate(self, self.name, primals, tangents)
+
+    def mapped(self, batched: Batched, dims: Sequence[int | None]) -> _MappedRules:
+        """The rules mapped over an axis."""
+        return _MappedRules(self, batched, dims)
+
 
 class _MappedRules:
-    """Rules mapped over an axis; residuals have theirs in front."""
+    """Rules mapped over an axis; results and residuals have theirs in front."""
 
     def __init__(self, rules: Any, batched: Batched, dims: Sequence[int | None]) -> None:
         self.rules, self.batched, self.dims = rules, batched, tuple(dims)
+        self.name: str = rules.name
+        self.axes: VmapAxes = rules.axes
+        self.symbolic_zeros: bool = rules.symbolic_zeros
 
-    def forward(self, primals: Sequence[Any]) -> _Forward:
+    def forward(self, primals: Sequence[Any], active: Sequence[bool]) -> _Forward:
         """The results and the residuals, all mapped at axis 0."""
         made: list[_Forward] = []
 
         def flat(*xs: Any) -> list[Any]:
-            made.append(self.rules.forward(xs))
+            made.append(self.rules.forward(xs, active))
             return [*made[0].outs, *made[0].residuals]
 
-        outs, dims = batch_flat(flat, self.batched, primals, self.dims)
+        axis = self.axes.of(self.batched)
+        outs, dims = batch_flat(flat, self.batched, primals, self.dims, axis=axis)
         placed = [place_axis(x, d, 0, self.batched.size) for x, d in zip(outs, dims, strict=True)]
         count = len(made[0].outs)
         return _Forward(placed[:count], placed[count:], made[0].residual_tree)
@@ -149,24 +193,62 @@ class _MappedRules:
         """Cotangents of the mapped primals; of one that is not mapped, summed over the axis."""
         n = len(residuals)
         made: list[bool] = []
+        zero = [
+            SymbolicZero(batched_aval(c.aval, 0)) if isinstance(c, SymbolicZero) else None
+            for c in cotangents
+        ]
 
         def flat(*xs: Any) -> list[Any]:
-            given = self.rules.backward(residual_tree, xs[:n], xs[n:])
+            values = iter(xs[n:])
+            full = [next(values) if z is None else z for z in zero]
+            given = self.rules.backward(residual_tree, xs[:n], full)
             made.extend(c is not None for c in given)
             return [c for c in given if c is not None]
 
-        values = [*residuals, *cotangents]
-        outs, dims = batch_flat(flat, self.batched, values, [0] * len(values))
+        values = [*residuals, *(c for c in cotangents if not isinstance(c, SymbolicZero))]
+        axis = self.axes.of(self.batched)
+        outs, dims = batch_flat(flat, self.batched, values, [0] * len(values), axis=axis)
         rest = iter(zip(outs, dims, strict=True))
         return [
             self._placed(*next(rest), d) if m else None
             for m, d in zip(made, self.dims, strict=True)
         ]
 
+    def differentiate(
+        self, primals: Sequence[Any], tangents: Sequence[Any]
+    ) -> tuple[list[Any], list[Any]]:
+        """As that of the rules which are mapped."""
+        return _differentiate(self, self.name, primals, tangents)
+
+    def mapped(self, batched: Batched, dims: Sequence[int | None]) -> _MappedRules:
+        """The rules mapped over one more axis."""
+        return _MappedRules(self, batched, dims)
+
     def _placed(self, x: Any, dim: int | None, wanted: int | None) -> Any:
         if wanted is not None:
             return place_axis(x, dim, wanted, self.batched.size)
         return op.reduce_sum(place_axis(x, dim, 0, self.batched.size), axes=(0,))
+
+
+def _differentiate(
+    rules: _Rules | _MappedRules, name: str, primals: Sequence[Any], tangents: Sequence[Any]
+) -> tuple[list[Any], list[Any]]:
+    active = tuple(t is not None for t in tangents)
+    outs, residuals, residual_tree = rules.forward(primals, active)
+    out_avals = tuple(tangent_aval(get_aval(x)) for x in outs)
+    given = [t for t in tangents if t is not None]
+    out_tangents = backward_p.bind(
+        *residuals,
+        *given,
+        active=active,
+        name=name,
+        num_residuals=len(residuals),
+        out_avals=out_avals,
+        residual_tree=residual_tree,
+        rules=rules,
+    )
+    kept = [t if differentiable(a) else None for t, a in zip(out_tangents, out_avals, strict=True)]
+    return outs, kept
 
 
 class CustomVJPCall(InlineCall):
@@ -177,31 +259,14 @@ class CustomVJPCall(InlineCall):
     ) -> tuple[list[Any], list[Any]]:
         n = params["num_consts"]
         check_closure(params["name"], tangents[:n])
-        outs, residuals, residual_tree = params["rules"].forward(primals[n:])
-        active = tuple(t is not None for t in tangents[n:])
-        out_avals = tuple(tangent_aval(get_aval(x)) for x in outs)
-        given = [t for t in tangents[n:] if t is not None]
-        out_tangents = backward_p.bind(
-            *residuals,
-            *given,
-            active=active,
-            name=params["name"],
-            num_residuals=len(residuals),
-            out_avals=out_avals,
-            residual_tree=residual_tree,
-            rules=params["rules"],
-        )
-        kept = [
-            t if differentiable(a) else None for t, a in zip(out_tangents, out_avals, strict=True)
-        ]
-        return outs, kept
+        return _differentiate(params["rules"], params["name"], primals[n:], tangents[n:])
 
     def batch(
         self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
     ) -> tuple[list[Any], tuple[int | None, ...]]:
         everything = (True,) * len(params["olympuspr"].outvars)
         program, out_dims = batch_program(params["olympuspr"], batched, tuple(dims), everything)
-        rules = _MappedRules(params["rules"], batched, dims[params["num_consts"] :])
+        rules = params["rules"].mapped(batched, dims[params["num_consts"] :])
         return self.bind(*args, **(params | {"olympuspr": program, "rules": rules})), out_dims
 
     def split(self, unknown: tuple[bool, ...], **params: Any) -> Split | None:
@@ -235,7 +300,11 @@ class CustomBackward(Primitive):
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> list[Any]:
         n = params["num_residuals"]
-        full = [instantiate(c, a) for c, a in zip(cotangent, params["out_avals"], strict=True)]
+        symbolic = params["rules"].symbolic_zeros
+        full = [
+            SymbolicZero(a) if c is None and symbolic else instantiate(c, a)
+            for c, a in zip(cotangent, params["out_avals"], strict=True)
+        ]
         given = params["rules"].backward(params["residual_tree"], operands[:n], full)
         kept = [c for c, a in zip(given, params["active"], strict=True) if a]
         linear = [
@@ -265,6 +334,7 @@ class _MappedBackward:
         active: Sequence[bool],
     ) -> None:
         self.rules, self.batched = rules, batched
+        self.symbolic_zeros: bool = rules.symbolic_zeros
         self.residual_dims = list(residual_dims)
         dims = iter(tangent_dims)
         self.out_dims = [next(dims) if a else None for a in active]
@@ -289,20 +359,29 @@ class custom_vjp:
     """A function whose reverse derivative is given by `defvjp(fwd, bwd)`.
 
     `fwd` takes the arguments and gives (result, residuals); `bwd` takes the residuals and the
-    result's cotangent (after the `nondiff_argnums`, passed as they are) and gives a tuple of the
-    arguments' cotangents, None for zero.
+    result's cotangent (after the `nondiff_argnums` and `nondiff_argnames`, passed as they are, in
+    the order of their positions) and gives a tuple of the arguments' cotangents, None for zero.
+
+    The function and its rules may use Python's control flow on values where these are known: called
+    at once, or under `vjp` and `grad` that are.
 
     >>> @custom_vjp
     ... def f(x): return x * x
     >>> f.defvjp(lambda x: (f(x), x), lambda x, ct: (2 * x * ct,))
     """
 
-    def __init__(self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = ()) -> None:
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        nondiff_argnums: Sequence[int] = (),
+        nondiff_argnames: Sequence[str] = (),
+    ) -> None:
         functools.update_wrapper(self, fun)
         self.fun = fun
-        self.nondiff_argnums = positions("nondiff_argnums", nondiff_argnums)
+        self.nondiff_argnums = positions("nondiff_argnums", nondiff_argnums, fun, nondiff_argnames)
         self.fwd: Callable[..., Any] | None = None
         self.bwd: Callable[..., Any] | None = None
+        self.symbolic_zeros = False
 
     def defvjp(
         self,
@@ -313,12 +392,11 @@ class custom_vjp:
     ) -> None:
         """Set the rules.
 
-        `optimize_remat` asks that a checkpointed call recompute `fun` rather than `fwd`, which
-        is what is done in any case.  Raises TransformError for `symbolic_zeros`.
+        With `symbolic_zeros`, `fwd` gets each argument as a `CustomVJPPrimal`, and `bwd` gets a
+        `SymbolicZero` for a cotangent that is zero.  `optimize_remat` asks that a checkpointed
+        call recompute `fun` rather than `fwd`, which is what is done in any case.
         """
-        if symbolic_zeros:
-            raise TransformError("custom_vjp takes no symbolic_zeros; custom_jvp does")
-        self.fwd, self.bwd = fwd, bwd
+        self.fwd, self.bwd, self.symbolic_zeros = fwd, bwd, symbolic_zeros
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
@@ -339,14 +417,17 @@ class custom_vjp:
         )
         leaves, in_tree = data.flatten(diff)
         avals = [get_aval(x) for x in leaves]
-        body = stage_body(fun, in_tree, avals, "a function with a rule of its own")
-        rules = _Rules(self, static, fwd, (in_tree, body.out_tree), avals, body.out_avals)
+        try:
+            body = stage_body(fun, in_tree, avals, "a function with a rule of its own")
+        except ConcretizationError as error:  # its control flow needs values
+            rules = _Rules(self, static, fwd, in_tree, avals)
+            return call_at_once(fun, rules, leaves, error)
         outs = custom_vjp_call_p.bind(
             *body.consts,
             *leaves,
             name=function_name(self.fun),
             num_consts=len(body.consts),
             olympuspr=body.program,
-            rules=rules,
+            rules=_Rules(self, static, fwd, in_tree, avals, body.out_tree, body.out_avals),
         )
         return body.out_tree.unflatten(outs)

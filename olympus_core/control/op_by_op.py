@@ -11,6 +11,7 @@ from typing import Any
 
 from olympus_core.array import to_numpy
 from olympus_core.control.cond import cond_p
+from olympus_core.control.platform import chosen, platform_dependent_p
 from olympus_core.control.scan import scan_p
 from olympus_core.control.while_loop import while_p
 from olympus_core.primitive import Primitive
@@ -25,6 +26,8 @@ def run(primitive: Primitive, args: Sequence[Any], params: Params) -> None:
     """Bind each equation that the operation runs; its results are dropped."""
     if primitive is cond_p:
         evaluate(params["branches"][int(args[0])], args[1:])
+    elif primitive is platform_dependent_p:
+        evaluate(chosen(params, "cpu"), args[1:])  # the base trace runs on this process's CPU
     elif primitive is while_p:
         _while(args, params)
     elif primitive is scan_p:

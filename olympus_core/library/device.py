@@ -12,6 +12,7 @@ import numpy as np
 from olympus_core import eager, tree, xla
 from olympus_core.array import DeviceArray, put, to_numpy
 from olympus_core.control import calling
+from olympus_core.library.placement import check_device
 from olympus_core.tracer import Tracer
 from olympus_core.transforms import staging
 from olympus_core.version import __version__
@@ -55,8 +56,9 @@ def default_backend() -> str:
 def device_put(x: Any, device: xla.Device | None = None) -> Any:
     """A tree of arrays and scalars, on a device; traced arrays stay as they are.
 
-    Raises DTypeError for a leaf that is not an array.
+    Raises DTypeError for a leaf that is not an array, ArgumentError for what is not a device.
     """
+    check_device(device)
 
     def leaf(value: Any) -> Any:
         if isinstance(value, Tracer):
@@ -69,7 +71,7 @@ def device_put(x: Any, device: xla.Device | None = None) -> Any:
 
 
 def device_get(x: Any) -> Any:
-    """A tree of arrays as NumPy arrays; what is no array, a Python scalar for one, is itself."""
+    """A tree of arrays as NumPy arrays; what is not an array is itself."""
 
     def leaf(value: Any) -> Any:
         if isinstance(value, DeviceArray):

@@ -22,6 +22,7 @@ from olympus_core.library.numpy import (
     diagonals,
     division,
     indexing,
+    inspection,
     logic,
     orders,
     positions,
@@ -107,8 +108,15 @@ def _compress(self: Any, condition: Any, axis: int | None = None, **options: Any
     return selection.compress(condition, self, axis, **options)
 
 
+def _contains(self: Any, value: Any) -> bool:
+    """Whether an element equals `value`, as NumPy has it."""
+    return builtins.bool(reductions.any(logic.equal(self, value)))
+
+
 _METHODS: Final[dict[str, Callable[..., Any]]] = {
     "__abs__": arithmetic.abs,
+    "__array_namespace__": inspection.array_namespace,
+    "__contains__": _contains,
     "__getitem__": indexing.getitem,
     "__invert__": bits.invert,
     "__neg__": arithmetic.negative,
@@ -151,6 +159,7 @@ _METHODS: Final[dict[str, Callable[..., Any]]] = {
     "sum": reductions.sum,
     "swapaxes": orders.swapaxes,
     "take": taking.take,
+    "to_device": inspection.to_device,
     "trace": diagonals.trace,
     "transpose": views.transpose_method,
     "var": variance.var,

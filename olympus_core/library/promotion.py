@@ -6,22 +6,26 @@ Python scalars stay scalars (they become literals in the IR); weak types give wa
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from olympus_core import dtypes
+from olympus_core import dtypes, source
 from olympus_core.avals import Shape, get_aval, shape_of
 from olympus_core.dtypes import DType
-from olympus_core.errors import DTypeError, ShapeError
+from olympus_core.errors import DTypeError, OlympusWarning, ShapeError
 from olympus_core.primitives.elementwise import convert_element_type_p
 from olympus_core.primitives.shape import broadcast_in_dim_p
+from olympus_core.switches import state
 from olympus_core.tracer import Array
 
 __all__ = [
     "broadcast_shapes",
     "broadcast_to",
     "check_arrays",
+    "check_ranks",
     "convert",
     "promote",
     "promote_dtypes",
@@ -82,7 +86,7 @@ def promote_dtypes(*xs: Any) -> list[Any]:
     """
     first, *rest = avals = [get_aval(x) for x in xs]
     if all(a.dtype == first.dtype and a.weak_type == first.weak_type for a in rest):
-        return list(xs)
+        return [x.__jax_array__() if hasattr(x, "__jax_array__") else x for x in xs]
     dtype, weak = dtypes.promote(*((a.dtype, a.weak_type) for a in avals))
     return [_adapt(x, a.dtype, dtype, weak) for x, a in zip(xs, avals, strict=True)]
 
@@ -139,16 +143,34 @@ def broadcast_to(x: Any, shape: Shape) -> Any:
 def promote_shapes(name: str, *xs: Any) -> list[Any]:
     """The operands broadcast to one shape; rank-0 ones stay, as elementwise primitives take them.
 
-    Raises ShapeError, naming the function, where the shapes do not fit together.
+    Raises ShapeError, naming the function, where the shapes do not fit together, or differ in
+    rank where `numpy_rank_promotion` is "raise".
     """
     shapes = [shape_of(x) for x in xs]
     if len({s for s in shapes if s}) < 2:
         return list(xs)
+    check_ranks(name, shapes)
     try:
         shape = broadcast_shapes(*shapes)
     except ShapeError as e:
         raise ShapeError(f"{name}: {e}") from None
     return [x if not s else broadcast_to(x, shape) for x, s in zip(xs, shapes, strict=True)]
+
+
+def check_ranks(name: str, shapes: Sequence[Shape]) -> None:
+    """Say that shapes other than a scalar's differ in rank, as `numpy_rank_promotion` has it.
+
+    Raises ShapeError, naming the function, where that is "raise".
+    """
+    if state.numpy_rank_promotion == "allow" or len({len(s) for s in shapes if s}) < 2:
+        return
+    text = f"{name}: the shapes {', '.join(map(str, shapes))} differ in rank"
+    if state.numpy_rank_promotion == "raise":
+        raise ShapeError(
+            f"{text}, and numpy_rank_promotion is 'raise'",
+            hint="write the axes of length 1 out, with olympus.numpy.expand_dims or x[None]",
+        )
+    warnings.warn(f"{text}{source.current().place()}", OlympusWarning, stacklevel=2)
 
 
 def promote(name: str, *xs: Any) -> list[Any]:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import enum
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy as np
 from olympus_core import dtypes, mlir
 from olympus_core.dtypes import DType
 from olympus_core.errors import DTypeError, TraceError
+from olympus_core.switches import state, switched
 
 if TYPE_CHECKING:
     from olympus_core.mlir import ir
@@ -28,6 +28,7 @@ __all__ = [
     "canonical_precision",
     "default_matmul_precision",
     "default_precision",
+    "parsed_precision",
     "precision_config",
 ]
 
@@ -182,43 +183,35 @@ class DotAlgorithmPreset(enum.Enum):
 Params = None | tuple[Precision, Precision] | DotAlgorithm | DotAlgorithmPreset
 
 
-class _State(threading.local):
-    """The precision of contractions of this thread that ask for none."""
-
-    default: Params = None
-
-
-_state = _State()
-
-
 def default_precision() -> Params:
     """The precision of contractions that ask for none."""
-    return _state.default
+    found: Params = state.default_matmul_precision
+    return found
 
 
-@contextlib.contextmanager
-def default_matmul_precision(precision: Any) -> Iterator[None]:
+def default_matmul_precision(precision: Any) -> contextlib.AbstractContextManager[None]:
     """Within the context, compute contractions that ask for no precision in this one.
 
-    `precision` is what `canonical_precision` takes; None leaves the choice to the target.
+    `precision` is what `parsed_precision` takes; None leaves the choice to the target.
 
     >>> with default_matmul_precision("float32"):
     ...     y = x @ w
     """
-    old, _state.default = _state.default, canonical_precision(precision)
-    try:
-        yield
-    finally:
-        _state.default = old
+    return switched("default_matmul_precision", parsed_precision(precision))
 
 
 def canonical_precision(precision: Any) -> Params:
+    """What the user asks for as a parameter; for None the default of the surroundings."""
+    return default_precision() if precision is None else parsed_precision(precision)
+
+
+def parsed_precision(precision: Any) -> Params:
     """What the user asks for as a parameter: None, a Precision, its name, a pair, an algorithm.
 
     Raises TraceError for anything else.
     """
     if precision is None:
-        return _state.default
+        return None
     if isinstance(precision, (DotAlgorithm, DotAlgorithmPreset)):
         return precision
     if isinstance(precision, str) and precision in DotAlgorithmPreset.__members__:

@@ -147,7 +147,7 @@ class TopK(Primitive):
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         (x,), k = avals, params["k"]
-        check_kinds("top_k", "uif", x)
+        check_kinds("top_k", "buif", x)
         if not x.ndim or not 0 <= k <= x.shape[-1]:
             raise ShapeError(f"top_k of {x.long_name()} cannot give {k} elements of its last axis")
         shape = (*x.shape[:-1], k)

@@ -31,7 +31,7 @@ from olympus_core.transforms.flat import (
     zeros,
 )
 from olympus_core.transforms.jvp import jvp_flat
-from olympus_core.transforms.linearize import LinearFunction, backward, linearize_flat
+from olympus_core.transforms.linearize import LinearFunction, linearize_flat
 from olympus_core.transforms.staging import stage
 
 __all__ = ["grad", "jvp", "linear_transpose", "linearize", "value_and_grad", "vjp"]
@@ -117,7 +117,8 @@ def _flattened(
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """(fun(*primals), the function of tangents that is its derivative there [, aux]).
 
-    The derivative does not compute `fun` again, however often it is called.
+    The derivative does not compute `fun` again, however often it is called.  It is a tree
+    (`tree_util.Partial`), whose leaves are what it needs of the point.
     """
     leaves, in_tree = tree.flatten(primals)
     names = names_of(fun, in_tree)
@@ -131,7 +132,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     count = out_tree.num_leaves
     out_avals = [get_aval(x) for x in outs[:count]]
 
-    def derivative(*tangents: Any) -> Any:
+    def derivative(residuals: Sequence[Any], *tangents: Any) -> Any:
         values, tangent_tree = tree.flatten(tangents)
         if tangent_tree != in_tree:
             raise TransformError(
@@ -140,12 +141,24 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
             )
         check_same("linearize", "tangent", names, avals, values)
         given = [t for t, a in zip(values, active, strict=True) if a]
-        results = linear.apply(given)[:count]
+        results = text.having(residuals).apply(given)[:count]
         filled = map(instantiate, results, out_avals)
         return out_tree.unflatten(map(as_derivative, filled, out_avals))
 
-    result = out_tree.unflatten(outs[:count]), derivative
+    text = linear.having(())
+    result = out_tree.unflatten(outs[:count]), tree.Partial(derivative, linear.residuals)
     return (*result, aux_tree.unflatten(outs[count:])) if aux_tree is not None else result
+
+
+def _only(what: str, cotangents: tuple[Any, ...]) -> Any:
+    """The cotangent that a function of `what` was called with."""
+    if len(cotangents) != 1:
+        raise TransformError(
+            f"what {what} gave takes one cotangent, of the result's structure, and got "
+            f"{len(cotangents)}",
+            hint="pass those of several results as one tuple" if cotangents else None,
+        )
+    return cotangents[0]
 
 
 def _pull_back(
@@ -160,7 +173,9 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[
     """(fun(*primals), the function that pulls a cotangent of the result back [, aux]).
 
     The second is called with a cotangent of the result's structure and types, and gives a tuple
-    with one for each primal.  Raises TransformError where the cotangent does not fit.
+    with one for each primal.  It is a tree (`tree_util.Partial`), whose leaves are what it needs
+    of the primals, and goes through jit, vmap and scan.  Raises TransformError where the cotangent
+    does not fit.
 
     >>> y, pull_back = vjp(lambda x: x * x, 3.0)
     >>> pull_back(1.0)
@@ -176,7 +191,8 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[
     count = out_tree.num_leaves
     out_avals = [get_aval(x) for x in outs[:count]]
 
-    def pull_back(cotangent: Any) -> tuple[Any, ...]:
+    def pull_back(residuals: Sequence[Any], *given: Any) -> tuple[Any, ...]:
+        cotangent = _only("vjp", given)
         values, cotangent_tree = tree.flatten(cotangent)
         if cotangent_tree != out_tree:
             raise TransformError(
@@ -186,13 +202,14 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[
         check_same("vjp", "cotangent", [f"result {i}" for i in range(count)], out_avals, values)
         kept = [c if differentiable(a) else None for c, a in zip(values, out_avals, strict=True)]
         kept += [None] * (len(outs) - count)
-        given = _pull_back(linear, kept, active)
+        found = _pull_back(text.having(residuals), kept, active)
         result: tuple[Any, ...] = in_tree.unflatten(
-            instantiate(c, a) for c, a in zip(given, avals, strict=True)
+            instantiate(c, a) for c, a in zip(found, avals, strict=True)
         )
         return result
 
-    result = out_tree.unflatten(outs[:count]), pull_back
+    text = linear.having(())
+    result = out_tree.unflatten(outs[:count]), tree.Partial(pull_back, linear.residuals)
     return (*result, aux_tree.unflatten(outs[count:])) if aux_tree is not None else result
 
 
@@ -318,7 +335,8 @@ def _check_scalar(
 def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[..., Any]:
     """The transpose of a function that is linear in its arguments, at their shapes and dtypes.
 
-    It takes a cotangent of the result and gives a tuple with one for each argument.  Raises
+    It takes a cotangent of the result and gives a tuple with one for each argument, and is a tree
+    (`tree_util.Partial`) whose leaves are the arrays that `fun` closes over.  Raises
     TransformError for a function that is not linear, as far as its primitives show.
     """
     leaves, in_tree = tree.flatten(primals)
@@ -329,7 +347,8 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[..., An
     program = stage(flat, [a.strip_weak() for a in avals], what=f"'{function_name(fun)}'")
     out_tree, _ = trees()
 
-    def transposed(cotangent: Any) -> tuple[Any, ...]:
+    def transposed(residuals: Sequence[Any], *cotangents: Any) -> tuple[Any, ...]:
+        cotangent = _only("linear_transpose", cotangents)
         values, cotangent_tree = tree.flatten(cotangent)
         if cotangent_tree != out_tree:
             raise TransformError(
@@ -338,7 +357,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[..., An
             )
         _check_cotangents(values, program.out_avals)
         try:
-            given = backward(program, values)
+            given = linear.having(residuals).transpose(values)
         except (DTypeError, MissingRuleError) as e:
             raise TransformError(
                 f"linear_transpose needs a function that is linear in its arguments, and "
@@ -350,7 +369,9 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[..., An
         )
         return result
 
-    return transposed
+    whole = LinearFunction(program, tuple(range(len(program.outvars))))
+    linear = whole.having(())
+    return tree.Partial(transposed, whole.residuals)
 
 
 def _check_cotangents(values: Sequence[Any], avals: Sequence[ShapedArray]) -> None:

@@ -50,14 +50,21 @@ class BatchTracer(Tracer):
 
 
 class BatchTrace:
-    """Applies primitives to all values along a mapped axis at once."""
+    """Applies primitives to all values along a mapped axis at once.
 
-    __slots__ = ("batched", "parent", "what")
+    `axis` is the identity of the mapped axis: the values of two traces that share it are mapped
+    together, as those of a function and of the derivative rule that is run in its place.
+    """
 
-    def __init__(self, parent: Trace, batched: Batched, what: str = "vmap") -> None:
+    __slots__ = ("axis", "batched", "parent", "what")
+
+    def __init__(
+        self, parent: Trace, batched: Batched, what: str = "vmap", axis: object = None
+    ) -> None:
         self.parent = parent
         self.batched = batched
         self.what = what
+        self.axis = axis or object()
 
     def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Apply the primitive's `batch` in the parent trace."""
@@ -65,7 +72,7 @@ class BatchTrace:
         dims: list[int | None] = []
         mapped = False
         for x in args:
-            if x.__class__ is BatchTracer and x.owner is self:
+            if x.__class__ is BatchTracer and x.owner.axis is self.axis:
                 values.append(x.value)
                 dims.append(x.dim)
                 mapped = True
@@ -90,7 +97,7 @@ class BatchTrace:
 
     def unwrap(self, x: Any) -> tuple[Any, int | None]:
         """A value and its mapped axis."""
-        if x.__class__ is BatchTracer and x.owner is self:
+        if x.__class__ is BatchTracer and x.owner.axis is self.axis:
             return x.value, x.dim
         return x, None
 
@@ -101,12 +108,14 @@ def batch_flat(
     args: Sequence[Any],
     dims: Sequence[int | None],
     what: str = "vmap",
+    axis: object = None,
 ) -> tuple[list[Any], list[int | None]]:
     """The flat results of `fun` mapped over the axes `dims` of `args`, and their mapped axes.
 
-    `what` names the transformed function in messages.
+    `what` names the transformed function in messages.  With the `axis` of a `BatchTrace`, `fun`
+    may also close over values of that.
     """
-    made = BatchTrace(trace.current(), batched, what)
+    made = BatchTrace(trace.current(), batched, what, axis)
     inputs = [made.wrap(*_without_data(x, d)) for x, d in zip(args, dims, strict=True)]
     with using(made), naming(() if batched.name is None else ((batched.name, batched.size),)):
         outs = fun(*inputs)

@@ -58,16 +58,21 @@ def check_callable(what: str, fun: Any) -> None:
 
 
 def check_arrays(
-    what: str, fun: Callable[..., Any], names: Sequence[str], leaves: Sequence[Any]
+    what: str,
+    fun: Callable[..., Any],
+    names: Sequence[str],
+    leaves: Sequence[Any],
+    hint: str | None = None,
 ) -> None:
-    """Raise TransformError unless all leaves are arrays or scalars."""
+    """Raise TransformError, with `hint`, unless all leaves are arrays or scalars."""
     for name, x in zip(names, leaves, strict=True):
         try:
             get_aval(x)
         except DTypeError:
             raise TransformError(
                 f"{what} of '{function_name(fun)}' needs arrays and scalars, and {name} is "
-                f"a {type(x).__name__}: {x!r:.60}"
+                f"a {type(x).__name__}: {x!r:.60}",
+                hint=hint,
             ) from None
 
 

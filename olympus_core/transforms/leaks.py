@@ -18,7 +18,7 @@ __all__ = ["check_leaks"]
 
 def check_leaks(ended: Trace, what: str) -> None:
     """Raise LeakedTracerError, where `check_tracer_leaks` is on, if a tracer outlives its trace."""
-    if not switches.state.check_leaks:
+    if not switches.state.check_tracer_leaks:
         return
     gc.collect()
     for x in gc.get_referrers(ended):

@@ -77,6 +77,17 @@ class LinearFunction(NamedTuple):
     program: Olympuspr
     outs: tuple[int | None, ...]
 
+    @property
+    def residuals(self) -> tuple[Any, ...]:
+        """The values at the point that the program needs."""
+        return self.program.consts
+
+    def having(self, residuals: Sequence[Any]) -> LinearFunction:
+        """The function with other residuals; with none it is only the text of a program."""
+        p = self.program
+        program = Olympuspr(p.invars, p.eqns, p.outvars, p.constvars, tuple(residuals))
+        return self._replace(program=program)
+
     def apply(self, tangents: Sequence[Any]) -> list[Any]:
         """The tangents of the results for tangents of the inputs that have one."""
         values = evaluate(self.program, tangents)

@@ -14,13 +14,15 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from olympus_core import collection, dtypes, source, switches
+from olympus_core import collection, dtypes, source
 from olympus_core.array import DeviceArray
 from olympus_core.avals import ShapedArray, get_aval
+from olympus_core.check import check
 from olympus_core.errors import LeakedTracerError, OlympusError, TraceError
-from olympus_core.olympuspr import Atom, Eqn, Literal, Olympuspr, Var
+from olympus_core.olympuspr import Atom, Eqn, Literal, Olympuspr, ProgramParams, Var
 from olympus_core.primitive import Primitive
 from olympus_core.primitives.precision import default_precision
+from olympus_core.switches import state
 from olympus_core.trace import axes, using
 from olympus_core.tracer import Tracer
 from olympus_core.transforms.leaks import check_leaks
@@ -86,6 +88,8 @@ class StagingTrace:
             e.location = e.location or _place()
             raise
         outputs = tuple([Var(a) for a in avals])
+        if primitive.has_programs:
+            params = ProgramParams(params)
         self.eqns.append(Eqn(primitive, inputs, outputs, params, source.current(2)))
         if primitive.multiple_results:
             return [StagedTracer(self, v) for v in outputs]
@@ -164,8 +168,14 @@ def _same_bits(x: Any, y: Any) -> bool:
 
 def surroundings() -> tuple[Any, ...]:
     """What, besides a function and its arguments' types, the program staged from it depends on."""
-    unstaged = switches.state.disable_jit
-    return *dtypes.switches(), default_precision(), axes(), source.surroundings(), unstaged
+    return (
+        *dtypes.switches(),
+        state.numpy_rank_promotion,
+        default_precision(),
+        axes(),
+        source.surroundings(),
+        state.disable_jit,
+    )
 
 
 class _Staged(Protocol):
@@ -225,6 +235,8 @@ def stage(
         trace.alive = False
     del tracers
     check_leaks(trace, what)
+    if state.enable_checks:
+        check(program)
     return program
 
 

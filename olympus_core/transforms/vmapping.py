@@ -16,6 +16,8 @@ from olympus_core.transforms.flat import check_arrays, check_callable, check_res
 
 __all__ = ["vmap"]
 
+_UNMAPPED = "pass None for it in in_axes where it is the same for every index"
+
 
 def vmap(
     fun: Callable[..., Any],
@@ -27,11 +29,12 @@ def vmap(
     """Map `fun` over axes of its arguments: one result for each index, stacked.
 
     `in_axes` is an int, None (not mapped), or a tuple with a tree prefix for each positional
-    argument; keyword arguments are mapped over axis 0.  `out_axes` is a tree prefix of the
-    result.  Collectives in `fun` find the axis by `axis_name`.
+    argument; keyword arguments are mapped over axis 0.  What is not mapped is passed as it is,
+    functions and other objects too.  `out_axes` is a tree prefix of the result.  Collectives in
+    `fun` find the axis by `axis_name`.
 
-    Raises TransformError where the mapped axes differ in size, with every argument's, or where
-    nothing is mapped and `axis_size` is not given.
+    Raises TransformError where the mapped axes differ in size, with every argument's, where what
+    is mapped is not an array, or where nothing is mapped and `axis_size` is not given.
 
     >>> vmap(lambda x, y: x @ y, in_axes=(0, None))(xs, y)
     """
@@ -51,8 +54,7 @@ def vmap(
     def mapped(*args: Any, **kwargs: Any) -> Any:
         leaves, in_tree = tree.flatten((args, kwargs))
         names = _names(fun, args, kwargs)
-        check_arrays("vmap", fun, names, leaves)
-        dims = _dims(args, kwargs, in_axes, names, leaves)
+        dims = _dims(fun, args, kwargs, in_axes, names, leaves)
         size = _size(fun, names, leaves, dims, axis_size)
         out_trees: list[tree.PyTreeDef] = []
 
@@ -93,6 +95,7 @@ def _prefix_axes(what: str, axes: Any, full: Any) -> list[int | None]:
 
 
 def _dims(
+    fun: Callable[..., Any],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     in_axes: Any,
@@ -107,13 +110,17 @@ def _dims(
     dims = _prefix_axes("in_axes", in_axes, args) + [0] * tree.structure(kwargs).num_leaves
     found: list[int | None] = []
     for name, x, d in zip(names, leaves, dims, strict=True):
+        if d is None:
+            found.append(None)
+            continue
+        check_arrays("vmap", fun, [name], [x], hint=_UNMAPPED)
         aval = get_aval(x)
-        if d is not None and not -aval.ndim <= d < aval.ndim:
+        if not -aval.ndim <= d < aval.ndim:
             raise TransformError(
                 f"vmap: {name} is {aval.long_name()}, and has no axis {d} to map over",
-                hint="pass None for it in in_axes where it is the same for every index",
+                hint=_UNMAPPED,
             )
-        found.append(None if d is None else d % aval.ndim)
+        found.append(d % aval.ndim)
     return found
 
 

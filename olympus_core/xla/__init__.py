@@ -11,6 +11,7 @@ from olympus_core.xla.arrays import (
     delete,
     device_of,
     from_dlpack,
+    host_value,
     is_deleted,
     put,
     put_scalar,
@@ -18,13 +19,14 @@ from olympus_core.xla.arrays import (
     to_numpy,
 )
 from olympus_core.xla.client import default_device, devices, ensure_lapack
-from olympus_core.xla.compiler import Options, compile, load
+from olympus_core.xla.compiler import compile, load
 from olympus_core.xla.door import Buffer, Device, JaxRuntimeError
 from olympus_core.xla.executable import CompileOnlyExecutable, Executable, MemoryStats
 from olympus_core.xla.hlo import computation, hlo_cost_analysis, hlo_dot, hlo_proto, hlo_text
 from olympus_core.xla.messages import execution_error
+from olympus_core.xla.options import Options, checked_options
 from olympus_core.xla.status import BackendStatus, backends, versions
-from olympus_core.xla.targets import Target, known_devices, platform_of, target
+from olympus_core.xla.targets import Target, known_devices, platform_of, target, target_on
 
 __all__ = [
     "BackendStatus",
@@ -38,6 +40,7 @@ __all__ = [
     "Target",
     "backends",
     "block_until_ready",
+    "checked_options",
     "compile",
     "computation",
     "default_device",
@@ -51,6 +54,7 @@ __all__ = [
     "hlo_dot",
     "hlo_proto",
     "hlo_text",
+    "host_value",
     "is_deleted",
     "known_devices",
     "load",
@@ -58,6 +62,7 @@ __all__ = [
     "put",
     "put_scalar",
     "target",
+    "target_on",
     "to_dlpack",
     "to_numpy",
     "versions",

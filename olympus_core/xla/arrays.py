@@ -22,6 +22,7 @@ __all__ = [
     "delete",
     "device_of",
     "from_dlpack",
+    "host_value",
     "is_deleted",
     "put",
     "put_scalar",
@@ -33,6 +34,7 @@ __all__ = [
 _REPLICATED = _hlo.HloSharding.replicate()
 # The runtime copies during the call, so that the caller may change its array right after it.
 _COPY = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
+_HOST = 1  # DLPack's number of the CPU
 _device_put = _jax.batched_device_put
 
 
@@ -166,6 +168,19 @@ def to_dlpack(buf: Buffer) -> Any:
     return _jax.buffer_to_dlpack_managed_tensor(buf, stream=None)
 
 
+def host_value(x: Any) -> np.ndarray[Any, Any]:
+    """The elements of anything that has `__dlpack__` as a NumPy array, which may share its memory.
+
+    Raises BufferError, or what `x` raises, where it cannot be handed out.
+    """
+    try:
+        return np.from_dlpack(x)
+    except (BufferError, RuntimeError):  # a dtype that NumPy does not have, such as bfloat16
+        if x.__dlpack_device__()[0] != _HOST:
+            raise
+    return read(_jax.dlpack_managed_tensor_to_buffer(x.__dlpack__(), default_device(), None))
+
+
 def from_dlpack(x: Any) -> Buffer:
     """A Buffer of anything on the host that has `__dlpack__`; the memory is copied."""
-    return put(np.from_dlpack(x))
+    return put(host_value(x))

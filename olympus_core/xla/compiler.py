@@ -6,22 +6,20 @@ and compiler options enter; an `Executable` or a `CompileOnlyExecutable` leaves.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from olympus_core.errors import UsageError
+from olympus_core.xla.background import run_to_the_end
 from olympus_core.xla.client import devices, ensure_lapack
 from olympus_core.xla.door import JaxRuntimeError, _jax
 from olympus_core.xla.executable import CompileOnlyExecutable, Executable
 from olympus_core.xla.hlo import module_bytes
 from olympus_core.xla.messages import artifact_error, compile_error
+from olympus_core.xla.options import Options, checked_options
 from olympus_core.xla.targets import Target
 
-__all__ = ["Options", "compile", "load"]
-
-Options = Mapping[str, str | int | bool | float]
+__all__ = ["compile", "load"]
 
 # XLA splits a program's code among threads in an order that varies; unsplit, the bytes do not.
 _CPU_OPTIONS: Options = {"xla_cpu_parallel_codegen_split_count": 1}
@@ -34,34 +32,37 @@ def compile(
 ) -> Executable | CompileOnlyExecutable:
     """Compile a module for a target.
 
-    `options` are XLA's debug options by name, as in `{"xla_cpu_enable_fast_math": True}`.
+    `options` are XLA's debug options by name, as in `{"xla_cpu_enable_fast_math": True}`: those
+    of `options.ALLOWED`.
 
     Raises:
-      UsageError: when an option does not exist or has a value that it does not take.
+      UsageError: when an option is not allowed or has a value that it does not take.
       CompileError: when the compiler fails; the message is the compiler's.
       BackendError: when the backend is not available; the message has the install line.
 
     Example:
       >>> compile(module, target("cpu")).execute([put(np.float32(2))])
     """
+    # not the module itself: while XLA reads it another thread may add to its MLIR context
+    program = module_bytes(module)
+    options = checked_options(options)
     if target.backend == "cpu":
-        # not the module itself: while XLA reads it another thread may add to its MLIR context
-        program = module_bytes(module)
         if _LAPACK in program:
             ensure_lapack()
-        return _compile_and_load(program, target, {**_CPU_OPTIONS, **(options or {})})
+        return _compile_and_load(program, target, {**_CPU_OPTIONS, **options})
     if target.backend == "gpu":
         from olympus_core.xla.gpu import compile_for
 
-        return compile_for(module, target, options or {})
-    return _compile_and_load(module, target, options or {})
+        return compile_for(program, target, options)
+    return _compile_and_load(program, target, options)
 
 
-def _compile_and_load(module: Any, target: Target, options: Options) -> Executable:
+def _compile_and_load(program: bytes, target: Target, options: Options) -> Executable:
     device = devices(target.backend)[0]
+    made = compile_options(device, options)
     try:
-        raw = device.client.compile_and_load(
-            module, _jax.DeviceList((device,)), compile_options(device, options)
+        raw = run_to_the_end(
+            lambda: device.client.compile_and_load(program, _jax.DeviceList((device,)), made)
         )
     except (JaxRuntimeError, ValueError) as exc:
         raise compile_error(exc) from None
@@ -74,9 +75,6 @@ def compile_options(device: Any, options: Options) -> Any:
     made.num_replicas = 1
     made.num_partitions = 1
     made.device_assignment = _jax.DeviceAssignment.create(np.array([[device.id]]))
-    for name, value in options.items():
-        if not isinstance(value, str | int | float):
-            raise UsageError(f"compiler option {name!r} needs text or a number, got {value!r}")
     made.env_option_overrides = list(options.items())
     return made
 

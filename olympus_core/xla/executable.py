@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, NamedTuple
 
-from olympus_core.errors import BackendError
+from olympus_core.errors import ArtifactError, BackendError
 from olympus_core.xla.arrays import result_handler
 from olympus_core.xla.client import cpu_client
 from olympus_core.xla.door import Buffer, JaxRuntimeError, _hlo, _jax
@@ -16,7 +16,10 @@ from olympus_core.xla.hlo import numbers
 from olympus_core.xla.messages import execution_error
 from olympus_core.xla.targets import Target
 
-__all__ = ["CompileOnlyExecutable", "Executable", "MemoryStats"]
+__all__ = ["CompileOnlyExecutable", "Executable", "MemoryStats", "ProgramTypes"]
+
+
+ArrayType = tuple[Any, tuple[int, ...]]  # a NumPy dtype and sizes
 
 
 class MemoryStats(NamedTuple):
@@ -28,6 +31,13 @@ class MemoryStats(NamedTuple):
     alias: int | None
     generated_code: int | None
     peak: int | None
+
+
+class ProgramTypes(NamedTuple):
+    """What a program takes and gives: the dtype and the shape of each array, flat."""
+
+    arguments: tuple[ArrayType, ...]
+    results: tuple[ArrayType, ...]
 
 
 class _Program:
@@ -75,9 +85,32 @@ class _Program:
             peak=peak if peak and peak >= temp else None,
         )
 
+    def types(self) -> ProgramTypes:
+        """What the executable itself says of its arguments and results.
+
+        Raises:
+          ArtifactError: when it is not one program on arrays in row-major order.
+        """
+        modules = self._raw.hlo_modules()
+        if len(modules) != 1:
+            raise ArtifactError(f"the executable has {len(modules)} programs, and must have one")
+        made = _hlo.XlaComputation(modules[0].as_serialized_hlo_module_proto()).program_shape()
+        result = made.result_shape()
+        results = result.tuple_shapes() if result.is_tuple() else [result]
+        return ProgramTypes(_array_types(made.parameter_shapes()), _array_types(results))
+
     def serialize(self) -> bytes:
         """The executable as bytes, which `load` takes on a machine like this one."""
         return bytes(self._raw.serialize())
+
+
+def _array_types(shapes: list[Any]) -> tuple[ArrayType, ...]:
+    for shape in shapes:
+        rank = len(shape.dimensions()) if shape.is_array() else 0
+        order = list(shape.layout().minor_to_major()) if shape.is_array() else None
+        if order != list(range(rank))[::-1] or not shape.is_static():
+            raise ArtifactError(f"the executable has {shape}, which is not an array of rows")
+    return tuple((shape.numpy_dtype(), tuple(shape.dimensions())) for shape in shapes)
 
 
 class Executable(_Program):

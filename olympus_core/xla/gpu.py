@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from olympus_core.errors import BackendError, CompileError
+from olympus_core.xla.background import run_to_the_end
 from olympus_core.xla.compiler import compile_options
 from olympus_core.xla.door import JAXLIB_VERSION, JaxRuntimeError, _jax
 from olympus_core.xla.executable import CompileOnlyExecutable
@@ -92,37 +93,40 @@ def _device(name: str) -> Any:
 
 
 def compile_for(
-    module: Any, target: Target, options: Mapping[str, str | int | bool | float]
+    program: bytes, target: Target, options: Mapping[str, str | int | bool | float]
 ) -> CompileOnlyExecutable:
-    """Compile a module (the bindings' object, or bytes) for the GPU that `target` names.
+    """Compile the bytes of a module for the GPU that `target` names.
 
     Raises:
       BackendError: when the wheel is missing; the hint is the line that installs it.
       UsageError, CompileError: as `compile` does.
     """
     device = _device(str(target.device))
+    made = compile_options(device, options)
+    module = _parsed(program)
     try:
-        raw = device.client.compile(
-            _parsed(module), _jax.DeviceList((device,)), compile_options(device, options)
+        raw = run_to_the_end(
+            lambda: device.client.compile(module, _jax.DeviceList((device,)), made)
         )
     except (JaxRuntimeError, ValueError) as exc:
         raise compile_error(exc) from None
     return CompileOnlyExecutable(raw, target)
 
 
-def _parsed(module: Any) -> Any:
-    """The bindings' object of a module in bytes: this client, unlike the CPU's, takes no other."""
-    if not isinstance(module, bytes):
-        return module
+def _parsed(program: bytes) -> Any:
+    """The bindings' object of a module, which this client takes in the place of bytes.
+
+    It has a context of its own: while XLA reads the module nobody may add to that.
+    """
     from olympus_core import mlir
 
-    context = mlir.context()
+    context = mlir.new_context()
     try:
-        mlir.ir.Module.parse(module, context)
+        mlir.ir.Module.parse(program, context)
     except mlir.ir.MLIRError as exc:
         raise CompileError(f"the compiler failed: {exc}") from None
     # What parses is not yet StableHLO of this version: a portable artifact is converted to it.
-    return _jax.mlir.deserialize_portable_artifact(module, context)
+    return _jax.mlir.deserialize_portable_artifact(program, context)
 
 
 @functools.cache

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from olympus_core.xla.client import cpu_client
-from olympus_core.xla.door import JaxRuntimeError, _jax
+from olympus_core.xla.door import JaxRuntimeError, _hlo, _jax
 from olympus_core.xla.messages import compile_error
 
 __all__ = [
@@ -48,9 +48,14 @@ def computation(module: Any, tuple_args: bool = False, return_tuple: bool = Fals
         raise compile_error(exc) from None
 
 
-def hlo_text(module: Any) -> str:
-    """The unoptimized HLO of a module, as text."""
-    return str(computation(module).as_hlo_text())
+def hlo_text(module: Any, metadata: bool = False) -> str:
+    """The unoptimized HLO of a module, as text; with `metadata`, the user's lines too."""
+    made = computation(module)
+    if not metadata:
+        return str(made.as_hlo_text())
+    options = _hlo.HloPrintOptions()
+    options.print_metadata, options.print_percent, options.print_program_shape = True, False, False
+    return str(made.get_hlo_module().to_string(options))
 
 
 def hlo_dot(module: Any) -> str:

@@ -8,8 +8,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from olympus_core.errors import ArtifactError, BackendError, CompileError, OlympusError, UsageError
-from olympus_core.xla.door import _jax
+from olympus_core.errors import (
+    ArtifactError,
+    BackendError,
+    CompileError,
+    DeletedArrayError,
+    OlympusError,
+    UsageError,
+)
+from olympus_core.xla.door import JAXLIB_VERSION
 
 __all__ = ["artifact_error", "clean", "compile_error", "execution_error", "nearest"]
 
@@ -40,9 +47,10 @@ def compile_error(exc: BaseException) -> OlympusError:
     """What to raise when a compiler refuses: UsageError for an option, else CompileError."""
     text = clean(exc)
     if found := _NO_OPTION.search(text):
-        name = found[1]
-        known = [x for x in dir(_jax.DebugOptions) if x.startswith("xla_")]
-        return UsageError(f"the compiler has no option {name!r}", hint=nearest(name, known))
+        return UsageError(
+            f"the compiler has no option {found[1]!r}",
+            hint=f"jaxlib {JAXLIB_VERSION} does not have it, and other versions do",
+        )
     if found := _BAD_VALUE.search(text):
         name, value, kind = found.groups()
         return UsageError(f"compiler option {name!r} needs a {kind} value, got {value!r}")
@@ -57,12 +65,12 @@ def execution_error(exc: BaseException) -> OlympusError:
     if "donate the same buffer twice" in text:
         return UsageError("one array was passed for two arguments of which one is donated")
     if "deleted" in text or "donated" in text:
-        return UsageError("an array was used after it had been deleted or donated")
+        return DeletedArrayError("an array was used after it had been deleted or donated")
     if "Execution supplied" in text or "RuntimeProgramInputMismatch" in text:
         return UsageError(f"the arguments do not fit the program: {text}")
     # What the runtime says of a deleted argument: it finds no shard where one must be.
     if "to have 1 shards, got: [0" in text:
-        return UsageError("an argument was passed after it had been deleted or donated")
+        return DeletedArrayError("an argument was passed after it had been deleted or donated")
     return BackendError(f"the program failed while it ran: {text}")
 
 

@@ -11,7 +11,7 @@ from olympus_core.errors import UsageError
 from olympus_core.xla.gpu_targets import DEFAULT_GPU, GPUS
 from olympus_core.xla.messages import nearest
 
-__all__ = ["Target", "known_devices", "platform_of", "target"]
+__all__ = ["Target", "known_devices", "platform_of", "target", "target_on"]
 
 _PLATFORMS = {"cpu": "cpu", "gpu": "cuda", "tpu": "tpu"}
 
@@ -53,6 +53,20 @@ def target(backend: str, device: str | None = None) -> Target:
             hint=nearest(device, known),
         )
     return Target(backend, device)
+
+
+def target_on(platform: str) -> Target:
+    """The target of a platform: "cpu", "cuda" (which "gpu" means too) or "tpu".
+
+    Raises UsageError for another.
+    """
+    for backend, name in _PLATFORMS.items():
+        if platform in (backend, name):
+            return target(backend)
+    raise UsageError(
+        f"there is no platform {platform!r}; there are cpu, cuda and tpu",
+        hint=nearest(platform, _PLATFORMS.values()),
+    )
 
 
 def platform_of(target: Target) -> str:

@@ -23,6 +23,7 @@ from olympus_core.errors import ArgumentError, ShapeError, UnboundAxisError
 from olympus_core.library.axes import canonical_axis
 from olympus_core.library.lax.shape import expand_dims, reshape, squeeze
 from olympus_core.library.promotion import check_arrays, convert
+from olympus_core.primitive import op
 from olympus_core.primitives.collective import Collective, axis_index_p, pmax_p, pmin_p, psum_p
 from olympus_core.primitives.exchange import (
     all_gather_p,
@@ -305,9 +306,19 @@ def all_to_all(
 
     `split_axis` is as long as the mapped axis, and gone from the result, which has the parts
     stacked on a new axis `concat_axis`; with `tiled`, its length is a multiple, and both axes
-    stay.  Raises ShapeError for another length.
+    stay.  Several names are one axis, the first of which varies most slowly.  Raises ShapeError for
+    another length, and ArgumentError for groups of the indices of several axes.
     """
-    name, whole = _one("all_to_all", axis_name)
+    names, sizes = _sizes("all_to_all", axis_name)
+    if len(names) != 1:
+        if axis_index_groups is not None:
+            raise ArgumentError(
+                f"all_to_all takes groups along one axis, and got the names {names}"
+            )
+        return _map(
+            "all_to_all", lambda v: _exchange(v, names, sizes, split_axis, concat_axis, tiled), x
+        )
+    name, whole = names[0], sizes[0]
     groups = _groups("all_to_all", axis_index_groups, whole)
     size = whole if groups is None else len(groups[0])
 
@@ -331,3 +342,38 @@ def all_to_all(
         return squeeze(v, (split,)) if apart else v
 
     return _map("all_to_all", leaf, x)
+
+
+def _exchange(
+    v: Any,
+    names: Sequence[Any],
+    sizes: Sequence[int],
+    split_axis: int,
+    concat_axis: int,
+    tiled: bool,
+) -> Any:
+    """`all_to_all` of one value along several axes: their indices are axes of the parts."""
+    shape, count, whole = get_aval(v).shape, len(names), math.prod(sizes)
+    split, concat = canonical_axis(split_axis, len(shape)), canonical_axis(concat_axis, len(shape))
+    _check_length("all_to_all", shape[split], split, whole, tiled)
+    apart = (*shape[:split], *sizes, shape[split] // whole, *shape[split + 1 :])
+    v = op.reshape(v, dimensions=None, new_sizes=apart)
+    for axis, (name, size) in enumerate(zip(names, sizes, strict=True), split):
+        v = all_to_all_p.bind(
+            v,
+            axis_index_groups=None,
+            axis_name=name,
+            axis_size=size,
+            concat_axis=axis,
+            split_axis=axis,
+        )
+    sources = range(split, split + count)
+    own = [i for i in range(len(apart)) if i not in sources and (tiled or i != split + count)]
+    order = (*own[:concat], *sources, *own[concat:])
+    if not tiled:  # the axis of length one that is left of `split_axis`
+        order = (*order, split + count)
+    v = op.transpose(v, permutation=order)
+    left = [apart[i] for i in own]
+    joined = [whole * left[concat]] if tiled else [whole]
+    after = left[concat + 1 :] if tiled else left[concat:]
+    return op.reshape(v, dimensions=None, new_sizes=(*left[:concat], *joined, *after))

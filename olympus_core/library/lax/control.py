@@ -21,7 +21,7 @@ from olympus_core.control.bodies import (
     stage_body,
     widen_carry,
 )
-from olympus_core.control.cond import cond_p
+from olympus_core.control.cond import Branches, cond_p
 from olympus_core.control.scan import scan_p
 from olympus_core.control.while_loop import while_p
 from olympus_core.errors import DTypeError, ShapeError, TransformError
@@ -35,7 +35,7 @@ from olympus_core.tracer import Array
 from olympus_core.transforms import data
 from olympus_core.transforms.vmapping import vmap
 
-__all__ = ["cond", "fori_loop", "map", "scan", "switch", "while_loop"]
+__all__ = ["cond", "fori_loop", "map", "scan", "stage_branches", "switch", "while_loop"]
 
 _T = TypeVar("_T")
 _NONE_GIVEN: Any = object()
@@ -138,6 +138,17 @@ def switch(
 def _branch(
     name: str, index: Any, functions: Sequence[Callable[..., Any]], operands: tuple[Any, ...]
 ) -> Any:
+    branches, args, out_tree = stage_branches(name, functions, operands)
+    return out_tree.unflatten(cond_p.bind(index, *args, branches=branches))
+
+
+def stage_branches(
+    name: str, functions: Sequence[Callable[..., Any]], operands: tuple[Any, ...]
+) -> tuple[Branches, list[Any], tree.PyTreeDef]:
+    """The functions as programs of the same operands and results, those operands, the result.
+
+    Raises TransformError where the functions return different structures or types.
+    """
     leaves, in_tree = _flatten_arrays(operands, f"the operands of {name}")
     avals = [get_aval(x) for x in leaves]
     bodies = [stage_body(f, in_tree, avals, f"a branch of {name}") for f in functions]
@@ -145,8 +156,7 @@ def _branch(
     programs, consts = share_consts(bodies)
     joined = [_joined([b.out_avals[i] for b in bodies]) for i in range(len(bodies[0].out_avals))]
     branches = tuple(convert_outputs(p, joined) for p in programs)
-    outs = cond_p.bind(index, *consts, *leaves, branches=branches)
-    return bodies[0].out_tree.unflatten(outs)
+    return branches, [*consts, *leaves], bodies[0].out_tree
 
 
 def _joined(avals: Sequence[ShapedArray]) -> ShapedArray:

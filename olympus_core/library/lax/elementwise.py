@@ -9,15 +9,14 @@ import enum
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import numpy as np
-
 from olympus_core import dtypes
 from olympus_core.avals import get_aval
-from olympus_core.errors import DTypeError
+from olympus_core.errors import ArgumentError, DTypeError
 from olympus_core.library.promotion import check_arrays, convert, promote_shapes
 from olympus_core.library.structural import structural
 from olympus_core.primitive import Primitive
 from olympus_core.primitives import elementwise as p
+from olympus_core.primitives.elementwise import check_kinds
 
 __all__ = [
     "AccuracyMode",
@@ -209,9 +208,10 @@ ge = _binary(p.ge_p, "x >= y")
 
 
 def conj(x: Any) -> Any:
-    """The complex conjugate; a float x becomes complex."""
-    if dtypes.kind(get_aval(x).dtype) != "c":
-        x = complex(x, np.zeros((), get_aval(x).dtype)[()])
+    """The complex conjugate; a float32 or float64 x becomes complex."""
+    aval = get_aval(x)
+    if dtypes.kind(aval.dtype) != "c":
+        x = complex(x, convert(0.0, aval.dtype, aval.weak_type))
     return p.conj_p.bind(x)
 
 
@@ -221,7 +221,8 @@ def square(x: Any) -> Any:
 
 
 def reciprocal(x: Any) -> Any:
-    """1 / x, element by element."""
+    """1 / x of floats or complex numbers, element by element; raises DTypeError for others."""
+    check_kinds("reciprocal", "fc", get_aval(x))
     return p.integer_pow_p.bind(x, y=-1)
 
 
@@ -232,6 +233,7 @@ def integer_pow(x: Any, y: int) -> Any:
     """
     if y < 0 and dtypes.kind(get_aval(x).dtype) in "iu":
         raise DTypeError(f"an integer array cannot be raised to the negative power {y}")
+    check_kinds("integer_pow", "uifc", get_aval(x))
     return x if y == 1 else p.integer_pow_p.bind(x, y=y)
 
 
@@ -241,7 +243,15 @@ def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZER
 
 
 def reduce_precision(x: Any, exponent_bits: int, mantissa_bits: int) -> Any:
-    """x rounded to a float of the given bits, in its own dtype."""
+    """x rounded to a float of the given bits, in its own dtype.
+
+    Raises ArgumentError where `exponent_bits` is less than 1 or `mantissa_bits` less than 0.
+    """
+    if exponent_bits < 1 or mantissa_bits < 0:
+        raise ArgumentError(
+            f"reduce_precision needs at least 1 exponent bit and 0 mantissa bits, and got "
+            f"{exponent_bits} and {mantissa_bits}"
+        )
     return p.reduce_precision_p.bind(
         x, exponent_bits=int(exponent_bits), mantissa_bits=int(mantissa_bits)
     )

@@ -1,7 +1,7 @@
 """lax's linear algebra: matrices, the last two axes of arrays, enter; their factors leave.
 
-Decompositions other than `cholesky` are computed by LAPACK, on the CPU alone; where it fails, as
-on a matrix that is not positive definite, the results of that matrix are NaN.
+The CPU computes them by LAPACK, and other platforms by algorithms made of array operations.  Where
+one fails, as on a matrix that is not positive definite, the results of that matrix are NaN.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class EigImplementation(enum.Enum):
 
 
 class EighImplementation(enum.Enum):
-    """How `eigh` computes; on the CPU it is by QR, whatever is asked but for what it lacks."""
+    """How `eigh` computes; on the CPU it is by QR unless JACOBI is asked for, elsewhere JACOBI."""
 
     QR = "qr"
     JACOBI = "jacobi"
@@ -63,7 +63,10 @@ class EighImplementation(enum.Enum):
 
 
 class SvdAlgorithm(enum.Enum):
-    """How `svd` computes; the CPU divides and conquers by default, and also has QR."""
+    """How `svd` computes: the CPU has DIVIDE_AND_CONQUER, its default, QR and JACOBI.
+
+    All else has JACOBI, which it takes whatever is asked for.
+    """
 
     DEFAULT = "default"
     QR = "QR"
@@ -77,6 +80,7 @@ _ROUTINES = {
     SvdAlgorithm.DEFAULT: "gesdd",
     SvdAlgorithm.DIVIDE_AND_CONQUER: "gesdd",
     SvdAlgorithm.QR: "gesvd",
+    SvdAlgorithm.JACOBI: "jacobi",
 }
 
 
@@ -186,7 +190,7 @@ def qr(
     and (..., k, n) with k = min(m, n).
     pivoting: Q R is x with its columns permuted so that R's diagonal falls in magnitude; the
     permutation, int32 (..., n), is a third result.
-    use_magma: has no effect on the CPU.
+    use_magma: has no effect.
 
     Raises ShapeError for an array of fewer than two axes.
 
@@ -224,7 +228,7 @@ def eig(
 
     enable_eigvec_derivs: let the vectors have a derivative.  It is that of LAPACK's choice of a
     factor for each (length 1, the greatest element real), right where that choice is smooth.
-    use_magma: has no effect on the CPU.
+    use_magma: has no effect.
 
     Returns complex arrays: w (..., n), then l with l^H x = w l^H and r with x r = w r, those that
     are wanted.  Raises ArgumentError for an implementation that the CPU lacks.
@@ -257,19 +261,22 @@ def eigh(
     """The eigenvectors and eigenvalues of Hermitian matrices (..., n, n).
 
     symmetrize_input: take (x + x^H) / 2; if False, the triangle that `lower` names is read alone.
-    sort_eigenvalues: they rise on the CPU even if False.
+    sort_eigenvalues: they rise even if False.
+    implementation: QR, the CPU's default, or JACOBI, by rotations; others than the CPU have JACOBI.
 
     Returns v, of x's shape and dtype, whose columns are the vectors, and w, real (..., n).
-    Raises ArgumentError for a part of the eigenvalues, or an implementation the CPU lacks.
+    Raises ArgumentError for a part of the eigenvalues, or another implementation.
 
     >>> eigh(array([[2.0, 0.0], [0.0, 1.0]]))[1]
     Array([1., 2.], dtype=float32)
     """
     x = matrices("eigh", x, square=True)
-    if implementation not in (None, EighImplementation.QR):
-        raise ArgumentError(f"eigh is computed by EighImplementation.QR, not by {implementation}")
+    if implementation not in (None, EighImplementation.QR, EighImplementation.JACOBI):
+        raise ArgumentError(f"eigh has the implementations QR and JACOBI, and not {implementation}")
     _check_subset("eigh", subset_by_index, shape_of(x)[-1])
-    v, w = eigh_p.bind(symmetrized(x) if symmetrize_input else x, lower=bool(lower))
+    jacobi = implementation is EighImplementation.JACOBI
+    x = symmetrized(x) if symmetrize_input else x
+    v, w = eigh_p.bind(x, lower=bool(lower), jacobi=jacobi)
     return v, w
 
 
@@ -291,15 +298,19 @@ def svd(
     full_matrices: U is (..., m, m) and V^H (..., n, n) for x of (..., m, n); if False, (..., m, k)
     and (..., k, n) with k = min(m, n).
 
+    algorithm: how the CPU computes; see `SvdAlgorithm`.
+
     Returns (U, s, V^H), or s alone, real (..., k), without `compute_uv`.  Raises ArgumentError for
-    a part of the singular values, or an algorithm that the CPU lacks.
+    a part of the singular values, or an algorithm that there is not.
 
     >>> svd(array([[3.0, 0.0], [0.0, 4.0]]), compute_uv=False)
     Array([4., 3.], dtype=float32)
     """
     x = matrices("svd", x)
     if algorithm not in _ROUTINES:
-        raise ArgumentError(f"svd has DEFAULT, DIVIDE_AND_CONQUER and QR, and not {algorithm}")
+        raise ArgumentError(
+            f"svd has DEFAULT, DIVIDE_AND_CONQUER, QR and JACOBI, and not {algorithm}"
+        )
     _check_subset("svd", subset_by_index, min(shape_of(x)[-2:]))
     s, *uv = svd_p.bind(
         x,

@@ -134,13 +134,17 @@ def power(x1: Any, x2: Any, /) -> Array:
     if exponent is not None:
         return _integer_power(x1, exponent)
     check_arrays("power", x1, x2)
+    return _power(x1, x2)  # type: ignore[no-any-return]
+
+
+@composite()
+def _power(x1: Any, x2: Any) -> Any:
     base, other = get_aval(x1), get_aval(x2)
     if dtypes.kind(other.dtype) in "iu" and dtypes.kind(base.dtype) in "fc":
         operands = [x1, x2]
     else:
         operands = promote_numeric(x1, x2)
-    result: Array = p.pow_p.bind(*align("power", *operands))
-    return result
+    return p.pow_p.bind(*align("power", *operands))
 
 
 def _integer_power(x: Any, y: int) -> Array:

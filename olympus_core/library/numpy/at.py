@@ -95,6 +95,8 @@ class IndexUpdateRef:
     def _update(
         self, values: Any, operation: Operation, out_sharding: None = None, **options: Any
     ) -> Array:
+        if hasattr(values, "__jax_array__"):
+            values = values.__jax_array__()
         return update(self.array, self.index, values, operation, Options(**options))
 
     def set(self, values: Any, **options: Any) -> Array:

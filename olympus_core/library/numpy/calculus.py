@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from olympus_core import dtypes
-from olympus_core.avals import shape_of
+from olympus_core.avals import get_aval, shape_of
 from olympus_core.errors import ArgumentError, ShapeError
 from olympus_core.library.axes import canonical_axes, canonical_axis
 from olympus_core.library.composite import composite
@@ -45,15 +45,18 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     if not aval.ndim:
         raise ShapeError("diff needs an array with dimensions, and got a scalar")
     place = canonical_axis(axis, aval.ndim)
+    if n == 0:
+        return asarray(x)
     edges = [_edge(e, aval.shape, place) for e in (prepend, append)]
     if prepend is not None or append is not None:
         x = concatenate([e for e in (edges[0], x, edges[1]) if e is not None], place)
+    differ = get_aval(x).dtype == dtypes.bool_
     for _ in range(n):
         length = shape_of(x)[place]
         if not length:
             break
         high, low = slice_in_dim(x, 1, None, axis=place), slice_in_dim(x, 0, length - 1, axis=place)
-        x = not_equal(high, low) if aval.dtype == dtypes.bool_ else high - low
+        x = not_equal(high, low) if differ else high - low
     return asarray(x)
 
 

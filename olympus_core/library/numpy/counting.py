@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from olympus_core import dtypes
-from olympus_core.avals import shape_of
+from olympus_core.avals import get_aval, shape_of
 from olympus_core.errors import ArgumentError, ConcretizationError, DTypeError, ShapeError
 from olympus_core.library.composite import composite
 from olympus_core.library.numpy.axes import operand
@@ -136,7 +136,14 @@ def ravel_multi_index(
     if order not in ("C", "F"):
         raise ArgumentError(f"ravel_multi_index takes order 'C' or 'F', and got {order!r}")
     wanted = dtypes.default_dtype("i") if dtype is None else dtypes.canonicalize(dtype)
-    pairs = [(_bounded(i, n, mode), n) for i, n in zip(multi_index, dims, strict=True)]
+    for index in multi_index:
+        if dtypes.kind(get_aval(index).dtype) not in "iu":
+            raise DTypeError(
+                f"ravel_multi_index needs integers, and got {get_aval(index).long_name()}"
+            )
+    # in the wide dtype from the start: a narrow one may not hold the lengths
+    wide = [asarray(i) if isinstance(i, int) else asarray(i).astype(wanted) for i in multi_index]
+    pairs = [(_bounded(i, n, mode), n) for i, n in zip(wide, dims, strict=True)]
     result: Any = zeros((), wanted)
     for index, n in pairs if order == "C" else reversed(pairs):
         result = result * n + asarray(index).astype(wanted)

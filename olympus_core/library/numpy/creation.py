@@ -11,12 +11,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from olympus_core import dtypes, source
+from olympus_core import dtypes, source, xla
 from olympus_core.array import DeviceArray, put
-from olympus_core.avals import get_aval, shaped
+from olympus_core.avals import get_aval, refuse_masked, shaped
 from olympus_core.dtypes import DType
-from olympus_core.errors import ArgumentError, DTypeError, ShapeError
+from olympus_core.errors import ArgumentError, DTypeError, ExchangeError, ShapeError
 from olympus_core.library.lax.slicing import stack
+from olympus_core.library.placement import placed
 from olympus_core.library.promotion import check_arrays, convert
 from olympus_core.library.structural import structural
 from olympus_core.primitives.shape import broadcast_in_dim_p, copy_p
@@ -63,23 +64,34 @@ def _user_level() -> int:
 
 @structural()
 def asarray(
-    a: Any, dtype: Any = None, order: str | None = None, *, copy: bool | None = None
+    a: Any,
+    dtype: Any = None,
+    order: str | None = None,
+    *,
+    copy: bool | None = None,
+    device: Any = None,
 ) -> Array:
     """`a` as an array: itself where it is one of that dtype already.
 
     `a` is an array, a scalar, or nested sequences of these; a Python scalar without `dtype` makes
     a weakly typed array.  `copy` True copies, False raises ArgumentError where a copy is needed.
+    The array is on `device` where that is given.
     Raises DTypeError for values that are not numbers, ShapeError for ragged sequences, and
     RangeError for a Python int that does not fit.
 
     >>> asarray([1, 2.5])
     Array([1. , 2.5], dtype=float32)
     """
-    if dtype is None and not copy and isinstance(a, Array):
+    if dtype is None and not copy and isinstance(a, Array) and device is None:
         return a
-    if copy is False and not (isinstance(a, Array) and dtypes.dtype(dtype) == a.dtype):
+    result: Any = a
+    same = isinstance(a, Array) and (dtype is None or dtypes.dtype(dtype) == a.dtype)
+    if copy is not False or not same:
+        result = array(a, dtype, copy=bool(copy), order=order or "K")
+    result = placed(result, device)
+    if copy is False and result is not a:
         raise ArgumentError(f"asarray cannot make an array of a {type(a).__name__} without a copy")
-    return array(a, dtype, copy=bool(copy), order=order or "K")
+    return result  # type: ignore[no-any-return]
 
 
 @structural()
@@ -89,6 +101,8 @@ def array(
     copy: bool = True,
     order: str | None = "K",
     ndmin: int = 0,
+    *,
+    device: Any = None,
 ) -> Array:
     """A new array of the values of `object`, with at least `ndmin` dimensions; see `asarray`.
 
@@ -104,7 +118,7 @@ def array(
         shape = (1,) * (ndmin - result.ndim) + result.shape
         dims = tuple(range(ndmin - result.ndim, ndmin))
         result = broadcast_in_dim_p.bind(result, shape=shape, broadcast_dimensions=dims)
-    return result
+    return result if device is None else placed(result, device)
 
 
 def _array(x: Any, dtype: DType | None, copy: bool) -> Array:
@@ -136,6 +150,7 @@ def _copied(x: Array) -> Array:
 def _numpy_value(x: Any) -> np.ndarray[Any, Any]:
     if x is None:
         raise DTypeError("None is not the value of an array")
+    refuse_masked(x)
     value = np.asarray(x)
     if value.dtype.kind in "OUSMm" or (value.dtype.kind == "V" and value.dtype.names):
         raise DTypeError(
@@ -212,8 +227,8 @@ def copy(a: Any, order: str | None = None) -> Array:
     return array(a, copy=True, order=order)
 
 
-def astype(x: Any, dtype: Any, /, *, copy: bool = False) -> Array:
-    """`x` with its elements converted to `dtype` (the default float for None).
+def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Array:
+    """`x` with its elements converted to `dtype` (the default float for None), on `device`.
 
     Floats lose their fraction as integers, and complex values their imaginary part.
 
@@ -222,14 +237,29 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False) -> Array:
     """
     check_arrays("astype", x)
     wanted = requested_dtype("astype", dtype)
-    return _array(convert(x, wanted) if dtypes.is_python_scalar(x) else x, wanted, copy)
+    result = _array(convert(x, wanted) if dtypes.is_python_scalar(x) else x, wanted, copy)
+    return result if device is None else placed(result, device)
 
 
-def from_dlpack(x: Any, /) -> Array:
-    """A copy of the array of another library, which it hands out by `__dlpack__`.
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
+    """The array of another library, which it hands out by `__dlpack__`, as an array on `device`.
 
-    Raises DTypeError for an object that has no `__dlpack__`.
+    The elements are copied, as the other library may write to its own; an array of OLYMPUS is
+    itself unless `copy` is True.  Read-only arrays are taken too.  Raises DTypeError for an object
+    without `__dlpack__`, and ExchangeError (a BufferError) where `copy` is False and one is needed.
+
+    >>> from_dlpack(np.arange(3, dtype="int8"))
+    Array([0, 1, 2], dtype=int8)
     """
-    if not hasattr(x, "__dlpack__"):
+    if isinstance(x, Array):
+        result = placed(_copied(x) if copy else x, device)
+    elif not hasattr(x, "__dlpack__"):
         raise DTypeError(f"from_dlpack needs an object with __dlpack__, and got {type(x).__name__}")
-    return _put(np.from_dlpack(x), None)
+    else:
+        result = placed(_put(xla.host_value(x), None), device)
+    if copy is False and result is not x:
+        raise ExchangeError(
+            f"from_dlpack cannot take the {type(x).__name__} without a copy",
+            hint="pass copy=None, or leave it out",
+        )
+    return result  # type: ignore[no-any-return]

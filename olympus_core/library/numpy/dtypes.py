@@ -11,10 +11,11 @@ import numpy as np
 
 from olympus_core import dtypes
 from olympus_core.avals import get_aval, shape_of
-from olympus_core.dtypes import DType, finfo, iinfo
+from olympus_core.dtypes import DType
 from olympus_core.dtypes import is_sub_dtype as issubdtype
 from olympus_core.errors import ArgumentError, DTypeError
 from olympus_core.library.axes import canonical_axes
+from olympus_core.switches import enable_x64
 from olympus_core.tracer import Array
 
 __all__ = [
@@ -53,6 +54,79 @@ pi, e, euler_gamma = math.pi, math.e, 0.5772156649015329
 
 
 inf, nan = math.inf, math.nan
+
+
+class finfo:
+    """The limits of a float dtype, or of the parts of a complex one, as Python floats and ints.
+
+    `dtype` may be an array, whose dtype counts.  Python floats are weakly typed: they do not
+    change the dtype of an array that they meet.  Raises DTypeError for other dtypes.
+
+    >>> finfo("float32").eps
+    1.1920928955078125e-07
+    """
+
+    _FLOATS: Final = (
+        *("eps", "epsneg", "max", "min", "resolution", "smallest_normal"),
+        *("smallest_subnormal", "tiny"),
+    )
+    _INTS: Final = (
+        *("bits", "iexp", "machep", "maxexp", "minexp", "negep", "nexp", "nmant", "precision"),
+    )
+    dtype: DType
+    eps: float
+    epsneg: float
+    max: float
+    min: float
+    resolution: float
+    smallest_normal: float
+    smallest_subnormal: float
+    tiny: float
+    bits: int
+    iexp: int
+    machep: int
+    maxexp: int
+    minexp: int
+    negep: int
+    nexp: int
+    nmant: int
+    precision: int
+
+    def __init__(self, dtype: Any) -> None:
+        asked = dtypes.to_real(_dtype_of(dtype))
+        if dtypes.kind(asked) != "f":
+            raise DTypeError(f"finfo takes float and complex dtypes, and got {asked}")
+        limits = dtypes.finfo(asked)
+        self._text = str(limits), repr(limits)
+        self.dtype = asked
+        for name in self._FLOATS:
+            setattr(self, name, float(getattr(limits, name)))
+        for name in self._INTS:
+            setattr(self, name, int(getattr(limits, name)))
+
+    def __str__(self) -> str:
+        return self._text[0]
+
+    def __repr__(self) -> str:
+        return self._text[1]
+
+
+def iinfo(dtype: Any) -> Any:
+    """The limits of an integer dtype (or of an array's) as Python ints: `bits`, `min`, `max`.
+
+    Raises DTypeError for other dtypes.
+
+    >>> iinfo("int8").max
+    127
+    """
+    asked = _dtype_of(dtype)
+    if dtypes.kind(asked) not in "iu":
+        raise DTypeError(f"iinfo takes integer dtypes, and got {asked}")
+    return dtypes.iinfo(asked)
+
+
+def _dtype_of(x: Any) -> DType:
+    return get_aval(x).dtype if isinstance(x, (Array, np.ndarray, np.generic)) else dtypes.dtype(x)
 
 
 _WEAK: Final[dict[Any, DType]] = {
@@ -104,7 +178,7 @@ def promote_types(a: Any, b: Any) -> DType:
     >>> promote_types("int8", "uint8")
     dtype('int16')
     """
-    with dtypes.enable_x64():  # of types, rather than of the values that there can be
+    with enable_x64():  # of types, rather than of the values that there can be
         return dtypes.promote(_entry(a), _entry(b))[0]
 
 

@@ -2,7 +2,9 @@
 
 A row says, for each kind of dtype (see `dtypes.kind`), what is applied once the operands are
 promoted.  These functions are most of what a program calls while it is traced, so what needs no
-promotion (operands of one type, or an array and a Python scalar that fits it) skips it.
+promotion (operands of one type, or an array and a Python scalar that fits it) skips it.  What does
+converts, broadcasts and computes in one program where it is called at once, as it does under `jit`:
+XLA then takes a bool times an infinity for a choice, and gives 0 where the bool is False.
 """
 
 from __future__ import annotations
@@ -10,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from olympus_core import dtypes
+from olympus_core import dtypes, trace
 from olympus_core.avals import ShapedArray, get_aval
 from olympus_core.errors import DTypeError
+from olympus_core.library.composite import composite
 from olympus_core.library.numpy.operands import align, casts
 from olympus_core.library.promotion import (
     check_arrays,
@@ -96,18 +99,31 @@ def _document(
     return function
 
 
+def _given(name: str, *operands: Any) -> list[Any]:
+    """The operands of function `name`, those that stand for an array as it."""
+    check_arrays(name, *operands)
+    return [x.__jax_array__() if hasattr(x, "__jax_array__") else x for x in operands]
+
+
 def unary(
     name: str, summary: str, rows: Rows, promotion: Promotion = promote_dtypes
 ) -> Callable[[Any], Any]:
     """The function `name` of one array, by its rows."""
     direct = _Direct(rows)
 
+    def after_promotion(x: Any) -> Any:
+        return _apply(name, rows, promotion(x))
+
+    after_promotion.__name__ = name
+    converted = composite()(after_promotion)
+
     def function(x: Any, /) -> Any:
         operation = direct[getattr(x, "aval", None)]
         if operation is not None:
             return operation(x)
-        check_arrays(name, x)
-        return _apply(name, rows, promotion(x))
+        (x,) = _given(name, x)
+        operation = direct[get_aval(x)]
+        return converted(x) if operation is None else operation(x)
 
     return _document(function, name, summary, _UNARY_DOC, rows, promotion)
 
@@ -123,6 +139,12 @@ def binary(
     """The function `name` of two arrays, by its rows."""
     direct, scalars = _Direct(rows), casts
 
+    def after_promotion(x: Any, y: Any) -> Any:
+        return _apply(name, rows, align(name, *promotion(x, y)))
+
+    after_promotion.__name__ = name
+    converted = composite()(after_promotion)
+
     def function(x: Any, y: Any, /) -> Any:
         a, b = getattr(x, "aval", None), getattr(y, "aval", None)
         if a is b:
@@ -137,11 +159,15 @@ def binary(
             cast, operation = scalars[x.__class__, b], direct[b]
             if cast is not None and operation is not None and cast[1] <= x <= cast[2]:
                 return operation(cast[0](x), y)
-        elif a.dtype is b.dtype:
+        elif a.dtype is b.dtype and not (a.shape and b.shape and trace.at_base()):
             operation = direct[a]
             if operation is not None:
                 return operation(*align(name, x, y))
-        check_arrays(name, x, y)
-        return _apply(name, rows, align(name, *promotion(x, y)))
+        x, y = _given(name, x, y)
+        a, b = get_aval(x), get_aval(y)
+        operation = direct[a] if a.dtype == b.dtype else None
+        if operation is None or (a.shape != b.shape and a.shape and b.shape):
+            return converted(x, y)
+        return operation(*align(name, x, y))
 
     return _document(function, name, summary, _BINARY_DOC, rows, promotion)

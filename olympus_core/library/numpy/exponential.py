@@ -12,7 +12,8 @@ from typing import Any
 
 from olympus_core import dtypes
 from olympus_core.avals import get_aval
-from olympus_core.control.custom_jvp import SymbolicZero, custom_jvp
+from olympus_core.control.custom_jvp import custom_jvp
+from olympus_core.control.custom_rules import SymbolicZero
 from olympus_core.library.composite import composite
 from olympus_core.library.numpy.arithmetic import add, divide, maximum, multiply, subtract
 from olympus_core.library.numpy.elementwise import binary, inexact, unary

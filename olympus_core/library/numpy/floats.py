@@ -12,11 +12,12 @@ import numpy as np
 
 from olympus_core import dtypes
 from olympus_core.avals import get_aval
-from olympus_core.control.custom_jvp import SymbolicZero, custom_jvp
+from olympus_core.control.custom_jvp import custom_jvp
+from olympus_core.control.custom_rules import SymbolicZero
 from olympus_core.errors import DTypeError
 from olympus_core.library.composite import composite
 from olympus_core.library.numpy.arithmetic import abs as abs_
-from olympus_core.library.numpy.arithmetic import negative
+from olympus_core.library.numpy.arithmetic import clip, minimum, negative
 from olympus_core.library.numpy.axes import operand
 from olympus_core.library.numpy.creation import asarray
 from olympus_core.library.numpy.elementwise import binary, unary
@@ -149,12 +150,28 @@ def ldexp(x1: Any, x2: Any, /) -> Array:
     if dtypes.kind(exponent.dtype) not in "iub" or dtypes.kind(get_aval(x1).dtype) == "c":
         raise DTypeError(f"ldexp takes an integer exponent, and got {exponent.long_name()}")
     (x,) = promote_inexact(x1)
+    info = dtypes.finfo(get_aval(x).dtype)
+    # 2**x2 may overflow where the result does not: of up to three factors, none does
+    left = _bounded_exponent(x2, 3 * (info.maxexp - 1))
+    for _ in range(3):
+        part = clip(left, info.minexp, info.maxexp - 1)
+        x, left = x * _power_of_two(part, info), left - part
+    return x  # type: ignore[no-any-return]
+
+
+def _bounded_exponent(x: Any, most: int) -> Any:
+    """An integer of any dtype, moved to between -most and most, as int32."""
     dtype = get_aval(x).dtype
-    # 2**x2 may overflow where the result does not: in two factors, it does not either
-    half = convert(x2, np.dtype("int32")) >> 1 if not isinstance(x2, int) else x2 >> 1
-    rest = convert(x2, np.dtype("int32")) - half if not isinstance(x2, int) else x2 - half
-    factors = [p.exp2_p.bind(convert(asarray(e), dtype)) for e in (half, rest)]
-    return x * factors[0] * factors[1]  # type: ignore[no-any-return]
+    if dtype.itemsize >= 4:
+        x = minimum(x, most) if dtypes.kind(dtype) == "u" else clip(x, -most, most)
+    return convert(x, np.dtype("int32"))
+
+
+def _power_of_two(exponent: Any, info: Any) -> Any:
+    """2**exponent exactly, of the dtype of `info`: the bits of a normal float."""
+    width = np.dtype(f"int{info.bits}")
+    biased = convert(exponent, width) - (info.minexp - 1)
+    return p.bitcast_convert_type_p.bind(biased << info.nmant, new_dtype=info.dtype)
 
 
 def nan_to_num(

@@ -13,20 +13,23 @@ from olympus_core.library.numpy.axes import operand
 from olympus_core.library.numpy.creation import requested_dtype
 from olympus_core.library.numpy.ranges import arange
 from olympus_core.library.numpy.repetition import roll
+from olympus_core.library.placement import placed
 from olympus_core.tracer import Array
 
 __all__ = ["fftfreq", "fftshift", "ifftshift", "rfftfreq"]
 
 
-def _frequencies(name: str, n: int, first: int, last: int, d: Any, dtype: Any) -> Array:
+def _frequencies(
+    name: str, n: int, first: int, last: int, d: Any, dtype: Any, device: Any
+) -> Array:
     size = operator.index(n)
     if size <= 0:
         raise ArgumentError(f"{name} needs a window of one sample or more, and got {n}")
     wanted = requested_dtype(name, dtype, dtypes.default_dtype("f"))
-    return arange(first, last, dtype=wanted) / (d * size)  # type: ignore[no-any-return]
+    return placed(arange(first, last, dtype=wanted) / (d * size), device)  # type: ignore[no-any-return]
 
 
-def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None) -> Array:
+def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
     """The frequencies, in cycles a unit of the sample spacing `d`, of a transform of `n` samples.
 
     The negative ones come last.  Raises ArgumentError for a window of no samples.
@@ -34,12 +37,13 @@ def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None) -> Array:
     >>> fftfreq(4)
     Array([ 0.  ,  0.25, -0.5 , -0.25], dtype=float32)
     """
-    return ifftshift(_frequencies("fftfreq", n, -(n // 2), (n + 1) // 2, d, dtype))
+    frequencies = _frequencies("fftfreq", n, -(n // 2), (n + 1) // 2, d, dtype, None)
+    return placed(ifftshift(frequencies), device)  # type: ignore[no-any-return]
 
 
-def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None) -> Array:
+def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
     """The frequencies of a transform of `n` real samples: those that are not negative."""
-    return _frequencies("rfftfreq", n, 0, n // 2 + 1, d, dtype)
+    return _frequencies("rfftfreq", n, 0, n // 2 + 1, d, dtype, device)
 
 
 def _shifted(name: str, x: Any, axes: int | Sequence[int] | None, back: bool) -> Array:

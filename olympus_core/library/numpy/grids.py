@@ -37,7 +37,7 @@ __all__ = [
 
 def meshgrid(
     *xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy"
-) -> list[Array]:
+) -> tuple[Array, ...]:
     """Coordinate arrays of the grid that vectors span: one for each vector.
 
     With `indexing` "xy" the first vector runs along axis 1, and with "ij" along axis 0.  `sparse`
@@ -58,7 +58,8 @@ def meshgrid(
     shape = [1] * len(xi)
     for axis, vector in zip(axes, vectors, strict=True):
         shape[axis] = vector.size
-    return [_along(v, a, tuple(shape), sparse) for v, a in zip(vectors, axes, strict=True)]
+    grid = zip(vectors, axes, strict=True)
+    return tuple([_along(v, a, tuple(shape), sparse) for v, a in grid])
 
 
 def _refuse(x: Any) -> Array:
@@ -99,7 +100,9 @@ def ix_(*args: Any) -> tuple[Array, ...]:
     for i, x in enumerate(map(asarray, args)):
         if x.ndim != 1:
             raise ShapeError(f"ix_ needs vectors, and got an array of shape {x.shape}")
-        if x.dtype == dtypes.bool_:
+        if not x.size:
+            x = asarray(np.zeros((0,), dtypes.default_dtype("i")))
+        elif x.dtype == dtypes.bool_:
             x = asarray(np.flatnonzero(np.asarray(x)).astype("int32"))
         shape = tuple([x.size if i == axis else 1 for axis in range(len(args))])
         result.append(_along(x, i, shape, sparse=True))
@@ -130,6 +133,8 @@ class _Grid:
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, slice):
             return _of_slice(key)
+        if not key:
+            return () if self.sparse else asarray(np.zeros((0,), dtypes.default_dtype("i")))
         vectors = [_of_slice(part) for part in key]
         dtype = result_type(*vectors)
         grids = meshgrid(*(convert(v, dtype) for v in vectors), sparse=self.sparse, indexing="ij")

@@ -15,7 +15,12 @@ import numpy as np
 from olympus_core import dtypes
 from olympus_core.array import to_numpy
 from olympus_core.avals import Shape, get_aval
-from olympus_core.errors import DTypeError, IndexingError, ShapeError
+from olympus_core.errors import (
+    DTypeError,
+    IndexingError,
+    NonConcreteBooleanIndexError,
+    ShapeError,
+)
 from olympus_core.library.numpy.creation import asarray
 from olympus_core.tracer import Array, Tracer
 
@@ -102,7 +107,7 @@ def _classify(i: Any, position: int) -> Any:
 
 def _mask(i: Any) -> Any:
     if isinstance(i, Tracer):
-        raise IndexingError(
+        raise NonConcreteBooleanIndexError(
             f"a boolean index must be known while tracing, and {i.aval.long_name()} is "
             f"{i.origin()}: the number of its true elements is the result's shape",
             hint="use olympus.numpy.where(mask, x, y), which keeps the shape",

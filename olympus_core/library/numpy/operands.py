@@ -18,6 +18,7 @@ from olympus_core.errors import ShapeError
 from olympus_core.library.promotion import (
     broadcast_shapes,
     check_arrays,
+    check_ranks,
     convert,
     promote_dtypes,
 )
@@ -102,6 +103,7 @@ def align(name: str, *xs: Any, shaped_from: int = 0) -> Sequence[Any]:
     shapes = tuple([shape_of(x) for x in xs])
     if len(set(shapes)) == 1:
         return xs
+    check_ranks(name, shapes)
     try:
         shape, axes = _axes(shapes, shaped_from)
     except ShapeError as e:
@@ -114,6 +116,8 @@ def align(name: str, *xs: Any, shaped_from: int = 0) -> Sequence[Any]:
 
 def choose(name: str, condition: Any, x: Any, y: Any) -> Any:
     """`x` where `condition` holds, `y` elsewhere, for the function `name`."""
+    if hasattr(condition, "__jax_array__"):
+        condition = condition.__jax_array__()
     aval = getattr(condition, "aval", None)
     if aval is None or aval.dtype is not dtypes.bool_:
         check_arrays(name, condition)

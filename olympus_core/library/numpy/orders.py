@@ -101,10 +101,17 @@ def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[in
 
 @structural()
 def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
-    """`a` with `axis` moved to before the axis that is at `start`."""
+    """`a` with `axis` moved to before the axis that is at `start`, or behind all for `ndim`.
+
+    A negative `start` counts from the end, as an axis does.  Raises ShapeError for one that is out
+    of range.
+
+    >>> rollaxis(np.zeros((2, 3, 4)), 2, -2).shape
+    (2, 4, 3)
+    """
     a, aval = operand("rollaxis", a)
     source = canonical_axis(axis, aval.ndim)
-    target = canonical_axis(start, aval.ndim + 1, "start")
+    target = aval.ndim if start == aval.ndim else canonical_axis(start, aval.ndim, "start")
     return moveaxis(a, source, target - 1 if source < target else target)
 
 

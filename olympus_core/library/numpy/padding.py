@@ -5,8 +5,9 @@ An array and static widths enter; a longer (or shorter) array leaves.
 
 from __future__ import annotations
 
+import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,12 @@ from olympus_core.library.numpy.axes import operand
 from olympus_core.library.numpy.creation import asarray
 from olympus_core.library.numpy.fills import zeros
 from olympus_core.library.numpy.indexing import getitem
+from olympus_core.library.numpy.orders import moveaxis
 from olympus_core.library.numpy.padding_modes import OPTIONS, padded_axis, sides
+from olympus_core.library.numpy.shapes import reshape
 from olympus_core.library.promotion import convert
 from olympus_core.tracer import Array, Tracer
+from olympus_core.transforms.vmapping import vmap
 
 __all__ = [
     "pad",
@@ -45,9 +49,11 @@ def _widths(pad_width: Any, ndim: int) -> tuple[tuple[int, int], ...]:
 
 def _constant(x: Any, widths: Sequence[tuple[int, int]], constant_values: Any = 0) -> Any:
     dtype = get_aval(x).dtype
+    if not widths:
+        return x
     values = sides("a pair of values", constant_values, len(widths))
     if all(pair == (0, 0) or (pair[0] is constant_values) for pair in values):
-        value = convert(values[0][0], dtype) if values else 0
+        value = convert(values[0][0], dtype)
         return lax_pad(x, value, [(b, a, 0) for b, a in widths])
     for axis, (width, pair) in enumerate(zip(widths, values, strict=True)):
         for side in (0, 1):
@@ -67,13 +73,17 @@ def _padded(x: Any, widths: tuple[tuple[int, int], ...], mode: str, option: Any)
     return asarray(x)
 
 
-def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> Array:
+def pad(
+    array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant", **kwargs: Any
+) -> Array:
     """The array with elements added before and after it along its axes.
 
     `pad_width` is a number of elements, a pair (before, after), or one or a pair for each axis,
     known while tracing.  Modes, with their options: "constant" (`constant_values`), "edge",
     "empty", "linear_ramp" (`end_values`), "maximum", "mean", "median", "minimum" (`stat_length`),
-    "reflect", "symmetric" (`reflect_type` "even" or "odd"), "wrap".
+    "reflect", "symmetric" (`reflect_type` "even" or "odd"), "wrap".  Or `mode` is a function of a
+    vector along an axis, padded with 0, the widths before and after, the axis, and a dict of the
+    options: it gives the vector to put there, and is called once for each axis.
 
     Raises ShapeError for widths that do not fit the array, ArgumentError for another mode or
     option.
@@ -83,6 +93,8 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> Ar
     """
     array, aval = operand("pad", array)
     widths = _widths(pad_width, aval.ndim)
+    if callable(mode):
+        return _by_function(asarray(_constant(array, widths)), widths, mode, kwargs)
     if mode not in OPTIONS:
         names = ", ".join(map(repr, OPTIONS))
         raise ArgumentError(f"pad has the modes {names}, and got {mode!r}")
@@ -95,6 +107,20 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> Ar
     if mode == "empty":
         return asarray(_constant(array, widths))
     return _padded(array, widths, mode, _hashable(option))
+
+
+def _by_function(
+    x: Array, widths: Sequence[tuple[int, int]], function: Callable[..., Any], options: Any
+) -> Array:
+    for axis, width in enumerate(widths):
+
+        def along(vector: Any, axis: int = axis, width: tuple[int, int] = width) -> Any:
+            return function(vector, width, axis, options)
+
+        rows = moveaxis(x, axis, -1)
+        flat = reshape(rows, (math.prod(rows.shape[:-1]), rows.shape[-1]))
+        x = moveaxis(reshape(vmap(along)(flat), rows.shape), -1, axis)
+    return x
 
 
 def _hashable(option: Any) -> Any:

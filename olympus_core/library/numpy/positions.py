@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from olympus_core import dtypes
 from olympus_core.avals import ShapedArray
 from olympus_core.errors import ShapeError
 from olympus_core.library.composite import composite
+from olympus_core.library.numpy import reductions
 from olympus_core.library.numpy.axes import keep_dims, one_axis, operand, reject_out, scalar
+from olympus_core.library.numpy.logic import equal, isnan
+from olympus_core.library.numpy.operands import choose
+from olympus_core.primitives import elementwise as p
 from olympus_core.primitives.elementwise import ne_p, select_n_p
 from olympus_core.primitives.reduction import (
     ArgExtremum,
@@ -31,6 +36,18 @@ def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | N
     """
     reject_out("argmax", out)
     return _position(argmax_p, *operand("argmax", a), axis, bool(keepdims))
+
+
+def _extremes(greatest: bool, z: Any, axis: int) -> Any:
+    """Where the complex extremes along an axis are, in lexicographic order; nan is one."""
+    worst = -math.inf if greatest else math.inf
+    extreme = reductions.max if greatest else reductions.min
+    real, imag = p.real_p.bind(z), p.imag_p.bind(z)
+    best = equal(real, extreme(real, axis=axis, keepdims=True))
+    imag = choose("argmax", best, imag, worst)
+    best = p.and_p.bind(best, equal(imag, extreme(imag, axis=axis, keepdims=True)))
+    nan = isnan(z)
+    return choose("argmax", reductions.any(nan, axis=axis, keepdims=True), nan, best)
 
 
 def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
@@ -56,6 +73,8 @@ def _position(
     else:
         place = one_axis(primitive.name, aval.ndim, axis)
         axes = (place,)
+    if dtypes.kind(aval.dtype) == "c":
+        primitive, a = argmax_p, _extremes(primitive is argmax_p, a, place)
     found = primitive.bind(a, axes=(place,), index_dtype=dtypes.default_dtype("i"))
     return keep_dims(found, aval.shape, axes) if keepdims else found
 
@@ -82,10 +101,11 @@ def _without_nan(
     name = f"nan{primitive}"
     reject_out(name, out)
     a, aval = operand(name, a)
-    if dtypes.kind(aval.dtype) != "f":
+    if dtypes.kind(aval.dtype) not in "fc":
         return _position(primitive, a, aval, axis, bool(keepdims))
     is_nan = ne_p.bind(a, a)
-    filled = select_n_p.bind(is_nan, a, scalar(primitive.identity(aval.dtype), aval.dtype))
+    real = dtypes.to_real(aval.dtype)
+    filled = select_n_p.bind(is_nan, a, scalar(primitive.identity(real), aval.dtype))
     found = _position(primitive, filled, aval, axis, bool(keepdims))
     axes = tuple(range(aval.ndim)) if axis is None else (one_axis(name, aval.ndim, axis),)
     nothing = reduce_and_p.bind(is_nan, axes=axes)

@@ -70,11 +70,12 @@ __all__ = [
 class ScalarType:
     """A dtype that makes arrays: `float32(x)` is `asarray(x, dtype=float32)`."""
 
-    __slots__ = ("dtype",)
+    __slots__ = ("__name__", "__qualname__", "dtype")
     dtype: DType
 
     def __init__(self, name: str) -> None:
         self.dtype = np.dtype(getattr(ml_dtypes, name, name))
+        self.__name__ = self.__qualname__ = dtypes.long_name(self.dtype)
 
     def __call__(self, x: Any = 0) -> Array:
         return asarray(x, dtype=self.dtype)

@@ -120,10 +120,10 @@ def broadcast_to(array: Any, shape: Any) -> Array:
 
 
 @structural(-1)
-def broadcast_arrays(*args: Any) -> list[Array]:
+def broadcast_arrays(*args: Any) -> tuple[Array, ...]:
     """The arrays repeated to the shape that all of them broadcast to; see `broadcast_to`."""
     shape = promotion.broadcast_shapes(*(get_aval(x).shape for x in args))
-    return [broadcast_to(x, shape) for x in args]
+    return tuple([broadcast_to(x, shape) for x in args])
 
 
 def _at_least(name: str, rank: int, arrays: tuple[Any, ...]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from olympus_core import dtypes
@@ -15,6 +16,7 @@ from olympus_core.library.numpy.complex import conj, imag, real
 from olympus_core.library.numpy.creation import asarray, requested_dtype
 from olympus_core.library.numpy.diagonals import diag
 from olympus_core.library.numpy.exponential import sqrt
+from olympus_core.library.numpy.fills import full
 from olympus_core.library.numpy.joining import concatenate
 from olympus_core.library.numpy.orders import flip
 from olympus_core.library.numpy.products import dot
@@ -121,8 +123,11 @@ def cov(
     if fweights is not None:
         weights = _weights("fweights", fweights, "iu", shape_of(x)[1])
     if aweights is not None:
-        a = _weights("aweights", aweights, "iuf", shape_of(x)[1])
+        a = _weights("aweights", aweights, "buif", shape_of(x)[1])
         weights = a if weights is None else weights * a
+    if not shape_of(x)[1]:  # the mean of no observations is nan, and so is what is made of it
+        count = shape_of(x)[0]
+        return squeeze(full((count, count), math.nan, get_aval(x).dtype))
     mean, total = average(x, axis=1, weights=weights, returned=True)
     total = total if weights is None else total[0]
     if weights is None:

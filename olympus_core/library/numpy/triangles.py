@@ -15,9 +15,11 @@ from olympus_core.library.composite import composite
 from olympus_core.library.numpy.axes import operand
 from olympus_core.library.numpy.creation import asarray, requested_dtype
 from olympus_core.library.numpy.operands import choose
+from olympus_core.library.placement import placed
 from olympus_core.library.promotion import convert
 from olympus_core.primitives import elementwise as p
 from olympus_core.primitives.shape import broadcast_in_dim_p, iota_p
+from olympus_core.switches import switched
 from olympus_core.tracer import Array
 
 __all__ = [
@@ -47,7 +49,9 @@ def compared(rows: int, columns: int, k: Any, compare: p.Elementwise) -> Any:
     return compare.bind(row, column)
 
 
-def eye(N: int, M: int | None = None, k: Any = 0, dtype: Any = None) -> Array:
+def eye(
+    N: int, M: int | None = None, k: Any = 0, dtype: Any = None, *, device: Any = None
+) -> Array:
     """Ones on the diagonal `k` (above the main one if positive) of an N x M matrix of zeros.
 
     >>> eye(2)
@@ -56,7 +60,8 @@ def eye(N: int, M: int | None = None, k: Any = 0, dtype: Any = None) -> Array:
     """
     wanted = requested_dtype("eye", dtype)
     rows, columns = check_sizes("eye", N, N if M is None else M)
-    return convert(compared(rows, columns, k, p.eq_p), wanted)  # type: ignore[no-any-return]
+    ones = convert(compared(rows, columns, k, p.eq_p), wanted)
+    return placed(ones, device)  # type: ignore[no-any-return]
 
 
 def check_sizes(name: str, *sizes: Any) -> tuple[int, ...]:
@@ -86,7 +91,8 @@ def _triangle(name: str, m: Any, k: int, upper: bool) -> Array:
     rows, columns = aval.shape[-2:]
     below = compared(rows, columns, k - 1 if upper else k, p.ge_p)
     zero = convert(0, aval.dtype, aval.weak_type)
-    result: Array = choose(name, below, zero, m) if upper else choose(name, below, m, zero)
+    with switched("numpy_rank_promotion", "allow"):
+        result: Array = choose(name, below, zero, m) if upper else choose(name, below, m, zero)
     return result
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from olympus_core import dtypes, trace
 from olympus_core.avals import Shape, get_aval, shape_of
 from olympus_core.eager import EagerTrace
-from olympus_core.errors import IndexingError, ShapeError
+from olympus_core.errors import IndexingError, NonConcreteBooleanIndexError, ShapeError
 from olympus_core.library.composite import composite
 from olympus_core.library.lax import indexing as lax
 from olympus_core.library.lax.indexing import Mode
@@ -121,7 +121,7 @@ def _update_mask(x: Array, mask: Tracer, values: Any, operation: Operation) -> A
     if mask.aval.shape != shape[:rank]:
         raise IndexingError(f"a mask of shape {mask.aval.shape} is not for an array of {shape}")
     if not operation.regional or len(shape_of(as_array(values))) > len(shape) - rank:
-        raise IndexingError(
+        raise NonConcreteBooleanIndexError(
             "with a mask that is traced, the values have no axis for its true elements",
             hint="use olympus.numpy.where(mask, values, x)",
         )

@@ -20,7 +20,6 @@ from olympus_core.errors import ArgumentError, DTypeError, IndexingError, ShapeE
 from olympus_core.library.numpy import creation, orders, shapes, taking, views
 from olympus_core.library.promotion import convert
 from olympus_core.library.structural import key_classes, structural
-from olympus_core.primitives.joining import unstack_p
 from olympus_core.primitives.random import random_fold_in_p, random_seed_p, random_split_p
 
 __all__ = [
@@ -48,6 +47,7 @@ class KeyDType:
 
     name = "key<fry>"
     itemsize = 8
+    type = dtypes.prng_key
     impl = _IMPL
 
     def __repr__(self) -> str:
@@ -137,7 +137,7 @@ class KeyArray:
     def __iter__(self) -> Iterator[KeyArray]:
         if not self.shape:
             raise TypeError("iteration over a single random key; `split` makes several of one")
-        return map(KeyArray, unstack_p.bind(self.data, axis=0))
+        return map(KeyArray, self.data)
 
     def __getitem__(self, index: Any) -> KeyArray:
         parts = index if isinstance(index, tuple) else (index,)
@@ -232,7 +232,10 @@ def key_words(name: str, keys: Any) -> Any:
             hint="make a key with olympus.random.key",
         ) from None
     if aval.dtype != UINT32:
-        raise DTypeError(f"{name} needs a key of dtype uint32, and got {aval.long_name()}")
+        raise DTypeError(
+            f"{name} needs a key of dtype uint32, and got {aval.long_name()}",
+            hint="make a key with olympus.random.key",
+        )
     if aval.shape[-1:] != (2,):
         raise ShapeError(f"{name} needs a key of shape (..., 2), and got {aval.long_name()}")
     return data

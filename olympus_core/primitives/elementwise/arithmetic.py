@@ -18,7 +18,13 @@ from olympus_core.primitives.elementwise.base import (
     zero_like,
     zeros_like,
 )
-from olympus_core.primitives.elementwise.logic import emit_extremum
+from olympus_core.primitives.elementwise.logic import (
+    emit_compare,
+    emit_extremum,
+    eq_p,
+    lt_p,
+)
+from olympus_core.primitives.elementwise.special_values import Mended, infinite_beside_nan
 
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
@@ -59,12 +65,15 @@ class Sign(Elementwise):
 
 
 class Abs(Elementwise):
-    """The magnitude; of an unsigned integer, itself."""
+    """The magnitude; of an unsigned integer, itself; infinite where a part of a complex is."""
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
-        if dtypes.kind(ctx.avals_in[0].dtype) == "u":
-            return ctx.full(operands[0], ctx.avals_in[0], ctx.aval_out.shape)
-        return super().lower(ctx, *operands, **params)
+        kind, out = dtypes.kind(ctx.avals_in[0].dtype), ctx.aval_out
+        x = ctx.full(operands[0], ctx.avals_in[0], out.shape)
+        if kind == "u":
+            return x
+        value = mlir.op1(self.op, out, (x,))
+        return infinite_beside_nan(out, x, value) if kind == "c" else value
 
 
 class Round(Elementwise):
@@ -132,9 +141,40 @@ class Pow(Elementwise):
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         out = ctx.aval_out
         x, y = (ctx.full(v, a, out.shape) for v, a in zip(operands, ctx.avals_in, strict=True))
-        if ctx.avals_in[1].dtype != out.dtype:
+        exponent = ctx.avals_in[1].update(shape=out.shape)
+        if dtypes.kind(out.dtype) in "iu":
+            return _emit_power_of_integers(out, exponent, x, y)
+        if exponent.dtype != out.dtype:
             y = mlir.op1("stablehlo.convert", out, (y,))
         return mlir.op1("stablehlo.power", out, (x, y))
+
+
+def _emit_power_of_integers(aval: ShapedArray, exponent: ShapedArray, x: Any, y: Any) -> Any:
+    """x ** y modulo two to the width of x, by squaring: XLA's power reads six bits of y alone.
+
+    To a negative power 1 and -1 are what they are to its opposite, and all others are 0.
+    """
+    bits, one = dtypes.iinfo(exponent.dtype).bits, mlir.full(aval, 1)
+    result, base = one, x
+    for i in range(bits):
+        bit = mlir.full(exponent, 1 << i if i + 1 < bits or exponent.dtype.kind == "u" else -1 << i)
+        chosen = mlir.op1("stablehlo.and", exponent, (y, bit))
+        factor = _choose(emit_compare(eq_p, exponent, chosen, bit), aval, base, one)
+        result = factor if i == 0 else _multiply(aval, result, factor)
+        if i + 1 < bits:
+            base = _multiply(aval, base, base)
+    if dtypes.kind(exponent.dtype) == "u":
+        return result
+    is_unit = emit_compare(eq_p, aval, x, one)
+    if dtypes.kind(aval.dtype) == "i":
+        is_unit = emit_compare(eq_p, aval, mlir.op1("stablehlo.abs", aval, (x,)), one)
+    inverse = _choose(is_unit, aval, result, mlir.full(aval, 0))
+    is_negative = emit_compare(lt_p, exponent, y, mlir.full(exponent, 0))
+    return _choose(is_negative, aval, inverse, result)
+
+
+def _choose(mask: Any, aval: ShapedArray, x: Any, y: Any) -> Any:
+    return mlir.op1("stablehlo.select", aval, (mask, x, y))
 
 
 def _abs_tangent(t: Any, out: Any, x: Any) -> Any:
@@ -196,7 +236,7 @@ sign_p = Sign("sign", "stablehlo.sign", "uifc")
 floor_p = Elementwise("floor", "stablehlo.floor", "f")
 ceil_p = Elementwise("ceil", "stablehlo.ceil", "f")
 round_p = Round("round", "stablehlo.round_nearest_afz", "f")
-sqrt_p = Elementwise(
+sqrt_p = Mended(
     "sqrt", "stablehlo.sqrt", "fc", lambda t, out, x: op.mul(t, op.div(constant(x, 0.5), out))
 )
 rsqrt_p = Elementwise(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from olympus_core import dtypes, mlir
 from olympus_core.avals import ShapedArray, shaped
 from olympus_core.dtypes import DType
-from olympus_core.errors import ShapeError
+from olympus_core.errors import DTypeError, ShapeError
 from olympus_core.primitive import Batched, Primitive, op
 from olympus_core.primitives.elementwise.base import (
     BOOL,
@@ -77,6 +77,11 @@ class BitcastConvert(Primitive):
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         (x,), new = avals, params["new_dtype"]
+        if x.dtype != new and {dtypes.kind(x.dtype), dtypes.kind(new)} & {"b", "c"}:
+            raise DTypeError(
+                f"bitcast_convert_type of {x.short_name()} to {dtypes.long_name(new)}: the bits of "
+                "bools and complex numbers are read as no other dtype"
+            )
         old_bits, new_bits = bit_width(x.dtype), bit_width(new)
         if old_bits == new_bits:
             return shaped(x.shape, new)
@@ -129,6 +134,19 @@ class ReducePrecision(Elementwise):
         return mlir.op1("stablehlo.reduce_precision", ctx.aval_out, (x,), attributes)
 
 
+class Complex(Elementwise):
+    """The complex number of two parts, which are of 32 or 64 bits."""
+
+    def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
+        out = super().abstract(*avals, **params)
+        if dtypes.to_real(out.dtype) != avals[0].dtype:
+            raise DTypeError(
+                f"complex takes float32 or float64 arrays, and got {avals[0].long_name()}",
+                hint="convert it first: x.astype('float32')",
+            )
+        return out
+
+
 real_p = Elementwise(
     "real",
     "stablehlo.real",
@@ -157,7 +175,7 @@ reduce_precision_p = ReducePrecision(
     lambda t, out, x, **params: op.reduce_precision(t, **params),
     linear=[lambda c, x, **params: op.reduce_precision(c, **params)],
 )
-complex_p = Elementwise(
+complex_p = Complex(
     "complex",
     "stablehlo.complex",
     "f",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from olympus_core import mlir
+from olympus_core import dtypes, mlir
 from olympus_core.primitive import Primitive, op
 from olympus_core.primitives.elementwise.base import (
     Elementwise,
@@ -16,6 +16,7 @@ from olympus_core.primitives.elementwise.base import (
     square,
     times,
 )
+from olympus_core.primitives.elementwise.special_values import Mended
 
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
@@ -52,15 +53,18 @@ __all__ = [
 
 
 class Exp2(Elementwise):
-    """2 ** x, as exp(x * log 2)."""
+    """2 ** x, as exp(x * log 2); a complex x is scaled by parts, as 0 * inf is nan."""
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         out = ctx.aval_out
         full = ctx.full(operands[0], ctx.avals_in[0], out.shape)
-        log2 = mlir.full(out, np.log(2.0))
-        return mlir.op1(
-            "stablehlo.exponential", out, (mlir.op1("stablehlo.multiply", out, (full, log2)),)
-        )
+        real = out.update(dtype=dtypes.to_real(out.dtype))
+        log2 = mlir.full(real, np.log(2.0))
+        if real == out:
+            return exp_p.emit(out, mlir.op1("stablehlo.multiply", out, (full, log2)))
+        parts = (mlir.op1(f"stablehlo.{part}", real, (full,)) for part in ("real", "imag"))
+        scaled = [mlir.op1("stablehlo.multiply", real, (part, log2)) for part in parts]
+        return exp_p.emit(out, mlir.op1("stablehlo.complex", out, scaled))
 
 
 def _hypotenuse(x: Any, y: Any) -> Any:
@@ -68,50 +72,42 @@ def _hypotenuse(x: Any, y: Any) -> Any:
 
 
 _M_2_SQRTPI = 2 / np.sqrt(np.pi)
-exp_p = Elementwise("exp", "stablehlo.exponential", "fc", lambda t, out, x: op.mul(t, out))
+exp_p = Mended("exp", "stablehlo.exponential", "fc", lambda t, out, x: op.mul(t, out))
 exp2_p = Exp2("exp2", "stablehlo.exponential", "fc", lambda t, out, x: times(t, np.log(2.0), out))
-expm1_p = Elementwise(
+expm1_p = Mended(
     "expm1",
     "stablehlo.exponential_minus_one",
     "fc",
     lambda t, out, x: op.mul(t, one_plus(out)),
 )
-log_p = Elementwise("log", "stablehlo.log", "fc", lambda t, out, x: op.div(t, x))
-log1p_p = Elementwise(
-    "log1p", "stablehlo.log_plus_one", "fc", lambda t, out, x: op.div(t, one_plus(x))
-)
-sin_p = Elementwise("sin", "stablehlo.sine", "fc", lambda t, out, x: op.mul(t, op.cos(x)))
-cos_p = Elementwise("cos", "stablehlo.cosine", "fc", lambda t, out, x: op.mul(t, op.neg(op.sin(x))))
-tan_p = Elementwise(
-    "tan", "stablehlo.tan", "fc", lambda t, out, x: op.mul(t, one_plus(square(out)))
-)
-asin_p = Elementwise(
+log_p = Mended("log", "stablehlo.log", "fc", lambda t, out, x: op.div(t, x))
+log1p_p = Mended("log1p", "stablehlo.log_plus_one", "fc", lambda t, out, x: op.div(t, one_plus(x)))
+sin_p = Mended("sin", "stablehlo.sine", "fc", lambda t, out, x: op.mul(t, op.cos(x)))
+cos_p = Mended("cos", "stablehlo.cosine", "fc", lambda t, out, x: op.mul(t, op.neg(op.sin(x))))
+tan_p = Mended("tan", "stablehlo.tan", "fc", lambda t, out, x: op.mul(t, one_plus(square(out))))
+asin_p = Mended(
     "asin", "chlo.asin", "fc", lambda t, out, x: op.mul(t, op.rsqrt(one_minus(square(x))))
 )
-acos_p = Elementwise(
+acos_p = Mended(
     "acos",
     "chlo.acos",
     "fc",
     lambda t, out, x: op.mul(t, op.neg(op.rsqrt(one_minus(square(x))))),
 )
-atan_p = Elementwise("atan", "chlo.atan", "fc", lambda t, out, x: op.div(t, one_plus(square(x))))
-sinh_p = Elementwise("sinh", "chlo.sinh", "fc", lambda t, out, x: op.mul(t, op.cosh(x)))
-cosh_p = Elementwise("cosh", "chlo.cosh", "fc", lambda t, out, x: op.mul(t, op.sinh(x)))
-tanh_p = Elementwise(
-    "tanh", "stablehlo.tanh", "fc", lambda t, out, x: op.mul(t, one_minus(square(out)))
-)
-asinh_p = Elementwise(
+atan_p = Mended("atan", "chlo.atan", "fc", lambda t, out, x: op.div(t, one_plus(square(x))))
+sinh_p = Mended("sinh", "chlo.sinh", "fc", lambda t, out, x: op.mul(t, op.cosh(x)))
+cosh_p = Mended("cosh", "chlo.cosh", "fc", lambda t, out, x: op.mul(t, op.sinh(x)))
+tanh_p = Mended("tanh", "stablehlo.tanh", "fc", lambda t, out, x: op.mul(t, one_minus(square(out))))
+asinh_p = Mended(
     "asinh", "chlo.asinh", "fc", lambda t, out, x: op.mul(t, op.rsqrt(one_plus(square(x))))
 )
-acosh_p = Elementwise(
+acosh_p = Mended(
     "acosh",
     "chlo.acosh",
     "fc",
     lambda t, out, x: op.mul(t, op.mul(op.rsqrt(op.sub(x, constant(x, 1))), op.rsqrt(one_plus(x)))),
 )
-atanh_p = Elementwise(
-    "atanh", "chlo.atanh", "fc", lambda t, out, x: op.div(t, one_minus(square(x)))
-)
+atanh_p = Mended("atanh", "chlo.atanh", "fc", lambda t, out, x: op.div(t, one_minus(square(x))))
 logistic_p = Elementwise(
     "logistic", "stablehlo.logistic", "fc", lambda t, out, x: op.mul(t, op.mul(out, one_minus(out)))
 )

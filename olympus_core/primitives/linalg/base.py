@@ -15,13 +15,12 @@ import numpy as np
 
 from olympus_core import dtypes, mlir
 from olympus_core.avals import Shape, ShapedArray, shaped
-from olympus_core.errors import DTypeError, LoweringError, ShapeError
+from olympus_core.errors import DTypeError, ShapeError
 from olympus_core.primitive import Batched, Primitive
 from olympus_core.primitives.elementwise import BOOL, at_front, eq_p, ge_p, le_p
 from olympus_core.primitives.elementwise.logic import emit_compare
 
 if TYPE_CHECKING:
-    from olympus_core.lowering import LoweringContext
     from olympus_core.mlir import ir
 
 __all__ = [
@@ -120,8 +119,6 @@ def _aliases(pairs: tuple[tuple[int, int], ...], results: int) -> ir.Attribute:
 
 
 def lapack(
-    ctx: LoweringContext,
-    name: str,
     routine: str,
     operands: Sequence[ir.Value],
     avals: tuple[tuple[ShapedArray, ...], tuple[ShapedArray, ...]],
@@ -130,15 +127,9 @@ def lapack(
 ) -> list[ir.Value]:
     """Emit a call of a LAPACK routine, such as "getrf"; `avals` are of operands and results.
 
-    `overwritten` are pairs of an operand and the result that takes its memory.
-
-    Raises LoweringError, for primitive `name`, on a platform other than the CPU.
+    `overwritten` are pairs of an operand and the result that takes its memory.  Only the CPU has
+    LAPACK; for other platforms there is `portable`.
     """
-    if ctx.platform != "cpu":
-        raise LoweringError(
-            f"{name} is computed by LAPACK, which the platform {ctx.platform!r} does not have",
-            hint='build the program for the target "cpu"',
-        )
     ins, outs = avals
     batch = max(a.ndim for a in ins) - 2
     letter = LAPACK_DTYPES[dtypes.long_name(ins[0].dtype)]

@@ -5,10 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from olympus_core import mlir
-from olympus_core.avals import ShapedArray
+from olympus_core.avals import ShapedArray, shape_of
 from olympus_core.primitive import op
-from olympus_core.primitives.linalg.algebra import dot, half_triangle, hermitian_of, solve
+from olympus_core.primitives.elementwise import zeros_like
+from olympus_core.primitives.linalg.algebra import (
+    diagonal,
+    dot,
+    half_triangle,
+    hermitian_of,
+    real,
+    solve,
+    triangle,
+)
 from olympus_core.primitives.linalg.base import (
     MatrixPrimitive,
     char,
@@ -20,6 +31,7 @@ from olympus_core.primitives.linalg.base import (
     status,
     succeeded,
 )
+from olympus_core.primitives.linalg.portable.arrays import over, where
 
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
@@ -45,14 +57,15 @@ class Cholesky(MatrixPrimitive):
         if ctx.platform != "cpu":
             options = {"lower": mlir.bool_attr(True)}
             factor = mlir.op1("stablehlo.cholesky", out, operands, options)
-            return emit_triangle(factor, out, lower=True)
+            ctx.avals_in = (out,)
+            return ctx.apply(cholesky_or_nan, (factor,))[0]
         # On the CPU, XLA expands its own operation to loops: for matrices of 64 to 1024 it was
         # measured 4 to 35 times slower than LAPACK, and took 5 to 10 times as long to compile.
         # LAPACK's upper factor of the transpose is, transposed, the lower factor: a copy less.
         batch = out.shape[:-2]
         avals, options = ((out,), (out, status(batch))), {"uplo": char("U")}
         upside = (emit_swap(operands[0], out),)
-        factor, info = lapack(ctx, self.name, "potrf", upside, avals, options)
+        factor, info = lapack("potrf", upside, avals, options)
         factor = emit_or_nan(succeeded(info, batch), batch, emit_swap(factor, out), out)
         return emit_triangle(factor, out, lower=True)
 
@@ -69,6 +82,17 @@ class Cholesky(MatrixPrimitive):
         change = solve(factor, change, left=False, lower=True, transpose=True, conjugate=True)
         change = solve(factor, change, lower=True)
         return factor, dot(factor, op.mul(change, phi))
+
+
+def cholesky_or_nan(factor: Any) -> Any:
+    """The lower triangle, of NaN where the factorization broke.
+
+    Where a GPU's library breaks off, a number that is not positive is left on the diagonal.
+    """
+    ends = real(diagonal(factor))
+    rank = len(shape_of(ends))
+    done = op.reduce_and(op.gt(ends, zeros_like(ends)), axes=(rank - 1,))
+    return triangle(where(over(done, factor), factor, np.nan), lower=True)
 
 
 cholesky_p = Cholesky("cholesky")

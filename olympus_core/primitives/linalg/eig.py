@@ -29,6 +29,7 @@ from olympus_core.primitives.linalg.base import (
     lapack,
     status,
 )
+from olympus_core.primitives.linalg.portable import eig as portable
 
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
@@ -53,6 +54,8 @@ class Eig(MatrixPrimitive):
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
         a, values = ctx.avals_in[0].strip_weak(), ctx.avals_out[0]
+        if ctx.platform != "cpu":
+            return ctx.apply(portable.eig, operands, left=params["left"], right=params["right"])
         if not a.size:
             return [emit_zeros(aval) for aval in ctx.avals_out]
         batch = a.shape[:-2]
@@ -64,7 +67,7 @@ class Eig(MatrixPrimitive):
             "compute_left": char("V" if params["left"] else "N"),
             "compute_right": char("V" if params["right"] else "N"),
         }
-        *w, left, right, info = lapack(ctx, self.name, "geev", operands, ((a,), outs), options, ())
+        *w, left, right, info = lapack("geev", operands, ((a,), outs), options, ())
         found = [mlir.op1("stablehlo.complex", values, w) if is_real else w[0]]
         found += [left] * params["left"] + [right] * params["right"]
         return emit_all_or_nan(info, batch, found, ctx.avals_out)

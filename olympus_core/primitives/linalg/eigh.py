@@ -26,6 +26,7 @@ from olympus_core.primitives.linalg.base import (
     lapack,
     status,
 )
+from olympus_core.primitives.linalg.portable import eigh as portable
 
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
@@ -34,7 +35,10 @@ __all__ = ["eigh_p"]
 
 
 class Eigh(MatrixPrimitive):
-    """The eigenvectors, as columns, and the eigenvalues in rising order; `lower` triangle read."""
+    """The eigenvectors, as columns, and the eigenvalues in rising order; `lower` triangle read.
+
+    `jacobi`: by rotations, which is how all but the CPU compute.
+    """
 
     multiple_results: ClassVar[bool] = True
 
@@ -47,13 +51,15 @@ class Eigh(MatrixPrimitive):
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
         v, w = ctx.avals_out
+        if ctx.platform != "cpu" or params["jacobi"]:
+            return ctx.apply(portable.eigh, operands, lower=params["lower"])
         if not v.size:
             return [operands[0], emit_zeros(w)]
         batch = v.shape[:-2]
         routine = "heevd" if dtypes.kind(v.dtype) == "c" else "syevd"
         options = {"mode": char("V"), "uplo": char("L" if params["lower"] else "U")}
         avals = ((v,), (v, w, status(batch)))
-        *found, info = lapack(ctx, self.name, routine, operands, avals, options)
+        *found, info = lapack(routine, operands, avals, options)
         return emit_all_or_nan(info, batch, found, (v, w))
 
     def jvp(

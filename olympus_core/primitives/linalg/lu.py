@@ -18,6 +18,7 @@ from olympus_core.primitives.linalg.base import (
     succeeded,
 )
 from olympus_core.primitives.linalg.permutation import emit_permutation
+from olympus_core.primitives.linalg.portable.lu import lu
 
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
@@ -43,9 +44,11 @@ class LU(MatrixPrimitive):
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
         out, pivots, order = ctx.avals_out
+        if ctx.platform != "cpu":
+            return ctx.apply(lu, operands)
         batch = out.shape[:-2]
         avals = ((out,), (out, pivots, status(batch)))
-        factors, swaps, info = lapack(ctx, self.name, "getrf", operands, avals)
+        factors, swaps, info = lapack("getrf", operands, avals)
         swaps = mlir.op1("stablehlo.subtract", pivots, (swaps, mlir.full(pivots, 1)))
         done = succeeded(info, batch, or_singular=True)
         factors = emit_or_nan(done, batch, factors, out)

@@ -33,6 +33,7 @@ from olympus_core.primitives.linalg.base import (
     emit_zeros,
     lapack,
 )
+from olympus_core.primitives.linalg.portable import qr as portable
 
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
@@ -53,7 +54,9 @@ class Geqrf(MatrixPrimitive):
         return a.strip_weak(), shaped((*batch, min(a.shape[-2:])), a.dtype)
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
-        return lapack(ctx, self.name, "geqrf", operands, (ctx.avals_in, ctx.avals_out))
+        if ctx.platform != "cpu":
+            return ctx.apply(portable.geqrf, operands)
+        return lapack("geqrf", operands, (ctx.avals_in, ctx.avals_out))
 
 
 class HouseholderProduct(MatrixPrimitive):
@@ -74,17 +77,14 @@ class HouseholderProduct(MatrixPrimitive):
         return a.strip_weak()
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
-        return _emit_product(ctx, self.name, operands, ctx.avals_in)
+        if ctx.platform != "cpu":
+            return ctx.apply(portable.householder_product, operands)[0]
+        return _emit_product(operands, ctx.avals_in)
 
 
-def _emit_product(
-    ctx: LoweringContext,
-    name: str,
-    operands: Sequence[ir.Value],
-    avals: tuple[ShapedArray, ...],
-) -> ir.Value:
+def _emit_product(operands: Sequence[ir.Value], avals: tuple[ShapedArray, ...]) -> ir.Value:
     routine = "ungqr" if dtypes.kind(avals[0].dtype) == "c" else "orgqr"
-    return lapack(ctx, name, routine, operands, (avals, avals[:1]))[0]
+    return lapack(routine, operands, (avals, avals[:1]))[0]
 
 
 class QR(MatrixPrimitive):
@@ -111,6 +111,9 @@ class QR(MatrixPrimitive):
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
         (a,), (q, r, *order) = ctx.avals_in, ctx.avals_out
+        if ctx.platform != "cpu":
+            full, pivoting = params["full_matrices"], params["pivoting"]
+            return ctx.apply(portable.qr, operands, full=full, pivoting=pivoting)
         if not a.size:
             return [emit_eye(q), *(emit_zeros(o) for o in (r, *order))]
         (x,) = operands
@@ -123,13 +126,13 @@ class QR(MatrixPrimitive):
             avals = (a, places), (a, places, taus)
             pairs = ((0, 0), (1, 1))
             operands = (x, emit_zeros(places))
-            x, found, scales = lapack(ctx, self.name, "geqp3", operands, avals, None, pairs)
+            x, found, scales = lapack("geqp3", operands, avals, None, pairs)
             counted = mlir.op1("stablehlo.subtract", places, (found, mlir.full(places, 1)))
             permutation = [counted]
         else:
-            x, scales = lapack(ctx, self.name, "geqrf", operands, ((a,), (a, taus)))
+            x, scales = lapack("geqrf", operands, ((a,), (a, taus)))
         vectors = _emit_block(x, a, q) if q.shape[-1] <= columns else _emit_padded(x, q)
-        made = _emit_product(ctx, self.name, (vectors, scales), (q, taus))
+        made = _emit_product((vectors, scales), (q, taus))
         return [made, emit_triangle(_emit_block(x, a, r), r, lower=False), *permutation]
 
     def jvp(

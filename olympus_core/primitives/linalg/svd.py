@@ -29,6 +29,7 @@ from olympus_core.primitives.linalg.base import (
     lapack,
     status,
 )
+from olympus_core.primitives.linalg.portable import svd as portable
 
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
@@ -40,7 +41,8 @@ class SVD(MatrixPrimitive):
     """The singular values s in falling order, U and V^H, with a = U diag(s) V^H.
 
     `full_matrices` completes U and V to square matrices; without `compute_uv` there is s alone.
-    `routine` is LAPACK's: "gesdd" divides and conquers, "gesvd" iterates by QR.
+    `routine` is LAPACK's: "gesdd" divides and conquers, "gesvd" iterates by QR; or "jacobi", which
+    is how all but the CPU compute.
     """
 
     multiple_results: ClassVar[bool] = True
@@ -54,6 +56,9 @@ class SVD(MatrixPrimitive):
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
         a, vectors_too = ctx.avals_in[0].strip_weak(), params["compute_uv"]
+        if ctx.platform != "cpu" or params["routine"] == "jacobi":
+            full = params["full_matrices"]
+            return ctx.apply(portable.svd, operands, full=full, compute_uv=vectors_too)
         outs = _results(a, vectors_too and params["full_matrices"])
         if not a.size:
             found = [emit_zeros(outs[0]), *(emit_eye(o) for o in outs[1:])]
@@ -61,9 +66,7 @@ class SVD(MatrixPrimitive):
         mode = ("A" if params["full_matrices"] else "S") if vectors_too else "N"
         batch = a.shape[:-2]
         avals = ((a,), (a, *outs, status(batch)))
-        _, *found, info = lapack(
-            ctx, self.name, params["routine"], operands, avals, {"mode": char(mode)}
-        )
+        _, *found, info = lapack(params["routine"], operands, avals, {"mode": char(mode)})
         return emit_all_or_nan(info, batch, found[: len(ctx.avals_out)], ctx.avals_out)
 
     def jvp(

@@ -68,7 +68,7 @@ class TriangularSolve(MatrixPrimitive):
             upside = (swapped(aval), swapped(out))
             values = [emit_swap(x, o) for x, o in zip((a, b), upside, strict=True)]
             avals = (upside, upside[1:])
-            (found,) = lapack(ctx, self.name, "trsm", values, avals, options, ((1, 0),))
+            (found,) = lapack("trsm", values, avals, options, ((1, 0),))
             return emit_swap(found, out)
         how = ("ADJOINT" if conjugate else "TRANSPOSE") if transpose else "NO_TRANSPOSE"
         attributes = {

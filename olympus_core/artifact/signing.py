@@ -1,0 +1,167 @@
+"""Who made a bundle: a signature of its manifest, which has the SHA-256 of every other member.
+
+A manifest and a private key enter, and a signature leaves; or a manifest, its signature and the
+keys that are trusted enter, and nothing leaves but an error.  The algorithm is Ed25519 (RFC 8032),
+as the package `cryptography` has it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from olympus_core.errors import ArtifactError, BackendError, UsageError
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import (
+        Ed25519PrivateKey,
+        Ed25519PublicKey,
+    )
+
+__all__ = ["SIGNATURE", "KeyPair", "PublicKey", "new_key", "public_keys", "signed", "verify"]
+
+SIGNATURE = "signature.ed25519"  # the member
+PublicKey: TypeAlias = "str | os.PathLike[str] | bytes"
+
+_INSTALL = 'pip install "olympus[sign]"'
+_FORM = re.compile(rb"ed25519 ([0-9a-f]{64}) ([0-9a-f]{128})\n")
+# What is signed begins with this, so that no signature made for something else is one of a bundle.
+_CONTEXT = b"olympus bundle manifest\n"
+_LONGEST_KEY = 100_000  # bytes of a file with a key
+
+
+class KeyPair(NamedTuple):
+    """A new key in PEM: `private` signs and is kept secret, `public` is given to who verifies."""
+
+    private: bytes
+    public: bytes
+
+
+def new_key() -> KeyPair:
+    """A new Ed25519 key.
+
+    Raises:
+      BackendError: when the package `cryptography` is not installed.
+    """
+    serialization, ed25519 = _library()
+    key = ed25519.Ed25519PrivateKey.generate()
+    pem = serialization.Encoding.PEM
+    return KeyPair(
+        key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()),
+        key.public_key().public_bytes(pem, serialization.PublicFormat.SubjectPublicKeyInfo),
+    )
+
+
+def signed(manifest: bytes, key: str | os.PathLike[str]) -> bytes:
+    """The signature of a manifest, as a bundle has it, by the private key in a file.
+
+    Raises:
+      UsageError: when the file cannot be read, or has no private Ed25519 key.
+      BackendError: when the package `cryptography` is not installed.
+    """
+    private = _private(key)
+    public = private.public_key().public_bytes_raw().hex()
+    return f"ed25519 {public} {private.sign(_CONTEXT + manifest).hex()}\n".encode()
+
+
+def public_keys(keys: PublicKey | Sequence[PublicKey]) -> tuple[bytes, ...]:
+    """Public keys as their 32 bytes; each is given as a file in PEM or OpenSSH form, or as bytes
+    with such a file's content.
+
+    Raises:
+      UsageError: when a file cannot be read, or has no public Ed25519 key.
+      BackendError: when the package `cryptography` is not installed.
+    """
+    several = [keys] if isinstance(keys, str | bytes | os.PathLike) else list(keys)
+    if not several:
+        raise UsageError("no key is trusted: give one at least")
+    return tuple(_public(each).public_bytes_raw() for each in several)
+
+
+def verify(manifest: bytes, signature: bytes | None, trusted: Sequence[bytes]) -> None:
+    """Compare the signature of a manifest with trusted keys, as `public_keys` gives them.
+
+    Raises:
+      ArtifactError: when there is none, it is not of one of the keys, or not of the manifest.
+      BackendError: when the package `cryptography` is not installed.
+    """
+    if signature is None:
+        raise ArtifactError("it is not signed, and a signature is asked for")
+    found = _FORM.fullmatch(signature)
+    if found is None:
+        raise ArtifactError("its signature is damaged")
+    key = bytes.fromhex(found[1].decode())
+    if key not in trusted:
+        raise ArtifactError(f"it is signed with the key {key.hex()}, which is not trusted")
+    _, ed25519 = _library()
+    from cryptography.exceptions import InvalidSignature
+
+    try:
+        made = ed25519.Ed25519PublicKey.from_public_bytes(key)
+        made.verify(bytes.fromhex(found[2].decode()), _CONTEXT + manifest)
+    except (InvalidSignature, ValueError) as exc:
+        raise ArtifactError(
+            "its signature is not of its manifest: one of them was changed"
+        ) from exc
+
+
+def _library() -> tuple[Any, Any]:
+    try:
+        from cryptography.hazmat.primitives import serialization
+        from cryptography.hazmat.primitives.asymmetric import ed25519
+    except ImportError as exc:
+        raise BackendError(
+            f"signatures need the package cryptography, which is not installed: {_INSTALL}",
+            hint=_INSTALL,
+        ) from exc
+    return serialization, ed25519
+
+
+def _private(key: str | os.PathLike[str]) -> Ed25519PrivateKey:
+    serialization, ed25519 = _library()
+    content = _content(key)
+    ssh = b"BEGIN OPENSSH PRIVATE KEY" in content
+    read = serialization.load_ssh_private_key if ssh else serialization.load_pem_private_key
+    try:
+        made = read(content, password=None)
+    except TypeError as exc:
+        raise UsageError(f"the key in {os.fspath(key)} has a passphrase: use one without") from exc
+    except Exception as exc:  # the package has a class for each way of being broken
+        raise UsageError(f"{os.fspath(key)} has no private key: {exc}") from exc
+    if not isinstance(made, ed25519.Ed25519PrivateKey):
+        raise UsageError(f"the key in {os.fspath(key)} is not an Ed25519 key", hint=_NEW)
+    private: Ed25519PrivateKey = made
+    return private
+
+
+def _public(key: PublicKey) -> Ed25519PublicKey:
+    serialization, ed25519 = _library()
+    content = key if isinstance(key, bytes) else _content(key)
+    name = "the given key" if isinstance(key, bytes) else os.fspath(key)
+    if b"PRIVATE KEY" in content:
+        raise UsageError(f"{name} is a private key: give the public one, which ends in .pub")
+    ssh = content.startswith(b"ssh-")
+    read = serialization.load_ssh_public_key if ssh else serialization.load_pem_public_key
+    try:
+        made = read(content)
+    except Exception as exc:
+        raise UsageError(f"{name} is not a public key: {exc}") from exc
+    if not isinstance(made, ed25519.Ed25519PublicKey):
+        raise UsageError(f"{name} is not an Ed25519 key", hint=_NEW)
+    public: Ed25519PublicKey = made
+    return public
+
+
+def _content(path: str | os.PathLike[str]) -> bytes:
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(_LONGEST_KEY)
+    except (OSError, ValueError) as exc:
+        reason = getattr(exc, "strerror", None) or exc
+        raise UsageError(f"the key {os.fspath(path)} cannot be read: {reason}") from exc
+
+
+_NEW = "olympus sign --new-key PREFIX makes one"

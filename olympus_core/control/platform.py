@@ -1,0 +1,41 @@
+"""`platform_dependent`: one of several programs, chosen by the platform that is lowered for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from olympus_core.control.cond import Branches, Cond
+from olympus_core.errors import LoweringError
+from olympus_core.olympuspr import Olympuspr
+
+if TYPE_CHECKING:
+    from olympus_core.lowering import LoweringContext
+
+__all__ = ["chosen", "platform_dependent_p"]
+
+
+def chosen(params: dict[str, Any], platform: str) -> Olympuspr:
+    """The program for a platform; raises LoweringError where there is none."""
+    branches: Branches = params["branches"]
+    for names, branch in zip(params["platforms"], branches, strict=True):
+        if names is None or platform in names:
+            return branch
+    known = ", ".join(name for names in params["platforms"] for name in names or ())
+    raise LoweringError(
+        f"platform_dependent has functions for {known} and no default, and is lowered for "
+        f"{platform}",
+        hint=f"pass {platform}=function, or default=function",
+    )
+
+
+class PlatformDependent(Cond):
+    """`cond`, whose index is unused: `platforms` has for each branch the platforms it is for.
+
+    None are all that no branch before it is for.
+    """
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
+        return ctx.inline(chosen(params, ctx.platform), operands[1:])
+
+
+platform_dependent_p = PlatformDependent("platform_dependent")

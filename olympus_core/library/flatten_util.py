@@ -1,0 +1,58 @@
+"""Trees of arrays as one vector, and back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from olympus_core import dtypes, tree
+from olympus_core.avals import get_aval
+from olympus_core.errors import DTypeError, ShapeError
+from olympus_core.library.lax.slicing import split
+from olympus_core.library.numpy.creation import asarray
+from olympus_core.library.numpy.fills import zeros
+from olympus_core.library.numpy.joining import concatenate
+from olympus_core.library.numpy.shapes import ravel, reshape
+from olympus_core.library.promotion import convert
+from olympus_core.tracer import Array
+
+__all__ = ["ravel_pytree"]
+
+
+def ravel_pytree(pytree: Any) -> tuple[Array, Callable[[Array], Any]]:
+    """The leaves of a tree of arrays, joined to one vector, and the function that undoes it.
+
+    The vector has the dtype that the leaves are promoted to, float32 for a tree without leaves.
+    The function takes a vector of the same length: of that dtype where the leaves differ in
+    theirs, which they have again; of any dtype where they do not.  It raises ShapeError and
+    DTypeError (ValueError and TypeError) for others, and can be traced and differentiated.
+
+    >>> vector, unravel = ravel_pytree({"a": 1.0, "b": numpy.ones((2, 2))})
+    >>> vector.shape, unravel(2 * vector)["b"].shape
+    ((5,), (2, 2))
+    """
+    leaves, treedef = tree.flatten(pytree)
+    avals = [get_aval(x) for x in leaves]
+    sizes = [math.prod(a.shape) for a in avals]
+    mixed = len({a.dtype for a in avals}) > 1
+    dtype = dtypes.promote(*((a.dtype, a.weak_type) for a in avals))[0] if leaves else None
+    values = [convert(x, dtype) for x in leaves] if mixed and dtype else leaves
+    vector = concatenate([ravel(asarray(x)) for x in values]) if leaves else zeros(0)
+    length, dtype = vector.shape[0], vector.dtype
+
+    def unravel(flat: Array) -> Any:
+        have = get_aval(flat)
+        if have.shape != (length,):
+            raise ShapeError(f"unravel needs a vector of {length} elements: {have.long_name()}")
+        if mixed and have.dtype != dtype:
+            raise DTypeError(
+                f"unravel needs a vector of {dtypes.long_name(dtype)}, and got {have.long_name()}"
+            )
+        parts = split(asarray(flat), sizes) if len(sizes) > 1 else [asarray(flat)] * len(sizes)
+        shaped = [reshape(x, a.shape) for x, a in zip(parts, avals, strict=True)]
+        if mixed:
+            shaped = [convert(x, a.dtype) for x, a in zip(shaped, avals, strict=True)]
+        return treedef.unflatten(shaped)
+
+    return vector, unravel

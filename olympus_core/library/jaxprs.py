@@ -1,0 +1,134 @@
+"""The IR under JAX's names: what passes over it that were written for JAX call and match on.
+
+An Olympuspr is both of JAX's kinds of program: a `Jaxpr`, and a `ClosedJaxpr`, which has the
+arrays that it closes over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from olympus_core import source
+from olympus_core.avals import get_aval
+from olympus_core.check import check as check_jaxpr
+from olympus_core.errors import ConcretizationError, DTypeError
+from olympus_core.olympuspr import Atom, Eqn, Olympuspr, Var, sub_programs
+from olympus_core.primitive import Primitive
+from olympus_core.tracer import Tracer
+from olympus_core.transforms.evaluate import evaluate
+
+__all__ = [
+    "ClosedJaxpr",
+    "DropVar",
+    "Jaxpr",
+    "check_jaxpr",
+    "concrete_or_error",
+    "eval_jaxpr",
+    "jaxpr_as_fun",
+    "jaxprs_in_params",
+    "new_jaxpr_eqn",
+    "subjaxprs",
+    "valid_jaxtype",
+]
+
+
+class _IsOlympuspr(type):
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, Olympuspr)
+
+
+class Jaxpr(metaclass=_IsOlympuspr):
+    """Makes an Olympuspr of its parts; every Olympuspr is an instance."""
+
+    def __new__(  # type: ignore[misc]
+        cls,
+        constvars: Sequence[Var],
+        invars: Sequence[Var],
+        outvars: Sequence[Atom],
+        eqns: Sequence[Eqn],
+        effects: Any = None,
+        debug_info: Any = None,
+    ) -> Olympuspr:
+        return Olympuspr(tuple(invars), tuple(eqns), tuple(outvars), tuple(constvars))
+
+
+class ClosedJaxpr(metaclass=_IsOlympuspr):
+    """Makes an Olympuspr of one and the arrays that it closes over; every one is an instance."""
+
+    def __new__(cls, jaxpr: Olympuspr, consts: Sequence[Any] = ()) -> Olympuspr:  # type: ignore[misc]
+        return jaxpr.replace(consts=consts)
+
+
+class DropVar(Var):
+    """The class of variables that nothing reads: an Olympuspr has no such class, and none is."""
+
+
+def eval_jaxpr(
+    jaxpr: Olympuspr, consts: Sequence[Any], *args: Any, propagate_source_info: bool = True
+) -> list[Any]:
+    """The results of a program for `args`, with `consts` for what it closes over.
+
+    Each equation is bound under the current transformation, so the call can be traced,
+    differentiated and batched.
+
+    >>> program = make_jaxpr(lambda x: 2 * x)(1.0)
+    >>> eval_jaxpr(program.jaxpr, program.literals, 3.0)
+    [Array(6., dtype=float32, weak_type=True)]
+    """
+    return evaluate(jaxpr.replace(consts=consts), args)
+
+
+def jaxpr_as_fun(closed_jaxpr: Olympuspr) -> Callable[..., list[Any]]:
+    """The function of flat arguments that a program is; it gives the list of its results."""
+    return lambda *args: evaluate(closed_jaxpr, args)
+
+
+def jaxprs_in_params(params: dict[str, Any]) -> Iterator[Olympuspr]:
+    """The programs in an equation's parameters."""
+    for value in params.values():
+        for each in value if isinstance(value, (tuple, list)) else (value,):
+            if isinstance(each, Olympuspr):
+                yield each
+
+
+def subjaxprs(jaxpr: Olympuspr) -> Iterator[Olympuspr]:
+    """The programs in the parameters of a program's equations, not those inside them."""
+    for eqn in jaxpr.eqns:
+        yield from sub_programs(eqn)
+
+
+def new_jaxpr_eqn(
+    invars: Sequence[Atom],
+    outvars: Sequence[Var],
+    primitive: Primitive,
+    params: dict[str, Any],
+    effects: Any = None,
+    source_info: source.Source | None = None,
+    ctx: Any = None,
+) -> Eqn:
+    """An equation; without `source_info`, it stands at the line that makes it."""
+    mark = source.current() if source_info is None else source_info
+    return Eqn(primitive, tuple(invars), tuple(outvars), params, mark)
+
+
+def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str = "") -> Any:
+    """`force(val)`, for a value that is not traced.
+
+    Raises ConcretizationError, which says `context`, for one that is.
+    """
+    if isinstance(val, Tracer):
+        raise ConcretizationError(
+            f"a traced array {val.aval.long_name()} has no value here: it is {val.origin()}",
+            hint=context or None,
+        )
+    return val if force is None else force(val)
+
+
+def valid_jaxtype(x: Any) -> bool:
+    """Whether `x` is an array or a scalar."""
+    try:
+        get_aval(x)
+    except DTypeError:
+        return False
+    return True

@@ -1,0 +1,106 @@
+"""`lax.associative_scan`: a tree of arrays enters, and leaves as its prefixes, combined.
+
+The method is Blelloch's, "Prefix sums and their applications" (1990): neighbours are combined
+in pairs, the half as many results scanned in the same way, and the elements between filled in.
+So n elements take about 2 n applications, in 2 log2(n) steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from olympus_core import tree
+from olympus_core.errors import ArgumentError, ShapeError
+from olympus_core.library.axes import canonical_axis
+from olympus_core.library.lax.shape import rev
+from olympus_core.library.lax.slicing import concatenate, pad, slice_in_dim
+from olympus_core.library.numpy.axes import operand
+from olympus_core.library.numpy.creation import asarray
+from olympus_core.library.promotion import convert
+from olympus_core.primitives.elementwise import add_p, or_p
+
+__all__ = ["associative_scan"]
+
+_T = TypeVar("_T")
+_Elements = list[Any]
+
+
+def associative_scan(
+    fn: Callable[[_T, _T], _T], elems: _T, reverse: bool = False, axis: int = 0
+) -> _T:
+    """The combination of the elements up to each one along an axis, by an associative function.
+
+    fn: a function of two trees of arrays such as `elems`, of any length along `axis`, to one; it
+    is applied to all pairs of a step at once.  elems: a tree of arrays of one length along
+    `axis`.  reverse: combine from each element on, instead of up to it.
+
+    Raises ArgumentError where `fn` is not a function or returns another structure, ShapeError
+    for arrays of different lengths.
+
+    >>> associative_scan(add, arange(4))
+    Array([0, 1, 3, 6], dtype=int32)
+    """
+    if not callable(fn):
+        raise ArgumentError(f"associative_scan needs a function first, and got {fn!r:.60}")
+    leaves, treedef = tree.flatten(elems)
+    arrays = [asarray(operand("associative_scan", x)[0]) for x in leaves]
+    if not arrays:
+        return elems
+    places = [canonical_axis(axis, x.ndim, "the axis of associative_scan") for x in arrays]
+    lengths = sorted({x.shape[i] for x, i in zip(arrays, places, strict=True)})
+    if len(lengths) > 1 or len(set(places)) > 1:
+        raise ShapeError(
+            f"associative_scan needs arrays of one length along axis {axis}, and got {lengths}"
+        )
+
+    def combine(a: _Elements, b: _Elements) -> _Elements:
+        found, out_tree = tree.flatten(fn(treedef.unflatten(a), treedef.unflatten(b)))
+        if out_tree != treedef:
+            raise ArgumentError(
+                f"the function of associative_scan must return {treedef}, and returned {out_tree}"
+            )
+        return found
+
+    place = places[0]
+    if reverse:
+        arrays = [rev(x, (place,)) for x in arrays]
+    outs = _scanned(combine, arrays, place)
+    if reverse:
+        outs = [rev(x, (place,)) for x in outs]
+    return treedef.unflatten(outs)  # type: ignore[no-any-return]
+
+
+def _part(xs: _Elements, axis: int, start: int, stop: int | None = None, step: int = 1) -> Any:
+    return [slice_in_dim(x, start, stop, step, axis) for x in xs]
+
+
+def _scanned(
+    combine: Callable[[_Elements, _Elements], _Elements], xs: _Elements, axis: int
+) -> _Elements:
+    length = xs[0].shape[axis]
+    if length < 2:
+        return xs
+    last = length - length % 2
+    pairs = combine(_part(xs, axis, 0, last, 2), _part(xs, axis, 1, last, 2))
+    odd = _scanned(combine, pairs, axis)
+    before = odd if length % 2 else _part(odd, axis, 0, length // 2 - 1)
+    later = _part(xs, axis, 2, None, 2)
+    even = combine(before, later) if length > 2 else later
+    first = _part(xs, axis, 0, 1)
+    even = [concatenate([a, convert(b, a.dtype)], axis) for a, b in zip(first, even, strict=True)]
+    return [_interleaved(a, b, axis) for a, b in zip(even, odd, strict=True)]
+
+
+def _interleaved(even: Any, odd: Any, axis: int) -> Any:
+    """a[0], b[0], a[1], b[1], ... along an axis, as a sum of both with zeros between."""
+    excess = even.shape[axis] - odd.shape[axis]
+
+    def spread(x: Any, low: int, high: int) -> Any:
+        config: Sequence[Sequence[int]] = [
+            (low, high, 1) if i == axis else (0, 0, 0) for i in range(x.ndim)
+        ]
+        return pad(x, convert(0, x.dtype), config)
+
+    a, b = spread(even, 0, 1 - excess), spread(odd, 1, excess)
+    return (or_p if even.dtype == bool else add_p).bind(a, b)

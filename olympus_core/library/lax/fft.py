@@ -1,0 +1,53 @@
+"""`lax.fft`: an array and the kind of a transform enter, the transform of its last axes leaves."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from olympus_core import dtypes
+from olympus_core.avals import get_aval
+from olympus_core.errors import ArgumentError, DTypeError
+from olympus_core.library.promotion import check_arrays, convert
+from olympus_core.primitives.fft import FftType, fft_p
+from olympus_core.tracer import Array
+
+__all__ = ["FftType", "fft"]
+
+
+def _kind(fft_type: FftType | str) -> FftType:
+    if isinstance(fft_type, FftType):
+        return fft_type
+    if isinstance(fft_type, str) and fft_type.upper() in FftType.__members__:
+        return FftType[fft_type.upper()]
+    names = ", ".join(FftType.__members__)
+    raise ArgumentError(f"fft has the kinds {names}, and got {fft_type!r}")
+
+
+def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
+    """The discrete Fourier transform of the last axes, one for each of the lengths, 3 at most.
+
+    x: an array; complex for all kinds but RFFT, float for that (other dtypes are converted).
+    fft_type: an `FftType`, or its name.  fft_lengths: the lengths of the signal; along the last
+    axis, a real signal of n samples has n // 2 + 1 frequencies.
+
+    Element k of a forward transform is the sum of x[j] exp(-2 pi i j k / n); the inverse has the
+    other sign, and is divided by n.
+
+    Raises ArgumentError for another kind, ShapeError for lengths that `x` does not have,
+    DTypeError for a complex `x` with RFFT.
+
+    >>> fft(array([1.0, 2.0, 3.0]), "RFFT", (3,))
+    Array([ 6. +0.j       , -1.5+0.8660254j], dtype=complex64)
+    """
+    check_arrays("fft", x)
+    kind, lengths = _kind(fft_type), tuple(map(operator.index, fft_lengths))
+    dtype = get_aval(x).dtype
+    if kind is FftType.RFFT:
+        if dtypes.kind(dtype) == "c":
+            raise DTypeError(f"fft of kind RFFT takes real arrays, and got {dtype}")
+        x = convert(x, dtypes.to_inexact(dtype))
+    else:
+        x = convert(x, dtypes.to_complex(dtype))
+    return fft_p.bind(x, fft_type=kind, fft_lengths=lengths) if lengths else x  # type: ignore[no-any-return]

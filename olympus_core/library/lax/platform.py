@@ -1,0 +1,51 @@
+"""`lax.platform_dependent`: functions for platforms enter; the one of the target is lowered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from olympus_core.control.platform import platform_dependent_p
+from olympus_core.errors import ArgumentError
+from olympus_core.library.lax.control import stage_branches
+
+__all__ = ["platform_dependent"]
+
+_PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
+
+
+def platform_dependent(
+    *args: Any,
+    default: Callable[..., Any] | None = None,
+    **per_platform: Callable[..., Any] | None,
+) -> Any:
+    """The result of the function that is for the platform which the program is lowered for.
+
+    per_platform: functions by the name of a platform: cpu, cuda, rocm or tpu; the GPUs that
+    programs are built for here are of cuda.  default: the function for all others.  Every
+    function is traced; only the one for the target is lowered.
+
+    Raises ArgumentError for another platform or for no function, TransformError where the
+    functions return different structures or types, and, when the program is lowered,
+    LoweringError where none is for the platform.
+
+    >>> platform_dependent(3.0, cpu=lambda x: x + 1, default=lambda x: x - 1)
+    Array(4., dtype=float32, weak_type=True)
+    """
+    given = {name: f for name, f in per_platform.items() if f is not None}
+    for name in given:
+        if name not in _PLATFORMS:
+            raise ArgumentError(
+                f"platform_dependent has the platforms {', '.join(_PLATFORMS)}, and got {name!r}"
+            )
+    functions = [*given.values(), *([] if default is None else [default])]
+    if not functions:
+        raise ArgumentError("platform_dependent needs a function, and got none")
+    branches, operands, out_tree = stage_branches("platform_dependent", functions, args)
+    platforms = (*((name,) for name in given), *(() if default is None else (None,)))
+    unused = np.int32(0)
+    return out_tree.unflatten(
+        platform_dependent_p.bind(unused, *operands, branches=branches, platforms=platforms)
+    )

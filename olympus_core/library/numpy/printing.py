@@ -1,0 +1,51 @@
+"""How arrays are printed in `olympus.numpy`: the options and the texts are NumPy's."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from olympus_core.library.numpy.axes import operand
+from olympus_core.tracer import Array
+
+__all__ = ["array_repr", "array_str", "get_printoptions", "printoptions", "set_printoptions"]
+
+#: the options of NumPy, which arrays of either library are printed by
+get_printoptions = np.get_printoptions
+printoptions = np.printoptions
+set_printoptions = np.set_printoptions
+
+
+def array_repr(
+    arr: object,
+    max_line_width: int | None = None,
+    precision: int | None = None,
+    suppress_small: bool | None = None,
+) -> str:
+    """The text of an array with its type, as `repr` gives it, in lines of a given width.
+
+    precision: how many digits follow the point; suppress_small: numbers that these do not show
+    are printed as 0.  What is not given is as `printoptions` has it.
+
+    Raises DTypeError for a value that is not an array, ConcretizationError for a traced array.
+
+    >>> array_repr(array([1.0, 1e-9]), precision=3, suppress_small=True)
+    'Array([1., 0.], dtype=float32)'
+    """
+    x = operand("array_repr", arr)[0]
+    text = np.array_repr(np.asarray(x), max_line_width, precision, suppress_small)
+    return text.replace("array(", "Array(", 1) if isinstance(x, Array) else text
+
+
+def array_str(
+    a: object,
+    max_line_width: int | None = None,
+    precision: int | None = None,
+    suppress_small: bool | None = None,
+) -> str:
+    """The text of an array's elements, as `str` gives it; the arguments are `array_repr`'s.
+
+    >>> array_str(array([1, 2]))
+    '[1 2]'
+    """
+    x = operand("array_str", a)[0]
+    return np.array_str(np.asarray(x), max_line_width, precision, suppress_small)

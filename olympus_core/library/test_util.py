@@ -1,0 +1,207 @@
+"""Checks of derivatives against finite differences, in one direction drawn at random.
+
+A function, its arguments and tolerances enter; AssertionError leaves where they differ.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_core import dtypes, tree
+from olympus_core.array import to_numpy
+from olympus_core.avals import get_aval
+from olympus_core.errors import ArgumentError
+from olympus_core.library.numpy.complex import conj
+from olympus_core.transforms.autodiff import jvp, vjp
+from olympus_core.transforms.data import is_float0
+
+__all__ = ["check_grads", "check_jvp", "check_vjp"]
+
+#: by the width of a real number in bytes: how far derivatives may be apart, and the step
+_TOLERANCES = {1: 1.0, 2: 1e-1, 4: 2e-3, 8: 1e-5}
+_STEPS = {1: 1e-1, 2: 1e-1, 4: 1e-2, 8: 1e-4}
+
+
+def check_grads(
+    f: Callable[..., Any],
+    args: Sequence[Any],
+    order: int,
+    modes: Sequence[str] = ("fwd", "rev"),
+    atol: float | None = None,
+    rtol: float | None = None,
+    eps: float | None = None,
+) -> None:
+    """Compare the derivatives of `f` at `args` with central differences of step `eps`.
+
+    Each derivative up to `order` is compared, forward ("fwd"), in reverse ("rev"), or both, along
+    one direction that is drawn from a fixed seed.  Tolerances and step go by the least dtype
+    unless given.  Arguments and results are trees of arrays; integers among them are left as
+    they are.
+
+    Raises AssertionError where a derivative differs, ArgumentError for another mode.
+
+    >>> check_grads(lambda x: x * numpy.sin(x), (2.0,), order=2)
+    """
+    modes = (modes,) if isinstance(modes, str) else tuple(modes)
+    if not modes or not set(modes) <= {"fwd", "rev"}:
+        raise ArgumentError(f"the modes of check_grads are 'fwd' and 'rev', and not {modes}")
+    args, told = tuple(args), {"atol": atol, "rtol": rtol, "eps": eps}
+    if "fwd" in modes:
+        check_jvp(f, functools.partial(jvp, f), args, err_msg=f"jvp of {_name(f)}", **told)
+        if order > 1:
+
+            def pushed(values: Any, tangents: Any) -> Any:
+                return jvp(f, values, tangents)
+
+            directions = _directions(np.random.default_rng(order), args)
+            check_grads(pushed, (args, directions), order - 1, modes, atol, rtol, eps)
+    if "rev" in modes:
+        check_vjp(f, functools.partial(vjp, f), args, err_msg=f"vjp of {_name(f)}", **told)
+        if order > 1:
+
+            def pulled(*values: Any) -> Any:
+                out, pull = vjp(f, *values)
+                return [x for x in tree.leaves(pull(out)) if not is_float0(x)]
+
+            check_grads(pulled, args, order - 1, modes, atol, rtol, eps)
+
+
+def check_jvp(
+    f: Callable[..., Any],
+    f_jvp: Callable[..., Any],
+    args: Sequence[Any],
+    atol: float | None = None,
+    rtol: float | None = None,
+    eps: float | None = None,
+    err_msg: str = "",
+) -> None:
+    """Compare `f_jvp(args, tangents)`, a pair of value and tangent, with `f` and its differences.
+
+    Raises AssertionError, with `err_msg`, where they differ.
+    """
+    tangents = _directions(np.random.default_rng(0), args)
+    value, tangent = f_jvp(tuple(args), tangents)
+    _compare(value, f(*args), atol, rtol, f"{err_msg}: value")
+    _compare(tangent, _difference(f, args, tangents, eps), atol, rtol, f"{err_msg}: tangent")
+
+
+def check_vjp(
+    f: Callable[..., Any],
+    f_vjp: Callable[..., Any],
+    args: Sequence[Any],
+    atol: float | None = None,
+    rtol: float | None = None,
+    eps: float | None = None,
+    err_msg: str = "",
+) -> None:
+    """Compare `f_vjp(*args)`, a pair of value and pullback, with `f` and its differences.
+
+    The pullback is compared by <t, f'* c> = <f' t, c> for a tangent and a cotangent drawn at
+    random.  Raises AssertionError, with `err_msg`, where they differ.
+    """
+    rng = np.random.default_rng(0)
+    value, pull = f_vjp(*args)
+    _compare(value, f(*args), atol, rtol, f"{err_msg}: value")
+    tangents = _directions(rng, args)
+    cotangents = _directions(rng, value)
+    pulled = tree.map(_conjugate, pull(tree.map(_conjugate, cotangents)))
+    pushed = _difference(f, args, tangents, eps)
+    found, wanted = _inner(tangents, pulled), _inner(pushed, cotangents)
+    tolerance = _tolerance([*tree.leaves(tuple(args)), *tree.leaves(value)])
+    np.testing.assert_allclose(
+        found,
+        wanted,
+        atol=tolerance if atol is None else atol,
+        rtol=tolerance if rtol is None else rtol,
+        err_msg=f"{err_msg}: cotangent, in the direction drawn",
+    )
+
+
+def _name(f: Callable[..., Any]) -> str:
+    return str(getattr(f, "__name__", type(f).__name__))
+
+
+def _moves(x: Any) -> bool:
+    return not is_float0(x) and dtypes.kind(get_aval(x).dtype) in "fc"
+
+
+def _directions(rng: np.random.Generator, values: Any) -> Any:
+    """A tree like `values` of samples that are not small, and of float0 for integers."""
+
+    def sample(shape: Any) -> Any:
+        return rng.uniform(0.5, 1.5, shape) * rng.choice([-1.0, 1.0], shape)
+
+    def draw(x: Any) -> Any:
+        if not _moves(x):
+            return np.zeros(np.shape(x), dtypes.float0)
+        aval = get_aval(x)
+        drawn = sample(aval.shape)
+        if dtypes.kind(aval.dtype) == "c":
+            drawn = drawn + 1j * sample(aval.shape)
+        return np.asarray(drawn).astype(aval.dtype)
+
+    return tree.map(draw, values)
+
+
+def _width(values: Sequence[Any]) -> int:
+    widths = [dtypes.to_real(get_aval(x).dtype).itemsize for x in values if _moves(x)]
+    return min(widths, default=8)
+
+
+def _tolerance(values: Sequence[Any]) -> float:
+    return _TOLERANCES[_width(values)]
+
+
+def _difference(f: Callable[..., Any], args: Any, tangents: Any, eps: float | None) -> Any:
+    args = tuple(args)
+    step = _STEPS[_width(tree.leaves(args))] if eps is None else eps
+
+    def moved(by: float) -> Any:
+        return f(*tree.map(lambda x, t: _plus(x, t, by), args, tangents))
+
+    return tree.map(lambda up, down: _slope(up, down, step), moved(step), moved(-step))
+
+
+def _plus(x: Any, tangent: Any, by: float) -> Any:
+    if not _moves(x):
+        return x
+    dtype = get_aval(x).dtype
+    return (np.asarray(to_numpy(x), dtype) + np.asarray(tangent * by, dtype)).astype(dtype)
+
+
+def _slope(up: Any, down: Any, step: float) -> Any:
+    if not _moves(up):
+        return np.zeros(np.shape(up), dtypes.float0)
+    wide = np.complex128 if dtypes.kind(get_aval(up).dtype) == "c" else np.float64
+    return (to_numpy(up).astype(wide) - to_numpy(down).astype(wide)) / (2 * step)
+
+
+def _conjugate(x: Any) -> Any:
+    return x if is_float0(x) or dtypes.kind(get_aval(x).dtype) != "c" else conj(x)
+
+
+def _inner(xs: Any, ys: Any) -> float:
+    total = 0.0
+    for x, y in zip(tree.leaves(xs), tree.leaves(ys), strict=True):
+        if not is_float0(x) and not is_float0(y):
+            total += float(np.vdot(to_numpy(x), to_numpy(y)).real)
+    return total
+
+
+def _compare(found: Any, wanted: Any, atol: float | None, rtol: float | None, what: str) -> None:
+    for x, y in zip(tree.leaves(found), tree.leaves(wanted), strict=True):
+        if is_float0(x) or is_float0(y):
+            continue
+        tolerance = _tolerance([x])
+        wide = np.complex128 if dtypes.kind(get_aval(x).dtype) == "c" else np.float64
+        np.testing.assert_allclose(
+            to_numpy(x).astype(wide),
+            np.asarray(to_numpy(y)).astype(wide),
+            atol=tolerance if atol is None else atol,
+            rtol=tolerance if rtol is None else rtol,
+            err_msg=what,
+        )

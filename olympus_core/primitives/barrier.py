@@ -1,0 +1,51 @@
+"""optimization_barrier: arrays pass through; the compiler moves nothing across it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from olympus_core import mlir
+from olympus_core.avals import ShapedArray
+from olympus_core.primitive import Batched, Primitive
+
+if TYPE_CHECKING:
+    from olympus_core.lowering import LoweringContext
+
+__all__ = ["PRIMITIVES", "optimization_barrier_p"]
+
+
+class OptimizationBarrier(Primitive):
+    """Its operands, all of which are computed before any of the results is used."""
+
+    multiple_results = True
+
+    def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
+        return avals
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
+        types = [mlir.tensor_type(a) for a in ctx.avals_out]
+        return list(mlir.op("stablehlo.optimization_barrier", types, operands).results)
+
+    def jvp(
+        self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[Any, Any]:
+        return self.bind(*primals), self._through(tangents)
+
+    def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
+        return self._through(cotangent)
+
+    def _through(self, values: Sequence[Any]) -> list[Any]:
+        """The values that are not None behind a barrier of their own."""
+        passed = iter(self.bind(*(v for v in values if v is not None)))
+        return [None if v is None else next(passed) for v in values]
+
+    def batch(
+        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[Any, Any]:
+        return self.bind(*args), dims
+
+
+optimization_barrier_p = OptimizationBarrier("optimization_barrier")
+
+PRIMITIVES: tuple[Primitive, ...] = (optimization_barrier_p,)

@@ -1,0 +1,187 @@
+"""What the algorithms share: loops, choices, places, and matrices scaled to the size of 1.
+
+An axis is counted from the last one, so that batch axes do not matter.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_core import dtypes, trace
+from olympus_core.avals import get_aval, shape_of
+from olympus_core.primitive import op
+from olympus_core.primitives.elementwise import constant, spread, zero_like
+from olympus_core.primitives.linalg.algebra import as_dtype
+
+__all__ = [
+    "INT32",
+    "at",
+    "epsilon",
+    "exchange",
+    "negligible",
+    "over",
+    "padded",
+    "panels",
+    "places",
+    "put",
+    "put_window",
+    "repeat",
+    "repeat_while",
+    "scaled",
+    "squares",
+    "take",
+    "total",
+    "where",
+    "window",
+    "zeros",
+]
+
+INT32 = np.dtype("int32")
+
+
+def repeat_while(
+    condition: Callable[..., Any], body: Callable[..., Sequence[Any]], *carry: Any
+) -> list[Any]:
+    """`while condition(*carry): carry = body(*carry)`; the last carry."""
+    emitting: Any = trace.current()  # the one that LoweringContext.apply makes current
+    return list(emitting.while_loop(condition, body, carry))
+
+
+def repeat(count: int, body: Callable[..., Sequence[Any]], *carry: Any) -> list[Any]:
+    """`for i in range(count): carry = body(i, *carry)`, with i an int32; the last carry."""
+
+    def step(i: Any, *rest: Any) -> Sequence[Any]:
+        return op.add(i, np.int32(1)), *body(i, *rest)
+
+    if not count:
+        return list(carry)
+    return repeat_while(lambda i, *_: op.lt(i, np.int32(count)), step, np.int32(0), *carry)[1:]
+
+
+def panels(count: int) -> tuple[int, int]:
+    """How many panels `count` columns, 1 or more, are factorized in, and how wide each is."""
+    width = min(count, 32 if count <= 1024 else 128)
+    return -(-count // width), width
+
+
+def padded(x: Any, *sizes: int) -> Any:
+    """Arrays with zeros after the elements, so that the last axes have these sizes."""
+    shape = shape_of(x)
+    kept = len(shape) - len(sizes)
+    config = [(0, 0, 0)] * kept
+    config += [(0, size - n, 0) for size, n in zip(sizes, shape[kept:], strict=True)]
+    return op.pad(x, zero_like(x), padding_config=tuple(config))
+
+
+def window(x: Any, start: Any, width: int, axis: int) -> Any:
+    """`width` rows or columns of matrices from a computed one on; see `put_window`."""
+    shape = shape_of(x)
+    place = len(shape) + axis
+    sizes = tuple([width if i == place else n for i, n in enumerate(shape)])
+    return op.dynamic_slice(x, *_starts(x, start, axis), slice_sizes=sizes)
+
+
+def put_window(x: Any, part: Any, start: Any, axis: int) -> Any:
+    """The matrices with rows or columns replaced from a computed one on."""
+    return op.dynamic_update_slice(x, part, *_starts(x, start, axis))
+
+
+def _starts(x: Any, start: Any, axis: int) -> list[Any]:
+    rank = len(shape_of(x))
+    return [start if i == rank + axis else np.int32(0) for i in range(rank)]
+
+
+def zeros(shape: tuple[int, ...], dtype: Any) -> Any:
+    """Zeros."""
+    return spread(np.zeros((), dtype)[()], shape)
+
+
+def over(x: Any, like: Any, axis: int | None = None) -> Any:
+    """`x` at the shape of `like`, of which it lacks an axis, or all axes after its own."""
+    shape = shape_of(like)
+    kept = list(range(len(shape)))
+    kept = kept[: len(shape_of(x))] if axis is None else [i for i in kept if i != len(shape) + axis]
+    return op.broadcast_in_dim(x, shape=shape, broadcast_dimensions=tuple(kept))
+
+
+def where(choice: Any, yes: Any, no: Any) -> Any:
+    """`yes` where `choice`, else `no`; one may be a number."""
+    like = no if isinstance(yes, int | float) else yes
+    yes, no = (
+        spread(constant(like, x), shape_of(choice)) if isinstance(x, int | float) else x
+        for x in (yes, no)
+    )
+    return op.select_n(choice, no, yes)
+
+
+def places(x: Any, axis: int) -> Any:
+    """The index of each element along an axis, int32."""
+    shape = shape_of(x)
+    return op.iota(dtype=INT32, shape=shape, dimension=len(shape) + axis)
+
+
+def total(x: Any, *axes: int) -> Any:
+    """The sum along axes."""
+    rank = len(shape_of(x))
+    return op.reduce_sum(x, axes=tuple(sorted(rank + a for a in axes)))
+
+
+def squares(x: Any) -> Any:
+    """|x|**2, real."""
+    if dtypes.kind(get_aval(x).dtype) != "c":
+        return op.mul(x, x)
+    re, im = op.real(x), op.imag(x)
+    return op.add(op.mul(re, re), op.mul(im, im))
+
+
+def at(x: Any, j: Any, axis: int) -> Any:
+    """What stands at j, one for all matrices, along an axis; without that axis."""
+    place = len(shape_of(x)) + axis
+    return op.squeeze(window(x, j, 1, axis), dimensions=(place,))
+
+
+def take(x: Any, index: Any, axis: int) -> Any:
+    """What stands at `index`, an index of each matrix, along an axis; without that axis."""
+    return total(where(op.eq(places(x, axis), over(index, x)), x, 0), axis)
+
+
+def put(x: Any, j: Any, value: Any, axis: int) -> Any:
+    """`x` with `value`, without that axis, at j along an axis; j is one for all, or of each."""
+    return op.select_n(op.eq(places(x, axis), over(j, x)), x, over(value, x, axis))
+
+
+def exchange(x: Any, j: Any, others: Any, axis: int) -> Any:
+    """`x` with what stands at j, and at `others` of each matrix, exchanged along an axis."""
+    return put(put(x, others, at(x, j, axis), axis), j, take(x, others, axis), axis)
+
+
+def epsilon(x: Any) -> float:
+    """The distance from 1 to the next number of x's precision."""
+    return float(dtypes.finfo(get_aval(x).dtype).eps)
+
+
+def negligible(x: Any) -> float:
+    """A length that counts as zero beside 1: the product of two is hardly a number of the dtype."""
+    return math.sqrt(float(dtypes.finfo(get_aval(x).dtype).tiny)) / epsilon(x)
+
+
+def scaled(x: Any) -> tuple[Any, Any]:
+    """The matrices divided by powers of two near their greatest elements, and those, real.
+
+    So the squares of elements do not overflow, nor vanish beside that of the greatest.  A matrix
+    with an element that is not finite becomes NaN.
+    """
+    rank = len(shape_of(x))
+    is_complex = dtypes.kind(get_aval(x).dtype) == "c"
+    size = op.max(*(op.abs(part(x)) for part in (op.real, op.imag))) if is_complex else op.abs(x)
+    size = op.reduce_max(size, axes=(rank - 2, rank - 1))
+    finfo = dtypes.finfo(get_aval(size).dtype)
+    low, high = constant(size, float(finfo.tiny)), constant(size, float(finfo.max) / 8)
+    exponent = finfo.bits - finfo.nmant - 1
+    unit = op.reduce_precision(op.clamp(low, size, high), exponent_bits=exponent, mantissa_bits=0)
+    unit = where(op.is_finite(size), unit, np.nan)
+    return op.div(x, over(as_dtype(unit, x), x)), unit

@@ -1,0 +1,203 @@
+"""QR decomposition by Householder reflectors, blocked, or with pivoting."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from olympus_core.avals import get_aval, shape_of
+from olympus_core.primitive import op
+from olympus_core.primitives.elementwise import constant, spread, zeros_like
+from olympus_core.primitives.linalg.algebra import (
+    adjoint,
+    as_dtype,
+    block,
+    conj,
+    dot,
+    eye,
+    real,
+    solve,
+    triangle,
+)
+from olympus_core.primitives.linalg.portable.arrays import (
+    INT32,
+    at,
+    exchange,
+    over,
+    padded,
+    panels,
+    places,
+    put,
+    put_window,
+    repeat,
+    scaled,
+    squares,
+    total,
+    where,
+    window,
+    zeros,
+)
+
+__all__ = ["geqrf", "householder_product", "pivoted_geqrf", "qr", "reflector"]
+
+
+def qr(a: Any, *, full: bool, pivoting: bool) -> tuple[Any, ...]:
+    """Q, R and, with `pivoting`, the permutation of the columns, as `qr_p` has them."""
+    *batch, rows, columns = shape_of(a)
+    size = rows if full else min(rows, columns)
+    if not get_aval(a).size:
+        q, r = eye(zeros((*batch, rows, size), get_aval(a).dtype)), (*batch, size, columns)
+        order = op.iota(dtype=INT32, shape=(*batch, columns), dimension=len(batch))
+        return q, zeros(r, get_aval(a).dtype), *[order] * pivoting
+    packed, taus, *order = pivoted_geqrf(a) if pivoting else geqrf(a)
+    made = block(packed, columns=slice(size)) if size <= columns else padded(packed, rows, size)
+    return (
+        householder_product(made, taus),
+        triangle(block(packed, slice(size)), lower=False),
+        *order,
+    )
+
+
+def geqrf(a: Any) -> tuple[Any, Any]:
+    """R in the upper triangle, the reflectors below it, and their factors, as `geqrf_p` has them.
+
+    The reflectors of a panel of columns are applied to the columns after it as one block.
+    Source: G. Golub and C. Van Loan, "Matrix Computations", 4th ed. (2013), 5.1 and 5.2.
+    """
+    *batch, rows, columns = shape_of(a)
+    k = min(rows, columns)
+    if not k:
+        return a, zeros((*batch, 0), get_aval(a).dtype)
+    count, width = panels(k)
+    size = count * width
+    a, unit = scaled(a)
+    a = padded(a, max(rows, size), max(columns, size))
+
+    def step(i: Any, a: Any, taus: Any) -> tuple[Any, ...]:
+        start = op.mul(i, np.int32(width))
+        packed, taus = _panel(window(a, start, width, -1), start, taus)
+        if shape_of(a)[-1] > width:
+            v, inverse = _joined(packed, window(taus, start, width, -1), start)
+            inner = solve(inverse, dot(adjoint(v), a), transpose=True, conjugate=True)
+            after = op.ge(places(a, -1), over(op.add(start, np.int32(width)), a))
+            a = where(after, op.sub(a, dot(v, inner)), a)
+        return put_window(a, packed, start, -1), taus
+
+    a, taus = repeat(count, step, a, zeros((*batch, size), get_aval(a).dtype))
+    taus = op.slice(
+        taus, start_indices=(0,) * (len(batch) + 1), limit_indices=(*batch, k), strides=None
+    )
+    return _unscaled(block(a, slice(rows), slice(columns)), unit), taus
+
+
+def _unscaled(a: Any, unit: Any) -> Any:
+    """Packed matrices with their R, and not their reflectors, multiplied by a number of each."""
+    upper = op.le(places(a, -2), places(a, -1))
+    return where(upper, op.mul(a, over(as_dtype(unit, a), a)), a)
+
+
+def _panel(a: Any, start: Any, taus: Any) -> tuple[Any, Any]:
+    """The reflectors of a panel, one column after another, from row `start` on."""
+
+    def step(j: Any, a: Any, taus: Any) -> tuple[Any, Any]:
+        return _reflected(a, j, op.add(start, j), taus)
+
+    found = repeat(shape_of(a)[-1], step, a, taus)
+    return found[0], found[1]
+
+
+def _reflected(a: Any, j: Any, top: Any, taus: Any) -> tuple[Any, Any]:
+    """Packed matrices, column j made zero below row `top`, and the factors with this one's."""
+    x = at(a, j, -1)
+    v, tau, beta = reflector(x, top)
+    along = total(op.mul(over(conj(v), a, -1), a), -2)
+    change = op.mul(over(op.mul(conj(over(tau, v)), v), a, -1), over(along, a, -2))
+    column, here = places(a, -1), over(j, a)
+    a = where(op.gt(column, here), op.sub(a, change), a)
+    place, first = places(x, -1), over(top, x)
+    done = where(op.gt(place, first), v, where(op.eq(place, first), over(beta, x), x))
+    a = where(op.eq(column, here), over(done, a, -1), a)
+    return a, put(taus, top, tau, -1)
+
+
+def reflector(x: Any, top: Any) -> tuple[Any, Any, Any]:
+    """v, with ones at `top` and zeros before, tau and beta: (I - tau v v^H)^H x is beta at `top`.
+
+    beta is real, and has not the sign of x's real part there.  Where x is zero below, and real
+    there, nothing is reflected: tau is 0.
+    """
+    place, first = places(x, -1), over(top, x)
+    below = where(op.gt(place, first), x, 0)
+    alpha = at(x, top, -1)
+    rest = total(squares(below), -1)
+    norm = op.sqrt(op.add(squares(alpha), rest))
+    beta = as_dtype(where(op.lt(real(alpha), zeros_like(norm)), norm, op.neg(norm)), x)
+    zero = zeros_like(rest)
+    done = op.and_(op.eq(rest, zero), op.eq(alpha, as_dtype(real(alpha), x)))
+    divisor = where(done, 1, op.sub(alpha, beta))
+    tau = where(done, 0, op.div(op.sub(beta, alpha), where(done, 1, beta)))
+    v = where(op.eq(place, first), 1, op.div(below, over(divisor, x)))
+    return v, tau, where(done, alpha, beta)
+
+
+def _joined(packed: Any, taus: Any, start: Any) -> tuple[Any, Any]:
+    """V and T^-1 of the product I - V T V^H of a panel's reflectors, from row `start` on.
+
+    T^-1 is upper triangular, with 1 / tau on its diagonal, and V^H V's elements above it.
+    Source: T. Joffrain et al., "Accumulating Householder transformations, revisited", ACM
+    Transactions on Mathematical Software 32 (2006).
+    """
+    row, diagonal = places(packed, -2), op.add(places(packed, -1), over(start, packed))
+    v = where(op.gt(row, diagonal), packed, where(op.eq(row, diagonal), 1, zeros_like(packed)))
+    # a factor of zero reflects nothing, and has no inverse: the same is done by zeros for v
+    none, ones = op.eq(taus, zeros_like(taus)), spread(constant(taus, 1), shape_of(taus))
+    v = where(over(none, v, -2), 0, v)
+    inner = dot(adjoint(v), v)
+    inverse = over(op.div(ones, where(none, 1, taus)), inner, -2)
+    above = op.lt(places(inner, -2), places(inner, -1))
+    return v, where(above, inner, op.mul(eye(inner), inverse))
+
+
+def householder_product(a: Any, taus: Any) -> Any:
+    """The first columns of a product of reflectors, as `householder_product_p` has them."""
+    *_, rows, columns = shape_of(a)
+    q, k = eye(a), shape_of(taus)[-1]
+    if not k:
+        return q
+    count, width = panels(k)
+    size = count * width
+    a = padded(block(a, columns=slice(k)), max(rows, size), size)
+    q, taus = padded(q, max(rows, size), columns), padded(taus, size)
+
+    def step(i: Any, q: Any) -> tuple[Any]:
+        start = op.mul(op.sub(np.int32(count - 1), i), np.int32(width))
+        packed = window(a, start, width, -1)
+        v, inverse = _joined(packed, window(taus, start, width, -1), start)
+        return (op.sub(q, dot(v, solve(inverse, dot(adjoint(v), q)))),)
+
+    return block(repeat(count, step, q)[0], slice(rows))
+
+
+def pivoted_geqrf(a: Any) -> tuple[Any, Any, Any]:
+    """As `geqrf`, of matrices with their columns permuted so that R's diagonal falls.
+
+    The third result is the permutation.  At each step the column with the greatest rest is next;
+    the rests are computed anew, which costs no more than the reflection.
+    Source: G. Golub and C. Van Loan, "Matrix Computations", 4th ed. (2013), 5.4.2.
+    """
+    *batch, rows, columns = shape_of(a)
+    k = min(rows, columns)
+    a, unit = scaled(a)
+
+    def step(j: Any, a: Any, taus: Any, order: Any) -> tuple[Any, ...]:
+        sizes = total(squares(where(op.ge(places(a, -2), over(j, a)), a, 0)), -2)
+        sizes = where(op.lt(places(sizes, -1), over(j, sizes)), -1, sizes)
+        pivot = op.argmax(sizes, axes=(len(batch),), index_dtype=INT32)
+        a, order = exchange(a, j, pivot, -1), exchange(order, j, pivot, -1)
+        return *_reflected(a, j, j, taus), order
+
+    taus = zeros((*batch, k), get_aval(a).dtype)
+    order = op.iota(dtype=INT32, shape=(*batch, columns), dimension=len(batch))
+    a, taus, order = repeat(k, step, a, taus, order)
+    return _unscaled(a, unit), taus, order

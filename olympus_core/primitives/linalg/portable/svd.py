@@ -1,0 +1,153 @@
+"""Singular value decomposition by Jacobi's rotations from one side."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from olympus_core import dtypes
+from olympus_core.avals import get_aval, shape_of
+from olympus_core.primitive import op
+from olympus_core.primitives.elementwise import constant
+from olympus_core.primitives.linalg.algebra import (
+    adjoint,
+    as_dtype,
+    block,
+    conj,
+    diagonal,
+    dot,
+    eye,
+    inverse_order,
+    join,
+    swap,
+    take_rows,
+    triangle,
+)
+from olympus_core.primitives.linalg.portable.arrays import (
+    epsilon,
+    negligible,
+    over,
+    padded,
+    places,
+    scaled,
+    squares,
+    total,
+    where,
+    zeros,
+)
+from olympus_core.primitives.linalg.portable.jacobi import (
+    advance,
+    even,
+    halves,
+    orthonormal,
+    rotation,
+    sweeps,
+    turn,
+)
+from olympus_core.primitives.linalg.portable.qr import (
+    geqrf,
+    householder_product,
+    pivoted_geqrf,
+)
+
+__all__ = ["svd"]
+
+
+def svd(a: Any, *, full: bool, compute_uv: bool) -> tuple[Any, ...]:
+    """The singular values in falling order, U and V^H, as `svd_p` has them.
+
+    A pivoted QR decomposition first gathers the weight in the first columns of R^H, which are then
+    rotated until they are orthogonal: their lengths are the singular values, they themselves are
+    the right vectors, and the product of the rotations makes the left ones.
+    Source: Z. Drmac and K. Veselic, "New fast and accurate Jacobi SVD algorithm", I, SIAM J. Matrix
+    Anal. Appl. 29 (2008); G. Golub and C. Van Loan, "Matrix Computations", 4th ed. (2013), 8.6.3.
+    """
+    *batch, rows, columns = shape_of(a)
+    if rows < columns:
+        s, *uv = svd(adjoint(a), full=full, compute_uv=compute_uv)
+        return s, *(adjoint(x) for x in reversed(uv))
+    dtype = get_aval(a).dtype
+    if not get_aval(a).size:
+        size = rows if full else columns
+        uv = [eye(zeros((*batch, m, n), dtype)) for m, n in ((rows, size), (columns, columns))]
+        return zeros((*batch, columns), dtypes.to_real(dtype)), *(uv if compute_uv else ())
+    packed, taus, order = pivoted_geqrf(a)
+    r = triangle(block(packed, slice(columns)), lower=False)
+    s, *found = _orthogonalized(adjoint(r), compute_uv)
+    if not compute_uv:
+        return (s,)
+    vectors, product = found
+    if full:
+        packed = padded(packed, rows, rows)
+    q = householder_product(packed, taus)
+    u = dot(block(q, columns=slice(columns)), product)
+    u = join(u, block(q, columns=slice(columns, None)), axis=-1)
+    return s, u, adjoint(take_rows(vectors, inverse_order(order)))
+
+
+def _orthogonalized(x: Any, compute_uv: bool) -> tuple[Any, ...]:
+    """s in falling order, and orthonormal U and V with x = U diag(s) V^H, of square matrices."""
+    n = shape_of(x)[-1]
+    x, unit = scaled(x)
+    x = even(x)
+    (x,) = sweeps(_round, _unfinished, join(x, eye(x), axis=-2) if compute_uv else x)
+    x, v = block(x, slice(n), slice(n)), block(x, slice(n + n % 2, 2 * n + n % 2), slice(n))
+    s = op.neg(_lengths(x))
+    s, order = op.sort(s, places(s, -1), dimension=len(shape_of(s)) - 1, is_stable=True, num_keys=1)
+    s = op.neg(s)
+    found = (op.mul(s, over(unit, s)),)
+    if not compute_uv:
+        return found
+    x, v = (swap(take_rows(swap(m), order)) for m in (x, v))
+    return *found, _directions(x, s), orthonormal(v)
+
+
+def _directions(x: Any, s: Any) -> Any:
+    """Orthonormal columns in the directions of x's, which have lengths s; any, where x has none.
+
+    The QR decomposition of what is orthonormal but for zeros fills these in, and changes the rest
+    by a phase, which is undone.
+    """
+    none = op.le(s, over(constant(s, negligible(s)), s))
+    x = op.div(x, over(as_dtype(where(none, 1, s), x), x, -2))
+    packed, taus = geqrf(where(over(none, x, -2), 0, x))
+    ends = diagonal(packed)
+    phase = where(none, 1, op.sign(ends))
+    return op.mul(householder_product(packed, taus), over(phase, x, -2))
+
+
+def _lengths(x: Any) -> Any:
+    return op.sqrt(total(squares(x), -2))
+
+
+def _top(x: Any) -> Any:
+    """The matrices whose columns are made orthogonal, without the product of the rotations."""
+    return block(x, slice(shape_of(x)[-1]))
+
+
+def _tolerance(x: Any) -> float:
+    """The cosine of columns that count as orthogonal: the rounding of their product."""
+    return epsilon(x) * math.sqrt(shape_of(x)[-1])
+
+
+def _round(x: Any) -> tuple[Any]:
+    p, q = halves(_top(x))
+    apq = total(op.mul(conj(p), q), -2)
+    app, aqq = total(squares(p), -2), total(squares(q), -2)
+    first, second = op.sqrt(app), op.sqrt(aqq)
+    small = over(constant(first, negligible(first)), first)
+    bound = op.mul(op.mul(first, second), over(constant(first, _tolerance(x)), first))
+    active = op.and_(op.gt(op.abs(apq), bound), op.gt(op.min(first, second), small))
+    return (advance(turn(x, rotation(app, aqq, apq, active)), -1),)
+
+
+def _unfinished(x: Any) -> Any:
+    x = _top(x)
+    inner = op.abs(dot(adjoint(x), x))
+    lengths = _lengths(x)
+    along, across = over(lengths, inner, -2), over(lengths, inner, -1)
+    bound = op.mul(along, op.mul(across, over(constant(inner, 4 * _tolerance(x)), inner)))
+    counts = op.gt(op.min(along, across), over(constant(inner, negligible(inner)), inner))
+    counts = op.and_(counts, op.ne(places(inner, -2), places(inner, -1)))
+    rank = len(shape_of(x))
+    return op.reduce_or(op.and_(counts, op.gt(inner, bound)), axes=(rank - 2, rank - 1))
