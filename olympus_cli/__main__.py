@@ -1,12 +1,31 @@
 """`python -m olympus_cli` is the `olympus` command; what it needs of its process comes first."""
 
-from olympus_cli import interrupts, streams
+# No `from __future__`: that is an import of a module which could be found in the working directory.
+import os
+import sys
+
+from olympus_cli import own_process
 
 __all__ = ["main"]
 
 
 def main() -> None:
     """Run the command line on `sys.argv`, and leave with its exit code."""
+    own_process.claim()
+    from olympus_cli import shortage
+
+    try:
+        _start()
+    except (ImportError, MemoryError, OSError, RuntimeError) as error:
+        if (told := shortage.words(error)) is None:
+            raise
+        os.write(2, f"error: {told}\nhint: {shortage.HINT}\n".encode(errors="replace"))
+        sys.exit(shortage.EXIT_CODE)
+
+
+def _start() -> None:
+    from olympus_cli import interrupts, streams
+
     streams.complete()
     interrupts.install()
     from olympus_cli.main import main as command_line  # imports click

@@ -5,7 +5,9 @@ A finished compilation enters and a file leaves, or a file and a program that is
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import ml_dtypes  # noqa: F401  (makes numpy know bfloat16 and the 8-bit floats by name)
@@ -13,12 +15,23 @@ import numpy as np
 
 import olympus
 from olympus import artifact
+from olympus.errors import UsageError
+from olympus_cli import console
 from olympus_cli.build.compilation import Compilation
 from olympus_cli.leaves import Leaf
 from olympus_cli.runnable import Runnable
+from olympus_cli.settings import read_settings
 from olympus_cli.spec.backends import parse_backend
+from olympus_cli.spec.model import BackendSpec
 
-__all__ = ["SUFFIX", "load_bundle", "save_bundle"]
+__all__ = [
+    "SUFFIX",
+    "BundleOptions",
+    "bundle_backend",
+    "bundle_loader",
+    "load_bundle",
+    "save_bundle",
+]
 
 SUFFIX = ".olympus"
 
@@ -34,23 +47,78 @@ def save_bundle(compilation: Compilation, directory: Path) -> None:
         name=spec.name,
         entry=spec.entry,
         static=spec.static,
+        compiler_options=spec.compiler_options,
     )
 
 
-def load_bundle(path: Path, backend: str | None, device: str | None, recompile: bool) -> Runnable:
-    """The program in `path` for a backend, the CPU unless given; `device` alone means a GPU.
+@dataclass(frozen=True)
+class BundleOptions:
+    """What may be done with a bundle, and who must have made it.
+
+    It may be compiled again where it does not fit this machine (`recompile`), and its native code
+    may run (`native`).  One of the public keys `trust`, if there are any, must have signed it.
+    """
+
+    recompile: bool = True
+    native: bool = True
+    trust: tuple[Path, ...] = ()
+
+
+_ALL_ALLOWED = BundleOptions()
+
+
+def bundle_loader(
+    text: str,
+    shapes: str | None,
+    statics: Sequence[str],
+    backend: str | None,
+    device: str | None,
+    options: BundleOptions = _ALL_ALLOWED,
+) -> Callable[[], Runnable] | None:
+    """What loads the bundle that `text` names, elsewhere perhaps; None where it names none.
+
+    The user is told that it holds native code, unless that is trusted or not run.
 
     Raises:
-        ArtifactError: the file is damaged or foreign, or, without `recompile`, has no executable
-            that fits this machine.
-        UsageError: there is no such file, backend or device.
+        UsageError: there are options for what it is not.
     """
-    spec = parse_backend(backend or ("gpu" if device else "cpu"), device)
-    bundle = artifact.load(path)
-    compiled = bundle.compiled(olympus.target(spec.name, spec.device), recompile=recompile)
+    if not text.endswith(SUFFIX):
+        if options.trust or not options.native:
+            raise UsageError(f"--trust and --no-native are for a FILE.olympus, not for {text}")
+        return None
+    if shapes or statics:
+        raise UsageError(f"{text} is built already: it takes no shapes and no statics")
+    if options.native and not options.trust and not read_settings().trust:
+        console.note(f"{text} holds native code of its author; --no-native runs none of it")
+    return partial(load_bundle, Path(text), bundle_backend(backend, device), options)
+
+
+def bundle_backend(backend: str | None, device: str | None) -> BackendSpec:
+    """What a bundle is run on: the CPU unless given; `device` alone means a GPU."""
+    return parse_backend(backend or ("gpu" if device else "cpu"), device)
+
+
+def load_bundle(path: Path, backend: BackendSpec, options: BundleOptions) -> Runnable:
+    """The program in `path` for a backend.
+
+    Without `native` its executable is not touched.  It must be signed with a key of `trust`, or,
+    where that is empty, with one of the user's settings, if they have any.
+
+    Raises:
+        ArtifactError: the file is damaged or foreign, is not signed as it must be, or, without
+            `recompile`, has no executable that fits this machine.
+        UsageError: there is no such file, or nothing is left to run.
+    """
+    if not options.native and not options.recompile:
+        raise UsageError("--no-native compiles the program again, and --no-recompile forbids it")
+    keys = options.trust or read_settings().trust
+    bundle = artifact.load(path, native=options.native, trust=keys or None)
+    target = olympus.target(backend.name, backend.device)
+    compiled = bundle.compiled(target, recompile=options.recompile)
     signature = bundle.manifest.signature
-    return Runnable(compiled, _leaves(signature.arguments), _leaves(signature.results))
+    arguments = [_leaf(each, each.donated) for each in signature.arguments]
+    return Runnable(compiled, arguments, [_leaf(each, False) for each in signature.results])
 
 
-def _leaves(arrays: Sequence[artifact.Argument | artifact.Result]) -> list[Leaf]:
-    return [Leaf(each.name, np.dtype(each.dtype), each.shape) for each in arrays]
+def _leaf(array: artifact.Argument | artifact.Result, donated: bool) -> Leaf:
+    return Leaf(array.name, np.dtype(array.dtype), array.shape, donated)

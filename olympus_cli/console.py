@@ -1,5 +1,7 @@
 """What the user sees: data to stdout, talk to stderr.  The only importer of rich, and only when
 something is coloured, tabled or in progress, so that `--help` never pays for it.
+
+Names out of bundles and programs are in all that is shown, so everything passes `visible`.
 """
 
 from __future__ import annotations
@@ -16,18 +18,21 @@ from typing import TYPE_CHECKING, Any, TextIO
 from olympus_cli import interrupts
 from olympus_cli.places import quoted
 from olympus_cli.streams import stdout, talk
+from olympus_cli.visible import one_line, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, TaskID
 
-    from olympus.errors import OlympusError
+    from olympus.errors import InternalError, OlympusError
 
 __all__ = [
     "Bar",
     "data",
     "defect",
     "error",
+    "note",
+    "plain_error",
     "print_json",
     "progress",
     "raw",
@@ -44,6 +49,10 @@ _USUAL = 80  # where a terminal does not say
 
 def data(text: str) -> None:
     """Write `text`, and a newline if it ends in none, to stdout."""
+    _write(visible(text))
+
+
+def _write(text: str) -> None:
     stdout().write(text if text.endswith("\n") else text + "\n")
     stdout().flush()
 
@@ -67,9 +76,19 @@ def print_json(document: Any) -> None:
 
 def say(text: str) -> None:
     """Write a line of talk to stderr."""
+    _say(visible(text))
+
+
+def _say(text: str) -> None:
     with talk():
         sys.stderr.write(text + "\n")
         sys.stderr.flush()
+
+
+def note(text: str) -> None:
+    """Write a line of talk to stderr if that is a terminal: what a script need not be told."""
+    if sys.stderr.isatty():
+        say(f"note: {text}")
 
 
 def error(problem: OlympusError, verbose: bool = False) -> None:
@@ -77,31 +96,43 @@ def error(problem: OlympusError, verbose: bool = False) -> None:
     if verbose:
         _frames(problem)
     message = str(problem)
-    lines = [f"{_red('error')}: {message}"]
+    lines = [message]
     location = getattr(problem, "location", None)
     if location is not None and location not in message:
         lines.append(quoted(location))
     if problem.hint and problem.hint not in message:
         lines.append(f"hint: {problem.hint}")
-    say("\n".join(lines))
+    shown = visible("\n".join(lines))
+    _say(f"{_red('error')}: {shown}")
 
 
-def report(problem: Exception, verbose: bool = False) -> int:
+def plain_error(message: str, hint: str) -> None:
+    """Write an error to stderr for which nothing more can be imported."""
+    _say(f"{_red('error')}: {visible(message)}\nhint: {hint}")
+
+
+def report(problem: BaseException, verbose: bool = False) -> int:
     """Write any error to stderr, one of ours on purpose or a defect, and give its exit code."""
-    from olympus.errors import InternalError, OlympusError
+    from olympus.errors import InternalError
+    from olympus_cli.frontends.blame import as_told
 
-    if isinstance(problem, OlympusError) and not isinstance(problem, InternalError):
-        error(problem, verbose)
-        return problem.exit_code
-    defect(problem, verbose)
-    return InternalError.exit_code
+    told = as_told(problem)
+    if isinstance(told, InternalError):
+        defect(told, verbose)
+    else:
+        error(told, verbose)
+    return told.exit_code
 
 
-def defect(problem: Exception, verbose: bool = False) -> None:
-    """Write to stderr that OLYMPUS itself is wrong, and how to report it."""
+def defect(problem: InternalError, verbose: bool = False) -> None:
+    """Write to stderr that OLYMPUS itself is wrong, where the user called it, how to report it."""
+    from olympus_cli.frontends.blame import place_of
+
     if verbose:
         _frames(problem)
-    say(f"{_red('error')}: this is a defect of olympus: {type(problem).__name__}: {problem}")
+    _say(f"{_red('error')}: {visible(f'this is a defect of olympus: {problem}')}")
+    if place := place_of(problem, own_alone=True):
+        say(quoted(place))
     say("hint: please report it in the project's issue tracker, with what `olympus doctor` prints")
     if not verbose:
         say("      and the same command's output with -v")
@@ -125,12 +156,13 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]], title: str =
     """
     from rich.table import Table
 
-    cells = [["" if cell is None else str(cell) for cell in row] for row in rows]
+    cells = [["" if cell is None else one_line(str(cell)) for cell in row] for row in rows]
+    columns, title = [one_line(column) for column in columns], one_line(title)
     console = _console(stdout())
     if stdout().isatty() and _word_width([columns, *cells]) > console.width:
         data("\n".join(_records(columns, cells, title)))
         return
-    headers = map(_escaped, columns)
+    headers, title = map(_escaped, columns), _escaped(title)
     made = Table(*headers, title=title or None, title_justify="left", box=None, pad_edge=False)
     for column in made.columns:
         column.overflow = "fold"
@@ -138,7 +170,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]], title: str =
         made.add_row(*map(_escaped, row))
     with console.capture() as captured:
         console.print(made)
-    data("\n".join(line.rstrip() for line in captured.get().splitlines()))
+    _write("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
 def _word_width(lines: Sequence[Sequence[str]]) -> int:
@@ -205,7 +237,7 @@ class Bar:
         """Say what is being done now."""
         if self._shown is not None and self._task is not None:
             # at once: what is done faster than the bar is drawn would never be named
-            self._shown.update(self._task, description=text, refresh=True)
+            self._shown.update(self._task, description=_escaped(one_line(text)), refresh=True)
 
 
 @contextmanager
@@ -222,4 +254,4 @@ def progress(text: str, total: float | None = None) -> Iterator[Bar]:
     columns = (SpinnerColumn(), *Progress.get_default_columns()[:2], TimeElapsedColumn())
     bar = Progress(*columns, console=_console(sys.stderr), transient=True)
     with interrupts.ending_with(_SHOW_CURSOR), bar as shown:
-        yield Bar(shown, shown.add_task(text, total=total))
+        yield Bar(shown, shown.add_task(_escaped(one_line(text)), total=total))

@@ -1,4 +1,4 @@
-"""The options by which `run` and `bench` are told what to feed to a program, and how long.
+"""The options by which `run` and `bench` are told what to run, what to feed to it, and how long.
 
 Apart from `options.py`, which every command's help needs, for these import NumPy.
 """
@@ -13,10 +13,11 @@ from typing import Any
 import click
 
 from olympus_cli.bench.stages import Budget
+from olympus_cli.bundle import BundleOptions
 from olympus_cli.inputs import InputOptions, parse_int_range
 from olympus_cli.options import FilePath, PositiveNumber
 
-__all__ = ["budget_options", "input_options"]
+__all__ = ["budget_options", "bundle_options", "input_options"]
 
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -61,6 +62,40 @@ _BUDGET = (
         help="Measure until half the interval of the median is this part of it.",
     ),
 )
+
+
+_BUNDLE = (
+    click.option(
+        "--recompile/--no-recompile",
+        default=True,
+        help="Whether a FILE.olympus that does not fit this machine is compiled again.",
+    ),
+    click.option(
+        "--native/--no-native",
+        default=True,
+        help="Whether the native code in a FILE.olympus may run, or the program is compiled from "
+        "its StableHLO.",
+    ),
+    click.option(
+        "--trust",
+        metavar="KEY",
+        multiple=True,
+        type=FilePath(),
+        help="Run a FILE.olympus only if it is signed with this public key; may be repeated.",
+    ),
+)
+
+
+def bundle_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """--recompile, --native and --trust, as one parameter `allowed`."""
+
+    @functools.wraps(function)
+    def gather(
+        *args: Any, recompile: bool, native: bool, trust: tuple[Path, ...], **rest: Any
+    ) -> Any:
+        return function(*args, allowed=BundleOptions(recompile, native, trust), **rest)
+
+    return _decorated(gather, reversed(_BUNDLE))
 
 
 def input_options(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -7,6 +7,8 @@ argument the same values whatever else the program takes and whichever build of 
 from __future__ import annotations
 
 import io
+import math
+import re
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
@@ -18,7 +20,8 @@ import ml_dtypes
 import numpy as np
 
 from olympus.errors import UsageError
-from olympus_cli.leaves import Leaf
+from olympus_cli import console
+from olympus_cli.leaves import RESULT, Leaf
 from olympus_cli.places import shown
 from olympus_cli.units import array_type
 
@@ -35,6 +38,10 @@ Array = np.ndarray[Any, Any]
 
 DEFAULT_INT_RANGE = (0, 8)  # small and nonnegative, so that integers can be tokens or indices
 _LEAST, _GREATEST = -(2**63), 2**64 - 1  # of all integers that a dtype has
+_TOP = re.compile(r"[^\[.]*")  # an argument's name, without the path in its tree
+_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_LONGEST_HEADER = 10_000  # bytes; what NumPy takes
+_LONGEST_NAME = 2**16 - 1 - len(".npy")  # bytes; what a zip file takes
 FLOAT_SCALE = 0.1  # keeps the activations of networks some hundred units wide near one
 
 
@@ -126,23 +133,13 @@ def file_inputs(path: Path, leaves: Sequence[Leaf]) -> list[Array]:
         UsageError: the file cannot be read, lacks an argument, has one more, or has an array of
             another shape or dtype than the program was built for.
     """
-    arrays = _read(path, leaves)
-    known = [leaf.name for leaf in leaves]
-    hint = f"the program takes {_names(known)}"
-    if missing := [name for name in known if name not in arrays]:
-        raise UsageError(f"{shown(path)} lacks {_names(missing)}", hint=hint)
-    if extra := [name for name in arrays if name not in known]:
-        what = f"{shown(path)} has {_names(extra)}"
-        raise UsageError(f"{what}, which the program does not take", hint=hint)
-    return [_checked(arrays[leaf.name], leaf, path) for leaf in leaves]
-
-
-def _read(path: Path, leaves: Sequence[Leaf]) -> Mapping[str, Array]:
     try:
         with path.open("rb") as file:
-            arrays = _loaded(file)
+            return _loaded(file, leaves, path)
     except OSError as error:
         raise UsageError(f"{shown(path)} cannot be read: {error.strerror or error}") from error
+    except UsageError:
+        raise
     except (
         Exception
     ) as error:  # NumPy, zip files and zlib have a class for each way of being broken
@@ -150,64 +147,188 @@ def _read(path: Path, leaves: Sequence[Leaf]) -> Mapping[str, Array]:
             f"{shown(path)} cannot be read as a .npy or .npz file: {_reason(error)}",
             hint="numpy.save and numpy.savez write such files",
         ) from error
-    if isinstance(arrays, dict):
-        return arrays
+
+
+def _loaded(file: BinaryIO, leaves: Sequence[Leaf], path: Path) -> list[Array]:
+    """The array of a .npy file, or those of a .npz file, for each leaf."""
+    magic = file.read(len(np.lib.format.MAGIC_PREFIX))
+    file.seek(0)
+    if magic != np.lib.format.MAGIC_PREFIX:
+        with zipfile.ZipFile(file) as archive:
+            return _members(archive, leaves, path)
     if len(leaves) == 1:
-        return {leaves[0].name: arrays}
+        return [_array(file, leaves[0], path)]
     raise UsageError(
         f"{shown(path)} holds one array, but the program takes {len(leaves)}",
         hint=f"save an .npz file with {_names([leaf.name for leaf in leaves])}",
     )
 
 
-def _loaded(file: BinaryIO) -> Array | dict[str, Array]:
-    """The array of a .npy file, or those of a .npz file by their names."""
-    magic = file.read(len(np.lib.format.MAGIC_PREFIX))
-    file.seek(0)
-    if magic == np.lib.format.MAGIC_PREFIX:
-        return _array(file)
-    arrays = {}
-    with zipfile.ZipFile(file) as members:
-        for member in members.namelist():
-            with members.open(member) as content:
-                arrays[member.removesuffix(".npy")] = _array(content)
+def _members(archive: zipfile.ZipFile, leaves: Sequence[Leaf], path: Path) -> list[Array]:
+    """The array of each leaf; what the directory says is compared before any of them is read."""
+    members: dict[str, zipfile.ZipInfo] = {}
+    for info in archive.infolist():
+        name = info.orig_filename.removesuffix(".npy")
+        if name in members:
+            raise ValueError(f"it has {name!r} twice")
+        if info.compress_type not in _COMPRESSIONS:
+            raise ValueError(f"{name!r} in it is compressed by a method that NumPy does not use")
+        members[name] = info
+    known = [leaf.name for leaf in leaves]
+    members = _as_arguments(members, known)
+    hint = f"the program takes {_names(known) or 'no arrays'}"
+    if members and all(name.startswith(RESULT) for name in members):
+        hint = (
+            f"it has the results {_names(list(members))}; they are inputs again if they are the "
+            f"program's only argument, or if their parts are all its arguments"
+        )
+    if missing := [name for name in known if name not in members]:
+        raise UsageError(f"{shown(path)} lacks {_names(missing)}", hint=hint)
+    if extra := [name for name in members if name not in known]:
+        what = f"{shown(path)} has {_names(extra)}"
+        raise UsageError(f"{what}, which the program does not take", hint=hint)
+    arrays = []
+    for leaf in leaves:
+        with archive.open(members[leaf.name]) as content:
+            arrays.append(_array(content, leaf, path))
+            if content.read(1):  # no further: it may never end
+                raise ValueError(f"{leaf.name!r} in it has more bytes than its header says")
     return arrays
 
 
-def _array(file: IO[bytes]) -> Array:
-    array: Array = np.lib.format.read_array(file, allow_pickle=False)
-    return array
+def _as_arguments(
+    members: dict[str, zipfile.ZipInfo], known: Sequence[str]
+) -> dict[str, zipfile.ZipInfo]:
+    """`members` under the names of arguments, where they have those of a program's results.
+
+    The result is the only argument, or its parts are the arguments in their order: `result['w']` is
+    for `params['w']`, and `result[1]` for the second one.
+    """
+    if not all(name.startswith(RESULT) for name in members) or set(members) == set(known):
+        return members
+    tops = list(dict.fromkeys(_TOP.match(name).group() for name in known))  # type: ignore[union-attr]
+    prefixes = {f"{RESULT}[{i}]": top for i, top in enumerate(tops)}
+    for renames in ({RESULT: tops[0]} if len(tops) == 1 else {}, prefixes):
+        named = {_renamed(name, renames): member for name, member in members.items()}
+        if set(named) == set(known):
+            return named
+    return members
+
+
+def _renamed(name: str, prefixes: Mapping[str, str]) -> str:
+    for old, new in prefixes.items():
+        if name.startswith(old):
+            return new + name.removeprefix(old)
+    return name
+
+
+def _array(file: IO[bytes], leaf: Leaf, path: Path) -> Array:
+    """The array of a .npy file; its header is compared with the leaf before its data is read."""
+    shape, by_columns, dtype = _header(file)
+    if dtype.hasobject:
+        raise ValueError("it holds Python objects, not numbers")
+    _compare(dtype, shape, leaf, path)
+    data = file.read(size := math.prod(shape) * dtype.itemsize)
+    if len(data) != size:
+        raise ValueError(f"it has {len(data)} bytes of data, and its header says {size}")
+    flat = np.frombuffer(data, dtype)
+    return _as(flat.reshape(shape[::-1]).T if by_columns else flat.reshape(shape), leaf, path)
+
+
+def _header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Shape, whether columns come first, and dtype."""
+    start = file.read(8)
+    version = np.lib.format.read_magic(io.BytesIO(start))
+    if version not in ((1, 0), (2, 0)):
+        raise ValueError(f"it has version {version} of the .npy format, which no array needs")
+    size = file.read(2 * version[0])
+    if (length := int.from_bytes(size, "little")) > _LONGEST_HEADER:
+        raise ValueError(f"its header has {length} bytes")
+    content = io.BytesIO(size + file.read(length))
+    formats = np.lib.format
+    read = formats.read_array_header_1_0 if version == (1, 0) else formats.read_array_header_2_0
+    shape, by_columns, dtype = read(content)
+    return shape, by_columns, dtype
 
 
 def _reason(error: Exception) -> str:
-    """What is wrong with a file, without NumPy's advice to trust it."""
-    if "allow_pickle" in str(error):
-        return "it holds Python objects, not numbers"
+    """What is wrong with a file."""
     return str(error) or type(error).__name__
 
 
-def npz_bytes(arrays: Mapping[str, Array]) -> bytes:
-    """The content of a .npz file with `arrays` by their names; `file_inputs` reads it."""
+def npz_bytes(arrays: Sequence[tuple[str, Array]]) -> bytes:
+    """The content of a .npz file with `arrays`, each with its name; `file_inputs` reads it.
+
+    Raises:
+        UsageError: two have one name, or a name is longer than such a file can have.
+    """
     content = io.BytesIO()
+    taken: set[str] = set()
     with zipfile.ZipFile(content, "w") as members:
-        for name, array in arrays.items():
+        for name, array in arrays:
+            if name in taken:
+                raise UsageError(f"a .npz file cannot hold two arrays of the name {name!r:.120}")
+            if len(name.encode()) > _LONGEST_NAME:
+                raise UsageError(
+                    f"a .npz file cannot hold an array with a name of {len(name)} characters: "
+                    f"{name!r:.120}..."
+                )
+            taken.add(name)
             with members.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, array, allow_pickle=False)
     return content.getvalue()
 
 
-def _checked(array: Array, leaf: Leaf, path: Path) -> Array:
-    if array.dtype.kind == "V" and array.dtype.fields is None:
-        if array.dtype.itemsize == leaf.dtype.itemsize:
-            array = array.view(leaf.dtype)  # NumPy's files do not know bfloat16 and its like
-    elif not array.dtype.isnative:
-        array = array.astype(array.dtype.newbyteorder("="))
-    if array.shape != leaf.shape or array.dtype != leaf.dtype:
-        raise UsageError(
-            f"argument {leaf.name} is {array_type(leaf.dtype.name, leaf.shape)}, "
-            f"but {shown(path)} has {array_type(str(array.dtype), array.shape)} for it"
-        )
-    return array
+def _compare(dtype: np.dtype[Any], shape: tuple[int, ...], leaf: Leaf, path: Path) -> None:
+    """Raise UsageError unless an array of the type may be the leaf's, after a cast perhaps."""
+    kind = _kind(dtype)
+    castable = kind is not None and kind == _kind(leaf.dtype)
+    same = dtype.newbyteorder("=") == leaf.dtype or _is_unknown(dtype, leaf)
+    if shape != leaf.shape or not (same or castable):
+        raise _another(dtype, shape, leaf, path)
+
+
+def _another(dtype: np.dtype[Any], shape: tuple[int, ...], leaf: Leaf, path: Path) -> UsageError:
+    return UsageError(
+        f"argument {leaf.name} is {array_type(leaf.dtype.name, leaf.shape)}, "
+        f"but {shown(path)} has {array_type(str(dtype.newbyteorder('=')), shape)} for it"
+    )
+
+
+def _is_unknown(dtype: np.dtype[Any], leaf: Leaf) -> bool:
+    """Whether it can be the leaf's dtype: NumPy's files do not know bfloat16 and its like."""
+    return dtype.kind == "V" and dtype.fields is None and dtype.itemsize == leaf.dtype.itemsize
+
+
+def _as(array: Array, leaf: Leaf, path: Path) -> Array:
+    """`array` in the leaf's dtype: the same, or cast with a note.
+
+    A cast keeps integers as they are and finite floats finite, or UsageError is raised.
+    """
+    if _is_unknown(array.dtype, leaf):
+        return array.view(leaf.dtype)
+    if array.dtype.newbyteorder("=") == leaf.dtype:
+        return array if array.dtype.isnative else array.astype(leaf.dtype)
+    with np.errstate(over="ignore"):
+        cast: Array = array.astype(leaf.dtype)
+    whole = _kind(leaf.dtype) == "integer"
+    kept = (cast == array) if whole else np.isfinite(cast) == np.isfinite(array)
+    if not np.all(kept):
+        problem = _another(array.dtype, array.shape, leaf, path)
+        raise UsageError(f"{problem}, and {array[~kept].flat[0]!s} does not fit {leaf.dtype.name}")
+    console.say(
+        f"note: {leaf.name} of {shown(path)} is {array.dtype}, and is cast to {leaf.dtype.name}"
+    )
+    return cast
+
+
+def _kind(dtype: np.dtype[Any]) -> str | None:
+    """What a cast keeps: "integer", "float" or "complex"; None for all else."""
+    if _is_integer(dtype):
+        return "integer"
+    if dtype.kind == "c":
+        return "complex"
+    return "float" if dtype.kind == "f" or dtype.name.startswith(("bfloat", "float")) else None
 
 
 def _names(names: Sequence[str], most: int = 6) -> str:

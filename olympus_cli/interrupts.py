@@ -17,7 +17,15 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import NoReturn
 
-__all__ = ["EXIT_CODE", "MESSAGE", "ending_with", "install", "raised"]
+__all__ = [
+    "EXIT_CODE",
+    "MESSAGE",
+    "asked",
+    "ending_with",
+    "install",
+    "left_to_another_process",
+    "raised",
+]
 
 EXIT_CODE = 130  # 128 + SIGINT, as shells have it
 MESSAGE = "interrupted"
@@ -26,6 +34,7 @@ MESSAGE = "interrupted"
 class _State:
     raising = False  # whether a KeyboardInterrupt is wanted
     was_raised = False
+    elsewhere = False  # whether another process hears of Ctrl-C for this one
     last_words = b""  # what gives the terminal back
 
 
@@ -34,7 +43,11 @@ _leaving = _thread.allocate_lock()
 
 
 def install() -> None:
-    """End the process on Ctrl-C from now on, unless it was started to ignore that."""
+    """End the process on Ctrl-C from now on, unless it was started to ignore that.
+
+    Raises:
+        RuntimeError: the system has no thread left.
+    """
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         return
     read, write = os.pipe()
@@ -42,6 +55,21 @@ def install() -> None:
     signal.signal(signal.SIGINT, _handle)
     signal.set_wakeup_fd(write, warn_on_full_buffer=False)
     _thread.start_new_thread(_watch, (read,))
+
+
+def left_to_another_process() -> None:
+    """From now on a KeyboardInterrupt here is the program's own: the command hears of Ctrl-C."""
+    _state.elsewhere = True
+
+
+def asked() -> bool:
+    """Whether a KeyboardInterrupt may come from Ctrl-C; if not, the program itself raised it."""
+    if _state.elsewhere:
+        return False
+    handler = signal.getsignal(signal.SIGINT)
+    if handler is not signal.default_int_handler:
+        return _state.was_raised
+    return signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
 
 @contextmanager

@@ -15,7 +15,9 @@ import numpy as np
 from olympus import tree as trees
 from olympus import tree_util
 
-__all__ = ["Leaf", "argument_leaves", "result_leaves"]
+__all__ = ["RESULT", "Leaf", "argument_leaves", "result_leaves"]
+
+RESULT = "result"  # what a program's result is called
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ def argument_leaves(
 
 def result_leaves(out_info: Any) -> list[Leaf]:
     """The leaves of a result's tree; a result that is one array is called `result`."""
-    return _leaves(out_info, "result")
+    return _leaves(out_info, RESULT)
 
 
 def _leaves(tree: Any, name: str) -> list[Leaf]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from olympus_cli import interrupts, streams
+from olympus_cli import interrupts, shortage, streams
 from olympus_cli.options import verbose_option
 from olympus_cli.signals import Terminated
 
@@ -27,6 +27,7 @@ COMMANDS = {
     "compile": "Compile a program for a backend: executable and reports.",
     "build": "Build the targets of olympus.toml, only what changed.",
     "run": "Execute a program on files or seeded inputs.",
+    "sign": "Sign a bundle, or make a key to sign with.",
     "bench": "Measure programs, stage by stage.",
     "doctor": "Show versions, backends, devices and cache, and what is missing.",
 }
@@ -46,6 +47,7 @@ class Commands(click.Group):
         """The command of that name, or None."""
         if cmd_name not in COMMANDS:
             return None
+        shortage.check_memory()
         module = importlib.import_module(f"olympus_cli.commands.{cmd_name}")
         command: click.Command = module.command
         return command
@@ -55,10 +57,11 @@ class Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """As click does, with the nearest names in the error."""
         if args[0] not in COMMANDS and not args[0].startswith("-"):
+            from olympus.errors import UsageError
             from olympus_cli.spec.nearest import did_you_mean
 
             hint = did_you_mean(args[0], COMMANDS, "commands are")
-            raise click.UsageError(f"There is no command {args[0]!r}: {hint}", ctx)
+            raise UsageError(f"there is no command {args[0]!r}", hint=hint)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -70,10 +73,14 @@ class Commands(click.Group):
         """Run the command line and leave with its exit code, whatever becomes of the streams."""
         try:
             code = super().main(*args, **{**extra, "standalone_mode": False}) or 0
-        except click.ClickException as error:
+        except click.exceptions.NoArgsIsHelpError as error:
             code = error.exit_code
             with streams.talk():
                 error.show()
+        except click.ClickException as error:
+            from olympus_cli.usage import usage_error
+
+            code = _report(usage_error(error), verbose=False)
         except streams.Unwritable as error:
             code = _unwritable(error)
         sys.exit(code)
@@ -93,7 +100,7 @@ class Commands(click.Group):
             with streams.talk():
                 click.echo(interrupts.MESSAGE, err=True)
             ctx.exit(interrupts.EXIT_CODE)
-        except Exception as error:
+        except BaseException as error:  # also a class of the program's own
             ctx.exit(_report(error, bool(ctx.meta.get("olympus.verbose"))))
 
 
@@ -106,14 +113,13 @@ def _unwritable(error: streams.Unwritable) -> int:
     return _report(UsageError(f"stdout cannot be written: {error}"), verbose=False)
 
 
-def _report(error: Exception, verbose: bool) -> int:
+def _report(error: BaseException, verbose: bool) -> int:
     """Print `error`, and give its exit code."""
     from olympus_cli import console
 
-    if isinstance(error, MemoryError):
-        from olympus.errors import CompileError
-
-        error = CompileError(f"this machine's memory is too small: {error}")
+    if (told := shortage.words(error)) is not None:
+        console.plain_error(told, shortage.HINT)
+        return shortage.EXIT_CODE
     return console.report(error, verbose)
 
 

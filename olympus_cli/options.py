@@ -26,11 +26,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FilePath",
+    "FolderPath",
+    "OutputPath",
     "PositiveNumber",
     "ProgramCommand",
     "entry_options",
     "json_option",
     "output_option",
+    "program_options",
     "project_option",
     "target_options",
     "targets_argument",
@@ -59,6 +62,31 @@ class FilePath(click.Path):
         import pathlib  # not for every command's help
 
         return pathlib.Path(value).absolute()
+
+
+class FolderPath(FilePath):
+    """A folder to write to, which stdout cannot be."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> pathlib.Path:
+        """The path that the text says."""
+        if value == "-":
+            self.fail("a folder cannot be written to stdout; ./- is a folder.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+class OutputPath(FilePath):
+    """A file to write to; "-" is stdout, which no path is."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path that the text says, or `"-"`."""
+        return value if value == "-" else super().convert(value, param, ctx)
+
+
+def _not_stdout(_ctx: click.Context, _param: click.Parameter, value: Any) -> Any:
+    """None for stdout: a command that prints what it makes writes it there anyway."""
+    return None if value == "-" else value
 
 
 class PositiveNumber(click.FloatRange):
@@ -91,7 +119,12 @@ json_option = click.option(
     "--json", "as_json", is_flag=True, help="Write one JSON document to stdout."
 )
 output_option = click.option(
-    "-o", "--output", metavar="FILE", type=FilePath(), help="Write to FILE, whole or not at all."
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=OutputPath(),
+    callback=_not_stdout,
+    help="Write to FILE, whole or not at all; - is stdout.",
 )
 verbose_option = click.option(
     "-v",
@@ -104,7 +137,7 @@ verbose_option = click.option(
 targets_argument = click.argument("names", metavar="[TARGET]...", nargs=-1)
 
 
-def entry_options(function: F) -> F:
+def entry_options(function: F, metavar: str = "ENTRY|TARGET") -> F:
     """ENTRY|TARGET as `text`, then `shapes`, `statics` and `project`."""
     for decorate in (
         project_option,
@@ -120,10 +153,15 @@ def entry_options(function: F) -> F:
             metavar="SHAPES",
             help='The arguments\' shapes: "f32[8,128], i32[]", "x=f32[8]" or "p={w=f32[3,4]}".',
         ),
-        click.argument("text", metavar="ENTRY|TARGET"),
+        click.argument("text", metavar=metavar),
     ):
         function = decorate(function)
     return function
+
+
+def program_options(function: F) -> F:
+    """As `entry_options`, for a command that takes a built FILE.olympus too."""
+    return entry_options(function, "ENTRY|TARGET|FILE.olympus")
 
 
 def target_options(function: F) -> F:

@@ -7,8 +7,6 @@ of arrays leave.
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,8 +16,9 @@ import numpy as np
 import olympus
 from olympus import tree
 from olympus.errors import BackendError, CompileError
-from olympus_cli.build.compilation import Compilation
+from olympus_cli.build.compilation import Compilation, Say
 from olympus_cli.frontends.python import load_program
+from olympus_cli.isolated.call import call
 from olympus_cli.leaves import Leaf
 from olympus_cli.spec.model import BackendSpec, TargetSpec
 
@@ -50,18 +49,23 @@ class Runnable:
 
 
 def check_flags() -> None:
-    """Let another process read `XLA_FLAGS` first: one with a mistake in them ends at once.
+    """Try the environment's XLA_FLAGS, once: the compiler ends a process for one it lacks.
 
     Raises:
         CompileError: the compiler does not take them.
     """
     if "XLA_FLAGS" not in os.environ:
         return
-    probe = [sys.executable, "-c", "import olympus; olympus.devices()"]
-    done = subprocess.run(probe, capture_output=True, text=True, errors="replace", check=False)
-    if done.returncode:
-        said = done.stderr.strip().rpartition("\n")[2]
-        raise CompileError("the compiler does not take the XLA_FLAGS of the environment", hint=said)
+    try:
+        call(_start_compiler, does="starts the compiler", quiet=True)
+    except CompileError as error:
+        raise CompileError(
+            "the compiler does not take the XLA_FLAGS of the environment", hint=error.hint
+        ) from error
+
+
+def _start_compiler(_say: Say) -> None:
+    olympus.devices()
 
 
 def runnable(compilation: Compilation) -> Runnable:

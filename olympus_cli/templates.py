@@ -37,8 +37,8 @@ def predict(params, x, top=False):
 '''
 
 _TOML = """\
-# What `olympus build` builds.  `olympus trace predict` and `olympus lower predict` show a
-# target's program; `olympus run predict` executes it on seeded inputs.
+# What `olympus build` builds.  A target's program is shown by `olympus trace predict@batch=1` and
+# `olympus lower predict@batch=1`; `olympus run predict@batch=1` executes it on seeded inputs.
 
 [project]
 # build-dir = "build"              # where the outputs go, relative to this file
@@ -46,7 +46,7 @@ _TOML = """\
 
 [target.predict]
 entry = "model:predict"            # module:function, or path/file.py:function
-backends = ["cpu"]                 # also "gpu:h200", which needs no GPU to build for
+backends = ["cpu"]                 # also "gpu:h200": `olympus doctor` says what that needs
 
 # Shapes of the arguments, by name.  A pytree is a table or an array of shapes, or, as here, what
 # a function returns; it is evaluated abstractly, and nothing is allocated.

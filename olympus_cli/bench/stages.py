@@ -8,8 +8,9 @@ cached; calls are timed with their arguments already on the device.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import olympus
@@ -21,7 +22,7 @@ from olympus_cli.inputs import InputOptions
 from olympus_cli.runnable import Runnable, runnable, with_one_backend
 from olympus_cli.spec.model import BackendSpec, TargetSpec
 
-__all__ = ["Budget", "TargetTimes", "bench_target"]
+__all__ = ["Budget", "TargetTimes", "bench_bundle", "bench_target"]
 
 MAX_WALKS = 30
 WALK_SHARE = 0.25  # of the time limit, for walking the stages again
@@ -56,7 +57,33 @@ def bench_target(
     """
     program = load_program(with_one_backend(spec))
     first, walks = _walk(program, budget.time_limit * WALK_SHARE, say)
-    ready = runnable(first)
+    calls, batch = _calls(runnable(first), inputs, budget, say)
+    return TargetTimes(
+        spec.name, spec.entry, first.units[0].backend, _summaries({**walks, **calls}), batch
+    )
+
+
+def bench_bundle(
+    path: str,
+    load: Callable[[], Runnable],
+    backend: BackendSpec,
+    inputs: InputOptions,
+    budget: Budget,
+    say: Say = lambda _stage: None,
+) -> TargetTimes:
+    """Measure the loading, once, and the calls of the bundle at `path`."""
+    say("load")
+    begin = time.perf_counter()
+    ready = load()
+    loaded = Samples(1, [time.perf_counter() - begin])
+    calls, batch = _calls(ready, inputs, budget, say)
+    return TargetTimes(Path(path).stem, path, backend, _summaries({"load": loaded, **calls}), batch)
+
+
+def _calls(
+    ready: Runnable, inputs: InputOptions, budget: Budget, say: Say
+) -> tuple[dict[str, Samples], int]:
+    """The times of the first call and of those that follow, and how many of these make a sample."""
     call = _call(ready, inputs)
     say("first call")
     begin = time.perf_counter()
@@ -64,9 +91,11 @@ def bench_target(
     first_call = Samples(1, [time.perf_counter() - begin])
     say("steady call")
     steady = measure(call, precision=budget.precision, time_limit=budget.time_limit)
-    samples = {**walks, "first call": first_call, "steady call": steady}
-    stages = {name: each.summary for name, each in samples.items()}
-    return TargetTimes(spec.name, spec.entry, first.units[0].backend, stages, steady.batch)
+    return {"first call": first_call, "steady call": steady}, steady.batch
+
+
+def _summaries(samples: Mapping[str, Samples]) -> dict[str, Summary]:
+    return {name: each.summary for name, each in samples.items()}
 
 
 def _walk(program: Program, time_limit: float, say: Say) -> tuple[Compilation, dict[str, Samples]]:

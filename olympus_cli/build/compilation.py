@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import olympus
+from olympus.errors import BackendError
 from olympus_cli.build.key import content_key, stored_types
 from olympus_cli.build.plan import backend_labels
 from olympus_cli.frontends.python import Program
@@ -71,9 +72,11 @@ class Compilation:
             self.traced = self.program.trace()
         self.trace_seconds = time.perf_counter() - start
 
-    def lower(self) -> None:
-        """Olympuspr to StableHLO, once for each backend."""
+    def lower(self, labels: Collection[str] | None = None) -> None:
+        """Olympuspr to StableHLO, once for each backend, or for each of those in `labels`."""
         for label, backend in backend_labels(self.spec.backends).items():
+            if labels is not None and label not in labels:
+                continue
             self._say(f"lower for {label}")
             target = olympus.target(backend.name, backend.device)
             start = time.perf_counter()
@@ -81,13 +84,32 @@ class Compilation:
                 lowered = self.traced.lower(target)
             self.units.append(Unit(label, backend, lowered, time.perf_counter() - start))
 
+    def leave_out_absent(self) -> BackendError | None:
+        """Drop the units that no compiler is here for; the error that compiling one would raise.
+
+        Raises:
+            BackendError: none would be left.
+        """
+        if all(unit.backend.name == "cpu" for unit in self.units):
+            return None
+        absent = {status.name: status for status in olympus.backends() if not status.available}
+        missing = [unit for unit in self.units if unit.backend.name in absent]
+        if not missing:
+            return None
+        status = absent[missing[0].backend.name]
+        error = BackendError(status.note, hint=status.install)
+        if len(missing) == len(self.units):
+            raise error
+        self.units = [unit for unit in self.units if unit not in missing]
+        return error
+
     def compile(self) -> None:
         """StableHLO to executables."""
         for unit in self.units:
             self._say(f"compile for {unit.label}")
             start = time.perf_counter()
             with self._warnings_kept():
-                unit.compiled = unit.lowered.compile()
+                unit.compiled = unit.lowered.compile(self.spec.compiler_options)
             unit.compile_seconds = time.perf_counter() - start
 
     def keys(self) -> dict[str, str]:
@@ -97,6 +119,7 @@ class Compilation:
             self.statics,
             [repr(leaf) for leaf in self.arguments + self.results],
             stored_types(self.traced),
+            dict(self.spec.compiler_options),
         ]
         return {
             unit.label: content_key(unit.stablehlo, signature, unit.backend) for unit in self.units

@@ -7,7 +7,6 @@ outputs of those that were built.
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
@@ -17,29 +16,45 @@ from pathlib import Path
 from olympus.errors import UsageError
 from olympus_cli import signals
 from olympus_cli.build.outcome import Failure, Outcome
-from olympus_cli.build.plan import Task
+from olympus_cli.build.plan import Task, backend_labels
 from olympus_cli.build.pool import OnStage, run_tasks
 from olympus_cli.build.store import locate, locked
-from olympus_cli.spec.model import TargetSpec
+from olympus_cli.bundle import SUFFIX
+from olympus_cli.spec.model import BackendSpec, TargetSpec
 
 __all__ = ["Listener", "Options", "build"]
 
 
 @dataclass(frozen=True)
 class Options:
-    """How to build; `jobs` of None is one for each processor, `time_limit` is for each target."""
+    """How to build; `jobs` of None is one for each processor, `time_limit` is for each target.
+
+    `backend` is the only one of a target's backends to build for, any device of it if it has none.
+    """
 
     jobs: int | None = None
     time_limit: float | None = None
     force: bool = False
     frozen: bool = False
+    backend: BackendSpec | None = None
+
+    def labels(self, spec: TargetSpec) -> tuple[str, ...]:
+        """The labels of the backends of `spec` that are to be built for."""
+        chosen = self.backend
+        return tuple(
+            label
+            for label, backend in backend_labels(spec.backends).items()
+            if chosen is None
+            or backend == chosen
+            or (backend.name == chosen.name and chosen.device is None)
+        )
 
 
 @dataclass(frozen=True)
 class Listener:
     """Who hears what happens meanwhile: nobody, unless told."""
 
-    on_wait: Callable[[], None] = lambda: None
+    on_wait: Callable[[Path], None] = lambda _root: None
     on_stage: OnStage = lambda _target, _stage: None
     on_outcome: Callable[[Outcome], None] = lambda _outcome: None
 
@@ -62,14 +77,15 @@ def build(
 
     Raises:
         UsageError: a directory cannot be made or locked.
+        CompileError: another build has one for longer than the time limit.
     """
     found: dict[str, Outcome] = {}
     with ExitStack() as stack:
         stack.enter_context(signals.raised())
-        logs = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        tasks, failed = _plan(folders, root, options, logs)
+        tasks, failed = _plan(folders, root, options)
         for parent in sorted({task.place.final.parent for task in tasks.values()}):
-            stack.enter_context(locked(parent, listener.on_wait, make=not options.frozen))
+            held = locked(parent, listener.on_wait, not options.frozen, options.time_limit)
+            stack.enter_context(held)
         jobs = options.jobs or _processors()
         running = run_tasks(list(tasks.values()), jobs, options.time_limit, listener.on_stage)
         for outcome in chain(failed, stack.enter_context(closing(running))):
@@ -81,22 +97,22 @@ def build(
 
 
 def _plan(
-    folders: Mapping[str, TargetSpec], root: Path, options: Options, logs: Path
+    folders: Mapping[str, TargetSpec], root: Path, options: Options
 ) -> tuple[dict[str, Task], list[Outcome]]:
     """The task of each target by its name, and outcomes for those that can have no place."""
     tasks: dict[str, Task] = {}
     failed = []
     taken: dict[Path, str] = {}
-    for number, (folder, spec) in enumerate(folders.items()):
+    for folder, spec in folders.items():
         try:
-            place = locate(root, folder)
+            place = locate(root, folder, spec.name + SUFFIX)
             if (other := taken.setdefault(place.final, spec.name)) != spec.name:
                 raise UsageError(f"{root / folder} leads to the folder of target {other!r}")
         except UsageError as error:
             failed.append(Outcome(spec.name, "failed", failure=Failure.of(error)))
         else:
-            log = logs / str(number)
-            tasks[spec.name] = Task(spec, place, log, options.force, options.frozen)
+            labels = options.labels(spec)
+            tasks[spec.name] = Task(spec, place, labels, options.force, options.frozen)
     return tasks, failed
 
 

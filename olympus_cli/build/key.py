@@ -52,11 +52,14 @@ def content_key(stablehlo: str, signature: object, backend: BackendSpec) -> str:
 def stored_types(stage: Any) -> list[object]:
     """The trees and the types of a stage's arguments and results, in the form a bundle has them.
 
+    What its `jit` was told to compile with comes last.
+
     Raises:
         UsageError: a bundle cannot store one of the trees.
     """
     trees = [Node.of(tree).to_data() for tree in (stage.in_tree, stage.out_tree)]
-    return [*trees, *map(repr, (*stage.in_avals, *stage.out_avals))]
+    types = olympus.tree.leaves((stage.in_avals, stage.out_avals))
+    return [*trees, *map(repr, types), *map(repr, stage.signature.compiler_options)]
 
 
 def installed_version(package: str) -> str | None:

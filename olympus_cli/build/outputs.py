@@ -7,31 +7,37 @@ report on them, leave:
     <backend>/optimized.hlo.txt  <backend>/executable.bin        and a stablehlo.mlir that differs
     <target>.olympus                                             the bundle: all in one file
     report.json  summary.txt
+    olympus-build.json                                           the list of all the others
 """
 
 from __future__ import annotations
 
+import math
 import platform
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from olympus_cli.build.compilation import Compilation, Unit
 from olympus_cli.build.key import tool_versions
-from olympus_cli.build.plan import digest
-from olympus_cli.build.store import MARKER, SUMMARY
+from olympus_cli.build.manifest import Manifest, output_file
 from olympus_cli.bundle import save_bundle
 from olympus_cli.leaves import Leaf
 from olympus_cli.reports.hlo import instruction_counts, operation_counts
-from olympus_cli.reports.json import render_json
+from olympus_cli.reports.json import REPORT, render_json
 from olympus_cli.reports.model import Array, Backend, Cost, Memory, OutputFile, Report
-from olympus_cli.reports.text import render_text
+from olympus_cli.reports.text import SUMMARY, render_text
 
 __all__ = ["write_outputs"]
 
+N = TypeVar("N", int, float)
 
-def write_outputs(compilation: Compilation, directory: Path) -> Report:
-    """Write every file of the target into `directory`; the report is also returned."""
+
+def write_outputs(compilation: Compilation, directory: Path, project: str) -> Report:
+    """Write every file of the target into `directory`; the report is also returned.
+
+    `project` is the path from the target's folder to the project's, for the list of files.
+    """
     first = compilation.units[0]
     _write(directory / "program.olympuspr", f"{compilation.traced.olympuspr}\n")
     _write(directory / "program.stablehlo.mlir", first.stablehlo)
@@ -41,8 +47,11 @@ def write_outputs(compilation: Compilation, directory: Path) -> Report:
     save_bundle(compilation, directory)
     report = _report(compilation, directory)
     _write(directory / SUMMARY, render_text(report))
-    report = replace(report, outputs=(*report.outputs, _file(directory, directory / SUMMARY)))
-    _write(directory / MARKER, render_json(report))
+    summary = output_file(directory, directory / SUMMARY)
+    report = replace(report, outputs=(*report.outputs, summary))
+    _write(directory / REPORT, render_json(report))
+    listed = (*report.outputs, output_file(directory, directory / REPORT))
+    Manifest(project, report.target, listed).write(directory)
     return report
 
 
@@ -101,25 +110,26 @@ def _backend(unit: Unit, key: str) -> Backend:
 
 def _cost(analysis: dict[str, float] | None) -> Cost:
     found = analysis or {}
-    return Cost(found.get("flops"), found.get("transcendentals"), found.get("bytes accessed"))
+    names = ("flops", "transcendentals", "bytes accessed")
+    return Cost(*(_amount(found.get(name)) for name in names))
 
 
 def _memory(analysis: Any) -> Memory:
     return Memory(
-        argument=analysis.argument_size_in_bytes,
-        output=analysis.output_size_in_bytes,
-        temp=analysis.temp_size_in_bytes,
-        alias=analysis.alias_size_in_bytes,
-        generated_code=analysis.generated_code_size_in_bytes,
-        peak=analysis.peak_memory_in_bytes,
+        argument=_amount(analysis.argument_size_in_bytes),
+        output=_amount(analysis.output_size_in_bytes),
+        temp=_amount(analysis.temp_size_in_bytes),
+        alias=_amount(analysis.alias_size_in_bytes),
+        generated_code=_amount(analysis.generated_code_size_in_bytes),
+        peak=_amount(analysis.peak_memory_in_bytes),
     )
+
+
+def _amount(told: N | None) -> N | None:
+    """What a compiler tells, where that is an amount: some answer -1 or infinity for "unknown"."""
+    return told if told is not None and 0 <= told < math.inf else None
 
 
 def _files(directory: Path) -> tuple[OutputFile, ...]:
     files = sorted(path for path in directory.rglob("*") if path.is_file())
-    return tuple(_file(directory, path) for path in files)
-
-
-def _file(directory: Path, path: Path) -> OutputFile:
-    name = path.relative_to(directory).as_posix()
-    return OutputFile(name, path.stat().st_size, digest(path))
+    return tuple(output_file(directory, path) for path in files)

@@ -21,7 +21,7 @@ __all__ = ["outcome_data", "outcome_line", "raise_failures", "watching"]
 
 
 @contextmanager
-def watching(root: Path, targets: int) -> Iterator[Listener]:
+def watching(targets: int) -> Iterator[Listener]:
     """A listener that shows a bar, and passes on what the programs print."""
 
     def on_outcome(outcome: Outcome) -> None:
@@ -31,17 +31,18 @@ def watching(root: Path, targets: int) -> Iterator[Listener]:
 
     with console.progress("starting", targets) as bar:
         yield Listener(
-            on_wait=lambda: console.say(f"waiting for another build in {root} to end"),
+            on_wait=lambda root: console.say(f"waiting for another build in {root} to end"),
             on_stage=lambda target, stage: bar.describe(f"{target}: {stage}"),
             on_outcome=on_outcome,
         )
 
 
 def outcome_line(outcome: Outcome, directory: Path) -> str:
-    """One target in one line, with its time and where its outputs are."""
+    """One target in one line, with its time, where its outputs are, and why it was built."""
     where = "" if outcome.status == "failed" else f"  {directory}"
     time = duration(outcome.seconds) if outcome.seconds else ""
-    return f"{outcome.status:<7} {outcome.target:<24} {time:>8}{where}".rstrip()
+    why = f"  ({outcome.reason})" if outcome.reason and outcome.status == "built" else ""
+    return f"{outcome.status:<7} {outcome.target:<24} {time:>8}{where}{why}".rstrip()
 
 
 def outcome_data(outcome: Outcome, directory: Path) -> dict[str, Any]:
@@ -53,6 +54,7 @@ def outcome_data(outcome: Outcome, directory: Path) -> dict[str, Any]:
         "reason": outcome.reason,
         "seconds": outcome.seconds,
         "directory": str(directory),
+        "warnings": list(outcome.warnings),
         "error": failure
         and {
             "kind": failure.kind,

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import click
 
+from olympus.errors import ArtifactError, CompileError, OlympusError
 from olympus_cli import console
 from olympus_cli.bench.show import COLUMNS, times_data, times_rows, times_title
-from olympus_cli.bench.stages import Budget, bench_target
+from olympus_cli.bench.stages import Budget, TargetTimes, bench_bundle, bench_target
+from olympus_cli.build.outcome import Failure, Outcome
+from olympus_cli.build.show import raise_failures
+from olympus_cli.bundle import SUFFIX, BundleOptions, bundle_backend, bundle_loader
 from olympus_cli.frontends.resolve import open_project, resolve
-from olympus_cli.input_options import budget_options, input_options
+from olympus_cli.input_options import budget_options, bundle_options, input_options
 from olympus_cli.inputs import InputOptions
+from olympus_cli.isolated.call import Say, call
 from olympus_cli.options import (
     ProgramCommand,
     json_option,
     project_option,
     target_options,
-    targets_argument,
     verbose_option,
 )
 from olympus_cli.runnable import check_flags
@@ -27,16 +33,19 @@ __all__ = ["command"]
 
 
 @click.command("bench", cls=ProgramCommand)
-@targets_argument
+@click.argument("names", metavar="[ENTRY|TARGET|FILE.olympus]...", nargs=-1)
 @click.option("--shapes", metavar="SHAPES", help="The arguments' shapes, as for `olympus trace`.")
 @click.option("--static", "statics", metavar="NAME=VALUE", multiple=True, help="A static argument.")
 @project_option
 @target_options
 @input_options
+@bundle_options
 @budget_options
 @json_option
 @verbose_option
+@click.pass_context
 def command(
+    context: click.Context,
     names: tuple[str, ...],
     shapes: str | None,
     statics: tuple[str, ...],
@@ -44,32 +53,80 @@ def command(
     backend: str | None,
     device: str | None,
     inputs: InputOptions,
+    allowed: BundleOptions,
     budget: Budget,
     as_json: bool,
 ) -> None:
-    """Measure targets of olympus.toml, all or the named ones, or entries, stage by stage."""
-    specs = [
-        resolve(name, shapes, statics, project, backend, device)
-        for name in _expanded(names, project)
-    ]
+    """Measure targets of olympus.toml, all or the named ones, entries, or built FILE.olympus.
+
+    Programs are measured stage by stage; of a FILE.olympus, the loading and the calls.
+    """
+
+    def work(name: str) -> _Work:
+        load = bundle_loader(name, shapes, statics, backend, device, allowed)
+        if load is not None:
+            chosen = bundle_backend(backend, device)
+            return _Work(name, ArtifactError, partial(bench_bundle, name, load, chosen))
+        spec = resolve(name, shapes, statics, project, backend, device)
+        return _Work(spec.name, CompileError, partial(bench_target, spec))
+
+    works = [work(name) for name in _expanded(names, project)]
     check_flags()
     found: list[dict[str, Any]] = []
+    outcomes: list[Outcome] = []
     try:
-        for number, spec in enumerate(specs, 1):
-            with console.progress(f"measuring {spec.name} ({number} of {len(specs)})"):
-                times = bench_target(spec, inputs, budget)
-            found.append(times_data(times))
+        for number, each in enumerate(works, 1):
+            try:
+                with console.progress(f"measuring {each.name} ({number} of {len(works)})"):
+                    measured = call(
+                        _measured,
+                        each.bench,
+                        inputs,
+                        budget,
+                        does="measures",
+                        quiet=each.death is ArtifactError,
+                        death=each.death,
+                    )
+            except OlympusError as error:
+                if len(works) == 1:
+                    raise
+                outcomes.append(Outcome(each.name, "failed", failure=Failure.of(error)))
+                continue
+            outcomes.append(Outcome(each.name, "built"))
+            found.append(measured["data"])
             if not as_json:
-                console.table(COLUMNS, times_rows(times), times_title(times))
-    finally:  # one target's error does not take the times of those before
+                console.table(COLUMNS, measured["rows"], measured["title"])
+    finally:  # what comes after a target does not take its times
         if as_json and found:
             console.print_json({"targets": found})
+    raise_failures(outcomes, bool(context.meta.get("olympus.verbose")))
+
+
+@dataclass(frozen=True)
+class _Work:
+    """One program to measure; `death` is what the end of the process that does means."""
+
+    name: str
+    death: type[OlympusError]
+    bench: Callable[[InputOptions, Budget, Say], TargetTimes]
+
+
+def _measured(
+    say: Say,
+    bench: Callable[[InputOptions, Budget, Say], TargetTimes],
+    inputs: InputOptions,
+    budget: Budget,
+) -> dict[str, Any]:
+    """The times of one program, as data and as a table."""
+    say("load")
+    times = bench(inputs, budget, say)
+    return {"data": times_data(times), "rows": times_rows(times), "title": times_title(times)}
 
 
 def _expanded(names: Sequence[str], project: str | None) -> list[str]:
     """`names` with the targets that the name of a matrix stands for; none stands for all."""
-    entries = [name for name in names if ":" in name]
-    targets = [name for name in names if ":" not in name]
+    entries = [name for name in names if ":" in name or name.endswith(SUFFIX)]
+    targets = [name for name in names if name not in entries]
     if targets or not names:
         targets = [target.name for target in open_project(project).select(targets)]
     return entries + targets

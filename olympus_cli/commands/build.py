@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from olympus.errors import UsageError
 from olympus_cli import console, interrupts
 from olympus_cli.build.driver import Options, build
 from olympus_cli.build.show import outcome_data, outcome_line, raise_failures, watching
@@ -15,6 +16,7 @@ from olympus_cli.options import (
     targets_argument,
     verbose_option,
 )
+from olympus_cli.spec.backends import named_backend
 
 __all__ = ["command"]
 
@@ -35,6 +37,11 @@ __all__ = ["command"]
     metavar="SECONDS",
     help="Give up a target after this long.",
 )
+@click.option(
+    "--backend",
+    metavar="NAME",
+    help="Build only for this one of a target's backends: cpu, gpu or gpu:h200.",
+)
 @click.option("--force", is_flag=True, help="Build also what is up to date.")
 @click.option("--frozen", is_flag=True, help="Build nothing; exit 7 if something would be built.")
 @json_option
@@ -46,16 +53,28 @@ def command(
     project: str | None,
     jobs: int | None,
     time_limit: float | None,
+    backend: str | None,
     force: bool,
     frozen: bool,
     as_json: bool,
 ) -> None:
     """Build the targets of olympus.toml, all or the named ones, where something has changed."""
+    if entry := next((name for name in names if ":" in name), None):
+        raise UsageError(
+            f"{entry!r} is an entry, and build takes targets of olympus.toml",
+            hint=f"olympus compile {entry} --shapes ... compiles an entry",
+        )
     opened = open_project(project)
-    specs = {spec.name: spec for spec in opened.select(names)}
-    options = Options(jobs, time_limit, force, frozen)
-    with interrupts.raised(), watching(opened.build_dir, len(specs)) as listener:
+    chosen = named_backend(backend) if backend else None
+    options = Options(jobs, time_limit, force, frozen, chosen)
+    specs = {spec.name: spec for spec in opened.select(names) if options.labels(spec)}
+    if not specs:
+        raise UsageError(f"no target here is built for the backend {backend!r}")
+    with interrupts.raised(), watching(len(specs)) as listener:
         outcomes = build(specs, opened.build_dir, options, listener)
+    for each in outcomes:
+        for warning in each.warnings:
+            console.say(f"warning: target {each.target!r}: {warning}")
     if as_json:
         shown = [outcome_data(each, opened.build_dir / each.target) for each in outcomes]
         console.print_json({"build_dir": str(opened.build_dir), "targets": shown})

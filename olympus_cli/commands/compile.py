@@ -8,18 +8,18 @@ import click
 
 from olympus_cli import console, interrupts
 from olympus_cli.build.driver import Options, build
+from olympus_cli.build.folder import entry_folder
 from olympus_cli.build.show import raise_failures, watching
-from olympus_cli.build.store import MARKER
 from olympus_cli.frontends.resolve import build_dir, resolve
 from olympus_cli.options import (
-    FilePath,
+    FolderPath,
     PositiveNumber,
     entry_options,
     json_option,
     target_options,
     verbose_option,
 )
-from olympus_cli.reports.json import read_report
+from olympus_cli.reports.json import REPORT, read_report
 from olympus_cli.reports.text import render_text
 
 __all__ = ["command"]
@@ -32,7 +32,7 @@ __all__ = ["command"]
     "-o",
     "--output",
     metavar="FOLDER",
-    type=FilePath(),
+    type=FolderPath(),
     help="Where to write to, instead of build/<target>.",
 )
 @click.option(
@@ -58,12 +58,14 @@ def command(
 ) -> None:
     """Compile one program, for the backend that is named or for those of its target."""
     spec = resolve(text, shapes, statics, project, backend, device)
+    if output is None and ":" in text:
+        output = entry_folder(spec, project)
     folder = Path.cwd() / (output or build_dir(project, spec.root) / spec.name)
-    with interrupts.raised(), watching(folder.parent, 1) as listener:
+    with interrupts.raised(), watching(1) as listener:
         options = Options(jobs=1, time_limit=time_limit, force=True)
         outcomes = build({folder.name: spec}, folder.parent, options, listener)
     raise_failures(outcomes, bool(context.meta.get("olympus.verbose")))
-    report = read_report(folder / MARKER)
+    report = read_report(folder / REPORT)
     if as_json:
         console.print_json({"directory": str(folder), "report": report.to_data()})
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
@@ -23,7 +24,7 @@ __all__ = ["command"]
 def command(folder: str, force: bool, as_json: bool) -> None:
     """Write a commented olympus.toml and an example program."""
     paths = {name: Path(folder) / name for name in FILES}
-    present = [str(path) for path in paths.values() if path.exists()]
+    present = [str(path) for path in paths.values() if os.path.exists(path)]
     if present and not force:
         is_are = "is" if len(present) == 1 else "are"
         raise UsageError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -11,6 +12,7 @@ import olympus
 from olympus_cli import console
 from olympus_cli.frontends.python import load_program
 from olympus_cli.frontends.resolve import resolve
+from olympus_cli.isolated.call import Say, call
 from olympus_cli.options import (
     ProgramCommand,
     entry_options,
@@ -22,6 +24,7 @@ from olympus_cli.options import (
 from olympus_cli.output import emit
 from olympus_cli.places import shown
 from olympus_cli.reports.program import described
+from olympus_cli.spec.model import TargetSpec
 
 __all__ = ["command"]
 
@@ -54,14 +57,11 @@ def command(
     olympus lower model:forward --shapes "x=f32[8,3]"
     olympus lower forward --format bytecode -o forward.mlirbc
     """
-    program = load_program(resolve(text, shapes, statics, project, backend, device))
-    traced = program.trace()
-    chosen = program.spec.backends[0]
-    content = _in_form(traced, olympus.target(chosen.name, chosen.device), form, debug_info)
+    spec = resolve(text, shapes, statics, project, backend, device)
+    content, document = call(_lowered, spec, form, debug_info, does="lowers")
     if output is not None or not as_json:
         emit(content, output)
     if as_json:
-        document = {**described(program, traced), "backend": str(chosen), "format": form}
         if output is not None:
             document["output"] = shown(output)
         elif isinstance(content, bytes):
@@ -69,6 +69,20 @@ def command(
         else:
             document["text"] = content
         console.print_json(document)
+
+
+def _lowered(
+    say: Say, spec: TargetSpec, form: str, debug_info: bool
+) -> tuple[str | bytes, dict[str, Any]]:
+    """A target's program in some form, and what is said of it."""
+    say("load")
+    program = load_program(spec)
+    say("trace")
+    traced = program.trace()
+    chosen = spec.backends[0]
+    say(f"lower for {chosen.name}")
+    content = _in_form(traced, olympus.target(chosen.name, chosen.device), form, debug_info)
+    return content, {**described(program, traced), "backend": str(chosen), "format": form}
 
 
 def _in_form(

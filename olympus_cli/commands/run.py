@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
+from typing import Any, Literal
 
 import click
 
-from olympus.errors import UsageError
+from olympus.errors import ArtifactError, CompileError, UsageError
 from olympus_cli import console
-from olympus_cli.bundle import SUFFIX, load_bundle
+from olympus_cli.bundle import BundleOptions, bundle_loader
 from olympus_cli.frontends.resolve import resolve
-from olympus_cli.input_options import input_options
+from olympus_cli.input_options import bundle_options, input_options
 from olympus_cli.inputs import InputOptions, npz_bytes
+from olympus_cli.isolated.call import Say, call
 from olympus_cli.options import (
+    OutputPath,
     ProgramCommand,
-    entry_options,
     json_option,
-    output_option,
+    program_options,
     target_options,
     verbose_option,
 )
-from olympus_cli.output import write_file
+from olympus_cli.output import emit, write_file
 from olympus_cli.places import shown
 from olympus_cli.runnable import Runnable, check_flags, compile_to_run
-from olympus_cli.summary import summarize_array
+from olympus_cli.summary import ArraySummary, summarize_array
 
 __all__ = ["command"]
 
@@ -32,15 +36,17 @@ _COLUMNS = ("output", "shape", "dtype", "mean", "min", "max", "non-finite")
 
 
 @click.command("run", cls=ProgramCommand)
-@entry_options
+@program_options
 @target_options
 @input_options
+@bundle_options
 @click.option(
-    "--recompile/--no-recompile",
-    default=True,
-    help="Whether a FILE.olympus that does not fit this machine is compiled again.",
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=OutputPath(),
+    help="Write the results to FILE, a .npz that --inputs takes; - is stdout.",
 )
-@output_option
 @json_option
 @verbose_option
 def command(
@@ -51,30 +57,58 @@ def command(
     backend: str | None,
     device: str | None,
     inputs: InputOptions,
-    recompile: bool,
-    output: Path | None,
+    allowed: BundleOptions,
+    output: Path | Literal["-"] | None,
     as_json: bool,
 ) -> None:
-    """Execute a program, or a built FILE.olympus, on files or on inputs made from a seed."""
+    """Execute a program, or a built FILE.olympus, on files or on inputs made from a seed.
+
+    \b
+    olympus run model:forward --shapes "x=f32[8,3]"
+    olympus run build/forward/forward.olympus --inputs batch.npz -o results.npz
+
+    The executable in a FILE.olympus is native code, which can do all that you can: run those of
+    authors you trust (--trust verifies a signature), or give --no-native.
+    """
+    if output == "-" and as_json:
+        raise UsageError("stdout takes the results by `-o -` or a document by --json, not both")
     check_flags()
-    with console.progress(f"compiling {text}"):
-        if text.endswith(SUFFIX):
-            if shapes or statics:
-                raise UsageError(f"{text} is built already: it takes no shapes and no statics")
-            program = load_bundle(Path(text), backend, device, recompile)
-        else:
-            program = compile_to_run(resolve(text, shapes, statics, project, backend, device))
-    _run(program, inputs, output, as_json)
-
-
-def _run(program: Runnable, inputs: InputOptions, output: Path | None, as_json: bool) -> None:
-    arrays = program(inputs.arrays(program.arguments))
-    named = {leaf.name: array for leaf, array in zip(program.results, arrays, strict=True)}
+    bundle = bundle_loader(text, shapes, statics, backend, device, allowed)
+    load = bundle or partial(
+        compile_to_run, resolve(text, shapes, statics, project, backend, device)
+    )
+    with console.progress(f"compiling {text}") as bar:
+        summaries, content = call(
+            _run,
+            load,
+            inputs,
+            output is not None,
+            does="runs",
+            quiet=bundle is not None,  # it has nothing to say, but for what a native crash prints
+            death=ArtifactError if bundle else CompileError,
+            on_stage=lambda stage: bar.describe(f"{text}: {stage}"),
+        )
+    if output == "-":
+        emit(content, None)
+        return
     if output is not None:
-        write_file(output, npz_bytes(named))
-    summaries = [summarize_array(name, array) for name, array in named.items()]
+        write_file(output, content)
     if as_json:
         file = output and shown(output)
-        console.print_json({"outputs": [asdict(each) for each in summaries], "file": file})
+        console.print_json({"outputs": summaries, "file": file})
     else:
-        console.table(_COLUMNS, [each.row() for each in summaries])
+        console.table(_COLUMNS, [ArraySummary(**each).row() for each in summaries])
+
+
+def _run(
+    say: Say, load: Callable[[], Runnable], inputs: InputOptions, keep: bool
+) -> tuple[list[dict[str, Any]], bytes]:
+    """Summaries of what a program gives, and, to `keep` it, the content of a .npz file."""
+    say("compile")
+    program = load()
+    arrays = inputs.arrays(program.arguments)
+    say("run")
+    results = program(arrays)
+    named = [(leaf.name, array) for leaf, array in zip(program.results, results, strict=True)]
+    summaries = [asdict(summarize_array(name, array)) for name, array in named]
+    return summaries, npz_bytes(named) if keep else b""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from olympus_cli import console
 from olympus_cli.frontends.python import load_program
 from olympus_cli.frontends.resolve import resolve
+from olympus_cli.isolated.call import Say, call
 from olympus_cli.options import (
     ProgramCommand,
     entry_options,
@@ -19,6 +21,7 @@ from olympus_cli.options import (
 from olympus_cli.output import emit
 from olympus_cli.places import shown
 from olympus_cli.reports.program import described
+from olympus_cli.spec.model import TargetSpec
 
 __all__ = ["command"]
 
@@ -42,15 +45,23 @@ def command(
     olympus trace model:forward --shapes "x=f32[8,3]"
     olympus trace forward          (a target of olympus.toml)
     """
-    program = load_program(resolve(text, shapes, statics, project))
-    traced = program.trace()
+    spec = resolve(text, shapes, statics, project)
+    olympuspr, document = call(_traced, spec, does="traces")
     if not as_json:
-        emit(str(traced.olympuspr), output)
+        emit(olympuspr, output)
         return
-    document = described(program, traced)
     if output is None:
-        document["olympuspr"] = str(traced.olympuspr)
+        document["olympuspr"] = olympuspr
     else:
-        emit(str(traced.olympuspr), output)
+        emit(olympuspr, output)
         document["output"] = shown(output)
     console.print_json(document)
+
+
+def _traced(say: Say, spec: TargetSpec) -> tuple[str, dict[str, Any]]:
+    """The Olympuspr of a target, and what is said of its program."""
+    say("load")
+    program = load_program(spec)
+    say("trace")
+    traced = program.trace()
+    return str(traced.olympuspr), described(program, traced)

@@ -68,6 +68,9 @@ def _named(
         for name in given:
             if name not in names:
                 hint = did_you_mean(name, names, "its arguments are")
+                if name in spec.matrix:
+                    rule = f"a key of the matrix that is not written as {{{name}}} is a static"
+                    hint = f"{rule} argument; {hint}" if hint else f"{rule} argument"
                 raise UsageError(f"{function} has no argument {name!r}", hint=hint)
     return given
 
@@ -106,7 +109,8 @@ def _complete(
     if missing:
         raise UsageError(
             f"{function} needs argument{'s'[: len(missing) > 1]} {', '.join(map(repr, missing))}",
-            hint=f"give a shape, such as {missing[0]}=f32[8,128], or a value, as a static argument",
+            hint=f'--shapes "{missing[0]}=f32[8,128]" gives a shape, '
+            f"--static {missing[0]}=3 a value that is part of the program",
         )
 
 

@@ -11,19 +11,21 @@ from __future__ import annotations
 import importlib
 import importlib.machinery
 import importlib.util
+import inspect
 import os
 import pkgutil
 import sys
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stdout
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout, suppress
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from olympus.errors import EntryError, OlympusError
-from olympus_cli.frontends.blame import place_of
+from olympus.errors import EntryError, TraceError, UsageError
+from olympus_cli.frontends.advice import advice, described
+from olympus_cli.frontends.blame import is_defect, is_interrupt, is_ours_on_purpose, place_of
 from olympus_cli.places import quoted, shown
 from olympus_cli.spec.nearest import did_you_mean
 
@@ -36,8 +38,29 @@ _TAKEN = frozenset(sys.stdlib_module_names) | frozenset(sys.modules)
 _FORM = "an entry is package.module:function or path/file.py:function"
 
 
-def load_entry(entry: str, root: Path) -> Callable[..., Any]:
+# What no project's module takes the place of, in whichever folder it is.
+_OURS = frozenset(sys.stdlib_module_names) | {
+    *("olympus", "olympus_core", "olympus_cli", "jaxlib", "numpy", "ml_dtypes", "scipy"),
+    *("click", "rich", "pygments", "markdown_it", "mdurl", "tomli", "cryptography"),
+    *("typing_extensions", "charset_normalizer"),  # of jaxlib and NumPy, where they are installed
+}
+
+
+class _Kept:
+    """Finds the standard library and our own packages where they were before any project came."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, _target: object = None) -> ModuleSpec | None:
+        """As the import system asks it: for the rest, None."""
+        if path is not None or name not in _OURS:
+            return None
+        return _spec(name)
+
+
+def load_entry(entry: str, root: Path, python_path: Sequence[Path] = ()) -> Callable[..., Any]:
     """The callable that `entry` names; files and modules are looked for in `root` first.
+
+    Modules are then looked for in the folders of `python_path`.
 
     Raises:
         EntryError: no such file, module or attribute (the hint has the nearest), a module that
@@ -45,16 +68,53 @@ def load_entry(entry: str, root: Path) -> Callable[..., Any]:
     """
     place, _, attributes = entry.rpartition(":")
     if not place or not all(part.isidentifier() for part in attributes.split(".")):
-        raise EntryError(f"{entry!r} is no entry", hint=_FORM)
+        raise EntryError(f"{entry!r} is not an entry", hint=_FORM)
     is_file = place.endswith(".py") or "/" in place
-    module = _from_file(place, root) if is_file else _from_name(place, root)
+    load = _from_file if is_file else _from_name
+    module = load(place, root, python_path)
     found: Any = module
     for part in attributes.split("."):
-        found = _attribute(found, part, module)
+        owner, found = found, _attribute(found, part, module)
+    _check_function(entry, owner, found)
+    return found  # type: ignore[no-any-return]
+
+
+def _check_function(entry: str, owner: Any, found: Any) -> None:
+    """Refuse what cannot be called with arrays, or gives no arrays when it is called."""
     if not callable(found):
         kind = type(found).__name__
         raise EntryError(f"{entry} is a value of type {kind}, not a function", hint=_FORM)
-    return found  # type: ignore[no-any-return]
+    if inspect.isclass(found):
+        raise EntryError(
+            f"{entry} is a class, not a function",
+            hint="name a function that makes an object of it and returns arrays",
+        )
+    code = inspect.unwrap(found)
+    if inspect.iscoroutinefunction(code) or inspect.isasyncgenfunction(code):
+        raise EntryError(
+            f"{entry} is an async function, which returns no arrays", hint="write it with `def`"
+        )
+    if inspect.isgeneratorfunction(code):
+        raise EntryError(
+            f"{entry} is a generator function, which returns no arrays",
+            hint="return a list or a tuple in the place of `yield`",
+        )
+    if inspect.isclass(owner) and not inspect.ismethod(found) and _takes_self(found):
+        module, _, path = entry.rpartition(":")
+        method = path.rpartition(".")[2]
+        raise EntryError(
+            f"{entry} is a method, and needs an object of {owner.__name__}",
+            hint=f"make one in the module, such as `it = {owner.__name__}(...)`, and name "
+            f"{module}:it.{method}",
+        )
+
+
+def _takes_self(function: Callable[..., Any]) -> bool:
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):  # a built-in that does not say
+        return False
+    return next(iter(parameters), "") == "self"
 
 
 def _attribute(owner: Any, name: str, module: ModuleType) -> Any:
@@ -65,27 +125,51 @@ def _attribute(owner: Any, name: str, module: ModuleType) -> Any:
         where = module.__name__ + (f" ({shown(Path(file))})" if file else "")
         if owner is not module:
             where = f"{getattr(owner, '__qualname__', type(owner).__name__)} of {where}"
-        choices = [k for k in dir(owner) if k[0] != "_" and callable(getattr(owner, k, None))]
-        hint = did_you_mean(name, choices, "it has")
+        hint = did_you_mean(name, _functions(owner), "it has")
         raise EntryError(f"there is no function {name!r} in {where}", hint=hint) from None
+    except Exception as error:  # of a property, or of the module's `__getattr__`
+        raise _failed(f"{module.__name__}.{name}", error) from error
 
 
-def _from_name(name: str, root: Path) -> ModuleType:
+def _functions(owner: Any) -> list[str]:
+    """The public names of what can be called in a module, a class or an object."""
+    found = []
+    for name in dir(owner):
+        with suppress(Exception):  # of a property
+            if not name.startswith("_") and callable(getattr(owner, name)):
+                found.append(name)
+    return found
+
+
+def _from_name(name: str, root: Path, python_path: Sequence[Path]) -> ModuleType:
     if not all(part.isidentifier() for part in name.split(".")):
-        raise EntryError(f"{name!r} is no module's name", hint=_FORM)
-    _importable(root)
+        raise EntryError(f"{name!r} is not the name of a module", hint=_FORM)
+    _importable(root, python_path)
+    own = root / f"{name}.py"
+    if name in _OURS and own.is_file() and _origin(_spec(name)) != str(own):
+        raise EntryError(
+            f"{name!r} is the name of a module of Python or of a package that OLYMPUS needs: "
+            f"{shown(own)} does not take its place",
+            hint=f"name the file: {own.name}:function",
+        )
     return _guarded(name, lambda: importlib.import_module(name), root)
 
 
-def _from_file(place: str, root: Path) -> ModuleType:
+def _spec(name: str) -> ModuleSpec | None:
+    return importlib.machinery.PathFinder.find_spec(name, list(_PATH))
+
+
+def _from_file(place: str, root: Path, python_path: Sequence[Path]) -> ModuleType:
     path = (root / place).resolve()
     if not os.path.isfile(path):  # which has no objection to a name that is too long
         near = [str(p.relative_to(root)) for p in root.glob("*.py")] if root.is_dir() else []
+        if os.path.isfile(f"{path}.py"):
+            near = [f"{place}.py"]
         raise EntryError(
             f"there is no file {shown(path)}", hint=did_you_mean(place, near, f"{root} has")
         )
     taken = _is_taken(path.stem, path.parent)
-    _importable(path.parent, first=not taken)
+    _importable(path.parent, python_path, first=not taken)
     name = _private_name(path) if taken or not path.stem.isidentifier() else path.stem
     loaded = sys.modules.get(name)
     if loaded is not None and getattr(loaded, "__file__", None) == str(path):
@@ -98,7 +182,7 @@ def _private_name(path: Path) -> str:
 
 
 def _is_taken(name: str, folder: Path) -> bool:
-    """Whether another module that is no project's has the name; `import` must go on finding it.
+    """Whether another module, not of a project, has the name; `import` must go on finding it.
 
     Otherwise a file has its own name, so that a sibling's `import model` finds the same module.
     """
@@ -106,7 +190,7 @@ def _is_taken(name: str, folder: Path) -> bool:
         return True
     elsewhere = [place for place in _PATH if Path(place).resolve() != folder]
     spec = importlib.machinery.PathFinder.find_spec(name, elsewhere)
-    return spec is not None and spec.origin is not None  # a mere folder is no module
+    return spec is not None and spec.origin is not None  # a mere folder is not a module
 
 
 def _execute(name: str, path: Path) -> ModuleType:
@@ -123,16 +207,21 @@ def _execute(name: str, path: Path) -> ModuleType:
     return module
 
 
-def _importable(folder: Path, first: bool = True) -> None:
+def _importable(folder: Path, python_path: Sequence[Path], first: bool = True) -> None:
     """Let modules in `folder` be imported, before all others or after those of no project.
 
-    What comes next is as in a new process: another project's module is not taken for one of it.
+    Those in `python_path` come next.  What follows is as in a new process: another project's module
+    is not taken for one of these.
     """
-    _forget_others(folder)
-    others = [place for place in sys.path if Path(place).resolve() != folder]
+    folders = [folder, *python_path]
+    for each in reversed(folders):
+        _forget_others(each)
+    if _Kept not in sys.meta_path:
+        sys.meta_path.insert(0, _Kept)
+    others = [place for place in sys.path if Path(place).resolve() not in folders]
     before = [] if first else [place for place in others if place in _PATH]
     after = [place for place in others if place not in before]
-    sys.path[:] = [*before, str(folder), *after]
+    sys.path[:] = [*before, *map(str, folders), *after]
     importlib.invalidate_caches()
 
 
@@ -175,17 +264,22 @@ def _guarded(name: str, load: Callable[[], ModuleType], root: Path) -> ModuleTyp
     try:
         with redirect_stdout(sys.stderr):
             return load()
-    except OlympusError:
-        raise
+    except (TraceError, UsageError) as error:  # of what the module does at its outermost level
+        place = error.location if isinstance(error, TraceError) and error.location else None
+        place = place or place_of(error)
+        message = f"{name} fails while it is imported: {error}{_quoted(place, str(error))}"
+        raise EntryError(message, hint=error.hint) from error
     except SyntaxError as error:
-        place = f"\n{quoted(f'{error.filename}:{error.lineno or 1}')}" if error.filename else ""
-        message = f"{name} is not Python: {error.msg}{place}"
-        raise EntryError(message) from error
+        place = f"{error.filename}:{error.lineno or 1}" if error.filename else None
+        raise EntryError(f"{name} is not Python: {error.msg}{_quoted(place)}") from error
     except ModuleNotFoundError as error:
         if _is_itself(name, error):
-            raise EntryError(f"there is no module {name!r}", hint=_modules(name, root)) from error
-        raise _failed(name, error) from error
-    except (Exception, SystemExit) as error:
+            hint = _elsewhere(name, root) or _modules(name, root)
+            raise EntryError(f"there is no module {name!r}", hint=hint) from error
+        raise _failed(name, error, _elsewhere(error.name or "", root)) from error
+    except BaseException as error:  # what the module ends is itself, not the command
+        if is_ours_on_purpose(error) or is_interrupt(error) or is_defect(error):
+            raise
         raise _failed(name, error) from error
 
 
@@ -204,16 +298,26 @@ def _modules(name: str, root: Path) -> str | None:
     return did_you_mean(name, known, f"looked in {root}, which has") or f"looked in {root}"
 
 
-def _failed(name: str, error: BaseException) -> EntryError:
-    place = place_of(error)
-    what = "exits" if isinstance(error, SystemExit) else f"raises {type(error).__name__}"
-    message = f"{name} {what} while it is imported" + (f": {error}" if str(error) else "")
-    return EntryError(message + (f"\n{quoted(place)}" if place else ""), hint=_import_hint(error))
-
-
-def _import_hint(error: BaseException) -> str | None:
-    if isinstance(error, ImportError) and "relative import" in str(error):
-        return "a file that imports relatively is part of a package: use package.module:function"
-    if isinstance(error, ModuleNotFoundError):
-        return f"install {error.name!r} in the environment that olympus runs in"
+def _elsewhere(name: str, root: Path) -> str | None:
+    """The hint for a module that is in a subfolder of the project, such as `src`."""
+    top = name.partition(".")[0]
+    for folder in sorted(path for path in root.glob("[!.]*") if path.is_dir()):
+        spec = importlib.machinery.PathFinder.find_spec(top, [str(folder)]) if top else None
+        if spec is not None and spec.origin is not None:
+            if (folder / "__init__.py").exists():
+                return f"did you mean {folder.name}.{name}?"
+            key = f'python-path = ["{folder.name}"]'
+            return f"it is in {shown(folder)}: put {key} into [project] of olympus.toml"
     return None
+
+
+def _failed(name: str, error: BaseException, hint: str | None = None) -> EntryError:
+    what = "exits" if isinstance(error, SystemExit) else f"raises {type(error).__name__}"
+    text = described(error)
+    message = f"{name} {what} while it is imported" + (f": {text}" if text else "")
+    return EntryError(message + _quoted(place_of(error)), hint=hint or advice(error))
+
+
+def _quoted(place: str | None, message: str = "") -> str:
+    """A "file:line" and its source as the end of a message that does not have it yet."""
+    return f"\n{quoted(place)}" if place and place not in message else ""

@@ -18,6 +18,7 @@ from olympus_cli.frontends.binding import Call, Static, bind
 from olympus_cli.frontends.blame import blaming, defined_at
 from olympus_cli.frontends.importing import load_entry, visiting
 from olympus_cli.spec.model import ArgSpec, FromEntry, ShapeSpec, TargetSpec
+from olympus_cli.spec.nearest import did_you_mean
 
 __all__ = ["Program", "load_program"]
 
@@ -26,6 +27,7 @@ Tree: TypeAlias = Any
 
 _MOST_BYTES = 2**63 - 1  # the compiler ends the process beyond
 
+_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _ANYTHING = inspect.Signature(
     [
         inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL),
@@ -59,7 +61,7 @@ class Program:
 
         Raises:
             TraceError: a `{ from = ... }` function failed.
-            UsageError: a `{ from = ... }` function needs arguments that are no statics.
+            UsageError: the arguments of a `{ from = ... }` function are not given, or not its own.
         """
         args, kwargs = self._given
         return (
@@ -103,7 +105,7 @@ class Program:
                 return _struct(arg)
             case FromEntry():
                 with visiting():
-                    return _shapes_of(arg.entry, self.spec)
+                    return _shapes_of(arg, self.spec)
             case dict():
                 return {key: self._tree(value) for key, value in arg.items()}
             case list():
@@ -120,7 +122,7 @@ def load_program(spec: TargetSpec) -> Program:
 
     Example: `load_program(target).trace().lower()`.
     """
-    function = load_entry(spec.entry, spec.root)
+    function = load_entry(spec.entry, spec.root, spec.python_path)
     signature = _signature(function)
     call = bind(_name(function), signature, spec)
     _check_statics(function, call)
@@ -142,7 +144,8 @@ def _check_statics(function: Callable[..., Any], call: Call) -> None:
 def _struct(spec: ShapeSpec) -> olympus.ShapeDtypeStruct:
     """`spec` as the core has it; never a narrower dtype than was asked for."""
     struct = olympus.ShapeDtypeStruct(spec.shape, np.dtype(spec.dtype))
-    if math.prod(spec.shape) * struct.dtype.itemsize > _MOST_BYTES:
+    counted = math.prod(max(size, 1) for size in spec.shape)  # NumPy and XLA count 0 as 1
+    if counted * struct.dtype.itemsize > _MOST_BYTES:
         raise UsageError(f"{spec} has more bytes than 64 bits count")
     if olympus.eval_shape(lambda x: x, struct).dtype != struct.dtype:
         raise UsageError(
@@ -166,23 +169,40 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature:
         return _ANYTHING
 
 
-def _shapes_of(entry: str, spec: TargetSpec) -> Tree:
-    """What `entry`'s function returns, by abstract evaluation with the statics that it names."""
-    function = load_entry(entry, spec.root)
+def _shapes_of(source: FromEntry, spec: TargetSpec) -> Tree:
+    """What a function returns, by abstract evaluation with its `with` and the target's statics.
+
+    Raises:
+        UsageError: it has no argument of a name in `with`, needs one that nothing gives, or would
+            take the default of one that the matrix varies.
+    """
+    function = load_entry(source.entry, spec.root, spec.python_path)
     signature = _signature(function)
-    statics = {name: spec.static[name] for name in signature.parameters if name in spec.static}
-    for name, parameter in signature.parameters.items():
-        needed = parameter.default is inspect.Parameter.empty and parameter.kind not in (
-            inspect.Parameter.VAR_POSITIONAL,
-            inspect.Parameter.VAR_KEYWORD,
-        )
-        if needed and name not in statics:
+    parameters = signature.parameters
+    what = f'{{ from = "{source.entry}" }}: {_name(function)}'
+    variadic = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
+    for name in source.values:
+        if name not in parameters and not variadic:
+            hint = did_you_mean(name, parameters, "its arguments are") or "it takes none"
+            raise UsageError(f"{what} has no argument {name!r}", hint=hint)
+    statics = {name: spec.static[name] for name in parameters if name in spec.static}
+    values = {**statics, **source.values}
+    for name, parameter in parameters.items():
+        if name in values or parameter.kind in _VARIADIC:
+            continue
+        if parameter.default is inspect.Parameter.empty:
             raise UsageError(
-                f'{{ from = "{entry}" }}: {_name(function)} needs argument {name!r}',
-                hint=f"such a function takes statics of the target only; add {name!r} to them",
+                f"{what} needs argument {name!r}",
+                hint=f"give it: with = {{ {name} = ... }}, or a static of the target",
+            )
+        if name in spec.matrix:
+            raise UsageError(
+                f"{what} would take {name} = {parameter.default!r} for every {name} of the matrix",
+                hint=f'give it: with = {{ {name} = "{{{name}}}" }}, or a value that does not vary',
             )
     given = signature.bind_partial()
-    given.arguments.update(statics)
+    given.arguments.update({name: values[name] for name in parameters if name in values})
     given.apply_defaults()
+    more = {name: value for name, value in source.values.items() if name not in parameters}
     with blaming(_name(function), defined_at(function)):
-        return olympus.eval_shape(partial(function, *given.args, **given.kwargs))
+        return olympus.eval_shape(partial(function, *given.args, **given.kwargs, **more))

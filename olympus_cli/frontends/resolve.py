@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from olympus.errors import UsageError
+from olympus_cli.places import shown
 from olympus_cli.spec.backends import parse_backend
 from olympus_cli.spec.model import Project, TargetSpec
-from olympus_cli.spec.project import FILE, find_project, load_project
+from olympus_cli.spec.project import FILE, find_project, load_project, python_path
 from olympus_cli.spec.shapes import parse_shapes
 from olympus_cli.spec.statics import parse_statics
 
-__all__ = ["build_dir", "open_project", "resolve"]
+__all__ = ["build_dir", "open_project", "project_of", "resolve"]
+
+_MOST = 6  # targets of a matrix that a hint names
 
 
 def open_project(project: str | Path | None) -> Project:
@@ -40,11 +44,21 @@ def build_dir(project: str | Path | None, root: Path) -> Path:
     Raises:
         SpecError: its olympus.toml is wrong.
     """
+    found = project_of(project, root)
+    return found.build_dir if found else root / "build"
+
+
+def project_of(project: str | Path | None, root: Path) -> Project | None:
+    """The project at `project`, or, for None, upward from `root`; None where there is none.
+
+    Raises:
+        SpecError: its olympus.toml is wrong.
+    """
     if project is None:
         found = find_project(root)
     else:
-        found = Path(project) / FILE if Path(project).is_dir() else Path(project)
-    return load_project(found).build_dir if found and found.is_file() else root / "build"
+        found = Path(project) / FILE if os.path.isdir(project) else Path(project)
+    return load_project(found) if found and os.path.isfile(found) else None
 
 
 def resolve(
@@ -81,24 +95,47 @@ def resolve(
 
 def _entry(text: str, project: str | Path | None) -> TargetSpec:
     path = Path(project) if project is not None else Path.cwd()
-    root = (path.parent if path.is_file() else path).resolve()
-    if not root.is_dir():
+    root = (path.parent if os.path.isfile(path) else path).resolve()
+    if not os.path.isdir(root):
         raise UsageError(f"--project {project}: there is no such folder")
     name = text.rpartition(":")[2]
-    return TargetSpec(name, text, (), {}, {}, (), (parse_backend("cpu"),), root)
+    file = path if os.path.isfile(path) else find_project(root) if project is None else root / FILE
+    folders = python_path(file) if file is not None and file.is_file() else ()
+    return TargetSpec(
+        name, text, (), {}, {}, (), (parse_backend("cpu"),), root, python_path=folders
+    )
+
+
+def _meant(text: str, folder: Path) -> str | None:
+    """The hint for an entry with a "." in the place of its ":"."""
+    place, _, name = text.rpartition(".")
+    file = place if place.endswith(".py") else place.replace(".", "/") + ".py"
+    return f"did you mean {place}:{name}?" if place and (folder / file).is_file() else None
 
 
 def _target(text: str, project: str | Path | None) -> TargetSpec:
     if text.endswith(".py"):
         raise UsageError(f"{text!r} names no function", hint=f"such as {text}:forward")
+    if text.endswith(".olympus"):
+        raise UsageError(
+            f"{text!r} is a built program, and this takes an entry or a target",
+            hint=f"olympus run {text} executes it",
+        )
+    entry = _meant(text, Path(project or ""))
     if project is None and find_project(Path.cwd()) is None:
         raise UsageError(
-            f"{text!r} is no entry, having no ':', and there is no {FILE} that it could be "
+            f"{text!r} is not an entry, as it has no ':', and there is no {FILE} that it could be "
             f"a target of in {Path.cwd()} or a folder above it",
-            hint="an entry is package.module:function or path/file.py:function",
+            hint=entry or "an entry is package.module:function or path/file.py:function",
         )
-    found = open_project(project).select([text])
+    opened = open_project(project)
+    if entry and not opened.has(text):
+        raise UsageError(f"there is no target {text!r} in {shown(opened.root / FILE)}", hint=entry)
+    found = opened.select([text])
     if len(found) > 1:
-        names = ", ".join(target.name for target in found)
-        raise UsageError(f"target {text!r} has a matrix: one program at a time", hint=names)
+        names = ", ".join(target.name for target in found[:_MOST])
+        more = f" and {len(found) - _MOST} more" if len(found) > _MOST else ""
+        raise UsageError(
+            f"target {text!r} has a matrix: one program at a time", hint=f"name {names}{more}"
+        )
     return found[0]

@@ -11,9 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from olympus.errors import ArtifactError
+from olympus_cli.places import shown
 from olympus_cli.reports.model import SCHEMA_VERSION, Report
+from olympus_cli.reports.strict import read_json
 
-__all__ = ["read_report", "render_json", "schema"]
+__all__ = ["REPORT", "read_report", "render_json", "schema"]
+
+REPORT = "report.json"  # its name in a target's folder
 
 
 def render_json(report: Report) -> str:
@@ -25,16 +29,14 @@ def read_report(path: Path) -> Report:
     """The report in the file `path`.
 
     Raises:
-        ArtifactError: the file is not a report, or one of another version of the schema.
+        ArtifactError: the file cannot be read, or is not a report.
+        NewerSchema: it is one of a newer version of the schema.
     """
+    data = read_json(path, SCHEMA_VERSION)
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-        version = data["schema_version"]
-        if version == SCHEMA_VERSION:
-            return Report.from_data(data)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ArtifactError(f"{path} is not a build report: {error}") from error
-    raise ArtifactError(f"{path} has report schema {version}; this version reads {SCHEMA_VERSION}")
+        return Report.from_data(data)
+    except ValueError as error:
+        raise ArtifactError(f"{shown(path)} is not a build report: {error}") from error
 
 
 def schema() -> dict[str, Any]:

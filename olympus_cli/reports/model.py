@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from olympus_cli.reports.strict import is_inside, typed
+
 __all__ = ["SCHEMA_VERSION", "Array", "Backend", "Cost", "Memory", "OutputFile", "Report"]
 
 SCHEMA_VERSION = 2  # raised with every change that an old reader would misread
@@ -103,20 +105,28 @@ class Report:
 
     @staticmethod
     def from_data(data: Mapping[str, Any]) -> Report:
-        """The report that `to_data` gave `data` for; KeyError or TypeError for other data."""
-        fields = {name: data[name] for name in Report.__dataclass_fields__}
-        fields["arguments"] = tuple(_array(entry) for entry in data["arguments"])
-        fields["results"] = tuple(_array(entry) for entry in data["results"])
-        fields["backends"] = tuple(_backend(entry) for entry in data["backends"])
-        fields["outputs"] = tuple(OutputFile(**entry) for entry in data["outputs"])
-        fields["warnings"] = tuple(data["warnings"])
-        return Report(**fields)
+        """The report that `to_data` gave `data` for, its version taken off.
+
+        Raises:
+            ValueError: the data is not that of a report, or names a file outside the folder.
+        """
+        checked: Report = typed(_without_intensity(data), Report)
+        for output in checked.outputs:
+            if not is_inside(output.path):
+                raise ValueError(f"the output {output.path!r} is not inside the folder")
+        return checked
 
 
-def _array(data: Mapping[str, Any]) -> Array:
-    return Array(**{**data, "shape": tuple(data["shape"])})
+def _without_intensity(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """`data` without what follows from the rest of it."""
+    backends = data.get("backends")
+    if not isinstance(backends, list):
+        return data
+    return {**data, "backends": [_cost_alone(entry) for entry in backends]}
 
 
-def _backend(data: Mapping[str, Any]) -> Backend:
-    cost = {name: data["cost"][name] for name in Cost.__dataclass_fields__}
-    return Backend(**{**data, "cost": Cost(**cost), "memory": Memory(**data["memory"])})
+def _cost_alone(backend: Any) -> Any:
+    if not isinstance(backend, dict) or not isinstance(backend.get("cost"), dict):
+        return backend
+    cost = {k: v for k, v in backend["cost"].items() if k != "arithmetic_intensity"}
+    return {**backend, "cost": cost}

@@ -10,7 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from olympus_cli.reports.model import Array, Backend, Memory, Report
 from olympus_cli.units import array_type, byte_size, count, duration
 
-__all__ = ["render_text"]
+__all__ = ["SUMMARY", "render_text"]
+
+SUMMARY = "summary.txt"  # its name in a target's folder
 
 _MOST_ARRAYS = 12  # of arguments or results listed one by one
 _MOST_OPS = 8

@@ -7,7 +7,7 @@ from olympus.errors import UsageError
 from olympus_cli.spec.model import BackendSpec
 from olympus_cli.spec.nearest import did_you_mean
 
-__all__ = ["BACKENDS", "parse_backend"]
+__all__ = ["BACKENDS", "named_backend", "parse_backend"]
 
 BACKENDS = ("cpu", "gpu", "tpu")
 
@@ -29,3 +29,15 @@ def parse_backend(text: str, device: str | None = None) -> BackendSpec:
     if inline and device and inline != device:
         raise UsageError(f"backend {text!r} names device {inline!r}, and --device says {device!r}")
     return BackendSpec(*olympus.target(name, inline or device or None))
+
+
+def named_backend(text: str) -> BackendSpec:
+    """The backend that `text` names, to choose by: without a device it stands for all devices.
+
+    Raises:
+        UsageError: no such backend or device.
+
+    Example: `named_backend("gpu") == BackendSpec("gpu", None)`.
+    """
+    backend = parse_backend(text)
+    return backend if ":" in text else BackendSpec(backend.name)

@@ -10,7 +10,7 @@ import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["Values", "combinations", "depth", "fill", "placeholders", "suffix"]
+__all__ = ["Values", "combinations", "depth", "fill", "placeholders", "repeated", "suffix"]
 
 #: One combination: a value for each key of the matrix.
 Values = Mapping[str, object]
@@ -28,6 +28,15 @@ def combinations(matrix: Mapping[str, Sequence[object]]) -> list[Values]:
 def suffix(values: Values) -> str:
     """What a combination adds to its target's name, such as "@batch=8,train=true"."""
     return "@" + ",".join(f"{k}={_text(v)}" for k, v in values.items()) if values else ""
+
+
+def repeated(values: Sequence[object]) -> str | None:
+    """The first of a key's values that another one, written alike in a name, comes before.
+
+    Example: `repeated([1, 8, "1"]) == "1"`.
+    """
+    texts = [_text(value) for value in values]
+    return next((text for i, text in enumerate(texts) if text in texts[:i]), None)
 
 
 def placeholders(tree: object) -> set[str]:

@@ -7,7 +7,7 @@ and every command, build and report reads them.  All are immutable.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
@@ -30,9 +30,13 @@ class ShapeSpec:
 
 @dataclass(frozen=True)
 class FromEntry:
-    """`{ from = "module:f" }`: the shapes of what `f` returns, found without running it."""
+    """`{ from = "module:f" }`: the shapes of what `f` returns, found without running it.
+
+    `values` are those of `with`, by the names of the arguments of `f` that they are for.
+    """
 
     entry: str
+    values: Mapping[str, object] = field(default_factory=dict)
 
 
 ArgSpec: TypeAlias = "ShapeSpec | FromEntry | dict[str, ArgSpec] | list[ArgSpec]"
@@ -61,6 +65,9 @@ class TargetSpec:
     donate: tuple[str, ...]
     backends: tuple[BackendSpec, ...]
     root: Path
+    matrix: Mapping[str, object] = field(default_factory=dict)  # its combination's values
+    python_path: tuple[Path, ...] = ()  # where modules are looked for besides `root`
+    compiler_options: Mapping[str, str | int | bool | float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -71,6 +78,10 @@ class Project:
     targets: Mapping[str, TargetSpec]
     build_dir: Path
     default_targets: tuple[str, ...]
+
+    def has(self, name: str) -> bool:
+        """Whether `name` is a target's, with or without the values of its matrix."""
+        return any(name in (key, key.partition("@")[0]) for key in self.targets)
 
     def select(self, names: Iterable[str] = ()) -> tuple[TargetSpec, ...]:
         """Targets for `names`; the default ones for none.

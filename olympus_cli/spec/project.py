@@ -6,8 +6,12 @@
 from __future__ import annotations
 
 import math
+import os
 import re
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from olympus.errors import SpecError, UsageError
 from olympus_cli.places import shown
@@ -20,21 +24,23 @@ from olympus_cli.spec.shapes import DEEPEST, parse_arg
 from olympus_cli.spec.statics import HASHABLE, unhashable
 from olympus_cli.spec.toml import load
 
-__all__ = ["FILE", "PROJECT_KEYS", "TARGET_KEYS", "find_project", "load_project"]
+__all__ = ["FILE", "PROJECT_KEYS", "TARGET_KEYS", "find_project", "load_project", "python_path"]
 
 FILE = "olympus.toml"
-PROJECT_KEYS = ("build-dir", "default-targets")
-TARGET_KEYS = ("entry", "args", "static", "donate", "backends", "matrix")
+PROJECT_KEYS = ("build-dir", "default-targets", "python-path")
+TARGET_KEYS = ("entry", "args", "static", "donate", "backends", "compiler-options", "matrix")
 
 _PART = re.compile(r"[\w.+-]+")  # a target's name is a folder's name too
 _PART_FORM = "letters, digits and . _ + - only, for it names a folder"
+_ENTRY = re.compile(r"[\w./-]+:[\w.]+")  # of a function, in the place of a shape
 _MOST = 10_000  # targets that one matrix may give: more is a slip, and takes seconds to expand
 
 
 def find_project(start: Path) -> Path | None:
     """The nearest `olympus.toml` in `start` or a folder above it."""
     folder = start.resolve()
-    return next((p for f in (folder, *folder.parents) if (p := f / FILE).is_file()), None)
+    places = (place / FILE for place in (folder, *folder.parents))
+    return next((file for file in places if os.path.isfile(file)), None)
 
 
 def load_project(path: Path) -> Project:
@@ -43,19 +49,21 @@ def load_project(path: Path) -> Project:
     Raises:
         SpecError: no such file, a syntax error, an unknown key, a value of the wrong type or form.
     """
-    file = path / FILE if path.is_dir() else path
-    if not file.is_file():
+    file = path / FILE if os.path.isdir(path) else path
+    if not os.path.isfile(file):  # which is False also of a name that no file can have
         raise SpecError(f"there is no {shown(file)}", hint="olympus init writes one")
     source = load(file)
     top = Section(source, (), source.data)
     top.only(("project", "target"))
     root = file.resolve().parent
+    settings = top.table("project")
+    settings.only(PROJECT_KEYS)
+    folders = _python_path(settings, root)
     targets: dict[str, TargetSpec] = {}
     section = top.table("target")
     for name in section.data:
-        targets.update(_targets(section, name, root))
-    settings = top.table("project")
-    settings.only(PROJECT_KEYS)
+        found = _targets(section, name, root)
+        targets |= {key: replace(target, python_path=folders) for key, target in found.items()}
     build_dir = root / settings.text("build-dir", "build")
     project = Project(root, targets, build_dir, settings.texts("default-targets"))
     if project.default_targets:
@@ -64,6 +72,25 @@ def load_project(path: Path) -> Project:
         except UsageError as error:
             settings.fail("default-targets", f"is wrong: {error}", error.hint)
     return project
+
+
+def python_path(file: Path) -> tuple[Path, ...]:
+    """The folders of modules that an `olympus.toml` names, for an entry beside its targets.
+
+    Raises:
+        SpecError: a syntax error, or folders that are not there.
+    """
+    source = load(file)
+    settings = Section(source, (), source.data).table("project")
+    return _python_path(settings, file.resolve().parent)
+
+
+def _python_path(settings: Section, root: Path) -> tuple[Path, ...]:
+    folders = tuple((root / name).resolve() for name in settings.texts("python-path"))
+    for folder in folders:
+        if not folder.is_dir():
+            settings.fail("python-path", f"names {shown(folder)}, and there is no such folder")
+    return folders
 
 
 def _targets(parent: Section, name: str, root: Path) -> dict[str, TargetSpec]:
@@ -78,8 +105,6 @@ def _targets(parent: Section, name: str, root: Path) -> dict[str, TargetSpec]:
     found = {}
     for values in matrix.combinations(axes):
         target = _target(section, name + matrix.suffix(values), values, root)
-        if target.name in found:
-            section.fail("matrix", f"gives {target.name!r} twice")
         found[target.name] = target
     return found
 
@@ -88,7 +113,7 @@ def _axes(section: Section) -> dict[str, list[object]]:
     table = section.table("matrix")
     for key, values in table.data.items():
         if not key.isidentifier():
-            section.fail("matrix", f"has the key {key!r}, which is no name of an argument")
+            section.fail("matrix", f"has the key {key!r}, which is not the name of an argument")
         if not isinstance(values, list) or not values:
             table.wrong(key, "an array of at least one value", values)
         for value in values:
@@ -96,6 +121,8 @@ def _axes(section: Section) -> dict[str, list[object]]:
                 table.fail(key, f"holds strings, numbers and booleans; got {value!r}")
             if not _PART.fullmatch(str(value)):
                 table.fail(key, f"holds {value!r}, which is no part of a name: {_PART_FORM}")
+        if twice := matrix.repeated(values):
+            table.fail(key, f"has {twice} twice: each value names a target")
     if (size := math.prod(map(len, table.data.values()))) > _MOST:
         section.fail("matrix", f"gives {size} targets, and may give {_MOST} at most")
     return table.data
@@ -114,6 +141,8 @@ def _target(section: Section, name: str, values: matrix.Values, root: Path) -> T
         donate=section.texts("donate"),
         backends=_backends(section),
         root=root,
+        matrix=values,
+        compiler_options=_compiler_options(section),
     )
 
 
@@ -150,15 +179,23 @@ def _argument(section: Section, key: str, value: object) -> ArgSpec:
     if isinstance(value, list):
         return [_argument(section, f"{key}[{i}]", item) for i, item in enumerate(value)]
     if isinstance(value, dict):
-        if value.keys() == {"from"} and isinstance(value["from"], str):
-            return FromEntry(_entry(section, f"{key}.from", value["from"]))
+        if isinstance(value.get("from"), str) and value.keys() <= {"from", "with"}:
+            return _from_entry(section, key, value)
         return {k: _argument(section, f"{key}.{k}", item) for k, item in value.items()}
     if not isinstance(value, str):
         section.wrong(key, 'a shape such as "f32[8,128]", or a table or an array of them', value)
     try:
         return parse_arg(value)
     except SpecError as error:
-        section.fail(key, f"is no shape: {error}", error.hint)
+        hint = f'did you mean {{ from = "{value}" }}?' if _ENTRY.fullmatch(value) else error.hint
+        section.fail(key, f"is not a shape: {error}", hint)
+
+
+def _from_entry(section: Section, key: str, value: dict[str, Any]) -> FromEntry:
+    values = value.get("with", {})
+    if not isinstance(values, dict):
+        section.wrong(f"{key}.with", "a table of arguments, such as { batch = 8 }", values)
+    return FromEntry(_entry(section, f"{key}.from", value["from"]), values)
 
 
 def _statics(section: Section, values: matrix.Values) -> dict[str, object]:
@@ -170,6 +207,19 @@ def _statics(section: Section, values: matrix.Values) -> dict[str, object]:
         if why := unhashable(name, value):
             table.fail(name, f"cannot be used: {why}", HASHABLE)
     return statics
+
+
+def _compiler_options(section: Section) -> Mapping[str, str | int | bool | float]:
+    from olympus.stages import checked_options  # which loads the compiler: few targets need it
+
+    table = section.table("compiler-options")
+    found: dict[str, str | int | bool | float] = {}
+    for name, value in table.data.items():
+        try:
+            found |= checked_options({name: value})
+        except UsageError as error:
+            table.fail(name, f"cannot be used: {error}", error.hint)
+    return found
 
 
 def _backends(section: Section) -> tuple[BackendSpec, ...]:

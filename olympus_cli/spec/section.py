@@ -33,7 +33,7 @@ class Section:
         valid = tuple(keys)
         for key in self.data:
             if key not in valid:
-                name = f"[{'.'.join(self.keys)}]" if self.keys else "olympus.toml"
+                name = f"[{'.'.join(self.keys)}]" if self.keys else self.source.path.name
                 message = f"{name} has no key {key!r}"
                 hint = did_you_mean(key, valid, "its keys are")
                 self.source.fail((*self.keys, key), message, hint)

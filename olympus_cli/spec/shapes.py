@@ -2,7 +2,8 @@
 
     shapes  = [ item { "," item } [","] ]         item  = [ name "=" ] value
     value   = dtype "[" [ size { "," size } ] "]" | quoted value | table | array
-    table   = "{" [ name "=" value { "," name "=" value } ] "}"  |  "{" from "=" entry "}"
+    table   = "{" [ name "=" value { "," name "=" value } ] "}"
+            | "{" from "=" entry [ "," with "=" TOML table ] "}"
     array   = "[" [ value { "," value } ] "]"
 
 Every error shows the line and points at the character.
@@ -11,12 +12,13 @@ Every error shows the line and points at the character.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NoReturn, TypeVar
 
 from olympus.errors import SpecError
 from olympus_cli.spec.model import ArgSpec, FromEntry, ShapeSpec
-from olympus_cli.spec.nearest import did_you_mean
+from olympus_cli.spec.nearest import did_you_mean, nearest
+from olympus_cli.spec.toml import parse_value
 
 __all__ = ["DEEPEST", "DTYPES", "parse_arg", "parse_shape", "parse_shapes"]
 
@@ -40,16 +42,22 @@ def _short(name: str) -> str:
 #: Every name of a dtype, short and long, with its long one: "f32" and "float32" give "float32".
 DTYPES = {**{_short(name): name for name in _LONG}, **{n: n for n in _LONG}, "pred": "bool"}
 
-#: How deep tables and arrays may be nested; what is deeper is no program's argument.
+#: How deep tables and arrays may be nested; nothing deeper is an argument.
 DEEPEST = 100
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _KEY = re.compile(r"[A-Za-z_][\w-]*")
 _ENTRY = re.compile(r"[\w./\\-]+:[\w.]+")
+_DOTTED = re.compile(r"[\w/\\-]+(?:\.\w+)+")
 _NAMELESS = re.compile(r"[\w./\\-]+:")
+_WITH_KEY = re.compile(r"\s*with\s*=")
+# strings, and braces one in another as far as anyone writes them
+_TOML_TEXT = r"""(?:[^{}"']|"(?:\\.|[^"\\])*"|'[^']*')*"""
+_TOML_TABLE = re.compile(rf"\{{{_TOML_TEXT}(?:\{{{_TOML_TEXT}\}}{_TOML_TEXT})*\}}")
 _SIZE = re.compile(r"\d+")
 _SPACE = re.compile(r"\s*")
 _LARGEST = 2**63 - 1
+_WITH = "such as {from=model:cache, with={batch=8}}"
 _FORM = "a shape is written f32[8,128]; a scalar is f32[]"
 
 
@@ -207,9 +215,9 @@ class _Reader:
             name = self.key(items)
             found = self.entry() if name == "from" and not items else None
             if found is not None:
-                entry.append(FromEntry(found))
+                entry.append(FromEntry(found, self.with_values()))
                 if self.peek() != "}":
-                    self.fail("`from` stands alone in its table", hint=None)
+                    self.fail("`from` stands alone in its table, or with `with`", hint=_WITH)
             else:
                 items[name] = self.value()
 
@@ -225,9 +233,32 @@ class _Reader:
                 "expected the name of a function after ':'", hint="an entry is module:function"
             )
         if text is None or ":" not in text:
+            if text is None and (found := self.match(_DOTTED)) and self.peek() in (",", "}"):
+                place, _, name = found.rpartition(".")
+                self.fail(f"{found} has no ':'", start, f"did you mean {place}:{name}?")
             self.at = start
             return None
         return text
+
+    def with_values(self) -> Mapping[str, object]:
+        """The arguments in `, with = { name = value }` after an entry; none where it is absent."""
+        start = self.at
+        self.take(",")
+        if not self.match(_WITH_KEY):
+            self.at = start
+            return {}
+        self.peek()
+        start = self.at
+        values = _TOML_TABLE.match(self.text, start, self.end)
+        if values is None:
+            self.fail("expected a table of values after `with`", hint=_WITH)
+        try:
+            found = parse_value(values.group())
+        except ValueError:
+            self.fail("this is not a table of TOML values", start, hint=_WITH)
+        self.at = values.end()
+        assert isinstance(found, dict)  # it is in braces
+        return found
 
     def shape(self) -> ShapeSpec:
         self.peek()
@@ -236,7 +267,10 @@ class _Reader:
         if name is None:
             self.fail(f"expected a shape, found {self.found()}")
         if name not in DTYPES:
-            self.fail(f"there is no dtype {name!r}", start, did_you_mean(name, DTYPES))
+            hint = did_you_mean(name, DTYPES) if nearest(name, DTYPES) else _FORM
+            if self.peek() == ":":
+                hint = f"a name has '=' after it: {name}=f32[8,128]"
+            self.fail(f"there is no dtype {name!r}", start, hint)
         if not self.take("["):
             self.fail(f"expected '[' after {name!r}, found {self.found()}")
         sizes: list[int] = []

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 
 from olympus.errors import SpecError
-from olympus_cli.spec.toml import parse_value
+from olympus_cli.spec.toml import OutOfBounds, parse_value
 
 __all__ = ["parse_statics", "unhashable"]
 
@@ -56,6 +56,8 @@ def unhashable(name: str, value: object) -> str | None:
 def _value(name: str, text: str) -> object:
     try:
         return parse_value(text)
+    except OutOfBounds as error:
+        raise SpecError(f"static argument {name!r} is wrong: {error.msg}") from error
     except ValueError as error:
         raise SpecError(
             f"static argument {name!r}: {text!r} is not a TOML value", hint=_hint(name, text)

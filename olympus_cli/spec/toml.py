@@ -7,6 +7,8 @@ it knows headers and plain keys, and answers with the nearest enclosing one for 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -16,12 +18,28 @@ import tomli
 from olympus.errors import SpecError
 from olympus_cli.places import shown
 
-__all__ = ["Source", "load", "parse_value"]
+__all__ = ["OutOfBounds", "Source", "load", "parse_value"]
 
-_HEADER = re.compile(r"\s*\[+\s*([^\[\]]+?)\s*\]+\s*(?:#.*)?$")
+_HEADER = re.compile(r"\s*\[+([^\[\]]+)\]+\s*(?:#.*)?$")
 _WORD = r"(?:[\w-]+|\"[^\"]*\"|'[^']*')"
 _KEY = re.compile(rf"\s*({_WORD}(?:\s*\.\s*{_WORD})*)\s*=")
+# A run of digits, in any base, that is too long for a number; it may be text or a name too.
+_MOST_DIGITS = 1000
+_DIGITS = re.compile(rf"(?<![\w.])[+-]?(?:0[xob])?[0-9A-Fa-f_]{{{_MOST_DIGITS + 1},}}+(?![.\w])")
+_TOO_LONG = "9" * 5000  # Python refuses to read more than 4,300
+
+#: How deep the tables and arrays of a document may be nested: what is deeper is a slip.
+_DEEPEST = 200
+
 _PART = re.compile(r"\"([^\"]*)\"|'([^']*)'|([\w-]+)")
+
+
+class OutOfBounds(ValueError):
+    """Raised for a value at `pos` of `doc` that TOML allows and that nothing here takes."""
+
+    def __init__(self, msg: str, doc: str, pos: int) -> None:
+        super().__init__(msg)
+        self.msg, self.doc, self.pos = msg, doc, pos
 
 
 @dataclass(frozen=True)
@@ -47,8 +65,9 @@ class Source:
                 path = header + _parts(found.group(1))
             else:
                 continue
-            if len(path) > best and path == keys[: len(path)]:
-                best, line = len(path), number
+            common = min(len(path), len(keys))  # a header or a dotted key may say more than asked
+            if common > best and path[:common] == keys[:common]:
+                best, line = common, number
         return line
 
 
@@ -69,28 +88,87 @@ def load(path: Path) -> Source:
     except UnicodeDecodeError as error:
         raise SpecError(f"{shown(path)} is not UTF-8 text (byte {error.start})") from error
     try:
-        return Source(path, text, tomli.loads(text))
-    except tomli.TOMLDecodeError as error:
+        data = _loads(text)
+    except (tomli.TOMLDecodeError, OutOfBounds) as error:
         raise SpecError(_syntax(shown(path), error)) from error
     except RecursionError as error:
         raise SpecError(f"{shown(path)} is nested too deeply to be read") from error
+    return Source(path, text, data)
 
 
-def _syntax(name: str, error: tomli.TOMLDecodeError) -> str:
+def _loads(text: str) -> dict[str, object]:
+    """What tomli makes of `text`, in bounds: no number is too long, nothing is nested too deeply.
+
+    Raises:
+        tomli.TOMLDecodeError: it is not TOML.
+        OutOfBounds: it has a number that is too long.
+        RecursionError: it is nested too deeply.
+    """
+    if (at := _long_number(text)) is not None:
+        raise OutOfBounds(f"a number has at most {_MOST_DIGITS} digits", text, at)
+    data = tomli.loads(text)
+    level: list[object] = [data]
+    for _ in range(_DEEPEST):
+        level = [part for node in level for part in _parts_of(node)]
+    if level:
+        raise RecursionError
+    return data
+
+
+def _parts_of(node: object) -> Iterable[object]:
+    if isinstance(node, dict):
+        return node.values()
+    return node if isinstance(node, list) else ()
+
+
+def _long_number(text: str) -> int | None:
+    """Where the first number with too many digits begins; None if there is none.
+
+    A run of digits in a text, a comment or a name is not a number.  tomli tells them apart: it
+    reads the document up to the run, with what Python refuses in the place of each.
+    """
+    runs = list(_DIGITS.finditer(text))
+
+    def refused(count: int) -> bool:
+        parts, at = [], 0
+        for run in runs[:count]:
+            parts += [text[at : run.start()], _TOO_LONG]
+            at = run.end()
+        try:
+            tomli.loads("".join(parts))
+        except tomli.TOMLDecodeError:
+            return False
+        except ValueError:
+            return True
+        return False
+
+    if not runs or not refused(len(runs)):
+        return None
+    first = bisect_left(range(len(runs)), True, key=lambda i: refused(i + 1))
+    return runs[first].start()
+
+
+def _syntax(name: str, error: tomli.TOMLDecodeError | OutOfBounds) -> str:
     text = error.doc.rstrip("\r\n")  # what ends too early is pointed at where it ends
     before = text[: error.pos]
     row, column = before.count("\n") + 1, len(before) - before.rfind("\n")
     line = text.split("\n")[row - 1].replace("\t", " ")
+    kind = "" if isinstance(error, OutOfBounds) else "not TOML: "
     return (
-        f"{name}:{row}:{column}: not TOML: {error.msg} (line {row}, column {column})\n"
+        f"{name}:{row}:{column}: {kind}{error.msg} (line {row}, column {column})\n"
         f"  {line}\n  {' ' * (column - 1)}^"
     )
 
 
 def parse_value(text: str) -> object:
-    """The value that `text` is in TOML.  Raises ValueError for none, or for more than one."""
+    """The value that `text` is in TOML.
+
+    Raises:
+        OutOfBounds: it is a number with too many digits.
+        ValueError: it is none, or more than one.
+    """
     try:
-        data = tomli.loads(f"value = {text}")
+        data = _loads(f"value = {text}")
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
     if len(data) != 1:

@@ -1,0 +1,92 @@
+"""`olympus sign`: a bundle and a private key enter, the signed bundle leaves; or a new key does."""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from olympus import artifact
+from olympus.artifact import write_whole
+from olympus.errors import UsageError
+from olympus_cli import console
+from olympus_cli.options import FilePath, OutputPath, json_option, verbose_option
+from olympus_cli.output import emit
+from olympus_cli.places import shown
+
+__all__ = ["command"]
+
+
+@click.command("sign")
+@click.argument("file", metavar="[FILE.olympus]", required=False, type=FilePath())
+@click.option("--key", metavar="KEY", type=FilePath(), help="File of the private Ed25519 key.")
+@click.option(
+    "--new-key",
+    "prefix",
+    metavar="PREFIX",
+    type=FilePath(),
+    help="Make a key instead: PREFIX.key signs and is secret, PREFIX.pub verifies.",
+)
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=OutputPath(),
+    help="Write the signed bundle to FILE and leave the other as it is; - is stdout.",
+)
+@json_option
+@verbose_option
+def command(
+    file: Path | None,
+    key: Path | None,
+    prefix: Path | None,
+    output: Path | Literal["-"] | None,
+    as_json: bool,
+) -> None:
+    """Sign a built FILE.olympus, so that `olympus run --trust` knows who made it.
+
+    \b
+    olympus sign --new-key team
+    olympus sign model.olympus --key team.key
+    olympus run model.olympus --trust team.pub
+    """
+    if output == "-" and as_json:
+        raise UsageError("stdout takes the bundle by `-o -` or a document by --json, not both")
+    if prefix is not None:
+        if file or key or output:
+            raise UsageError("--new-key takes no file, no --key and no --output")
+        written = _make_key(prefix)
+    elif file is None or key is None:
+        raise UsageError("give a FILE.olympus and --key KEY, or --new-key PREFIX")
+    elif output == "-":
+        content = io.BytesIO()
+        artifact.sign(file, key, content)
+        emit(content.getvalue(), None)
+        return
+    else:
+        artifact.sign(file, key, output)
+        written = [output or file]
+    if as_json:
+        console.print_json({"written": [str(path) for path in written]})
+    else:
+        console.say(f"wrote {' and '.join(map(shown, written))}")
+
+
+def _make_key(prefix: Path) -> list[Path]:
+    """Write a new key's two files; neither may be there."""
+    private, public = (prefix.with_name(prefix.name + end) for end in (".key", ".pub"))
+    for path in (private, public):
+        if os.path.lexists(path):
+            raise UsageError(f"{shown(path)} is there already, and a key is never overwritten")
+    pair = artifact.new_key()
+    try:
+        descriptor = os.open(private, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(descriptor, "wb") as file:
+            file.write(pair.private)
+    except OSError as error:
+        raise UsageError(f"{shown(private)} cannot be written: {error.strerror}") from error
+    write_whole(public, pair.public)
+    return [private, public]

@@ -1,0 +1,227 @@
+"""What to do about an exception that Python itself raised in the user's program.
+
+An exception with its traceback enters; its text, and a hint with the nearest name, leave.  Nothing
+here raises, whatever the objects of the program do when they are looked at.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import importlib
+import inspect
+import linecache
+import re
+import traceback
+from collections.abc import Iterable
+from types import FrameType, ModuleType
+from typing import Any
+
+import olympus
+from olympus.errors import why_absent
+from olympus_cli.spec.nearest import did_you_mean, nearest
+
+__all__ = ["advice", "described"]
+
+#: Where a name that a namespace lacks is looked for, the likeliest first.
+_NAMESPACES = (
+    *("olympus", "olympus.numpy", "olympus.lax", "olympus.nn", "olympus.random"),
+    *("olympus.numpy.linalg", "olympus.numpy.fft", "olympus.scipy.special"),
+    *("olympus.scipy.linalg", "olympus.nn.initializers", "olympus.tree_util"),
+)
+
+#: What programs call the namespaces that they forget to import.
+_IMPORTS = {
+    "jnp": "import olympus.numpy as jnp",
+    "lax": "from olympus import lax",
+    "np": "import olympus.numpy as np",
+    "olympus": "import olympus",
+    "ox": "import olympus as ox",
+}
+
+_KEYWORD = re.compile(r"\) got an unexpected keyword argument '(\w+)'")
+_FROM = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")
+
+
+def described(error: BaseException) -> str:
+    """An exception's text, with arrays under the name that users have for them.
+
+    An assertion without a text is told by its source; an exception that has no text, by why.
+    """
+    try:
+        text = str(error)
+    except BaseException as other:
+        return f"(its __str__ raised {type(other).__name__})"
+    if isinstance(error, AssertionError) and not text:
+        text = _assertion(error) or text
+    return _with_arrays(text)
+
+
+def advice(error: BaseException) -> str | None:
+    """A hint on an exception of Python's own: mostly the nearest name.  None for no advice."""
+    try:
+        match error:
+            case AttributeError(name=str(name)):
+                return _attribute(error.obj, name)
+            case NameError(name=str(name)):
+                return _name(error, name)
+            case ImportError():
+                return _import(error)
+            case TypeError():
+                return _keyword(error)
+            case KeyError():
+                return _key(error)
+    except Exception:  # of an object of the program that was looked at
+        return None
+    return None
+
+
+def _attribute(owner: Any, name: str) -> str | None:
+    if isinstance(owner, ModuleType):
+        return _of_module(owner, name)
+    if isinstance(owner, olympus.Array) and (place := _place(name)):
+        return f"{place} is a function: {place}(x)"
+    return _did_you_mean(name, dir(owner))
+
+
+def _of_module(module: ModuleType, name: str) -> str | None:
+    """The reason why one of our namespaces lacks the name, where it is instead, or the nearest."""
+    if module.__name__.partition(".")[0] != "olympus":
+        return _did_you_mean(name, dir(module))
+    if why := why_absent(module.__name__, name):
+        return why
+    if place := _place(name):
+        return f"did you mean {place}?"
+    return _did_you_mean(name, dir(module))
+
+
+def _place(name: str) -> str | None:
+    """The full name of a public function `name`, in the first namespace that has it."""
+    for namespace in _NAMESPACES:
+        module = importlib.import_module(namespace)
+        if not name.startswith("_") and callable(getattr(module, name, None)):
+            return f"{namespace}.{name}"
+    return None
+
+
+def _name(error: NameError, name: str) -> str | None:
+    frame, _ = _innermost(error)
+    if name in frame.f_code.co_varnames:  # it is assigned to on another way through the function
+        return None
+    if (near := _did_you_mean(name, [*frame.f_locals, *frame.f_globals])) is not None:
+        return near
+    return _IMPORTS.get(name) or _did_you_mean(name, dir(builtins))
+
+
+def _import(error: ImportError) -> str | None:
+    if found := _FROM.search(str(error)):
+        name, place = found.groups()
+        return _of_module(importlib.import_module(place), name)
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        parent, _, name = error.name.rpartition(".")
+        if parent.partition(".")[0] == "olympus":
+            return _of_module(importlib.import_module(parent), name)
+        if error.name.partition(".")[0] == "jax":
+            return "programs are written with olympus: `import olympus as jax`"
+        return f"install {error.name!r} in the environment that olympus runs in"
+    if "relative import" in str(error):
+        return "a file that imports relatively is part of a package: use package.module:function"
+    return None
+
+
+def _keyword(error: TypeError) -> str | None:
+    found = _KEYWORD.search(str(error))
+    if found is None:
+        return None
+    call, frame = _expression(error)
+    if not isinstance(call, ast.Call):
+        return None
+    names = [
+        name
+        for name, parameter in inspect.signature(_value(call.func, frame)).parameters.items()
+        if parameter.kind in (parameter.KEYWORD_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+    ]
+    return did_you_mean(found.group(1), names, "its arguments are")
+
+
+def _key(error: KeyError) -> str | None:
+    item, frame = _expression(error)
+    if not isinstance(item, ast.Subscript):
+        return None
+    table, (key,) = _value(item.value, frame), error.args
+    if type(table) is not dict or key in table or not all(isinstance(k, str) for k in table):
+        return None
+    return did_you_mean(str(key), table, "its keys are")
+
+
+def _did_you_mean(name: str, valid: Iterable[str]) -> str | None:
+    """The nearest public names, or None where no name is near."""
+    public = [each for each in valid if not each.startswith("_")]
+    return did_you_mean(name, public) if nearest(name, public) else None
+
+
+# --- the source of a frame -----------------------------------------------------------------------
+
+
+def _innermost(error: BaseException) -> tuple[FrameType, int]:
+    """The frame that raised, or that asked a module's `__getattr__`, and its line."""
+    *_, found = traceback.walk_tb(error.__traceback__)
+    return found
+
+
+def _assertion(error: AssertionError) -> str | None:
+    """The source of the assertion that failed."""
+    try:
+        frame, line = _innermost(error)
+        text = "".join(linecache.getlines(frame.f_code.co_filename))
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Assert) and node.lineno <= line <= (node.end_lineno or 0):
+                return " ".join(ast.unparse(node).split())
+    except Exception:
+        return None
+    return None
+
+
+def _expression(error: BaseException) -> tuple[ast.expr, FrameType]:
+    """The expression that raised, as far as its place is known, and the frame that it is in."""
+    last = error.__traceback__
+    assert last is not None
+    while last.tb_next is not None:
+        last = last.tb_next
+    code = last.tb_frame.f_code
+    first, end, begin, stop = list(code.co_positions())[last.tb_lasti // 2]
+    assert None not in (first, end, begin, stop)
+    lines = linecache.getlines(code.co_filename)[first - 1 : end]  # type: ignore[operator]
+    source = [line.encode() for line in lines]  # columns count bytes
+    source[-1] = source[-1][:stop]
+    source[0] = source[0][begin:]
+    text = b"".join(source).decode()
+    return ast.parse(f"({text})", mode="eval").body, last.tb_frame
+
+
+def _value(node: ast.expr, frame: FrameType) -> Any:
+    """What a dotted name with constant subscripts stands for in a frame."""
+    match node:
+        case ast.Name(name):
+            for scope in (frame.f_locals, frame.f_globals, vars(builtins)):
+                if name in scope:
+                    return scope[name]
+        case ast.Attribute(owner, name):
+            return getattr(_value(owner, frame), name)
+        case ast.Subscript(owner, ast.Constant(key)):
+            return _value(owner, frame)[key]
+    raise LookupError(ast.dump(node))
+
+
+# --- arrays --------------------------------------------------------------------------------------
+
+
+def _with_arrays(text: str) -> str:
+    """`text` with `'Array'` for the names of the classes that arrays have inside."""
+    names = "|".join(sorted(each.__name__ for each in _subclasses(olympus.Array)))
+    return re.sub(rf"'(?:{names})'", "'Array'", text)
+
+
+def _subclasses(kind: type) -> list[type]:
+    own: list[type] = type.__subclasses__(kind)
+    return own + [below for each in own for below in _subclasses(each)]

@@ -1,0 +1,305 @@
+"""Start work in a process of its own, and learn what became of it.
+
+A function that can be pickled, with its arguments, enters; what it returns, which is plain data, or
+its failure leaves.  A process that dies, whatever of, has failed; however this one ends, that one
+and all that it started end too.
+
+    document = call(trace_document, spec, does="traces")
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import re
+import secrets
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing, suppress
+from dataclasses import dataclass
+from io import UnsupportedOperation
+
+from olympus.errors import CompileError, OlympusError
+from olympus_cli import interrupts, own_process, signals
+from olympus_cli.isolated.failure import Failure, shortage
+from olympus_cli.isolated.messages import Data, Receiver, loads
+from olympus_cli.isolated.supervisor import Job, Say, fork_quietly, supervise
+from olympus_cli.visible import visible
+
+__all__ = ["Ended", "Isolated", "Say", "call", "wait"]
+
+# How the compiler's log marks what it dies of: F, then month and day.
+_FATAL = re.compile(r"F\d{4} |.*Check failed:")
+_AT_ONCE = 256  # datagrams that one look takes: a program may write without end
+_ALL = 1 << 20  # nobody is left to write more
+_LAST_BREATH = 10.0  # seconds that a supervisor has to end what it watches over
+_BOOT = (
+    "import sys; sys.path[:] = {path!r}; "
+    "from olympus_cli.isolated.supervisor import main; main({leash}, {results})"
+)
+
+OnStage = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How it ended: `data` is what the work returned if `failure` is None; `output` its prints."""
+
+    data: Data
+    failure: Failure | None
+    output: str
+
+
+class Isolated:
+    """Work that is under way in a process of its own; `close` ends it.
+
+    `work` is called with a function that takes the name of each stage, and with `args`.  `does` is
+    what it does, for messages: "compiles".  A `quiet` one has no stdin, a session of its own, and
+    keeps what it prints for `Ended`; another has this process's stdin and prints to stderr.  One
+    that dies, or passes `time_limit` seconds since its first stage, fails with the class `death`.
+
+    Raises:
+        CompileError: the system has no process or no descriptor left.
+    """
+
+    def __init__(
+        self,
+        work: Callable[..., Data],
+        *args: object,
+        does: str,
+        quiet: bool = False,
+        death: type[OlympusError] = CompileError,
+        time_limit: float | None = None,
+        on_stage: OnStage = lambda _stage: None,
+    ) -> None:
+        self._does, self._death = does, death
+        self._time_limit, self._on_stage = time_limit, on_stage
+        self._stage = "start"
+        self._message: tuple[str, Data] | None = None
+        self._report = b""
+        self.deadline: float | None = None
+        job = Job(work, args, quiet, secrets.token_bytes(16))
+        try:
+            self._start(job)
+        except OSError as error:
+            raise _refused(error) from error
+
+    def _start(self, job: Job) -> None:
+        with ExitStack() as unless_started, ExitStack() as theirs:
+            self._leash, leash = socket.socketpair()
+            unless_started.enter_context(self._leash)
+            theirs.enter_context(leash)
+            ours, results = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+            unless_started.enter_context(ours)
+            theirs.enter_context(results)
+            self._results = Receiver(ours, job.token)
+            self._leash.setblocking(False)
+            start = _fork if own_process.is_own() else _spawn
+            self._supervisor = start(leash, results, job, self._leash)
+            unless_started.pop_all()
+
+    @property
+    def descriptors(self) -> tuple[int, int]:
+        """What can be read when there is something to look at."""
+        return self._leash.fileno(), self._results.socket.fileno()
+
+    def look(self) -> Ended | None:
+        """How it has ended, if it has by now; one whose time limit has passed is ended here."""
+        self._listen()
+        if self._has_ended():
+            self._listen(_ALL)
+            return self._end()
+        if self.deadline is not None and time.monotonic() >= self.deadline:
+            self.close()
+            how = f"the time limit of {self._time_limit:g} s has passed"
+            return self._failed(how, self._reported().get("output", b""))
+        return None
+
+    def _listen(self, at_most: int = _AT_ONCE) -> None:
+        for kind, content in self._results.receive(at_most):
+            if kind == "stage":
+                self._enter(content)
+            else:
+                self._message = (kind, content)
+
+    def _enter(self, stage: str) -> None:
+        if self.deadline is None and self._time_limit is not None:  # start-up is not counted
+            self.deadline = time.monotonic() + self._time_limit
+        self._stage = stage
+        self._on_stage(stage)
+
+    def _has_ended(self) -> bool:
+        """Read on in the supervisor's report, which is whole when the supervisor is gone."""
+        while True:
+            try:
+                piece = self._leash.recv(1 << 16)
+            except BlockingIOError:
+                return False
+            except OSError:
+                return True
+            if not piece:
+                return True
+            self._report += piece
+
+    def _end(self) -> Ended:
+        self.close()
+        report = self._reported()
+        output = report.get("output", b"")
+        if self._message is None:
+            if "refused" in report:
+                return self._failed(f"a process cannot be started: {report['refused']}", output)
+            return self._failed(_death(self._does, report.get("exitcode")), output)
+        kind, content = self._message
+        failure = Failure(**content) if kind == "failed" else None
+        return Ended(content if failure is None else None, failure, _text(output))
+
+    def _reported(self) -> dict[str, Data]:
+        """What the supervisor says, if it came to say something."""
+        try:
+            report: dict[str, Data] = loads(self._report)
+        except (EOFError, pickle.UnpicklingError):  # it was killed
+            return {}
+        return report
+
+    def _failed(self, how: str, output: bytes) -> Ended:
+        printed = _text(output)
+        message = f"{how} (stage: {self._stage})"
+        failure = Failure(self._death.__name__, message, _last_words(printed), None, printed)
+        return Ended(None, failure, "")
+
+    def close(self) -> None:
+        """End it, if it has not ended, and all that it started."""
+        if self._leash.fileno() == -1:
+            return
+        with suppress(OSError):
+            self._leash.shutdown(socket.SHUT_WR)
+        deadline = time.monotonic() + _LAST_BREATH
+        while not self._has_ended():
+            left = deadline - time.monotonic()
+            if left <= 0:  # it has been stopped, or what it kills cannot be killed
+                self._supervisor.kill()
+                break
+            _readable([self._leash.fileno()], left)
+        self._leash.close()
+        self._results.socket.close()
+        self._supervisor.wait()
+
+
+def wait(under_way: Sequence[Isolated]) -> None:
+    """Sleep until there is something to look at, or a time limit has passed."""
+    ends = [each.deadline for each in under_way if each.deadline is not None]
+    timeout = max(0.0, min(ends) - time.monotonic()) if ends else None
+    _readable([number for each in under_way for number in each.descriptors], timeout)
+
+
+def call(
+    work: Callable[..., Data],
+    *args: object,
+    does: str,
+    quiet: bool = False,
+    death: type[OlympusError] = CompileError,
+    on_stage: OnStage = lambda _stage: None,
+) -> Data:
+    """Do the work in a process of its own and give what it returns; Ctrl-C and SIGTERM end it.
+
+    Raises:
+        OlympusError: of the class that the work raised, or of class `death`: the process has died.
+    """
+    with interrupts.raised(), signals.raised():
+        quiet = quiet or not _has_stderr()
+        begun = Isolated(work, *args, does=does, quiet=quiet, death=death, on_stage=on_stage)
+        with closing(begun) as process:
+            while (ended := process.look()) is None:
+                wait([process])
+    if ended.output:
+        sys.stderr.write(visible(ended.output))  # with names out of a bundle in it, perhaps
+    if ended.failure is not None:
+        raise ended.failure.error()
+    return ended.data
+
+
+def _has_stderr() -> bool:
+    """Whether what is written to descriptor 2 reaches `sys.stderr`, which a caller may replace."""
+    try:
+        return sys.stderr.fileno() == 2
+    except (AttributeError, ValueError, UnsupportedOperation):
+        return False
+
+
+@dataclass(frozen=True)
+class _Child:
+    """A forked process, with what `subprocess.Popen` has of one."""
+
+    pid: int
+
+    def kill(self) -> None:
+        os.kill(self.pid, signal.SIGKILL)
+
+    def wait(self) -> object:
+        return os.waitpid(self.pid, 0)
+
+
+def _fork(leash: socket.socket, results: socket.socket, job: Job, _ours: socket.socket) -> _Child:
+    """Supervise in a child of this process, which has imported all, and no client has threads."""
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    try:
+        if (child := fork_quietly()) == 0:
+            supervise(leash, results, job)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    return _Child(child)
+
+
+def _spawn(
+    leash: socket.socket, results: socket.socket, job: Job, ours: socket.socket
+) -> subprocess.Popen[bytes]:
+    """Supervise in a fresh interpreter: threads of others do not survive to be forked."""
+    descriptors = (leash.fileno(), results.fileno())
+    path = own_process.safe_path(sys.path)
+    code = _BOOT.format(path=path, leash=descriptors[0], results=descriptors[1])
+    process = subprocess.Popen([sys.executable, "-P", "-c", code], pass_fds=descriptors)
+    ours.setblocking(True)
+    ours.sendall(pickle.dumps(job))
+    ours.setblocking(False)
+    return process
+
+
+def _readable(descriptors: Sequence[int], timeout: float | None) -> None:
+    waiting = select.poll()
+    for descriptor in descriptors:
+        waiting.register(descriptor, select.POLLIN)
+    waiting.poll(None if timeout is None else timeout * 1000 + 1)
+
+
+def _refused(error: OSError) -> CompileError:
+    why = shortage(error)
+    hint = why.hint if why is not None else None
+    return CompileError(f"a process cannot be started: {error.strerror}", hint=hint)
+
+
+def _death(does: str, exitcode: int | None) -> str:
+    """How a process ended that was not told to."""
+    if exitcode is None:
+        return f"the process that {does} was lost: its supervisor was killed"
+    if exitcode >= 0:
+        return f"the process that {does} ended with exit code {exitcode}"
+    known = {number.value: number.name for number in signal.Signals}
+    name = known.get(-exitcode, f"signal {-exitcode}")
+    why = ", most likely because the machine ran out of memory" if name == "SIGKILL" else ""
+    return f"the process that {does} was ended by {name}{why}"
+
+
+def _text(output: bytes) -> str:
+    return output.decode("utf-8", "replace")
+
+
+def _last_words(printed: str) -> str | None:
+    """The line in which a process said why it died, if it did; else its last."""
+    lines = [line.strip() for line in printed.splitlines() if line.strip()]
+    fatal = [line for line in lines if _FATAL.match(line)]
+    return f"it printed: {(fatal or lines)[-1]}" if lines else None

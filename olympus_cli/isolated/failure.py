@@ -1,0 +1,60 @@
+"""An error on its way from one process to another.
+
+An exception enters; a `Failure`, which is plain data, leaves, and becomes an exception of the same
+class again.
+"""
+
+from __future__ import annotations
+
+import traceback
+from dataclasses import dataclass
+
+from olympus import errors
+from olympus_cli.frontends.blame import as_told, place_of
+from olympus_cli.places import quoted
+from olympus_cli.shortage import HINT, words
+
+__all__ = ["Failure", "shortage"]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An error on its way to another process; `kind` is the name of a class of olympus.errors."""
+
+    kind: str
+    message: str
+    hint: str | None = None
+    location: str | None = None
+    trace: str = ""
+
+    @staticmethod
+    def of(error: BaseException) -> Failure:
+        """The failure that `error` is; what is not raised on purpose is a defect of ours."""
+        trace = "".join(traceback.format_exception(error))
+        told = shortage(error) or as_told(error)
+        location, message = getattr(told, "location", None), str(told)
+        if isinstance(told, errors.InternalError) and (place := place_of(error, own_alone=True)):
+            message += f"\n{quoted(place)}"  # where the user called what is wrong
+        return Failure(type(told).__name__, message, told.hint, location, trace)
+
+    def error(self) -> errors.OlympusError:
+        """The exception, to be raised here; the other process's traceback is its note."""
+        kind: type[errors.OlympusError] = getattr(errors, self.kind, errors.InternalError)
+        error = kind(self.message, hint=self.hint)
+        if isinstance(error, errors.TraceError):
+            error.location = self.location
+        if self.trace:
+            error.add_note(f"in the process that did it:\n{self.trace}")
+        return error
+
+
+def shortage(error: BaseException) -> errors.OlympusError | None:
+    """The error to report where memory, files or processes ran out; None for any other."""
+    if (told := words(error)) is not None:
+        return errors.CompileError(told, hint=HINT)
+    if isinstance(error, RecursionError):
+        return errors.TraceError(
+            "the program is nested deeper than Python's recursion limit",
+            hint="sys.setrecursionlimit(...) in the program raises the limit",
+        )
+    return None

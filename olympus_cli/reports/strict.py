@@ -1,0 +1,148 @@
+"""Reading JSON that anyone may have written: a file of it enters, a checked object leaves.
+
+Nothing but a regular file is opened, nothing larger than a limit is read, and every value must have
+the type that its dataclass declares.  A damaged or crafted file is an error that says what is wrong
+with it.  It cannot make a command hang, and it cannot name a file outside its folder.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import stat
+import types
+import typing
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
+from functools import cache
+from io import BufferedReader
+from pathlib import Path
+from typing import Any, NoReturn
+
+from olympus.errors import ArtifactError
+from olympus_cli.places import shown
+
+__all__ = ["NewerSchema", "is_inside", "open_regular", "read_json", "typed"]
+
+_MOST_BYTES = 64 * 2**20
+_LARGEST = 2**63 - 1
+
+
+class NewerSchema(ArtifactError):
+    """Raised for a document that a newer version of OLYMPUS wrote."""
+
+
+@contextmanager
+def open_regular(path: Path) -> Iterator[BufferedReader]:
+    """Open a regular file to read; OSError for a link, a device or a pipe, without waiting."""
+    # without O_NONBLOCK, opening a pipe waits for a writer
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    with open(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(0, "it is not a regular file")
+        yield file
+
+
+def read_json(path: Path, version: int) -> dict[str, Any]:
+    """The JSON object in a file whose `schema_version` is `version`, without that key.
+
+    Raises:
+        NewerSchema: the version is a later one.
+        ArtifactError: the file cannot be read, is too large, or does not hold such an object.
+    """
+    try:
+        with open_regular(path) as file:
+            content = file.read(_MOST_BYTES + 1)
+    except FileNotFoundError as error:
+        raise ArtifactError(f"{shown(path)} is missing") from error
+    except OSError as error:
+        raise ArtifactError(f"{shown(path)} cannot be read: {error.strerror}") from error
+    if len(content) > _MOST_BYTES:
+        raise ArtifactError(f"{shown(path)} is larger than {_MOST_BYTES} bytes")
+    if not content.strip():
+        raise ArtifactError(f"{shown(path)} is empty")
+    try:
+        data = json.loads(content, parse_constant=_refused)
+    except (ValueError, RecursionError) as error:
+        raise ArtifactError(f"{shown(path)} is not JSON that can be read: {error}") from error
+    found = data.pop("schema_version", None) if isinstance(data, dict) else None
+    if type(found) is not int or not 0 <= found <= _LARGEST:
+        raise ArtifactError(f"{shown(path)} has no schema version")
+    if found != version:
+        kind, age = (NewerSchema, "a newer") if found > version else (ArtifactError, "an older")
+        raise kind(f"{shown(path)} has schema {found}, of {age} olympus; this one reads {version}")
+    return typing.cast("dict[str, Any]", data)
+
+
+def _refused(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not a number of JSON")
+
+
+def is_inside(path: str) -> bool:
+    """Whether `path` is the relative path, in its shortest form, of something inside a folder.
+
+    Example: `is_inside("cpu/executable.bin")`, and not `is_inside("../x")`.
+    """
+    parts = path.split("/")
+    return "\0" not in path and not any(part in ("", ".", "..") for part in parts)
+
+
+def typed(value: object, kind: Any, where: str = "") -> Any:
+    """`value`, which is JSON's, as the type `kind`; dataclasses are made of objects.
+
+    `kind` may be a dataclass, `str`, `bool`, `int` and `float` (neither negative), a tuple of any
+    length, a Mapping from `str`, or any of them or None.  `where` is the place of the value.
+
+    Raises:
+        ValueError: the value is of another type; the message names the place.
+
+    Example: `typed({"path": "a", ...}, OutputFile)` is an `OutputFile`.
+    """
+    origin, parts = typing.get_origin(kind), typing.get_args(kind)
+    if origin is types.UnionType:
+        (only,) = (part for part in parts if part is not type(None))
+        return None if value is None else typed(value, only, where)
+    if is_dataclass(kind):
+        return _made(_object(value, where), kind, where)
+    if origin is tuple:
+        if not isinstance(value, list):
+            raise ValueError(f"{where} is not an array")
+        return tuple(typed(each, parts[0], f"{where}[{i}]") for i, each in enumerate(value))
+    if origin is not None:
+        items = _object(value, where).items()
+        return {name: typed(each, parts[1], f"{where}.{name}") for name, each in items}
+    if type(value) is not kind and not (kind is float and type(value) is int):
+        raise ValueError(f"{where} is not {_CALLED[kind]}")
+    if kind in (int, float) and not 0 <= typing.cast("float", value) <= _LIMITS[kind]:
+        raise ValueError(f"{where} is out of range")
+    return value
+
+
+_CALLED = {str: "a string", bool: "true or false", int: "a whole number", float: "a number"}
+_LIMITS = {int: _LARGEST, float: math.nextafter(math.inf, 0)}
+
+
+def _object(value: object, where: str) -> Mapping[str, object]:
+    if not isinstance(value, dict):
+        raise ValueError(f"{where or 'the document'} is not an object")
+    return value
+
+
+def _made(value: Mapping[str, object], kind: Any, where: str) -> Any:
+    hints = _hints(kind)
+    if wrong := sorted(hints.keys() ^ value.keys()):
+        missing = wrong[0] in hints
+        raise ValueError(f"{where or 'the document'} {_KEY[missing]} {wrong[0]!r}")
+    prefix = where and f"{where}."
+    return kind(**{name: typed(value[name], hint, prefix + name) for name, hint in hints.items()})
+
+
+_KEY = {True: "lacks the key", False: "has the unknown key"}
+
+
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    found = typing.get_type_hints(kind)
+    return {field.name: found[field.name] for field in fields(kind)}

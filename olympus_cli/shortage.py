@@ -1,0 +1,58 @@
+"""What is said where memory, files or processes run out: also before anything large is imported.
+
+An exception enters, and a line and a hint leave if it is the system that has no more to give.
+"""
+
+from __future__ import annotations
+
+import errno
+import sys
+
+__all__ = ["EXIT_CODE", "HINT", "check_memory", "words"]
+
+EXIT_CODE = 4  # of the compiler that runs out of its memory
+HINT = "the limits of memory, files and processes are those that `ulimit -a` shows"
+
+_LEAST = 512  # MiB of addresses: below, libraries end the process while they are imported
+_ERRORS = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.ENOSPC, errno.EDQUOT}
+#: How the dynamic linker and Python say it, in exceptions of other classes.
+_TOLD = (
+    "failed to map segment",
+    "Cannot allocate memory",
+    "cannot allocate memory",
+    "Too many open files",
+    "can't start new thread",
+)
+
+
+def words(error: BaseException) -> str | None:
+    """What has run out, if that is what `error` is about.
+
+    >>> words(OSError(24, "Too many open files"))
+    'the system has no more to give: Too many open files'
+    """
+    if hasattr(error, "exit_code"):  # one of ours says what it is about
+        return None
+    try:
+        text = str(error)
+    except BaseException:  # of a class of the user's
+        text = ""
+    if isinstance(error, MemoryError):
+        return f"this machine's memory is too small{text and f': {text}'}"
+    if isinstance(error, OSError) and error.errno in _ERRORS:
+        return f"the system has no more to give: {error.strerror}"
+    if isinstance(error, OSError | ImportError | RuntimeError | SystemError):
+        told = next((each for each in _TOLD if each in text), None)
+        return told and f"the system has no more to give: {text.splitlines()[-1].strip()}"
+    return None
+
+
+def check_memory() -> None:
+    """Raise MemoryError where the process may have less than what it needs to start."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit != resource.RLIM_INFINITY and limit < _LEAST << 20:
+        raise MemoryError(f"`ulimit -v` allows {limit >> 20} MiB, and a start needs {_LEAST}")
