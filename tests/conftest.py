@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -15,6 +20,7 @@ _OTHERS = {"XLA_FLAGS", "LIBTPU_INIT_ARGS", "TF_CPP_MIN_LOG_LEVEL"}
 for _name in [*os.environ]:
     if _name.startswith(("OLYMPUS_", "JAX_")) or _name in _OTHERS:
         del os.environ[_name]
+os.environ["XDG_CONFIG_HOME"] = os.devnull  # no settings of the user's
 os.environ["JAX_PLATFORMS"] = "cpu"  # the oracle's, on machines with a GPU too
 
 # The machine's load decides how long an example takes: limits would be timed assertions.
@@ -33,12 +39,42 @@ LOOKS = ("NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "LI
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite tests/golden")
+    parser.addoption("--fuzz-seed", type=int, default=0, help="the first seed of tests/fuzz")
+    parser.addoption(
+        "--fuzz", type=int, default=1, metavar="N", help="tests/fuzz with N times the cases"
+    )
 
 
 def pytest_sessionstart() -> None:
     """Drop what says how a terminal looks, once pytest has read it and before tests do."""
     for name in LOOKS:
         os.environ.pop(name, None)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol() -> Iterator[object]:
+    """Let each test, and what it starts, be interrupted: `nohup pytest &` ignores that."""
+    if threading.current_thread() is not threading.main_thread():
+        return (yield)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return (yield)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
+def started() -> Iterator[Callable[..., subprocess.Popen[Any]]]:
+    """`subprocess.Popen`, and the end of each process with the test's, also of one that fails."""
+    with contextlib.ExitStack() as stack:
+
+        def start(*args: Any, **options: Any) -> subprocess.Popen[Any]:
+            process = subprocess.Popen(*args, **options)
+            stack.enter_context(process)  # waits, and closes the pipes
+            stack.callback(process.kill)
+            return process
+
+        yield start
 
 
 @pytest.fixture

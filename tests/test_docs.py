@@ -9,8 +9,8 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
+import sys
 import textwrap
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -26,12 +26,12 @@ import olympus_core.primitives
 from olympus import errors
 from olympus_cli.main import COMMANDS
 from olympus_cli.spec.project import PROJECT_KEYS, TARGET_KEYS
+from olympus_core.absent import api
 from olympus_core.primitive import Primitive, op
 
 DOCS = ROOT / "docs"
 API: dict[str, set[str]] = {
-    namespace: set(table["names"].split())
-    for namespace, table in tomllib.loads(read(ROOT / "tests" / "api_names.toml")).items()
+    namespace: set(table["names"].split()) for namespace, table in api().items()
 }
 _NAME = re.compile(r"`([^`]+)`")
 #: A variable of the environment in a source: one of our own, or the name that is asked for.
@@ -75,23 +75,32 @@ def present(namespace: str) -> set[str]:
     return {name for name in API[namespace] if hasattr(module, name)}
 
 
-def declined() -> dict[str, set[str]]:
-    """The names that differences.md says are left out, by namespace."""
-    text = section(read(DOCS / "differences.md"), "## What is absent, name by name")
-    rows = [row for row in table_rows(text) if row[0] != "namespace"]
-    return {_NAME.findall(space)[0]: set(_NAME.findall(names)) for space, names, _ in rows}
+def declined() -> list[tuple[str, set[str], str]]:
+    """Namespaces, the names that each leaves out on purpose, and why."""
+    return [
+        (namespace, set(group["names"].split()), group["why"])
+        for namespace, table in api().items()
+        for group in table.get("absent", ())
+    ]
 
 
-def test_what_is_said_to_be_absent_is_an_absent_name_of_the_api() -> None:
-    for namespace, names in declined().items():
-        assert names <= API[namespace], f"{namespace}: {names - API[namespace]} are no names of it"
-        assert not names & present(namespace), f"{namespace} has {names & present(namespace)}"
+def test_what_is_absent_on_purpose_is_absent_and_listed(request: pytest.FixtureRequest) -> None:
+    rows = ["| namespace | absent | why |\n| --- | --- | --- |\n"]
+    for namespace, names, why in declined():
+        module = sys.modules.get(namespace)
+        there = {name for name in names if hasattr(module, name)}
+        assert not there, f"{namespace} has {there}"
+        assert not names & API[namespace]
+        listed = ", ".join(f"`{name}`" for name in sorted(names))
+        rows.append(f"| `{namespace}` | {listed} | {why} |\n")
+    update = request.config.getoption("--update-golden")
+    check_made(DOCS / "differences.md", "absent", "\n" + "".join(rows) + "\n", update)
 
 
 def test_every_other_name_is_present_or_listed_as_pending(request: pytest.FixtureRequest) -> None:
     lines = []
     for namespace, names in API.items():
-        missing = sorted(names - present(namespace) - declined().get(namespace, set()))
+        missing = sorted(names - present(namespace))
         if missing:
             listed = textwrap.fill(", ".join(missing), 100, break_long_words=False)
             lines.append(f"**{namespace}**: {len(missing)}\n\n{listed}\n\n")
@@ -175,7 +184,8 @@ def test_every_key_of_a_project_is_described() -> None:
 
 
 def test_every_device_is_described() -> None:
-    rows = list(table_rows(read(DOCS / "gpu.md")))[1:]
+    beginning = read(DOCS / "gpu.md").partition("\n## ")[0]
+    rows = list(table_rows(beginning))[1:]
     listed = [_NAME.findall(row[0])[0] for row in rows]
     assert tuple(listed) == olympus.known_devices("gpu")
     assert f"`{olympus.target('gpu').device}` (the default)" == rows[0][0]
@@ -185,8 +195,19 @@ def test_every_device_is_described() -> None:
 def test_every_exit_code_is_described(document: str) -> None:
     rows = table_rows(read(ROOT / document))
     codes = {int(row[0]) for row in rows if row[0].isdigit()}
-    classes = [x for x in vars(errors).values() if isinstance(x, type)]
+    kinds = [x for x in vars(errors).values() if isinstance(x, type)]
+    classes = [x for x in kinds if issubclass(x, errors.OlympusError)]
     assert {each.exit_code for each in classes} | {0, 130} <= codes
+
+
+def test_every_switch_is_described(request: pytest.FixtureRequest) -> None:
+    lines = ["", "| switch | at first | its context |", "| --- | --- | --- |"]
+    for name, value in olympus.config.values.items():
+        context = getattr(olympus, name.removeprefix("jax_"))
+        sentence = " ".join((context.__doc__ or "").partition("\n\n")[0].split())
+        lines.append(f"| `{name}` | `{value!r}` | {sentence} |")
+    update = request.config.getoption("--update-golden")
+    check_made(DOCS / "overview.md", "switches", "\n".join([*lines, "", ""]), update)
 
 
 def test_every_variable_of_the_environment_is_described() -> None:

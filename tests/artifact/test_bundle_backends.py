@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bundles import change_manifest, members_of, struct
+from bundles import change_manifest, members_of, save, struct
 
 import olympus
 from olympus import artifact, lax
@@ -107,6 +107,17 @@ def test_without_the_compiler(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_device_that_it_was_not_compiled_for(bundle: Path) -> None:
     with pytest.raises(ArtifactError, match="has no executable for gpu a100-80"):
         artifact.load(bundle).compiled(olympus.target("gpu", "a100-80"), recompile=False)
+
+
+@pytest.mark.parametrize("recompile", [True, False])
+def test_a_bundle_without_a_program_for_gpus_says_what_it_has(
+    tmp_path: Path, recompile: bool
+) -> None:
+    program = olympus.jit(olympus.numpy.linalg.eigh).trace(struct(3, 3))
+    loaded = artifact.load(save(tmp_path / "f.olympus", program))
+    message = r"f.olympus has no program for gpu, only for cpu \(executables: cpu\)"
+    with pytest.raises(ArtifactError, match=message):
+        loaded.compiled(H200, recompile=recompile)
 
 
 def test_a_bundle_for_the_gpu_alone_runs_here_when_compiled_again(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bundles import change_manifest, members_of, pack, python
+from bundles import change_manifest, members_of, pack, python, replace_member
 
 from olympus import artifact
 from olympus.errors import ArtifactError, UsageError
@@ -134,6 +134,12 @@ def test_any_flipped_byte_is_refused_or_without_effect(bundle: Path, bundle_byte
         except ArtifactError:
             refused += 1
     assert refused > 200
+
+
+def test_an_olympuspr_that_is_no_text(bundle: Path) -> None:
+    loaded = artifact.load(replace_member(bundle, "program.olympuspr", b"\xff\xfe"))
+    with pytest.raises(ArtifactError, match=r"program.olympuspr in it is not UTF-8"):
+        assert loaded.olympuspr
 
 
 def test_any_truncation_is_refused(bundle: Path, bundle_bytes: bytes) -> None:

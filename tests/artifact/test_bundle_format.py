@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import zipfile
+from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -163,10 +164,12 @@ def test_a_link_stays_and_so_do_the_permissions(bundle: Path) -> None:
     assert bundle.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_pipe_is_written_to(tmp_path: Path) -> None:
+def test_a_pipe_is_written_to(
+    tmp_path: Path, started: Callable[..., subprocess.Popen[bytes]]
+) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    reader = subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE)
+    reader = started(["cat", str(pipe)], stdout=subprocess.PIPE)
     save(pipe, traced_mlp())
     copy = tmp_path / "copy.olympus"
     copy.write_bytes(reader.communicate(timeout=60)[0])

@@ -47,6 +47,7 @@ w, x = np.arange(3, dtype="float32"), np.ones(3, "float32")
 (mean, count), parts = compiled((w,), (np.float32(1), np.int32(4)), x, scale=np.float32(2))
 np.testing.assert_allclose(parts["y"], 2 * np.sin(w * x), rtol=1e-5)
 assert (float(mean), int(count)) == (2.0, 5)
+assert type(compiled((w,), (1.0, 4), x, scale=2.0)[0]).__name__ == "State"
 types = [node.type for node in bundle.manifest.signature.argument_tree.items[0].items]
 assert types == ["user:Model", "user:State", None], types
 assert "user" not in sys.modules and "jax" not in sys.modules and "pickle" not in vars(artifact)
@@ -62,4 +63,7 @@ def test_build_here_and_call_there(tmp_path: Path) -> None:
     user.write_text(MODULE)
     python(BUILD, tmp_path)
     user.unlink()
-    assert "arguments of another structure" in python(CALL, tmp_path)
+    said = python(CALL, tmp_path)
+    assert said.startswith(
+        "'step' cannot be called so: model must be Model or a tuple of its parts"
+    )

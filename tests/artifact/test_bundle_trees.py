@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bundles import save, struct
+from bundles import python, save, struct
 
 import olympus
 from olympus import artifact, tree, tree_util
@@ -16,6 +16,10 @@ from olympus.artifact import Node
 from olympus.errors import UsageError
 
 Point = collections.namedtuple("Point", "x y")
+
+
+class Sub(Point):
+    """With methods of its own."""
 
 
 @tree_util.register_pytree_node_class
@@ -66,18 +70,51 @@ def test_a_class_of_the_user_comes_back_as_a_tuple() -> None:
     assert node.items[0].type == f"{__name__}:Box"
 
 
+def test_a_named_tuple_with_functions_of_its_own_comes_back_as_a_tuple() -> None:
+    state = collections.namedtuple("State", "count name")
+    tree_util.register_pytree_node(state, lambda s: ((s[0],), s[1]), lambda n, c: state(*c, n))
+    assert Node.of(tree.structure(state(1, "s"))).structure() == tree.structure((1,))
+
+
 @pytest.mark.parametrize(
     "type_", ["nowhere:Point", "os:path.join", ":", "{}:Pint", "{}:Box", "{}:SAME", "{}:Box.items"]
 )
-def test_a_namedtuple_that_is_not_here_comes_back_as_a_tuple(type_: str) -> None:
+def test_a_namedtuple_that_is_not_here_comes_back_with_its_fields(type_: str) -> None:
     type_ = type_.format(__name__)
     node = Node("namedtuple", (Node("leaf"), Node("leaf")), ("x", "y"), type_)
-    assert node.structure() == tree.structure((1, 2))
+    assert node.structure() == node.structure()
+    value = tree.unflatten(node.structure(), (1, 2))
+    assert (value, value.x, value.y) == ((1, 2), 1, 2)
+    assert type(value) is not Point
 
 
-def test_a_namedtuple_with_other_fields_comes_back_as_a_tuple() -> None:
+def test_a_namedtuple_with_other_fields_is_another_class() -> None:
     node = Node("namedtuple", (Node("leaf"), Node("leaf")), ("x", "z"), f"{__name__}:Point")
+    assert tree.unflatten(node.structure(), (1, 2)).z == 2
+
+
+@pytest.mark.parametrize("fields", [("x", "x y"), ("class", "y"), ("_x", "y"), ("", "y")])
+def test_fields_that_no_class_has_make_a_tuple(fields: tuple[str, str]) -> None:
+    node = Node("namedtuple", (Node("leaf"), Node("leaf")), fields, "nowhere:Point")
     assert node.structure() == tree.structure((1, 2))
+
+
+def test_a_subclass_of_a_namedtuple_comes_back() -> None:
+    structure = tree.structure(Sub(1, 2))
+    assert Node.of(structure).structure() == structure
+
+
+def test_a_type_is_looked_for_and_never_imported() -> None:
+    source = """
+import sys, olympus
+from olympus.artifact import Node
+before = set(sys.modules)
+leaf = Node("leaf")
+for type_ in ("olympus:scipy.stats.x", "olympus.scipy:special", "xml.dom:Node", "antigravity:x"):
+    Node("namedtuple", (leaf, leaf), ("x", "y"), type_).structure()
+print(sorted(set(sys.modules) - before))
+"""
+    assert python(source, Path.cwd()) == "[]\n"
 
 
 def nested(levels: int, leaf: Any) -> Any:

@@ -175,7 +175,7 @@ def test_a_time_limit_is_a_number_of_seconds(work: Path, invoke: Invoke, seconds
     for command in (("bench",), ("build",), ("compile", "scale")):
         result = invoke(*command, "--time-limit", seconds)
         assert result.exit_code == 2
-        assert f"Invalid value for '--time-limit': {float(seconds)}" in result.stderr
+        assert f"invalid value for '--time-limit': {float(seconds)}" in result.stderr
 
 
 def test_bench_of_an_entry_is_a_table(work: Path, invoke: Invoke) -> None:
@@ -192,3 +192,27 @@ def test_bench_of_an_entry_is_a_table(work: Path, invoke: Invoke) -> None:
         "first",
         "steady",
     ]
+
+
+def test_a_bundle_is_measured_without_its_source(work: Path, invoke: Invoke) -> None:
+    assert invoke("build").exit_code == 0
+    bundle = work / "build" / "scale" / "scale.olympus"
+    bundle.rename(work / "moved.olympus")
+    (work / "program.py").unlink()
+    result = invoke("bench", "moved.olympus", "--json", "--time-limit", "0.1", "--no-native")
+    assert result.exit_code == 0, result.output
+    (target,) = json.loads(result.stdout)["targets"]
+    assert (target["target"], target["entry"], target["backend"]) == (
+        "moved",
+        "moved.olympus",
+        "cpu",
+    )
+    assert list(target["stages"]) == ["load", "first_call", "steady_call"]
+
+
+def test_a_damaged_bundle_is_told_and_the_others_measured(work: Path, invoke: Invoke) -> None:
+    (work / "damaged.olympus").write_bytes(b"PK")
+    result = invoke("bench", "damaged.olympus", "scale", "--json", "--time-limit", "0.1")
+    assert result.exit_code == 5, result.output
+    assert "target 'damaged.olympus': damaged.olympus is not an .olympus bundle" in result.stderr
+    assert [each["target"] for each in json.loads(result.stdout)["targets"]] == ["scale"]

@@ -15,14 +15,15 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
+from olympus import artifact
 from olympus.artifact import Host
 from olympus.errors import TraceError
-from olympus_cli import signals
 from olympus_cli.build import driver, key
 from olympus_cli.build.compilation import Compilation
 from olympus_cli.build.key import content_key
 from olympus_cli.build.outcome import Failure, Outcome
 from olympus_cli.build.plan import Record, backend_labels, read_record, reason_to_build
+from olympus_cli.build.store import locked
 from olympus_cli.frontends.python import load_program
 from olympus_cli.frontends.resolve import resolve
 from olympus_cli.spec.model import BackendSpec
@@ -60,6 +61,7 @@ args = ["f32[4]"]
 FILES = {
     "cpu/executable.bin",
     "cpu/optimized.hlo.txt",
+    "olympus-build.json",
     "program.hlo.txt",
     "program.olympuspr",
     "program.stablehlo.mlir",
@@ -209,13 +211,32 @@ def test_compile_does_not_replace_a_folder_of_the_user(work: Path, invoke: Invok
 
 
 def test_compile_writes_to_the_projects_build_folder(work: Path, invoke: Invoke) -> None:
-    args = ["compile", "program:loop", "--shapes", "f32[4]", "--json"]
+    args = ["compile", "helper:factor", "--json"]
     (work / "olympus.toml").write_text('[project]\nbuild-dir = "made"\n' + TOML)
-    assert json.loads(invoke(*args).stdout)["directory"] == str(work / "made" / "loop")
+    assert json.loads(invoke(*args).stdout)["directory"] == str(work / "made" / "factor")
     shown = json.loads(invoke(*args, "--project", str(work)).stdout)
-    assert shown["directory"] == str(work / "made" / "loop")
+    assert shown["directory"] == str(work / "made" / "factor")
     (work / "olympus.toml").unlink()
-    assert json.loads(invoke(*args).stdout)["directory"] == str(work / "build" / "loop")
+    assert json.loads(invoke(*args).stdout)["directory"] == str(work / "build" / "factor")
+
+
+def test_an_entry_does_not_replace_the_outputs_of_a_target_or_of_another(
+    work: Path, invoke: Invoke
+) -> None:
+    assert invoke("build", "loop").exit_code == 0
+    before = (work / "build" / "loop" / "report.json").read_bytes()
+    args = ("compile", "program:loop", "--shapes", "f32[9]")
+    refused = invoke(*args)
+    assert refused.exit_code == 2
+    assert "build/loop is for the outputs of target 'loop'" in refused.stderr
+    assert "hint: olympus compile loop compiles the target; -o FOLDER gives" in refused.stderr
+    assert (work / "build" / "loop" / "report.json").read_bytes() == before
+    assert invoke(*args, "-o", "apart").exit_code == 0
+    assert invoke("compile", "helper:factor").exit_code == 0
+    (work / "other.py").write_text("from helper import factor\n")
+    refused = invoke("compile", "other:factor")
+    assert refused.exit_code == 2
+    assert "build/factor has the outputs of helper:factor" in refused.stderr
 
 
 def test_compile_follows_a_link_and_spares_the_working_directory(
@@ -249,7 +270,7 @@ def test_a_defect_among_several_failures_is_told_as_one(
     result = invoke("build")
     assert result.exit_code == 3
     assert "error: target 'scale': no\n" in result.stderr
-    assert "this is a defect of olympus: InternalError: target 'loop': Zero" in result.stderr
+    assert "this is a defect of olympus: target 'loop': Zero" in result.stderr
     assert result.stderr.splitlines()[-1] == "error: 2 of 2 targets failed"
 
 
@@ -259,14 +280,18 @@ def test_a_defect_among_several_failures_is_told_as_one(
     [(signal.SIGINT, (130, "interrupted\n")), (signal.SIGTERM, (143, "terminated\n"))],
 )
 def test_an_interrupted_build_leaves_nothing_half_written(
-    work: Path, delay: float, number: int, end: tuple[int, str]
+    work: Path,
+    delay: float,
+    number: int,
+    end: tuple[int, str],
+    started: Callable[..., subprocess.Popen[str]],
 ) -> None:
     (work / "tmp").mkdir()
     (work / "program.py").write_text(PROGRAM + "\n\ndef forever(x):\n    while True: pass\n")
     (work / "olympus.toml").write_text(
         TOML + '[target.forever]\nentry = "program:forever"\nargs = ["f32[4]"]\n'
     )
-    process = subprocess.Popen(
+    process = started(
         [sys.executable, "-m", "olympus_cli", "build", "forever"],
         env={
             **os.environ,
@@ -286,16 +311,6 @@ def test_an_interrupted_build_leaves_nothing_half_written(
     assert (process.returncode, talk) == end
     assert list((work / "build").iterdir()) == []
     assert list((work / "tmp").iterdir()) == []
-
-
-def test_a_signal_is_held_while_a_process_is_started() -> None:
-    for number, error in ((signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, signals.Terminated)):
-        before, done = signal.getsignal(number), []
-        with pytest.raises(error), signals.raised(), signals.held():
-            os.kill(os.getpid(), number)
-            done.append(number)
-        assert done == [number]
-        assert signal.getsignal(number) == before
 
 
 def test_jobs_are_as_many_as_the_processors_that_may_be_used(
@@ -331,6 +346,17 @@ def test_the_key_changes_with_all_that_matters(monkeypatch: pytest.MonkeyPatch) 
     assert content_key("module {}", ["x"], BackendSpec("gpu", "h200")) != base
     monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=true")
     assert content_key("module {}", ["x"], cpu) != base
+
+
+def test_compiler_options_are_used_stored_and_part_of_the_key(work: Path, invoke: Invoke) -> None:
+    assert invoke("build", "scale").exit_code == 0
+    toml = (work / "olympus.toml").read_text()
+    option = "compiler-options = { xla_backend_optimization_level = 0 }\n"
+    (work / "olympus.toml").write_text(toml.replace("[target.loop]", option + "[target.loop]"))
+    assert invoke("build", "scale", "--frozen").exit_code == 7
+    assert invoke("build", "scale").exit_code == 0
+    stored = artifact.load(work / "build" / "scale" / "scale.olympus").manifest.compiler_options
+    assert stored == {"xla_backend_optimization_level": 0}
 
 
 RESULTS = """\
@@ -394,14 +420,71 @@ def test_the_key_changes_with_the_compiler_of_its_backend(monkeypatch: pytest.Mo
         (Record({}), "it has not been built for cpu before"),
         (Record({"cpu": "a", "gpu": "c"}), "it is no longer built for gpu"),
         (Record({"cpu": "a"}, ("f",)), "f is missing or has been changed"),
+        (Record({}, trouble="report.json is empty"), "report.json is empty"),
     ],
 )
 def test_the_reason_to_build(record: Record | None, reason: str | None) -> None:
     assert reason_to_build(record, {"cpu": "a"}) == reason
 
 
+def test_what_is_not_built_for_now_is_no_reason_to_build() -> None:
+    record = Record({"cpu": "a", "gpu": "c"})
+    assert reason_to_build(record, {"cpu": "a"}, {"gpu"}) is None
+    assert reason_to_build(record, {"cpu": "b"}, {"gpu"}) is not None
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"backends": [{"label": "cpu"}]}'])
-def test_a_report_that_cannot_be_read_is_none(text: str, tmp_path: Path) -> None:
+def test_a_report_that_cannot_be_read_is_a_reason_to_build(text: str, tmp_path: Path) -> None:
     assert read_record(tmp_path) is None
     (tmp_path / "report.json").write_text(text)
-    assert read_record(tmp_path) is None
+    record = read_record(tmp_path)
+    assert record is not None
+    assert "report.json" in str(reason_to_build(record, {}))
+
+
+WARNS = """\
+import warnings
+
+
+def warns(x):
+    warnings.warn("the moon is full")
+    return x
+"""
+
+
+def test_a_build_tells_warnings_and_why_it_builds(work: Path, invoke: Invoke) -> None:
+    (work / "warns.py").write_text(WARNS)
+    table = '[target.warns]\nentry = "warns:warns"\nargs = ["f32[4]"]\n'
+    (work / "olympus.toml").write_text(TOML + table)
+    loop = "flops and bytes accessed count a loop's body once; loops in this program: 1"
+    donated = "Some donated buffers were not usable: float32[3]: no result has this shape and dtype"
+    said = (
+        f"warning: target 'scale': {donated}\nwarning: target 'loop': {loop}\n"
+        "warning: target 'warns': the moon is full\n"
+    )
+    for reason in ("it has not been built before", None):  # what is fresh has its warnings too
+        result = invoke("build")
+        assert (result.exit_code, result.stderr) == (0, said)
+        for line in result.stdout.splitlines():
+            assert line.endswith(f"  ({reason})" if reason else line.split()[-1])
+            assert line.startswith("built" if reason else "fresh")
+    data = {
+        each["target"]: each for each in json.loads(invoke("build", "--json").stdout)["targets"]
+    }
+    assert data["loop"]["warnings"] == [loop]
+    assert data["scale"]["warnings"] == [donated]
+    (work / "helper.py").write_text("def factor():\n    return 3.0\n")
+    line = invoke("build", "scale").stdout
+    assert "  (its program for cpu, or what compiles it, has changed)\n" in line
+    assert "  (asked for by --force)\n" in invoke("build", "loop", "--force").stdout
+
+
+def test_a_build_that_waits_says_so_and_honours_the_limit(work: Path, invoke: Invoke) -> None:
+    with locked(work / "build"):
+        result = invoke("build", "--time-limit", "0.1")
+    folder = work / "build"
+    assert (result.exit_code, result.stdout) == (4, "")
+    assert result.stderr == (
+        f"waiting for another build in {folder} to end\n"
+        f"error: the time limit of 0.1 s has passed while another build in {folder} had not ended\n"
+    )

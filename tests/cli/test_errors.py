@@ -16,6 +16,7 @@ from click.testing import Result
 
 from olympus import errors
 from olympus_cli import main
+from olympus_cli.commands import init
 
 Invoke = Callable[..., Result]
 
@@ -99,7 +100,7 @@ def test_bad_input(
 def test_no_project_and_no_entry(folder: Path, invoke: Invoke) -> None:
     result = invoke("trace", "mlp")
     assert result.exit_code == 2
-    assert "'mlp' is no entry" in result.stderr
+    assert "'mlp' is not an entry" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -135,15 +136,108 @@ def test_verbose_adds_the_traceback(project: Path, invoke: Invoke, args: list[st
     ("args", "word"),
     [
         (["trac"], "did you mean trace"),
-        (["trace"], "Missing argument 'ENTRY|TARGET'"),
-        (["trace", "m:f", "--shape", "x"], "--shapes"),
-        (["lower", "m:f", "--format", "mlir"], "mlir"),
+        (["trace"], "missing argument 'ENTRY|TARGET'\nhint: olympus trace --help shows what it"),
+        (["run"], "missing argument 'ENTRY|TARGET|FILE.olympus'"),
+        (["trace", "m:f", "--shape", "x"], "no option '--shape'\nhint: did you mean --shapes"),
+        (["trace", "m:f", "--shap=x"], "olympus trace has no option '--shap'"),
+        (["run", "m:f", "--recompil"], "did you mean --recompile or --no-recompile?"),
+        (["build", "--job", "3"], "did you mean --jobs"),
+        (["trace", "m:f", "-x"], "olympus trace has no option '-x'\nhint: olympus trace --help"),
+        (["--nope"], "olympus has no option '--nope'\nhint: olympus --help"),
+        (["trace", "m:f", "x"], "got unexpected extra argument (x)\nhint: olympus trace --help"),
+        (["trace", "m:f", "--shapes"], "option '--shapes' requires an argument"),
+        (["lower", "m:f", "--format", "mlir"], "invalid value for '--format': 'mlir' is not one"),
+        (["build", "-j", "0"], "invalid value for '-j'"),
     ],
 )
 def test_wrong_usage(invoke: Invoke, args: list[str], word: str) -> None:
     result = invoke(*args)
     assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith("error: ")
     assert word in result.stderr
+    assert "Usage" not in result.stderr
+    assert "Error" not in result.stderr
+    assert not result.stderr.endswith(".\n")
+
+
+def test_the_command_alone_shows_its_help(invoke: Invoke) -> None:
+    result = invoke()
+    assert result.exit_code == 2
+    assert "Commands:" in result.output
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["trace", "model.forward"], ["did you mean model:forward?"]),
+        (["trace", "model.py.forward"], ["did you mean model.py:forward?"]),
+        (["build", "model:add"], ["'model:add' is an entry", "olympus compile model:add"]),
+        (["trace", "add.olympus"], ["is a built program", "olympus run add.olympus"]),
+        (["trace", "odd:later"], ["odd:later is an async function", "`def`"]),
+        (["trace", "odd:stream"], ["odd:stream is an async function"]),
+        (["trace", "odd:items"], ["odd:items is a generator function", "list or a tuple"]),
+        (["trace", "odd:jitted"], ["odd:jitted is a generator function"]),
+        (["trace", "odd:Net"], ["odd:Net is a class, not a function"]),
+        (["trace", "odd:Net.forward"], ["is a method, and needs an object of Net", "odd:it.forw"]),
+        (["run", "odd:Net.forward", "--shapes", "f32[2]"], ["needs an object of Net"]),
+    ],
+)
+def test_what_was_meant(project: Path, invoke: Invoke, args: list[str], words: list[str]) -> None:
+    (project / "odd.py").write_text(ODD)
+    result = invoke(*args)
+    assert result.exit_code == 2
+    for word in words:
+        assert word in result.stderr
+
+
+ODD = """\
+import dataclasses
+import olympus
+
+async def later(x): return x
+async def stream(x): yield x
+def items(x): yield x
+jitted = olympus.jit(items)
+
+class Net:
+    def forward(self, x): return x + 1
+    @classmethod
+    def make(cls, x): return x + 2
+    def __call__(self, x): return x + 3
+
+net = Net()
+
+@dataclasses.dataclass
+class Pair:
+    a: object
+
+def pair(x): return Pair(x)
+def awaits(x): return later(x)
+def plain(x): return {"n": net}
+"""
+
+
+@pytest.mark.parametrize("name", ["net.forward", "Net.make", "net"])
+def test_methods_of_objects_are_entries(project: Path, invoke: Invoke, name: str) -> None:
+    (project / "odd.py").write_text(ODD)
+    assert invoke("trace", f"odd:{name}", "--shapes", "x=f32[2]").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("pair", "olympus.tree_util.register_dataclass(Pair) makes Pair a container"),
+        ("awaits", "an async function cannot be staged: write it with `def`"),
+        ("plain", "olympus.tree_util.register_pytree_node(Net, ...) makes Net a container"),
+    ],
+)
+def test_a_result_that_is_not_an_array(project: Path, invoke: Invoke, name: str, hint: str) -> None:
+    (project / "odd.py").write_text(ODD)
+    result = invoke("trace", f"odd:{name}", "--shapes", "x=f32[2]")
+    assert result.exit_code == 3
+    assert f"hint: {hint}" in result.stderr
+    assert "never awaited" not in result.stderr
 
 
 @pytest.mark.parametrize("args", [["trace", "m:f"], ["build"], ["doctor"], ["init"]])
@@ -183,7 +277,6 @@ def raising(error: BaseException) -> click.Command:
         (errors.BackendError("absent"), 6),
         (errors.FrozenError("stale"), 7),
         (errors.InternalError("broken"), 70),
-        (ZeroDivisionError("broken"), 70),
         (KeyboardInterrupt(), 130),
     ],
 )
@@ -198,6 +291,16 @@ def test_exit_codes(
     assert ("issue tracker" in result.stderr) == (code == 70)
     assert ("interrupted" in result.stderr) == (code == 130)
     assert "Traceback" not in result.stderr
+
+
+def test_an_exception_of_our_own_code_is_a_defect(
+    folder: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(init, "FILES", None)
+    result = invoke("init")
+    assert result.exit_code == 70
+    assert "this is a defect of olympus: TypeError: 'NoneType'" in result.stderr
+    assert "issue tracker" in result.stderr
 
 
 COMMAND = [sys.executable, "-m", "olympus_cli"]
@@ -233,9 +336,11 @@ def test_names_that_stdout_cannot_write_are_escaped(project: Path) -> None:
     assert output["name"] == "result['é']"
 
 
-def test_an_interrupt_is_a_short_line(project: Path) -> None:
+def test_an_interrupt_is_a_short_line(
+    project: Path, started: Callable[..., subprocess.Popen[str]]
+) -> None:
     (project / "slow.py").write_text("import time\nprint('ready')\ntime.sleep(60)\n")
-    process = subprocess.Popen(
+    process = started(
         [*COMMAND, "trace", "slow:f"], env=ENVIRONMENT, stderr=subprocess.PIPE, text=True
     )
     assert process.stderr is not None

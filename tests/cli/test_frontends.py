@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import olympus
-from olympus.errors import EntryError, TraceError, UsageError
+from olympus.errors import EntryError, SpecError, TraceError, UsageError
 from olympus_cli.frontends.binding import Static
 from olympus_cli.frontends.importing import load_entry
 from olympus_cli.frontends.python import Program, load_program
@@ -137,6 +137,16 @@ def test_what_a_module_prints_is_not_data(folder: Path, capsys: pytest.CaptureFi
     assert capsys.readouterr() == ("", "hello\n")
 
 
+ASKING = """\
+def __getattr__(name): return 1 / 0
+class It:
+    @property
+    def wrong(self): return {}["k"]
+    def other(self): pass
+it = It()
+"""
+
+
 @pytest.mark.parametrize(
     ("entry", "message", "hint"),
     [
@@ -147,9 +157,9 @@ def test_what_a_module_prints_is_not_data(folder: Path, capsys: pytest.CaptureFi
         ("modle.py:forward", "no file modle.py", "model.py"),
         ("nowhere/m.py:f", "no file nowhere/m.py", ""),
         ("model:Net.bias", "is a value of type int, not a function", ""),
-        ("model:", "'model:' is no entry", "module:function"),
-        (":f", "':f' is no entry", ""),
-        ("a-b:f", "'a-b' is no module's name", ""),
+        ("model:", "'model:' is not an entry", "module:function"),
+        (":f", "':f' is not an entry", ""),
+        ("a-b:f", "'a-b' is not the name of a module", ""),
         ("importing:f", "importing raises ModuleNotFoundError while it is imported", "'nonesuch'"),
         ("importing:f", "  importing.py:2\n    import nonesuch", ""),
         ("raising:f", "raising raises RuntimeError while it is imported: no luck", ""),
@@ -158,6 +168,10 @@ def test_what_a_module_prints_is_not_data(folder: Path, capsys: pytest.CaptureFi
         ("broken.py:f", "broken is not Python", ""),
         ("broken:f", "  broken.py:2\n    def f(:", ""),
         ("relative.py:f", "raises ImportError", "package.module:function"),
+        ("asking:f", "asking.f raises ZeroDivisionError while it is imported", ""),
+        ("asking:it.wrong", "asking.wrong raises KeyError while it is imported: 'k'\n  ask", ""),
+        ("asking:it.othr", "there is no function 'othr' in It of asking", "other"),
+        ("queue:f", "queue.py does not take its place", "queue.py:function"),
     ],
 )
 def test_an_entry_that_cannot_be_had(project: Path, entry: str, message: str, hint: str) -> None:
@@ -166,10 +180,22 @@ def test_an_entry_that_cannot_be_had(project: Path, entry: str, message: str, hi
     (project / "leaving.py").write_text("raise SystemExit\n")
     (project / "broken.py").write_text("\ndef f(:\n")
     (project / "relative.py").write_text("from . import model\n")
+    (project / "asking.py").write_text(ASKING)
+    (project / "queue.py").write_text("def f(): pass\n")
     with pytest.raises(EntryError) as caught:
         load_entry(entry, project)
     assert message in str(caught.value)
     assert hint in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize("name", ["typing_extensions", "queue"])
+def test_no_module_of_a_project_takes_the_place_of_one_that_is_needed(
+    project: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    (project / f"{name}.py").write_text("raise RuntimeError('the wrong one')\n")
+    (project / "needing.py").write_text(f"import {name}\ndef f(): pass\n")
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    assert load_entry("needing:f", project)() is None
 
 
 def test_arguments_go_by_position_in_the_order_of_the_parameters(project: Path) -> None:
@@ -272,3 +298,128 @@ def test_a_dtype_is_never_narrowed_unasked(project: Path) -> None:
     with olympus.enable_x64():
         args, _ = program("model:add", "f64[2], f64[2]").example_args()
     assert shapes_of(args) == (("float64", (2,)),) * 2
+
+
+CACHE = """\
+import olympus.numpy as np
+def cache(batch=1, layers=2, *, dtype="float32"):
+    return [np.zeros((batch, 4), dtype)] * layers
+def wide(batch, **more): return np.zeros((batch, len(more)))
+def step(cache, x): return x
+"""
+STEP = """\
+[target.step]
+entry = "m:step"
+args.cache = {cache}
+args.x = "f32[{batch}]"
+matrix.batch = [1, 8]
+"""
+
+
+@pytest.mark.parametrize(
+    ("cache", "shapes"),
+    [
+        ('{ from = "m:cache", with = { batch = "{batch}" } }', [("float32", (8, 4))] * 2),
+        ('{ from = "m:cache", with = { batch = 3, layers = 1 } }', [("float32", (3, 4))]),
+        (
+            '{ from = "m:cache", with = { batch = "{batch}", dtype = "bfloat16", layers = 1 } }',
+            [("bfloat16", (8, 4))],
+        ),
+        ('{ from = "m:wide", with = { batch = "{batch}", a = 1, b = 2 } }', ("float32", (8, 2))),
+    ],
+)
+def test_a_function_for_shapes_takes_values_by_with(
+    folder: Path, cache: str, shapes: object
+) -> None:
+    (folder / "m.py").write_text(CACHE)
+    (folder / "olympus.toml").write_text(STEP.replace("{cache}", cache))
+    target = resolve("step@batch=8")
+    assert target.static == {}
+    args, _ = load_program(target).example_args()
+    assert shapes_of(args[0]) == shapes
+    assert args[1].shape == (8,)
+
+
+def test_values_by_with_in_an_option(folder: Path) -> None:
+    (folder / "m.py").write_text(CACHE)
+    args, _ = program("m:step", "cache={from=m:cache, with={batch=5}}, x=f32[]").example_args()
+    assert shapes_of(args[0]) == [("float32", (5, 4))] * 2
+
+
+@pytest.mark.parametrize(
+    ("cache", "message", "hint"),
+    [
+        (
+            '{ from = "m:cache" }',
+            "cache would take batch = 1 for every batch of the matrix",
+            'with = { batch = "{batch}" }',
+        ),
+        ('{ from = "m:wide" }', "wide needs argument 'batch'", "with = { batch = ... }"),
+        (
+            '{ from = "m:cache", with = { bath = 1 } }',
+            "cache has no argument 'bath'",
+            "did you mean batch?",
+        ),
+    ],
+)
+def test_arguments_of_a_function_for_shapes_that_do_not_fit(
+    folder: Path, cache: str, message: str, hint: str
+) -> None:
+    (folder / "m.py").write_text(CACHE)
+    (folder / "olympus.toml").write_text(STEP.replace("{cache}", cache))
+    with pytest.raises(UsageError) as caught:
+        load_program(resolve("step@batch=8")).example_args()
+    assert message in str(caught.value)
+    assert hint in (caught.value.hint or "")
+
+
+def test_a_key_of_the_matrix_that_is_no_argument_says_what_it_is(folder: Path) -> None:
+    (folder / "m.py").write_text("def f(x): return x\n")
+    toml = '[target.t]\nentry = "m:f"\nargs = ["f32[2]"]\nmatrix.n = [1]\n'
+    (folder / "olympus.toml").write_text(toml)
+    with pytest.raises(UsageError, match="f has no argument 'n'") as caught:
+        load_program(resolve("t@n=1")).example_args()
+    assert "not written as {n} is a static argument; its arguments are x" in str(caught.value.hint)
+
+
+def test_modules_are_found_on_the_projects_python_path(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "src").mkdir()
+    (folder / "lib").mkdir()
+    (folder / "src" / "inner.py").write_text("from outer import n\ndef f(x): return x + n\n")
+    (folder / "lib" / "outer.py").write_text("n = 3\n")
+    (folder / "main.py").write_text("from inner import f\n")
+    toml = '[target.t]\nentry = "inner:f"\nargs = ["f32[2]"]\n'
+    (folder / "olympus.toml").write_text(toml)
+    with pytest.raises(EntryError, match="there is no module 'inner'") as caught:
+        load_program(resolve("t"))
+    assert (
+        caught.value.hint
+        == 'it is in src: put python-path = ["src"] into [project] of olympus.toml'
+    )
+    with pytest.raises(EntryError, match="No module named 'inner'") as caught:
+        load_program(resolve("main:f", shapes="f32[2]"))
+    assert 'python-path = ["src"]' in str(caught.value.hint)
+    (folder / "olympus.toml").write_text(f'[project]\npython-path = ["src", "lib"]\n{toml}')
+    for text, shapes in (("t", None), ("inner:f", "f32[2]"), ("main.py:f", "f32[2]")):
+        for name in ("inner", "outer", "main"):
+            sys.modules.pop(name, None)
+        assert load_program(resolve(text, shapes=shapes)).name == "f"
+    monkeypatch.chdir(folder / "src")
+    assert load_program(resolve("main:f", shapes="f32[2]", project="..")).name == "f"
+
+
+def test_a_folder_of_modules_is_there(folder: Path) -> None:
+    (folder / "olympus.toml").write_text('[project]\nbuild-dir = "b"\npython-path = ["scr"]\n')
+    with pytest.raises(SpecError, match=r"olympus\.toml:3: project\.python-path names scr, and"):
+        resolve("m:f")
+
+
+def test_a_module_of_a_package_is_told_by_its_full_name(folder: Path) -> None:
+    (folder / "pkg").mkdir()
+    (folder / "pkg" / "__init__.py").touch()
+    (folder / "pkg" / "net.py").touch()
+    with pytest.raises(EntryError, match="there is no module 'net'") as caught:
+        load_entry("net:f", folder)
+    assert caught.value.hint == "did you mean pkg.net?"

@@ -24,19 +24,23 @@ def loaded(folder: Path, text: str) -> Project:
     return load_project(folder)
 
 
-def test_the_example_shows_every_key_and_is_valid() -> None:
+def test_the_example_shows_every_key_and_is_valid(folder: Path) -> None:
     text = EXAMPLE.read_text()
     for key in PROJECT_KEYS + TARGET_KEYS:
         assert f"{key} =" in text or f".{key}]" in text
-    project = load_project(EXAMPLE)
-    assert project.build_dir == EXAMPLE.parent / "build"
+    (folder / "src").mkdir()
+    project = loaded(folder, text)
+    assert project.build_dir == folder / "build"
     assert len(project.select()) == len(project.targets) == 5
     forward = project.targets["forward@batch=8,train=false"]
     assert forward.kwargs["tokens"] == ShapeSpec("int32", (8, 128))
     assert forward.kwargs["params"] == FromEntry("model:init")
+    assert forward.kwargs["state"] == FromEntry("model:state", {"batch": 8})
+    assert forward.python_path == (folder / "src",)
     assert forward.static == {"layers": 12, "activation": "gelu", "train": False}
     assert forward.backends == (BackendSpec("cpu"), BackendSpec("gpu", "h200"))
     assert forward.donate == ("cache",)
+    assert forward.compiler_options == {"xla_allow_excess_precision": False}
     assert project.targets["step"].args == (
         ShapeSpec("float32", (1024,)),
         {"w": ShapeSpec("float32", (3, 4)), "b": ShapeSpec("float32", (4,))},
@@ -124,12 +128,24 @@ T = '[target.t]\nentry = "m:f"\n'
         ('[target.".."]\nentry = "m:f"\n', ":1:", "is no target's name", ""),
         (T + 'backends = ["gpu:h20"]\n', ":3:", "no device 'h20'", "h200"),
         (T + 'static = { k = "{n}" }\n', ":3:", "{n}, which is no key of the matrix", "no matrix"),
-        (T + 'matrix = { "a b,c=d\\n" = [1] }\n', ":3:", "'a b,c=d\\n', which is no name", ""),
-        (T + 'matrix = { "a/b" = [1] }\n', ":3:", "'a/b', which is no name of an arg", ""),
+        (T + 'matrix = { "a b,c=d\\n" = [1] }\n', ":3:", "'a b,c=d\\n', which is not the name", ""),
+        (T + 'matrix = { "a/b" = [1] }\n', ":3:", "'a/b', which is not the name of an arg", ""),
         (
             T + f"matrix = {{ a = {list(range(200))}, b = {list(range(200))} }}\n",
             ":3:",
             "gives 40000 targets, and may give 10000 at most",
+            "",
+        ),
+        (
+            T + '[target.t.compiler-options]\nxla_dump_to = "/tmp"\n',
+            ":4:",
+            "compiler-options.xla_dump_to cannot be used: 'xla_dump_to' is not a compiler option",
+            "XLA_FLAGS",
+        ),
+        (
+            T + "compiler-options = { xla_backend_optimization_level = 9 }\n",
+            ":3:",
+            "needs an integer from 0 to 3, got 9",
             "",
         ),
         (T + 'backends = ["cup"]\n', ":3:", "no backend 'cup'", "cpu"),
@@ -140,7 +156,14 @@ T = '[target.t]\nentry = "m:f"\n'
         (T + "[target.t.args]\nx = 3\n", ":4:", "target.t.args.x is a shape", ""),
         (T + '[target.t.args]\nx = "f33[2]"\n', ":4:", "no dtype 'f33'", "f32"),
         (T + '[target.t.args]\nx = "f32[2"\n', ":4:", "\n  f32[2\n       ^", ""),
-        (T + 'args = [{ w = ["f32"] }]\n', ":3:", "target.t.args[0].w[0] is no shape", ""),
+        (T + 'args = [{ w = ["f32"] }]\n', ":3:", "target.t.args[0].w[0] is not a shape", ""),
+        (T + 'args.x = "m:init"\n', ":3:", "target.t.args.x is not a shape", '{ from = "m:init" }'),
+        (
+            T + 'args.x = { form = "m:init" }\n',
+            ":3:",
+            "args.x.form is not a shape",
+            '{ from = "m:init" }',
+        ),
         (T + 'args = { p = { from = "f" } }\n', ":3:", "names no function", ""),
         (T + 'args = ["f32[{n}]"]\n', ":3:", "{n}, which is no key of the matrix", "no matrix"),
         (
@@ -155,7 +178,11 @@ T = '[target.t]\nentry = "m:f"\n'
         (T + "matrix = { n = [] }\n", ":3:", "an array of at least one value", ""),
         (T + "matrix = { n = [[1]] }\n", ":3:", "strings, numbers and booleans", ""),
         (T + 'matrix = { n = ["a/b"] }\n', ":3:", "no part of a name", ""),
-        (T + "matrix = { n = [1, 1] }\n", ":3:", "gives 't@n=1' twice", ""),
+        (T + "matrix = { n = [1, 1] }\n", ":3:", "target.t.matrix.n has 1 twice", ""),
+        (T + 'matrix.k = [1]\nmatrix.n = [1, "1"]\n', ":4:", "target.t.matrix.n has 1 twice", ""),
+        (T + "[target.t.matrix]\nk = [1]\nn = [2, 2]\n", ":5:", "matrix.n has 2 twice", ""),
+        (T + "\n[targets.b]\n", ":4:", "olympus.toml has no key 'targets'", "target"),
+        (T + "static.k = 1\n[target.t.arg.x]\n", ":4:", "has no key 'arg'", "args"),
         ('[project]\ndefault-targets = ["u"]\n' + T, ":2:", "there is no target 'u'", ""),
         ("a = = 1\n", ":1:5:", "line 1, column 5", ""),
         ("[project]\nbuild-dir = 'x\n", ":2:", "not TOML", ""),
@@ -198,7 +225,7 @@ def test_unknown_targets_are_told_the_nearest(project: Path) -> None:
     assert "forward" in (caught.value.hint or "")
     with pytest.raises(UsageError, match="has a matrix") as caught:
         resolve("forward")
-    assert caught.value.hint == "forward@batch=1, forward@batch=8"
+    assert caught.value.hint == "name forward@batch=1, forward@batch=8"
 
 
 def test_an_empty_project_has_no_target(folder: Path) -> None:

@@ -8,27 +8,38 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
 
-from olympus.errors import UsageError
+from olympus.errors import CompileError, UsageError
+from olympus_cli.build import durable
+from olympus_cli.build.durable import exchanged, sync_tree
+from olympus_cli.build.manifest import MANIFEST as LIST
+from olympus_cli.build.manifest import Manifest
 from olympus_cli.build.store import locate, locked
-from olympus_cli.reports.model import SCHEMA_VERSION
+from olympus_cli.reports.model import OutputFile
+
+CAN_EXCHANGE = durable._renameat2() is not None
+PR, MLIR = "program.olympuspr", "program.stablehlo.mlir"
 
 
-def report(*outputs: str, version: int = SCHEMA_VERSION) -> str:
-    files = [{"path": path} for path in outputs]
-    return json.dumps({"schema_version": version, "outputs": files})
-
-
-def put(root: Path, name: str, *outputs: str) -> None:
+def put(root: Path, name: str, *outputs: str, project: str = "..") -> None:
+    """Stage a folder with these files, and the list of them."""
     directory = locate(root, name).stage()
     for path in outputs:
         (directory / path).parent.mkdir(exist_ok=True)
         (directory / path).touch()
-    (directory / "report.json").write_text(report(*outputs))
+    Manifest(project, name, tuple(OutputFile(path, 0, "") for path in outputs)).write(directory)
+
+
+def listed(*outputs: str, version: int = 1) -> str:
+    """The text of a list of files."""
+    files = [{"path": path, "bytes": 0, "sha256": ""} for path in outputs]
+    data = {"schema_version": version, "project": "..", "target": "t", "files": files}
+    return json.dumps(data)
 
 
 def test_outputs_appear_with_the_commit_and_replace_the_old_ones(tmp_path: Path) -> None:
@@ -40,7 +51,7 @@ def test_outputs_appear_with_the_commit_and_replace_the_old_ones(tmp_path: Path)
         put(root, "t", "new")
         assert (root / "t" / "cpu" / "old").exists()
         locate(root, "t").commit()
-    assert sorted(path.name for path in (root / "t").iterdir()) == ["new", "report.json"]
+    assert sorted(path.name for path in (root / "t").iterdir()) == ["new", "olympus-build.json"]
     assert [path.name for path in root.iterdir()] == ["t"]
 
 
@@ -72,10 +83,18 @@ def test_the_next_build_clears_up_after_a_crash(tmp_path: Path) -> None:
     ("files", "message"),
     [
         ({"file": ""}, "is not the output of a build"),
+        ({"report.json": "{}"}, "is not the output of a build"),
         ({"report.json": "{}", "thesis.txt": "years"}, "is not the output of a build"),
-        ({"report.json": report(version=99)}, "is not the output of a build"),
-        ({"report.json": report("a"), "a": "", "thesis.txt": ""}, "holds 'thesis.txt', which no"),
-        ({"report.json": report("cpu/a"), "cpu/a": "", "cpu/b": ""}, "holds 'cpu/b', which no"),
+        ({"model.olympus": ""}, "is not the output of a build"),
+        ({"program.olympuspr": ""}, "is not the output of a build"),
+        ({"report.json": '{"schema_version": 99}'}, "schema 99, of a newer olympus"),
+        ({LIST: listed("a"), "a": "", "thesis.txt": ""}, "holds 'thesis.txt', which no"),
+        ({LIST: listed("cpu/a"), "cpu/a": "", "cpu/b": ""}, "holds 'cpu/b', which no"),
+        ({LIST: "", "summary.txt": "", "thesis.txt": ""}, "holds 'thesis.txt', which no"),
+        ({LIST: "", "other.olympus": ""}, "holds 'other.olympus', which no"),
+        ({LIST: listed("../x", "thesis.txt"), "thesis.txt": ""}, "holds 'thesis.txt', which no"),
+        ({LIST: listed("/etc/passwd", "thesis.txt"), "thesis.txt": ""}, "holds 'thesis.txt', wh"),
+        ({PR: "", MLIR: "", "thesis.txt": ""}, "holds 'thesis.txt', which no"),
     ],
 )
 def test_what_no_build_wrote_is_left_alone(
@@ -89,13 +108,127 @@ def test_what_no_build_wrote_is_left_alone(
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
 
+@pytest.mark.parametrize(
+    "files",
+    [
+        {LIST: listed("a", "cpu/b"), "a": "", "cpu/b": ""},
+        {LIST: listed("a"), "a": "", "report.json": ""},
+        {LIST: listed("a", "report.json"), "a": "", "report.json": '{"schema_version": 99}'},
+        {LIST: "", "report.json": "", PR: "", "cpu/executable.bin": "", "t.olympus": ""},
+        {LIST: listed("a", version=2), "summary.txt": "", "gpu-h200/optimized.hlo.txt": ""},
+        {PR: "", MLIR: "", "report.json": "{", "t.olympus": ""},
+        {PR: "", MLIR: ""},
+    ],
+)
+def test_what_carries_a_sign_of_a_build_is_replaced(tmp_path: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        (tmp_path / "t" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "t" / name).write_text(text)
+    if "a" in files and "report.json" in files and "99" not in files["report.json"]:
+        (tmp_path / "t" / "report.json").unlink()  # it may be missing too
+    with locked(tmp_path):
+        place = locate(tmp_path, "t", "t.olympus")
+        place.stage()
+        (tmp_path / ".olympus-new-t" / "new").touch()
+        place.commit()
+    assert [path.name for path in (tmp_path / "t").iterdir()] == ["new"]
+    assert [path.name for path in tmp_path.iterdir()] == ["t"]
+
+
+def test_a_file_that_comes_while_a_target_is_built_is_not_lost(tmp_path: Path) -> None:
+    with locked(tmp_path):
+        put(tmp_path, "t", "a")
+        locate(tmp_path, "t").commit()
+        put(tmp_path, "t", "b")
+        (tmp_path / "t" / "thesis.txt").touch()
+        with pytest.raises(UsageError, match=r"holds 'thesis\.txt', which no build put there"):
+            locate(tmp_path, "t").commit()
+    assert (tmp_path / "t" / "thesis.txt").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["t"]
+
+
+@pytest.mark.parametrize("step", [True, False])
+def test_old_and_new_change_places_in_one_step_where_the_system_can(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: bool
+) -> None:
+    """Without the system's step the old folder is moved aside: that is a rename more."""
+    renames: list[Path] = []
+    rename = Path.rename
+
+    def counted(path: Path, target: Path) -> Path:
+        renames.append(path)
+        return rename(path, target)
+
+    if not step:
+        monkeypatch.setattr("olympus_cli.build.durable._renameat2", lambda: None)
+    with locked(tmp_path):
+        for name in ("old", "new"):
+            put(tmp_path, "t", name)
+            if name == "new":
+                monkeypatch.setattr(Path, "rename", counted)
+            locate(tmp_path, "t").commit()
+    assert (tmp_path / "t" / "new").exists()
+    assert not (tmp_path / "t" / "old").exists()
+    assert len(renames) == (0 if step and CAN_EXCHANGE else 2)
+    assert [path.name for path in tmp_path.iterdir()] == ["t"]
+
+
+def test_an_exchange_that_the_system_refuses_is_told(tmp_path: Path) -> None:
+    if CAN_EXCHANGE:
+        with pytest.raises(FileNotFoundError):
+            exchanged(tmp_path / "a", tmp_path / "b")
+    else:
+        assert not exchanged(tmp_path / "a", tmp_path / "b")
+
+
+def test_files_are_on_the_disk_before_they_take_their_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "new" / "cpu").mkdir(parents=True)
+    for name in ("a", "cpu/b"):
+        (tmp_path / "new" / name).touch()
+    synced: list[str] = []
+    fsync = os.fsync
+
+    def noted(descriptor: int) -> None:
+        synced.append(os.readlink(f"/proc/self/fd/{descriptor}"))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    sync_tree(tmp_path / "new")
+    expected = ["new/a", "new", "new/cpu/b", "new/cpu"]
+    assert synced == [str(tmp_path.resolve() / name) for name in expected]
+    with locked(tmp_path):
+        put(tmp_path, "t", "x")
+        synced.clear()
+        locate(tmp_path, "t").commit()
+    assert synced == [str(tmp_path.resolve())]
+
+
+def test_a_target_of_another_project_is_not_replaced(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "olympus.toml").touch()
+    build = tmp_path / "build"
+    place = locate(build, "t")
+    with locked(build):
+        put(build, "t", "a", project=place.path_to(tmp_path / "one"))
+        place.commit()
+        place.check_owner(tmp_path / "one")
+        with pytest.raises(UsageError, match=f"'t' of another project, {tmp_path / 'one'}: they"):
+            place.check_owner(tmp_path / "two")
+    (tmp_path / "one").rename(tmp_path / "three")  # it has moved: nobody else's outputs any more
+    place.check_owner(tmp_path / "three")
+    place.check_owner(tmp_path / "two")
+
+
 def test_an_empty_folder_may_be_replaced_and_a_file_not(tmp_path: Path) -> None:
     (tmp_path / "t").mkdir()
     (tmp_path / "file").touch()
     with locked(tmp_path):
         put(tmp_path, "t")
         locate(tmp_path, "t").commit()
-        with pytest.raises(UsageError, match="is no folder: it will not be replaced"):
+        with pytest.raises(UsageError, match="is not a folder: it will not be replaced"):
             locate(tmp_path, "file").stage()
 
 
@@ -111,7 +244,7 @@ def test_a_link_is_followed_and_stays(tmp_path: Path, there: bool) -> None:
             put(tmp_path, "link")
             place.commit()
     assert (tmp_path / "link").readlink() == real
-    assert [path.name for path in real.iterdir()] == ["report.json"]
+    assert [path.name for path in real.iterdir()] == [LIST]
     assert [path.name for path in real.parent.iterdir()] == ["real"]
 
 
@@ -179,6 +312,7 @@ def test_what_is_only_looked_at_is_not_made(tmp_path: Path) -> None:
 
 HOLD = """
 import sys
+import tempfile
 from pathlib import Path
 from olympus_cli.build.store import locked
 with locked(Path(sys.argv[1])):
@@ -187,8 +321,10 @@ with locked(Path(sys.argv[1])):
 """
 
 
-def test_a_second_build_waits_for_the_first(tmp_path: Path) -> None:
-    first = subprocess.Popen(
+def test_a_second_build_waits_for_the_first(
+    tmp_path: Path, started: Callable[..., subprocess.Popen[str]]
+) -> None:
+    first = started(
         [sys.executable, "-c", HOLD, str(tmp_path)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -197,12 +333,15 @@ def test_a_second_build_waits_for_the_first(tmp_path: Path) -> None:
     )
     assert first.stdout is not None
     assert first.stdout.readline() == "held\n"
-    waited: list[int | None] = []
+    waited: list[tuple[Path, int | None]] = []
 
-    def end_the_first() -> None:
-        waited.append(first.poll())
+    def end_the_first(root: Path) -> None:
+        waited.append((root, first.poll()))
         first.communicate()
 
-    with locked(tmp_path, end_the_first):
+    message = r"the time limit of 0\.1 s has passed while another build in .* had not ended"
+    with pytest.raises(CompileError, match=message), locked(tmp_path, time_limit=0.1):
+        pass
+    with locked(tmp_path, end_the_first, time_limit=600):
         assert first.returncode == 0
-    assert waited == [None]
+    assert waited == [(tmp_path, None)]

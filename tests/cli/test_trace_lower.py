@@ -98,7 +98,9 @@ def test_an_output_file_is_replaced_whole(project: Path, invoke: Invoke) -> None
     assert sorted(path.name for path in project.glob(".*")) == []
 
 
-def test_what_an_output_file_is_stays(project: Path, invoke: Invoke) -> None:
+def test_what_an_output_file_is_stays(
+    project: Path, invoke: Invoke, started: Callable[..., subprocess.Popen[str]]
+) -> None:
     (project / "private.txt").touch(0o600)
     (project / "link.txt").symlink_to("private.txt")
     (project / "new.txt").symlink_to("fresh.txt")
@@ -109,7 +111,7 @@ def test_what_an_output_file_is_stays(project: Path, invoke: Invoke) -> None:
     text = invoke("trace", "add").stdout
     assert (project / "private.txt").read_text() == (project / "fresh.txt").read_text() == text
     os.mkfifo("pipe")
-    reader = subprocess.Popen(["cat", "pipe"], stdout=subprocess.PIPE, text=True)
+    reader = started(["cat", "pipe"], stdout=subprocess.PIPE, text=True)
     assert invoke("trace", "add", "-o", "pipe").exit_code == 0
     assert reader.communicate(timeout=60)[0] == text
     assert (project / "pipe").is_fifo()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import select
 import struct
 import subprocess
@@ -63,6 +64,8 @@ class Terminal:
         """All that was written so far, when it has these words, or at the end."""
         while until is None or until not in self.written:
             ready, _, _ = select.select([self._ours], [], [], 120)
+            if not ready:  # it hangs, and is not to outlive the test
+                self._process.kill()
             assert ready, self.written
             try:
                 piece = os.read(self._ours, 65536)
@@ -224,3 +227,13 @@ def test_ctrl_c_ends_a_build_and_gives_the_terminal_back(begun: Path, tmp_path: 
     again = olympus(tmp_path, "build")
     assert again.returncode == 0, again.stderr
     assert [path.name for path in (tmp_path / "build").iterdir()] == ["f"]
+
+
+def test_the_commands_that_init_names_work(begun: Path) -> None:
+    comments = [line for line in (begun / "olympus.toml").read_text().splitlines() if "#" in line]
+    text = " ".join(line.partition("#")[2].strip() for line in comments)
+    named = re.findall(r"`olympus ([^`]*)`", text)
+    assert {line.split()[0] for line in named} == {"build", "trace", "lower", "run", "doctor"}
+    for line in named:
+        done = olympus(begun, *line.split())
+        assert done.returncode == 0, done.stderr

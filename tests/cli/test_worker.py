@@ -20,6 +20,7 @@ from olympus_cli.build.outcome import Failure, Outcome
 from olympus_cli.spec.project import load_project
 
 Invoke = Callable[..., Result]
+Started = Callable[..., subprocess.Popen[bytes]]
 
 PROGRAM = """\
 import os
@@ -165,27 +166,27 @@ def runs(pid: str) -> bool:
         return False
 
 
-def sleeping(work: Path) -> subprocess.Popen[bytes]:
+def sleeping(work: Path, started: Started) -> subprocess.Popen[bytes]:
     """A build whose program has begun to sleep; its process is in the file `pid`."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "olympus_cli", "build", "sleeps"], env=environment
-    )
+    process = started([sys.executable, "-m", "olympus_cli", "build", "sleeps"], env=environment)
     while not (work / "pid").exists():
         assert process.poll() is None
         time.sleep(0.01)
     return process
 
 
-def test_a_build_that_is_asked_to_end_leaves_no_process(work: Path) -> None:
-    process = sleeping(work)
+def test_a_build_that_is_asked_to_end_leaves_no_process(work: Path, started: Started) -> None:
+    process = sleeping(work, started)
     process.send_signal(signal.SIGINT)  # not to the process that traces, as from a terminal
     assert process.wait() == 130
     assert not runs((work / "pid").read_text())
 
 
-def test_a_killed_build_takes_its_processes_along_and_the_next_clears_up(work: Path) -> None:
-    build_process = sleeping(work)
+def test_a_killed_build_takes_its_processes_along_and_the_next_clears_up(
+    work: Path, started: Started
+) -> None:
+    build_process = sleeping(work, started)
     build_process.kill()
     build_process.wait()
     (work / "build" / ".olympus-new-sleeps").mkdir()  # as if it had begun to write

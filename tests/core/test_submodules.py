@@ -13,11 +13,17 @@ import olympus
 ROOT = Path(__file__).parents[2]
 ON_DEMAND = [
     "olympus.artifact",
+    "olympus.core",
+    "olympus.experimental",
+    "olympus.extend",
+    "olympus.flatten_util",
     "olympus.lax.linalg",
     "olympus.nn.initializers",
     "olympus.numpy.fft",
     "olympus.numpy.linalg",
     "olympus.scipy",
+    "olympus.test_util",
+    "olympus.typing",
 ]
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 import olympus as ox
 
-__all__ = ["Row", "check", "check_derivatives", "check_types", "row"]
+__all__ = ["Row", "check", "check_derivatives", "check_types", "disagreements", "row"]
 
 _LOW_PRECISION = {"bfloat16": 2e-2, "float16": 2e-3}
 
@@ -109,6 +109,28 @@ def _compare(rows: Sequence[Row], ours: Runner, theirs: Runner, weak: bool) -> N
     differences = [(one, _difference(one, a, b, weak)) for one, a, b in results]
     found = [f"{one.id}: {text}" for one, text in differences if text is not None]
     assert not found, "\n".join(found)
+
+
+def disagreements(rows: Sequence[Row], *, values: bool = True) -> list[tuple[Row, str]]:
+    """The rows where the sides differ: in type, value, or in that one of them raises an error."""
+    if values:
+        ours = _evaluate(ox, rows, lambda f, args: ox.jit(f)(args))
+        theirs = _evaluate(jax, rows, lambda f, args: jax.jit(f)(args))
+    else:
+        ours, theirs = _evaluate(ox, rows, ox.eval_shape), _evaluate(jax, rows, jax.eval_shape)
+    found = []
+    for one, a, b in zip(rows, ours, theirs, strict=True):
+        both = isinstance(a, Exception), isinstance(b, Exception)
+        text = None if all(both) else _difference(one, a, b, weak=True)
+        if both == (False, True):
+            text = f"gave {_types(a)}, and the oracle raised {b!r:.200}"
+        if text is not None:
+            found.append((one, text))
+    return found
+
+
+def _types(x: Any) -> str:
+    return ", ".join(_type(leaf) for leaf in _leaves(x) if hasattr(leaf, "dtype"))
 
 
 def check(rows: Sequence[Row], *, jit: bool = True, weak: bool = True) -> None:

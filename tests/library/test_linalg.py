@@ -17,7 +17,7 @@ from oracle import Row, check, check_derivatives, row
 
 import olympus as ox
 from olympus import artifact
-from olympus.errors import ArgumentError, DTypeError, LoweringError, ShapeError, TransformError
+from olympus.errors import ArgumentError, DTypeError, ShapeError, TransformError
 from olympus_core.xla import gpu
 
 rng = np.random.default_rng(0)
@@ -297,19 +297,11 @@ def _gaussian(a: Any, b: Any) -> Any:
     return ox.lax.linalg.triangular_solve(factor, b, left_side=True, lower=True)
 
 
-def test_decompositions_that_a_gpu_lacks_name_the_cpu() -> None:
-    h200, spec = ox.target("gpu", "h200"), ox.ShapeDtypeStruct((4, 4), "float32")
-    assert "stablehlo.cholesky" in ox.jit(_gaussian).trace(spec, spec).lower(h200).as_text()
-    for name in ("lu", "qr", "eigh", "svd", "eig"):
-        traced = ox.jit(getattr(ox.lax.linalg, name)).trace(spec)
-        with pytest.raises(LoweringError, match=f"{name} is computed by LAPACK.*'cuda'"):
-            traced.lower(h200)
-
-
 @pytest.mark.skipif(gpu.plugin_version() is None, reason=f"the wheel {gpu.WHEEL} is not installed")
 def test_cholesky_and_triangular_solve_compile_for_a_gpu() -> None:
     spec = ox.ShapeDtypeStruct((2, 64, 64), "float32")
     lowered = ox.jit(_gaussian).trace(spec, spec).lower(ox.target("gpu", "h200"))
+    assert "stablehlo.cholesky" in lowered.as_text()
     assert "triangularSolve" in lowered.compile().as_text()
 
 

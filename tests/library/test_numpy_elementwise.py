@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from typing import Any
 
 import jax
@@ -422,3 +423,69 @@ def test_a_dtype_that_is_asked_for_holds_the_int_that_is_given() -> None:
         with pytest.raises(OverflowError):
             call()
     assert ox.numpy.full(2, 2**40, "float32")[0] == np.float32(2**40)
+
+
+def test_a_call_converts_and_computes_in_one_program() -> None:
+    """A bool times an infinity is a choice there, as it is under jit: 0 where the bool is False."""
+    mask, inf = np.array([1, 0], np.int32), float("inf")
+    rows = [
+        lambda np_like, m: (m == 0) * -inf,
+        lambda np_like, m: -inf * (m == 0),
+        lambda np_like, m: np_like.multiply(m == 0, np.float32(-inf)),
+        lambda np_like, m: (m == 0) * np_like.full(2, inf),
+        lambda np_like, m: np_like.asarray(inf) * (m == 0),
+        lambda np_like, m: (m == 0) * np_like.full((2, 2), -inf),
+        lambda np_like, m: np_like.where(m == 0, 1.5, 0) * (m == 0),
+        lambda np_like, m: np_like.exp(m == 0),
+        lambda np_like, m: np_like.power(m == 0, 2.5),
+        lambda np_like, m: (m == 0) + np_like.ones((3, 2), np_like.float16),
+    ]  # fmt: skip
+    cases: list[Row] = []
+    for i, call in enumerate(rows):
+
+        def converted(np_like: Any, m: Any, call: Any = call) -> Any:
+            return call(np_like, np_like.asarray(m))
+
+        cases.append(row(str(i), converted, mask))
+    check(cases, jit=False)
+    check(cases)
+    assert not np.isnan(np.asarray((ox.numpy.asarray(mask) == 0) * -inf)).any()
+
+
+def test_a_call_of_new_types_compiles_one_program(caplog: pytest.LogCaptureFixture) -> None:
+    x, y, z = ox.numpy.ones((2, 5)), ox.numpy.arange(5, dtype="int16"), ox.numpy.arange(1)
+    with ox.log_compiles():
+        ox.numpy.copysign(x, y)
+        ox.numpy.logaddexp2(y, x)
+        ox.numpy.add(x, z)
+        ox.numpy.expm1(y)
+    messages = [r.getMessage().split()[1] for r in caplog.records if r.name == "olympus"]
+    assert messages == ["jit_copysign", "jit_logaddexp2", "jit_add", "jit_expm1"]
+
+
+def test_operands_of_one_dtype_are_broadcast_without_promotion_while_traced() -> None:
+    called: set[str] = set()
+
+    def note(frame: Any, event: str, _argument: Any) -> None:
+        if event == "call":
+            called.add(frame.f_code.co_name)
+
+    def traced(x: Any, y: Any) -> Any:
+        sys.setprofile(note)
+        try:
+            return ox.numpy.add(x, y)
+        finally:
+            sys.setprofile(None)
+
+    program = ox.make_olympuspr(traced)(np.ones((4, 8), np.float32), np.ones(8, np.float32))
+    assert [eqn.primitive.name for eqn in program.eqns] == ["broadcast_in_dim", "add"]
+    assert "align" in called
+    assert not called & {"promote_dtypes", "check_arrays", "get_aval"}
+
+
+def test_a_leaked_array_is_told_with_the_function_that_got_it() -> None:
+    kept: list[Any] = []
+    ox.jit(lambda x: kept.append(x) or x)(1.0)
+    for add in (lambda: kept[0] + 1, lambda: kept[0] + np.ones(3, np.float32)):
+        with pytest.raises(ox.errors.LeakedTracerError, match=r"^'add' got a traced array"):
+            add()

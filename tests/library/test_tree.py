@@ -240,6 +240,45 @@ class Plain:
     pass
 
 
+BUILT_IN = {
+    "tuple": (type("Mine", (tuple,), {}), (1, 2)),
+    "list": (type("Mine", (list,), {}), [1, 2]),
+    "dict": (type("Mine", (dict,), {}), {"a": 1, "b": 2}),
+    "OrderedDict": (type("Mine", (collections.OrderedDict,), {}), {"a": 1, "b": 2}),
+    "defaultdict": (type("Mine", (collections.defaultdict,), {}), None),
+    "namedtuple": (collections.namedtuple("Mine", "a b"), None),
+    "NamedTuple": (NamedTuple("Mine", [("a", int), ("b", int)]), None),
+}
+
+
+@BOTH
+@pytest.mark.parametrize(("base", "content"), BUILT_IN.values(), ids=BUILT_IN)
+def test_a_class_made_of_a_built_in_container_may_be_registered(
+    util: Any, base: Any, content: Any
+) -> None:
+    cls = type("Own", (base,), {})  # each library registers a class of its own
+    if issubclass(base, tuple) and hasattr(base, "_fields"):
+        value = cls(1, 2)
+    else:
+        value = cls() if content is None else cls(content)
+    util.register_pytree_node(cls, lambda x: (("child", len(x)), "kept"), lambda aux, xs: (aux, xs))
+    assert util.tree_leaves(value) == ["child", len(value)]
+    assert util.tree_unflatten(util.tree_structure(value), [3, 4]) == ("kept", (3, 4))
+    with pytest.raises(ValueError, match=r"(?i)duplicate"):
+        util.register_pytree_node(cls, lambda x: ((), None), lambda aux, xs: None)
+
+
+@BOTH
+def test_a_registered_named_tuple_may_hold_static_data(util: Any) -> None:
+    class State(NamedTuple):
+        count: Any
+        name: str
+
+    assert util.tree_leaves(State(1, "s")) == [1, "s"]
+    util.register_pytree_node(State, lambda s: ((s.count,), s.name), lambda n, c: State(*c, n))
+    assert util.tree_map(lambda x: x + 1, {"s": State(1, "s")}) == {"s": State(2, "s")}
+
+
 @dataclasses.dataclass
 class Pair:
     a: Any

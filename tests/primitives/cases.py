@@ -6,6 +6,7 @@ from case import Case
 from cases_control import CASES as CONTROL
 from cases_dot import CASES as DOT
 from cases_elementwise import CASES as ELEMENTWISE
+from cases_fft import CASES as FFT
 from cases_indexing import CASES as INDEXING
 from cases_linalg import CASES as LINALG
 from cases_random import CASES as RANDOM
@@ -27,4 +28,5 @@ CASES: list[Case] = [
     *RULES,
     *RANDOM,
     *LINALG,
+    *FFT,
 ]

@@ -48,7 +48,20 @@ def _name(lax: Any, x: Any) -> Any:
     return lax.sin(named(x, "kept"))
 
 
+def _platform(lax: Any, x: Any, y: Any) -> Any:
+    return lax.platform_dependent(
+        x, y, cpu=lambda x, y: lax.mul(lax.sin(x), y), default=lambda x, y: lax.add(x, y)
+    )
+
+
 CASES: list[Case] = [
+    Case("platform_dependent", _platform, (arg(4), arg(4)), label="cpu"),
+    Case(
+        "optimization_barrier",
+        lambda lax, x, y: lax.optimization_barrier((lax.sin(x), y)),
+        (arg(4), arg(2, 3)),
+        ("float32", "complex64"),
+    ),
     Case("checkpoint", _checkpoint, (arg(4),), ("float32", "complex64")),
     Case("custom_jvp_call", _custom_jvp, (arg(4),)),
     # forward mode is not to be had of it: tests/transforms/test_custom_rules.py has its laws

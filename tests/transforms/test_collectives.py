@@ -295,3 +295,34 @@ def test_a_program_without_replicas_cannot_be_lowered():
 def test_an_axis_name_is_hashable():
     with pytest.raises(TransformError, match="axis_name must be hashable"):
         olympus.vmap(lambda x: x, axis_name=["i"])(XS)
+
+
+@pytest.mark.parametrize("tiled", [False, True])
+@pytest.mark.parametrize("split", [0, 1, 2])
+@pytest.mark.parametrize("concat", [0, 1, 2])
+def test_all_to_all_along_several_axes(split, concat, tiled):
+    shape = [2, 3, 4]
+    shape[split] = 12 if tiled else 6
+    x = np.arange(6 * np.prod(shape), dtype=np.float32).reshape(2, 3, *shape)
+    weights = np.sin(np.arange(6 * np.prod(shape), dtype=np.float32))
+
+    def both(ox):
+        def exchange(v):
+            return ox.lax.all_to_all(v, ("i", "j"), split, concat, tiled=tiled)
+
+        inner = ox.vmap(exchange, axis_name="j")
+        mapped = ox.vmap(inner, axis_name="i")
+        value = mapped(x)
+        loss = lambda y: (mapped(y).reshape(-1) * weights).sum()  # noqa: E731
+        return np.asarray(value), np.asarray(ox.grad(loss)(x))
+
+    for ours, theirs in zip(both(olympus), both(jax), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_all_to_all_in_groups_takes_one_axis():
+    with pytest.raises(ArgumentError, match="groups along one axis"):
+        olympus.make_olympuspr(
+            lambda x: lax.all_to_all(x, ("i", "j"), 0, 0, axis_index_groups=[[0], [1]]),
+            axis_env=[("i", 2), ("j", 1)],
+        )(np.ones(2, np.float32))

@@ -352,3 +352,12 @@ def test_every_message_is_one_of_ours():
             call()
         assert caught.value.exit_code == 3
         assert not re.search(r"Tracer|aval\b|primal_", str(caught.value))
+
+
+@pytest.mark.parametrize("count", [0, 2])
+def test_a_pulled_back_cotangent_is_one(count):
+    pull_back = olympus.vjp(lambda x: (x, 2 * x), 1.0)[1]
+    transposed = olympus.linear_transpose(lambda x: (x, 2 * x), 1.0)
+    for function in (pull_back, transposed):
+        with pytest.raises(TransformError, match=f"takes one cotangent.* got {count}"):
+            function(*[1.0] * count)

@@ -227,7 +227,7 @@ def test_log_compiles(caplog):
     [
         (olympus.disable_jit, "disable_jit"),
         (olympus.debug_nans, "debug_nans"),
-        (olympus.check_tracer_leaks, "check_leaks"),
+        (olympus.check_tracer_leaks, "check_tracer_leaks"),
         (olympus.log_compiles, "log_compiles"),
     ],
 )

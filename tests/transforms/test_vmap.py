@@ -97,3 +97,35 @@ def test_random_keys_are_mapped():
 def test_errors_are_in_the_users_terms(call, words):
     with pytest.raises(TransformError, match=words):
         call()
+
+
+class Scale:
+    factor = 2.0
+
+
+UNMAPPED = {
+    "a function": (lambda x, g: g(x), (0, None), abs),
+    "an object": (lambda x, o: x * o.factor, (0, None), Scale()),
+    "text": (lambda x, mode: x if mode == "up" else -x, (0, None), "down"),
+    "an array of objects": (lambda x, o: x * o[0], (0, None), np.array([3, None], object)),
+    "a leaf": (lambda x, t: t[t["of"]] * x, (0, {"of": None, "w": 1}), {"of": "w", "w": A[0].T}),
+}
+
+
+@pytest.mark.parametrize(("fun", "in_axes", "other"), UNMAPPED.values(), ids=UNMAPPED)
+def test_what_is_not_mapped_is_passed_as_it_is(fun, in_axes, other):
+    x = A[0]
+    both(lambda ox: ox.vmap(fun, in_axes), x, other)
+    both(lambda ox: lambda: ox.jit(lambda x: ox.vmap(fun, in_axes)(x, other))(x))
+    both(lambda ox: lambda: ox.grad(lambda x: ox.vmap(fun, in_axes)(x, other).sum())(x))
+    nested = tuple(None if i else 0 for i, _ in enumerate(in_axes))
+    both(lambda ox: ox.vmap(ox.vmap(fun, in_axes), nested), A, other)
+
+
+@pytest.mark.parametrize("ox", [olympus, jax], ids=["olympus", "jax"])
+def test_what_is_no_array_is_neither_mapped_nor_returned(ox):
+    with pytest.raises(TypeError) as caught:
+        ox.vmap(lambda x, g: g(x))(A, abs)
+    assert ox is jax or caught.value.hint.startswith("pass None for it in in_axes")
+    with pytest.raises(TypeError):
+        ox.vmap(lambda x, g: g, in_axes=(0, None), out_axes=None)(A, abs)

@@ -1,0 +1,118 @@
+"""A manifest that says of its program what it is not is refused before anything is called."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bundles import change_manifest, members_of, replace_member, save, struct
+
+import olympus
+from olympus import artifact, lax
+from olympus.errors import ArtifactError
+
+PROGRAM = "program.stablehlo.bc"
+EXECUTABLE = "executables/cpu.bin"
+
+
+def saved(path: Path, function: Any, *shapes: Any, **options: Any) -> Path:
+    return save(path, olympus.jit(function, **options).trace(*shapes))
+
+
+def two(x: Any, y: Any) -> Any:
+    return lax.neg(x), lax.add(y, y)
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Path:
+    return saved(tmp_path / "f.olympus", two, struct(8, 16), struct(3, dtype="int32"))
+
+
+def put(kind: str, index: int, field: str, value: object) -> Any:
+    return lambda data: data["signature"][kind][index].update({field: value})
+
+
+def another_argument(data: dict[str, Any]) -> None:
+    signature = data["signature"]
+    signature["arguments"] += [{**signature["arguments"][0], "name": "z"}]
+    signature["argument_tree"]["items"][0]["items"] += [{"kind": "leaf"}]
+
+
+def one_result_less(data: dict[str, Any]) -> None:
+    data["signature"]["results"].pop()
+    data["signature"]["result_tree"]["items"].pop()
+
+
+LIES = {
+    "shape": (
+        put("arguments", 0, "shape", [16, 8]),
+        r"its StableHLO has the argument 'x' as tensor<8x16xf32>, .* says tensor<16x8xf32>",
+    ),
+    "rank": (put("arguments", 0, "shape", [128]), "'x' as tensor<8x16xf32>"),
+    "dtype": (put("arguments", 1, "dtype", "float32"), "'y' as tensor<3xi32>"),
+    "signedness": (put("arguments", 1, "dtype", "uint32"), "says tensor<3xui32>"),
+    "result dtype": (
+        put("results", 0, "dtype", "int32"),
+        r"has the result 'result\[0\]' as tensor<8x16xf32>",
+    ),
+    "result shape": (put("results", 1, "shape", [1, 3]), r"'result\[1\]' as tensor<3xi32>"),
+    "donation": (put("arguments", 0, "donated", True), "'x' is not donated, .* says that it is"),
+    "more arguments": (another_argument, "its StableHLO has 2 arguments, .* says 3"),
+    "fewer results": (one_result_less, "its StableHLO has 2 results, and its manifest says 1"),
+}
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_a_manifest_that_differs_from_the_program(bundle: Path, name: str) -> None:
+    lie, message = LIES[name]
+    loaded = artifact.load(change_manifest(bundle, lie))
+    for recompile in (True, False):
+        with pytest.raises(ArtifactError, match=f"cannot be used: .*{message}"):
+            loaded.compiled(recompile=recompile)
+
+
+def test_a_donation_that_the_manifest_hides(tmp_path: Path) -> None:
+    path = saved(tmp_path / "f.olympus", lax.neg, struct(4), donate_argnums=0)
+    change_manifest(path, put("arguments", 0, "donated", False))
+    with pytest.raises(ArtifactError, match="is donated, and its manifest says that it is not"):
+        artifact.load(path).compiled()
+
+
+OTHERS = {
+    "dtype": (lax.neg, struct(8, dtype="int32"), {}, r"'x' as int32\[8\], .* says float32\[8\]"),
+    "shape": (lax.neg, struct(2, 4), {}, r"'x' as float32\[2,4\]"),
+    "result": (lambda x: lax.lt(x, x), struct(8), {}, r"'result' as bool\[8\]"),
+    "results": (lambda x: (x, x), struct(8), {}, "its executable has 2 results"),
+    "donation": (lax.neg, struct(8), {"donate_argnums": 0}, "writes results over its arguments"),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_an_executable_of_another_program(tmp_path: Path, name: str) -> None:
+    function, shape, options, message = OTHERS[name]
+    other = members_of(saved(tmp_path / "g.olympus", function, shape, **options))
+    path = saved(tmp_path / "f.olympus", lax.neg, struct(8))
+    loaded = artifact.load(replace_member(path, EXECUTABLE, other[EXECUTABLE]))
+    for recompile in (True, False):
+        with pytest.raises(ArtifactError, match=f"cannot be used: .*{message}"):
+            loaded.compiled(recompile=recompile)
+
+
+@pytest.mark.parametrize("content", [b"", b"module {}", b"garbage", b"ML\xefRgarbage"], ids=repr)
+def test_a_program_that_is_no_portable_stablehlo(
+    bundle: Path, content: bytes, capfd: pytest.CaptureFixture[str]
+) -> None:
+    loaded = artifact.load(replace_member(bundle, PROGRAM, content))
+    with pytest.raises(ArtifactError, match="the program is not StableHLO") as caught:
+        loaded.compiled()
+    assert "\n" not in str(caught.value)
+    assert capfd.readouterr().err == ""  # what the parser says is in the error
+
+
+def test_a_program_without_an_entry(bundle: Path) -> None:
+    from olympus_core import mlir
+
+    empty = mlir.portable(mlir.ir.Module.parse("module {}", mlir.context()))
+    with pytest.raises(ArtifactError, match="the program has no function 'main'"):
+        artifact.load(replace_member(bundle, PROGRAM, empty)).compiled()

@@ -1,0 +1,187 @@
+"""Mistakes in the user's own code: exit 3 while tracing, 2 at import, with the line and a hint."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+import olympus
+import olympus_core.api
+from olympus.errors import InternalError, TraceError, why_absent
+from olympus_cli.frontends.blame import as_told
+
+Invoke = Callable[..., Result]
+
+TOP = """\
+import dataclasses
+import olympus as ox
+import olympus.numpy as np
+"""
+
+#: A body for `def f(x, p)`, and what the error says.
+MISTAKES = {
+    "ox.nn.reluu(x)": ["'olympus.nn' has no attribute 'reluu'", "did you mean relu"],
+    "np.dott(x, x)": ["did you mean dot or"],
+    "np.linalg.invv(x)": ["did you mean inv or"],
+    "ox.pmap(x)": ["no attribute 'pmap': programs over several devices are not part of", "docs/"],
+    "ox.scan(x)": ["did you mean olympus.lax.scan?"],
+    "ox.nosuchthing": ["module 'olympus' has no attribute 'nosuchthing'"],
+    "x.summ()": ["'Array' object has no attribute 'summ'", "did you mean sum"],
+    "x.relu()": ["olympus.nn.relu is a function: olympus.nn.relu(x)"],
+    "x.at[0].sett(1)": ["did you mean set?"],
+    "np.sum(x, axs=0)": ["did you mean axis?"],
+    "x.astype('flot32')": ["'flot32' is not a dtype", "did you mean float32?"],
+    "ox.random.normal(0, (3,))": ["make a key with olympus.random.key"],
+    "np.sum(\n        x,\n        axs=0,\n    )": ["did you mean axis?"],
+    "ox.grad(lambda y: y.foo)(x)": ["'Array' object has no attribute 'foo'"],
+    "x + {}": ["'Array'"],
+    "undefinedd": ["NameError", "'undefinedd' is not defined"],
+    "jnp.sin(x)": ["did you mean np?"],
+    "lax.sin(x)": ["hint: from olympus import lax"],
+    "p['ww']": ["KeyError", "did you mean w?"],
+    "[1][3]": ["IndexError"],
+    "1 / 0": ["ZeroDivisionError"],
+    "f(x, p)": ["RecursionError"],
+    "__import__('olympus.numpyy')": ["did you mean numpy?"],
+    "exec('from olympus.numpy import dott')": ["did you mean dot or"],
+    "exec('from olympus import pmap')": ["programs over several devices"],
+    "__import__('nosuch')": ["install 'nosuch' in the environment"],
+    "__import__('jax.nosuch')": ["`import olympus as jax`"],
+    "__import__('json').loads('{')": ["JSONDecodeError"],
+}
+
+
+def lines(expression: str) -> str:
+    return f"{TOP}\ndef f(x, p):\n    return {expression}\n"
+
+
+@pytest.mark.parametrize("expression", MISTAKES)
+def test_a_mistake_while_tracing(folder: Path, invoke: Invoke, expression: str) -> None:
+    (folder / "m.py").write_text(lines(expression))
+    result = invoke("trace", "m:f", "--shapes", "x=f32[3], p={w=f32[2]}")
+    assert result.exit_code == 3, result.stderr
+    assert "  m.py:" in result.stderr
+    assert expression.split("\n")[0] in result.stderr
+    for word in MISTAKES[expression]:
+        assert word in result.stderr
+
+
+@pytest.mark.parametrize("expression", MISTAKES)
+def test_a_mistake_at_import(folder: Path, invoke: Invoke, expression: str) -> None:
+    called = "\nx, p = np.zeros(3), {'w': np.zeros(2)}\ny = f(x, p)\n"
+    (folder / "m.py").write_text(lines(expression) + called)
+    result = invoke("trace", "m:f", "--shapes", "x=f32[3], p={w=f32[2]}")
+    assert result.exit_code == 2, result.stderr
+    assert "while it is imported" in result.stderr
+    assert "  m.py:" in result.stderr
+    assert expression.split("\n")[0] in result.stderr
+    for word in MISTAKES[expression]:
+        assert word in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        ("class E(BaseException): pass\ndef f(x): raise E('own')", ["f raised E", "own"]),
+        ("def f(x): raise GeneratorExit", ["f raised GeneratorExit while it was traced\n"]),
+        ("def f(x): raise SystemExit(0)", ["f raised SystemExit"]),
+        (
+            "class E(Exception):\n def __str__(self): raise GeneratorExit\ndef f(x): raise E",
+            ["f raised E", "(its __str__ raised GeneratorExit)"],
+        ),
+        ("def f(x): assert x.shape == (\n 9,)", ["AssertionError", ": assert x.shape == (9,)\n"]),
+        ("def f(x): assert x.ndim == 9, 'nine'", [": nine\n"]),
+        ("class C:\n @property\n def a(self): return 1 / 0\ndef f(x): return C().a", ["Zero"]),
+        ("import statistics\nf = statistics.mean", ["mean raised TypeError", "'Array'"]),
+    ],
+)
+def test_odd_exceptions(folder: Path, invoke: Invoke, program: str, words: list[str]) -> None:
+    (folder / "m.py").write_text(program + "\n")
+    result = invoke("trace", "m:f", "--shapes", "f32[3]")
+    assert result.exit_code == 3
+    for word in words:
+        assert word in result.stderr
+
+
+@pytest.mark.parametrize("command", ["trace", "lower", "compile", "build", "run", "bench"])
+@pytest.mark.parametrize(("place", "code"), [("return ox.nn.reluu(x)", 3), ("ox.nn.reluu", 2)])
+def test_every_command_tells_a_wrong_name(
+    folder: Path, invoke: Invoke, command: str, place: str, code: int
+) -> None:
+    body = f"def f(x):\n    {place}\n" if code == 3 else f"{place}\ndef f(x): return x\n"
+    (folder / "m.py").write_text(TOP + body)
+    (folder / "olympus.toml").write_text('[target.t]\nentry = "m:f"\nargs = ["f32[3]"]\n')
+    result = invoke(command, "t")
+    assert result.exit_code == code, result.stderr
+    assert "reluu" in result.stderr
+    assert f"  m.py:{4 if code == 2 else 5}\n    {place}\n" in result.stderr
+    assert "did you mean relu" in result.stderr
+    assert "defect" not in result.stderr
+
+
+@pytest.mark.parametrize("command", ["trace", "compile"])
+def test_the_function_for_shapes_too(folder: Path, invoke: Invoke, command: str) -> None:
+    (folder / "m.py").write_text(TOP + "def init(): return np.zeross(3)\ndef f(x): return x\n")
+    result = invoke(command, "m:f", "--shapes", "x={from=m:init}")
+    assert result.exit_code == 3
+    assert "did you mean zeros" in result.stderr
+    assert "  m.py:4" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["trace", "compile"])
+def test_a_defect_of_ours_is_told_as_one_with_the_users_line(
+    folder: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    code = "def wrong(*args): return args.nosuch\n"
+    inside = olympus_core.api.__file__
+    (folder / "m.py").write_text(
+        f"{TOP}exec(compile({code!r}, {inside!r}, 'exec'))\ndef f(x):\n    return wrong(x)\n"
+    )
+    result = invoke(command, "m:f", "--shapes", "f32[3]")
+    assert result.exit_code == 70
+    assert "this is a defect of olympus: " in result.stderr
+    assert "'tuple' object has no attribute 'nosuch'" in result.stderr
+    if command == "trace":
+        assert "  m.py:6\n    return wrong(x)\n" in result.stderr
+
+
+def test_a_program_that_raises_keyboardinterrupt_is_not_interrupted(folder: Path) -> None:
+    (folder / "m.py").write_text("def f(x): raise KeyboardInterrupt\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "olympus_cli", "trace", "m:f", "--shapes", "f32[3]"],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 3
+    assert "f raised KeyboardInterrupt while it was traced\n  m.py:1\n" in done.stderr
+
+
+def test_any_exception_can_be_told() -> None:
+    class Odd(BaseException):
+        def __str__(self) -> str:
+            raise KeyboardInterrupt
+
+    assert isinstance(as_told(Odd()), InternalError)
+    try:
+        raise Odd
+    except Odd as error:
+        told = as_told(error)
+    assert isinstance(told, TraceError)
+    assert str(told) == "the program raised Odd: (its __str__ raised KeyboardInterrupt)"
+    assert told.location is not None and told.location.startswith(__file__)
+
+
+def test_why_a_name_is_absent() -> None:
+    assert "several devices" in str(why_absent("olympus", "pmap"))
+    assert why_absent("olympus", "nosuch") is None
+    with pytest.raises(AttributeError, match="'pmap': programs over several devices"):
+        olympus.pmap  # noqa: B018
+    assert not hasattr(olympus, "nosuch")

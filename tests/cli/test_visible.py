@@ -1,0 +1,98 @@
+"""Names out of bundles and programs are shown by the terminal and never obeyed."""
+
+from __future__ import annotations
+
+import json
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+import olympus
+from olympus import artifact
+from olympus.errors import ArtifactError, UsageError
+from olympus_cli import console
+from olympus_cli.visible import one_line, visible
+
+Invoke = Callable[..., Result]
+
+EVIL = "a\x1b]0;x\x07\x1b[31mb\x7f\x9bc\u202ed\u2066\r"
+SHOWN = r"a\u001b]0;x\u0007\u001b[31mb\u007f\u009bc\u202ed\u2066\u000d"
+
+
+def test_what_a_terminal_obeys_is_escaped() -> None:
+    assert visible(EVIL) == SHOWN
+    assert visible("a\n\tb") == "a\n\tb"
+    assert one_line("a\n\tb") == r"a\u000a\u0009b"
+    assert visible("Zürich, \u65e5\u672c \U0001f600") == "Zürich, \u65e5\u672c \U0001f600"
+    for code in range(0x110000):
+        if chr(code).isprintable() and not 0xD800 <= code < 0xE000:
+            assert visible(chr(code)) == chr(code)
+
+
+def test_everything_that_is_printed_passes_it(capsys: pytest.CaptureFixture[str]) -> None:
+    console.data(EVIL)
+    console.say(EVIL)
+    console.error(UsageError(EVIL, hint=f"hint {EVIL}"))
+    console.defect(ValueError(EVIL))
+    console.table((f"[b]{EVIL}",), [(f"[red]{EVIL}\n",)], title=f"[i]{EVIL}")
+    out, err = capsys.readouterr()
+    assert all(char.isprintable() or char == "\n" for char in out + err)
+    assert out.count(SHOWN) == 4 and err.count(SHOWN) == 4
+    for markup in ("[b]", "[red]", "[i]"):
+        assert markup + SHOWN in out
+
+
+def test_json_stays_json(capsys: pytest.CaptureFixture[str]) -> None:
+    console.print_json({EVIL: EVIL})
+    out = capsys.readouterr().out
+    assert "\u202e" not in out and "\x9b" not in out
+    assert json.loads(out) == {EVIL: EVIL}
+
+
+def test_progress_is_text_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "200")
+    with console.progress(f"[red]{EVIL}") as bar:
+        bar.describe(f"[bold]{EVIL}")
+    err = capsys.readouterr().err
+    assert f"[bold]{SHOWN}" in err
+    assert "\x1b]0;" not in err and "\u202e" not in err
+
+
+def test_an_error_about_a_file_shows_its_name(folder: Path, invoke: Invoke) -> None:
+    name = "\x1b[31mf.olympus"
+    (folder / name).write_bytes(b"hello")
+    result = invoke("run", name)
+    assert result.exit_code == 5
+    assert r"\u001b[31mf.olympus" in result.stderr and "\x1b" not in result.stderr
+
+
+def test_names_in_a_bundle_are_printable(folder: Path) -> None:
+    traced = olympus.jit(lambda x: x).trace(1.0)
+    lowered = traced.lower()
+
+    def save(name: str) -> None:
+        text = str(traced.olympuspr)
+        compiled = lowered.compile()
+        artifact.save(
+            "f.olympus", compiled, lowered=lowered, olympuspr_text=text, name=name, entry="m:f"
+        )
+
+    with pytest.raises(UsageError, match=r"the name 'a\\x1b' cannot be shown"):
+        save("a\x1b")
+    save("ab~")
+    with zipfile.ZipFile("f.olympus") as archive:
+        members = {each: archive.read(each) for each in archive.namelist()}
+    changed = members["manifest.json"].replace(b'"ab~"', b'"a\\u001b"')
+    with zipfile.ZipFile("f.olympus", "w") as archive:
+        for each, data in {**members, "manifest.json": changed}.items():
+            archive.writestr(each, data)
+    with pytest.raises(ArtifactError, match=r"name must be printable text, and is 'a\\x1b'"):
+        artifact.load("f.olympus")

@@ -1,0 +1,23 @@
+"""Programs in the styles of libraries for JAX run by a changed import, and give the same."""
+
+from __future__ import annotations
+
+import jax
+import jax.flatten_util
+import jax.test_util
+import numpy as np
+import pytest
+from ported import PROGRAMS
+
+import olympus
+
+
+@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
+def test_a_ported_program_gives_the_same(program):
+    got, want = program(olympus), program(jax)
+    found, expected = olympus.tree.leaves(got), jax.tree.leaves(want)
+    assert len(found) == len(expected)
+    for x, y in zip(found, expected, strict=True):
+        x, y = np.asarray(x), np.asarray(y)
+        assert (x.shape, x.dtype) == (y.shape, y.dtype)
+        np.testing.assert_allclose(x, y, rtol=2e-4, atol=2e-5)

@@ -1,0 +1,30 @@
+"""How many cases the fuzzers try, and from which seed on.
+
+pytest tests/fuzz                          about a minute in all
+pytest tests/fuzz --fuzz 500               a night
+pytest tests/fuzz/test_x.py --fuzz-seed 81 the case of seed 81 first
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+
+@dataclass(frozen=True)
+class Fuzz:
+    """The size of a run; a case is made from its seed alone, so that it can be made again."""
+
+    first: int
+    factor: int
+
+    def seeds(self, count: int) -> range:
+        """The seeds of a fuzzer that tries `count` cases in the ordinary suite."""
+        return range(self.first, self.first + count * self.factor)
+
+
+@pytest.fixture
+def fuzz(request: pytest.FixtureRequest) -> Fuzz:
+    """The size that the options ask for."""
+    return Fuzz(request.config.getoption("--fuzz-seed"), request.config.getoption("--fuzz"))

@@ -1,0 +1,222 @@
+"""Incomplete gamma and beta functions and the normal distribution, against SciPy and JAX."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy
+import jax.scipy.special
+import jax.scipy.stats
+import numpy as np
+import pytest
+import scipy.special
+from oracle import Row, check, row
+
+import olympus as ox
+import olympus.scipy
+from olympus.errors import DTypeError, ShapeError
+
+PACKAGE = {ox.numpy: ox, jax.numpy: jax}
+rng = np.random.default_rng(0)
+A, B = 10 ** rng.uniform(-2, 4, (2, 500))
+NEAR = np.abs(A + np.sqrt(A) * rng.normal(size=500) * 3)
+WIDE = 10 ** rng.uniform(-4, 4, 500)
+UNIT = np.clip(rng.beta(A, B), 1e-6, 1 - 1e-6)
+EDGES = [-1.0, 0.0, 0.5, 2.0, np.inf, np.nan]
+
+
+@pytest.fixture
+def x64():
+    with ox.enable_x64(True), jax.enable_x64(True):
+        yield
+
+
+@pytest.mark.parametrize("x", [NEAR, WIDE], ids=["near", "wide"])
+def test_incomplete_gamma_functions_are_exact(x64: None, x: Any) -> None:
+    for ours, theirs in ((ox.lax.igamma, scipy.special.gammainc),
+                         (ox.lax.igammac, scipy.special.gammaincc)):  # fmt: skip
+        want = theirs(A, x)
+        shown = want > 1e-250
+        np.testing.assert_allclose(np.asarray(ours(A, x))[shown], want[shown], rtol=1e-10)
+
+
+def test_incomplete_beta_function_is_exact(x64: None) -> None:
+    want = scipy.special.betainc(A, B, UNIT)
+    shown = want > 1e-250
+    np.testing.assert_allclose(
+        np.asarray(ox.lax.betainc(A, B, UNIT))[shown], want[shown], rtol=1e-9
+    )
+
+
+def test_single_precision() -> None:
+    a, b, x, u = (v.astype("float32") for v in (A, B, NEAR, UNIT))
+    for got, want in (
+        (ox.lax.igamma(a, x), scipy.special.gammainc(a.astype(float), x.astype(float))),
+        (ox.lax.igammac(a, x), scipy.special.gammaincc(a.astype(float), x.astype(float))),
+        (ox.lax.betainc(a, b, u), scipy.special.betainc(*(v.astype(float) for v in (a, b, u)))),
+    ):
+        assert got.dtype == np.float32
+        np.testing.assert_allclose(got, want, rtol=1e-3, atol=3e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_upper_gamma_function_where_a_is_small(x64: None, dtype: str) -> None:
+    """Q is about a E1(x) there, far below the rounding of 1 - P; (a, x) with a <= 1/4, x <= 1."""
+    a = np.array([0.0, 1e-30, 1e-12, 1e-6, 1e-3, 0.02, 0.1, 0.25, 0.26], dtype)[:, None]
+    x = np.array([1e-30, 1e-3, 0.1, 0.5, 0.9, 1.0, 1.0001, 3], dtype)
+    want = scipy.special.gammaincc(a.astype(float), x.astype(float))
+    got = np.asarray(ox.lax.igammac(a, x))
+    assert got.dtype == dtype
+    np.testing.assert_allclose(got, want, rtol=1e-12 if dtype == "float64" else 6e-6)
+
+
+def test_edges(x64: None) -> None:
+    a, x = map(np.array, zip(*itertools.product(EDGES, EDGES), strict=True))
+    np.testing.assert_allclose(ox.lax.igamma(a, x), scipy.special.gammainc(a, x))
+    np.testing.assert_allclose(ox.lax.igammac(a, x), scipy.special.gammaincc(a, x))
+    ends = [-0.5, 0.0, 0.3, 1.0, 1.5, np.nan]
+    a, b, x = map(np.array, zip(*itertools.product(EDGES, EDGES, ends), strict=True))
+    undefined = (a == b) & np.isin(a, [0, np.inf])  # SciPy has a limit there, JAX none
+    want = np.where(undefined, np.nan, scipy.special.betainc(a, b, x))
+    np.testing.assert_allclose(ox.lax.betainc(a, b, x), want)
+
+
+def slope(f: Callable[..., Any], args: list[Any], i: int) -> Any:
+    """The derivative of f in argument i, by differences of the fourth order."""
+    h = 1e-3 * args[i]
+
+    def at(k: int) -> Any:
+        return np.asarray(f(*args[:i], args[i] + k * h, *args[i + 1 :]))
+
+    return (at(-2) - 8 * at(-1) + 8 * at(1) - at(2)) / (12 * h)
+
+
+FUNCTIONS: dict[str, tuple[Any, Any, tuple[Any, ...]]] = {
+    "igamma": (
+        ox.lax.igamma,
+        scipy.special.gammainc,
+        (rng.uniform(0.2, 9, 60), rng.uniform(0.2, 9, 60)),
+    ),
+    "igammac": (
+        ox.lax.igammac,
+        scipy.special.gammaincc,
+        (rng.uniform(0.2, 9, 60), rng.uniform(0.2, 9, 60)),
+    ),
+    "betainc": (
+        ox.lax.betainc,
+        scipy.special.betainc,
+        (rng.uniform(0.2, 9, 60), rng.uniform(0.2, 9, 60), rng.uniform(0.05, 0.95, 60)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_first_and_second_derivative(x64: None, name: str) -> None:
+    ours, theirs, args = FUNCTIONS[name]
+    places = range(len(args))
+
+    def gradients(*xs: Any) -> Any:
+        return ox.grad(lambda *v: ox.numpy.sum(ours(*v)), argnums=tuple(places))(*xs)
+
+    first = ox.jit(gradients)(*args)
+    for i in places:
+        np.testing.assert_allclose(first[i], slope(theirs, list(args), i), rtol=1e-7, atol=1e-8)
+    compiled = ox.jit(lambda i, *xs: gradients(*xs), static_argnums=0)
+    hessians = ox.jit(ox.vmap(ox.hessian(ours, argnums=tuple(places))))(*args)
+    for i, j in itertools.product(places, places):
+        want = slope(lambda *xs, i=i: compiled(i, *xs)[i], list(args), j)
+        np.testing.assert_allclose(hessians[i][j], want, rtol=1e-6, atol=1e-7)
+
+
+def test_derivatives_in_a_of_other_names(x64: None) -> None:
+    a, x = (v.astype("float64") for v in FUNCTIONS["igamma"][2])
+    check([
+        row("igamma_grad_a", lambda n, a, x: PACKAGE[n].lax.igamma_grad_a(a, x), a, x, rtol=1e-8),
+        row("random_gamma_grad", lambda n, a, x: PACKAGE[n].lax.random_gamma_grad(a, x), a, x,
+            rtol=1e-8),
+    ])  # fmt: skip
+
+
+def special(name: str, *args: Any) -> Row:
+    return row(
+        f"{name} {args}", lambda n, *xs: getattr(PACKAGE[n].scipy.special, name)(*xs, *rest(args)),
+        *[x for x in args if isinstance(x, np.ndarray)], rtol=1e-5, atol=1e-6,
+    )  # fmt: skip
+
+
+def rest(args: tuple[Any, ...]) -> list[Any]:
+    return [x for x in args if not isinstance(x, np.ndarray)]
+
+
+@pytest.mark.parametrize("jit", [True, False])
+def test_types_of_special_functions(jit: bool) -> None:
+    x, half = np.linspace(0.1, 3, 5, dtype="float32"), np.ones(3, "float16")
+    check(
+        [
+            *[special(n, *a) for n in ("gammainc", "gammaincc")
+              for a in ((x, 2), (np.arange(1, 4), 1.5), (2, 1), (2.0, 1.0), (half, 0.5))],
+            special("betainc", x, 2, 0.5),
+            special("betainc", 1, 2, 0.5),
+            special("betainc", x[:, None], x, np.float32(0.25)),
+            special("ndtri", x / 4),
+            special("ndtri", 0.25),
+        ],
+        jit=jit,
+    )  # fmt: skip
+
+
+TAILS = np.array([-60, -20, -3, -0.1, 0, 0.5, 3, 9, 40, np.inf, -np.inf, np.nan], "float32")
+NORMAL = ("cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf")
+
+
+@pytest.mark.parametrize("jit", [True, False])
+def test_normal_distribution(jit: bool) -> None:
+    # the upper tail of isf is exact, where the oracle subtracts from 1
+    p = np.array([0, 1e-3, 0.1, 0.5, 0.99, 1, 2, np.nan], "float32")
+    check(
+        [
+            row(
+                f"{name} {others}",
+                lambda n, x, name=name, others=others: getattr(PACKAGE[n].scipy.stats.norm, name)(
+                    x, *others
+                ),
+                p if name in ("ppf", "isf") else TAILS,
+                rtol=1e-5,
+                atol=1e-6,
+            )
+            for name in NORMAL
+            for others in ((), (0.5, 2.0), (1, np.float32(3)))
+        ],
+        jit=jit,
+    )
+
+
+def test_the_upper_quantile_is_exact_where_it_is_far() -> None:
+    far = np.float32(1e-30)
+    np.testing.assert_allclose(olympus.scipy.stats.norm.isf(far), 11.464025, rtol=1e-6)
+
+
+def test_quantiles_in_the_tails(x64: None) -> None:
+    p = np.concatenate([10.0 ** -np.arange(1, 300, 7), 1 - 10.0 ** -np.arange(1, 15)])
+    np.testing.assert_allclose(olympus.scipy.special.ndtri(p), scipy.special.ndtri(p), rtol=1e-13)
+    x = scipy.special.ndtri(p)
+    got = ox.vmap(ox.grad(olympus.scipy.special.ndtri))(p)
+    np.testing.assert_allclose(got, np.sqrt(2 * np.pi) * np.exp(x**2 / 2), rtol=1e-9)
+
+
+def test_errors() -> None:
+    lax, s = ox.lax, olympus.scipy
+    wrong: list[tuple[Callable[[], Any], type[Exception], str]] = [
+        (lambda: lax.igamma(np.float32(1), np.float16(1)), DTypeError, "of one dtype"),
+        (lambda: lax.igamma(np.int32([1]), np.int32([1])), DTypeError, "igamma takes float"),
+        (lambda: lax.betainc(np.ones(2), np.ones(3), 0.5), ShapeError, "do not broadcast"),
+        (lambda: s.special.gammainc([1.0], 2.0), DTypeError, "gammainc needs arrays"),
+        (lambda: s.special.ndtri(np.float16(0.5)), DTypeError, "float32 and float64"),
+        (lambda: s.stats.norm.pdf("x"), TypeError, "type str"),
+    ]
+    for call, error, text in wrong:
+        with pytest.raises(error, match=text):
+            call()

@@ -1,0 +1,110 @@
+"""The compiler is given only options of one table, with values that it takes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import olympus
+from olympus import lax
+from olympus.errors import CompileError, UsageError
+from olympus.stages import checked_options
+from olympus_core.xla.options import ALLOWED
+
+FORBIDDEN = [
+    "xla_dump_to",
+    "xla_gpu_dump_autotune_results_to",
+    "xla_gpu_load_autotune_results_from",
+    "xla_gpu_kernel_cache_file",
+    "xla_gpu_cuda_data_dir",
+    "xla_gpu_ptx_compiler_extra_flags",
+    "xla_backend_extra_options",
+    "xla_disable_hlo_passes",
+    "xla_flags_reset",
+    "xla_hlo_profile",
+    "xla_gpu_print_compilation_stats",
+]
+
+
+def lowered() -> Any:
+    return olympus.jit(lax.tanh).trace(olympus.ShapeDtypeStruct((4,), "float32")).lower()
+
+
+@pytest.mark.parametrize("name", ALLOWED)
+def test_the_compiler_takes_every_option_of_the_table(name: str) -> None:
+    for value in ALLOWED[name].values:
+        compiled = lowered().compile({name: value})
+        assert compiled.as_text().startswith("HloModule jit_tanh")
+
+
+@pytest.mark.parametrize("name", FORBIDDEN)
+def test_an_option_that_reaches_out_of_the_compiler_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError, match=f"'{name}' is not a compiler option that a program may"):
+        lowered().compile({name: str(tmp_path)})
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "needs"),
+    [
+        ("xla_cpu_parallel_codegen_split_count", -1, "an integer from 1 to 1024, got -1"),
+        ("xla_cpu_parallel_codegen_split_count", 10**30, "an integer from 1 to 1024, got 10000"),
+        ("xla_cpu_parallel_codegen_split_count", 1.5, "an integer from 1 to 1024, got 1.5"),
+        ("xla_cpu_parallel_codegen_split_count", True, "an integer from 1 to 1024, got True"),
+        ("xla_cpu_parallel_codegen_split_count", "x", "an integer from 1 to 1024, got 'x'"),
+        ("xla_backend_optimization_level", 4, "an integer from 0 to 3, got 4"),
+        ("xla_cpu_enable_fast_math", 1, "true or false, got 1"),
+        ("xla_cpu_enable_fast_math", None, "true or false, got None"),
+        ("xla_cpu_max_isa", "../x", "one of SSE4_2, AVX, .*, got '../x'"),
+    ],
+)
+def test_a_value_out_of_range_is_refused(name: str, value: Any, needs: str) -> None:
+    with pytest.raises(UsageError, match=f"compiler option '{name}' needs {needs}"):
+        lowered().compile({name: value})
+
+
+def test_text_is_read_as_the_value_that_it_says() -> None:
+    given = {"xla_cpu_enable_fast_math": "True", "xla_backend_optimization_level": "2"}
+    read = {"xla_cpu_enable_fast_math": True, "xla_backend_optimization_level": 2}
+    assert checked_options(given) == read
+    assert checked_options(None) == {}
+
+
+def test_the_nearest_name_is_the_hint() -> None:
+    with pytest.raises(UsageError) as caught:
+        lowered().compile({"xla_cpu_enable_fastmath": True})
+    assert caught.value.hint is not None
+    assert "'xla_cpu_enable_fast_math'" in caught.value.hint
+
+
+def test_an_option_that_this_jaxlib_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    option = ALLOWED["xla_cpu_enable_fast_math"]
+    monkeypatch.setattr("olympus_core.xla.options.ALLOWED", {"xla_no_such": option})
+    with pytest.raises(UsageError, match="the compiler has no option 'xla_no_such'") as caught:
+        lowered().compile({"xla_no_such": True})
+    assert "does not have it" in (caught.value.hint or "")
+
+
+def test_the_compiler_of_gpus_takes_the_options_of_gpus() -> None:
+    status = {each.name: each for each in olympus.backends()}["gpu"]
+    program = olympus.jit(lax.tanh).trace(olympus.ShapeDtypeStruct((4,), "float32"))
+    lowered = program.lower(olympus.target("gpu"))
+    refused = []
+    for name in [name for name in ALLOWED if name.startswith("xla_gpu_") and status.available]:
+        for value in ALLOWED[name].values:
+            try:
+                lowered.compile({name: value})
+            except (CompileError, UsageError) as error:
+                refused.append((name, value, str(error)))
+    assert refused == []
+
+
+def test_the_document_lists_them() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "artifact.md").read_text(encoding="utf-8")
+    section = text.partition("## Compiler options\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (`xla_.*?`) \| (.*?) \|$", section, re.MULTILINE)
+    said = {name: needs for names, needs in rows for name in re.findall(r"`(\w+)`", names)}
+    assert said == {name: option.needs for name, option in ALLOWED.items()}
