@@ -20,7 +20,7 @@ from olympus_core.control.calling import JitOptions, StagedFunction
 from olympus_core.errors import UsageError
 from olympus_core.stages import Lowered, Signature, Traced
 from olympus_core.transforms.data import is_float0
-from olympus_core.xla import Options
+from olympus_core.xla import Options, named_options
 
 __all__ = ["Jit", "axes_of", "eval_shape", "jit", "make_olympuspr"]
 
@@ -100,7 +100,7 @@ def jit(
     if not callable(fun):
         raise UsageError(f"jit needs a function, and got {fun!r:.80}")
     options = JitOptions.of(fun, static_argnums, static_argnames, donate_argnums, donate_argnames)
-    compiling = tuple(sorted((compiler_options or {}).items()))
+    compiling = named_options(compiler_options)
     return Jit(fun, options._replace(inline=bool(inline), compiler_options=compiling))
 
 

@@ -233,7 +233,8 @@ class Lowered(_Stage):
         Raises CompileError where the compiler fails, UsageError for an option that it does not
         have, BackendError where the backend is not installed.
         """
-        options = {**dict(self.signature.compiler_options), **(compiler_options or {})}
+        chosen = xla.checked_options(compiler_options)
+        options = {**dict(self.signature.compiler_options), **chosen}
         with switches.compiling(f"jit_{self.fun_name}", self.signature.in_avals):
             executable = xla.compile(self.module, self.target, options)
         return Compiled(self.signature, executable, self.target)

@@ -24,7 +24,7 @@ from olympus_core.xla.door import Buffer, Device, JaxRuntimeError
 from olympus_core.xla.executable import CompileOnlyExecutable, Executable, MemoryStats
 from olympus_core.xla.hlo import computation, hlo_cost_analysis, hlo_dot, hlo_proto, hlo_text
 from olympus_core.xla.messages import execution_error
-from olympus_core.xla.options import Options, checked_options
+from olympus_core.xla.options import Options, checked_options, named_options
 from olympus_core.xla.status import BackendStatus, backends, versions
 from olympus_core.xla.targets import Target, known_devices, platform_of, target, target_on
 
@@ -58,6 +58,7 @@ __all__ = [
     "is_deleted",
     "known_devices",
     "load",
+    "named_options",
     "platform_of",
     "put",
     "put_scalar",

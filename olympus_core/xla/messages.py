@@ -6,7 +6,7 @@ An exception of jaxlib enters; an `OlympusError` leaves, for the caller to raise
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from olympus_core.errors import (
     ArtifactError,
@@ -35,11 +35,11 @@ def clean(exc: BaseException) -> str:
     return _STATUS.sub("", "\n".join(lines).strip()) or type(exc).__name__
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
+def nearest(name: str, known: Iterable[str], show: Callable[[str], str] = str) -> str | None:
     """A hint that names what the user may have meant, or None where nothing is near."""
     import difflib  # only a mistake needs it
 
-    found = difflib.get_close_matches(name, list(known), n=3)
+    found = [show(x) for x in difflib.get_close_matches(name, list(known), n=3)]
     return f"did you mean {' or '.join(repr(x) for x in found)}?" if found else None
 
 

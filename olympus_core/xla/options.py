@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 from olympus_core.errors import UsageError
 from olympus_core.xla.messages import nearest
 
-__all__ = ["ALLOWED", "Options", "checked_options"]
+__all__ = ["ALLOWED", "Options", "checked_options", "named_options"]
 
 Options = Mapping[str, str | int | bool | float]
 
@@ -142,19 +142,30 @@ ALLOWED: Mapping[str, Flag | Integer | Choice] = {
 }
 
 
+def named_options(options: Mapping[str, Any] | None) -> tuple[tuple[str, Any], ...]:
+    """The options with their values, in the order of their names, not checked; () for None.
+
+    Raises:
+      UsageError: when this is not a dict.
+    """
+    if not isinstance(options, Mapping | None):
+        raise UsageError(f"compiler options are a dict of names and values, got {options!r:.80}")
+    return tuple(sorted((options or {}).items(), key=lambda item: str(item[0])))
+
+
 def checked_options(options: Mapping[str, Any] | None) -> dict[str, str | int | bool | float]:
     """The options, each in the table and with a value that it takes; {} for None.
 
     Raises:
-      UsageError: when an option is not in the table, with the nearest that is, or its value is
-        of another type or out of range.
+      UsageError: when this is not a dict, an option is not in the table, with the nearest that
+        is, or its value is of another type or out of range.
 
     Example:
       >>> checked_options({"xla_cpu_enable_fast_math": "true"})
       {'xla_cpu_enable_fast_math': True}
     """
     found: dict[str, str | int | bool | float] = {}
-    for name, value in (options or {}).items():
+    for name, value in named_options(options):
         if name not in ALLOWED:
             _refuse(name)
         read = ALLOWED[name].read(value)
@@ -168,7 +179,9 @@ def checked_options(options: Mapping[str, Any] | None) -> dict[str, str | int | 
 
 def _refuse(name: object) -> NoReturn:
     anything = "XLA_FLAGS of the environment takes any option of XLA"
-    near = nearest(str(name), ALLOWED)
+    # without the prefix, which would make any two of these names alike
+    known = {option.removeprefix("xla_"): option for option in ALLOWED}
+    near = nearest(str(name).removeprefix("xla_"), known, known.__getitem__)
     raise UsageError(
         f"{name!r:.120} is not a compiler option that a program may set",
         hint=f"{near} {anything}" if near else f"docs/artifact.md lists them; {anything}",

@@ -78,6 +78,17 @@ def test_the_nearest_name_is_the_hint() -> None:
         lowered().compile({"xla_cpu_enable_fastmath": True})
     assert caught.value.hint is not None
     assert "'xla_cpu_enable_fast_math'" in caught.value.hint
+    with pytest.raises(UsageError) as caught:
+        lowered().compile({"xla_dump_to": "/"})
+    assert "did you mean" not in str(caught.value.hint)  # nothing is near but the prefix
+
+
+@pytest.mark.parametrize("given", [["xla_cpu_enable_fast_math"], "xla_cpu_max_isa", 3])
+def test_options_that_are_no_dict_are_refused(given: Any) -> None:
+    with pytest.raises(UsageError, match="compiler options are a dict of names and values, got"):
+        lowered().compile(given)
+    with pytest.raises(UsageError, match="compiler options are a dict of names and values, got"):
+        olympus.jit(lax.tanh, compiler_options=given)
 
 
 def test_an_option_that_this_jaxlib_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
