@@ -23,7 +23,15 @@ from olympus_core.primitives.reduction import reduce_sum_p
 from olympus_core.primitives.shape import iota_p, rev_p
 from olympus_core.primitives.sort import sort_p
 
-__all__ = ["argpartition", "argsort", "lexsort", "partition", "searchsorted", "sort"]
+__all__ = [
+    "argpartition",
+    "argsort",
+    "lexsort",
+    "partition",
+    "searchsorted",
+    "sort",
+    "sort_complex",
+]
 
 _STATIC = ("axis", "kind", "order", "stable", "descending", "dtype")
 _INT32 = np.dtype("int32")
@@ -98,6 +106,18 @@ def argsort(
         a, places = (rev_p.bind(x, dimensions=(place,)) for x in (a, places))
     out = sort_p.bind(a, places, dimension=place, is_stable=stable, num_keys=1)[1]
     return rev_p.bind(out, dimensions=(place,)) if descending else out
+
+
+def sort_complex(a: Any) -> Any:
+    """`a` in rising order along its last axis, as complex numbers: by real part, then imaginary.
+
+    Raises ShapeError for a scalar.
+
+    >>> sort_complex(array([3, 1, 2]))
+    Array([1.+0.j, 2.+0.j, 3.+0.j], dtype=complex64)
+    """
+    a = sort(a)
+    return convert(a, dtypes.to_complex(dtypes.to_inexact(a.dtype)))
 
 
 def lexsort(keys: Any, axis: int = -1) -> Any:
