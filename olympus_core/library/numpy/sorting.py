@@ -8,7 +8,7 @@ import numpy as np
 
 from olympus_core import dtypes
 from olympus_core.avals import get_aval
-from olympus_core.errors import ShapeError, TraceError
+from olympus_core.errors import ArgumentError, ShapeError, TraceError
 from olympus_core.library.axes import canonical_axis
 from olympus_core.library.composite import composite
 from olympus_core.library.numpy.axes import operand, scalar
@@ -184,15 +184,15 @@ def searchsorted(
     is not sorted.  method: "scan" and "scan_unrolled" halve the range of places, "compare_all"
     compares with each element, "sort" sorts both.  The result is of int32.
 
-    Raises ShapeError unless `a` is a vector, TraceError for another side or method.
+    Raises ShapeError unless `a` is a vector, ArgumentError for another side or method.
 
     >>> searchsorted(array([1, 2, 2, 3]), 2)
     Array(1, dtype=int32)
     """
     if side not in ("left", "right"):
-        raise TraceError(f"searchsorted has the sides 'left' and 'right', and got {side!r}")
+        raise ArgumentError(f"searchsorted has the sides 'left' and 'right', and got {side!r}")
     if method not in _METHODS:
-        raise TraceError(f"searchsorted has the methods {', '.join(_METHODS)}, not {method!r}")
+        raise ArgumentError(f"searchsorted has the methods {', '.join(_METHODS)}, not {method!r}")
     a, v = promote_dtypes(operand("searchsorted", a)[0], operand("searchsorted", v)[0])
     if get_aval(a).ndim != 1:
         raise ShapeError(f"searchsorted needs a vector, and got {get_aval(a).long_name()}")
