@@ -28,23 +28,21 @@ def inverse(a: Any) -> Any:
     return solve_by_lu(a, eye(a))
 
 
-def solve_each(name: str, solve: Any, a: Any, b: Any, *extras: Any, vectors: bool = False) -> Any:
+def solve_each(name: str, solve: Any, a: Any, b: Any, *extras: Any) -> Any:
     """Solve for a vector or for matrices b, with NumPy's broadcasting of the batch axes.
 
     `solve(a, b, *extras)` takes matrices, and extra arrays of the batch shape of a, of one batch
-    shape.  One matrix for many right-hand sides is decomposed once.  `vectors`: a b of one axis
-    less than a has vectors, as SciPy's functions have it.  Raises ShapeError, for function `name`,
-    where the shapes do not fit.
+    shape.  One matrix for many right-hand sides is decomposed once.  Raises ShapeError, for
+    function `name`, where the shapes do not fit.
     """
     left, right = shape_of(a), shape_of(b)
-    vector = len(right) == 1 or (vectors and len(right) == len(left) - 1)
-    size = right[-1 if vector else -2] if right else None
+    size = right[-1 if len(right) == 1 else -2] if right else None
     if len(left) < 2 or left[-1] != left[-2] or size != left[-1]:
         raise ShapeError(
             f"{name} needs square matrices (..., m, m), and right-hand sides (m,) or "
             f"(..., m, k), and got {get_aval(a).long_name()} and {get_aval(b).long_name()}"
         )
-    if vector:
+    if len(right) == 1:
         b = op.reshape(b, dimensions=None, new_sizes=(*right, 1))
         out = solve_each(name, solve, a, b, *extras)
         return op.reshape(out, dimensions=None, new_sizes=shape_of(out)[:-1])

@@ -47,8 +47,7 @@ def solve(
     """x with a x = b, for square matrices; b is (m,) or (..., m, k).
 
     assume_a: "gen", "sym" and "her" solve by LU decomposition; "pos" says that a is Hermitian and
-    positive definite, and solves by Cholesky's, reading the triangle that `lower` names; its b may
-    also be vectors (..., m), of one axis less than a.
+    positive definite, and solves by Cholesky's, reading the triangle that `lower` names.
 
     Raises ShapeError where the shapes do not fit, ArgumentError for another assumption.
     """
@@ -67,7 +66,7 @@ def _solve_positive(a: Any, b: Any, *, lower: bool) -> Array:
     def one(a: Any, b: Any) -> Any:
         return solve_by_cholesky(a if lower else adjoint(a), b)
 
-    return solve_each("solve", one, a, b, vectors=True)  # type: ignore[no-any-return]
+    return solve_each("solve", one, a, b)  # type: ignore[no-any-return]
 
 
 _TRANSPOSES = {
@@ -96,8 +95,7 @@ def solve_triangular(
     debug: Any = None,
     check_finite: bool = True,
 ) -> Array:
-    """x with op(a) x = b, for triangular matrices a; b is (..., m), of one axis less
-    than a, or (..., m, k).
+    """x with op(a) x = b, for triangular matrices a; b is (m,) or (..., m, k).
 
     trans: 0 or "N" for op(a) = a, 1 or "T" for a's transpose, 2 or "C" for its adjoint.
     lower: a's lower triangle is read, else the upper one; unit_diagonal: its diagonal is ones.
@@ -118,14 +116,13 @@ def solve_triangular(
             a, b, lower=lower, transpose=transpose, conjugate=conjugate, unit=unit_diagonal
         )
 
-    return solve_each("solve_triangular", one, a, b, vectors=True)  # type: ignore[no-any-return]
+    return solve_each("solve_triangular", one, a, b)  # type: ignore[no-any-return]
 
 
 def cho_solve(
     c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False, check_finite: bool = True
 ) -> Array:
-    """x with a x = b, given `cho_factor(a)`; b is (..., m), of one axis less
-    than a, or (..., m, k).
+    """x with a x = b, given `cho_factor(a)`; b is (m,) or (..., m, k).
 
     Raises ShapeError where the shapes do not fit.
     """
@@ -143,7 +140,7 @@ def _cho_solve(factor: Any, b: Any, *, lower: bool) -> Array:
             b = solve_triangle(c, b, lower=lower, transpose=turned, conjugate=turned)
         return b
 
-    return solve_each("cho_solve", both, c, b, vectors=True)  # type: ignore[no-any-return]
+    return solve_each("cho_solve", both, c, b)  # type: ignore[no-any-return]
 
 
 def lu_solve(
@@ -153,8 +150,7 @@ def lu_solve(
     overwrite_b: bool = False,
     check_finite: bool = True,
 ) -> Array:
-    """x with op(a) x = b, given `lu_factor(a)`; b is (..., m), of one axis less
-    than a, or (..., m, k).
+    """x with op(a) x = b, given `lu_factor(a)`; b is (m,) or (..., m, k).
 
     trans: 0 for op(a) = a, 1 for a's transpose, 2 for its adjoint.
 
@@ -178,4 +174,4 @@ def _lu_solve(factors: Any, pivots: Any, b: Any, *, trans: int) -> Array:
         b = solve_triangle(a, solve_triangle(a, b, **turned), lower=True, unit=True, **turned)
         return take_rows(b, inverse_order(order))
 
-    return solve_each("lu_solve", both, a, b, order, vectors=True)  # type: ignore[no-any-return]
+    return solve_each("lu_solve", both, a, b, order)  # type: ignore[no-any-return]
