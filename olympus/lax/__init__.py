@@ -198,6 +198,8 @@ from olympus_core.library.lax.sort import approx_min_k as approx_min_k
 from olympus_core.library.lax.sort import sort as sort
 from olympus_core.library.lax.sort import sort_key_val as sort_key_val
 from olympus_core.library.lax.sort import top_k as top_k
+from olympus_core.library.lax.special import bessel_i0e as bessel_i0e
+from olympus_core.library.lax.special import bessel_i1e as bessel_i1e
 from olympus_core.library.lax.special import betainc as betainc
 from olympus_core.library.lax.special import igamma as igamma
 from olympus_core.library.lax.special import igamma_grad_a as igamma_grad_a

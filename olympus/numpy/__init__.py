@@ -344,6 +344,7 @@ from olympus_core.library.numpy.sorting import lexsort as lexsort
 from olympus_core.library.numpy.sorting import partition as partition
 from olympus_core.library.numpy.sorting import searchsorted as searchsorted
 from olympus_core.library.numpy.sorting import sort as sort
+from olympus_core.library.numpy.sorting import sort_complex as sort_complex
 from olympus_core.library.numpy.special import i0 as i0
 from olympus_core.library.numpy.splitting import array_split as array_split
 from olympus_core.library.numpy.splitting import dsplit as dsplit

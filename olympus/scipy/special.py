@@ -1,7 +1,6 @@
 """`olympus.scipy.special`: special functions, and sums of exponentials."""
 
 from olympus_core.library.nn.softmax import logsumexp as logsumexp
-from olympus_core.library.numpy.special import i0 as i0
 from olympus_core.library.scipy.entropy import entr as entr
 from olympus_core.library.scipy.entropy import kl_div as kl_div
 from olympus_core.library.scipy.entropy import log_softmax as log_softmax
@@ -27,6 +26,10 @@ from olympus_core.library.scipy.special import factorial as factorial
 from olympus_core.library.scipy.special import gamma as gamma
 from olympus_core.library.scipy.special import gammaln as gammaln
 from olympus_core.library.scipy.special import gammasgn as gammasgn
+from olympus_core.library.scipy.special import i0 as i0
+from olympus_core.library.scipy.special import i0e as i0e
+from olympus_core.library.scipy.special import i1 as i1
+from olympus_core.library.scipy.special import i1e as i1e
 from olympus_core.library.scipy.special import log_ndtr as log_ndtr
 from olympus_core.library.scipy.special import loggamma as loggamma
 from olympus_core.library.scipy.special import logit as logit

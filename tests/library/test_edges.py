@@ -474,3 +474,50 @@ def test_walk_of_values() -> None:
     rows += [random_case(seed) for seed in range(50_000, 50_006)]
     found = _found(rows, of_values=True)
     assert not found, "\n".join(found)
+
+
+def test_edges_of_linear_algebra_and_of_special_functions() -> None:
+    """Parameters by SciPy's names, large terms that cancel, and nothing to decompose."""
+    large = np.array([255, 9, 1, 0.5, 40], F32), np.array([2.0**31, 1e4, 4e9, 20, 40], F32)
+    sp = {xp: ox.scipy.special, jax.numpy: jax.scipy.special}
+    norm = {xp: ox.scipy.stats.norm, jax.numpy: jax.scipy.stats.norm}
+    check([
+        row("betaln", lambda n, x, y: sp[n].betaln(a=x, b=y), *large, rtol=1e-5),
+        row("xlogy", lambda n, x, y: sp[n].xlogy(y=y, x=x), *large),
+        row("boxcox", lambda n, x: sp[n].boxcox(x, lmbda=0.5), large[0]),
+        row("bessel", lambda n, x: [sp[n].i0e(x), sp[n].i1(x=x / 9), sp[n].i1e(x)], large[0] - 9),
+        row("multigammaln", lambda n: sp[n].multigammaln(5, 2)),
+        row("cdf of no width", lambda n: norm[n].cdf(2, 1, 0)),
+        row("rank of nothing", lambda n: n.linalg.lstsq(np.zeros((0, 0), F32), np.zeros(0, F32))),
+    ])  # fmt: skip
+    # a permutation, so that a[:, order] is Q R; the peer has zeros
+    order = ox.lax.linalg.qr(np.zeros((0, 3), F32), pivoting=True)[2]
+    np.testing.assert_array_equal(order, np.arange(3))
+
+
+def test_edges_of_sets_and_sequences() -> None:
+    empty, z = np.zeros((0, 3), F32), np.array([1 + 2j, 1 - 2j, -1], np.complex64)
+    check([
+        row("quantile", lambda n: n.quantile(np.zeros((0,), F32), np.zeros((0,), F32))),
+        row("percentile", lambda n: n.percentile(empty, np.zeros((0,), F32), axis=0)),
+        row("unravel_index", lambda n: n.unravel_index(0, (0, 3))),
+        row("unique", lambda n: n.unique(empty, axis=1, size=2, fill_value=1)),
+        row("sort_complex", lambda n, z: [n.sort_complex(z), n.sort_complex(np.arange(3))], z),
+        row("twice", lambda n: n.fft.fftshift(np.arange(5), (0, 0))),
+    ])  # fmt: skip
+    x = np.ones((2, 2), F32)
+    for wrong, error in (
+        (lambda n: n.poly(np.zeros((0, 0), F32)), ValueError),
+        (lambda n: n.polyval(F32(1), 2), IndexError),
+        (lambda n: n.polymul(x, x), ValueError),
+        (lambda n: n.linalg.vecdot(np.ones(3), np.ones(1)), ValueError),
+        (lambda n: n.linalg.multi_dot([[[1.0]], [[1.0]]]), TypeError),
+        (lambda n: n.linalg.cross(1, None), TypeError),
+        (lambda n: n.searchsorted(x[0], 1, side="bad"), ValueError),
+        (lambda n: n.histogram(x, bins=[0, 1]), TypeError),
+        (lambda n: n.unique(x, size=1.5), TypeError),
+        (lambda n: n.fft.rfft(z), ValueError),
+    ):
+        for n in (xp, jax.numpy):
+            with pytest.raises((error, ValueError) if error is IndexError else error):
+                wrong(n)

@@ -175,7 +175,7 @@ WRONG = [
     (lambda: jnp.fft.fft(C, n=0), ShapeError, r"one sample or more, and got \(0,\)"),
     (lambda: jnp.fft.fft(C, axis=9), ShapeError, "axis of fft 9 is out of bounds"),
     (lambda: jnp.fft.fft(C, axis=(1, 2)), ShapeError, "must be an int"),
-    (lambda: jnp.fft.rfft(C), DTypeError, "kind RFFT takes real arrays, and got complex64"),
+    (lambda: jnp.fft.rfft(C), ArgumentError, "kind RFFT takes real arrays, and got complex64"),
     (lambda: jnp.fft.rfft(np.ones(4, "float16")), DTypeError, "float32 or float64"),
     (lambda: jnp.fft.fftn(C, axes=(1, 1)), ShapeError, "more than once"),
     (lambda: jnp.fft.fftn(C, s=(3,), axes=(0, 1)), ShapeError, "1 lengths for 2 axes"),

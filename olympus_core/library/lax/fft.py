@@ -8,7 +8,7 @@ from typing import Any
 
 from olympus_core import dtypes
 from olympus_core.avals import get_aval
-from olympus_core.errors import ArgumentError, DTypeError
+from olympus_core.errors import ArgumentError
 from olympus_core.library.promotion import check_arrays, convert
 from olympus_core.primitives.fft import FftType, fft_p
 from olympus_core.tracer import Array
@@ -36,7 +36,7 @@ def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
     other sign, and is divided by n.
 
     Raises ArgumentError for another kind, ShapeError for lengths that `x` does not have,
-    DTypeError for a complex `x` with RFFT.
+    ArgumentError for a complex `x` with RFFT.
 
     >>> fft(array([1.0, 2.0, 3.0]), "RFFT", (3,))
     Array([ 6. +0.j       , -1.5+0.8660254j], dtype=complex64)
@@ -46,7 +46,7 @@ def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
     dtype = get_aval(x).dtype
     if kind is FftType.RFFT:
         if dtypes.kind(dtype) == "c":
-            raise DTypeError(f"fft of kind RFFT takes real arrays, and got {dtype}")
+            raise ArgumentError(f"fft of kind RFFT takes real arrays, and got {dtype}")
         x = convert(x, dtypes.to_inexact(dtype))
     else:
         x = convert(x, dtypes.to_complex(dtype))

@@ -1,4 +1,7 @@
-"""The incomplete gamma and beta functions of `olympus.lax`: arrays of one float dtype enter."""
+"""The incomplete gamma and beta functions and the Bessel functions of `olympus.lax`.
+
+Arrays of one float dtype enter.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,20 @@ from olympus_core import dtypes
 from olympus_core.avals import get_aval
 from olympus_core.library import incomplete
 from olympus_core.library.composite import composite
+from olympus_core.library.numpy.special import scaled_i0, scaled_i1
 from olympus_core.library.promotion import broadcast_shapes, broadcast_to, check_arrays, convert
 from olympus_core.primitives.elementwise import check_kinds, check_one_dtype
 from olympus_core.tracer import Array
 
-__all__ = ["betainc", "igamma", "igamma_grad_a", "igammac", "random_gamma_grad"]
+__all__ = [
+    "bessel_i0e",
+    "bessel_i1e",
+    "betainc",
+    "igamma",
+    "igamma_grad_a",
+    "igammac",
+    "random_gamma_grad",
+]
 
 
 def _in_floats(name: str, formula: Callable[..., Any], *operands: Any) -> Array:
@@ -93,3 +105,23 @@ def betainc(a: Any, b: Any, x: Any) -> Array:
     Array(0.75, dtype=float32, weak_type=True)
     """
     return _in_floats("betainc", incomplete.beta_below, a, b, x)
+
+
+@composite()
+def bessel_i0e(x: Any) -> Array:
+    """exp(-|x|) times the modified Bessel function I0.  Raises DTypeError for other than floats.
+
+    >>> bessel_i0e(1.0)
+    Array(0.4657596, dtype=float32, weak_type=True)
+    """
+    return _in_floats("bessel_i0e", scaled_i0, x)
+
+
+@composite()
+def bessel_i1e(x: Any) -> Array:
+    """exp(-|x|) times the modified Bessel function I1.  Raises DTypeError for other than floats.
+
+    >>> bessel_i1e(1.0)
+    Array(0.20791042, dtype=float32, weak_type=True)
+    """
+    return _in_floats("bessel_i1e", scaled_i1, x)

@@ -107,7 +107,7 @@ def unravel_index(indices: Any, shape: int | Sequence[int]) -> tuple[Array, ...]
     sizes = (shape,) if isinstance(shape, int) else tuple(operator.index(n) for n in shape)
     total = math.prod(sizes)
     flat = asarray(indices)
-    flat = choose("unravel_index", flat < 0, flat + total, flat).clip(0, total - 1)
+    flat = choose("unravel_index", flat < 0, flat + total, flat).clip(0, max(total - 1, 0))
     result = []
     for n in sizes[:0:-1]:
         result.append(flat % n)

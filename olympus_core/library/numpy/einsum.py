@@ -10,7 +10,7 @@ import numpy as np
 
 from olympus_core import dtypes
 from olympus_core.avals import get_aval, shape_of
-from olympus_core.errors import TraceError
+from olympus_core.errors import ShapeError, TraceError
 from olympus_core.library.lax.dot import canonical_preferred
 from olympus_core.library.numpy.axes import one_axis, operand, reject_out
 from olympus_core.library.numpy.einsum_plan import Step, find_path, plan, subscripts_of
@@ -161,6 +161,9 @@ def vecdot(
     Raises ShapeError where the vectors differ in length.
     """
     x1, x2 = (_last(operand("vecdot", x)[0], axis) for x in (x1, x2))
+    lengths = shape_of(x1)[-1], shape_of(x2)[-1]
+    if lengths[0] != lengths[1]:  # not even 1: the axis of a product does not broadcast
+        raise ShapeError(f"vecdot needs vectors of one length, and got {lengths[0]}, {lengths[1]}")
     return einsum(
         "...i,...i->...",
         _conj(x1),

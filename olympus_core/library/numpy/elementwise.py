@@ -9,6 +9,8 @@ XLA then takes a bool times an infinity for a choice, and gives 0 where the bool
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -27,6 +29,7 @@ from olympus_core.primitives.elementwise import Elementwise, kinds_text
 __all__ = [
     "Rows",
     "binary",
+    "by_name",
     "inexact",
     "unary",
 ]
@@ -171,3 +174,16 @@ def binary(
         return operation(*align(name, x, y))
 
     return _document(function, name, summary, _BINARY_DOC, rows, promotion)
+
+
+def by_name(function: Operation, *names: str) -> Operation:
+    """The function with parameters that may be given by name, as SciPy's are."""
+    parameters = [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in names]
+    signature = inspect.Signature(parameters)
+
+    @functools.wraps(function)
+    def named(*args: Any, **kwargs: Any) -> Any:
+        return function(*(signature.bind(*args, **kwargs).args if kwargs else args))
+
+    named.__signature__ = signature  # type: ignore[attr-defined]
+    return named

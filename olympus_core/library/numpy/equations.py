@@ -240,7 +240,7 @@ def lstsq(
         x, rank, s = _lstsq(a, b, rcond)
     else:
         x = zeros((columns, *shape_of(b)[1:]), get_aval(a).dtype)
-        rank, s = asarray(0), zeros(0, dtypes.to_real(get_aval(a).dtype))
+        rank, s = zeros((), dtypes.default_dtype("i")), zeros(0, dtypes.to_real(get_aval(a).dtype))
     if numpy_resid and (rows <= columns or int(rank) < columns):
         residuals: Any = asarray([])
     else:

@@ -168,7 +168,7 @@ def ifft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
 def rfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The `fft` of real numbers: the n // 2 + 1 frequencies that are not negative.
 
-    Raises DTypeError for a complex array, and what `fft` raises.
+    Raises ArgumentError for a complex array, and what `fft` raises.
 
     >>> rfft(array([1.0, 2.0, 3.0, 4.0]))
     Array([10.+0.j, -2.+2.j, -2.+0.j], dtype=complex64)
@@ -284,7 +284,7 @@ def rfftn(
 ) -> Array:
     """The `fftn` of real numbers: of the last axis, the frequencies that are not negative.
 
-    Raises DTypeError for a complex array, and what `fftn` raises.
+    Raises ArgumentError for a complex array, and what `fftn` raises.
     """
     return _transform("rfftn", FftType.RFFT, a, s, axes, norm)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from olympus_core import dtypes
 from olympus_core.errors import ArgumentError
-from olympus_core.library.axes import canonical_axes
+from olympus_core.library.axes import canonical_axis
 from olympus_core.library.numpy.axes import operand
 from olympus_core.library.numpy.creation import requested_dtype
 from olympus_core.library.numpy.ranges import arange
@@ -48,7 +48,11 @@ def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> 
 
 def _shifted(name: str, x: Any, axes: int | Sequence[int] | None, back: bool) -> Array:
     x, aval = operand(name, x)
-    which = tuple(range(aval.ndim)) if axes is None else canonical_axes(axes, aval.ndim)
+    if axes is None:
+        which = tuple(range(aval.ndim))
+    else:  # one that is named twice is shifted twice, as in NumPy
+        given = axes if isinstance(axes, Sequence) else (axes,)
+        which = tuple([canonical_axis(i, aval.ndim) for i in given])
     halves = [aval.shape[i] // 2 for i in which]
     return roll(x, [-n for n in halves] if back else halves, which)
 

@@ -37,9 +37,9 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
 
     A `bins` that is a vector has the edges.  Raises ArgumentError for the name of a rule.
     """
-    check_arrays("histogram_bin_edges", a)
     if isinstance(bins, str):
         raise ArgumentError(f"histogram has no rule {bins!r} to choose bins: pass their number")
+    check_arrays("histogram_bin_edges", a, bins)
     (a,) = promote_inexact(a)
     if shape_of(bins):
         return asarray(bins, get_aval(a).dtype)

@@ -8,12 +8,14 @@ from typing import Any
 
 from olympus_core.avals import shape_of
 from olympus_core.errors import ShapeError
+from olympus_core.library.axes import canonical_axis
 from olympus_core.library.composite import composite
 from olympus_core.library.numpy import diagonals, products, triangles
 from olympus_core.library.numpy.axes import operand
 from olympus_core.library.numpy.creation import asarray
 from olympus_core.library.numpy.equations import inv
 from olympus_core.library.numpy.shapes import broadcast_to, reshape
+from olympus_core.library.promotion import check_arrays
 from olympus_core.tracer import Array
 
 __all__ = [
@@ -29,6 +31,7 @@ __all__ = [
 
 def outer(x1: Any, x2: Any, /) -> Array:
     """The products of each element of the vector `x1` and each of the vector `x2`."""
+    (x1, _), (x2, _) = operand("outer", x1), operand("outer", x2)
     if len(shape_of(x1)) != 1 or len(shape_of(x2)) != 1:
         raise ShapeError(f"outer needs vectors, and got shapes {shape_of(x1)} and {shape_of(x2)}")
     return products.outer(x1, x2)  # type: ignore[no-any-return]
@@ -36,7 +39,8 @@ def outer(x1: Any, x2: Any, /) -> Array:
 
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
     """The cross product of vectors of three elements along an axis."""
-    sizes = {shape_of(x)[axis] for x in (x1, x2)}
+    avals = [operand("cross", x)[1] for x in (x1, x2)]
+    sizes = {a.shape[canonical_axis(axis, a.ndim, "the axis of cross")] for a in avals}
     if sizes != {3}:
         raise ShapeError(f"cross needs 3 elements along axis {axis}, and got {sorted(sizes)}")
     return products.cross(x1, x2, axis=axis)  # type: ignore[no-any-return]
@@ -111,6 +115,7 @@ def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Array:
 
     Raises ShapeError for fewer than two arrays.
     """
+    check_arrays("multi_dot", *arrays)
     given = [asarray(x) for x in arrays]
     if len(given) < 2:
         raise ShapeError(f"multi_dot needs two arrays or more, and got {len(given)}")

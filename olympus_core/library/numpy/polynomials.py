@@ -38,6 +38,14 @@ __all__ = [
 ]
 
 
+def _coefficients(name: str, p: Any) -> Any:
+    """The operand of function `name`, which has an axis for its coefficients."""
+    p, aval = operand(name, p)
+    if not aval.ndim:
+        raise ShapeError(f"{name} needs a vector of coefficients, and got {aval.long_name()}")
+    return p
+
+
 @composite(static_argnames=("unroll",))
 def polyval(p: Any, x: Any, *, unroll: int = 16) -> Array:
     """The value of a polynomial at each element of `x`, by Horner's rule.
@@ -45,7 +53,7 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Array:
     >>> polyval(asarray([1, 2, 3]), 2)
     Array(11, dtype=int32)
     """
-    p, x = promote_dtypes(operand("polyval", p)[0], operand("polyval", x)[0])
+    p, x = promote_dtypes(_coefficients("polyval", p), operand("polyval", x)[0])
     shape = broadcast_shapes(shape_of(p)[1:], shape_of(x))
     start = broadcast_to(zeros((), get_aval(p).dtype), shape)
 
@@ -108,6 +116,8 @@ def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Array:
     """
     x, y = (_trimmed("polymul", v, trim_leading_zeros) for v in (a1, a2))
     x, y = promote_inexact(x, y)
+    if x.ndim != 1 or y.ndim != 1:
+        raise ShapeError(f"polymul needs vectors, and got shapes {x.shape} and {y.shape}")
     if not x.size or not y.size:
         return zeros((max(x.size, y.size, 1),), x.dtype)
     return convolve(x, y, precision="highest")
@@ -126,6 +136,7 @@ def polyder(p: Any, m: int = 1) -> Array:
     (p,) = promote_inexact(operand("polyder", p)[0])
     if order == 0:
         return asarray(p)
+    p = _coefficients("polyder", p)
     powers = np.arange(shape_of(p)[0] - 1, order - 1, -1)
     factors = np.ones(len(powers))
     for k in range(order):
@@ -150,7 +161,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
     constants = atleast_1d(constants)
     if order and constants.shape[0] not in (1, order):
         raise ShapeError(f"polyint of order {order} got {constants.shape[0]} constants")
-    result = asarray(p)
+    result = asarray(_coefficients("polyint", p) if order else p)
     for i in range(order):
         constant = constants[i if constants.shape[0] > 1 else 0]
         powers = arange(result.shape[0], 0, -1, dtype=result.dtype)
@@ -171,14 +182,15 @@ def poly(seq_of_zeros: Any) -> Array:
     zeros_ = atleast_1d(zeros_)
     if zeros_.shape == (0,):
         return ones((), zeros_.dtype)
-    if zeros_.ndim == 2 and zeros_.shape[0] == zeros_.shape[1]:
+    if zeros_.ndim == 2 and zeros_.shape[0] == zeros_.shape[1] > 0:
         # not before: linear algebra is no part of importing olympus
         from olympus_core.library.numpy.decompositions import eigvals
 
         zeros_ = eigvals(zeros_)
     if zeros_.ndim != 1:
         raise ShapeError(
-            f"poly needs a vector of zeros or a square matrix, and got {zeros_.aval.long_name()}"
+            "poly needs a vector of zeros or a square matrix that is not empty, and got "
+            f"{zeros_.aval.long_name()}"
         )
     result = ones((1,), zeros_.dtype)
     for i in range(zeros_.shape[0]):

@@ -10,11 +10,12 @@ import numpy as np
 
 from olympus_core import dtypes
 from olympus_core.avals import get_aval
-from olympus_core.errors import DTypeError, ShapeError, TraceError
+from olympus_core.errors import ArgumentError, DTypeError, ShapeError
 from olympus_core.library.composite import composite
 from olympus_core.library.numpy import arithmetic, reductions
 from olympus_core.library.numpy.axes import Axis, axis_tuple, operand, reject_out, scalar
 from olympus_core.library.numpy.cumulative import cumsum
+from olympus_core.library.numpy.fills import zeros
 from olympus_core.library.numpy.indexing import read
 from olympus_core.library.numpy.operands import choose
 from olympus_core.library.numpy.orders import moveaxis
@@ -51,7 +52,9 @@ def _quantile(
     shape = a.shape
     axes = axis_tuple(name, len(shape), axis)
     rows = _rows(a, axes)
-    if method == "inverted_cdf":
+    if not q.size and not rows.shape[-1]:  # no values of nothing
+        out = zeros((*q.shape, *rows.shape[:-1]), a.dtype)
+    elif method == "inverted_cdf":
         masses = None if weights is None else _masses(name, weights, shape, axes, axis, a.dtype)
         out = _inverted(rows, masses, q, skip_nan)
     else:
@@ -67,9 +70,9 @@ def _quantile(
 def _checked(name: str, a: Any, q: Any, method: str, weights: Any) -> tuple[Any, Any]:
     """The operands as floats; raises where they, or the method, are not what quantiles have."""
     if method not in _METHODS:
-        raise TraceError(f"{name} has the methods {', '.join(_METHODS)}, and got {method!r}")
+        raise ArgumentError(f"{name} has the methods {', '.join(_METHODS)}, and got {method!r}")
     if weights is not None and method != "inverted_cdf":
-        raise TraceError(f"{name} takes weights with the method 'inverted_cdf', not {method!r}")
+        raise ArgumentError(f"{name} takes weights with the method 'inverted_cdf', not {method!r}")
     (a,), (q,) = promote_inexact(operand(name, a)[0]), promote_inexact(operand(name, q)[0])
     for x in (a, q):
         if dtypes.kind(get_aval(x).dtype) != "f":
@@ -231,7 +234,7 @@ quantile = _at_fractions(
     elements: "linear", "lower", "higher", "midpoint", "nearest", or "inverted_cdf" for the first
     element that reaches the fraction, which takes `weights`.  A NaN makes the result NaN.
 
-    Raises TraceError for another method, DTypeError for complex elements.
+    Raises ArgumentError for another method, DTypeError for complex elements.
 
     >>> quantile(array([1., 2., 3., 4.]), 0.5)
     Array(2.5, dtype=float32)

@@ -8,7 +8,7 @@ import numpy as np
 
 from olympus_core import dtypes
 from olympus_core.avals import get_aval
-from olympus_core.errors import ShapeError, TraceError
+from olympus_core.errors import ArgumentError, ShapeError, TraceError
 from olympus_core.library.axes import canonical_axis
 from olympus_core.library.composite import composite
 from olympus_core.library.numpy.axes import operand, scalar
@@ -23,7 +23,15 @@ from olympus_core.primitives.reduction import reduce_sum_p
 from olympus_core.primitives.shape import iota_p, rev_p
 from olympus_core.primitives.sort import sort_p
 
-__all__ = ["argpartition", "argsort", "lexsort", "partition", "searchsorted", "sort"]
+__all__ = [
+    "argpartition",
+    "argsort",
+    "lexsort",
+    "partition",
+    "searchsorted",
+    "sort",
+    "sort_complex",
+]
 
 _STATIC = ("axis", "kind", "order", "stable", "descending", "dtype")
 _INT32 = np.dtype("int32")
@@ -100,6 +108,18 @@ def argsort(
     return rev_p.bind(out, dimensions=(place,)) if descending else out
 
 
+def sort_complex(a: Any) -> Any:
+    """`a` in rising order along its last axis, as complex numbers: by real part, then imaginary.
+
+    Raises ShapeError for a scalar.
+
+    >>> sort_complex(array([3, 1, 2]))
+    Array([1.+0.j, 2.+0.j, 3.+0.j], dtype=complex64)
+    """
+    a = sort(a)
+    return convert(a, dtypes.to_complex(dtypes.to_inexact(a.dtype)))
+
+
 def lexsort(keys: Any, axis: int = -1) -> Any:
     """The indices that sort by several keys, arrays of one shape, of which the last is the first.
 
@@ -164,15 +184,15 @@ def searchsorted(
     is not sorted.  method: "scan" and "scan_unrolled" halve the range of places, "compare_all"
     compares with each element, "sort" sorts both.  The result is of int32.
 
-    Raises ShapeError unless `a` is a vector, TraceError for another side or method.
+    Raises ShapeError unless `a` is a vector, ArgumentError for another side or method.
 
     >>> searchsorted(array([1, 2, 2, 3]), 2)
     Array(1, dtype=int32)
     """
     if side not in ("left", "right"):
-        raise TraceError(f"searchsorted has the sides 'left' and 'right', and got {side!r}")
+        raise ArgumentError(f"searchsorted has the sides 'left' and 'right', and got {side!r}")
     if method not in _METHODS:
-        raise TraceError(f"searchsorted has the methods {', '.join(_METHODS)}, not {method!r}")
+        raise ArgumentError(f"searchsorted has the methods {', '.join(_METHODS)}, not {method!r}")
     a, v = promote_dtypes(operand("searchsorted", a)[0], operand("searchsorted", v)[0])
     if get_aval(a).ndim != 1:
         raise ShapeError(f"searchsorted needs a vector, and got {get_aval(a).long_name()}")

@@ -1,15 +1,19 @@
-"""The modified Bessel function of `olympus.numpy`: `i0`.
+"""The modified Bessel functions of orders 0 and 1, and those times exp(-|x|).
 
-Its Chebyshev expansions are computed here, from the function's integral, when first asked for.
+Their Chebyshev expansions are computed here, from the functions' integrals, when first asked for.
 """
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from olympus_core import dtypes
+from olympus_core.avals import get_aval
+from olympus_core.control.custom_jvp import custom_jvp
 from olympus_core.library.composite import composite
 from olympus_core.library.numpy.arithmetic import abs as abs_
 from olympus_core.library.numpy.elementwise import unary
@@ -18,29 +22,32 @@ from olympus_core.library.numpy.operands import choose
 from olympus_core.library.promotion import promote_inexact
 from olympus_core.primitives import elementwise as p
 
-__all__ = ["i0"]
+__all__ = ["i0", "i0e", "i1", "i1e", "scaled_i0", "scaled_i1"]
 
 _BORDER = 8.0  # to here the expansion is in x, and from here on in 1 / x
 _TERMS = 28
 
 
-def _scaled(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """exp(-x) I0(x) = 1/pi times the integral of exp(x (cos t - 1)) over t in [0, pi].
+def _scaled(x: np.ndarray[Any, Any], order: int) -> np.ndarray[Any, Any]:
+    """exp(-x) I0(x), or exp(-x) I1(x) / x, as an integral over t in [0, pi].
 
-    The integrand is periodic and smooth, so that the midpoint rule is exact to rounding.
+    It is 1/pi times that of exp(x (cos t - 1)), for I1 with the factor sin(t)^2: Abramowitz and
+    Stegun, "Handbook of Mathematical Functions" (1964), 9.6.16 and 9.6.18.  The integrand is
+    periodic and smooth, so that the midpoint rule is exact to rounding.
     """
     t = (np.arange(4096) + 0.5) * np.pi / 4096
-    values: np.ndarray[Any, Any] = np.exp(np.multiply.outer(x, np.cos(t) - 1)).mean(axis=-1)
+    integrand = np.exp(np.multiply.outer(x, np.cos(t) - 1)) * np.sin(t) ** (2 * order)
+    values: np.ndarray[Any, Any] = integrand.mean(axis=-1)
     return values
 
 
 @functools.cache
-def _coefficients() -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Of exp(-x) I0(x) on [0, 8], and of exp(-x) sqrt(x) I0(x) on [8, inf], by 2 (8 / x) - 1."""
+def _coefficients(order: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Of `_scaled` on [0, 8], and of exp(-x) sqrt(x) I(x) on [8, inf], by 2 (8 / x) - 1."""
     nodes = np.cos((np.arange(64) + 0.5) * np.pi / 64)
-    near = _scaled(_BORDER * (nodes + 1) / 2)
-    x = 2 * _BORDER / (nodes + 1)
-    far = np.sqrt(np.minimum(x, 1e5)) * _scaled(np.minimum(x, 1e5))
+    near = _scaled(_BORDER * (nodes + 1) / 2, order)
+    x = np.minimum(2 * _BORDER / (nodes + 1), 1e5)
+    far = np.sqrt(x) * x**order * _scaled(x, order)
     basis = np.cos(np.multiply.outer(np.arange(_TERMS), np.arccos(nodes)))
     scale = np.where(np.arange(_TERMS) == 0, 1, 2) / 64
     both = [basis @ values * scale for values in (near, far)]
@@ -55,19 +62,80 @@ def _chebyshev(coefficients: tuple[float, ...], u: Any) -> Any:
     return u * last - before + coefficients[0]
 
 
-@composite()
-def _i0(x: Any) -> Any:
+def _expanded(x: Any, order: int) -> Any:
+    """exp(-|x|) I(x)."""
     size = abs_(x)
-    near, far = _coefficients()
+    near, far = _coefficients(order)
     inside = less_equal(size, _BORDER)
     small, large = choose("i0", inside, size, 0.0), choose("i0", inside, _BORDER, size)
-    expanded = choose(
+    first = _chebyshev(near, small * (2 / _BORDER) - 1)
+    value = choose(
         "i0",
         inside,
-        _chebyshev(near, small * (2 / _BORDER) - 1),
+        first * small if order else first,
         _chebyshev(far, 2 * _BORDER / large - 1) * p.rsqrt_p.bind(large),
     )
-    return p.exp_p.bind(size) * expanded
+    return value * p.sign_p.bind(x) if order else value
 
 
-i0 = unary("i0", "The modified Bessel function I0.", {"f": _i0}, promote_inexact)
+def _over(x: Any, value: Any) -> Any:
+    """The odd function `value` of x over x, which is 1/2 at 0."""
+    tiny = abs_(x) <= float(dtypes.finfo(get_aval(x).dtype).eps)
+    return choose("i1", tiny, 0.5, value / choose("i1", tiny, 1.0, x))
+
+
+@custom_jvp
+def scaled_i0(x: Any) -> Any:
+    """exp(-|x|) I0(x), of a float array."""
+    return _expanded(x, 0)
+
+
+@custom_jvp
+def scaled_i1(x: Any) -> Any:
+    """exp(-|x|) I1(x), of a float array."""
+    return _expanded(x, 1)
+
+
+@custom_jvp
+def _i0(x: Any) -> Any:
+    return p.exp_p.bind(abs_(x)) * _expanded(x, 0)
+
+
+@custom_jvp
+def _i1(x: Any) -> Any:
+    return p.exp_p.bind(abs_(x)) * _expanded(x, 1)
+
+
+@scaled_i0.defjvp
+def _scaled_i0_rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    (x,), (t,) = primals, tangents
+    out = scaled_i0(x)
+    return out, t * (scaled_i1(x) - p.sign_p.bind(x) * out)
+
+
+@scaled_i1.defjvp
+def _scaled_i1_rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    (x,), (t,) = primals, tangents
+    out = scaled_i1(x)
+    return out, t * (scaled_i0(x) - p.sign_p.bind(x) * out - _over(x, out))
+
+
+@_i0.defjvp
+def _i0_rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    return _i0(*primals), tangents[0] * _i1(*primals)
+
+
+@_i1.defjvp
+def _i1_rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    out = _i1(*primals)
+    return out, tangents[0] * (_i0(*primals) - _over(primals[0], out))
+
+
+def _made(name: str, summary: str, operation: Any) -> Any:
+    return unary(name, summary, {"f": composite()(operation)}, promote_inexact)
+
+
+i0 = _made("i0", "The modified Bessel function I0.", _i0)
+i1 = _made("i1", "The modified Bessel function I1.", _i1)
+i0e = _made("i0e", "exp(-|x|) times the modified Bessel function I0.", scaled_i0)
+i1e = _made("i1e", "exp(-|x|) times the modified Bessel function I1.", scaled_i1)

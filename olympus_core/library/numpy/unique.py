@@ -7,6 +7,7 @@ the caller says how many to give, by `size`.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from olympus_core import dtypes
 from olympus_core.array import put, to_numpy
+from olympus_core.avals import shape_of
 from olympus_core.errors import ConcretizationError, ShapeError
 from olympus_core.library.axes import canonical_axis
 from olympus_core.library.composite import composite
@@ -74,7 +76,7 @@ def unique(
     else:
         if not aval.size and size and fill_value is None:
             raise ShapeError("unique of no elements needs a fill_value to give any")
-        results = _sized(ar, wanted, axis, equal_nan, int(size), fill_value)
+        results = _sized(ar, wanted, axis, equal_nan, operator.index(size), fill_value)
     return results if len(results) > 1 else results[0]
 
 
@@ -96,7 +98,9 @@ def _sorted_slices(ar: Any, equal_nan: bool) -> tuple[Any, Any, Any]:
     columns = reshape(ar, (length, math.prod(ar.shape[1:])))
     keys = [columns[:, i] for i in range(columns.shape[1])]
     places = iota_p.bind(dtype=dtypes.default_dtype("i"), shape=(length,), dimension=0)
-    order = sort_p.bind(*keys, places, dimension=0, is_stable=True, num_keys=len(keys))[-1]
+    order = places  # of empty slices, which are all equal
+    if keys:
+        order = sort_p.bind(*keys, places, dimension=0, is_stable=True, num_keys=len(keys))[-1]
     ordered = read(columns, order)
     before, after = ordered[:-1], ordered[1:]
     differs = ne_p.bind(before, after)
@@ -130,7 +134,7 @@ def _sized(
         values = choose("unique", valid, values, convert(fill_value, ar.dtype))
     results = [moveaxis(values, 0, place)]
     if wanted[0]:
-        results.append(read(order, starts))
+        results.append(read(order, starts) if shape_of(order)[0] else starts)
     if wanted[1]:
         which = zeros(mask.shape, index).at[order].set(cumsum(mask, dtype=index) - 1)
         results.append(which if axis is not None else reshape(which, shape))

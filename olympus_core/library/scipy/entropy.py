@@ -15,7 +15,7 @@ from olympus_core.control.custom_jvp import custom_jvp
 from olympus_core.library.composite import composite
 from olympus_core.library.nn import softmax as normalized
 from olympus_core.library.numpy.arithmetic import divide
-from olympus_core.library.numpy.elementwise import binary, unary
+from olympus_core.library.numpy.elementwise import binary, by_name, unary
 from olympus_core.library.numpy.exponential import log, log1p
 from olympus_core.library.numpy.logic import isnan
 from olympus_core.library.numpy.selection import where
@@ -47,8 +47,12 @@ def _times_log(logarithm: Callable[[Any], Any], inner: Callable[[Any], Any]) -> 
 
 _xlogy = _times_log(log, lambda y: y)
 _xlog1py = _times_log(log1p, lambda y: 1 + y)
-xlogy = binary("xlogy", "x log(y), 0 where x is 0.", {"fc": _xlogy}, promote_inexact)
-xlog1py = binary("xlog1py", "x log(1 + y), 0 where x is 0.", {"fc": _xlog1py}, promote_inexact)
+xlogy = by_name(
+    binary("xlogy", "x log(y), 0 where x is 0.", {"fc": _xlogy}, promote_inexact), "x", "y"
+)
+xlog1py = by_name(
+    binary("xlog1py", "x log(1 + y), 0 where x is 0.", {"fc": _xlog1py}, promote_inexact), "x", "y"
+)
 
 
 @custom_jvp
@@ -80,13 +84,16 @@ def _kl_div(p: Any, q: Any) -> Any:
     return _rel_entr(p, q) - p + q
 
 
-entr = unary("entr", "-x log(x); -inf for negative x.", {"f": _entr}, promote_inexact)
-rel_entr = binary(
-    "rel_entr", "x log(x / y); inf where either is negative.", {"f": _rel_entr}, promote_inexact
-)
-kl_div = binary(
-    "kl_div", "x log(x / y) - x + y; inf where either is negative.", {"f": _kl_div}, promote_inexact
-)
+entr = by_name(unary("entr", "-x log(x); -inf for negative x.", {"f": _entr}, promote_inexact), "x")
+
+
+def _divergence(name: str, summary: str, operation: Callable[[Any, Any], Any]) -> Any:
+    text = f"{summary}; inf where either is negative."
+    return by_name(binary(name, text, {"f": operation}, promote_inexact), "p", "q")
+
+
+rel_entr = _divergence("rel_entr", "p log(p / q)", _rel_entr)
+kl_div = _divergence("kl_div", "p log(p / q) - p + q", _kl_div)
 
 
 def softmax(x: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Any:

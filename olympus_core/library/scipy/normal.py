@@ -18,7 +18,7 @@ from olympus_core.avals import get_aval
 from olympus_core.control.custom_jvp import custom_jvp
 from olympus_core.errors import DTypeError
 from olympus_core.library.composite import composite
-from olympus_core.library.numpy.arithmetic import minimum
+from olympus_core.library.numpy.arithmetic import divide, minimum, subtract
 from olympus_core.library.numpy.exponential import exp, log, sqrt
 from olympus_core.library.numpy.selection import where
 from olympus_core.library.promotion import check_arrays, convert, promote_inexact
@@ -80,7 +80,8 @@ def _standardized(name: str, x: Any, loc: Any, scale: Any) -> tuple[Any, Any]:
     """(x - loc) / scale, and the scale, as floats."""
     check_arrays(f"norm.{name}", x, loc, scale)
     x, loc, scale = promote_inexact(x, loc, scale)
-    return (x - loc) / scale, scale
+    # not x - loc / scale: Python would raise ZeroDivisionError of its scalars
+    return divide(subtract(x, loc), scale), scale
 
 
 @composite()

@@ -17,7 +17,10 @@ from olympus_core.avals import get_aval
 from olympus_core.control.custom_jvp import custom_jvp
 from olympus_core.errors import ArgumentError, DTypeError
 from olympus_core.library.composite import composite
-from olympus_core.library.numpy.elementwise import binary, inexact, unary
+from olympus_core.library.numpy import special as bessel
+from olympus_core.library.numpy.arithmetic import maximum, minimum
+from olympus_core.library.numpy.creation import asarray
+from olympus_core.library.numpy.elementwise import binary, by_name, inexact, unary
 from olympus_core.library.numpy.exponential import exp, expm1, log, log1p
 from olympus_core.library.numpy.floats import signbit
 from olympus_core.library.numpy.logic import isnan
@@ -43,6 +46,10 @@ __all__ = [
     "gamma",
     "gammaln",
     "gammasgn",
+    "i0",
+    "i0e",
+    "i1",
+    "i1e",
     "log_ndtr",
     "loggamma",
     "logit",
@@ -54,14 +61,27 @@ __all__ = [
 ]
 
 
-gammaln = inexact(
+def _inexact(name: str, summary: str, primitive: Any, kinds: str) -> Any:
+    return by_name(inexact(name, summary, primitive, kinds), "x")
+
+
+def _unary(name: str, summary: str, rows: Any) -> Any:
+    return by_name(unary(name, summary, rows, promote_inexact), "x")
+
+
+def _binary(name: str, summary: str, rows: Any, *names: str) -> Any:
+    return by_name(binary(name, summary, rows, promote_inexact), *names)
+
+
+i0, i0e, i1, i1e = (by_name(f, "x") for f in (bessel.i0, bessel.i0e, bessel.i1, bessel.i1e))
+gammaln = _inexact(
     "gammaln", "The logarithm of the magnitude of the gamma function.", p.lgamma_p, "f"
 )
-digamma = inexact("digamma", "The derivative of `gammaln`.", p.digamma_p, "f")
-erf = inexact("erf", "The error function, 2/sqrt(pi) times exp(-t^2) from 0 to x.", p.erf_p, "f")
-erfc = inexact("erfc", "1 - erf(x), exact for large x.", p.erfc_p, "f")
-erfinv = inexact("erfinv", "The inverse of `erf`, on [-1, 1].", p.erf_inv_p, "f")
-expit = inexact("expit", "The logistic function, 1 / (1 + exp(-x)).", p.logistic_p, "fc")
+digamma = _inexact("digamma", "The derivative of `gammaln`.", p.digamma_p, "f")
+erf = _inexact("erf", "The error function, 2/sqrt(pi) times exp(-t^2) from 0 to x.", p.erf_p, "f")
+erfc = _inexact("erfc", "1 - erf(x), exact for large x.", p.erfc_p, "f")
+erfinv = _inexact("erfinv", "The inverse of `erf`, on [-1, 1].", p.erf_inv_p, "f")
+expit = _inexact("expit", "The logistic function, 1 / (1 + exp(-x)).", p.logistic_p, "fc")
 
 
 @composite()
@@ -69,7 +89,7 @@ def _logit(x: Any) -> Any:
     return log(x) - log1p(-x)
 
 
-logit = unary("logit", "The inverse of `expit`, log(x / (1 - x)).", {"fc": _logit}, promote_inexact)
+logit = _unary("logit", "The inverse of `expit`, log(x / (1 - x)).", {"fc": _logit})
 
 
 @composite()
@@ -91,16 +111,45 @@ def _loggamma(x: Any) -> Any:
     return where(x > 0, gammaln(x), np.nan)
 
 
-gammasgn = unary("gammasgn", "The sign of the gamma function.", {"f": _gammasgn}, promote_inexact)
-gamma = unary("gamma", "The gamma function, (x - 1)! for integers.", {"f": _gamma}, promote_inexact)
-loggamma = unary(
-    "loggamma", "The logarithm of `gamma`; NaN for x <= 0.", {"f": _loggamma}, promote_inexact
+gammasgn = _unary("gammasgn", "The sign of the gamma function.", {"f": _gammasgn})
+gamma = _unary("gamma", "The gamma function, (x - 1)! for integers.", {"f": _gamma})
+loggamma = _unary("loggamma", "The logarithm of `gamma`; NaN for x <= 0.", {"f": _loggamma})
+
+
+#: of 1 / x, 1 / x^3, ... in what Stirling's formula for log gamma(x) leaves out
+_STIRLING = (
+    1 / 12,
+    -1 / 360,
+    1 / 1260,
+    -1 / 1680,
+    1 / 1188,
+    -691 / 360360,
+    1 / 156,
+    -3617 / 122400,
 )
+_LARGE = 8.0  # from here on the series is exact to rounding
+
+
+def _stirling_rest(x: Any) -> Any:
+    over, total = 1 / (x * x), 0.0
+    for c in reversed(_STIRLING):
+        total = total * over + c
+    return total / x
+
+
+def _log_of_ratio(a: Any, b: Any) -> Any:
+    """log(gamma(b) / gamma(a + b)) for b and a + b >= 8: the large terms of both are subtracted."""
+    both = a + b
+    rest = _stirling_rest(b) - _stirling_rest(both)
+    return rest - (both - 0.5) * log1p(a / b) - a * (log(b) - 1)
 
 
 @composite()
 def _betaln(a: Any, b: Any) -> Any:
-    return gammaln(a) + gammaln(b) - gammaln(a + b)
+    a, b = minimum(a, b), maximum(a, b)
+    large = (b >= _LARGE) & (a + b >= _LARGE) & (b < np.inf)
+    ratio = _log_of_ratio(where(large, a, 1), where(large, b, _LARGE))
+    return gammaln(a) + where(large, ratio, gammaln(b) - gammaln(a + b))
 
 
 @composite()
@@ -113,13 +162,13 @@ def _poch(z: Any, m: Any) -> Any:
     return where(m == 0, 1.0, gamma(z + m) / gamma(z))
 
 
-betaln = binary("betaln", "The logarithm of |beta(x, y)|.", {"f": _betaln}, promote_inexact)
-beta = binary(
-    "beta", "The beta function, gamma(x) gamma(y) / gamma(x + y).", {"f": _beta}, promote_inexact
+betaln = _binary("betaln", "The logarithm of |beta(a, b)|.", {"f": _betaln}, "a", "b")
+beta = _binary(
+    "beta", "The beta function, gamma(a) gamma(b) / gamma(a + b).", {"f": _beta}, "a", "b"
 )
-poch = binary("poch", "Pochhammer's gamma(x + y) / gamma(x).", {"f": _poch}, promote_inexact)
-zeta = binary(
-    "zeta", "Hurwitz's sum of 1 / (k + y)^x over k >= 0.", {"f": p.zeta_p.bind}, promote_inexact
+poch = _binary("poch", "Pochhammer's gamma(z + m) / gamma(z).", {"f": _poch}, "z", "m")
+zeta = _binary(
+    "zeta", "Hurwitz's sum of 1 / (k + q)^x over k >= 0.", {"f": p.zeta_p.bind}, "x", "q"
 )
 
 
@@ -170,7 +219,7 @@ def multigammaln(a: Any, d: int) -> Any:
     """The logarithm of the multivariate gamma function of dimension `d`."""
     check_arrays("multigammaln", a)
     count = operator.index(d)
-    (a,) = promote_inexact(a)
+    a = asarray(promote_inexact(a)[0])
     halves = arange(count, dtype=get_aval(a).dtype) / 2
     constant = count * (count - 1) / 4 * math.log(math.pi)
     return sum_(gammaln(a[..., None] - halves), axis=-1) + constant
@@ -185,17 +234,17 @@ def _power_transform(logarithm: Any) -> Any:
     return transform
 
 
-boxcox = binary(
+boxcox = _binary(
     "boxcox",
-    "(x^y - 1) / y, or log(x) where y is 0.",
-    {"f": _power_transform(log)},
-    promote_inexact,
+    "(x^lmbda - 1) / lmbda, or log(x) where lmbda is 0.",
+    {"fc": _power_transform(log)},
+    *("x", "lmbda"),
 )
-boxcox1p = binary(
+boxcox1p = _binary(
     "boxcox1p",
-    "((1 + x)^y - 1) / y, or log(1 + x) where y is 0.",
-    {"f": _power_transform(log1p)},
-    promote_inexact,
+    "((1 + x)^lmbda - 1) / lmbda, or log(1 + x) where lmbda is 0.",
+    {"fc": _power_transform(log1p)},
+    *("x", "lmbda"),
 )
 
 
@@ -208,7 +257,7 @@ def _ndtr(x: Any) -> Any:
     return 0.5 * where(size < math.sqrt(0.5), 1 + erf(w), far)
 
 
-ndtr = unary("ndtr", "The normal distribution function.", {"f": _ndtr}, promote_inexact)
+ndtr = _unary("ndtr", "The normal distribution function.", {"f": _ndtr})
 
 #: where the lower tail's series, and the upper tail's -ndtr(-x), are exact to rounding
 _SEGMENTS = {"float32": (-10.0, 5.0), "float64": (-20.0, 8.0)}

@@ -256,11 +256,12 @@ def pascal(n: int, kind: str | None = None) -> Array:
     """
     if kind not in (None, "symmetric", "lower", "upper"):
         raise ArgumentError(f"pascal has the kinds 'symmetric', 'lower', 'upper': not {kind!r}")
-    whole = kind in (None, "symmetric")
+    whole, size = kind in (None, "symmetric"), max(operator.index(n), 0)
     rows: Sequence[Sequence[int]] = [
-        [math.comb(i + j, i) if whole else math.comb(i, j) for j in range(n)] for i in range(n)
+        [math.comb(i + j, i) if whole else math.comb(i, j) for j in range(size)]
+        for i in range(size)
     ]
-    values = np.asarray(rows, np.float32).reshape(n, n)
+    values = np.asarray(rows, np.float32).reshape(size, size)
     return asarray(values.T if kind == "upper" else values)
 
 

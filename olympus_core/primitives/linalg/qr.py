@@ -115,7 +115,9 @@ class QR(MatrixPrimitive):
             full, pivoting = params["full_matrices"], params["pivoting"]
             return ctx.apply(portable.qr, operands, full=full, pivoting=pivoting)
         if not a.size:
-            return [emit_eye(q), *(emit_zeros(o) for o in (r, *order))]
+            along = {"iota_dimension": mlir.i64_attr(a.ndim - 2)}
+            unmoved = [mlir.op1("stablehlo.iota", o, (), along) for o in order]
+            return [emit_eye(q), emit_zeros(r), *unmoved]
         (x,) = operands
         *batch, rows, columns = a.shape
         k = min(rows, columns)
