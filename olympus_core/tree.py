@@ -76,6 +76,8 @@ _Class = TypeVar("_Class", bound=type)
 registry = _pytree.PyTreeRegistry(
     enable_none=True, enable_tuple=True, enable_namedtuple=True, enable_list=True, enable_dict=True
 )
+# where to find it again: a structure is pickled with a reference to its registry
+registry.__module__, registry.__name__ = __name__, "registry"
 
 
 def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
@@ -170,10 +172,10 @@ def flatten_with_path(
     return flat
 
 
-def keystr(path: Iterable[Any], *, simple: bool = False, separator: str = "") -> str:
+def keystr(keys: Iterable[Any], *, simple: bool = False, separator: str = "") -> str:
     """A key path as text: `['a'][0].b`, or with `simple` and a separator, `a/0/b`."""
     text = _simple_key if simple else str
-    return separator.join(text(key) for key in path)
+    return separator.join(text(key) for key in keys)
 
 
 def _simple_key(key: Any) -> str:
@@ -211,19 +213,19 @@ def prefix_leaves(
 
 
 def register_node(
-    cls: type[_T],
+    nodetype: type[_T],
     flatten_func: Callable[[_T], tuple[Any, Hashable]],
     unflatten_func: Callable[[Any, Any], _T],
     flatten_with_keys_func: Callable[[_T], tuple[Any, Hashable]] | None = None,
 ) -> None:
-    """Make `cls` a container: `flatten_func` gives (children, static data), and back.
+    """Make `nodetype` a container: `flatten_func` gives (children, static data), and back.
 
     A subclass of a built-in container may be registered, and a named tuple, whose fields are its
     children until then.  Raises TreeError if the class is registered already.
     """
-    with _new(cls):
-        registry.register_node(cls, flatten_func, unflatten_func, flatten_with_keys_func)
-    _registered.add(cls)
+    with _new(nodetype):
+        registry.register_node(nodetype, flatten_func, unflatten_func, flatten_with_keys_func)
+    _registered.add(nodetype)
 
 
 #: the classes that `register_node` made containers: a named tuple among them is not one by itself
@@ -249,7 +251,7 @@ def _new(cls: type) -> Iterator[None]:
 
 
 def register_dataclass(
-    cls: _Class,
+    nodetype: _Class,
     data_fields: Sequence[str] | None = None,
     meta_fields: Sequence[str] | None = None,
     drop_fields: Sequence[str] = (),
@@ -257,26 +259,33 @@ def register_dataclass(
     """Make a dataclass a container of its `data_fields`; `meta_fields` are static.
 
     Without field lists, fields marked `metadata=dict(static=True)` are static, the others data.
-    Raises TreeError when fields are left out, for a class that is no dataclass, and for one that
-    is registered already.
+    Raises TreeError when fields are left out or are in both lists, for one list without the other,
+    for a class that is not a dataclass, and for one that is registered already.
     """
     if data_fields is None or meta_fields is None:
-        if not dataclasses.is_dataclass(cls):
-            raise TreeError(f"register_dataclass needs field lists: {cls!r} is not a dataclass")
-        fields = [f for f in dataclasses.fields(cls) if f.init and f.name not in drop_fields]
+        if data_fields is not None or meta_fields is not None:
+            raise TreeError("register_dataclass needs both data_fields and meta_fields, or neither")
+        if not dataclasses.is_dataclass(nodetype):
+            raise TreeError(
+                f"register_dataclass needs field lists: {nodetype!r} is not a dataclass"
+            )
+        fields = [f for f in dataclasses.fields(nodetype) if f.init and f.name not in drop_fields]
         meta_fields = [f.name for f in fields if f.metadata.get("static", False)]
         data_fields = [f.name for f in fields if not f.metadata.get("static", False)]
-    elif dataclasses.is_dataclass(cls):
-        init = {f.name for f in dataclasses.fields(cls) if f.init} - set(drop_fields)
+    elif dataclasses.is_dataclass(nodetype):
+        init = {f.name for f in dataclasses.fields(nodetype) if f.init} - set(drop_fields)
         named = set(data_fields) | set(meta_fields)
         if init != named:
             raise TreeError(
-                f"register_dataclass({cls.__name__}): the field lists name {sorted(named)}, "
+                f"register_dataclass({nodetype.__name__}): the field lists name {sorted(named)}, "
                 f"the class has {sorted(init)}"
             )
-    with _new(cls):
-        registry.register_dataclass_node(cls, list(data_fields), list(meta_fields))
-    return cls
+    both = set(data_fields) & set(meta_fields)
+    if both:
+        raise TreeError(f"register_dataclass: fields are data or static, and not both: {both}")
+    with _new(nodetype):
+        registry.register_dataclass_node(nodetype, list(data_fields), list(meta_fields))
+    return nodetype
 
 
 class Partial(functools.partial[Any]):

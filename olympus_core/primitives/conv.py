@@ -135,6 +135,8 @@ def _check(lhs: ShapedArray, rhs: ShapedArray, params: dict[str, Any]) -> None:
                 f"conv_general_dilated over {space} space axes needs {name} of that length, "
                 f"and got {params[name]}"
             )
+        if name != "padding" and any(n < 1 for n in params[name]):
+            raise ShapeError(f"conv_general_dilated needs positive {name}, and got {params[name]}")
     batch, features = (lhs.shape[i] for i in numbers.lhs_spec[:2])
     outputs, inputs = (rhs.shape[i] for i in numbers.rhs_spec[:2])
     groups, batch_groups = params["feature_group_count"], params["batch_group_count"]

@@ -168,7 +168,7 @@ def _check_axes(lhs: ShapedArray, rhs: ShapedArray, dimensions: DotDimensions) -
 
 
 #: kinds of dtype that sums of products of a kind may have
-_SUMS = {"b": "b", "u": "uif", "i": "if", "f": "f", "c": "c"}
+_SUMS = {"b": "buif", "u": "uif", "i": "if", "f": "f", "c": "c"}
 
 
 @functools.cache

@@ -14,7 +14,7 @@ import numpy as np
 
 from olympus_core import dtypes, mlir
 from olympus_core.avals import Shape, ShapedArray, shape_of, shaped
-from olympus_core.errors import DTypeError, ShapeError
+from olympus_core.errors import ArgumentError, ShapeError
 from olympus_core.primitive import Batched, Primitive, op
 from olympus_core.primitives.elementwise import BOOL, ge_p, le_p, move_axis, spread, zero_like
 from olympus_core.primitives.elementwise.logic import emit_compare
@@ -112,7 +112,7 @@ def check_indices(
     """Check indices, the axes their coordinates are of, and the axes shared with the operand."""
     x, indices = avals[:2]
     if dtypes.kind(indices.dtype) not in "iu":
-        raise DTypeError(f"{name} needs integer indices, and got {indices.long_name()}")
+        raise ArgumentError(f"{name} needs integer indices, and got {indices.long_name()}")
     require(indices.ndim > 0, name, avals, "the indices need an axis of coordinates")
     count = indices.shape[-1]
     require(
@@ -136,6 +136,11 @@ def check_indices(
 def distinct(axes: Axes, rank: int) -> bool:
     """Whether axes are of an array of this rank, and none is twice."""
     return len(set(axes)) == len(axes) and all(0 <= a < rank for a in axes)
+
+
+def increasing(axes: Axes, rank: int) -> bool:
+    """Whether axes are of an array of this rank, each greater than the one before."""
+    return distinct(axes, rank) and list(axes) == sorted(axes)
 
 
 class Gather(Primitive):
@@ -163,10 +168,10 @@ class Gather(Primitive):
         window = [n for i, n in enumerate(sizes) if i not in dropped]
         rank = indices.ndim - 1 + len(window)
         require(
-            len(dims.offset_dims) == len(window) and distinct(dims.offset_dims, rank),
+            len(dims.offset_dims) == len(window) and increasing(dims.offset_dims, rank),
             "gather",
             avals,
-            f"the result has {len(window)} window axes, and {dims.offset_dims} are given",
+            f"the result has {len(window)} window axes, in order, and {dims.offset_dims} are given",
         )
         return x.update(shape=merge(rank, dims.offset_dims, window, indices.shape[:-1]))
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from olympus_core import dtypes, mlir
 from olympus_core.dtypes import DType
-from olympus_core.errors import DTypeError, TraceError
+from olympus_core.errors import ArgumentError, DTypeError
 from olympus_core.switches import state, switched
 
 if TYPE_CHECKING:
@@ -208,7 +208,7 @@ def canonical_precision(precision: Any) -> Params:
 def parsed_precision(precision: Any) -> Params:
     """What the user asks for as a parameter: None, a Precision, its name, a pair, an algorithm.
 
-    Raises TraceError for anything else.
+    Raises ArgumentError (a ValueError) for anything else.
     """
     if precision is None:
         return None
@@ -220,7 +220,7 @@ def parsed_precision(precision: Any) -> Params:
     try:
         lhs, rhs = (p if isinstance(p, Precision) else _NAMES[p] for p in pair)
     except (KeyError, TypeError, ValueError):
-        raise TraceError(
+        raise ArgumentError(
             f"precision is a Precision, one of {', '.join(map(repr, _NAMES))}, a pair of these, "
             f"a DotAlgorithm, a DotAlgorithmPreset or its name, and not {precision!r}"
         ) from None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from olympus_core import dtypes, mlir
 from olympus_core.avals import Shape, ShapedArray, get_aval, shape_of
-from olympus_core.errors import TransformError
+from olympus_core.errors import DTypeError, TransformError
 from olympus_core.olympuspr import Olympuspr
 from olympus_core.primitive import Batched, Linear, Primitive, op
 from olympus_core.primitives.elementwise import (
@@ -30,6 +30,7 @@ from olympus_core.primitives.indexing import (
     check_indices,
     distinct,
     emit_bounds,
+    increasing,
     merge,
     require,
 )
@@ -62,6 +63,8 @@ class Scatter(Primitive):
         x, indices, updates = avals
         dims: ScatterDimensionNumbers = params["dimension_numbers"]
         check_one_dtype(self.name, (x, updates))
+        if self.op == "stablehlo.subtract" and x.dtype == dtypes.bool_:
+            raise DTypeError(f"{self.name} takes numbers, and got {x.long_name()}")
         batching = (dims.operand_batching_dims, dims.scatter_indices_batching_dims)
         check_indices(self.name, avals, dims.scatter_dims_to_operand_dims, batching)
         absent = (*dims.inserted_window_dims, *dims.operand_batching_dims)
@@ -69,7 +72,7 @@ class Scatter(Primitive):
         require(
             distinct(absent, x.ndim)
             and len(dims.update_window_dims) == len(whole)
-            and distinct(dims.update_window_dims, updates.ndim)
+            and increasing(dims.update_window_dims, updates.ndim)
             and updates.ndim == indices.ndim - 1 + len(whole),
             self.name,
             avals,

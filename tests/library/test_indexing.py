@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import ml_dtypes
 import numpy as np
 import pytest
@@ -413,3 +414,59 @@ def test_functions_refuse_what_they_do_not_take() -> None:
         ox.numpy.take_along_axis(x, x, 0)
     with pytest.raises(ValueError, match="cannot change an array in place"):
         ox.numpy.put_along_axis(x, INSIDE[None], 1, 0)
+
+
+ONE_ROW = ((1,), (0,), (0,))
+#: What gather, scatter and updates refuse, by a call on either package.
+REFUSED_BY_BOTH: dict[str, tuple[type[Exception], Callable[[Any], Any]]] = {
+    "float indices": (
+        ValueError,
+        lambda m: m.lax.gather(
+            X[0], np.zeros((1, 1)), m.lax.GatherDimensionNumbers(*ONE_ROW), (1, 6)
+        ),
+    ),
+    "window axes out of order": (
+        TypeError,
+        lambda m: m.lax.gather(
+            X[0],
+            np.zeros((1, 1), np.int32),
+            m.lax.GatherDimensionNumbers((2, 1), (), (0,)),
+            (1, 6),
+        ),
+    ),
+    "window axes of updates out of order": (
+        TypeError,
+        lambda m: m.lax.scatter(
+            X[0, :, :5],
+            np.zeros((1, 1), np.int32),
+            np.zeros((1, 5, 5), np.float32),
+            m.lax.ScatterDimensionNumbers((2, 1), (), (0,)),
+        ),
+    ),
+    "difference of bools": (
+        TypeError,
+        lambda m: m.numpy.zeros(3, bool).at[np.array([0])].subtract(True),
+    ),
+    **{
+        f"complex fill of {dtype}": (
+            TypeError,
+            lambda m, d=dtype: m.numpy.zeros(3, d).at[9].get(mode="fill", fill_value=1j),
+        )
+        for dtype in ("int32", "float32")
+    },
+}
+
+
+@pytest.mark.filterwarnings("ignore:Casting complex values")  # JAX's, before it raises
+@pytest.mark.parametrize(("error", "call"), REFUSED_BY_BOTH.values(), ids=REFUSED_BY_BOTH)
+def test_what_gather_and_scatter_refuse(error: type[Exception], call: Callable[[Any], Any]) -> None:
+    with pytest.raises(error):
+        call(jax)
+    with pytest.raises(error) as raised:
+        call(ox)
+    assert isinstance(raised.value, ox.errors.TraceError)
+
+
+def test_a_start_beyond_the_index_dtype_is_refused_in_words() -> None:
+    with pytest.raises(OverflowError, match="index -1099511627776 is out of bounds for int32"):
+        ox.lax.dynamic_slice(X, (0, -(2**40), 0), (1, 1, 1))

@@ -259,7 +259,7 @@ def test_attention(dtype: str) -> None:
         _attention(q, k, v, is_causal=True),
         _attention(*grouped, is_causal=True, return_residual=True, label="grouped"),
         _attention(q, k, v, scale=0.3, local_window_size=2),
-        _attention(q, k, v, local_window_size=(1, 0)),
+        _attention(q, k, v, local_window_size=[1, 0]),
         _attention(q, k, v, query_seq_lengths=lengths[0], key_value_seq_lengths=lengths[1]),
         _attention(q, k, v, bias=bias, mask=mask),
     ]
@@ -335,10 +335,19 @@ def test_hot_functions_are_few_equations() -> None:
 
 def test_weak_types_bools_and_lists_of_axes() -> None:
     flags = np.array([True, False])
-    rows = [nn("relu", flags), nn("standardize", flags)]
+    of_bools = ("relu", "standardize", "softplus", "mish", "soft_sign", "squareplus")
+    rows = [nn(name, flags) for name in of_bools]
+    rows += [nn("logmeanexp", (X + 1j * X).astype(np.complex64), axis=1)]
     for name in ("softmax", "log_softmax"):
         rows.append(
             row(name, lambda jnp, n=name: getattr(PACKAGE[jnp].nn, n)(jnp.stack([0.0, 1.0])))
         )
     rows.append(row("list", lambda jnp, x: PACKAGE[jnp].nn.logsumexp(x, axis=[0, 1]), X))
     check(rows)
+
+
+def test_standardize_takes_arrays_of_real_values() -> None:
+    with pytest.raises(TypeError, match="list at position 0"):
+        ox.nn.standardize([1.0, 2.0])
+    with pytest.raises(ValueError, match="real values"):
+        ox.nn.standardize(X + 1j)

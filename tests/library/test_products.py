@@ -110,6 +110,8 @@ def test_dtypes_of_products(name: str) -> None:
         named(name, values(2, 2, dtype=d), values(2, 2, dtype=d), preferred_element_type="float32")
         for d in ("bfloat16", "int8", "float32")
     ]
+    flags = values(2, 2, dtype="bool")
+    rows += [named(name, flags, flags, preferred_element_type=d) for d in ("int32", "bfloat16")]
     check(rows)
 
 
@@ -280,10 +282,30 @@ def test_transposed_convolutions(padding: Any, consistent: bool) -> None:
         (lambda: jnp.einsum("ij", values(2)), ShapeError, "does not fit an array of shape"),
         (lambda: jnp.einsum("i->j", values(2)), TraceError, "labels of the operands"),
         (lambda: jnp.einsum("i,j", values(2)), ShapeError, "1 operands for 2 terms"),
-        (lambda: jnp.matmul(values(2), values(2), precision="odd"), TraceError, "precision is"),
+        (lambda: jnp.matmul(values(2), values(2), precision="odd"), ValueError, "precision is"),
         (lambda: lax.dot(values(2, 2, 2), values(2)), ShapeError, "vectors or matrices"),
         (lambda: lax.conv(values(1, 2, 5), values(3, 4, 2), (1,), "SAME"), ShapeError, "features"),
         (lambda: lax.conv(values(1, 2, 5), values(3, 2, 2), (1,), "ODD"), ShapeError, "'ODD'"),
+        (lambda: lax.conv(values(1, 2, 5), values(3, 2, 2), (1,), (1,)), ShapeError, "pair"),
+        (lambda: lax.conv(values(1, 2, 5), values(3, 2, 2), (1,), [(-9, 0)]), ShapeError, "larger"),
+        (
+            lambda: lax.conv_shape_tuple((1, 2, 5), (3, 2, 2), (1,), [(0, 0), (0, 0)]),
+            ShapeError,
+            "1 pairs of padding",
+        ),
+        (
+            lambda: lax.conv_general_dilated(values(1, 2, 5), values(3, 2, 2), (1,), "SAME", (2,)),
+            ShapeError,
+            "by pairs",
+        ),
+        (
+            lambda: lax.conv_with_general_padding(
+                values(1, 2, 5), values(3, 2, 2), (1,), "SAME", (1,), (0,)
+            ),
+            ShapeError,
+            "positive rhs_dilation",
+        ),
+        (lambda: lax.argmax(values(2, 3), -1, np.int32), ShapeError, "range 0 to 1"),
         (
             lambda: lax.conv_dimension_numbers((1, 2, 3), (1, 2, 3), ("NCH", "OIW", "NCH")),
             ShapeError,

@@ -302,6 +302,9 @@ def test_arguments_that_do_not_fit_are_refused() -> None:
         (lambda: random.gumbel(key, mode="middle"), ValueError),
         (lambda: random.dirichlet(key, 2.0), ValueError),
         (lambda: random.multinomial(key, PARAMETERS, CHANCES), ValueError),
+        (lambda: random.rayleigh(key, 1j), ValueError),
+        (lambda: random.gamma(key, 1j), TypeError),
+        (lambda: random.ball(key, 2.0), TypeError),
     ):
         with pytest.raises(error):
             refused()

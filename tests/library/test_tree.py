@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import pickle
 from typing import Any, NamedTuple
 
 import jax
@@ -142,6 +143,12 @@ def test_keystr(util: Any) -> None:
     path = (util.DictKey("a"), util.SequenceKey(1), util.GetAttrKey("b"), util.FlattenedIndexKey(2))
     assert util.keystr(path) == "['a'][1].b[<flat index 2>]"
     assert util.keystr(path, simple=True, separator="/") == "a/1/b/2"
+
+
+@BOTH
+def test_treedefs_are_pickled(util: Any) -> None:
+    treedef = util.tree_structure({"a": (1, None), "b": util.Partial(max, 1)})
+    assert pickle.loads(pickle.dumps(treedef)) == treedef
 
 
 @BOTH
@@ -338,6 +345,14 @@ MISTAKES = {
     "fields left out": (
         lambda util: util.register_dataclass(Pair, ["a"], []),
         "register_dataclass(Pair): the field lists name ['a'], the class has ['a', 'b']",
+    ),
+    "one list of fields": (
+        lambda util: util.register_dataclass(Pair, data_fields=["a", "b"]),
+        "register_dataclass needs both data_fields and meta_fields, or neither",
+    ),
+    "a field in both lists": (
+        lambda util: util.register_dataclass(Pair, ["a", "b"], ["b"]),
+        "register_dataclass: fields are data or static, and not both: {'b'}",
     ),
     "no container": (lambda util: util.flatten_one_level(3), "a leaf, and only"),
 }

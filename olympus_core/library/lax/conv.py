@@ -14,6 +14,7 @@ from olympus_core.dtypes import DType
 from olympus_core.errors import ShapeError
 from olympus_core.library.lax.conv_shapes import (
     ConvGeneralDilatedDimensionNumbers,
+    check_cropped,
     conv_dimension_numbers,
     transpose_padding,
 )
@@ -24,6 +25,7 @@ from olympus_core.primitives.conv import ConvDimensionNumbers, conv_general_dila
 from olympus_core.primitives.elementwise import eq_p, rem_p
 from olympus_core.primitives.precision import Precision, canonical_precision
 from olympus_core.primitives.shape import iota_p, reshape_p, rev_p, transpose_p
+from olympus_core.primitives.window import dilated
 
 __all__ = [
     "conv",
@@ -52,7 +54,8 @@ def conv_general_dilated(
     """Convolve `lhs` with the kernel `rhs` over any number n of space axes, without flipping it.
 
     lhs, rhs: arrays of rank n + 2.  window_strides, lhs_dilation, rhs_dilation: an int per space
-    axis.  padding: pairs (low, high), "VALID", "SAME" or "SAME_LOWER".  dimension_numbers: where
+    axis.  padding: pairs (low, high), which crop where they are negative, or without lhs_dilation
+    "VALID", "SAME" or "SAME_LOWER".  dimension_numbers: where
     the axes are, such as ("NHWC", "HWIO", "NHWC"); by default ("NCHW", "OIHW", "NCHW").
     feature_group_count, batch_group_count: groups of features or of the batch that are convolved
     with kernels of their own.
@@ -73,13 +76,21 @@ def conv_general_dilated(
             f"conv_general_dilated over {space} space axes needs as many strides and dilations, "
             f"and got {strides}, {grow} and {spread}"
         )
+    if isinstance(padding, str) and grow != (1,) * space:
+        raise ShapeError(
+            "conv_general_dilated with lhs_dilation needs padding by pairs (low, high), and got "
+            f"{padding!r}",
+            hint="conv_transpose has padding by name",
+        )
     sizes = tuple([left[i] for i in numbers.lhs_spec[2:]])
     window = tuple([right[i] for i in numbers.rhs_spec[2:]])
+    pads = pads_of(padding, sizes, window, strides, grow, spread)
+    check_cropped([dilated(n, d) for n, d in zip(sizes, grow, strict=True)], pads)
     return conv_general_dilated_p.bind(
         lhs,
         rhs,
         window_strides=strides,
-        padding=pads_of(padding, sizes, window, strides, grow, spread),
+        padding=pads,
         lhs_dilation=grow,
         rhs_dilation=spread,
         dimension_numbers=numbers,

@@ -7,9 +7,9 @@ from typing import Any
 
 from olympus_core.avals import Shape
 from olympus_core.errors import ShapeError
-from olympus_core.library.lax.window import ints, padtype_to_pads
+from olympus_core.library.lax.window import ints, pads_of
 from olympus_core.primitives.conv import ConvDimensionNumbers
-from olympus_core.primitives.window import dilated, windows
+from olympus_core.primitives.window import Padding, dilated, windows
 
 __all__ = [
     "ConvDimensionNumbers",
@@ -77,6 +77,14 @@ def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[tuple[i
     return tuple([tuple([text.index(c) for c in (*names, *space)]) for text, names in orders])
 
 
+def check_cropped(sizes: Sequence[int], pads: Padding) -> None:
+    """Raise ShapeError unless there is a pair for each size, and none crops more than it."""
+    if len(pads) != len(sizes):
+        raise ShapeError(f"a convolution needs {len(sizes)} pairs of padding, and got {pads}")
+    if any(n + low + high < 0 for n, (low, high) in zip(sizes, pads, strict=True)):
+        raise ShapeError(f"the negative padding {pads} is larger than the sizes {tuple(sizes)}")
+
+
 def transpose_padding(
     sizes: Sequence[int], strides: Sequence[int], dilation: Sequence[int], padding: Any
 ) -> tuple[tuple[int, int], ...]:
@@ -110,11 +118,12 @@ def conv_shape_tuple(
     batch_group_count: int = 1,
 ) -> Shape:
     """The shape of a convolution of layouts (N, C, space...) and (O, I, space...)."""
-    if isinstance(pads, str):
-        pads = padtype_to_pads(lhs_shape[2:], rhs_shape[2:], strides, pads)
+    ones, sizes = (1,) * (len(lhs_shape) - 2), tuple(lhs_shape[2:])
+    pads = pads_of(pads, sizes, rhs_shape[2:], strides, ones, ones)
+    check_cropped(sizes, pads)
     space = [
-        windows(n, tuple(pad), k, stride)
-        for n, k, stride, pad in zip(lhs_shape[2:], rhs_shape[2:], strides, pads, strict=True)
+        windows(n, pad, k, stride)
+        for n, k, stride, pad in zip(sizes, rhs_shape[2:], strides, pads, strict=True)
     ]
     return (lhs_shape[0] // batch_group_count, rhs_shape[0], *space)
 

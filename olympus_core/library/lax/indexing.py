@@ -13,7 +13,7 @@ import numpy as np
 
 from olympus_core import dtypes
 from olympus_core.avals import Shape, canonical_shape, get_aval, shape_of
-from olympus_core.errors import ShapeError, TransformError
+from olympus_core.errors import DTypeError, ShapeError, TransformError
 from olympus_core.library.lax.shape import expand_dims, full
 from olympus_core.library.lax.slicing import concatenate
 from olympus_core.library.promotion import convert
@@ -64,7 +64,8 @@ def gather(
     `mode` says what becomes of windows out of bounds (see GatherScatterMode; None promises that
     there are none); "fill" reads `fill_value`: by default NaN, or an integer dtype's least value,
     or an unsigned one's greatest, or True.  Raises ShapeError where the numbers do not fit the
-    shapes, DTypeError where the indices are not integers.
+    shapes, ArgumentError where the indices are not integers, and DTypeError for a complex
+    `fill_value` of real numbers.
 
     Source: https://www.openxla.org/xla/operation_semantics#gather
     """
@@ -92,6 +93,8 @@ def _fill(mode: GatherScatterMode, value: Any, dtype: dtypes.DType) -> Any:
         if shape_of(value):
             raise ShapeError(f"a fill value is a scalar, and has shape {shape_of(value)}")
         scalar = np.asarray(value).item()
+        if isinstance(scalar, complex) and dtypes.kind(dtype) in "uif":
+            raise DTypeError(f"{scalar} is not a fill value of an array of {dtype}")
         return ExactFloat(scalar) if isinstance(scalar, float) else scalar
     kind = dtypes.kind(dtype)
     if kind in "fc":

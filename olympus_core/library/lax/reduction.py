@@ -89,8 +89,7 @@ def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
 
 def _arg(primitive: Primitive, operand: Any, axis: int, index_dtype: Any) -> Any:
     check_arrays(primitive.name, operand)
-    axis = operator.index(axis)
-    place = axis + get_aval(operand).ndim if axis < 0 else axis
+    place = operator.index(axis)
     return primitive.bind(operand, axes=(place,), index_dtype=dtypes.canonicalize(index_dtype))
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from olympus_core import dtypes
 from olympus_core.avals import Shape, canonical_shape, get_aval, shape_of
-from olympus_core.errors import IndexingError, ShapeError
+from olympus_core.errors import IndexingError, RangeError, ShapeError
 from olympus_core.library.axes import canonical_axis
 from olympus_core.library.lax.shape import expand_dims, squeeze
 from olympus_core.library.promotion import convert
@@ -196,8 +196,12 @@ def index_dtype(indices: Sequence[Any]) -> dtypes.DType:
 def wrapped(index: Any, length: int, dtype: dtypes.DType, wrap: bool = True) -> Any:
     """An index in `dtype`, `length` added where it is negative; static ones stay static."""
     if isinstance(index, (int, np.integer)) and not isinstance(index, bool):
-        found = int(index)
-        return dtype.type(found + length if wrap and found < 0 else found)
+        found = int(index) + (length if wrap and index < 0 else 0)
+        if dtypes.kind(dtype) in "iu":
+            limits = dtypes.iinfo(dtype)
+            if not limits.min <= found <= limits.max:
+                raise RangeError(f"index {index} is out of bounds for {dtype}")
+        return dtype.type(found)
     have = get_aval(index).dtype
     if dtypes.kind(have) not in "iu":
         return index  # the primitive refuses it, in words

@@ -82,7 +82,12 @@ def pads_of(
 ) -> Padding:
     """Padding as pairs of ints, of a name or of pairs; the name is for the dilated sizes."""
     if not isinstance(padding, str):
-        return tuple([(int(low), int(high)) for low, high in padding])
+        try:
+            return tuple([(int(low), int(high)) for low, high in padding])
+        except (TypeError, ValueError):
+            raise ShapeError(
+                f"padding is a name or a pair (low, high) for each axis, and not {padding!r}"
+            ) from None
     sizes = [dilated(n, d) for n, d in zip(shape, base_dilation, strict=True)]
     extents = [dilated(n, d) for n, d in zip(window, window_dilation, strict=True)]
     return tuple(padtype_to_pads(sizes, extents, strides, padding))

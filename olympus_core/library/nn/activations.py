@@ -14,7 +14,7 @@ from olympus_core.errors import ShapeError
 from olympus_core.library.composite import composite
 from olympus_core.library.lax import elementwise as lax
 from olympus_core.library.lax.slicing import split
-from olympus_core.library.numpy.arithmetic import clip, maximum, minimum
+from olympus_core.library.numpy.arithmetic import abs, clip, maximum, minimum, square
 from olympus_core.library.numpy.axes import one_axis, operand, scalar
 from olympus_core.library.numpy.creation import asarray
 from olympus_core.library.numpy.exponential import expm1, logaddexp, sqrt
@@ -113,7 +113,7 @@ def _softplus_rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any
 @composite()
 def softplus(x: Any) -> Any:
     """log(1 + exp(x)), without overflow."""
-    (x,) = promote_inexact(_array("softplus", x))
+    x, _ = promote_inexact(_array("softplus", x), 0)  # a bool beside an int is of a weak type
     return logaddexp(x, 0.0) if dtypes.kind(x.dtype) == "c" else _softplus(x)
 
 
@@ -141,7 +141,7 @@ def sparse_sigmoid(x: Any) -> Any:
 def soft_sign(x: Any) -> Any:
     """x / (|x| + 1)."""
     x = _array("soft_sign", x)
-    return x / (lax.abs(x) + 1)
+    return x / (abs(x) + 1)
 
 
 @composite()
@@ -244,7 +244,7 @@ def glu(x: Any, axis: int = -1) -> Any:
 def squareplus(x: Any, b: Any = 4) -> Any:
     """(x + sqrt(x**2 + b)) / 2: Barron (2021)."""
     x = _array("squareplus", x)
-    return (x + sqrt(lax.square(x) + b)) / 2
+    return (x + sqrt(square(x) + b)) / 2
 
 
 @composite()

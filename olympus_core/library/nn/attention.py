@@ -188,6 +188,9 @@ def dot_product_attention(
     window = local_window_size
     if isinstance(window, int):
         window = (window, window)
+    elif window is not None:
+        left, right = window  # a list is as good
+        window = (left, right)
     scale = float(1 / np.sqrt(query.shape[3])) if scale is None else scale
     options: dict[str, Any] = {"is_causal": is_causal, "window": window}
     operands = query, key, value, bias, mask, lengths, scale

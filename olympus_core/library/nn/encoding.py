@@ -15,7 +15,7 @@ from olympus_core.library.numpy.arithmetic import maximum, subtract
 from olympus_core.library.numpy.axes import Axis, one_axis
 from olympus_core.library.numpy.creation import asarray
 from olympus_core.library.numpy.reductions import mean as mean_of
-from olympus_core.library.promotion import convert
+from olympus_core.library.promotion import check_arrays, convert
 from olympus_core.primitives.elementwise import convert_element_type_p, eq_p
 from olympus_core.primitives.shape import broadcast_in_dim_p
 
@@ -63,8 +63,10 @@ def standardize(
 
     The variance is mean(x**2) - mean(x)**2, or with the algorithm "stable" that of x - mean.
 
-    Raises ArgumentError (a ValueError) for another algorithm.
+    Raises ArgumentError (a ValueError) for another algorithm, and for complex values with the
+    algorithm "fast", whose variance has to be kept from falling below 0.
     """
+    check_arrays("standardize", x, *[a for a in (mean, variance, where) if a is not None])
     x = asarray(x)
     if algorithm not in ("fast", "stable"):
         raise ArgumentError(f"standardize is 'fast' or 'stable', and not {algorithm!r}")
@@ -76,6 +78,8 @@ def standardize(
     if variance is None and algorithm == "stable":
         variance = mean_of(lax.square(centred), axis, keepdims=True, where=where)
     elif variance is None:
+        if dtypes.kind(x.dtype) == "c":
+            raise ArgumentError("standardize needs real values, or the algorithm 'stable'")
         squares = mean_of(lax.square(x), axis, keepdims=True, where=where)
         variance = maximum(squares - lax.square(asarray(mean)), 0)
     return centred * lax.rsqrt(asarray(variance + epsilon))

@@ -165,7 +165,7 @@ def logmeanexp(x: Any, axis: Axis = None, where: Any = None, keepdims: bool = Fa
     if where is None:
         count = float(np.prod([shape[i] for i in axes], dtype=np.int64))
         with np.errstate(divide="ignore"):
-            return sub_p.bind(total, scalar(np.log(count), dtypes.to_real(dtype)))
+            return sub_p.bind(total, scalar(np.log(count), dtype))
     count = _sum(convert(mask("logmeanexp", where, shape), dtype), axes)
     if keepdims:
         count = keep_dims(count, shape, axes)

@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from olympus_core.avals import Shape, shape_of
+from olympus_core import dtypes
+from olympus_core.avals import Shape, get_aval, shape_of
 from olympus_core.dtypes import DType
+from olympus_core.errors import TypePromotionError
 from olympus_core.library.composite import composite
 from olympus_core.library.promotion import broadcast_to, convert
 from olympus_core.library.random.keys import one_key
@@ -41,9 +43,13 @@ def draw(
     """Samples of the distribution `name`, by its formula.
 
     `shape` is that of the result, or None for that of the parameters together.  Raises
-    ArgumentError for a dtype not of one of the `kinds`, ShapeError for parameters that do not fit.
+    ArgumentError for a dtype not of one of the `kinds`, ShapeError for parameters that do not fit,
+    TypePromotionError for complex ones of a real distribution.
     """
     words = one_key(name, key)
     dtype = float_dtype(name, dtype, kinds)
     shape = result_shape(name, shape, *parameters)
+    for given in [get_aval(x).dtype for x in parameters]:
+        if dtypes.kind(given) == "c" and dtypes.kind(dtype) != "c":
+            raise TypePromotionError(f"{name} of {dtype} needs real parameters, and got {given}")
     return _draw(words, *parameters, formula=formula, shape=shape, dtype=dtype)

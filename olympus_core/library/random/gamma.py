@@ -8,6 +8,7 @@ its values once it has accepted them.
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any, NamedTuple
 
 from olympus_core import tree
@@ -251,4 +252,4 @@ def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None) -> An
     By Barthe, Guedon, Mendelson and Naor, "A probabilistic approach to the geometry of the
     l_p^n-ball" (2005).
     """
-    return draw("ball", _ball, key, (*fit_shape("ball", shape), int(d)), dtype, p)
+    return draw("ball", _ball, key, (*fit_shape("ball", shape), operator.index(d)), dtype, p)
