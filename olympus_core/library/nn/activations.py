@@ -14,7 +14,7 @@ from olympus_core.errors import ShapeError
 from olympus_core.library.composite import composite
 from olympus_core.library.lax import elementwise as lax
 from olympus_core.library.lax.slicing import split
-from olympus_core.library.numpy.arithmetic import abs, clip, maximum, minimum, square
+from olympus_core.library.numpy.arithmetic import absolute, clip, maximum, minimum, square
 from olympus_core.library.numpy.axes import one_axis, operand, scalar
 from olympus_core.library.numpy.creation import asarray
 from olympus_core.library.numpy.exponential import expm1, logaddexp, sqrt
@@ -141,7 +141,7 @@ def sparse_sigmoid(x: Any) -> Any:
 def soft_sign(x: Any) -> Any:
     """x / (|x| + 1)."""
     x = _array("soft_sign", x)
-    return x / (abs(x) + 1)
+    return x / (absolute(x) + 1)
 
 
 @composite()
