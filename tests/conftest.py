@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import hypothesis
+import jaxlib.xla_client
 import pytest
 
 # What a shell has set for OLYMPUS, for JAX or for XLA is no part of a test, nor of the processes
@@ -22,6 +23,12 @@ for _name in [*os.environ]:
         del os.environ[_name]
 os.environ["XDG_CONFIG_HOME"] = os.devnull  # no settings of the user's
 os.environ["JAX_PLATFORMS"] = "cpu"  # the oracle's, on machines with a GPU too
+
+# Thousands of tiny programs are compiled here and each runs once, so LLVM's optimizations are not
+# worth their time.  XLA reads its flags once a process: those that tests start have the usual ones.
+os.environ["XLA_FLAGS"] = "--xla_backend_optimization_level=0"
+jaxlib.xla_client.CompileOptions()
+del os.environ["XLA_FLAGS"]
 
 # The machine's load decides how long an example takes: limits would be timed assertions.
 hypothesis.settings.register_profile(
