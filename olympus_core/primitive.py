@@ -15,11 +15,13 @@ table that fills in such a class.  The contract, for every rule:
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
+from types import FrameType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn
 
 from olympus_core.avals import ShapedArray
-from olympus_core.errors import MissingRuleError
+from olympus_core.errors import InternalError, MissingRuleError
 from olympus_core.trace import state
 
 if TYPE_CHECKING:
@@ -31,20 +33,60 @@ __all__ = ["Batched", "Linear", "LinearPrimitive", "Primitive", "Split", "op"]
 Avals = tuple[ShapedArray, ...]
 
 
+#: The packages whose modules declare primitives.
+_PACKAGES = ("olympus_core.primitives", "olympus_core.control")
+
+
 class _Operations:
-    """Every primitive's `bind` by name, so that rules reach the primitives of other families.
+    """The primitives by name: all that are declared, and their `bind`s for the rules of others.
+
+    A module is imported when a program needs it, and all of them when a name is asked for that is
+    not declared yet.
 
     >>> op.mul(tangent, op.cos(x))
     """
 
     def __init__(self) -> None:
-        self.table: dict[str, Primitive] = {}
+        self._whole = False
+        self._declared: dict[str, Primitive] = {}
+
+    def declare(self, primitive: Primitive) -> None:
+        """Enter a primitive; raises InternalError where another has its name."""
+        key = primitive.name.replace("-", "_")
+        other = self._declared.setdefault(key, primitive)
+        if other is not primitive:
+            raise InternalError(
+                f"there are two primitives {key!r}, of {other.module} and of {primitive.module}"
+            )
+
+    def find(self, name: str) -> Primitive | None:
+        """The primitive of this name, whether or not its module has been imported."""
+        return self._declared.get(name) or self._all().get(name)
+
+    def every(self) -> list[Primitive]:
+        """All primitives, of modules that have not been imported too."""
+        return list(self._all().values())
+
+    def by_public_name(self) -> dict[str, Primitive]:
+        """All primitives under the names that programs on the IR know them by: `sin_p`."""
+        return {f"{name}_p": primitive for name, primitive in self._all().items()}
+
+    def _all(self) -> dict[str, Primitive]:
+        if not self._whole:
+            import importlib  # not for a program that finds what it needs
+            import pkgutil
+
+            for package in map(importlib.import_module, _PACKAGES):
+                for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+                    importlib.import_module(info.name)
+            self._whole = True
+        return self._declared
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        try:
-            bind = self.table[name.rstrip("_")].bind  # and_, not_, or_ are keywords without it
-        except KeyError:
-            raise AttributeError(f"there is no primitive {name!r}") from None
+        primitive = None if name.startswith("__") else self.find(name.rstrip("_"))
+        if primitive is None:  # and_, not_, or_ are keywords without the underscore
+            raise AttributeError(f"there is no primitive {name!r}")
+        bind = primitive.bind
         self.__dict__[name] = bind
         return bind
 
@@ -107,7 +149,8 @@ class Primitive:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        op.table[name.replace("-", "_")] = self
+        self.module = _declaring()
+        op.declare(self)
         self._avals: dict[Any, Avals] = {}
 
     def __repr__(self) -> str:
@@ -170,6 +213,14 @@ class Primitive:
         It may keep some of them, where they are needed on the way.
         """
         return eqn
+
+
+def _declaring() -> str:
+    """The module whose body is declaring a primitive."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and frame.f_code.co_name != "<module>":
+        frame = frame.f_back
+    return str(frame.f_globals["__name__"]) if frame else "?"
 
 
 class LinearPrimitive(Primitive):

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable
-from types import ModuleType
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from olympus_core.absent import why_absent
 
@@ -19,16 +19,21 @@ __all__ = ["on_demand"]
 
 
 def on_demand(
-    package: str, *names: str
-) -> tuple[Callable[[str], ModuleType], Callable[[], list[str]]]:
+    package: str, *names: str, others: Callable[[], Mapping[str, Any]] = dict
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """The `__getattr__` and `__dir__` of a package whose submodules `names` are not yet imported.
+
+    `others` gives more attributes by name, which `dir` does not list; it is called when a name is
+    asked for that the package does not have.
 
     >>> __getattr__, __dir__ = on_demand(__name__, "linalg")
     """
 
-    def __getattr__(name: str) -> ModuleType:
+    def __getattr__(name: str) -> Any:
         if name in names:
             return importlib.import_module(f"{package}.{name}")
+        if not name.startswith("__") and name in (more := others()):
+            return more[name]
         why = None if name.startswith("_") else why_absent(package, name)
         raise AttributeError(
             f"module {package!r} has no attribute {name!r}" + (f": {why}" if why else ""),

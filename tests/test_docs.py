@@ -7,27 +7,22 @@ writes them anew.
 from __future__ import annotations
 
 import importlib
-import pkgutil
 import re
 import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import click
 import pytest
 from documents import ROOT, read
 
 import olympus
-import olympus_core.control
-import olympus_core.primitives
 from olympus import errors
 from olympus_cli.main import COMMANDS
 from olympus_cli.spec.project import PROJECT_KEYS, TARGET_KEYS
 from olympus_core.absent import api
-from olympus_core.primitive import Primitive, op
+from olympus_core.primitive import op
 
 DOCS = ROOT / "docs"
 API: dict[str, set[str]] = {
@@ -114,29 +109,16 @@ def test_every_other_name_is_present_or_listed_as_pending(request: pytest.Fixtur
 
 def families() -> dict[str, tuple[str, list[str]]]:
     """Each module of primitives: what its docstring says that they are, and their names."""
+    names: dict[str, list[str]] = {}
+    for primitive in op.every():
+        if primitive.module.startswith("olympus_core."):
+            names.setdefault(primitive.module, []).append(primitive.name)
     found = {}
-    for package in (olympus_core.primitives, olympus_core.control):
-        for info in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
-            module = importlib.import_module(info.name)
-            if not info.ispkg and (names := primitives_of(module)):
-                name = info.name.removeprefix("olympus_core.")
-                sentence = (module.__doc__ or "").partition("\n\n")[0].replace("\n", " ")
-                found[name] = sentence, names
+    for module in sorted(names):
+        text = importlib.import_module(module).__doc__ or ""
+        sentence = text.partition("\n\n")[0].replace("\n", " ")
+        found[module.removeprefix("olympus_core.")] = sentence, names[module]
     return found
-
-
-def primitives_of(module: ModuleType) -> list[str]:
-    """The names of the primitives that a module defines: its tuple, or those of its own classes."""
-    every: Any = getattr(module, "PRIMITIVES", None)
-    if every is None:
-        own = (x for x in vars(module).values() if isinstance(x, Primitive))
-        every = [p for p in own if type(p).__module__ == module.__name__]
-    return [p.name for p in every]
-
-
-def test_every_primitive_has_a_family() -> None:
-    listed = [name for _, names in families().values() for name in names]
-    assert sorted(listed) == sorted(p.name for p in op.table.values())
 
 
 def test_the_primitives_are_listed(request: pytest.FixtureRequest) -> None:

@@ -1,8 +1,8 @@
 """`olympus.lax`: thin functions on the primitives, and control flow on traced values."""
 
+from collections.abc import Callable as _Callable
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from olympus.lax._primitives import *  # noqa: F403
 from olympus_core.library.lax.associative import associative_scan as associative_scan
 from olympus_core.library.lax.barrier import optimization_barrier as optimization_barrier
 from olympus_core.library.lax.collective import all_gather as all_gather
@@ -208,9 +208,13 @@ from olympus_core.library.lax.special import random_gamma_grad as random_gamma_g
 from olympus_core.library.lax.window import padtype_to_pads as padtype_to_pads
 from olympus_core.library.lax.window import reduce_window as reduce_window
 from olympus_core.library.lax.window import reduce_window_shape_tuple as reduce_window_shape_tuple
+from olympus_core.primitive import Primitive as _Primitive
+from olympus_core.primitive import op as _op
 from olympus_core.submodules import on_demand as _on_demand
 
 if _TYPE_CHECKING:
     from olympus.lax import linalg as linalg
-else:
-    __getattr__, __dir__ = _on_demand(__name__, "linalg")
+
+    __getattr__: _Callable[[str], _Primitive]
+else:  # the operations themselves too, under the names that programs on the IR know: sin_p
+    __getattr__, __dir__ = _on_demand(__name__, "linalg", others=_op.by_public_name)

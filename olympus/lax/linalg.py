@@ -13,12 +13,14 @@ from olympus_core.library.lax.linalg import qr as qr
 from olympus_core.library.lax.linalg import svd as svd
 from olympus_core.library.lax.linalg import symmetric_product as symmetric_product
 from olympus_core.library.lax.linalg import triangular_solve as triangular_solve
-from olympus_core.primitives.linalg import cholesky_p as cholesky_p
-from olympus_core.primitives.linalg import eig_p as eig_p
-from olympus_core.primitives.linalg import eigh_p as eigh_p
-from olympus_core.primitives.linalg import householder_product_p as householder_product_p
-from olympus_core.primitives.linalg import lu_p as lu_p
-from olympus_core.primitives.linalg import lu_pivots_to_permutation_p as lu_pivots_to_permutation_p
-from olympus_core.primitives.linalg import qr_p as qr_p
-from olympus_core.primitives.linalg import svd_p as svd_p
-from olympus_core.primitives.linalg import triangular_solve_p as triangular_solve_p
+from olympus_core.primitives.linalg.cholesky import cholesky_p as cholesky_p
+from olympus_core.primitives.linalg.eig import eig_p as eig_p
+from olympus_core.primitives.linalg.eigh import eigh_p as eigh_p
+from olympus_core.primitives.linalg.lu import lu_p as lu_p
+from olympus_core.primitives.linalg.permutation import (
+    lu_pivots_to_permutation_p as lu_pivots_to_permutation_p,
+)
+from olympus_core.primitives.linalg.qr import householder_product_p as householder_product_p
+from olympus_core.primitives.linalg.qr import qr_p as qr_p
+from olympus_core.primitives.linalg.svd import svd_p as svd_p
+from olympus_core.primitives.linalg.triangular import triangular_solve_p as triangular_solve_p

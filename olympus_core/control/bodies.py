@@ -13,7 +13,7 @@ from olympus_core import dtypes, tree
 from olympus_core.avals import ShapedArray, get_aval
 from olympus_core.errors import TransformError
 from olympus_core.olympuspr import Eqn, Olympuspr, Var
-from olympus_core.primitives.elementwise import convert_element_type_p
+from olympus_core.primitives.elementwise.conversion import convert_element_type_p
 from olympus_core.source import Source, function_name
 from olympus_core.transforms import data
 from olympus_core.transforms.staging import hoist_consts, stage, stage_once

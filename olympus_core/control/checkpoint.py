@@ -18,7 +18,7 @@ from olympus_core.control.custom_rules import part_static, positions
 from olympus_core.errors import UsageError
 from olympus_core.olympuspr import Eqn, Literal, Olympuspr, Var
 from olympus_core.primitive import Primitive, Split, op
-from olympus_core.primitives.elementwise import Elementwise
+from olympus_core.primitives.elementwise.base import Elementwise
 from olympus_core.source import function_name
 from olympus_core.transforms import data
 from olympus_core.transforms.evaluate import evaluate

@@ -12,7 +12,7 @@ from olympus_core.avals import ShapedArray
 from olympus_core.errors import TransformError
 from olympus_core.olympuspr import Olympuspr
 from olympus_core.primitive import Batched, Linear, Primitive, Split, op
-from olympus_core.primitives.elementwise import move_axis
+from olympus_core.primitives.elementwise.base import move_axis
 from olympus_core.transforms.evaluate import evaluate
 from olympus_core.transforms.flat import zeros
 from olympus_core.transforms.programs import (

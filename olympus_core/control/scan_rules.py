@@ -12,7 +12,7 @@ from typing import Any
 
 from olympus_core.olympuspr import Eqn, Olympuspr, Var
 from olympus_core.primitive import Batched, Linear, Primitive, Split, op
-from olympus_core.primitives.elementwise import move_axis
+from olympus_core.primitives.elementwise.base import move_axis
 from olympus_core.simplify import restrict
 from olympus_core.transforms.batching import place_axis
 from olympus_core.transforms.flat import instantiate, zeros

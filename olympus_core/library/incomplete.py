@@ -27,7 +27,7 @@ from olympus_core.library.numpy.fills import ones_like, zeros_like
 from olympus_core.library.numpy.logic import isnan
 from olympus_core.library.numpy.reductions import sum as sum_
 from olympus_core.library.numpy.selection import where
-from olympus_core.primitives import elementwise as p
+from olympus_core.primitives.elementwise.transcendental import lgamma_p
 from olympus_core.transforms.autodiff import jvp
 
 __all__ = ["beta_below", "gamma_density", "gamma_parts", "gamma_slope"]
@@ -77,7 +77,7 @@ def _stirling_rest(z: Any) -> Any:
     big, small = where(is_large, z, _LARGE), where(is_large, 1.0, z)
     r = 1 / (big * big)
     series = (1 / 12 - r * (1 / 360 - r * (1 / 1260 - r / 1680))) / big
-    rest = p.lgamma_p.bind(small) - (small - 0.5) * log(small) + small - 0.5 * np.log(2 * np.pi)
+    rest = lgamma_p.bind(small) - (small - 0.5) * log(small) + small - 0.5 * np.log(2 * np.pi)
     return where(is_large, series, rest)
 
 

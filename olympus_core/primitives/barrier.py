@@ -12,7 +12,7 @@ from olympus_core.primitive import Batched, Primitive
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
 
-__all__ = ["PRIMITIVES", "optimization_barrier_p"]
+__all__ = ["optimization_barrier_p"]
 
 
 class OptimizationBarrier(Primitive):
@@ -47,5 +47,3 @@ class OptimizationBarrier(Primitive):
 
 
 optimization_barrier_p = OptimizationBarrier("optimization_barrier")
-
-PRIMITIVES: tuple[Primitive, ...] = (optimization_barrier_p,)

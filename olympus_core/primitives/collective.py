@@ -19,7 +19,7 @@ from olympus_core.avals import ShapedArray, get_aval, shaped
 from olympus_core.errors import LoweringError, TransformError
 from olympus_core.olympuspr import named_axes
 from olympus_core.primitive import Batched, LinearPrimitive, Primitive, op
-from olympus_core.primitives.elementwise import constant
+from olympus_core.primitives.elementwise.base import constant
 from olympus_core.primitives.reduction import (
     Reduction,
     fill_region,
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
 
 __all__ = [
-    "PRIMITIVES",
     "Collective",
     "axis_index_p",
     "emit_reducing",
@@ -202,5 +201,3 @@ psum_p = Psum("psum", reduce_sum_p)
 pmax_p = Pextremum("pmax", reduce_max_p)
 pmin_p = Pextremum("pmin", reduce_min_p)
 axis_index_p = AxisIndex("axis_index")
-
-PRIMITIVES: tuple[Primitive, ...] = (psum_p, pmax_p, pmin_p, axis_index_p)

@@ -13,7 +13,7 @@ from olympus_core.primitive import Primitive
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
 
-__all__ = ["PRIMITIVES", "ArrayConstant", "constant_p"]
+__all__ = ["ArrayConstant", "constant_p"]
 
 
 class ArrayConstant:
@@ -58,5 +58,3 @@ class Constant(Primitive):
 
 
 constant_p = Constant("constant")
-
-PRIMITIVES: tuple[Primitive, ...] = (constant_p,)

@@ -12,7 +12,7 @@ from olympus_core.errors import ShapeError
 from olympus_core.primitive import Batched, Linear, Primitive, op
 from olympus_core.primitives.conv_rules import batched_conv, pull_back_lhs, pull_back_rhs
 from olympus_core.primitives.dot import product_dtype
-from olympus_core.primitives.elementwise import check_one_dtype
+from olympus_core.primitives.elementwise.base import check_one_dtype
 from olympus_core.primitives.precision import precision_config
 from olympus_core.primitives.window import dilated, pairs_attr, windows
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
     from olympus_core.mlir import ir
 
-__all__ = ["PRIMITIVES", "ConvDimensionNumbers", "conv_general_dilated_p"]
+__all__ = ["ConvDimensionNumbers", "conv_general_dilated_p"]
 
 
 class ConvDimensionNumbers(NamedTuple):
@@ -184,5 +184,3 @@ def _dimensions(numbers: ConvDimensionNumbers) -> ir.Attribute:
 
 
 conv_general_dilated_p = Convolution("conv_general_dilated")
-
-PRIMITIVES: tuple[Primitive, ...] = (conv_general_dilated_p,)

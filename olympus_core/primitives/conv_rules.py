@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from olympus_core.avals import ShapedArray, get_aval, shape_of
 from olympus_core.primitive import op
-from olympus_core.primitives.elementwise import move_axis
+from olympus_core.primitives.elementwise.base import move_axis
 from olympus_core.primitives.window import dilated
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from olympus_core import mlir
 from olympus_core.avals import ShapedArray, shape_of
 from olympus_core.dtypes import DType
 from olympus_core.primitive import Batched, Primitive, op
-from olympus_core.primitives.elementwise import check_kinds, ne_p, zero_like
-from olympus_core.primitives.elementwise.logic import emit_compare
+from olympus_core.primitives.elementwise.base import check_kinds, zero_like
+from olympus_core.primitives.elementwise.logic import emit_compare, ne_p
 from olympus_core.primitives.reduction import (
     Reduction,
     check_axes,
@@ -33,7 +33,7 @@ from olympus_core.primitives.window import emit_reduce_window
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
 
-__all__ = ["PRIMITIVES", "cumlogsumexp_p", "cummax_p", "cummin_p", "cumprod_p", "cumsum_p"]
+__all__ = ["cumlogsumexp_p", "cummax_p", "cummin_p", "cumprod_p", "cumsum_p"]
 
 
 #: (tangent, result, operand, axis, reverse) -> tangent of the result
@@ -168,5 +168,3 @@ cumprod_p = _of("cumprod", reduce_prod_p, _product_tangent)
 cummax_p = _of("cummax", reduce_max_p, _extremum_tangent)
 cummin_p = _of("cummin", reduce_min_p, _extremum_tangent)
 cumlogsumexp_p = Cumulative("cumlogsumexp", "f", _log_add_exp, lowest, _log_sum_tangent)
-
-PRIMITIVES: tuple[Primitive, ...] = (cumsum_p, cumprod_p, cummax_p, cummin_p, cumlogsumexp_p)

@@ -11,14 +11,14 @@ from olympus_core.avals import ShapedArray, get_aval, shape_of, shaped
 from olympus_core.dtypes import DType
 from olympus_core.errors import DTypeError, ShapeError
 from olympus_core.primitive import Batched, Linear, Primitive, op
-from olympus_core.primitives.elementwise import shift_all
+from olympus_core.primitives.elementwise.base import shift_all
 from olympus_core.primitives.precision import DotAlgorithm, DotAlgorithmPreset, precision_config
 
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
     from olympus_core.mlir import ir
 
-__all__ = ["PRIMITIVES", "DotDimensions", "dot_general_p", "product_dtype"]
+__all__ = ["DotDimensions", "dot_general_p", "product_dtype"]
 
 Axes = tuple[int, ...]
 #: ((contracting axes of lhs, of rhs), (batch axes of lhs, of rhs))
@@ -203,5 +203,3 @@ def _range_of(dtype: DType) -> tuple[Any, ...]:
 
 
 dot_general_p = DotGeneral("dot_general")
-
-PRIMITIVES: tuple[Primitive, ...] = (dot_general_p,)

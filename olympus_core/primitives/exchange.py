@@ -9,15 +9,15 @@ import numpy as np
 
 from olympus_core import mlir
 from olympus_core.avals import ShapedArray, shape_of
-from olympus_core.primitive import Batched, LinearPrimitive, Primitive, op
+from olympus_core.primitive import Batched, LinearPrimitive, op
 from olympus_core.primitives.collective import Collective, emit_reducing, grouped
-from olympus_core.primitives.elementwise import at_front, constant, move_axis, shift_all
+from olympus_core.primitives.elementwise.base import at_front, constant, move_axis, shift_all
 from olympus_core.primitives.reduction import reduce_sum_p
 
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
 
-__all__ = ["PRIMITIVES", "all_gather_p", "all_to_all_p", "ppermute_p", "reduce_scatter_p"]
+__all__ = ["all_gather_p", "all_to_all_p", "ppermute_p", "reduce_scatter_p"]
 
 
 class AllGather(Collective, LinearPrimitive):
@@ -199,5 +199,3 @@ all_gather_p = AllGather("all_gather")
 reduce_scatter_p = ReduceScatter("reduce_scatter")
 ppermute_p = PPermute("ppermute")
 all_to_all_p = AllToAll("all_to_all")
-
-PRIMITIVES: tuple[Primitive, ...] = (all_gather_p, reduce_scatter_p, ppermute_p, all_to_all_p)

@@ -16,13 +16,13 @@ import numpy as np
 from olympus_core import dtypes, mlir
 from olympus_core.avals import Shape, ShapedArray, shape_of, shaped
 from olympus_core.errors import DTypeError, ShapeError
-from olympus_core.primitive import Batched, LinearPrimitive, Primitive, op
-from olympus_core.primitives.elementwise import at_front, constant, spread, zero_like
+from olympus_core.primitive import Batched, LinearPrimitive, op
+from olympus_core.primitives.elementwise.base import at_front, constant, spread, zero_like
 
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
 
-__all__ = ["PRIMITIVES", "FftType", "fft_p"]
+__all__ = ["FftType", "fft_p"]
 
 
 class FftType(enum.IntEnum):
@@ -120,5 +120,3 @@ def _of_frequencies_that_stand_for_two(c: Any, lengths: Shape) -> Any:
 
 
 fft_p = Fft("fft")
-
-PRIMITIVES: tuple[Primitive, ...] = (fft_p,)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from olympus_core.primitives.elementwise import shift_all
+from olympus_core.primitives.elementwise.base import shift_all
 
 if TYPE_CHECKING:
     from olympus_core.primitives.indexing import GatherDimensionNumbers

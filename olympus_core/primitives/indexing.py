@@ -16,8 +16,8 @@ from olympus_core import dtypes, mlir
 from olympus_core.avals import Shape, ShapedArray, shape_of, shaped
 from olympus_core.errors import ArgumentError, ShapeError
 from olympus_core.primitive import Batched, Primitive, op
-from olympus_core.primitives.elementwise import BOOL, ge_p, le_p, move_axis, spread, zero_like
-from olympus_core.primitives.elementwise.logic import emit_compare
+from olympus_core.primitives.elementwise.base import BOOL, move_axis, spread, zero_like
+from olympus_core.primitives.elementwise.logic import emit_compare, ge_p, le_p
 from olympus_core.primitives.gather_batching import over_indices, over_operand
 from olympus_core.primitives.reduction import fill_region
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
 
 __all__ = [
-    "PRIMITIVES",
     "GatherDimensionNumbers",
     "GatherScatterMode",
     "ScatterDimensionNumbers",
@@ -288,5 +287,3 @@ def _inside(ctx: LoweringContext, indices: Any, aval: ShapedArray, params: dict[
 
 
 gather_p = Gather("gather")
-
-PRIMITIVES: tuple[Primitive, ...] = (gather_p,)

@@ -9,14 +9,14 @@ from olympus_core import mlir
 from olympus_core.avals import ShapedArray, shape_of
 from olympus_core.errors import ShapeError
 from olympus_core.primitive import Batched, Linear, LinearPrimitive, Primitive, op
-from olympus_core.primitives.elementwise import at_front, check_one_dtype, spread, zeros_like
+from olympus_core.primitives.elementwise.base import at_front, check_one_dtype, spread, zeros_like
 from olympus_core.primitives.mapped_slices import zero_of
 from olympus_core.primitives.slicing import emit_slice
 
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
 
-__all__ = ["PRIMITIVES", "concatenate_p", "split_p", "stack_p", "unstack_p"]
+__all__ = ["concatenate_p", "split_p", "stack_p", "unstack_p"]
 
 
 def _concatenate(xs: Any, out: ShapedArray, dimension: int) -> Any:
@@ -189,5 +189,3 @@ concatenate_p = Concatenate("concatenate")
 stack_p = Stack("stack")
 split_p = Split("split")
 unstack_p = Unstack("unstack")
-
-PRIMITIVES: tuple[Primitive, ...] = (concatenate_p, stack_p, split_p, unstack_p)

@@ -9,7 +9,7 @@ import numpy as np
 
 from olympus_core.avals import Shape, ShapedArray, shape_of
 from olympus_core.primitive import Batched, op
-from olympus_core.primitives.elementwise import at_front, move_axis
+from olympus_core.primitives.elementwise.base import at_front, move_axis
 from olympus_core.primitives.indexing import (
     GatherDimensionNumbers,
     GatherScatterMode,

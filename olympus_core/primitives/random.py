@@ -19,9 +19,9 @@ from olympus_core.avals import Shape, ShapedArray, shaped
 from olympus_core.errors import DTypeError, ShapeError
 from olympus_core.olympuspr import Atom, Eqn, Literal, Olympuspr, Var
 from olympus_core.primitive import Batched, Primitive
-from olympus_core.primitives.elementwise import (
-    add_p,
-    at_front,
+from olympus_core.primitives.elementwise.arithmetic import add_p
+from olympus_core.primitives.elementwise.base import at_front
+from olympus_core.primitives.elementwise.logic import (
     or_p,
     shift_left_p,
     shift_right_logical_p,
@@ -32,7 +32,7 @@ from olympus_core.source import Source
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
 
-__all__ = ["PRIMITIVES", "random_bits_p", "random_fold_in_p", "random_seed_p", "random_split_p"]
+__all__ = ["random_bits_p", "random_fold_in_p", "random_seed_p", "random_split_p"]
 
 UINT32 = np.dtype("uint32")
 UINT64 = np.dtype("uint64")
@@ -253,10 +253,3 @@ random_seed_p = RandomSeed("random_seed")
 random_bits_p = RandomBits("random_bits")
 random_split_p = RandomSplit("random_split")
 random_fold_in_p = RandomFoldIn("random_fold_in")
-
-PRIMITIVES: tuple[Primitive, ...] = (
-    random_seed_p,
-    random_bits_p,
-    random_split_p,
-    random_fold_in_p,
-)

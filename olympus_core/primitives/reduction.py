@@ -19,25 +19,27 @@ from olympus_core.dtypes import DType
 from olympus_core.errors import DTypeError, ShapeError, TransformError
 from olympus_core.olympuspr import Olympuspr
 from olympus_core.primitive import Batched, Primitive, op
-from olympus_core.primitives.elementwise import (
+from olympus_core.primitives.elementwise.base import (
     BOOL,
     at_front,
     check_kinds,
     constant,
+    shift_all,
+)
+from olympus_core.primitives.elementwise.logic import (
+    emit_compare,
+    emit_extremum,
     eq_p,
     gt_p,
     lt_p,
     ne_p,
-    shift_all,
 )
-from olympus_core.primitives.elementwise.logic import emit_compare, emit_extremum
 from olympus_core.primitives.folding import fold_tangents
 
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
 
 __all__ = [
-    "PRIMITIVES",
     "argmax_p",
     "argmin_p",
     "highest",
@@ -405,16 +407,3 @@ reduce_xor_p = Reduction("reduce_xor", "stablehlo.xor", "bui", lambda _: 0)
 argmax_p = ArgExtremum("argmax", gt_p, lowest)
 argmin_p = ArgExtremum("argmin", lt_p, highest)
 reduce_p = Reduce("reduce")
-
-PRIMITIVES: tuple[Primitive, ...] = (
-    reduce_sum_p,
-    reduce_prod_p,
-    reduce_max_p,
-    reduce_min_p,
-    reduce_and_p,
-    reduce_or_p,
-    reduce_xor_p,
-    argmax_p,
-    argmin_p,
-    reduce_p,
-)

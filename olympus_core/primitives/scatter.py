@@ -14,7 +14,7 @@ from olympus_core.avals import Shape, ShapedArray, get_aval, shape_of
 from olympus_core.errors import DTypeError, TransformError
 from olympus_core.olympuspr import Olympuspr
 from olympus_core.primitive import Batched, Linear, Primitive, op
-from olympus_core.primitives.elementwise import (
+from olympus_core.primitives.elementwise.base import (
     at_front,
     check_one_dtype,
     constant,
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
 
 __all__ = [
-    "PRIMITIVES",
     "scatter_add_p",
     "scatter_apply_p",
     "scatter_max_p",
@@ -307,13 +306,3 @@ scatter_mul_p = Product("scatter-mul", "stablehlo.multiply")
 scatter_min_p = Extremum("scatter-min", "stablehlo.minimum")
 scatter_max_p = Extremum("scatter-max", "stablehlo.maximum")
 scatter_apply_p = Apply("scatter-apply")
-
-PRIMITIVES: tuple[Primitive, ...] = (
-    scatter_p,
-    scatter_add_p,
-    scatter_sub_p,
-    scatter_mul_p,
-    scatter_min_p,
-    scatter_max_p,
-    scatter_apply_p,
-)

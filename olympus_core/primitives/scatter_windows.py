@@ -12,7 +12,7 @@ import numpy as np
 
 from olympus_core.avals import Shape, shape_of
 from olympus_core.primitive import op
-from olympus_core.primitives.elementwise import spread, zero_like
+from olympus_core.primitives.elementwise.base import spread, zero_like
 from olympus_core.primitives.indexing import GatherDimensionNumbers, ScatterDimensionNumbers
 
 __all__ = ["alone", "chosen", "where", "window_sizes", "windows"]

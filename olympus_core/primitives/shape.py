@@ -14,14 +14,13 @@ from olympus_core.avals import Shape, ShapedArray, shape_of, shaped
 from olympus_core.errors import DTypeError, ShapeError
 from olympus_core.olympuspr import Literal
 from olympus_core.primitive import Batched, LinearPrimitive, Primitive, op
-from olympus_core.primitives.elementwise import move_axis, shift_all
+from olympus_core.primitives.elementwise.base import move_axis, shift_all
 from olympus_core.primitives.reduction import check_axes
 
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
 
 __all__ = [
-    "PRIMITIVES",
     "broadcast_in_dim_p",
     "copy_p",
     "iota_p",
@@ -283,14 +282,3 @@ rev_p = Rev("rev")
 tile_p = Tile("tile")
 iota_p = Iota("iota")
 copy_p = Copy("copy")
-
-PRIMITIVES: tuple[Primitive, ...] = (
-    broadcast_in_dim_p,
-    reshape_p,
-    transpose_p,
-    squeeze_p,
-    rev_p,
-    tile_p,
-    iota_p,
-    copy_p,
-)

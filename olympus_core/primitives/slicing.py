@@ -14,7 +14,7 @@ from olympus_core import dtypes, mlir
 from olympus_core.avals import Shape, ShapedArray, shape_of
 from olympus_core.errors import DTypeError, ShapeError
 from olympus_core.primitive import Batched, Linear, LinearPrimitive, Primitive, op
-from olympus_core.primitives.elementwise import (
+from olympus_core.primitives.elementwise.base import (
     at_front,
     check_one_dtype,
     spread,
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
 
 __all__ = [
-    "PRIMITIVES",
     "dynamic_slice_p",
     "dynamic_update_slice_p",
     "emit_slice",
@@ -276,10 +275,3 @@ slice_p = Slice("slice")
 dynamic_slice_p = DynamicSlice("dynamic_slice")
 dynamic_update_slice_p = DynamicUpdateSlice("dynamic_update_slice")
 pad_p = Pad("pad")
-
-PRIMITIVES: tuple[Primitive, ...] = (
-    slice_p,
-    dynamic_slice_p,
-    dynamic_update_slice_p,
-    pad_p,
-)

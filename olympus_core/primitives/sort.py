@@ -11,15 +11,15 @@ from olympus_core import dtypes, mlir
 from olympus_core.avals import ShapedArray, shape_of, shaped
 from olympus_core.errors import ShapeError
 from olympus_core.primitive import Batched, Primitive, op
-from olympus_core.primitives.elementwise import BOOL, at_front, check_kinds, eq_p, move_axis, ne_p
-from olympus_core.primitives.elementwise.logic import emit_compare
+from olympus_core.primitives.elementwise.base import BOOL, at_front, check_kinds, move_axis
+from olympus_core.primitives.elementwise.logic import emit_compare, eq_p, ne_p
 from olympus_core.primitives.indexing import GatherDimensionNumbers, GatherScatterMode
 from olympus_core.primitives.reduction import check_axes
 
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
 
-__all__ = ["PRIMITIVES", "along", "sort_p", "top_k_p"]
+__all__ = ["along", "sort_p", "top_k_p"]
 
 
 class Sort(Primitive):
@@ -177,5 +177,3 @@ class TopK(Primitive):
 
 sort_p = Sort("sort")
 top_k_p = TopK("top_k")
-
-PRIMITIVES: tuple[Primitive, ...] = (sort_p, top_k_p)

@@ -15,7 +15,7 @@ from olympus_core.avals import ShapedArray, shape_of, shaped
 from olympus_core.errors import ShapeError, TransformError
 from olympus_core.olympuspr import Olympuspr
 from olympus_core.primitive import Batched, Primitive, op
-from olympus_core.primitives.elementwise import at_front, check_kinds, zero_like
+from olympus_core.primitives.elementwise.base import at_front, check_kinds, zero_like
 from olympus_core.primitives.reduction import (
     Reduction,
     check_combiner,
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
 
 __all__ = [
-    "PRIMITIVES",
     "reduce_window_max_p",
     "reduce_window_min_p",
     "reduce_window_p",
@@ -173,10 +172,3 @@ reduce_window_sum_p = WindowSum("reduce_window_sum", reduce_sum_p)
 reduce_window_max_p = WindowExtremum("reduce_window_max", reduce_max_p)
 reduce_window_min_p = WindowExtremum("reduce_window_min", reduce_min_p)
 reduce_window_p = ReduceWindow("reduce_window")
-
-PRIMITIVES: tuple[Primitive, ...] = (
-    reduce_window_sum_p,
-    reduce_window_max_p,
-    reduce_window_min_p,
-    reduce_window_p,
-)

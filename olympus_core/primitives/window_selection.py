@@ -16,9 +16,9 @@ import numpy as np
 from olympus_core import mlir
 from olympus_core.avals import ShapedArray, shape_of, shaped
 from olympus_core.errors import ShapeError
-from olympus_core.primitive import Batched, LinearPrimitive, Primitive, op
-from olympus_core.primitives.elementwise import at_front, ge_p, le_p, spread, zero_like
-from olympus_core.primitives.elementwise.logic import emit_compare
+from olympus_core.primitive import Batched, LinearPrimitive, op
+from olympus_core.primitives.elementwise.base import at_front, spread, zero_like
+from olympus_core.primitives.elementwise.logic import emit_compare, ge_p, le_p
 from olympus_core.primitives.indexing import GatherScatterMode, ScatterDimensionNumbers
 from olympus_core.primitives.reduction import fill_region, highest, lowest
 from olympus_core.primitives.window import map_axis, window_attributes, window_shape
@@ -26,7 +26,7 @@ from olympus_core.primitives.window import map_axis, window_attributes, window_s
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
 
-__all__ = ["PRIMITIVES", "select_and_gather_add_p"]
+__all__ = ["select_and_gather_add_p"]
 
 _SELECTIONS = {"ge": (ge_p, lowest), "le": (le_p, highest)}
 
@@ -97,5 +97,3 @@ class SelectAndGather(LinearPrimitive):
 
 
 select_and_gather_add_p = SelectAndGather("select_and_gather_add")
-
-PRIMITIVES: tuple[Primitive, ...] = (select_and_gather_add_p,)

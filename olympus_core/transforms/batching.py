@@ -14,7 +14,7 @@ from olympus_core import source, trace
 from olympus_core.avals import ShapedArray, get_aval, shape_of
 from olympus_core.olympuspr import named_axes
 from olympus_core.primitive import Batched, Primitive, op
-from olympus_core.primitives.elementwise import move_axis
+from olympus_core.primitives.elementwise.base import move_axis
 from olympus_core.trace import Trace, naming, using
 from olympus_core.tracer import Tracer
 from olympus_core.transforms.data import is_float0

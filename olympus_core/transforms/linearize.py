@@ -18,7 +18,7 @@ from olympus_core.avals import ShapedArray, get_aval
 from olympus_core.errors import InternalError, TraceError
 from olympus_core.olympuspr import Eqn, Literal, Olympuspr, Var
 from olympus_core.primitive import Linear, Primitive, Split
-from olympus_core.primitives.elementwise import add_p
+from olympus_core.primitives.elementwise.arithmetic import add_p
 from olympus_core.trace import Trace, using
 from olympus_core.transforms.evaluate import evaluate
 from olympus_core.transforms.jvp import JVPTrace

@@ -15,7 +15,7 @@ from olympus_core.source import Source
 
 F32 = shaped((), np.dtype("float32"))
 I32 = shaped((), np.dtype("int32"))
-ADD, SCAN = op.table["add"], op.table["scan"]
+ADD, SCAN = op.find("add"), op.find("scan")
 
 
 def eqn(inputs, outputs, primitive=ADD, **params):

@@ -130,7 +130,7 @@ def test_the_public_package_has_no_logic() -> None:
             assert ast.unparse(choice.test) == "_TYPE_CHECKING", relative(path)
             body += [*choice.body, *choice.orelse]
         for node in body:
-            allowed = (ast.Import, ast.ImportFrom, ast.Expr, ast.Assign, ast.If)
+            allowed = (ast.Import, ast.ImportFrom, ast.Expr, ast.Assign, ast.AnnAssign, ast.If)
             assert isinstance(node, allowed), f"{relative(path)}:{node.lineno} is not a re-export"
 
 

@@ -12,7 +12,7 @@ from case import Case, arg
 
 import olympus
 import olympus.scipy
-from olympus_core.primitives.linalg import geqrf_p
+from olympus_core.primitives.linalg.qr import geqrf_p
 
 __all__ = ["CASES"]
 

@@ -15,7 +15,7 @@ import olympus as ox
 import olympus.scipy
 from olympus import lax, numpy
 from olympus_core import xla
-from olympus_core.primitives.linalg import geqrf_p
+from olympus_core.primitives.linalg.qr import geqrf_p
 from olympus_core.xla import gpu
 
 DTYPES = ("float32", "float64", "complex64", "complex128")

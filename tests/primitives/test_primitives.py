@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +17,8 @@ from cases_collective import AXIS_CASES
 
 import olympus
 from olympus_core.check import check
-from olympus_core.primitive import op
+from olympus_core.errors import InternalError
+from olympus_core.primitive import Primitive, op
 
 PAIRS = [pytest.param(c, d, id=f"{c.id}-{d}") for c in CASES for d in c.dtypes]
 FIRST = [pytest.param(c, id=c.id) for c in CASES]
@@ -64,7 +68,7 @@ def test_every_primitive_has_a_row() -> None:
     covered = {case.primitive for case in [*CASES, *AXIS_CASES]}
     # `jit` is in every row; the other is gone again before a program is complete, and has its
     # tests with the custom rules
-    missing = {p.name for p in op.table.values()} - covered - {"jit", "custom_vjp_backward"}
+    missing = {p.name for p in op.every()} - covered - {"jit", "custom_vjp_backward"}
     assert not missing, f"no row in tests/primitives/cases.py for {sorted(missing)}"
 
 
@@ -75,11 +79,27 @@ def test_rows_use_the_primitive_that_they_name() -> None:
         for dtype in case.dtypes:
             traced = olympus.jit(lambda *a, c=case: c.call(olympus.lax, *a))
             texts.append(str(traced.trace(*case.arrays(dtype)).olympuspr))
-        if not any(f" {case.primitive}" in text for text in texts):
+        named = re.compile(rf" {case.primitive}(?![\w-])")  # reduce is not reduce_sum
+        if not any(named.search(text) for text in texts):
             wrong.append(case.id)
     assert not wrong
 
 
-def test_primitives_have_one_name_each() -> None:
-    names = [p.name for p in op.table.values()]
-    assert len(names) == len(set(names))
+def test_a_second_primitive_of_a_name_is_refused() -> None:
+    mul = op.find("mul")
+    with pytest.raises(InternalError, match=r"two primitives 'mul', of .*arithmetic and of "):
+        Primitive("mul")
+    assert op.find("mul") is mul
+    assert op.mul == mul.bind
+
+
+@pytest.mark.parametrize("name", ["lu", "scan", "fft"])
+def test_a_primitive_is_found_wherever_it_is_declared(name: str) -> None:
+    code = (
+        "import sys; from olympus_core.primitives.elementwise.arithmetic import add_p\n"
+        "from olympus_core.primitive import op\n"
+        "assert 'olympus_core.primitives.linalg.lu' not in sys.modules\n"
+        f"print(op.{name})"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == f"<bound method Primitive.bind of {name}>"

@@ -1,7 +1,16 @@
-"""The operations that an Olympuspr may hold, by name."""
+"""The operations that an Olympuspr may hold, by name: `sin_p`."""
 
-from olympus.lax._primitives import *  # noqa: F403
-from olympus_core.control.call import jit_p as jit_p
+from collections.abc import Callable as _Callable
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from olympus_core.control.checkpoint import checkpoint_p as remat_p
-from olympus_core.control.custom_jvp import custom_jvp_call_p as custom_jvp_call_p
-from olympus_core.control.custom_vjp import custom_vjp_call_p as custom_vjp_call_p
+from olympus_core.primitive import Primitive as _Primitive
+from olympus_core.primitive import op as _op
+from olympus_core.submodules import on_demand as _on_demand
+
+__all__ = ["remat_p"]
+
+if _TYPE_CHECKING:
+    __getattr__: _Callable[[str], _Primitive]
+else:
+    __getattr__, __dir__ = _on_demand(__name__, others=_op.by_public_name)

@@ -18,7 +18,8 @@ from olympus_core.library.lax.slicing import concatenate, pad, slice_in_dim
 from olympus_core.library.numpy.axes import operand
 from olympus_core.library.numpy.creation import asarray
 from olympus_core.library.promotion import convert
-from olympus_core.primitives.elementwise import add_p, or_p
+from olympus_core.primitives.elementwise.arithmetic import add_p
+from olympus_core.primitives.elementwise.logic import or_p
 
 __all__ = ["associative_scan"]
 

@@ -29,7 +29,7 @@ from olympus_core.library.lax import unstaged
 from olympus_core.library.lax.shape import reshape
 from olympus_core.library.lax.slicing import concatenate, slice_in_dim
 from olympus_core.library.promotion import convert
-from olympus_core.primitives.elementwise import clamp_p
+from olympus_core.primitives.elementwise.selection import clamp_p
 from olympus_core.source import function_name
 from olympus_core.tracer import Array
 from olympus_core.transforms import data

@@ -22,7 +22,8 @@ from olympus_core.library.lax.dot import canonical_preferred
 from olympus_core.library.lax.window import ints, pads_of
 from olympus_core.library.promotion import check_arrays, convert
 from olympus_core.primitives.conv import ConvDimensionNumbers, conv_general_dilated_p
-from olympus_core.primitives.elementwise import eq_p, rem_p
+from olympus_core.primitives.elementwise.arithmetic import rem_p
+from olympus_core.primitives.elementwise.logic import eq_p
 from olympus_core.primitives.precision import Precision, canonical_precision
 from olympus_core.primitives.shape import iota_p, reshape_p, rev_p, transpose_p
 from olympus_core.primitives.window import dilated

@@ -20,7 +20,9 @@ from olympus_core.library.promotion import convert
 from olympus_core.olympuspr import ExactFloat
 from olympus_core.primitive import Primitive
 from olympus_core.primitives import scatter as p
-from olympus_core.primitives.elementwise import add_p, lt_p, rem_p, select_n_p
+from olympus_core.primitives.elementwise.arithmetic import add_p, rem_p
+from olympus_core.primitives.elementwise.logic import lt_p
+from olympus_core.primitives.elementwise.selection import select_n_p
 from olympus_core.primitives.indexing import (
     GatherDimensionNumbers,
     GatherScatterMode,

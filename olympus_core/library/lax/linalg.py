@@ -14,19 +14,16 @@ from olympus_core.avals import get_aval, shape_of
 from olympus_core.errors import ArgumentError, ShapeError
 from olympus_core.library.promotion import check_arrays, convert
 from olympus_core.primitive import op
-from olympus_core.primitives.elementwise import constant
-from olympus_core.primitives.linalg import (
-    cholesky_p,
-    eig_p,
-    eigh_p,
-    householder_product_p,
-    lu_p,
-    lu_pivots_to_permutation_p,
-    qr_p,
-    svd_p,
-    triangular_solve_p,
-)
+from olympus_core.primitives.elementwise.base import constant
 from olympus_core.primitives.linalg.algebra import adjoint, dot, swap, triangle
+from olympus_core.primitives.linalg.cholesky import cholesky_p
+from olympus_core.primitives.linalg.eig import eig_p
+from olympus_core.primitives.linalg.eigh import eigh_p
+from olympus_core.primitives.linalg.lu import lu_p
+from olympus_core.primitives.linalg.permutation import lu_pivots_to_permutation_p
+from olympus_core.primitives.linalg.qr import householder_product_p, qr_p
+from olympus_core.primitives.linalg.svd import svd_p
+from olympus_core.primitives.linalg.triangular import triangular_solve_p
 from olympus_core.tracer import Array
 
 __all__ = [

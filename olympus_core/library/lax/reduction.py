@@ -14,7 +14,8 @@ from olympus_core.errors import ShapeError, TraceError
 from olympus_core.library.promotion import check_arrays, convert
 from olympus_core.olympuspr import Olympuspr
 from olympus_core.primitive import Primitive
-from olympus_core.primitives.elementwise import add_p, and_p, max_p, min_p, mul_p, or_p, xor_p
+from olympus_core.primitives.elementwise.arithmetic import add_p, max_p, min_p, mul_p
+from olympus_core.primitives.elementwise.logic import and_p, or_p, xor_p
 from olympus_core.primitives.reduction import (
     Reduction,
     argmax_p,

@@ -20,7 +20,9 @@ from olympus_core.library.lax.shape import expand_dims, squeeze
 from olympus_core.library.promotion import convert
 from olympus_core.library.structural import structural
 from olympus_core.primitives import joining, slicing
-from olympus_core.primitives.elementwise import add_p, lt_p, select_n_p
+from olympus_core.primitives.elementwise.arithmetic import add_p
+from olympus_core.primitives.elementwise.logic import lt_p
+from olympus_core.primitives.elementwise.selection import select_n_p
 from olympus_core.tracer import Array
 
 __all__ = [

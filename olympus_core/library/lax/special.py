@@ -14,7 +14,7 @@ from olympus_core.library import incomplete
 from olympus_core.library.composite import composite
 from olympus_core.library.numpy.special import scaled_i0, scaled_i1
 from olympus_core.library.promotion import broadcast_shapes, broadcast_to, check_arrays, convert
-from olympus_core.primitives.elementwise import check_kinds, check_one_dtype
+from olympus_core.primitives.elementwise.base import check_kinds, check_one_dtype
 from olympus_core.tracer import Array
 
 __all__ = [

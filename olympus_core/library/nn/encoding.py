@@ -16,7 +16,8 @@ from olympus_core.library.numpy.axes import Axis, one_axis
 from olympus_core.library.numpy.creation import asarray
 from olympus_core.library.numpy.reductions import mean as mean_of
 from olympus_core.library.promotion import check_arrays, convert
-from olympus_core.primitives.elementwise import convert_element_type_p, eq_p
+from olympus_core.primitives.elementwise.conversion import convert_element_type_p
+from olympus_core.primitives.elementwise.logic import eq_p
 from olympus_core.primitives.shape import broadcast_in_dim_p
 
 __all__ = ["one_hot", "standardize"]

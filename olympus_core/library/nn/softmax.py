@@ -23,19 +23,10 @@ from olympus_core.library.numpy.axes import (
 )
 from olympus_core.library.numpy.operands import choose
 from olympus_core.library.promotion import broadcast_to, convert, promote_inexact
-from olympus_core.primitives.elementwise import (
-    abs_p,
-    add_p,
-    div_p,
-    eq_p,
-    exp_p,
-    log_p,
-    mul_p,
-    real_p,
-    sign_p,
-    stop_gradient_p,
-    sub_p,
-)
+from olympus_core.primitives.elementwise.arithmetic import abs_p, add_p, div_p, mul_p, sign_p, sub_p
+from olympus_core.primitives.elementwise.conversion import real_p, stop_gradient_p
+from olympus_core.primitives.elementwise.logic import eq_p
+from olympus_core.primitives.elementwise.transcendental import exp_p, log_p
 from olympus_core.primitives.reduction import reduce_max_p, reduce_sum_p
 from olympus_core.primitives.shape import broadcast_in_dim_p
 

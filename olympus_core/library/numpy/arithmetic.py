@@ -23,7 +23,20 @@ from olympus_core.library.numpy.logic import (
 )
 from olympus_core.library.numpy.operands import align, choose, promote_numeric
 from olympus_core.library.promotion import check_arrays, promote_inexact
-from olympus_core.primitives import elementwise as p
+from olympus_core.primitives.elementwise.arithmetic import (
+    abs_p,
+    add_p,
+    div_p,
+    integer_pow_p,
+    max_p,
+    min_p,
+    mul_p,
+    neg_p,
+    pow_p,
+    sign_p,
+    sub_p,
+)
+from olympus_core.primitives.elementwise.logic import and_p, or_p
 from olympus_core.tracer import Array
 
 __all__ = [
@@ -53,60 +66,56 @@ __all__ = [
 _numbers: Final = "uifc"
 
 
-add = binary("add", "x + y.", {_numbers: p.add_p.bind, "b": p.or_p.bind})
+add = binary("add", "x + y.", {_numbers: add_p.bind, "b": or_p.bind})
 
 
-subtract = binary("subtract", "x - y.", {_numbers: p.sub_p.bind})
+subtract = binary("subtract", "x - y.", {_numbers: sub_p.bind})
 
 
-multiply = binary("multiply", "x * y.", {_numbers: p.mul_p.bind, "b": p.and_p.bind})
+multiply = binary("multiply", "x * y.", {_numbers: mul_p.bind, "b": and_p.bind})
 
 
-divide = binary("divide", "x / y.", {"fc": p.div_p.bind}, promote_inexact)
+divide = binary("divide", "x / y.", {"fc": div_p.bind}, promote_inexact)
 
 
 true_divide = divide
 
 
-maximum = binary(
-    "maximum", "The larger of each pair; nan where either is.", {"buifc": p.max_p.bind}
-)
+maximum = binary("maximum", "The larger of each pair; nan where either is.", {"buifc": max_p.bind})
 
 
-minimum = binary(
-    "minimum", "The smaller of each pair; nan where either is.", {"buifc": p.min_p.bind}
-)
+minimum = binary("minimum", "The smaller of each pair; nan where either is.", {"buifc": min_p.bind})
 
 
-negative = unary("negative", "-x.", {_numbers: p.neg_p.bind})
+negative = unary("negative", "-x.", {_numbers: neg_p.bind})
 
 
 positive = unary("positive", "+x: the same values.", {"buifc": asarray})
 
 
-abs = unary("abs", "The magnitude of each element.", {"uifc": p.abs_p.bind, "b": asarray})
+abs = unary("abs", "The magnitude of each element.", {"uifc": abs_p.bind, "b": asarray})
 
 
 absolute = abs
 
 
-fabs = unary("fabs", "The magnitude of each element.", {"f": p.abs_p.bind}, promote_inexact)
+fabs = unary("fabs", "The magnitude of each element.", {"f": abs_p.bind}, promote_inexact)
 
 
 sign = unary(
-    "sign", "-1, 0 or 1; of a complex value, the value of magnitude 1.", {_numbers: p.sign_p.bind}
+    "sign", "-1, 0 or 1; of a complex value, the value of magnitude 1.", {_numbers: sign_p.bind}
 )
 
 
-square = unary("square", "x * x.", {_numbers: partial(p.integer_pow_p.bind, y=2)}, promote_numeric)
+square = unary("square", "x * x.", {_numbers: partial(integer_pow_p.bind, y=2)}, promote_numeric)
 
 
 reciprocal = unary(
-    "reciprocal", "1 / x.", {"fc": partial(p.integer_pow_p.bind, y=-1)}, promote_inexact
+    "reciprocal", "1 / x.", {"fc": partial(integer_pow_p.bind, y=-1)}, promote_inexact
 )
 
 
-float_power = binary("float_power", "x ** y in floats.", {"fc": p.pow_p.bind}, promote_inexact)
+float_power = binary("float_power", "x ** y in floats.", {"fc": pow_p.bind}, promote_inexact)
 
 
 def _static_int(y: Any) -> int | None:
@@ -144,7 +153,7 @@ def _power(x1: Any, x2: Any) -> Any:
         operands = [x1, x2]
     else:
         operands = promote_numeric(x1, x2)
-    return p.pow_p.bind(*align("power", *operands))
+    return pow_p.bind(*align("power", *operands))
 
 
 def _integer_power(x: Any, y: int) -> Array:
@@ -156,7 +165,7 @@ def _integer_power(x: Any, y: int) -> Array:
             f"power cannot raise {aval.long_name()} to {y}: integers have no negative powers",
             hint="make the base a float: x.astype('float32') ** n",
         )
-    result: Array = p.integer_pow_p.bind(x, y=y)
+    result: Array = integer_pow_p.bind(x, y=y)
     return result
 
 

@@ -14,7 +14,7 @@ from olympus_core.dtypes import DType
 from olympus_core.errors import DTypeError, TraceError
 from olympus_core.library.axes import canonical_axes, canonical_axis
 from olympus_core.library.promotion import broadcast_to, check_arrays
-from olympus_core.primitives.elementwise import BOOL
+from olympus_core.primitives.elementwise.base import BOOL
 from olympus_core.primitives.shape import broadcast_in_dim_p
 from olympus_core.tracer import Array
 

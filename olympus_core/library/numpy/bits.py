@@ -27,7 +27,17 @@ from olympus_core.library.numpy.reductions import any as any_
 from olympus_core.library.numpy.reductions import sum as sum_
 from olympus_core.library.numpy.shapes import broadcast_to, expand_dims, ravel, reshape
 from olympus_core.library.promotion import broadcast_shapes, check_arrays, convert
-from olympus_core.primitives import elementwise as p
+from olympus_core.primitives.elementwise.arithmetic import abs_p, div_p, mul_p, rem_p
+from olympus_core.primitives.elementwise.logic import (
+    and_p,
+    not_p,
+    or_p,
+    population_count_p,
+    shift_left_p,
+    shift_right_arithmetic_p,
+    shift_right_logical_p,
+    xor_p,
+)
 from olympus_core.tracer import Array
 
 __all__ = [
@@ -48,32 +58,32 @@ __all__ = [
     "unpackbits",
 ]
 
-bitwise_and = binary("bitwise_and", "x and y, bit by bit.", {"bui": p.and_p.bind})
-bitwise_or = binary("bitwise_or", "x or y, bit by bit.", {"bui": p.or_p.bind})
-bitwise_xor = binary("bitwise_xor", "x exclusive-or y, bit by bit.", {"bui": p.xor_p.bind})
-bitwise_not = unary("bitwise_not", "Each bit of x, inverted.", {"bui": p.not_p.bind})
+bitwise_and = binary("bitwise_and", "x and y, bit by bit.", {"bui": and_p.bind})
+bitwise_or = binary("bitwise_or", "x or y, bit by bit.", {"bui": or_p.bind})
+bitwise_xor = binary("bitwise_xor", "x exclusive-or y, bit by bit.", {"bui": xor_p.bind})
+bitwise_not = unary("bitwise_not", "Each bit of x, inverted.", {"bui": not_p.bind})
 bitwise_invert = invert = bitwise_not
 left_shift = binary(
-    "left_shift", "x with its bits moved left by y.", {"ui": p.shift_left_p.bind}, promote_numeric
+    "left_shift", "x with its bits moved left by y.", {"ui": shift_left_p.bind}, promote_numeric
 )
 bitwise_left_shift = left_shift
 right_shift = binary(
     "right_shift",
     "x with its bits moved right by y; the sign is kept.",
-    {"u": p.shift_right_logical_p.bind, "i": p.shift_right_arithmetic_p.bind},
+    {"u": shift_right_logical_p.bind, "i": shift_right_arithmetic_p.bind},
     promote_numeric,
 )
 bitwise_right_shift = right_shift
 bitwise_count = unary(
     "bitwise_count",
     "The number of bits of |x| that are 1, as uint8.",
-    {"bu": lambda x: _count(x), "i": lambda x: _count(p.abs_p.bind(x))},
+    {"bu": lambda x: _count(x), "i": lambda x: _count(abs_p.bind(x))},
 )
 
 
 def _count(x: Any) -> Any:
     is_bool = get_aval(x).dtype == dtypes.bool_
-    return convert(x if is_bool else p.population_count_p.bind(x), np.dtype("uint8"))
+    return convert(x if is_bool else population_count_p.bind(x), np.dtype("uint8"))
 
 
 def _bits_order(name: str, bitorder: str) -> np.ndarray[Any, Any]:
@@ -156,7 +166,7 @@ def gcd(x1: Any, x2: Any) -> Array:
 
     def step(pair: tuple[Any, Any]) -> tuple[Any, Any]:
         a, b = pair
-        rest = choose("gcd", equal(b, 0), 0, p.rem_p.bind(a, b))
+        rest = choose("gcd", equal(b, 0), 0, rem_p.bind(a, b))
         return choose("gcd", equal(b, 0), a, b), rest
 
     result: Array = while_loop(lambda pair: any_(not_equal(pair[1], 0)), step, (x, y))[0]
@@ -176,4 +186,4 @@ def lcm(x1: Any, x2: Any) -> Array:
     x, y = abs_(x), abs_(y)
     divisor = gcd(x, y)
     safe = choose("lcm", equal(divisor, 0), 1, divisor)
-    return p.mul_p.bind(x, p.div_p.bind(y, safe))  # type: ignore[no-any-return]
+    return mul_p.bind(x, div_p.bind(y, safe))  # type: ignore[no-any-return]

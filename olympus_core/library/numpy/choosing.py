@@ -31,7 +31,7 @@ from olympus_core.library.numpy.shapes import broadcast_arrays, broadcast_to, ra
 from olympus_core.library.numpy.splitting import unstack
 from olympus_core.library.promotion import convert, promote_dtypes
 from olympus_core.library.structural import structural
-from olympus_core.primitives.elementwise import select_n_p
+from olympus_core.primitives.elementwise.selection import select_n_p
 from olympus_core.tracer import Array, Tracer
 
 __all__ = [

@@ -14,7 +14,8 @@ from olympus_core.library.numpy.elementwise import unary
 from olympus_core.library.numpy.fills import full_like, zeros_like
 from olympus_core.library.numpy.logic import equal, not_equal
 from olympus_core.library.promotion import check_arrays, convert, promote_inexact
-from olympus_core.primitives import elementwise as p
+from olympus_core.primitives.elementwise.conversion import conj_p, imag_p, real_p
+from olympus_core.primitives.elementwise.transcendental import atan2_p
 from olympus_core.tracer import Array
 
 __all__ = [
@@ -29,22 +30,22 @@ __all__ = [
     "real",
 ]
 
-real = unary("real", "The real part.", {"c": p.real_p.bind, "buif": asarray})
-imag = unary("imag", "The imaginary part.", {"c": p.imag_p.bind, "buif": zeros_like})
-conjugate = unary("conjugate", "The complex conjugate.", {"c": p.conj_p.bind, "buif": asarray})
+real = unary("real", "The real part.", {"c": real_p.bind, "buif": asarray})
+imag = unary("imag", "The imaginary part.", {"c": imag_p.bind, "buif": zeros_like})
+conjugate = unary("conjugate", "The complex conjugate.", {"c": conj_p.bind, "buif": asarray})
 conj = conjugate
 iscomplex = unary(
     "iscomplex",
     "Whether the imaginary part is not 0.",
     {
-        "c": lambda z: not_equal(p.imag_p.bind(z), 0),
+        "c": lambda z: not_equal(imag_p.bind(z), 0),
         "buif": lambda x: full_like(x, False, dtype=bool),
     },
 )
 isreal = unary(
     "isreal",
     "Whether the imaginary part is 0.",
-    {"c": lambda z: equal(p.imag_p.bind(z), 0), "buif": lambda x: full_like(x, True, dtype=bool)},
+    {"c": lambda z: equal(imag_p.bind(z), 0), "buif": lambda x: full_like(x, True, dtype=bool)},
 )
 
 
@@ -58,10 +59,10 @@ def angle(z: Any, deg: bool = False) -> Array:
     (z,) = promote_inexact(z)
     dtype = get_aval(z).dtype
     if dtypes.kind(dtype) == "c":
-        x, y = p.real_p.bind(z), p.imag_p.bind(z)
+        x, y = real_p.bind(z), imag_p.bind(z)
     else:  # as JAX's, which is weak only for a complex number written without a dtype
         x, y = convert(z, dtype), convert(0, dtype)
-    result: Array = p.atan2_p.bind(y, x)
+    result: Array = atan2_p.bind(y, x)
     return multiply(result, 180 / math.pi) if deg else result
 
 

@@ -10,12 +10,10 @@ from olympus_core.avals import ShapedArray
 from olympus_core.errors import ShapeError
 from olympus_core.library.numpy.axes import one_axis, operand, reject_out, scalar, wide_integer
 from olympus_core.primitives.cumulative import Cumulative, cumprod_p, cumsum_p
-from olympus_core.primitives.elementwise import (
-    BOOL,
-    convert_element_type_p,
-    ne_p,
-    select_n_p,
-)
+from olympus_core.primitives.elementwise.base import BOOL
+from olympus_core.primitives.elementwise.conversion import convert_element_type_p
+from olympus_core.primitives.elementwise.logic import ne_p
+from olympus_core.primitives.elementwise.selection import select_n_p
 from olympus_core.primitives.joining import concatenate_p
 from olympus_core.primitives.shape import broadcast_in_dim_p, reshape_p
 

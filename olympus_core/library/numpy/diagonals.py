@@ -22,7 +22,7 @@ from olympus_core.library.numpy.shapes import ravel
 from olympus_core.library.numpy.triangles import check_sizes, compared
 from olympus_core.library.promotion import convert
 from olympus_core.library.structural import structural
-from olympus_core.primitives import elementwise as p
+from olympus_core.primitives.elementwise.logic import and_p, eq_p
 from olympus_core.primitives.shape import broadcast_in_dim_p, iota_p
 from olympus_core.tracer import Array
 
@@ -55,7 +55,7 @@ def diag(v: Any, k: int = 0) -> Array:
     zero = convert(0, aval.dtype, aval.weak_type)
     n = aval.size + abs(k)
     padded = pad(v, zero, [(max(0, k), max(0, -k), 0)]) if k else v
-    on = compared(n, n, k, p.eq_p)
+    on = compared(n, n, k, eq_p)
     columns = broadcast_in_dim_p.bind(padded, shape=(n, n), broadcast_dimensions=(1,))
     result: Array = choose("diag", on, columns, zero)
     return result
@@ -101,7 +101,7 @@ def trace(
         raise ShapeError(f"trace needs two dimensions or more, and got {aval.long_name()}")
     a = moveaxis(a, canonical_axes((axis1, axis2), aval.ndim), (-2, -1))
     rows, columns = a.shape[-2:]
-    on = compared(rows, columns, offset, p.eq_p)
+    on = compared(rows, columns, offset, eq_p)
     a = choose("trace", on, a, convert(0, aval.dtype, aval.weak_type))
     wanted = None if dtype is None else requested_dtype("trace", dtype)
     return sum_(a, axis=(-2, -1), dtype=wanted)  # type: ignore[no-any-return]
@@ -123,9 +123,9 @@ def _filled_diagonal(a: Any, values: Any) -> Array:
 
 def _all_equal(shape: tuple[int, ...]) -> Any:
     counts = [iota_p.bind(dtype=_INT32, shape=shape, dimension=i) for i in range(len(shape))]
-    on = p.eq_p.bind(counts[0], counts[1])
+    on = eq_p.bind(counts[0], counts[1])
     for count in counts[2:]:
-        on = p.and_p.bind(on, p.eq_p.bind(counts[0], count))
+        on = and_p.bind(on, eq_p.bind(counts[0], count))
     return on
 
 

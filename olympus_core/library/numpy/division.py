@@ -22,7 +22,7 @@ from olympus_core.library.numpy.logic import (
 )
 from olympus_core.library.numpy.operands import align, choose, promote_numeric
 from olympus_core.library.promotion import check_arrays
-from olympus_core.primitives import elementwise as p
+from olympus_core.primitives.elementwise.arithmetic import div_p, rem_p, round_p
 from olympus_core.tracer import Array
 
 __all__ = [
@@ -37,8 +37,8 @@ __all__ = [
 @composite()
 def _floor_quotient(x: Any, y: Any) -> Any:
     """The quotient of signed integers rounded down, from the one rounded to zero."""
-    quotient = p.div_p.bind(x, y)
-    inexact = not_equal(p.rem_p.bind(x, y), 0)
+    quotient = div_p.bind(x, y)
+    inexact = not_equal(rem_p.bind(x, y), 0)
     below = logical_and(not_equal(sign(x), sign(y)), inexact)
     return choose("floor_divide", below, subtract(quotient, 1), quotient)
 
@@ -55,20 +55,20 @@ def _divisor(y: Any) -> Any:
 
 
 def _integer_remainder(x: Any, y: Any) -> Any:
-    return p.rem_p.bind(x, _divisor(y))
+    return rem_p.bind(x, _divisor(y))
 
 
 @composite()
 def _floor_remainder(x: Any, y: Any) -> Any:
     """The remainder with the sign of the divisor, from the one with that of the dividend."""
-    left = p.rem_p.bind(x, y)
+    left = rem_p.bind(x, y)
     apart = logical_and(not_equal(less(left, 0), less(y, 0)), not_equal(left, 0))
     return choose("remainder", apart, add(left, y), left)
 
 
 @composite()
 def _float_divmod(x: Any, y: Any) -> tuple[Any, Any]:
-    left = p.rem_p.bind(x, y)
+    left = rem_p.bind(x, y)
     whole = subtract(x, left)
     if not _never_zero(y):
         whole = choose("divmod", equal(y, 0), x, whole)
@@ -76,14 +76,14 @@ def _float_divmod(x: Any, y: Any) -> tuple[Any, Any]:
     apart = logical_and(not_equal(left, 0), not_equal(sign(y), sign(left)))
     left = choose("divmod", apart, add(left, y), left)
     quotient = choose("divmod", apart, subtract(quotient, 1), quotient)
-    return p.round_p.bind(quotient, rounding_method=0), left
+    return round_p.bind(quotient, rounding_method=0), left
 
 
 floor_divide = binary(
     "floor_divide",
     "x / y rounded down.",
     {
-        "u": p.div_p.bind,
+        "u": div_p.bind,
         "i": _floor_quotient,
         "f": lambda x, y: _float_divmod(x, y)[0],
     },
@@ -109,7 +109,7 @@ mod = remainder
 fmod = binary(
     "fmod",
     "x - y * trunc(x / y): the remainder, of the sign of `x`.",
-    {"ui": _integer_remainder, "f": p.rem_p.bind},
+    {"ui": _integer_remainder, "f": rem_p.bind},
     promote_numeric,
 )
 

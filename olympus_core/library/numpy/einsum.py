@@ -16,7 +16,8 @@ from olympus_core.library.numpy.axes import one_axis, operand, reject_out
 from olympus_core.library.numpy.einsum_plan import Step, find_path, plan, subscripts_of
 from olympus_core.library.promotion import convert, promote_dtypes
 from olympus_core.primitives.dot import dot_general_p
-from olympus_core.primitives.elementwise import BOOL, conj_p
+from olympus_core.primitives.elementwise.base import BOOL
+from olympus_core.primitives.elementwise.conversion import conj_p
 from olympus_core.primitives.precision import Params, canonical_precision
 from olympus_core.primitives.reduction import reduce_or_p, reduce_sum_p
 from olympus_core.primitives.shape import copy_p, reshape_p, squeeze_p, transpose_p

@@ -24,7 +24,7 @@ from olympus_core.library.promotion import (
     promote_dtypes,
     promote_inexact,
 )
-from olympus_core.primitives.elementwise import Elementwise, kinds_text
+from olympus_core.primitives.elementwise.base import Elementwise, kinds_text
 
 __all__ = [
     "Rows",

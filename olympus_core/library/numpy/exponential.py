@@ -20,7 +20,23 @@ from olympus_core.library.numpy.elementwise import binary, inexact, unary
 from olympus_core.library.numpy.logic import equal, greater_equal, isnan
 from olympus_core.library.numpy.operands import choose
 from olympus_core.library.promotion import promote_inexact
-from olympus_core.primitives import elementwise as p
+from olympus_core.primitives.elementwise.arithmetic import (
+    abs_p,
+    cbrt_p,
+    div_p,
+    floor_p,
+    neg_p,
+    sqrt_p,
+)
+from olympus_core.primitives.elementwise.base import constant
+from olympus_core.primitives.elementwise.conversion import complex_p, imag_p, real_p
+from olympus_core.primitives.elementwise.transcendental import (
+    exp2_p,
+    exp_p,
+    expm1_p,
+    log1p_p,
+    log_p,
+)
 
 __all__ = [
     "cbrt",
@@ -37,23 +53,23 @@ __all__ = [
 ]
 
 
-exp = inexact("exp", "e ** x.", p.exp_p)
-exp2 = inexact("exp2", "2 ** x.", p.exp2_p)
-expm1 = inexact("expm1", "e ** x - 1, exact near 0.", p.expm1_p)
-log = inexact("log", "The natural logarithm.", p.log_p)
-log1p = inexact("log1p", "The natural logarithm of 1 + x, exact near 0.", p.log1p_p)
-sqrt = inexact("sqrt", "The square root; of a negative float, nan.", p.sqrt_p)
-cbrt = inexact("cbrt", "The cube root.", p.cbrt_p, "f")
+exp = inexact("exp", "e ** x.", exp_p)
+exp2 = inexact("exp2", "2 ** x.", exp2_p)
+expm1 = inexact("expm1", "e ** x - 1, exact near 0.", expm1_p)
+log = inexact("log", "The natural logarithm.", log_p)
+log1p = inexact("log1p", "The natural logarithm of 1 + x, exact near 0.", log1p_p)
+sqrt = inexact("sqrt", "The square root; of a negative float, nan.", sqrt_p)
+cbrt = inexact("cbrt", "The cube root.", cbrt_p, "f")
 
 
 def _log_to(base: int) -> Any:
     def logarithm(x: Any) -> Any:
-        value = p.log_p.bind(x)
+        value = log_p.bind(x)
         if dtypes.kind(get_aval(x).dtype) != "c":
-            return p.div_p.bind(value, p.constant(x, math.log(base)))
+            return div_p.bind(value, constant(x, math.log(base)))
         # by parts: a complex divisor would make nan of the 0 beside an infinity
-        parts = p.real_p.bind(value), p.imag_p.bind(value)
-        return p.complex_p.bind(*(divide(part, math.log(base)) for part in parts))
+        parts = real_p.bind(value), imag_p.bind(value)
+        return complex_p.bind(*(divide(part, math.log(base)) for part in parts))
 
     return logarithm
 
@@ -64,11 +80,11 @@ log10 = unary("log10", "The logarithm to base 10.", {"fc": _log_to(10)}, promote
 
 def _weight(x: Any, total: Any) -> Any:
     """e**(x - total), where an infinity counts as 0: the derivative of the logarithm in x."""
-    return p.exp_p.bind(subtract(_no_infinity(x), _no_infinity(total)))
+    return exp_p.bind(subtract(_no_infinity(x), _no_infinity(total)))
 
 
 def _no_infinity(x: Any) -> Any:
-    real = p.real_p.bind(x) if dtypes.kind(get_aval(x).dtype) == "c" else x
+    real = real_p.bind(x) if dtypes.kind(get_aval(x).dtype) == "c" else x
     return choose("logaddexp", equal(real, math.inf), 0, x)
 
 
@@ -92,25 +108,25 @@ def _weighted(function: Any) -> Any:
 def _logaddexp(x: Any, y: Any) -> Any:
     difference = subtract(x, y)  # nan where both are the same infinity
     larger = maximum(x, y)
-    gained = p.log1p_p.bind(p.exp_p.bind(p.neg_p.bind(p.abs_p.bind(difference))))
+    gained = log1p_p.bind(exp_p.bind(neg_p.bind(abs_p.bind(difference))))
     return choose("logaddexp", isnan(difference), add(x, y), add(larger, gained))
 
 
 @_weighted
 @custom_jvp
 def _complex_logaddexp(x: Any, y: Any) -> Any:
-    first = greater_equal(p.real_p.bind(x), p.real_p.bind(y))
+    first = greater_equal(real_p.bind(x), real_p.bind(y))
     larger, smaller = choose("logaddexp", first, x, y), choose("logaddexp", first, y, x)
     difference = subtract(smaller, larger)
-    total = add(larger, p.log1p_p.bind(p.exp_p.bind(difference)))
-    angle = _wrapped(p.imag_p.bind(total))
-    total = p.complex_p.bind(p.real_p.bind(total), angle)
+    total = add(larger, log1p_p.bind(exp_p.bind(difference)))
+    angle = _wrapped(imag_p.bind(total))
+    total = complex_p.bind(real_p.bind(total), angle)
     return choose("logaddexp", isnan(difference), add(x, y), total)
 
 
 def _wrapped(angle: Any) -> Any:
     """The angle in [-pi, pi) that differs by a number of turns."""
-    turns = p.floor_p.bind(divide(add(angle, math.pi), 2 * math.pi))
+    turns = floor_p.bind(divide(add(angle, math.pi), 2 * math.pi))
     return subtract(angle, multiply(turns, 2 * math.pi))
 
 

@@ -25,7 +25,9 @@ from olympus_core.library.numpy.fills import full_like
 from olympus_core.library.numpy.logic import equal, greater, isinf, isnan, less
 from olympus_core.library.numpy.operands import choose
 from olympus_core.library.promotion import check_arrays, convert, promote_inexact
-from olympus_core.primitives import elementwise as p
+from olympus_core.primitives.elementwise.arithmetic import mul_p, nextafter_p, sub_p
+from olympus_core.primitives.elementwise.conversion import bitcast_convert_type_p, complex_p
+from olympus_core.primitives.elementwise.logic import is_finite_p, not_p, or_p
 from olympus_core.tracer import Array
 
 __all__ = [
@@ -43,7 +45,7 @@ __all__ = [
 def _bits(x: Any) -> Any:
     """The bits of a float as a signed integer of its width."""
     width = dtypes.finfo(get_aval(x).dtype).bits
-    return p.bitcast_convert_type_p.bind(asarray(x), new_dtype=np.dtype(f"int{width}"))
+    return bitcast_convert_type_p.bind(asarray(x), new_dtype=np.dtype(f"int{width}"))
 
 
 signbit = unary(
@@ -67,7 +69,7 @@ copysign = binary(
     "copysign", "The magnitude of x with the sign of y.", {"f": _copysign}, promote_inexact
 )
 nextafter = binary(
-    "nextafter", "The float next to x towards y.", {"f": p.nextafter_p.bind}, promote_inexact
+    "nextafter", "The float next to x towards y.", {"f": nextafter_p.bind}, promote_inexact
 )
 
 
@@ -88,8 +90,8 @@ heaviside = binary(
 @composite()
 def _spacing(x: Any) -> Any:
     x = convert(x, get_aval(x).dtype)  # not of a weak type, as JAX has it
-    away = p.nextafter_p.bind(x, copysign(np.inf, x))
-    return choose("spacing", isinf(x), np.nan, p.sub_p.bind(away, x))
+    away = nextafter_p.bind(x, copysign(np.inf, x))
+    return choose("spacing", isinf(x), np.nan, sub_p.bind(away, x))
 
 
 spacing = unary(
@@ -103,13 +105,13 @@ def _frexp(x: Any) -> tuple[Any, Any]:
     info = dtypes.finfo(dtype)
     # a subnormal's exponent is not in its bits: scale it to where it is
     tiny = less(abs_(x), float(info.smallest_normal))
-    scaled = choose("frexp", tiny, p.mul_p.bind(x, convert(2.0**info.nmant, dtype)), x)
+    scaled = choose("frexp", tiny, mul_p.bind(x, convert(2.0**info.nmant, dtype)), x)
     bits, mask = _bits(scaled), (1 << info.nexp) - 1
     biased = convert((bits >> info.nmant) & mask, np.dtype("int32"))
     exponent = biased - (mask // 2 - 1) - choose("frexp", tiny, info.nmant, 0)
     half = (bits & ~(mask << info.nmant)) | ((mask // 2 - 1) << info.nmant)
-    mantissa = p.bitcast_convert_type_p.bind(half, new_dtype=dtype)
-    special = p.or_p.bind(equal(x, 0), p.not_p.bind(p.is_finite_p.bind(x)))
+    mantissa = bitcast_convert_type_p.bind(half, new_dtype=dtype)
+    special = or_p.bind(equal(x, 0), not_p.bind(is_finite_p.bind(x)))
     return choose("frexp", special, x, mantissa), choose("frexp", special, 0, exponent)
 
 
@@ -171,7 +173,7 @@ def _power_of_two(exponent: Any, info: Any) -> Any:
     """2**exponent exactly, of the dtype of `info`: the bits of a normal float."""
     width = np.dtype(f"int{info.bits}")
     biased = convert(exponent, width) - (info.minexp - 1)
-    return p.bitcast_convert_type_p.bind(biased << info.nmant, new_dtype=info.dtype)
+    return bitcast_convert_type_p.bind(biased << info.nmant, new_dtype=info.dtype)
 
 
 def nan_to_num(
@@ -191,7 +193,7 @@ def nan_to_num(
     low = float(info.min) if neginf is None else neginf
     if kind == "c":
         parts = [_replaced(part, nan, high, low) for part in (x.real, x.imag)]
-        return p.complex_p.bind(*parts)  # type: ignore[no-any-return]
+        return complex_p.bind(*parts)  # type: ignore[no-any-return]
     return _replaced(x, nan, high, low)
 
 

@@ -18,7 +18,7 @@ from olympus_core.library.lax.shape import broadcast_in_dim, iota
 from olympus_core.library.lax.slicing import concatenate, wrapped
 from olympus_core.library.numpy.index_parsing import Span
 from olympus_core.library.promotion import broadcast_shapes
-from olympus_core.primitives.elementwise import add_p, mul_p
+from olympus_core.primitives.elementwise.arithmetic import add_p, mul_p
 from olympus_core.primitives.indexing import GatherDimensionNumbers, ScatterDimensionNumbers
 
 __all__ = ["Plan", "coordinates", "make_plan"]

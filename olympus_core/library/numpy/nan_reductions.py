@@ -21,13 +21,9 @@ from olympus_core.library.numpy.axes import (
 )
 from olympus_core.library.numpy.variance import variance
 from olympus_core.library.promotion import promote
-from olympus_core.primitives.elementwise import (
-    and_p,
-    eq_p,
-    not_p,
-    select_n_p,
-    sqrt_p,
-)
+from olympus_core.primitives.elementwise.arithmetic import sqrt_p
+from olympus_core.primitives.elementwise.logic import and_p, eq_p, not_p
+from olympus_core.primitives.elementwise.selection import select_n_p
 from olympus_core.primitives.reduction import Reduction, reduce_and_p, reduce_max_p, reduce_min_p
 
 __all__ = ["nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum", "nanvar"]

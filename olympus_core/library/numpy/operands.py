@@ -22,7 +22,8 @@ from olympus_core.library.promotion import (
     convert,
     promote_dtypes,
 )
-from olympus_core.primitives.elementwise import ne_p, select_n_p
+from olympus_core.primitives.elementwise.logic import ne_p
+from olympus_core.primitives.elementwise.selection import select_n_p
 from olympus_core.primitives.shape import broadcast_in_dim_p
 
 __all__ = ["INFINITIES", "align", "casts", "choose", "promote_numeric"]

@@ -13,8 +13,9 @@ from olympus_core.library.numpy import reductions
 from olympus_core.library.numpy.axes import keep_dims, one_axis, operand, reject_out, scalar
 from olympus_core.library.numpy.logic import equal, isnan
 from olympus_core.library.numpy.operands import choose
-from olympus_core.primitives import elementwise as p
-from olympus_core.primitives.elementwise import ne_p, select_n_p
+from olympus_core.primitives.elementwise.conversion import imag_p, real_p
+from olympus_core.primitives.elementwise.logic import and_p, ne_p
+from olympus_core.primitives.elementwise.selection import select_n_p
 from olympus_core.primitives.reduction import (
     ArgExtremum,
     argmax_p,
@@ -42,10 +43,10 @@ def _extremes(greatest: bool, z: Any, axis: int) -> Any:
     """Where the complex extremes along an axis are, in lexicographic order; nan is one."""
     worst = -math.inf if greatest else math.inf
     extreme = reductions.max if greatest else reductions.min
-    real, imag = p.real_p.bind(z), p.imag_p.bind(z)
+    real, imag = real_p.bind(z), imag_p.bind(z)
     best = equal(real, extreme(real, axis=axis, keepdims=True))
     imag = choose("argmax", best, imag, worst)
-    best = p.and_p.bind(best, equal(imag, extreme(imag, axis=axis, keepdims=True)))
+    best = and_p.bind(best, equal(imag, extreme(imag, axis=axis, keepdims=True)))
     nan = isnan(z)
     return choose("argmax", reductions.any(nan, axis=axis, keepdims=True), nan, best)
 

@@ -17,7 +17,8 @@ from olympus_core.library.promotion import (
     promote_shapes,
 )
 from olympus_core.primitives.dot import DotDimensions, dot_general_p
-from olympus_core.primitives.elementwise import conj_p, mul_p, neg_p, sub_p
+from olympus_core.primitives.elementwise.arithmetic import mul_p, neg_p, sub_p
+from olympus_core.primitives.elementwise.conversion import conj_p
 from olympus_core.primitives.joining import concatenate_p
 from olympus_core.primitives.precision import canonical_precision
 from olympus_core.primitives.shape import reshape_p, squeeze_p, transpose_p

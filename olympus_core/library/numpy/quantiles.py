@@ -21,7 +21,8 @@ from olympus_core.library.numpy.operands import choose
 from olympus_core.library.numpy.orders import moveaxis
 from olympus_core.library.numpy.shapes import broadcast_to, reshape
 from olympus_core.library.promotion import convert, promote_inexact
-from olympus_core.primitives.elementwise import ceil_p, eq_p, floor_p
+from olympus_core.primitives.elementwise.arithmetic import ceil_p, floor_p
+from olympus_core.primitives.elementwise.logic import eq_p
 from olympus_core.primitives.shape import reshape_p
 from olympus_core.primitives.sort import sort_p
 

@@ -24,7 +24,8 @@ from olympus_core.library.numpy.orders import moveaxis
 from olympus_core.library.numpy.shapes import broadcast_to, expand_dims
 from olympus_core.library.placement import placed
 from olympus_core.library.promotion import broadcast_shapes, check_arrays, convert
-from olympus_core.primitives import elementwise as p
+from olympus_core.primitives.elementwise.arithmetic import add_p, floor_p, mul_p, sign_p
+from olympus_core.primitives.elementwise.transcendental import log_p
 from olympus_core.primitives.shape import iota_p
 from olympus_core.switches import switched
 from olympus_core.tracer import Array, Tracer
@@ -73,9 +74,9 @@ def progression(first: Any, step: Any, count: int, dtype: DType) -> Array:
         return asarray(np.arange(first, first + step * count, step, dtype=bool))
     numbers: Array = iota_p.bind(dtype=dtype, shape=(count,), dimension=0)
     if step != 1:
-        numbers = p.mul_p.bind(numbers, convert(step, dtype))
+        numbers = mul_p.bind(numbers, convert(step, dtype))
     if first != 0:
-        numbers = p.add_p.bind(convert(first, dtype), numbers)
+        numbers = add_p.bind(convert(first, dtype), numbers)
     return numbers
 
 
@@ -137,7 +138,7 @@ def _linspace(
     numbers = _interpolated(first, last, num, gaps, endpoint)
     numbers = moveaxis(numbers, 0, canonical_axis(axis, len(shape) + 1))
     if dtypes.kind(wanted) in "iu" and dtypes.kind(inexact) == "f":
-        numbers = p.floor_p.bind(numbers)
+        numbers = floor_p.bind(numbers)
     return convert(numbers, wanted), step
 
 
@@ -210,8 +211,8 @@ def _geomspace(start: Any, stop: Any, num: int, *, endpoint: bool, dtype: Any, a
     wanted = requested_dtype("geomspace", dtype, dtypes.to_inexact(result_type(start, stop)))
     inexact = dtypes.to_inexact(wanted)
     first, last = asarray(start, inexact), asarray(stop, inexact)
-    sign = p.sign_p.bind(first)
+    sign = sign_p.bind(first)
     scale = convert(1 / math.log(10), inexact)
-    low, high = (p.log_p.bind(x / sign) * scale for x in (first, last))
+    low, high = (log_p.bind(x / sign) * scale for x in (first, last))
     numbers = logspace(low, high, num, endpoint, dtype=inexact, axis=0)
     return convert(moveaxis(sign * numbers, 0, axis), wanted)

@@ -22,20 +22,11 @@ from olympus_core.library.numpy.axes import (
     wide_integer,
 )
 from olympus_core.library.promotion import broadcast_to, convert, promote, promote_inexact
-from olympus_core.primitives.elementwise import (
-    BOOL,
-    add_p,
-    and_p,
-    convert_element_type_p,
-    div_p,
-    max_p,
-    min_p,
-    mul_p,
-    ne_p,
-    or_p,
-    select_n_p,
-    sub_p,
-)
+from olympus_core.primitives.elementwise.arithmetic import add_p, div_p, max_p, min_p, mul_p, sub_p
+from olympus_core.primitives.elementwise.base import BOOL
+from olympus_core.primitives.elementwise.conversion import convert_element_type_p
+from olympus_core.primitives.elementwise.logic import and_p, ne_p, or_p
+from olympus_core.primitives.elementwise.selection import select_n_p
 from olympus_core.primitives.reduction import (
     Reduction,
     reduce_and_p,

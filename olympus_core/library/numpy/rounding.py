@@ -18,26 +18,27 @@ from olympus_core.library.numpy.elementwise import unary
 from olympus_core.library.numpy.logic import isinf, less
 from olympus_core.library.numpy.operands import choose
 from olympus_core.library.promotion import check_arrays, convert, promote_inexact
-from olympus_core.primitives import elementwise as p
+from olympus_core.primitives.elementwise.arithmetic import ceil_p, floor_p, round_p
+from olympus_core.primitives.elementwise.conversion import complex_p, imag_p, real_p
 from olympus_core.tracer import Array
 
 __all__ = ["around", "ceil", "floor", "modf", "rint", "round", "trunc"]
 
-_to_even = partial(p.round_p.bind, rounding_method=1)
+_to_even = partial(round_p.bind, rounding_method=1)
 
-floor = unary("floor", "The next integer down.", {"f": p.floor_p.bind, "bui": asarray})
-ceil = unary("ceil", "The next integer up.", {"f": p.ceil_p.bind, "bui": asarray})
+floor = unary("floor", "The next integer down.", {"f": floor_p.bind, "bui": asarray})
+ceil = unary("ceil", "The next integer up.", {"f": ceil_p.bind, "bui": asarray})
 
 
 def _truncated(x: Any) -> Any:
-    return choose("trunc", less(x, 0), p.ceil_p.bind(x), p.floor_p.bind(x))
+    return choose("trunc", less(x, 0), ceil_p.bind(x), floor_p.bind(x))
 
 
 trunc = unary("trunc", "The next integer towards 0.", {"f": _truncated, "bui": asarray})
 
 
 def _of_parts(function: Any, z: Any) -> Any:
-    return p.complex_p.bind(function(p.real_p.bind(z)), function(p.imag_p.bind(z)))
+    return complex_p.bind(function(real_p.bind(z)), function(imag_p.bind(z)))
 
 
 def _strong_inexact(x: Any) -> list[Any]:

@@ -24,7 +24,7 @@ from olympus_core.library.numpy.reductions import average
 from olympus_core.library.numpy.reductions import sum as sum_
 from olympus_core.library.numpy.shapes import atleast_2d, expand_dims, squeeze
 from olympus_core.library.promotion import convert, promote_inexact
-from olympus_core.primitives import elementwise as p
+from olympus_core.primitives.elementwise.conversion import complex_p
 from olympus_core.tracer import Array
 
 __all__ = ["convolve", "corrcoef", "correlate", "cov"]
@@ -182,5 +182,5 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> A
     c = c / scale[:, None] / scale[None, :]
     if dtypes.kind(get_aval(c).dtype) == "c":
         parts = [clip(part, -1, 1) for part in (real(c), imag(c))]
-        return p.complex_p.bind(*parts)  # type: ignore[no-any-return]
+        return complex_p.bind(*parts)  # type: ignore[no-any-return]
     return clip(c, -1, 1)

@@ -18,7 +18,7 @@ from olympus_core.library.numpy.logic import less, less_equal
 from olympus_core.library.numpy.operands import choose
 from olympus_core.library.numpy.shapes import broadcast_to, ravel, reshape
 from olympus_core.library.promotion import convert, promote_dtypes, promote_shapes
-from olympus_core.primitives.elementwise import and_p, le_p, ne_p, not_p, or_p
+from olympus_core.primitives.elementwise.logic import and_p, le_p, ne_p, not_p, or_p
 from olympus_core.primitives.reduction import reduce_sum_p
 from olympus_core.primitives.shape import iota_p, rev_p
 from olympus_core.primitives.sort import sort_p

@@ -20,7 +20,8 @@ from olympus_core.library.numpy.elementwise import unary
 from olympus_core.library.numpy.logic import less_equal
 from olympus_core.library.numpy.operands import choose
 from olympus_core.library.promotion import promote_inexact
-from olympus_core.primitives import elementwise as p
+from olympus_core.primitives.elementwise.arithmetic import rsqrt_p, sign_p
+from olympus_core.primitives.elementwise.transcendental import exp_p
 
 __all__ = ["i0", "i0e", "i1", "i1e", "scaled_i0", "scaled_i1"]
 
@@ -73,9 +74,9 @@ def _expanded(x: Any, order: int) -> Any:
         "i0",
         inside,
         first * small if order else first,
-        _chebyshev(far, 2 * _BORDER / large - 1) * p.rsqrt_p.bind(large),
+        _chebyshev(far, 2 * _BORDER / large - 1) * rsqrt_p.bind(large),
     )
-    return value * p.sign_p.bind(x) if order else value
+    return value * sign_p.bind(x) if order else value
 
 
 def _over(x: Any, value: Any) -> Any:
@@ -98,26 +99,26 @@ def scaled_i1(x: Any) -> Any:
 
 @custom_jvp
 def _i0(x: Any) -> Any:
-    return p.exp_p.bind(abs_(x)) * _expanded(x, 0)
+    return exp_p.bind(abs_(x)) * _expanded(x, 0)
 
 
 @custom_jvp
 def _i1(x: Any) -> Any:
-    return p.exp_p.bind(abs_(x)) * _expanded(x, 1)
+    return exp_p.bind(abs_(x)) * _expanded(x, 1)
 
 
 @scaled_i0.defjvp
 def _scaled_i0_rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
     (x,), (t,) = primals, tangents
     out = scaled_i0(x)
-    return out, t * (scaled_i1(x) - p.sign_p.bind(x) * out)
+    return out, t * (scaled_i1(x) - sign_p.bind(x) * out)
 
 
 @scaled_i1.defjvp
 def _scaled_i1_rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
     (x,), (t,) = primals, tangents
     out = scaled_i1(x)
-    return out, t * (scaled_i0(x) - p.sign_p.bind(x) * out - _over(x, out))
+    return out, t * (scaled_i0(x) - sign_p.bind(x) * out - _over(x, out))
 
 
 @_i0.defjvp

@@ -17,7 +17,9 @@ from olympus_core.library.numpy.creation import asarray, requested_dtype
 from olympus_core.library.numpy.operands import choose
 from olympus_core.library.placement import placed
 from olympus_core.library.promotion import convert
-from olympus_core.primitives import elementwise as p
+from olympus_core.primitives.elementwise.arithmetic import add_p, pow_p
+from olympus_core.primitives.elementwise.base import Elementwise
+from olympus_core.primitives.elementwise.logic import eq_p, ge_p
 from olympus_core.primitives.shape import broadcast_in_dim_p, iota_p
 from olympus_core.switches import switched
 from olympus_core.tracer import Array
@@ -41,11 +43,11 @@ __all__ = [
 _INT32 = np.dtype("int32")
 
 
-def compared(rows: int, columns: int, k: Any, compare: p.Elementwise) -> Any:
+def compared(rows: int, columns: int, k: Any, compare: Elementwise) -> Any:
     """Where row + k stands in a relation to column, as bool[rows, columns]."""
     row, column = (iota_p.bind(dtype=_INT32, shape=(rows, columns), dimension=i) for i in (0, 1))
     if not (k.__class__ is int and k == 0):
-        row = p.add_p.bind(row, convert(k, _INT32))
+        row = add_p.bind(row, convert(k, _INT32))
     return compare.bind(row, column)
 
 
@@ -60,7 +62,7 @@ def eye(
     """
     wanted = requested_dtype("eye", dtype)
     rows, columns = check_sizes("eye", N, N if M is None else M)
-    ones = convert(compared(rows, columns, k, p.eq_p), wanted)
+    ones = convert(compared(rows, columns, k, eq_p), wanted)
     return placed(ones, device)  # type: ignore[no-any-return]
 
 
@@ -81,7 +83,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Array:
     """Ones on and below the diagonal `k` of an N x M matrix, zeros above."""
     wanted = requested_dtype("tri", dtype)
     rows, columns = check_sizes("tri", N, N if M is None else M)
-    return convert(compared(rows, columns, k, p.ge_p), wanted)  # type: ignore[no-any-return]
+    return convert(compared(rows, columns, k, ge_p), wanted)  # type: ignore[no-any-return]
 
 
 def _triangle(name: str, m: Any, k: int, upper: bool) -> Array:
@@ -89,7 +91,7 @@ def _triangle(name: str, m: Any, k: int, upper: bool) -> Array:
     if aval.ndim < 2:
         raise ShapeError(f"{name} needs two or more dimensions, and got {aval.long_name()}")
     rows, columns = aval.shape[-2:]
-    below = compared(rows, columns, k - 1 if upper else k, p.ge_p)
+    below = compared(rows, columns, k - 1 if upper else k, ge_p)
     zero = convert(0, aval.dtype, aval.weak_type)
     with switched("numpy_rank_promotion", "allow"):
         result: Array = choose(name, below, zero, m) if upper else choose(name, below, m, zero)
@@ -173,5 +175,5 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
     if dtypes.kind(aval.dtype) in "iub":
         base = convert(base, aval.dtype if aval.dtype != dtypes.bool_ else _INT32)
         grid = convert(grid, base.dtype)
-    result: Array = p.pow_p.bind(base, grid)
+    result: Array = pow_p.bind(base, grid)
     return result

@@ -19,7 +19,23 @@ from olympus_core.library.numpy.elementwise import binary, inexact, unary
 from olympus_core.library.numpy.logic import equal
 from olympus_core.library.numpy.operands import choose
 from olympus_core.library.promotion import promote_inexact
-from olympus_core.primitives import elementwise as p
+from olympus_core.primitives.elementwise.arithmetic import abs_p, sqrt_p
+from olympus_core.primitives.elementwise.logic import or_p
+from olympus_core.primitives.elementwise.transcendental import (
+    acos_p,
+    acosh_p,
+    asin_p,
+    asinh_p,
+    atan2_p,
+    atan_p,
+    atanh_p,
+    cos_p,
+    cosh_p,
+    sin_p,
+    sinh_p,
+    tan_p,
+    tanh_p,
+)
 
 __all__ = [
     "acos",
@@ -51,25 +67,25 @@ __all__ = [
 ]
 
 
-sin = inexact("sin", "The sine of an angle.", p.sin_p)
-cos = inexact("cos", "The cosine of an angle.", p.cos_p)
-tan = inexact("tan", "The tangent of an angle.", p.tan_p)
-arcsin = inexact("arcsin", "The angle in [-pi/2, pi/2] whose sine is x.", p.asin_p)
-arccos = inexact("arccos", "The angle in [0, pi] whose cosine is x.", p.acos_p)
-arctan = inexact("arctan", "The angle in [-pi/2, pi/2] whose tangent is x.", p.atan_p)
-sinh = inexact("sinh", "The hyperbolic sine.", p.sinh_p)
-cosh = inexact("cosh", "The hyperbolic cosine.", p.cosh_p)
-tanh = inexact("tanh", "The hyperbolic tangent.", p.tanh_p)
-arcsinh = inexact("arcsinh", "The value whose hyperbolic sine is x.", p.asinh_p)
-arccosh = inexact("arccosh", "The value >= 0 whose hyperbolic cosine is x.", p.acosh_p)
-arctanh = inexact("arctanh", "The value whose hyperbolic tangent is x.", p.atanh_p)
+sin = inexact("sin", "The sine of an angle.", sin_p)
+cos = inexact("cos", "The cosine of an angle.", cos_p)
+tan = inexact("tan", "The tangent of an angle.", tan_p)
+arcsin = inexact("arcsin", "The angle in [-pi/2, pi/2] whose sine is x.", asin_p)
+arccos = inexact("arccos", "The angle in [0, pi] whose cosine is x.", acos_p)
+arctan = inexact("arctan", "The angle in [-pi/2, pi/2] whose tangent is x.", atan_p)
+sinh = inexact("sinh", "The hyperbolic sine.", sinh_p)
+cosh = inexact("cosh", "The hyperbolic cosine.", cosh_p)
+tanh = inexact("tanh", "The hyperbolic tangent.", tanh_p)
+arcsinh = inexact("arcsinh", "The value whose hyperbolic sine is x.", asinh_p)
+arccosh = inexact("arccosh", "The value >= 0 whose hyperbolic cosine is x.", acosh_p)
+arctanh = inexact("arctanh", "The value whose hyperbolic tangent is x.", atanh_p)
 asin, acos, atan = arcsin, arccos, arctan
 asinh, acosh, atanh = arcsinh, arccosh, arctanh
 
 arctan2 = binary(
     "arctan2",
     "The angle in [-pi, pi] of the point (y, x); its arguments are y and x in this order.",
-    {"fc": p.atan2_p.bind},
+    {"fc": atan2_p.bind},
     promote_inexact,
 )
 atan2 = arctan2
@@ -87,16 +103,16 @@ radians, degrees = deg2rad, rad2deg
 @composite()
 def _hypot(x: Any, y: Any) -> Any:
     """sqrt(x**2 + y**2) with the larger leg taken out, so that its square does not overflow."""
-    x, y = p.abs_p.bind(x), p.abs_p.bind(y)
+    x, y = abs_p.bind(x), abs_p.bind(y)
     long, short = maximum(x, y), minimum(x, y)
     ratio = divide(short, choose("hypot", equal(long, 0), 1, long))
-    leg = multiply(long, p.sqrt_p.bind(add(square(ratio), 1)))
+    leg = multiply(long, sqrt_p.bind(add(square(ratio), 1)))
     infinite = logical_or_inf(x, y)
     return choose("hypot", infinite, np.inf, leg)
 
 
 def logical_or_inf(x: Any, y: Any) -> Any:
-    return p.or_p.bind(equal(x, np.inf), equal(y, np.inf))
+    return or_p.bind(equal(x, np.inf), equal(y, np.inf))
 
 
 hypot = binary(
@@ -124,7 +140,7 @@ def _at_zero_rule(k: int, primals: Sequence[Any], tangents: Sequence[Any]) -> tu
 def _sinc(x: Any) -> Any:
     is_zero, angle = equal(x, 0), multiply(np.pi, x)
     safe = choose("sinc", is_zero, 1, angle)
-    return choose("sinc", is_zero, _at_zero(0, angle), divide(p.sin_p.bind(safe), safe))
+    return choose("sinc", is_zero, _at_zero(0, angle), divide(sin_p.bind(safe), safe))
 
 
 sinc = unary("sinc", "sin(pi x) / (pi x), and 1 at 0.", {"fc": _sinc}, promote_inexact)

@@ -31,7 +31,7 @@ from olympus_core.library.numpy.ranges import arange
 from olympus_core.library.numpy.selection import nonzero
 from olympus_core.library.numpy.shapes import ravel, reshape
 from olympus_core.library.promotion import convert
-from olympus_core.primitives.elementwise import ne_p
+from olympus_core.primitives.elementwise.logic import ne_p
 from olympus_core.primitives.shape import iota_p
 from olympus_core.primitives.sort import sort_p
 from olympus_core.tracer import Array, Tracer

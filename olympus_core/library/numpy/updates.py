@@ -25,7 +25,10 @@ from olympus_core.library.numpy.index_parsing import Span, as_array, parse
 from olympus_core.library.numpy.index_plan import Plan, coordinates, make_plan
 from olympus_core.library.promotion import broadcast_shapes, broadcast_to, convert
 from olympus_core.primitive import Primitive
-from olympus_core.primitives import elementwise as p
+from olympus_core.primitives.elementwise.arithmetic import add_p, max_p, min_p, mul_p, sub_p
+from olympus_core.primitives.elementwise.base import BOOL
+from olympus_core.primitives.elementwise.conversion import convert_element_type_p
+from olympus_core.primitives.elementwise.selection import select_n_p
 from olympus_core.primitives.indexing import GatherScatterMode
 from olympus_core.primitives.shape import broadcast_in_dim_p
 from olympus_core.primitives.slicing import dynamic_slice_p, dynamic_update_slice_p, slice_p
@@ -50,11 +53,11 @@ class Operation(NamedTuple):
 
 
 SET = Operation(lax.scatter, None)
-ADD = Operation(lax.scatter_add, p.add_p)
-SUBTRACT = Operation(lax.scatter_sub, p.sub_p)
-MULTIPLY = Operation(lax.scatter_mul, p.mul_p)
-MIN = Operation(lax.scatter_min, p.min_p)
-MAX = Operation(lax.scatter_max, p.max_p)
+ADD = Operation(lax.scatter_add, add_p)
+SUBTRACT = Operation(lax.scatter_sub, sub_p)
+MULTIPLY = Operation(lax.scatter_mul, mul_p)
+MIN = Operation(lax.scatter_min, min_p)
+MAX = Operation(lax.scatter_max, max_p)
 
 
 class Options(NamedTuple):
@@ -70,7 +73,7 @@ def update(array: Any, index: Any, values: Any, operation: Operation, options: O
     """The array with the elements at `index` combined with `values`, which broadcast to them."""
     x: Array = asarray(array)
     shape = x.aval.shape
-    if isinstance(index, Tracer) and index.aval.dtype == p.BOOL and index.aval.shape:
+    if isinstance(index, Tracer) and index.aval.dtype == BOOL and index.aval.shape:
         return _update_mask(x, index, values, operation)
     parsed = parse(index, shape)
     options = options._replace(mode=GatherScatterMode.from_any(options.mode))
@@ -132,7 +135,7 @@ def _update_mask(x: Array, mask: Tracer, values: Any, operation: Operation) -> A
     if operation.combine is not None:
         values = operation.combine.bind(wide, values)
     chosen = broadcast_in_dim(mask, shape, tuple(range(rank)))
-    return _restored(p.select_n_p.bind(chosen, wide, values), x.aval)
+    return _restored(select_n_p.bind(chosen, wide, values), x.aval)
 
 
 def _fitting(x: Array, values: Any, shape: Shape) -> Any:
@@ -228,7 +231,7 @@ def _restored(result: Any, aval: Any) -> Array:
     have = get_aval(result)
     if have.dtype == aval.dtype and have.weak_type == aval.weak_type and isinstance(result, Array):
         return result
-    restored: Array = p.convert_element_type_p.bind(
+    restored: Array = convert_element_type_p.bind(
         result, new_dtype=aval.dtype, weak_type=aval.weak_type
     )
     return restored

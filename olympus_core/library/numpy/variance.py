@@ -23,17 +23,16 @@ from olympus_core.library.numpy.axes import (
 )
 from olympus_core.library.numpy.reductions import HALF, count_of, mean, sum
 from olympus_core.library.promotion import convert, promote
-from olympus_core.primitives.elementwise import (
-    conj_p,
+from olympus_core.primitives.elementwise.arithmetic import (
     div_p,
-    gt_p,
     integer_pow_p,
     mul_p,
-    real_p,
-    select_n_p,
     sqrt_p,
     sub_p,
 )
+from olympus_core.primitives.elementwise.conversion import conj_p, real_p
+from olympus_core.primitives.elementwise.logic import gt_p
+from olympus_core.primitives.elementwise.selection import select_n_p
 from olympus_core.tracer import Array
 
 __all__ = ["std", "var", "variance"]

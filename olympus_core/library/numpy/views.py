@@ -12,7 +12,11 @@ from olympus_core.library.numpy.logic import not_equal
 from olympus_core.library.numpy.orders import transpose
 from olympus_core.library.numpy.shapes import ravel, reshape
 from olympus_core.library.promotion import convert
-from olympus_core.primitives.elementwise import bit_width, bitcast_convert_type_p, complex_p
+from olympus_core.primitives.elementwise.conversion import (
+    bit_width,
+    bitcast_convert_type_p,
+    complex_p,
+)
 from olympus_core.tracer import Array
 
 __all__ = ["flatten", "reshape_method", "transpose_method", "view"]

@@ -16,7 +16,20 @@ from olympus_core.errors import ArgumentError, DTypeError, ShapeError
 from olympus_core.library.composite import composite
 from olympus_core.library.promotion import broadcast_shapes, broadcast_to, convert
 from olympus_core.library.random.keys import one_key
-from olympus_core.primitives import elementwise as p
+from olympus_core.primitives.elementwise.arithmetic import add_p, max_p, mul_p, rem_p, sub_p
+from olympus_core.primitives.elementwise.conversion import (
+    bitcast_convert_type_p,
+    convert_element_type_p,
+)
+from olympus_core.primitives.elementwise.logic import (
+    and_p,
+    gt_p,
+    le_p,
+    lt_p,
+    or_p,
+    shift_right_logical_p,
+)
+from olympus_core.primitives.elementwise.selection import clamp_p, select_n_p
 from olympus_core.primitives.joining import unstack_p
 from olympus_core.primitives.random import random_bits_p, random_split_p
 
@@ -93,11 +106,11 @@ def unit_floats(key: Any, shape: Shape, dtype: DType) -> Any:
     word = np.dtype(f"uint{width}")
     drawn = random_bits_p.bind(key, bit_width=random_width, shape=shape)
     if random_width != width:
-        drawn = p.convert_element_type_p.bind(drawn, new_dtype=word, weak_type=False)
-    drawn = p.shift_right_logical_p.bind(drawn, constant(random_width - mantissa, word))
+        drawn = convert_element_type_p.bind(drawn, new_dtype=word, weak_type=False)
+    drawn = shift_right_logical_p.bind(drawn, constant(random_width - mantissa, word))
     one = constant(1, dtype)
-    drawn = p.or_p.bind(drawn, np.asarray(one).view(word)[()])
-    return p.sub_p.bind(p.bitcast_convert_type_p.bind(drawn, new_dtype=dtype), one)
+    drawn = or_p.bind(drawn, np.asarray(one).view(word)[()])
+    return sub_p.bind(bitcast_convert_type_p.bind(drawn, new_dtype=dtype), one)
 
 
 def uniform_floats(
@@ -109,17 +122,17 @@ def uniform_floats(
         return floats
     low, high = (_bound(x, shape, dtype) for x in (minval, maxval))
     is_number = isinstance(low, np.generic) and isinstance(high, np.generic)
-    span = high - low if is_number else p.sub_p.bind(high, low)
-    moved = p.add_p.bind(p.mul_p.bind(floats, span), low)
-    return p.max_p.bind(low, moved)  # rounding can take a float below the bound
+    span = high - low if is_number else sub_p.bind(high, low)
+    moved = add_p.bind(mul_p.bind(floats, span), low)
+    return max_p.bind(low, moved)  # rounding can take a float below the bound
 
 
 def random_signs(key: Any, shape: Shape, dtype: DType) -> Any:
     """-1 or 1, with equal chances."""
     default = dtypes.default_dtype("f")
-    is_one = p.lt_p.bind(unit_floats(key, shape, default), constant(0.5, default))
-    twice = p.mul_p.bind(convert(is_one, dtype), constant(2, dtype))
-    return p.sub_p.bind(twice, constant(1, dtype))
+    is_one = lt_p.bind(unit_floats(key, shape, default), constant(0.5, default))
+    twice = mul_p.bind(convert(is_one, dtype), constant(2, dtype))
+    return sub_p.bind(twice, constant(1, dtype))
 
 
 def _bound(x: Any, shape: Shape, dtype: DType) -> Any:
@@ -179,7 +192,7 @@ def _clip(x: Any, dtype: DType) -> Any:
     (low, high), (have_low, have_high) = _limits(dtype), _limits(have)
     if low > have_low or high < have_high:
         least, most = constant(max(low, have_low), have), constant(min(high, have_high), have)
-        x = p.clamp_p.bind(least, convert(x, have), most)
+        x = clamp_p.bind(least, convert(x, have), most)
     return convert(x, dtype)
 
 
@@ -191,19 +204,19 @@ def _randint(key: Any, minval: Any, maxval: Any, shape: Shape, dtype: DType) -> 
         low, span, factor = _known_span(minval, maxval, dtype)
     else:
         low, span = _span(_integer(minval), _integer(maxval), shape, dtype)
-        factor = p.rem_p.bind(constant(2 ** (width // 2), word), span)
-        factor = p.rem_p.bind(p.mul_p.bind(factor, factor), span)
+        factor = rem_p.bind(constant(2 ** (width // 2), word), span)
+        factor = rem_p.bind(mul_p.bind(factor, factor), span)
     high_bits, low_bits = (
         random_bits_p.bind(k, bit_width=width, shape=shape) for k in subkeys(key)
     )
     # the two words as one number of twice the width, modulo the span: a bias of 2**-width
-    offset = p.mul_p.bind(p.rem_p.bind(high_bits, span), factor)
-    offset = p.rem_p.bind(p.add_p.bind(offset, p.rem_p.bind(low_bits, span)), span)
-    return p.add_p.bind(low, _as(offset, dtype))
+    offset = mul_p.bind(rem_p.bind(high_bits, span), factor)
+    offset = rem_p.bind(add_p.bind(offset, rem_p.bind(low_bits, span)), span)
+    return add_p.bind(low, _as(offset, dtype))
 
 
 def _as(x: Any, dtype: DType) -> Any:
-    return p.convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False)
+    return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False)
 
 
 def _known_span(minval: int, maxval: int, dtype: DType) -> tuple[Any, Any, Any]:
@@ -225,24 +238,24 @@ def _span(minval: Any, maxval: Any, shape: Shape, dtype: DType) -> tuple[Any, An
     and the remainders by it are the words themselves.
     """
     have = get_aval(maxval).dtype
-    is_beyond = p.gt_p.bind(
+    is_beyond = gt_p.bind(
         convert(maxval, have), constant(min(_limits(dtype)[1], _limits(have)[1]), have)
     )
     low, high = (_bound(_clip(x, dtype), shape, dtype) for x in (minval, maxval))
     if shape_of(is_beyond):
         is_beyond = broadcast_to(is_beyond, shape)
     word = np.dtype(f"uint{dtype.itemsize * 8}")
-    count = _as(p.sub_p.bind(high, low), word)
-    count = _where(p.le_p.bind(high, low), constant(1, word), count)
-    more = p.and_p.bind(is_beyond, p.gt_p.bind(high, low))
-    return low, _where(more, p.add_p.bind(count, constant(1, word)), count)
+    count = _as(sub_p.bind(high, low), word)
+    count = _where(le_p.bind(high, low), constant(1, word), count)
+    more = and_p.bind(is_beyond, gt_p.bind(high, low))
+    return low, _where(more, add_p.bind(count, constant(1, word)), count)
 
 
 def _where(which: Any, yes: Any, no: Any) -> Any:
     shape = shape_of(which) or shape_of(no)
     if shape_of(which) != shape:
         which = broadcast_to(which, shape)
-    return p.select_n_p.bind(which, no, yes)
+    return select_n_p.bind(which, no, yes)
 
 
 def randint(
@@ -271,7 +284,7 @@ def randint(
     low, high = _limits(dtype)
     wide = np.dtype("int32")
     minval, maxval = (
-        p.clamp_p.bind(constant(low, wide), convert(x, wide), constant(most, wide))
+        clamp_p.bind(constant(low, wide), convert(x, wide), constant(most, wide))
         for x, most in ((minval, high), (maxval, high + 1))
     )
     return convert(_randint(words, minval, maxval, shape=shape, dtype=wide), dtype)

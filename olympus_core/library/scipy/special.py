@@ -29,7 +29,16 @@ from olympus_core.library.numpy.reductions import sum as sum_
 from olympus_core.library.numpy.rounding import floor
 from olympus_core.library.numpy.selection import where
 from olympus_core.library.promotion import check_arrays, convert, promote_inexact
-from olympus_core.primitives import elementwise as p
+from olympus_core.primitives.elementwise.transcendental import (
+    digamma_p,
+    erf_inv_p,
+    erf_p,
+    erfc_p,
+    lgamma_p,
+    logistic_p,
+    polygamma_p,
+    zeta_p,
+)
 
 __all__ = [
     "beta",
@@ -75,13 +84,13 @@ def _binary(name: str, summary: str, rows: Any, *names: str) -> Any:
 
 i0, i0e, i1, i1e = (by_name(f, "x") for f in (bessel.i0, bessel.i0e, bessel.i1, bessel.i1e))
 gammaln = _inexact(
-    "gammaln", "The logarithm of the magnitude of the gamma function.", p.lgamma_p, "f"
+    "gammaln", "The logarithm of the magnitude of the gamma function.", lgamma_p, "f"
 )
-digamma = _inexact("digamma", "The derivative of `gammaln`.", p.digamma_p, "f")
-erf = _inexact("erf", "The error function, 2/sqrt(pi) times exp(-t^2) from 0 to x.", p.erf_p, "f")
-erfc = _inexact("erfc", "1 - erf(x), exact for large x.", p.erfc_p, "f")
-erfinv = _inexact("erfinv", "The inverse of `erf`, on [-1, 1].", p.erf_inv_p, "f")
-expit = _inexact("expit", "The logistic function, 1 / (1 + exp(-x)).", p.logistic_p, "fc")
+digamma = _inexact("digamma", "The derivative of `gammaln`.", digamma_p, "f")
+erf = _inexact("erf", "The error function, 2/sqrt(pi) times exp(-t^2) from 0 to x.", erf_p, "f")
+erfc = _inexact("erfc", "1 - erf(x), exact for large x.", erfc_p, "f")
+erfinv = _inexact("erfinv", "The inverse of `erf`, on [-1, 1].", erf_inv_p, "f")
+expit = _inexact("expit", "The logistic function, 1 / (1 + exp(-x)).", logistic_p, "fc")
 
 
 @composite()
@@ -167,9 +176,7 @@ beta = _binary(
     "beta", "The beta function, gamma(a) gamma(b) / gamma(a + b).", {"f": _beta}, "a", "b"
 )
 poch = _binary("poch", "Pochhammer's gamma(z + m) / gamma(z).", {"f": _poch}, "z", "m")
-zeta = _binary(
-    "zeta", "Hurwitz's sum of 1 / (k + q)^x over k >= 0.", {"f": p.zeta_p.bind}, "x", "q"
-)
+zeta = _binary("zeta", "Hurwitz's sum of 1 / (k + q)^x over k >= 0.", {"f": zeta_p.bind}, "x", "q")
 
 
 def polygamma(n: Any, x: Any) -> Any:
@@ -184,7 +191,7 @@ def polygamma(n: Any, x: Any) -> Any:
 
 
 _polygamma = binary(
-    "polygamma", "The polygamma function.", {"f": p.polygamma_p.bind}, promote_inexact
+    "polygamma", "The polygamma function.", {"f": polygamma_p.bind}, promote_inexact
 )
 
 

@@ -30,7 +30,7 @@ from olympus_core.library.promotion import (
     promote_inexact,
 )
 from olympus_core.primitive import op
-from olympus_core.primitives.elementwise import zero_like
+from olympus_core.primitives.elementwise.base import zero_like
 from olympus_core.primitives.linalg.algebra import conj
 from olympus_core.tracer import Array
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from olympus_core import dtypes, mlir
 from olympus_core.avals import ShapedArray, get_aval, shape_of, shaped
-from olympus_core.primitive import Primitive, op
+from olympus_core.primitive import op
 from olympus_core.primitives.elementwise.base import (
     Elementwise,
     check_kinds,
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
 
 __all__ = [
-    "PRIMITIVES",
     "abs_p",
     "add_p",
     "cbrt_p",
@@ -305,26 +304,3 @@ relu_p = Relu(
     _relu_tangent,
 )
 nextafter_p = Elementwise("nextafter", "chlo.next_after", "f")
-
-PRIMITIVES: tuple[Primitive, ...] = (
-    neg_p,
-    sign_p,
-    floor_p,
-    ceil_p,
-    round_p,
-    sqrt_p,
-    rsqrt_p,
-    cbrt_p,
-    abs_p,
-    integer_pow_p,
-    add_p,
-    sub_p,
-    mul_p,
-    div_p,
-    rem_p,
-    max_p,
-    min_p,
-    pow_p,
-    relu_p,
-    nextafter_p,
-)

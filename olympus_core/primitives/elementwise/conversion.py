@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
 
 __all__ = [
-    "PRIMITIVES",
     "bit_width",
     "bitcast_convert_type_p",
     "complex_p",
@@ -186,14 +185,3 @@ complex_p = Complex(
 )
 convert_element_type_p = Convert("convert_element_type")
 bitcast_convert_type_p = BitcastConvert("bitcast_convert_type")
-
-PRIMITIVES: tuple[Primitive, ...] = (
-    real_p,
-    imag_p,
-    conj_p,
-    reduce_precision_p,
-    stop_gradient_p,
-    complex_p,
-    convert_element_type_p,
-    bitcast_convert_type_p,
-)

@@ -6,14 +6,12 @@ from typing import Any
 
 from olympus_core import dtypes, mlir
 from olympus_core.avals import ShapedArray, shaped
-from olympus_core.primitive import Primitive
 from olympus_core.primitives.elementwise.base import (
     BOOL,
     Elementwise,
 )
 
 __all__ = [
-    "PRIMITIVES",
     "and_p",
     "clz_p",
     "emit_compare",
@@ -90,22 +88,3 @@ lt_p = Compare("lt", "LT", "buif")
 le_p = Compare("le", "LE", "buif")
 gt_p = Compare("gt", "GT", "buif")
 ge_p = Compare("ge", "GE", "buif")
-
-PRIMITIVES: tuple[Primitive, ...] = (
-    is_finite_p,
-    not_p,
-    population_count_p,
-    clz_p,
-    and_p,
-    or_p,
-    xor_p,
-    shift_left_p,
-    shift_right_arithmetic_p,
-    shift_right_logical_p,
-    eq_p,
-    ne_p,
-    lt_p,
-    le_p,
-    gt_p,
-    ge_p,
-)

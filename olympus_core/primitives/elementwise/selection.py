@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
 
 __all__ = [
-    "PRIMITIVES",
     "clamp_p",
     "select_n_p",
 ]
@@ -167,8 +166,3 @@ class Clamp(Primitive):
 
 select_n_p = SelectN("select_n")
 clamp_p = Clamp("clamp")
-
-PRIMITIVES: tuple[Primitive, ...] = (
-    select_n_p,
-    clamp_p,
-)

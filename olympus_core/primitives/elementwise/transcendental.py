@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from olympus_core import dtypes, mlir
-from olympus_core.primitive import Primitive, op
+from olympus_core.primitive import op
 from olympus_core.primitives.elementwise.base import (
     Elementwise,
     constant,
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
 
 __all__ = [
-    "PRIMITIVES",
     "acos_p",
     "acosh_p",
     "asin_p",
@@ -156,33 +155,4 @@ atan2_p = Elementwise(
     "fc",
     lambda t, out, x, y: op.mul(t, op.div(y, _hypotenuse(x, y))),
     lambda t, out, x, y: op.mul(t, op.neg(op.div(x, _hypotenuse(x, y)))),
-)
-
-PRIMITIVES: tuple[Primitive, ...] = (
-    exp_p,
-    exp2_p,
-    expm1_p,
-    log_p,
-    log1p_p,
-    sin_p,
-    cos_p,
-    tan_p,
-    asin_p,
-    acos_p,
-    atan_p,
-    sinh_p,
-    cosh_p,
-    tanh_p,
-    asinh_p,
-    acosh_p,
-    atanh_p,
-    logistic_p,
-    erf_p,
-    erfc_p,
-    erf_inv_p,
-    lgamma_p,
-    digamma_p,
-    polygamma_p,
-    zeta_p,
-    atan2_p,
 )

@@ -13,7 +13,7 @@ import numpy as np
 from olympus_core import dtypes
 from olympus_core.avals import get_aval, shape_of
 from olympus_core.primitive import op
-from olympus_core.primitives.elementwise import constant, spread, zero_like, zeros_like
+from olympus_core.primitives.elementwise.base import constant, spread, zero_like, zeros_like
 from olympus_core.primitives.indexing import GatherDimensionNumbers, GatherScatterMode
 from olympus_core.primitives.precision import Precision
 

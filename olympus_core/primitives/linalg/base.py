@@ -17,8 +17,8 @@ from olympus_core import dtypes, mlir
 from olympus_core.avals import Shape, ShapedArray, shaped
 from olympus_core.errors import DTypeError, ShapeError
 from olympus_core.primitive import Batched, Primitive
-from olympus_core.primitives.elementwise import BOOL, at_front, eq_p, ge_p, le_p
-from olympus_core.primitives.elementwise.logic import emit_compare
+from olympus_core.primitives.elementwise.base import BOOL, at_front
+from olympus_core.primitives.elementwise.logic import emit_compare, eq_p, ge_p, le_p
 
 if TYPE_CHECKING:
     from olympus_core.mlir import ir

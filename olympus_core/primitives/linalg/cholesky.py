@@ -10,7 +10,7 @@ import numpy as np
 from olympus_core import mlir
 from olympus_core.avals import ShapedArray, shape_of
 from olympus_core.primitive import op
-from olympus_core.primitives.elementwise import zeros_like
+from olympus_core.primitives.elementwise.base import zeros_like
 from olympus_core.primitives.linalg.algebra import (
     diagonal,
     dot,

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from olympus_core import mlir
 from olympus_core.avals import ShapedArray, shaped
 from olympus_core.errors import DTypeError, ShapeError
-from olympus_core.primitives.elementwise import eq_p, lt_p
-from olympus_core.primitives.elementwise.logic import emit_compare
+from olympus_core.primitives.elementwise.logic import emit_compare, eq_p, lt_p
 from olympus_core.primitives.linalg.base import INT32, MatrixPrimitive
 
 if TYPE_CHECKING:

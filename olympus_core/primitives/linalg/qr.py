@@ -9,7 +9,7 @@ from olympus_core import dtypes, mlir
 from olympus_core.avals import ShapedArray, get_aval, shaped
 from olympus_core.errors import ShapeError
 from olympus_core.primitive import op
-from olympus_core.primitives.elementwise import spread, zero_like
+from olympus_core.primitives.elementwise.base import spread, zero_like
 from olympus_core.primitives.linalg.algebra import (
     adjoint,
     as_dtype,

@@ -9,7 +9,7 @@ from olympus_core import dtypes
 from olympus_core.avals import ShapedArray, shape_of, shaped
 from olympus_core.errors import TransformError
 from olympus_core.primitive import op
-from olympus_core.primitives.elementwise import constant
+from olympus_core.primitives.elementwise.base import constant
 from olympus_core.primitives.linalg.algebra import (
     adjoint,
     as_dtype,

@@ -9,7 +9,7 @@ from olympus_core import dtypes, mlir
 from olympus_core.avals import ShapedArray, shape_of
 from olympus_core.errors import ShapeError
 from olympus_core.primitive import Batched, op
-from olympus_core.primitives.elementwise import check_kinds, check_one_dtype, move_axis
+from olympus_core.primitives.elementwise.base import check_kinds, check_one_dtype, move_axis
 from olympus_core.primitives.linalg.algebra import conj, dot, swap, triangle
 from olympus_core.primitives.linalg.base import (
     LAPACK_DTYPES,

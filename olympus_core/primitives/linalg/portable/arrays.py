@@ -14,7 +14,7 @@ import numpy as np
 from olympus_core import dtypes, trace
 from olympus_core.avals import get_aval, shape_of
 from olympus_core.primitive import op
-from olympus_core.primitives.elementwise import constant, spread, zero_like
+from olympus_core.primitives.elementwise.base import constant, spread, zero_like
 from olympus_core.primitives.linalg.algebra import as_dtype
 
 __all__ = [

@@ -9,7 +9,7 @@ import numpy as np
 from olympus_core import dtypes
 from olympus_core.avals import get_aval, shape_of
 from olympus_core.primitive import op
-from olympus_core.primitives.elementwise import zeros_like
+from olympus_core.primitives.elementwise.base import zeros_like
 from olympus_core.primitives.linalg.algebra import block, dot, solve, take_rows
 from olympus_core.primitives.linalg.portable.arrays import (
     INT32,

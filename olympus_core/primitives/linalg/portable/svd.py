@@ -8,7 +8,7 @@ from typing import Any
 from olympus_core import dtypes
 from olympus_core.avals import get_aval, shape_of
 from olympus_core.primitive import op
-from olympus_core.primitives.elementwise import constant
+from olympus_core.primitives.elementwise.base import constant
 from olympus_core.primitives.linalg.algebra import (
     adjoint,
     as_dtype,
