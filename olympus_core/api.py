@@ -16,7 +16,7 @@ from olympus_core import (
     tree,
 )
 from olympus_core.avals import ShapeDtypeStruct
-from olympus_core.control.calling import JitOptions, StagedFunction
+from olympus_core.calling import JitOptions, StagedFunction
 from olympus_core.errors import UsageError
 from olympus_core.stages import Lowered, Signature, Traced
 from olympus_core.transforms.data import is_float0

@@ -8,25 +8,12 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from olympus_core import switches
+from olympus_core.context import SWITCHES, checked, set_process, state
 from olympus_core.errors import ConfigError, OlympusWarning
 from olympus_core.primitives.precision import parsed_precision
 from olympus_core.xla.messages import nearest
 
 __all__ = ["Config", "config"]
-
-_SWITCHES = (
-    "check_tracer_leaks",
-    "debug_infs",
-    "debug_nans",
-    "default_matmul_precision",
-    "disable_jit",
-    "enable_checks",
-    "enable_x64",
-    "log_compiles",
-    "numpy_dtype_promotion",
-    "numpy_rank_promotion",
-)
 
 #: options that programs set for JAX, and that say nothing to OLYMPUS
 _WITHOUT_MEANING = frozenset(
@@ -223,8 +210,8 @@ class Config:
         >>> config.update("jax_enable_x64", True)
         """
         option = self._option(name)
-        if option in _SWITCHES:
-            switches.set_process(option, _checked(option, value))
+        if option in SWITCHES:
+            set_process(option, _checked(option, value))
             return
         self._unused[option] = value
         if value not in _ANYWAY.get(option, ()) and option not in self._said:
@@ -239,17 +226,17 @@ class Config:
     def read(self, name: str) -> Any:
         """The value of an option in this thread; raises ConfigError for an unknown name."""
         option = self._option(name)
-        return getattr(switches.state, option) if option in _SWITCHES else self._unused.get(option)
+        return getattr(state, option) if option in SWITCHES else self._unused.get(option)
 
     @property
     def values(self) -> dict[str, Any]:
         """Every option that has a meaning here, with its value in this thread."""
-        return {f"jax_{name}": self.read(name) for name in _SWITCHES}
+        return {f"jax_{name}": self.read(name) for name in SWITCHES}
 
     @property
     def x64_enabled(self) -> bool:
         """Whether 64-bit dtypes are kept in this thread."""
-        return switches.state.enable_x64
+        return state.enable_x64
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -264,8 +251,8 @@ class Config:
 
     def _option(self, name: str) -> str:
         option = str(name).removeprefix("jax_").removeprefix("olympus_")
-        if option not in _SWITCHES and option not in _WITHOUT_MEANING:
-            known = [f"jax_{each}" for each in _SWITCHES]
+        if option not in SWITCHES and option not in _WITHOUT_MEANING:
+            known = [f"jax_{each}" for each in SWITCHES]
             raise ConfigError(
                 f"config has no option {name!r}",
                 hint=nearest(f"jax_{option}", known) or f"it has {', '.join(known)}",
@@ -276,7 +263,7 @@ class Config:
 def _checked(option: str, value: Any) -> Any:
     if option == "default_matmul_precision":
         return parsed_precision(value)
-    return switches.checked(option, value)
+    return checked(option, value)
 
 
 config = Config()

@@ -14,8 +14,8 @@ from typing import Any, Final
 import ml_dtypes
 import numpy as np
 
+from olympus_core.context import state
 from olympus_core.errors import DTypeError, RangeError, TypePromotionError
-from olympus_core.switches import state
 
 __all__ = [
     "DType",
@@ -110,11 +110,6 @@ _X64_TO_X32: Final[dict[DType, DType]] = {
 def x64_enabled() -> bool:
     """Whether 64-bit dtypes are kept, rather than narrowed to 32 bits."""
     return state.enable_x64
-
-
-def switches() -> tuple[bool, str]:
-    """What the dtypes of results depend on: whether x64 is enabled, and how types promote."""
-    return state.enable_x64, state.numpy_dtype_promotion
 
 
 def short_name(dt: DType) -> str:

@@ -13,15 +13,13 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from olympus_core import dtypes, lowering, source, switches, xla
+from olympus_core import compiling, dtypes, source, xla
 from olympus_core.array import DeviceArray, put, to_numpy
 from olympus_core.avals import ShapedArray, get_aval
-from olympus_core.control import op_by_op
-from olympus_core.control.call import jit_p
+from olympus_core.context import state
 from olympus_core.errors import LeakedTracerError, NaNError
 from olympus_core.olympuspr import Eqn, Olympuspr, Var
-from olympus_core.primitive import Primitive
-from olympus_core.switches import state
+from olympus_core.primitive import AtOnce, Primitive
 from olympus_core.trace import Trace, current, install_base, using
 from olympus_core.tracer import Tracer
 from olympus_core.transforms.evaluate import evaluate
@@ -30,7 +28,6 @@ __all__ = [
     "EagerTrace",
     "check_values",
     "clear_cache",
-    "compile_program",
     "ensure_compile_time_eval",
 ]
 
@@ -38,34 +35,18 @@ _CPU = xla.Target("cpu")
 _Compiled = tuple[xla.Executable, tuple[ShapedArray, ...]]
 
 
-def compile_program(
-    program: Olympuspr,
-    name: str,
-    donated: frozenset[int] = frozenset(),
-    options: xla.Options | None = None,
-) -> xla.Executable:
-    """Compile a program for this process's CPU; the results may take the donated buffers."""
-    with switches.compiling(name, program.in_avals):
-        aliases = lowering.aliases(donated, program.in_avals, program.out_avals)
-        entry = lowering.Signature(name, aliases=aliases, donated=donated)
-        lowering.tell_unusable(entry, program.in_avals)
-        module = lowering.lower_module(program, entry)
-        made = xla.compile(module, _CPU, options)
-    assert isinstance(made, xla.Executable)
-    return made
-
-
 def _compile(primitive: Primitive, avals: tuple[ShapedArray, ...], items: Any) -> _Compiled:
     params = dict(items)
     out_avals = primitive.out_avals(avals, params)
-    if primitive is jit_p:
-        donated = params.get("donated", frozenset())
-        options = dict(params.get("compiler_options", ()))
-        name = f"jit_{params['name']}"
-        return compile_program(params["olympuspr"], name, donated, options), out_avals
-    invars, outvars = tuple(map(Var, avals)), tuple(map(Var, out_avals))
-    eqn = Eqn(primitive, invars, outvars, params, source.Source(None, 0, ""))
-    return compile_program(Olympuspr(invars, (eqn,), outvars), primitive.name), out_avals
+    made = primitive.at_once(params)
+    if made is None:
+        invars, outvars = tuple(map(Var, avals)), tuple(map(Var, out_avals))
+        eqn = Eqn(primitive, invars, outvars, params, source.Source(None, 0, ""))
+        made = AtOnce(primitive.name, Olympuspr(invars, (eqn,), outvars))
+    entry = compiling.entry_of(made.name, made.program, made.donated)
+    module = compiling.lower(made.program, entry, _CPU)
+    options = dict(made.options)
+    return compiling.compile_module(module, made.name, avals, _CPU, options), out_avals
 
 
 _operation = functools.cache(_compile)
@@ -102,10 +83,9 @@ class EagerTrace:
 
     def _put(self, primitive: Primitive, params: dict[str, Any], x: Any) -> DeviceArray:
         if isinstance(x, Tracer):
-            what = params["name"] if primitive is jit_p else primitive
             raise LeakedTracerError(
-                f"'{what}' got a traced array {x.aval.long_name()} outside of the "
-                f"function it belongs to: it is {x.origin()}",
+                f"'{primitive.spoken(params)}' got a traced array {x.aval.long_name()} outside of "
+                f"the function it belongs to: it is {x.origin()}",
                 hint="return values from the function instead of storing them",
             )
         if hasattr(x, "__jax_array__"):
@@ -136,7 +116,7 @@ def _report(
 ) -> NoReturn:
     here = source.current()
     if primitive.has_programs:
-        op_by_op.run(primitive, args, params)  # raises at the operation inside that gives it
+        primitive.run_inside(args, **params)  # raises at the operation inside that gives it
     types = ", ".join(get_aval(x).long_name() for x in args)
     had = ", which had one already" if any(_fault(x) == fault for x in args) else ""
     raise NaNError(

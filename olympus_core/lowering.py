@@ -23,8 +23,8 @@ from olympus_core import collection, mlir, source
 from olympus_core.array import to_numpy
 from olympus_core.avals import Shape, ShapedArray, get_aval, shaped
 from olympus_core.errors import LoweringError, OlympusWarning, TraceError
+from olympus_core.fingerprint import fingerprint
 from olympus_core.olympuspr import Eqn, Literal, Olympuspr
-from olympus_core.pretty import pretty
 from olympus_core.primitive import Primitive
 from olympus_core.simplify import simplify
 from olympus_core.trace import Axes, using
@@ -35,15 +35,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EmittingTrace",
+    "Entry",
     "LoweringContext",
-    "Signature",
     "aliases",
     "lower_module",
     "tell_unusable",
 ]
 
 
-class Signature(NamedTuple):
+class Entry(NamedTuple):
     """What the entry function of a module says of its arguments and results, beyond types."""
 
     name: str
@@ -71,9 +71,9 @@ def aliases(
     return taken
 
 
-def tell_unusable(signature: Signature, in_avals: Sequence[ShapedArray]) -> None:
+def tell_unusable(entry: Entry, in_avals: Sequence[ShapedArray]) -> None:
     """Warn of donated arguments whose buffers no result can take: none is of that type."""
-    rest = sorted(signature.donated - set(signature.aliases))
+    rest = sorted(entry.donated - set(entry.aliases))
     if rest:
         types = ", ".join(in_avals[i].long_name() for i in rest)
         place = source.current().place()
@@ -93,10 +93,8 @@ class _Module:
         self.root = root
         self.axes = axes
         self.names: dict[str, int] = {}  # symbol -> how many were made from it
-        self.functions: dict[tuple[str, int], str] = {}
+        self.functions: dict[tuple[str, str], str] = {}
         self.emitted: dict[Any, str] = {}  # the symbol of a Python function, by what it was run on
-        self.kinds: dict[Olympuspr, int] = {}
-        self.texts: dict[str, int] = {}
         self.locations: dict[Any, ir.Location] = {}
         self.body: Any = None
 
@@ -108,18 +106,6 @@ class _Module:
             self.names[base] += 1
         self.names[symbol] = 1
         return symbol
-
-    def kind(self, program: Olympuspr) -> int:
-        """A number for the program: equal ones print alike, and so have one, wherever traced.
-
-        What is nested in it is printed as its number, so that a text is not as long as all the
-        ways through what is shared.
-        """
-        found = self.kinds.get(program)
-        if found is None:
-            text = pretty(program, nested=lambda inner, _: f"program {self.kind(inner)}")
-            found = self.kinds[program] = self.texts.setdefault(text, len(self.texts))
-        return found
 
     def location(self, eqn: Eqn) -> ir.Location:
         """The location of an equation: its scope and primitive, at the user's line."""
@@ -370,7 +356,7 @@ def _concrete(const: Any) -> np.ndarray[Any, Any]:
 
 
 def _function_for(module: _Module, program: Olympuspr, name: str) -> str:
-    key = name, module.kind(program)
+    key = name, fingerprint(program)
     symbol = module.functions.get(key)
     if symbol is None:
         symbol = module.functions[key] = module.unique(name)
@@ -412,7 +398,7 @@ def _emit_applied(
             mlir.op("func.return", (), trace.run(fun, block.arguments, ins))
 
 
-def lower_module(program: Olympuspr, signature: Signature, platform: str = "cpu") -> ir.Module:
+def lower_module(program: Olympuspr, entry: Entry, platform: str = "cpu") -> ir.Module:
     """The StableHLO module whose `main` is `program`.
 
     Raises LoweringError where the program cannot be expressed on the platform.
@@ -420,15 +406,15 @@ def lower_module(program: Olympuspr, signature: Signature, platform: str = "cpu"
     with collection.paused(), mlir.context(), mlir.ir.Location.unknown():
         ir = mlir.ir
         made = ir.Module.create()
-        made.operation.attributes["sym_name"] = mlir.string_attr(_symbol(signature.name))
-        replicas = math.prod(size for _, size in signature.axes)
-        for name, count in (("partitions", signature.num_partitions), ("replicas", replicas)):
+        made.operation.attributes["sym_name"] = mlir.string_attr(_symbol(entry.name))
+        replicas = math.prod(size for _, size in entry.axes)
+        for name, count in (("partitions", entry.num_partitions), ("replicas", replicas)):
             made.operation.attributes[f"mhlo.num_{name}"] = mlir.i32_attr(count)
-        module = _Module(platform, signature.name, signature.axes)
+        module = _Module(platform, entry.name, entry.axes)
         module.body, module.names["main"] = made.body, 1
         function = _emit_function(module, program, "main", private=False)
         _put_first(made, function)
-        _annotate(function, program, signature)
+        _annotate(function, program, entry)
         return made
 
 
@@ -442,24 +428,24 @@ def _put_first(module: ir.Module, function: Any) -> None:
         function.operation.move_before(first.operation)
 
 
-def _annotate(function: Any, program: Olympuspr, signature: Signature) -> None:
+def _annotate(function: Any, program: Olympuspr, entry: Entry) -> None:
     ir = mlir.ir
     arguments = []
-    for i, sharding in _padded(signature.arg_shardings, program.invars):
+    for i, sharding in _padded(entry.arg_shardings, program.invars):
         attributes = _sharded(sharding)
-        if i in signature.aliases:
-            attributes["tf.aliasing_output"] = mlir.i32_attr(signature.aliases[i])
-        elif i in signature.donated:
+        if i in entry.aliases:
+            attributes["tf.aliasing_output"] = mlir.i32_attr(entry.aliases[i])
+        elif i in entry.donated:
             attributes["jax.buffer_donor"] = mlir.bool_attr(True)
         arguments.append(ir.DictAttr.get(attributes))
     function.arg_attrs = ir.ArrayAttr.get(arguments)
-    infos = dict(_padded(signature.result_info, program.outvars))
+    infos = dict(_padded(entry.result_info, program.outvars))
     function.result_attrs = ir.ArrayAttr.get(
         [
             ir.DictAttr.get(
                 {"olympus.result_info": mlir.string_attr(infos[i] or ""), **_sharded(sharding)}
             )
-            for i, sharding in _padded(signature.result_shardings, program.outvars)
+            for i, sharding in _padded(entry.result_shardings, program.outvars)
         ]
     )
 

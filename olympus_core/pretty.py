@@ -7,7 +7,7 @@ text depends on the program alone.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,6 @@ from olympus_core import dtypes
 from olympus_core.olympuspr import Atom, Eqn, Literal, Olympuspr, Var
 
 __all__ = ["pretty"]
-
-_Nested = Callable[[Olympuspr, str], str]
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -57,45 +55,42 @@ def literal(atom: Literal) -> str:
     return f"{value}:{atom.aval.short_name()}"
 
 
-def pretty(program: Olympuspr, indent: str = "", nested: _Nested | None = None) -> str:
-    """The text of a program; lines after the first are indented by `indent`.
-
-    `nested` makes the text of a program in an equation's parameters, from it and an indentation.
-    """
+def pretty(program: Olympuspr, indent: str = "") -> str:
+    """The text of a program; lines after the first are indented by `indent`."""
     names = _Names(program)
     consts = " ".join(names.binder(v) for v in program.constvars)
     inputs = " ".join(names.binder(v) for v in program.invars)
     lines = [f"{{ lambda {consts + ' ' if consts else ''}; {inputs + '.' if inputs else '.'} let"]
-    inner, show = indent + "    ", nested or pretty
-    lines += [f"{inner}{_eqn(e, names, inner, show)}" for e in program.eqns]
+    inner = indent + "    "
+    lines += [f"{inner}{_eqn(e, names, inner)}" for e in program.eqns]
     outs = [names.atom(a) for a in program.outvars]
     lines.append(f"{indent}  in ({', '.join(outs)}{',' if len(outs) == 1 else ''}) }}")
     return "\n".join(lines)
 
 
-def _eqn(eqn: Eqn, names: _Names, indent: str, show: _Nested) -> str:
+def _eqn(eqn: Eqn, names: _Names, indent: str) -> str:
     args = " ".join(names.atom(a) for a in eqn.inputs)
     outs = " ".join(names.binder(v, keep=False) for v in eqn.outputs)
-    params = _params(eqn.params, indent, show)
+    params = _params(eqn.params, indent)
     text = f"{outs} = {eqn.primitive.name}{params}"
     return f"{text} {args}" if args else text
 
 
-def _params(params: dict[str, Any], indent: str, show: _Nested) -> str:
+def _params(params: dict[str, Any], indent: str) -> str:
     if not params:
         return ""
-    parts = [f"{name}={_value(params[name], indent + '  ', show)}" for name in sorted(params)]
+    parts = [f"{name}={_value(params[name], indent + '  ')}" for name in sorted(params)]
     if any("\n" in p for p in parts) or sum(map(len, parts)) > 60:
         inner = "".join(f"\n{indent}  {p}" for p in parts)
         return f"[{inner}\n{indent}]"
     return f"[{' '.join(parts)}]"
 
 
-def _value(value: Any, indent: str, show: _Nested) -> str:
+def _value(value: Any, indent: str) -> str:
     if isinstance(value, Olympuspr):
-        return show(value, indent)
+        return pretty(value, indent)
     if isinstance(value, tuple) and not hasattr(value, "_fields"):
-        parts = [_value(v, indent + "  ", show) for v in value]
+        parts = [_value(v, indent + "  ") for v in value]
         if any("\n" in p for p in parts):
             return "(" + "".join(f"\n{indent}  {p}" for p in parts) + f"\n{indent})"
         return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"

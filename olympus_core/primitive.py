@@ -21,14 +21,14 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn
 
 from olympus_core.avals import ShapedArray
+from olympus_core.context import state
 from olympus_core.errors import InternalError, MissingRuleError
-from olympus_core.trace import state
 
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
-    from olympus_core.olympuspr import Eqn
+    from olympus_core.olympuspr import Eqn, Olympuspr
 
-__all__ = ["Batched", "Linear", "LinearPrimitive", "Primitive", "Split", "op"]
+__all__ = ["AtOnce", "Batched", "Linear", "LinearPrimitive", "Primitive", "Split", "op"]
 
 Avals = tuple[ShapedArray, ...]
 
@@ -131,6 +131,18 @@ class Batched(NamedTuple):
     name: Any = None
 
 
+class AtOnce(NamedTuple):
+    """What is compiled where a primitive is bound to values that are known.
+
+    `options` are the compiler's, sorted by name.
+    """
+
+    name: str
+    program: Olympuspr
+    donated: frozenset[int] = frozenset()
+    options: tuple[tuple[str, Any], ...] = ()
+
+
 class Primitive:
     """An operation with a name and rules; see the module's docstring for the contract."""
 
@@ -144,6 +156,8 @@ class Primitive:
     has_programs: ClassVar[bool] = False
     #: `lower` emits its program in place, and the base trace runs it so: operation by operation
     inlined: ClassVar[bool] = False
+    #: a sum of products: what the policies of `checkpoint` call a dot
+    is_product: ClassVar[bool] = False
     #: the parameter with the name, or the tuple of names, of the mapped axes that it works along
     axis_param: ClassVar[str | None] = None
 
@@ -172,6 +186,25 @@ class Primitive:
             found = tuple(out) if self.multiple_results else (out,)
             self._avals[key] = found
         return found
+
+    def spoken(self, params: dict[str, Any]) -> str:
+        """What messages call the operation."""
+        return self.name
+
+    def at_once(self, params: dict[str, Any]) -> AtOnce | None:
+        """What is compiled where it is bound to known values; None for a program of it alone."""
+        return None
+
+    def has_batch_axes(self, **params: Any) -> bool:
+        """Whether it works for each place along axes that its operands have in common."""
+        return False
+
+    def run_inside(self, args: Sequence[Any], **params: Any) -> None:
+        """For a primitive with programs: bind each operation that they run, on known values.
+
+        Loops and choices are Python's; the results are dropped.
+        """
+        self._missing("run_inside", "run operation by operation")
 
     def _missing(self, method: str, purpose: str) -> NoReturn:
         raise MissingRuleError(

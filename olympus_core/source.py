@@ -11,11 +11,11 @@ import functools
 import linecache
 import os
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
+from olympus_core.context import state
 from olympus_core.errors import ArgumentError
 
 __all__ = [
@@ -25,7 +25,6 @@ __all__ = [
     "function_name",
     "is_internal",
     "name_scope",
-    "surroundings",
     "user_frame",
     "using",
 ]
@@ -35,14 +34,6 @@ _PACKAGES = tuple(os.path.join(_ROOT, name) + os.sep for name in ("olympus", "ol
 _COMMAND_LINE = os.path.join(_ROOT, "olympus_cli") + os.sep
 _EXTERNAL = (f"{os.sep}contextlib.py", f"{os.sep}functools.py", "<frozen")
 _internal: dict[str, bool | None] = {}
-
-
-class _Scope(threading.local):
-    path = ""
-    mark: Source | None = None
-
-
-_scope = _Scope()
 
 
 class Position(NamedTuple):
@@ -129,17 +120,13 @@ def user_frame(depth: int = 1) -> FrameType | None:
 
 def current(depth: int = 2) -> Source:
     """A mark of the user's line that is running, and of the name scope it is in."""
-    if _scope.mark is not None:
-        return _scope.mark
+    mark: Source | None = state.source
+    if mark is not None:
+        return mark
     frame = user_frame(depth)
     if frame is None:
-        return Source(None, 0, _scope.path)
-    return Source(frame.f_code, frame.f_lasti, _scope.path)
-
-
-def surroundings() -> Source | str:
-    """What the marks made now have besides the user's line: the name scope, or the mark given."""
-    return _scope.mark or _scope.path
+        return Source(None, 0, state.scope)
+    return Source(frame.f_code, frame.f_lasti, state.scope)
 
 
 def function_name(fun: Callable[..., Any]) -> str:
@@ -158,11 +145,11 @@ class using:
         self.mark = mark
 
     def __enter__(self) -> None:
-        self.old = _scope.mark
-        _scope.mark = self.mark
+        self.old = state.source
+        state.source = self.mark
 
     def __exit__(self, *exc: object) -> None:
-        _scope.mark = self.old
+        state.source = self.old
 
 
 @contextlib.contextmanager
@@ -173,9 +160,9 @@ def name_scope(name: str) -> Iterator[None]:
     """
     if not isinstance(name, str):
         raise ArgumentError(f"a name scope needs a string, and got {name!r}")
-    old = _scope.path
-    _scope.path = f"{old}/{name}" if old else name
+    old = state.scope
+    state.scope = f"{old}/{name}" if old else name
     try:
         yield
     finally:
-        _scope.path = old
+        state.scope = old

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from olympus_core import lowering, mlir, switches, tree, xla
+from olympus_core import compiling, lowering, mlir, tree, xla
 from olympus_core.array import DeviceArray, put
 from olympus_core.avals import ShapedArray, ShapeDtypeStruct, get_aval
+from olympus_core.context import state
 from olympus_core.dtypes import DType
 from olympus_core.eager import check_values
 from olympus_core.errors import (
@@ -167,20 +168,14 @@ class Traced(_Stage):
 
     def _lowered(self, target: xla.Target) -> Lowered:
         entry = self.entry(f"jit_{self.fun_name}")
-        lowering.tell_unusable(entry, self.signature.in_avals)
-        module = lowering.lower_module(self.olympuspr, entry, xla.platform_of(target))
-        return Lowered(self.signature, module, target)
+        return Lowered(self.signature, compiling.lower(self.olympuspr, entry, target), target)
 
-    def entry(self, name: str) -> lowering.Signature:
+    def entry(self, name: str) -> lowering.Entry:
         """What the entry function of a module called `name` says of arguments and results."""
         s = self.signature
         paths = tree.flatten_with_path(s.out_tree.unflatten(range(len(s.out_avals))))[0]
-        return lowering.Signature(
-            name=name,
-            result_info=["result" + tree.keystr(path) for path, _ in paths],
-            aliases=lowering.aliases(s.donated, s.in_avals, s.out_avals),
-            donated=s.donated,
-        )
+        results = ["result" + tree.keystr(path) for path, _ in paths]
+        return compiling.entry_of(name, self.olympuspr, s.donated, results)
 
 
 class Lowered(_Stage):
@@ -235,8 +230,9 @@ class Lowered(_Stage):
         """
         chosen = xla.checked_options(compiler_options)
         options = {**dict(self.signature.compiler_options), **chosen}
-        with switches.compiling(f"jit_{self.fun_name}", self.signature.in_avals):
-            executable = xla.compile(self.module, self.target, options)
+        executable = compiling.compile_module(
+            self.module, f"jit_{self.fun_name}", self.signature.in_avals, self.target, options
+        )
         return Compiled(self.signature, executable, self.target)
 
 
@@ -329,7 +325,7 @@ class Compiled(_Stage):
             outs = self._run(buffers).consume_with_handlers(self._handlers)
         except (xla.JaxRuntimeError, ValueError) as e:
             raise xla.execution_error(e) from None
-        if switches.state.debug_nans or switches.state.debug_infs:
+        if state.debug_nans or state.debug_infs:
             results = map(DeviceArray, self.signature.out_avals, outs)
             check_values(results, self._refuse_value)
         if self._single_out:

@@ -9,9 +9,10 @@ Beside it stand the axes that have a name here: those of the `vmap`s around what
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
+
+from olympus_core.context import Context, set_process, state
 
 if TYPE_CHECKING:
     from olympus_core.primitive import Primitive
@@ -29,27 +30,20 @@ class Trace(Protocol):
         """Apply `primitive`; the result is one value, or a list if it has `multiple_results`."""
 
 
-class _State(threading.local):
-    trace: Trace
-    axes: Axes = ()
-
-
-state = _State()
-
-
 def install_base(trace: Trace) -> None:
     """Make `trace` the one that is current in every thread where no transformation runs."""
-    _State.trace = trace
+    set_process("trace", trace)
 
 
 def current() -> Trace:
     """The trace that primitives bind to now."""
-    return state.trace
+    found: Trace = state.trace
+    return found
 
 
 def at_base() -> bool:
     """Whether no transformation runs: what is bound now is executed."""
-    return state.trace is _State.trace
+    return state.trace is Context.trace
 
 
 class using:

@@ -15,7 +15,7 @@ from typing import Any
 from olympus_core import lowering, mlir, trace, tree, xla
 from olympus_core.api import Jit, axes_of
 from olympus_core.avals import ShapedArray, ShapeDtypeStruct
-from olympus_core.control.calling import JitOptions
+from olympus_core.calling import JitOptions
 from olympus_core.errors import OlympusWarning, TransformError
 
 __all__ = ["XlaComputation", "xla_computation"]

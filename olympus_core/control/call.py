@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from olympus_core.avals import ShapedArray
 from olympus_core.olympuspr import Eqn, Olympuspr
-from olympus_core.primitive import Batched, Linear, Primitive, Split
+from olympus_core.primitive import AtOnce, Batched, Linear, Primitive, Split
 from olympus_core.simplify import restrict
+from olympus_core.transforms.evaluate import evaluate
 from olympus_core.transforms.programs import (
     batch_program,
     jvp_program,
@@ -38,6 +39,9 @@ class Call(Primitive):
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
         return ctx.call(params["olympuspr"], params["name"], operands)
+
+    def run_inside(self, args: Sequence[Any], **params: Any) -> None:
+        evaluate(params["olympuspr"], args)
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
@@ -95,4 +99,20 @@ class InlineCall(Call):
         return list(ctx.inline(params["olympuspr"], operands))
 
 
-jit_p = Call("jit")
+class Jit(Call):
+    """The call of a function that is staged.
+
+    Where it is bound to known values, `donated` are the operands whose buffers the results may
+    take, and `compiler_options` what the program is compiled with.
+    """
+
+    def spoken(self, params: dict[str, Any]) -> str:
+        return str(params["name"])
+
+    def at_once(self, params: dict[str, Any]) -> AtOnce:
+        options = params.get("compiler_options", ())
+        donated = params.get("donated", frozenset())
+        return AtOnce(f"jit_{params['name']}", params["olympuspr"], donated, options)
+
+
+jit_p = Jit("jit")

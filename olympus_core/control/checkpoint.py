@@ -178,13 +178,6 @@ def checkpoint_name(x: Any, name: str) -> Any:
     return tree.map(lambda v: name_p.bind(v, name=name), x)
 
 
-def _is_dot(primitive: Primitive, batched: bool, params: dict[str, Any]) -> bool:
-    if primitive.name == "dot_general":
-        _, (lhs_batch, rhs_batch) = params["dimension_numbers"]
-        return batched or not (lhs_batch or rhs_batch)
-    return primitive.name == "conv_general_dilated"
-
-
 class CheckpointPolicies:
     """The policies: what a checkpointed function keeps for its derivative."""
 
@@ -201,14 +194,14 @@ class CheckpointPolicies:
     @staticmethod
     def dots_saveable(primitive: Primitive, *avals: Any, **params: Any) -> bool:
         """Keep the results of matrix products and convolutions."""
-        return _is_dot(primitive, True, params)
+        return primitive.is_product
 
     checkpoint_dots = dots_saveable
 
     @staticmethod
     def dots_with_no_batch_dims_saveable(primitive: Primitive, *avals: Any, **params: Any) -> bool:
         """Keep the results of matrix products that have no batch dimension."""
-        return _is_dot(primitive, False, params)
+        return primitive.is_product and not primitive.has_batch_axes(**params)
 
     checkpoint_dots_with_no_batch_dims = dots_with_no_batch_dims_saveable
 
@@ -242,6 +235,6 @@ class _NamePolicy:
         self.names, self.keep, self.anything = frozenset(names), keep, anything
 
     def __call__(self, primitive: Primitive, *avals: Any, **params: Any) -> bool:
-        if primitive.name == "name":
+        if primitive is name_p:
             return (params["name"] in self.names) == self.keep
         return self.anything

@@ -55,6 +55,9 @@ class Cond(Primitive):
             ctx.region(region, branch, captured)
         return list(made.results)
 
+    def run_inside(self, args: Sequence[Any], **params: Any) -> None:
+        evaluate(params["branches"][int(args[0])], args[1:])
+
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
     ) -> tuple[list[Any], list[Any]]:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from olympus_core.control.cond import Branches, Cond
 from olympus_core.errors import LoweringError
 from olympus_core.olympuspr import Olympuspr
+from olympus_core.transforms.evaluate import evaluate
 
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
 
-__all__ = ["chosen", "platform_dependent_p"]
+__all__ = ["platform_dependent_p"]
 
 
-def chosen(params: dict[str, Any], platform: str) -> Olympuspr:
+def _chosen(params: dict[str, Any], platform: str) -> Olympuspr:
     """The program for a platform; raises LoweringError where there is none."""
     branches: Branches = params["branches"]
     for names, branch in zip(params["platforms"], branches, strict=True):
@@ -35,7 +37,10 @@ class PlatformDependent(Cond):
     """
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
-        return ctx.inline(chosen(params, ctx.platform), operands[1:])
+        return ctx.inline(_chosen(params, ctx.platform), operands[1:])
+
+    def run_inside(self, args: Sequence[Any], **params: Any) -> None:
+        evaluate(_chosen(params, "cpu"), args[1:])  # the base trace runs on this process's CPU
 
 
 platform_dependent_p = PlatformDependent("platform_dependent")

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from olympus_core.array import to_numpy
 from olympus_core.avals import ShapedArray
 from olympus_core.control import scan_rules as rules
 from olympus_core.control.scan_loop import Loop
 from olympus_core.olympuspr import Eqn, Olympuspr
 from olympus_core.primitive import Batched, Primitive, Split
+from olympus_core.transforms.evaluate import evaluate
 
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
@@ -36,6 +38,13 @@ class Scan(Primitive):
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
         return Loop(ctx, params).lower(list(operands))
+
+    def run_inside(self, args: Sequence[Any], **params: Any) -> None:
+        a, n = params["num_consts"], params["num_carry"]
+        consts, carry, xs = args[:a], list(args[a : a + n]), [to_numpy(x) for x in args[a + n :]]
+        places = range(params["length"])
+        for i in reversed(places) if params["reverse"] else places:
+            carry = evaluate(params["olympuspr"], [*consts, *carry, *(x[i] for x in xs)])[:n]
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any

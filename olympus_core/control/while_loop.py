@@ -49,6 +49,13 @@ class While(Primitive):
         ctx.region(made.regions[1], params["body_olympuspr"], body_consts)
         return list(made.results)
 
+    def run_inside(self, args: Sequence[Any], **params: Any) -> None:
+        n_cond, n_body = params["cond_nconsts"], params["body_nconsts"]
+        cond_consts, body_consts = args[:n_cond], args[n_cond : n_cond + n_body]
+        carry = list(args[n_cond + n_body :])
+        while bool(evaluate(params["cond_olympuspr"], [*cond_consts, *carry])[0]):
+            carry = evaluate(params["body_olympuspr"], [*body_consts, *carry])
+
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
     ) -> tuple[list[Any], list[Any]]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from olympus_core import trace
-from olympus_core.control.calling import JitOptions, StagedFunction
+from olympus_core.calling import JitOptions, StagedFunction
 from olympus_core.errors import NaNError
 
 __all__ = ["composite"]

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core import eager, tree, xla
+from olympus_core import calling, eager, tree, xla
 from olympus_core.array import DeviceArray, put, to_numpy
-from olympus_core.control import calling
 from olympus_core.library.placement import check_device
 from olympus_core.tracer import Tracer
 from olympus_core.transforms import staging

@@ -14,11 +14,11 @@ import numpy as np
 
 from olympus_core import dtypes, source
 from olympus_core.avals import Shape, get_aval, shape_of
+from olympus_core.context import state
 from olympus_core.dtypes import DType
 from olympus_core.errors import DTypeError, OlympusWarning, ShapeError
 from olympus_core.primitives.elementwise.conversion import convert_element_type_p
 from olympus_core.primitives.shape import broadcast_in_dim_p
-from olympus_core.switches import state
 from olympus_core.tracer import Array
 
 __all__ = [

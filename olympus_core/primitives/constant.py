@@ -30,7 +30,7 @@ class ArrayConstant:
         """A fingerprint of the elements."""
         import hashlib  # few programs hold arrays, and every program pays for an import
 
-        return hashlib.sha256(np.ascontiguousarray(self.value).tobytes()).hexdigest()[:16]
+        return hashlib.sha256(np.ascontiguousarray(self.value).tobytes()).hexdigest()
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -43,6 +43,9 @@ class ArrayConstant:
         return hash((self.aval, self.digest))
 
     def __str__(self) -> str:
+        return f"{self.aval.short_name()}#{self.digest[:16]}"
+
+    def __repr__(self) -> str:
         return f"{self.aval.short_name()}#{self.digest}"
 
 

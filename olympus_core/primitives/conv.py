@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from olympus_core import dtypes, mlir
 from olympus_core.avals import Shape, ShapedArray, shaped
@@ -39,6 +39,8 @@ class Convolution(Primitive):
     `feature_group_count` groups of input features, or `batch_group_count` of the batch, each has
     output features of its own.
     """
+
+    is_product: ClassVar[bool] = True
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         lhs, rhs = avals

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from olympus_core import dtypes, mlir
 from olympus_core.avals import ShapedArray, get_aval, shape_of, shaped
@@ -30,6 +30,12 @@ class DotGeneral(Primitive):
 
     The result's axes are the batch axes, then the rest of lhs's, then the rest of rhs's.
     """
+
+    is_product: ClassVar[bool] = True
+
+    def has_batch_axes(self, **params: Any) -> bool:
+        _, (batch, _) = params["dimension_numbers"]
+        return bool(batch)
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         lhs, rhs = avals

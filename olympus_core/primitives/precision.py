@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from olympus_core import dtypes, mlir
+from olympus_core.context import state, switched
 from olympus_core.dtypes import DType
 from olympus_core.errors import ArgumentError, DTypeError
-from olympus_core.switches import state, switched
 
 if TYPE_CHECKING:
     from olympus_core.mlir import ir

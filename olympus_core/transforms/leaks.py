@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 
-from olympus_core import switches
+from olympus_core.context import state
 from olympus_core.errors import LeakedTracerError
 from olympus_core.trace import Trace
 from olympus_core.tracer import Tracer
@@ -18,7 +18,7 @@ __all__ = ["check_leaks"]
 
 def check_leaks(ended: Trace, what: str) -> None:
     """Raise LeakedTracerError, where `check_tracer_leaks` is on, if a tracer outlives its trace."""
-    if not switches.state.check_tracer_leaks:
+    if not state.check_tracer_leaks:
         return
     gc.collect()
     for x in gc.get_referrers(ended):

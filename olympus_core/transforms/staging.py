@@ -15,15 +15,15 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from olympus_core import collection, dtypes, source
+from olympus_core import pretty as _printer  # noqa: F401  (what is staged can be printed)
 from olympus_core.array import DeviceArray
 from olympus_core.avals import ShapedArray, get_aval
 from olympus_core.check import check
+from olympus_core.context import state, surroundings
 from olympus_core.errors import LeakedTracerError, OlympusError, TraceError
 from olympus_core.olympuspr import Atom, Eqn, Literal, Olympuspr, ProgramParams, Var
 from olympus_core.primitive import Primitive
-from olympus_core.primitives.precision import default_precision
-from olympus_core.switches import state
-from olympus_core.trace import axes, using
+from olympus_core.trace import using
 from olympus_core.tracer import Tracer
 from olympus_core.transforms.leaks import check_leaks
 
@@ -35,7 +35,6 @@ __all__ = [
     "hoist_consts",
     "stage",
     "stage_once",
-    "surroundings",
 ]
 
 
@@ -164,18 +163,6 @@ def _forget(snapshots: dict[int, Any], key: int, _: object) -> None:
 
 def _same_bits(x: Any, y: Any) -> bool:
     return (x.shape, x.dtype) == (y.shape, y.dtype) and x.tobytes() == y.tobytes()
-
-
-def surroundings() -> tuple[Any, ...]:
-    """What, besides a function and its arguments' types, the program staged from it depends on."""
-    return (
-        *dtypes.switches(),
-        state.numpy_rank_promotion,
-        default_precision(),
-        axes(),
-        source.surroundings(),
-        state.disable_jit,
-    )
 
 
 class _Staged(Protocol):

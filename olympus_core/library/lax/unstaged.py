@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from olympus_core import switches, tree
+from olympus_core import tree
+from olympus_core.context import state
 from olympus_core.errors import ConcretizationError
 from olympus_core.library.lax.slicing import dynamic_index_in_dim
 from olympus_core.library.promotion import promote_dtypes
@@ -26,7 +27,7 @@ _T = TypeVar("_T")
 
 def wanted(*decisive: Any) -> bool:
     """Whether Python is to run the control flow that these values decide: they are known."""
-    return switches.state.disable_jit and not any(isinstance(x, Tracer) for x in decisive)
+    return state.disable_jit and not any(isinstance(x, Tracer) for x in decisive)
 
 
 def branch(index: Any, branches: Sequence[Callable[..., Any]], operands: Sequence[Any]) -> Any:

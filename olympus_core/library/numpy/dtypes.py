@@ -11,11 +11,11 @@ import numpy as np
 
 from olympus_core import dtypes
 from olympus_core.avals import get_aval, shape_of
+from olympus_core.context import enable_x64
 from olympus_core.dtypes import DType
 from olympus_core.dtypes import is_sub_dtype as issubdtype
 from olympus_core.errors import ArgumentError, DTypeError
 from olympus_core.library.axes import canonical_axes
-from olympus_core.switches import enable_x64
 from olympus_core.tracer import Array
 
 __all__ = [

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core import trace
 from olympus_core.avals import Shape, shape_of
+from olympus_core.context import state
 from olympus_core.eager import EagerTrace
 from olympus_core.errors import IndexingError
 from olympus_core.library.composite import composite
@@ -29,7 +29,6 @@ from olympus_core.tracer import Array
 
 __all__ = ["getitem", "read"]
 
-state = trace.state
 _INT32 = np.dtype("int32")
 _CLIPPED = (GatherScatterMode.CLIP, GatherScatterMode.PROMISE_IN_BOUNDS)
 

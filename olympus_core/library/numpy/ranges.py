@@ -13,6 +13,7 @@ import numpy as np
 
 from olympus_core import dtypes
 from olympus_core.avals import shape_of
+from olympus_core.context import switched
 from olympus_core.dtypes import DType
 from olympus_core.errors import ArgumentError, ConcretizationError, DTypeError, ShapeError
 from olympus_core.library.axes import canonical_axis
@@ -27,7 +28,6 @@ from olympus_core.library.promotion import broadcast_shapes, check_arrays, conve
 from olympus_core.primitives.elementwise.arithmetic import add_p, floor_p, mul_p, sign_p
 from olympus_core.primitives.elementwise.transcendental import log_p
 from olympus_core.primitives.shape import iota_p
-from olympus_core.switches import switched
 from olympus_core.tracer import Array, Tracer
 
 __all__ = ["arange", "geomspace", "linspace", "logspace", "progression"]

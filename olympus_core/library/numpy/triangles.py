@@ -10,6 +10,7 @@ import numpy as np
 
 from olympus_core import dtypes
 from olympus_core.avals import shape_of
+from olympus_core.context import switched
 from olympus_core.errors import ShapeError
 from olympus_core.library.composite import composite
 from olympus_core.library.numpy.axes import operand
@@ -21,7 +22,6 @@ from olympus_core.primitives.elementwise.arithmetic import add_p, pow_p
 from olympus_core.primitives.elementwise.base import Elementwise
 from olympus_core.primitives.elementwise.logic import eq_p, ge_p
 from olympus_core.primitives.shape import broadcast_in_dim_p, iota_p
-from olympus_core.switches import switched
 from olympus_core.tracer import Array
 
 __all__ = [

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from olympus_core import dtypes, trace
+from olympus_core import dtypes
 from olympus_core.avals import Shape, get_aval, shape_of
+from olympus_core.context import state
 from olympus_core.eager import EagerTrace
 from olympus_core.errors import IndexingError, NonConcreteBooleanIndexError, ShapeError
 from olympus_core.library.composite import composite
@@ -36,7 +37,6 @@ from olympus_core.tracer import Array, Tracer
 
 __all__ = ["ADD", "MAX", "MIN", "MULTIPLY", "SET", "SUBTRACT", "Operation", "Options", "update"]
 
-_state = trace.state
 _INT32 = np.dtype("int32")
 
 
@@ -187,7 +187,7 @@ def _update_region(x: Array, entries: list[Any], values: Any, operation: Operati
     if 0 in outs:
         return x
     starts = tuple([s.start for s in spans])
-    if _state.trace.__class__ is EagerTrace:
+    if state.trace.__class__ is EagerTrace:
         starts = tuple([_INT32.type(s) for s in starts])  # one program for all positions
     sizes = tuple([s.size for s in spans])
     return _write(x, values, starts, sizes=sizes, shape=tuple(outs), operation=operation)

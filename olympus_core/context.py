@@ -1,27 +1,26 @@
-"""Switches: what is on in the process, and, within a context, in the thread that entered it.
+"""What holds while code runs: every switch and every other value that a thread has of its own.
 
-Names and values enter; contexts leave, and `state`, which says what is on.  `config` sets the
-process's values.
+Each is declared once, as an attribute of `Context`, with its type, its default, and whether the
+program that is traced from a function depends on it.  What the caches of traced programs are keyed
+by is made from these declarations.
 """
 
-from __future__ import annotations
-
 import contextlib
-import logging
+import operator
 import os
 import threading
-import time
 import warnings
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any, TypeVar, get_args
 
 from olympus_core.errors import ArgumentError
 
 __all__ = [
+    "SWITCHES",
+    "Context",
     "check_tracer_leaks",
     "checked",
     "checking_leaks",
-    "compiling",
     "debug_infs",
     "debug_nans",
     "disable_jit",
@@ -33,10 +32,29 @@ __all__ = [
     "numpy_rank_promotion",
     "set_process",
     "state",
+    "surroundings",
     "switched",
 ]
 
-_logger = logging.getLogger("olympus")
+_T = TypeVar("_T")
+
+
+class _Mark:
+    """How a value of the context is declared."""
+
+    def __init__(self, traced: bool, switch: bool) -> None:
+        self.traced = traced
+        self.switch = switch
+
+
+#: A switch of the user's that the program traced from a function depends on.
+TracedSwitch = Annotated[_T, _Mark(traced=True, switch=True)]
+#: A switch that no program depends on.
+Switch = Annotated[_T, _Mark(traced=False, switch=True)]
+#: What OLYMPUS itself sets while code runs, and the program depends on.
+TracedValue = Annotated[_T, _Mark(traced=True, switch=False)]
+#: What OLYMPUS itself sets, and no program depends on.
+Value = Annotated[_T, _Mark(traced=False, switch=False)]
 
 
 def _switched_on(variable: str) -> bool:
@@ -46,22 +64,48 @@ def _switched_on(variable: str) -> bool:
     return text in ("1", "true", "yes")
 
 
-class _State(threading.local):
-    """A thread's switches; the attributes of the class are the process's."""
+class Context(threading.local):
+    """A thread's values; the attributes of the class are the process's."""
 
-    check_tracer_leaks = False
-    debug_infs = False
-    debug_nans = False
-    default_matmul_precision: Any = None  # a parameter `precision` of contractions
-    disable_jit = False
-    enable_checks = False
-    enable_x64 = _switched_on("OLYMPUS_ENABLE_X64")
-    log_compiles = False
-    numpy_dtype_promotion = "standard"
-    numpy_rank_promotion = "allow"
+    check_tracer_leaks: Switch[bool] = False
+    debug_infs: Switch[bool] = False
+    debug_nans: Switch[bool] = False
+    default_matmul_precision: TracedSwitch[Any] = None  # a parameter `precision` of contractions
+    disable_jit: TracedSwitch[bool] = False
+    enable_checks: Switch[bool] = False
+    enable_x64: TracedSwitch[bool] = _switched_on("OLYMPUS_ENABLE_X64")
+    log_compiles: Switch[bool] = False
+    numpy_dtype_promotion: TracedSwitch[str] = "standard"
+    numpy_rank_promotion: TracedSwitch[str] = "allow"
+
+    #: the interpreter that primitives bind to; `eager` sets the process's
+    trace: Value[Any]
+    #: the names and sizes of the axes that have a name here, outermost first
+    axes: TracedValue[tuple[tuple[Any, int], ...]] = ()
+    #: the name scope: "outer/inner"
+    scope: TracedValue[str] = ""
+    #: the `Source` that operations are said to come from, in the place of the user's line
+    source: TracedValue[Any] = None
 
 
-state = _State()
+_MARKS: dict[str, _Mark] = {
+    name: get_args(declared)[1] for name, declared in Context.__annotations__.items()
+}
+
+#: the switches, by name
+SWITCHES = tuple(name for name, mark in _MARKS.items() if mark.switch)
+
+state = Context()
+
+_surroundings: Callable[[Context], tuple[Any, ...]] = operator.attrgetter(
+    *[name for name, mark in _MARKS.items() if mark.traced]
+)
+
+
+def surroundings() -> tuple[Any, ...]:
+    """What, besides a function and its arguments' types, the program staged from it depends on."""
+    return _surroundings(state)
+
 
 #: the switches that are names; the others, but for the precision, are on or off
 _CHOICES = {
@@ -85,7 +129,7 @@ def checked(name: str, value: Any) -> Any:
 
 def set_process(name: str, value: Any) -> None:
     """Set a switch for every thread that is not in a context of its own for it."""
-    setattr(_State, name, value)
+    setattr(Context, name, value)
 
 
 @contextlib.contextmanager
@@ -196,14 +240,3 @@ def checking_leaks() -> contextlib.AbstractContextManager[None]:
 def log_compiles(enable: bool = True) -> contextlib.AbstractContextManager[None]:
     """Within the context, log each compilation as a warning of the logger "olympus"."""
     return switched("log_compiles", checked("log_compiles", enable))
-
-
-@contextlib.contextmanager
-def compiling(name: str, avals: Sequence[Any]) -> Iterator[None]:
-    """A context around the compilation of `name` for arguments of types `avals`."""
-    start = time.perf_counter()
-    yield
-    if state.log_compiles:
-        types = ", ".join(a.long_name() for a in avals)
-        took = time.perf_counter() - start
-        _logger.warning("compiled %s for (%s) in %.3f s", name, types, took)

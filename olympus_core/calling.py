@@ -14,8 +14,9 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from olympus_core import dtypes, switches, trace, tree
+from olympus_core import dtypes, trace, tree
 from olympus_core.avals import ShapedArray, ShapeDtypeStruct, get_aval, shaped
+from olympus_core.context import state, surroundings
 from olympus_core.control.call import jit_p
 from olympus_core.errors import DTypeError, SignatureError, UsageError
 from olympus_core.olympuspr import Olympuspr, exact
@@ -23,7 +24,7 @@ from olympus_core.source import function_name
 from olympus_core.tracer import Tracer
 from olympus_core.transforms import data
 from olympus_core.transforms.evaluate import evaluate
-from olympus_core.transforms.staging import freeze, hoist_consts, stage, surroundings
+from olympus_core.transforms.staging import freeze, hoist_consts, stage
 
 __all__ = [
     "Arguments",
@@ -182,7 +183,7 @@ class StagedFunction:
         return f"<jit of {self.name}>"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if switches.state.disable_jit:
+        if state.disable_jit:
             return self.fun(*args, **kwargs)
         arguments = self.arguments(args, kwargs)
         call = self._call_for(arguments)
@@ -191,7 +192,7 @@ class StagedFunction:
             return call.out_tree.unflatten(outs)
         # within a transformation the values are not ours to donate, and a search for the operation
         # that gives a NaN runs the program again
-        looks = switches.state.debug_nans or switches.state.debug_infs
+        looks = state.debug_nans or state.debug_infs
         keeps = looks or not trace.at_base()
         params = call.params if keeps else call.at_once
         outs = trace.current().process(jit_p, [*call.consts, *arguments.leaves], params)

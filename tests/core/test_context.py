@@ -1,0 +1,54 @@
+"""The context: what a thread has of its own is declared once, and keys the traced programs."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import olympus
+import olympus_core
+from olympus_core import context
+from olympus_core.context import SWITCHES, Context, state, surroundings, switched
+
+CORE = Path(olympus_core.__file__).parent
+
+#: another value than the default, for each value that a traced program depends on
+OTHERS = {
+    "axes": (("i", 2),),
+    "default_matmul_precision": "highest",
+    "disable_jit": True,
+    "enable_x64": True,
+    "numpy_dtype_promotion": "strict",
+    "numpy_rank_promotion": "raise",
+    "scope": "outer",
+    "source": "a line",
+}
+
+
+@pytest.mark.parametrize("name", list(Context.__annotations__))
+def test_traced_programs_are_keyed_by_what_they_depend_on(name: str) -> None:
+    before = surroundings()
+    with switched(name, OTHERS.get(name, not getattr(state, name))):
+        assert (surroundings() != before) is (name in OTHERS)
+    assert surroundings() == before
+
+
+def test_every_switch_has_a_context_and_is_an_option() -> None:
+    assert [f"jax_{name}" for name in SWITCHES] == list(olympus.config.values)
+    for name in SWITCHES:
+        assert callable(getattr(olympus, name))
+
+
+def test_nothing_else_is_a_threads_own() -> None:
+    """A value beside the context would not be among the surroundings."""
+    for path in CORE.rglob("*.py"):
+        if path == Path(context.__file__):
+            continue
+        names = {
+            node.attr if isinstance(node, ast.Attribute) else node.name
+            for node in ast.walk(ast.parse(path.read_text("utf-8")))
+            if isinstance(node, ast.Attribute | ast.alias)
+        }
+        assert not names & {"local", "ContextVar", "contextvars"}, path
