@@ -34,7 +34,6 @@ __all__ = [
     "to_complex",
     "to_inexact",
     "to_real",
-    "x64_enabled",
 ]
 
 DType = np.dtype[Any]
@@ -105,11 +104,6 @@ _X64_TO_X32: Final[dict[DType, DType]] = {
     np.dtype("float64"): np.dtype("float32"),
     np.dtype("complex128"): np.dtype("complex64"),
 }
-
-
-def x64_enabled() -> bool:
-    """Whether 64-bit dtypes are kept, rather than narrowed to 32 bits."""
-    return state.enable_x64
 
 
 def short_name(dt: DType) -> str:

@@ -26,7 +26,7 @@ from olympus_core.errors import (
 from olympus_core.olympuspr import Olympuspr
 from olympus_core.tracer import Tracer
 
-__all__ = ["ArgInfo", "Compiled", "Lowered", "MemoryAnalysis", "Signature", "Traced"]
+__all__ = ["ArgInfo", "Compiled", "Lowered", "Signature", "Traced"]
 
 
 class ArgInfo:
@@ -236,17 +236,6 @@ class Lowered(_Stage):
         return Compiled(self.signature, executable, self.target)
 
 
-class MemoryAnalysis(NamedTuple):
-    """What a compiled program needs, in bytes; None where the compiler does not say."""
-
-    argument_size_in_bytes: int | None
-    output_size_in_bytes: int | None
-    temp_size_in_bytes: int | None
-    alias_size_in_bytes: int | None
-    generated_code_size_in_bytes: int | None
-    peak_memory_in_bytes: int | None
-
-
 #: the Python scalars that are passed, without more ado, for a scalar of a dtype
 _SCALARS: dict[Any, type] = {
     np.dtype("bool"): bool,
@@ -412,10 +401,9 @@ class Compiled(_Stage):
         """XLA's estimate of the optimized program's cost; a loop's body is counted once."""
         return self.executable.cost_analysis()
 
-    def memory_analysis(self) -> MemoryAnalysis:
+    def memory_analysis(self) -> xla.MemoryAnalysis:
         """The memory that the program needs."""
-        m = self.executable.memory()
-        return MemoryAnalysis(m.argument, m.output, m.temp, m.alias, m.generated_code, m.peak)
+        return self.executable.memory()
 
     def serialize(self) -> bytes:
         """The executable as bytes."""

@@ -53,7 +53,7 @@ def check_executable(
     ):
         wanted = [(_aval(each).dtype, each.shape) for each in said]
         _compare(kind, "executable", said, wanted, found)
-    shared = executable.memory().alias or 0
+    shared = executable.memory().alias_size_in_bytes or 0
     if shared and not any(argument.donated for argument in signature.arguments):
         raise ArtifactError(
             "its executable writes results over its arguments, and its manifest says that no "

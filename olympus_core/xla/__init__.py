@@ -21,7 +21,7 @@ from olympus_core.xla.arrays import (
 from olympus_core.xla.client import default_device, devices, ensure_lapack
 from olympus_core.xla.compiler import compile, load
 from olympus_core.xla.door import Buffer, Device, JaxRuntimeError
-from olympus_core.xla.executable import CompileOnlyExecutable, Executable, MemoryStats
+from olympus_core.xla.executable import CompileOnlyExecutable, Executable, MemoryAnalysis
 from olympus_core.xla.hlo import computation, hlo_cost_analysis, hlo_dot, hlo_proto, hlo_text
 from olympus_core.xla.messages import execution_error
 from olympus_core.xla.options import Options, checked_options, named_options
@@ -35,7 +35,7 @@ __all__ = [
     "Device",
     "Executable",
     "JaxRuntimeError",
-    "MemoryStats",
+    "MemoryAnalysis",
     "Options",
     "Target",
     "backends",

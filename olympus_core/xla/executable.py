@@ -16,21 +16,21 @@ from olympus_core.xla.hlo import numbers
 from olympus_core.xla.messages import execution_error
 from olympus_core.xla.targets import Target
 
-__all__ = ["CompileOnlyExecutable", "Executable", "MemoryStats", "ProgramTypes"]
+__all__ = ["CompileOnlyExecutable", "Executable", "MemoryAnalysis", "ProgramTypes"]
 
 
 ArrayType = tuple[Any, tuple[int, ...]]  # a NumPy dtype and sizes
 
 
-class MemoryStats(NamedTuple):
-    """What a program needs, in bytes; None where the compiler does not say."""
+class MemoryAnalysis(NamedTuple):
+    """What a compiled program needs, in bytes; None where the compiler does not say."""
 
-    argument: int | None
-    output: int | None
-    temp: int | None
-    alias: int | None
-    generated_code: int | None
-    peak: int | None
+    argument_size_in_bytes: int | None
+    output_size_in_bytes: int | None
+    temp_size_in_bytes: int | None
+    alias_size_in_bytes: int | None
+    generated_code_size_in_bytes: int | None
+    peak_memory_in_bytes: int | None
 
 
 class ProgramTypes(NamedTuple):
@@ -68,21 +68,21 @@ class _Program:
             return None
         return numbers(_jax.hlo_module_cost_analysis(cpu_client(), modules[0]))
 
-    def memory(self) -> MemoryStats:
+    def memory(self) -> MemoryAnalysis:
         """The memory the program needs, in bytes."""
         try:
             raw = self._raw.get_compiled_memory_stats()
         except JaxRuntimeError:
-            return MemoryStats(None, None, None, None, None, None)
+            return MemoryAnalysis(None, None, None, None, None, None)
         temp, peak = raw.temp_size_in_bytes, raw.peak_memory_in_bytes
-        return MemoryStats(
-            argument=raw.argument_size_in_bytes,
-            output=raw.output_size_in_bytes,
-            temp=temp,
-            alias=raw.alias_size_in_bytes,
+        return MemoryAnalysis(
+            argument_size_in_bytes=raw.argument_size_in_bytes,
+            output_size_in_bytes=raw.output_size_in_bytes,
+            temp_size_in_bytes=temp,
+            alias_size_in_bytes=raw.alias_size_in_bytes,
             # No program has no code, and none peaks below its temporaries: both mean "not known".
-            generated_code=raw.generated_code_size_in_bytes or None,
-            peak=peak if peak and peak >= temp else None,
+            generated_code_size_in_bytes=raw.generated_code_size_in_bytes or None,
+            peak_memory_in_bytes=peak if peak and peak >= temp else None,
         )
 
     def types(self) -> ProgramTypes:

@@ -62,9 +62,15 @@ def test_analyses(muladd):
     assert muladd.cost_analysis()["flops"] == 2.0
     assert list(muladd.cost_analysis()) == sorted(muladd.cost_analysis())
     stats = muladd.memory()
-    assert (stats.argument, stats.output, stats.alias) == (8, 4, 0)
-    assert stats.generated_code is None
-    assert stats.peak is None or stats.peak >= stats.temp
+    assert (
+        stats.argument_size_in_bytes,
+        stats.output_size_in_bytes,
+        stats.alias_size_in_bytes,
+    ) == (8, 4, 0)
+    assert stats.generated_code_size_in_bytes is None
+    assert (
+        stats.peak_memory_in_bytes is None or stats.peak_memory_in_bytes >= stats.temp_size_in_bytes
+    )
     assert muladd.hlo_text().startswith("HloModule jit_f")
 
 
