@@ -18,7 +18,7 @@ from olympus_core import (
 from olympus_core.avals import ShapeDtypeStruct
 from olympus_core.calling import JitOptions, StagedFunction
 from olympus_core.errors import UsageError
-from olympus_core.stages import Lowered, Signature, Traced
+from olympus_core.stages import Interface, Lowered, Traced
 from olympus_core.transforms.data import is_float0
 from olympus_core.xla import Options, named_options
 
@@ -32,7 +32,7 @@ class Jit(StagedFunction):
         """Trace for arguments (arrays, scalars or ShapeDtypeStructs; statics by value)."""
         arguments = self.arguments(args, kwargs)
         program = self.trace_program(arguments)
-        signature = Signature(
+        signature = Interface(
             self.name,
             arguments.in_tree,
             program.out_tree,

@@ -26,7 +26,7 @@ from olympus_core.errors import (
 from olympus_core.olympuspr import Olympuspr
 from olympus_core.tracer import Tracer
 
-__all__ = ["ArgInfo", "Compiled", "Lowered", "Signature", "Traced"]
+__all__ = ["ArgInfo", "Compiled", "Interface", "Lowered", "Traced"]
 
 
 class ArgInfo:
@@ -52,7 +52,7 @@ class ArgInfo:
         return hash((self.shape, self.dtype, self.donated))
 
 
-class Signature(NamedTuple):
+class Interface(NamedTuple):
     """What the three stages of one function share: its name, trees, types and donations."""
 
     name: str
@@ -69,7 +69,7 @@ class Signature(NamedTuple):
 class _Stage:
     """What every stage tells of the function's arguments and results."""
 
-    def __init__(self, signature: Signature) -> None:
+    def __init__(self, signature: Interface) -> None:
         self.signature = signature
 
     @property
@@ -126,7 +126,7 @@ class _Stage:
 class Traced(_Stage):
     """A function traced for given arguments: its program in the IR."""
 
-    def __init__(self, signature: Signature, olympuspr: Olympuspr) -> None:
+    def __init__(self, signature: Interface, olympuspr: Olympuspr) -> None:
         super().__init__(signature)
         self.olympuspr = olympuspr
 
@@ -181,7 +181,7 @@ class Traced(_Stage):
 class Lowered(_Stage):
     """A program in StableHLO, for one target."""
 
-    def __init__(self, signature: Signature, module: Any, target: xla.Target) -> None:
+    def __init__(self, signature: Interface, module: Any, target: xla.Target) -> None:
         super().__init__(signature)
         self.module = module
         self.target = target
@@ -278,7 +278,7 @@ class Compiled(_Stage):
 
     def __init__(
         self,
-        signature: Signature,
+        signature: Interface,
         executable: xla.Executable | xla.CompileOnlyExecutable,
         target: xla.Target,
     ) -> None:

@@ -145,9 +145,9 @@ class Bundle:
             )
         return xla.load(self.members[stored[0].member], target)
 
-    def _signature(self) -> stages.Signature:
+    def _signature(self) -> stages.Interface:
         s = self.manifest.signature
-        return stages.Signature(
+        return stages.Interface(
             self.manifest.function,
             s.argument_tree.structure(),
             s.result_tree.structure(),

@@ -102,12 +102,12 @@ def _label(target: xla.Target) -> str:
     return target.backend if target.device is None else f"{target.backend}-{target.device}"
 
 
-def _common_signature(found: list[Any]) -> stages.Signature:
+def _common_signature(found: list[Any]) -> stages.Interface:
     if not any(isinstance(stage, stages.Compiled) for stage in found):
         raise UsageError("a bundle needs a compiled program, and got none")
     if not any(isinstance(stage, stages.Lowered) for stage in found):
         raise UsageError("a bundle needs a lowered program, and got none")
-    first: stages.Signature = found[0].signature
+    first: stages.Interface = found[0].signature
     for stage in found[1:]:
         if stage.signature != first:
             raise UsageError(
@@ -118,7 +118,7 @@ def _common_signature(found: list[Any]) -> stages.Signature:
     return first
 
 
-def _types(signature: stages.Signature) -> str:
+def _types(signature: stages.Interface) -> str:
     return f"({', '.join(aval.long_name() for aval in signature.in_avals)})"
 
 
@@ -139,7 +139,7 @@ def _stored(compiled: stages.Compiled) -> StoredExecutable:
     return StoredExecutable(member, target.backend, target.device, Host.here())
 
 
-def _signature(signature: stages.Signature, static: Mapping[str, object]) -> Signature:
+def _signature(signature: stages.Interface, static: Mapping[str, object]) -> Signature:
     named = enumerate(zip(signature.arg_names, signature.in_avals, strict=True))
     return Signature(
         arguments=tuple(
@@ -156,7 +156,7 @@ def _signature(signature: stages.Signature, static: Mapping[str, object]) -> Sig
     )
 
 
-def _result_names(signature: stages.Signature) -> list[str]:
+def _result_names(signature: stages.Interface) -> list[str]:
     leaves = signature.out_tree.unflatten(range(len(signature.out_avals)))
     return ["result" + tree.keystr(path) for path, _ in tree.flatten_with_path(leaves)[0]]
 

@@ -120,7 +120,7 @@ def test_lowering_for_replicas_is_golden_and_well_typed(
     program = olympus.make_olympuspr(ours(case), axis_env=[("i", SIZE)])(x[0])
     check(program)
     assert f" {case.primitive}[" in str(program)
-    signature = lowering.Signature("f", axes=(("i", SIZE),))
+    signature = lowering.Entry("f", axes=(("i", SIZE),))
     module = lowering.lower_module(program, signature)
     golden(f"primitives/{case.id}.txt", f"{program}\n\n{module}")
     proto = olympus.xla_computation(ours(case), axis_env=[("i", SIZE)])(x[0])
