@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import hypothesis
+import jaxlib.version
 import jaxlib.xla_client
 import pytest
 
@@ -24,9 +25,14 @@ for _name in [*os.environ]:
 os.environ["XDG_CONFIG_HOME"] = os.devnull  # no settings of the user's
 os.environ["JAX_PLATFORMS"] = "cpu"  # the oracle's, on machines with a GPU too
 
-# Thousands of tiny programs are compiled here and each runs once, so LLVM's optimizations are not
-# worth their time.  XLA reads its flags once a process: those that tests start have the usual ones.
-os.environ["XLA_FLAGS"] = "--xla_backend_optimization_level=0"
+# Thousands of tiny programs are compiled here and each runs once, so optimizations are not worth
+# their time, nor the slower of the two ways in which older jaxlibs emit fusions: newer ones, which
+# the tests run on too, have it alone.  XLA reads its flags once a process: those that tests start
+# have the usual ones.
+_FASTER = ["--xla_backend_optimization_level=0"]
+if jaxlib.version.__version_info__ < (0, 11):
+    _FASTER.append("--xla_cpu_use_fusion_emitters=false")
+os.environ["XLA_FLAGS"] = " ".join(_FASTER)
 jaxlib.xla_client.CompileOptions()
 del os.environ["XLA_FLAGS"]
 
