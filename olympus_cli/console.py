@@ -114,7 +114,7 @@ def plain_error(message: str, hint: str) -> None:
 def report(problem: BaseException, verbose: bool = False) -> int:
     """Write any error to stderr, one of ours on purpose or a defect, and give its exit code."""
     from olympus.errors import InternalError
-    from olympus_cli.frontends.blame import as_told
+    from olympus_cli.faults.blame import as_told
 
     told = as_told(problem)
     if isinstance(told, InternalError):
@@ -126,7 +126,7 @@ def report(problem: BaseException, verbose: bool = False) -> int:
 
 def defect(problem: InternalError, verbose: bool = False) -> None:
     """Write to stderr that OLYMPUS itself is wrong, where the user called it, how to report it."""
-    from olympus_cli.frontends.blame import place_of
+    from olympus_cli.faults.blame import place_of
 
     if verbose:
         _frames(problem)

@@ -13,9 +13,9 @@ from typing import Any
 import click
 
 from olympus_cli.bench.stages import Budget
-from olympus_cli.bundle import BundleOptions
-from olympus_cli.inputs import InputOptions, parse_int_range
 from olympus_cli.options import FilePath, PositiveNumber
+from olympus_cli.program.bundle import BundleOptions
+from olympus_cli.program.inputs import InputOptions, parse_int_range
 
 __all__ = ["budget_options", "bundle_options", "input_options"]
 

@@ -9,7 +9,7 @@ import click
 from click.exceptions import NoSuchOption
 
 from olympus.errors import UsageError
-from olympus_cli.spec.nearest import nearest
+from olympus_cli.nearest import nearest
 
 __all__ = ["usage_error"]
 

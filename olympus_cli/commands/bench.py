@@ -13,12 +13,10 @@ from olympus.errors import ArtifactError, CompileError, OlympusError
 from olympus_cli import console
 from olympus_cli.bench.show import COLUMNS, times_data, times_rows, times_title
 from olympus_cli.bench.stages import Budget, TargetTimes, bench_bundle, bench_target
-from olympus_cli.build.outcome import Failure, Outcome
-from olympus_cli.build.show import raise_failures
-from olympus_cli.bundle import SUFFIX, BundleOptions, bundle_backend, bundle_loader
-from olympus_cli.frontends.resolve import open_project, resolve
+from olympus_cli.builder.outcome import Outcome
+from olympus_cli.builder.show import raise_failures
+from olympus_cli.faults.failure import Failure
 from olympus_cli.input_options import budget_options, bundle_options, input_options
-from olympus_cli.inputs import InputOptions
 from olympus_cli.isolated.call import Say, call
 from olympus_cli.options import (
     ProgramCommand,
@@ -27,7 +25,10 @@ from olympus_cli.options import (
     target_options,
     verbose_option,
 )
-from olympus_cli.runnable import check_flags
+from olympus_cli.program.bundle import SUFFIX, BundleOptions, bundle_backend, bundle_loader
+from olympus_cli.program.inputs import InputOptions
+from olympus_cli.program.runnable import check_flags
+from olympus_cli.spec.resolve import open_project, resolve
 
 __all__ = ["command"]
 

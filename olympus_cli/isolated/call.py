@@ -26,7 +26,7 @@ from io import UnsupportedOperation
 
 from olympus.errors import CompileError, OlympusError
 from olympus_cli import interrupts, own_process, signals
-from olympus_cli.isolated.failure import Failure, shortage
+from olympus_cli.faults.failure import Failure, shortage
 from olympus_cli.isolated.messages import Data, Receiver, loads
 from olympus_cli.isolated.supervisor import Job, Say, fork_quietly, supervise
 from olympus_cli.visible import visible

@@ -10,7 +10,7 @@ import sys
 from dataclasses import dataclass, replace
 from types import BuiltinFunctionType, FunctionType, MethodType
 
-from olympus_cli.isolated.failure import Failure
+from olympus_cli.faults.failure import Failure
 
 __all__ = ["Snapshot"]
 

@@ -31,7 +31,7 @@ from os import _exit, write  # what the program does to the module `os` is not h
 from typing import NoReturn, TextIO, cast
 
 from olympus_cli import interrupts
-from olympus_cli.isolated.failure import Failure
+from olympus_cli.faults.failure import Failure
 from olympus_cli.isolated.messages import Data, Sender
 from olympus_cli.isolated.patched import Snapshot
 

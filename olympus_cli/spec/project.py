@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from olympus.errors import SpecError, UsageError
+from olympus_cli.nearest import did_you_mean
 from olympus_cli.places import shown
 from olympus_cli.spec import matrix
 from olympus_cli.spec.backends import parse_backend
 from olympus_cli.spec.model import ArgSpec, BackendSpec, FromEntry, Project, TargetSpec
-from olympus_cli.spec.nearest import did_you_mean
 from olympus_cli.spec.section import Section
 from olympus_cli.spec.shapes import DEEPEST, parse_arg
 from olympus_cli.spec.statics import HASHABLE, unhashable

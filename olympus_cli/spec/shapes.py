@@ -16,8 +16,8 @@ from collections.abc import Callable, Mapping
 from typing import NoReturn, TypeVar
 
 from olympus.errors import SpecError
+from olympus_cli.nearest import did_you_mean, nearest
 from olympus_cli.spec.model import ArgSpec, FromEntry, ShapeSpec
-from olympus_cli.spec.nearest import did_you_mean, nearest
 from olympus_cli.spec.toml import parse_value
 
 __all__ = ["DEEPEST", "DTYPES", "parse_arg", "parse_shape", "parse_shapes"]

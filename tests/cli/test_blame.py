@@ -14,7 +14,7 @@ from click.testing import Result
 import olympus
 import olympus_core.api
 from olympus.errors import InternalError, TraceError, why_absent
-from olympus_cli.frontends.blame import as_told
+from olympus_cli.faults.blame import as_told
 
 Invoke = Callable[..., Result]
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from olympus.errors import SpecError, UsageError
-from olympus_cli.frontends.resolve import resolve
 from olympus_cli.spec.model import BackendSpec, FromEntry, Project, ShapeSpec
 from olympus_cli.spec.project import (
     PROJECT_KEYS,
@@ -15,6 +14,7 @@ from olympus_cli.spec.project import (
     find_project,
     load_project,
 )
+from olympus_cli.spec.resolve import resolve
 
 EXAMPLE = Path(__file__).parents[2] / "olympus.toml.example"
 

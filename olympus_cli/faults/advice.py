@@ -19,7 +19,7 @@ from typing import Any
 
 import olympus
 from olympus.errors import why_absent
-from olympus_cli.spec.nearest import did_you_mean, nearest
+from olympus_cli.nearest import did_you_mean, nearest
 
 __all__ = ["advice", "described"]
 

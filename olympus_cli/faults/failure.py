@@ -10,7 +10,7 @@ import traceback
 from dataclasses import dataclass
 
 from olympus import errors
-from olympus_cli.frontends.blame import as_told, place_of
+from olympus_cli.faults.blame import as_told, place_of
 from olympus_cli.places import quoted
 from olympus_cli.shortage import HINT, words
 

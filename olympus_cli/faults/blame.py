@@ -20,7 +20,7 @@ from typing import Any
 import olympus
 from olympus.errors import InternalError, OlympusError, TraceError, UsageError
 from olympus_cli import interrupts
-from olympus_cli.frontends.advice import advice, described
+from olympus_cli.faults.advice import advice, described
 from olympus_cli.signals import Terminated
 
 __all__ = [

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from olympus.errors import ArtifactError, CompileError, UsageError
-from olympus_cli.build.durable import exchanged, sync_folder
-from olympus_cli.build.manifest import Manifest, written_by_build
+from olympus_cli.builder.durable import exchanged, sync_folder
+from olympus_cli.builder.manifest import Manifest, written_by_build
 from olympus_cli.reports.strict import NewerSchema
 from olympus_cli.spec.project import FILE
 
