@@ -93,11 +93,13 @@ def note(text: str) -> None:
 
 def error(problem: OlympusError, verbose: bool = False) -> None:
     """Write an error to stderr: the message, the user's own line, the hint; `-v` adds frames."""
+    from olympus.errors import TraceError
+
     if verbose:
         _frames(problem)
     message = str(problem)
     lines = [message]
-    location = getattr(problem, "location", None)
+    location = problem.location if isinstance(problem, TraceError) else None
     if location is not None and location not in message:
         lines.append(quoted(location))
     if problem.hint and problem.hint not in message:

@@ -22,6 +22,8 @@ from olympus_cli.options import (
     ProgramCommand,
     json_option,
     project_option,
+    shapes_option,
+    static_option,
     target_options,
     verbose_option,
 )
@@ -35,8 +37,8 @@ __all__ = ["command"]
 
 @click.command("bench", cls=ProgramCommand)
 @click.argument("names", metavar="[ENTRY|TARGET|FILE.olympus]...", nargs=-1)
-@click.option("--shapes", metavar="SHAPES", help="The arguments' shapes, as for `olympus trace`.")
-@click.option("--static", "statics", metavar="NAME=VALUE", multiple=True, help="A static argument.")
+@shapes_option
+@static_option
 @project_option
 @target_options
 @input_options

@@ -30,7 +30,7 @@ __all__ = ["command"]
     "--jobs",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Targets built at a time; one for each processor otherwise.",
+    help="Build this many targets at a time; one for each processor otherwise.",
 )
 @click.option(
     "--time-limit",

@@ -33,7 +33,7 @@ __all__ = ["command"]
     "--output",
     metavar="FOLDER",
     type=FolderPath(),
-    help="Where to write to, instead of build/<target>.",
+    help="Write to FOLDER, instead of build/<target>.",
 )
 @click.option(
     "--time-limit",

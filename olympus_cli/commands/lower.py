@@ -34,7 +34,9 @@ FORMATS = ("stablehlo", "hlo", "olympuspr", "dot", "bytecode")
 @click.command("lower", cls=ProgramCommand)
 @entry_options
 @target_options
-@click.option("--format", "form", type=click.Choice(FORMATS), default="stablehlo", help="Its form.")
+@click.option(
+    "--format", "form", type=click.Choice(FORMATS), default="stablehlo", help="Choose its form."
+)
 @click.option("--debug-info", is_flag=True, help="Keep source locations and name scopes.")
 @output_option
 @json_option

@@ -22,7 +22,7 @@ __all__ = ["command"]
 
 @click.command("sign")
 @click.argument("file", metavar="[FILE.olympus]", required=False, type=FilePath())
-@click.option("--key", metavar="KEY", type=FilePath(), help="File of the private Ed25519 key.")
+@click.option("--key", metavar="KEY", type=FilePath(), help="Sign with this private Ed25519 key.")
 @click.option(
     "--new-key",
     "prefix",

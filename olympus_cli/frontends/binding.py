@@ -118,7 +118,7 @@ def _donations(function: str, spec: TargetSpec, given: Mapping[str, Given]) -> N
     arrays = [name for name, value in given.items() if not isinstance(value, Static)]
     for name in spec.donate:
         if name not in arrays:
-            static = "a static argument" if name in given else "no argument"
+            static = "a static argument" if name in given else "not an argument"
             raise UsageError(
                 f"donate names {name!r}, which is {static} of {function}",
                 hint=did_you_mean(name, arrays, "its arrays are"),

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import ml_dtypes  # noqa: F401  (makes numpy know bfloat16 and the 8-bit floats by name)
@@ -14,6 +15,7 @@ import numpy as np
 
 import olympus
 from olympus.errors import UsageError
+from olympus.extend import mark_caller
 from olympus_cli.faults.blame import blaming, defined_at
 from olympus_cli.frontends.binding import Binding, Static, bind
 from olympus_cli.frontends.importing import load_entry, visiting
@@ -21,6 +23,10 @@ from olympus_cli.nearest import did_you_mean
 from olympus_cli.spec.model import ArgSpec, FromEntry, ShapeSpec, TargetSpec
 
 __all__ = ["Traceable", "load_target"]
+
+# Whatever runs a user's function here has imported this module: an error in it is at a line of the
+# user's, and never at one of ours.
+mark_caller(Path(__file__).parents[1])
 
 #: A pytree whose leaves are `olympus.ShapeDtypeStruct`.
 Tree: TypeAlias = Any

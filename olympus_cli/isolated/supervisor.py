@@ -253,7 +253,7 @@ def _begin(results: socket.socket, printed: int, quiet: bool, ignored: set[int])
         os.setsid()
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(printed, 2)
-    os.dup2(2, 1)  # what a program prints is no data
+    os.dup2(2, 1)  # what a program prints is not data
     _close_all_but(0, 1, 2, results.fileno())
     sys.stdin = _text(0, "r")
     sys.stdout, sys.stderr = _text(1, "w"), _text(2, "w")

@@ -62,7 +62,7 @@ class Program:
 
     def trace(self) -> None:
         """Program to Olympuspr."""
-        self.source.example_args()  # shapes taken `from` another function are no part of it
+        self.source.example_args()  # shapes taken `from` another function are not part of it
         self._say("trace")
         start = time.perf_counter()
         with self._warnings_kept():

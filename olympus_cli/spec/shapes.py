@@ -65,7 +65,7 @@ def parse_shapes(text: str) -> tuple[list[ArgSpec], dict[str, ArgSpec]]:
     """The positional and the named arguments of a `--shapes` text.
 
     Raises:
-        SpecError: the text is none of the grammar's; the message points at the character.
+        SpecError: the text does not follow the grammar; the message points at the character.
 
     Example: `parse_shapes("f32[8], n=i32[]")` is `([ShapeSpec(...)], {"n": ShapeSpec(...)})`.
     """
@@ -119,7 +119,7 @@ class _Reader:
         return found.group()
 
     def peek(self) -> str:
-        """The next character that is no space; "" at the end."""
+        """The next character that is not a space; "" at the end."""
         self.match(_SPACE)
         return self.text[self.at : min(self.at + 1, self.end)]
 

@@ -80,7 +80,7 @@ def load(path: Path) -> TomlFile:
     """The TOML file at `path`.
 
     Raises:
-        SpecError: it cannot be read, is no UTF-8, or has a syntax error (line, column, caret).
+        SpecError: it cannot be read, is not UTF-8, or has a syntax error (line, column, caret).
     """
     try:
         text = path.read_bytes().decode("utf-8-sig")  # some editors begin a file with a mark

@@ -50,7 +50,7 @@ def test_what_is_in_order_is_read(target: Path) -> None:
     assert record is not None
     assert (record.damaged, record.trouble) == ((), None)
     assert record.keys == {"gpu-h200": "0123456789abcdef" * 4}
-    assert record.warnings == ("a loop",)
+    assert record.report is not None and record.report.warnings == ("a loop",)
 
 
 @pytest.mark.parametrize(

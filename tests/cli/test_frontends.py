@@ -249,7 +249,8 @@ def test_arguments_that_do_not_fit(
 
 
 @pytest.mark.parametrize(
-    ("name", "message"), [("y", "which is no argument"), ("scale", "which is a static argument")]
+    ("name", "message"),
+    [("y", "is not an argument"), ("scale", "is a static argument")],
 )
 def test_donate_names_an_array(project: Path, name: str, message: str) -> None:
     toml = project / "olympus.toml"
