@@ -1,10 +1,10 @@
 """The build directory: outputs appear in it whole or not at all.
 
-A directory enters; locked access to it, and the place of each target's outputs, leave.  A target is
-written into a hidden sibling of its final directory, put on the disk, and then changes places with
-the outputs before it in one step, so that a reader finds one of the two at any time.  Where the
-system has no such step, the old outputs are moved aside first.  What a crashed build left behind is
-cleared, and what it had only moved aside is put back, by whoever takes the lock next.
+It is locked for one build at a time.  A target is written into a hidden sibling of its final
+directory, put on the disk, and then changes places with the outputs before it in one step, so that
+a reader finds one of the two at any time.  Where the system has no such step, the old outputs are
+moved aside first.  What a crashed build left behind is cleared, and what it had only moved aside is
+put back, by whoever takes the lock next.
 """
 
 from __future__ import annotations

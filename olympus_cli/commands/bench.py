@@ -1,4 +1,4 @@
-"""`olympus bench`: programs enter; how long each stage of each takes leaves."""
+"""`olympus bench`: measure how long each stage of a program takes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`olympus build`: targets of olympus.toml enter; the outputs of those that changed leave."""
+"""`olympus build`: bring targets of olympus.toml up to date."""
 
 from __future__ import annotations
 

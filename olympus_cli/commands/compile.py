@@ -1,4 +1,4 @@
-"""`olympus compile`: one program and a backend enter; its files, and what it costs, leave."""
+"""`olympus compile`: compile one program, and say what it costs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`olympus doctor`: nothing enters; versions, backends, cache and what is missing leave."""
+"""`olympus doctor`: show versions, backends, the cache and what is missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`olympus lower`: an entry or a target enters, the program in some form leaves on stdout."""
+"""`olympus lower`: print a program as StableHLO or in another form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`olympus run`: a program and its inputs enter; a summary of each output, and a file, leave."""
+"""`olympus run`: execute a program, summarize its results and write them to a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`olympus sign`: a bundle and a private key enter, the signed bundle leaves; or a new key does."""
+"""`olympus sign`: sign a bundle, or make a key to sign with."""
 
 from __future__ import annotations
 

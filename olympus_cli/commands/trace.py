@@ -1,4 +1,4 @@
-"""`olympus trace`: an entry or a target enters, its Olympuspr leaves on stdout."""
+"""`olympus trace`: print the Olympuspr of an entry or a target."""
 
 from __future__ import annotations
 

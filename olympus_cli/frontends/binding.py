@@ -1,4 +1,4 @@
-"""A function's signature and a target's arguments enter, the call to trace leaves.
+"""Matching a target's arguments with the signature of its function.
 
 Arrays fill the parameters that no static names, in order, as a call would.  Whatever can be passed
 by position is, so that a program's inputs are in the order of its function's parameters.

@@ -1,4 +1,4 @@
-"""An entry's text enters, the Python object that it names leaves.
+"""Importing the Python object that an entry names.
 
     package.module:function     path/file.py:function     module:Class.method
 

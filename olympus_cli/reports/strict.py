@@ -1,4 +1,4 @@
-"""Reading JSON that anyone may have written: a file of it enters, a checked object leaves.
+"""Reading JSON that anyone may have written, as checked objects.
 
 Nothing but a regular file is opened, nothing larger than a limit is read, and every value must have
 the type that its dataclass declares.  A damaged or crafted file is an error that says what is wrong

@@ -1,4 +1,4 @@
-"""`olympus.toml`: a folder or file enters, a `Project` with every target expanded leaves.
+"""Reading `olympus.toml`: finding it, and making a `Project` of it with every target expanded.
 
 `olympus.toml.example` shows every key.  Nothing of the user's program is imported here.
 """
@@ -95,9 +95,7 @@ def _python_path(settings: Section, root: Path) -> tuple[Path, ...]:
 
 def _targets(parent: Section, name: str, root: Path) -> dict[str, TargetSpec]:
     if not _PART.fullmatch(name) or name.startswith("."):
-        parent.fail(
-            name, f"is not a valid name of a target: {_PART_FORM}, and no . at its beginning"
-        )
+        parent.fail(name, f"is not a valid target name: {_PART_FORM}, and no . at its beginning")
     section = parent.table(name)
     section.only(TARGET_KEYS)
     for key, value in section.data.items():

@@ -1,4 +1,4 @@
-"""The shape grammar: text such as `x=f32[8,128], p={w=bf16[3,4]}` enters, `ArgSpec`s leave.
+"""The shape grammar: reading text such as `x=f32[8,128], p={w=bf16[3,4]}`.
 
     shapes  = [ item { "," item } [","] ]         item  = [ name "=" ] value
     value   = dtype "[" [ size { "," size } ] "]" | quoted value | table | array
