@@ -227,5 +227,5 @@ def _usable(directory: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, RuntimeError) as error:  # the latter for links in a circle
-        reason = getattr(error, "strerror", None) or error
+        reason = (error.strerror if isinstance(error, OSError) else None) or error
         raise UsageError(f"the build folder {directory} cannot be used: {reason}") from error

@@ -182,7 +182,7 @@ T = '[target.t]\nentry = "m:f"\n'
         (T + "matrix = { n = 3 }\n", ":3:", "an array of at least one value", ""),
         (T + "matrix = { n = [] }\n", ":3:", "an array of at least one value", ""),
         (T + "matrix = { n = [[1]] }\n", ":3:", "strings, numbers and booleans", ""),
-        (T + 'matrix = { n = ["a/b"] }\n', ":3:", "no part of a name", ""),
+        (T + 'matrix = { n = ["a/b"] }\n', ":3:", "cannot be part of a name", ""),
         (T + "matrix = { n = [1, 1] }\n", ":3:", "target.t.matrix.n has 1 twice", ""),
         (T + 'matrix.k = [1]\nmatrix.n = [1, "1"]\n', ":4:", "target.t.matrix.n has 1 twice", ""),
         (T + "[target.t.matrix]\nk = [1]\nn = [2, 2]\n", ":5:", "matrix.n has 2 twice", ""),

@@ -173,6 +173,22 @@ def test_no_modules_of_the_command_line_import_each_other() -> None:
     list(graphlib.TopologicalSorter(needs).static_order())  # raises CycleError
 
 
+def test_a_class_of_the_command_line_has_a_name_of_its_own() -> None:
+    names = [
+        node.name
+        for path in FILES
+        if relative(path).startswith("olympus_cli/")
+        for node in parsed(path).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    ]
+    assert {name for name in names if names.count(name) > 1} == set()
+
+
+def test_the_core_does_not_know_the_command_line() -> None:
+    named = [relative(p) for p in FILES if "olympus_core" in p.parts and '"olympus_cli' in read(p)]
+    assert not named
+
+
 def test_only_the_reports_know_the_name_of_their_file() -> None:
     named = {relative(p) for p in FILES if '"report.json"' in read(p)}
     assert named == {"olympus_cli/reports/json.py"}
