@@ -69,6 +69,7 @@ from olympus_core.transforms.jacobians import jacrev as jacobian
 from olympus_core.transforms.jacobians import jacrev as jacrev
 from olympus_core.transforms.vmapping import vmap as vmap
 from olympus_core.version import __version__ as __version__
+from olympus_core.xla import BackendStatus as BackendStatus
 from olympus_core.xla import Device as Device
 from olympus_core.xla import Target as Target
 from olympus_core.xla import backends as backends

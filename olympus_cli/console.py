@@ -93,11 +93,13 @@ def note(text: str) -> None:
 
 def error(problem: OlympusError, verbose: bool = False) -> None:
     """Write an error to stderr: the message, the user's own line, the hint; `-v` adds frames."""
+    from olympus.errors import TraceError
+
     if verbose:
         _frames(problem)
     message = str(problem)
     lines = [message]
-    location = getattr(problem, "location", None)
+    location = problem.location if isinstance(problem, TraceError) else None
     if location is not None and location not in message:
         lines.append(quoted(location))
     if problem.hint and problem.hint not in message:
@@ -114,7 +116,7 @@ def plain_error(message: str, hint: str) -> None:
 def report(problem: BaseException, verbose: bool = False) -> int:
     """Write any error to stderr, one of ours on purpose or a defect, and give its exit code."""
     from olympus.errors import InternalError
-    from olympus_cli.frontends.blame import as_told
+    from olympus_cli.faults.blame import as_told
 
     told = as_told(problem)
     if isinstance(told, InternalError):
@@ -126,7 +128,7 @@ def report(problem: BaseException, verbose: bool = False) -> int:
 
 def defect(problem: InternalError, verbose: bool = False) -> None:
     """Write to stderr that OLYMPUS itself is wrong, where the user called it, how to report it."""
-    from olympus_cli.frontends.blame import place_of
+    from olympus_cli.faults.blame import place_of
 
     if verbose:
         _frames(problem)

@@ -1,31 +1,21 @@
-"""What this installation has and lacks: nothing enters, a `Health` leaves for `olympus doctor`."""
+"""What this installation has and lacks, for `olympus doctor`."""
 
 from __future__ import annotations
 
 import platform
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import olympus
 from olympus.errors import OlympusError
-from olympus_cli.build.key import installed_version
+from olympus_cli.reports.json import reports_below
 from olympus_cli.spec.project import find_project, load_project
+from olympus_cli.versions import PLUGINS, installed_version
 
-__all__ = ["Backend", "Cache", "Health", "examine"]
+__all__ = ["Cache", "Health", "examine"]
 
 _PACKAGES = ("jaxlib", "numpy", "ml_dtypes", "click", "rich")
-_PLUGINS = ("jax-cuda13-pjrt",)
-
-
-@dataclass(frozen=True)
-class Backend:
-    """One backend: whether programs can be compiled for it here, and how that could come."""
-
-    name: str
-    available: bool
-    devices: tuple[str, ...]
-    note: str
-    install: str | None
 
 
 @dataclass(frozen=True)
@@ -42,7 +32,7 @@ class Health:
     """Versions by name (None: not installed), backends, and the cache if there is a project."""
 
     versions: dict[str, str | None]
-    backends: tuple[Backend, ...]
+    backends: tuple[olympus.BackendStatus, ...]
     cache: Cache | None
     problems: tuple[str, ...]
 
@@ -54,11 +44,8 @@ def examine(start: Path) -> Health:
         "python": platform.python_version(),
         "platform": f"{platform.system()} {platform.machine()}".lower(),
     }
-    versions |= {name: installed_version(name) for name in (*_PACKAGES, *_PLUGINS)}
-    backends = tuple(
-        Backend(b.name, b.available, tuple(map(str, b.devices)), b.note, b.install)
-        for b in olympus.backends()
-    )
+    versions |= {name: installed_version(name) for name in (*_PACKAGES, *chain(*PLUGINS.values()))}
+    backends = olympus.backends()
     problems = [
         f"{name} is not installed: pip install {name}"
         for name in _PACKAGES
@@ -78,5 +65,5 @@ def _cache(start: Path) -> tuple[Cache | None, tuple[str, ...]]:
     except OlympusError as error:
         return None, (str(error),)
     files = [path for path in folder.rglob("*") if path.is_file()]
-    programs = sum(path.name == "report.json" for path in files)
+    programs = sum(1 for _ in reports_below(folder))
     return Cache(folder, programs, sum(path.stat().st_size for path in files)), ()

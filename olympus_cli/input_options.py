@@ -13,9 +13,9 @@ from typing import Any
 import click
 
 from olympus_cli.bench.stages import Budget
-from olympus_cli.bundle import BundleOptions
-from olympus_cli.inputs import InputOptions, parse_int_range
 from olympus_cli.options import FilePath, PositiveNumber
+from olympus_cli.program.bundle import BundleOptions
+from olympus_cli.program.inputs import InputOptions, parse_int_range
 
 __all__ = ["budget_options", "bundle_options", "input_options"]
 
@@ -27,21 +27,22 @@ _INPUT = (
         metavar="LOW:HIGH",
         default="0:8",
         show_default=True,
-        help="Where seeded integers are drawn from; HIGH is not.",
+        help="Draw seeded integers from this range; HIGH is not in it.",
     ),
     click.option(
         "--seed",
         type=click.IntRange(min=0),
         default=0,
         show_default=True,
-        help="What it makes the inputs from.",
+        help="Make the inputs from this seed.",
     ),
     click.option(
         "--inputs",
         "file",
         metavar="FILE",
         type=FilePath(),
-        help="A .npz file with an array for each argument, or a .npy file for the only one.",
+        help="Read the inputs from a .npz file, an array for each argument, or from a .npy file "
+        "for the only one.",
     ),
 )
 _BUDGET = (
@@ -68,13 +69,12 @@ _BUNDLE = (
     click.option(
         "--recompile/--no-recompile",
         default=True,
-        help="Whether a FILE.olympus that does not fit this machine is compiled again.",
+        help="Compile a FILE.olympus again if it does not fit this machine, or refuse it.",
     ),
     click.option(
         "--native/--no-native",
         default=True,
-        help="Whether the native code in a FILE.olympus may run, or the program is compiled from "
-        "its StableHLO.",
+        help="Run the native code in a FILE.olympus, or compile its program from StableHLO.",
     ),
     click.option(
         "--trust",

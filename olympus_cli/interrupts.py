@@ -1,10 +1,10 @@
 """Ctrl-C ends the process at once, wherever it is, and with a short line.
 
-A signal enters.  Python would make a KeyboardInterrupt of it, between two bytecodes: modules in C
-end badly on one while they are imported, and while the compiler or a program runs none comes.  So a
-thread that the signal itself wakes ends the process; where something
-has to be cleaned up, `raised` lets the KeyboardInterrupt in.  Nothing but Python's own modules of
-start-up is imported here: this is the first that a command does.
+Python would make a KeyboardInterrupt of it, between two bytecodes: modules in C end badly on one
+while they are imported, and while the compiler or a program runs none comes.  So a thread that the
+signal itself wakes ends the process; where something has to be cleaned up, `raised` lets the
+KeyboardInterrupt in.  Nothing but Python's own modules of start-up is imported here: this is the
+first that a command does.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ class Commands(click.Group):
         """As click does, with the nearest names in the error."""
         if args[0] not in COMMANDS and not args[0].startswith("-"):
             from olympus.errors import UsageError
-            from olympus_cli.spec.nearest import did_you_mean
+            from olympus_cli.nearest import did_you_mean
 
             hint = did_you_mean(args[0], COMMANDS, "commands are")
             raise UsageError(f"there is no command {args[0]!r}", hint=hint)

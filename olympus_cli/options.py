@@ -35,6 +35,8 @@ __all__ = [
     "output_option",
     "program_options",
     "project_option",
+    "shapes_option",
+    "static_option",
     "target_options",
     "targets_argument",
     "verbose_option",
@@ -44,7 +46,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class ProgramCommand(click.Command):
-    """A command that runs code of the user's in this process: what that prints is no data."""
+    """A command that runs code of the user's in this process: what that prints is not data."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """As click does."""
@@ -113,7 +115,7 @@ def _remember_verbose(ctx: click.Context, _param: click.Parameter, value: bool) 
 project_option = click.option(
     "--project",
     metavar="PATH",
-    help="Folder of olympus.toml, or the file; otherwise it is looked for upward from here.",
+    help="Use the olympus.toml at PATH; otherwise look for one upward from here.",
 )
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Write one JSON document to stdout."
@@ -137,24 +139,24 @@ verbose_option = click.option(
 targets_argument = click.argument("names", metavar="[TARGET]...", nargs=-1)
 
 
+shapes_option = click.option(
+    "--shapes",
+    metavar="SHAPES",
+    help='Give the shapes of arguments: "f32[8,128], i32[]", "x=f32[8]", "p={w=f32[3,4]}".',
+)
+static_option = click.option(
+    "--static",
+    "statics",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="Give a static argument, its value in TOML: train=false, n=3, mode='\"fast\"'.",
+)
+
+
 def entry_options(function: F, metavar: str = "ENTRY|TARGET") -> F:
     """ENTRY|TARGET as `text`, then `shapes`, `statics` and `project`."""
-    for decorate in (
-        project_option,
-        click.option(
-            "--static",
-            "statics",
-            metavar="NAME=VALUE",
-            multiple=True,
-            help="A static argument, its value in TOML: train=false, n=3, mode='\"fast\"'.",
-        ),
-        click.option(
-            "--shapes",
-            metavar="SHAPES",
-            help='The arguments\' shapes: "f32[8,128], i32[]", "x=f32[8]" or "p={w=f32[3,4]}".',
-        ),
-        click.argument("text", metavar=metavar),
-    ):
+    text = click.argument("text", metavar=metavar)
+    for decorate in (project_option, static_option, shapes_option, text):
         function = decorate(function)
     return function
 
@@ -167,8 +169,8 @@ def program_options(function: F) -> F:
 def target_options(function: F) -> F:
     """`backend` and `device`: what the program is built for, instead of what the target says."""
     for decorate in (
-        click.option("--device", metavar="NAME", help="The accelerator's model, such as h200."),
-        click.option("--backend", metavar="NAME", help="cpu or gpu; tpu to lower."),
+        click.option("--device", metavar="NAME", help="Choose the accelerator, such as h200."),
+        click.option("--backend", metavar="NAME", help="Choose cpu or gpu; tpu to lower."),
     ):
         function = decorate(function)
     return function

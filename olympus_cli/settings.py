@@ -1,6 +1,6 @@
 """The user's own settings: `olympus/config.toml` in the folder for settings, and what it says.
 
-No project and no bundle can change them.  The file's text enters; typed values leave.
+No project and no bundle can change them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What is said where memory, files or processes run out: also before anything large is imported.
-
-An exception enters, and a line and a hint leave if it is the system that has no more to give.
-"""
+"""What is said where memory, files or processes run out: also before anything large is imported."""
 
 from __future__ import annotations
 

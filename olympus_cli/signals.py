@@ -1,6 +1,6 @@
 """The signals that ask a command to end.
 
-SIGTERM enters and an exception leaves, so that what is under way clears up, as after Ctrl-C.
+SIGTERM becomes an exception, so that what is under way clears up, as after Ctrl-C.
 """
 
 from __future__ import annotations

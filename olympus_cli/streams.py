@@ -1,7 +1,4 @@
-"""The process's three streams, as a command needs them: there, and stdout for data alone.
-
-What the shell has left of them enters.
-"""
+"""The process's three streams, as a command needs them: there, and stdout for data alone."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Numbers as people read them: times, sizes, counts, shapes.
-
-Numbers in base units (seconds, bytes) enter; short text leaves.
-"""
+"""Numbers as people read them: times in seconds, sizes in bytes, counts, shapes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Mistakes in the options and arguments of a command, told as every other error is.
 
-An exception of click's enters; one of ours, with the nearest name or what to ask for help, leaves.
+The hint has the nearest name, or the command that shows the help.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import click
 from click.exceptions import NoSuchOption
 
 from olympus.errors import UsageError
-from olympus_cli.spec.nearest import nearest
+from olympus_cli.nearest import nearest
 
 __all__ = ["usage_error"]
 

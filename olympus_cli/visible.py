@@ -1,8 +1,8 @@
 """Text that a terminal shows and does not obey.
 
-Text with names in it that anybody may have chosen (in a bundle, a program, a file's path) enters;
-the same text leaves, with each character that would move the cursor, change colours, end a line or
-turn the direction of writing shown as its escape.
+Anybody may have chosen the names in it: in a bundle, a program, a file's path.  Each character that
+would move the cursor, change colours, end a line or turn the direction of writing is shown as its
+escape.
 """
 
 from __future__ import annotations

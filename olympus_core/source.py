@@ -24,6 +24,7 @@ __all__ = [
     "current",
     "function_name",
     "is_internal",
+    "mark_caller",
     "name_scope",
     "user_frame",
     "using",
@@ -31,8 +32,8 @@ __all__ = [
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _PACKAGES = tuple(os.path.join(_ROOT, name) + os.sep for name in ("olympus", "olympus_core"))
-_COMMAND_LINE = os.path.join(_ROOT, "olympus_cli") + os.sep
 _EXTERNAL = (f"{os.sep}contextlib.py", f"{os.sep}functools.py", "<frozen")
+_callers: set[str] = set()
 _internal: dict[str, bool | None] = {}
 
 
@@ -92,14 +93,27 @@ def _position(code: CodeType, instruction: int) -> Position:
 def is_internal(filename: str) -> bool | None:
     """Whether a file belongs to OLYMPUS or to a library that only passes calls along.
 
-    None for the command line: it calls the user's function, and above it nothing is the user's.
+    None for what `mark_caller` has marked: above it nothing is the user's.
     """
     if filename not in _internal:
         path = os.path.abspath(filename)
         passing = filename.endswith(_EXTERNAL[:2]) or filename.startswith(_EXTERNAL[2])
         internal = path.startswith(_PACKAGES) or passing
-        _internal[filename] = None if path.startswith(_COMMAND_LINE) else internal
+        _internal[filename] = None if path.startswith(tuple(_callers)) else internal
     return _internal[filename]
+
+
+def mark_caller(folder: str | os.PathLike[str]) -> None:
+    """Mark a folder of code that calls users' functions for them, such as a build tool's.
+
+    No frame of a file in it, nor one above such a frame, is taken for the user's in an error or in
+    the location of an operation.
+
+    Example:
+      >>> mark_caller(os.path.join(os.sep, "opt", "some_tool"))
+    """
+    _callers.add(os.path.abspath(folder) + os.sep)
+    _internal.clear()
 
 
 def user_frame(depth: int = 1) -> FrameType | None:

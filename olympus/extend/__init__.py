@@ -1,3 +1,4 @@
-"""What programs that work on the IR itself use: see `olympus.extend.core`."""
+"""What programs that work on the IR itself (`olympus.extend.core`), or call users' code, use."""
 
 from olympus.extend import core as core
+from olympus_core.source import mark_caller as mark_caller

@@ -1,6 +1,5 @@
 """Repeating a call until its time is known well enough.
 
-A call, a precision and a time limit enter; the seconds of one call, sampled many times, leave.
 The clock is a parameter so that the loop itself can be tested without one.
 """
 

@@ -1,7 +1,4 @@
-"""Times of targets as people and as programs read them.
-
-`TargetTimes` enter; rows of a table, or JSON-like data, leave.
-"""
+"""Times of targets as rows of a table, for people, and as data, for programs."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""A target, stage by stage, on the clock.
+"""How long each stage of a target takes.
 
-A target spec, and how long and how precisely to measure, enter; a summary for each stage leaves.
 Trace, lower and compile are timed by walking the stages again and again, each time with nothing
 cached; calls are timed with their arguments already on the device.
 """
@@ -16,10 +15,11 @@ from typing import Any
 import olympus
 from olympus_cli.bench.measure import Samples, measure
 from olympus_cli.bench.statistics import Summary
-from olympus_cli.build.compilation import Compilation, Say
-from olympus_cli.frontends.python import Program, load_program
-from olympus_cli.inputs import InputOptions
-from olympus_cli.runnable import Runnable, runnable, with_one_backend
+from olympus_cli.frontends.python import Traceable, load_target
+from olympus_cli.isolated.call import Say
+from olympus_cli.program.inputs import InputOptions
+from olympus_cli.program.runnable import Runnable, runnable, with_one_backend
+from olympus_cli.program.stages import Program
 from olympus_cli.spec.model import BackendSpec, TargetSpec
 
 __all__ = ["Budget", "TargetTimes", "bench_bundle", "bench_target"]
@@ -55,8 +55,8 @@ def bench_target(
     Raises:
         BackendError: none of its backends can run a program here.
     """
-    program = load_program(with_one_backend(spec))
-    first, walks = _walk(program, budget.time_limit * WALK_SHARE, say)
+    source = load_target(with_one_backend(spec))
+    first, walks = _walk(source, budget.time_limit * WALK_SHARE, say)
     calls, batch = _calls(runnable(first), inputs, budget, say)
     return TargetTimes(
         spec.name, spec.entry, first.units[0].backend, _summaries({**walks, **calls}), batch
@@ -98,20 +98,20 @@ def _summaries(samples: Mapping[str, Samples]) -> dict[str, Summary]:
     return {name: each.summary for name, each in samples.items()}
 
 
-def _walk(program: Program, time_limit: float, say: Say) -> tuple[Compilation, dict[str, Samples]]:
+def _walk(source: Traceable, time_limit: float, say: Say) -> tuple[Program, dict[str, Samples]]:
     """Go through the stages, once at least; the first compilation, and the times of all.
 
     Half of the time goes to trace and lower, so that a slow compiler leaves them more than one
     sample; then what was lowered is compiled, as far as the rest of the time goes.
     """
     start = time.perf_counter()
-    walks: list[Compilation] = []
+    walks: list[Program] = []
     while not walks or (len(walks) < MAX_WALKS and time.perf_counter() - start < time_limit / 2):
         olympus.clear_caches()
-        walks.append(Compilation(program, say))
+        walks.append(Program(source, say))
         walks[-1].trace()
         walks[-1].lower()
-    compiled: list[Compilation] = []
+    compiled: list[Program] = []
     while not compiled or (walks[len(compiled) :] and time.perf_counter() - start < time_limit):
         compiled.append(walks[len(compiled)])
         compiled[-1].compile()

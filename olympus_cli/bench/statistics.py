@@ -1,7 +1,7 @@
 """What a list of samples says: median, quartiles and an interval of the median.
 
-Samples (any unit) enter; a `Summary` in the same unit leaves.  The interval comes from order
-statistics, so it holds for samples of any distribution: timings are skewed and have outliers.
+A `Summary` has the unit of its samples.  The interval comes from order statistics, so it holds for
+samples of any distribution: timings are skewed and have outliers.
 """
 
 from __future__ import annotations

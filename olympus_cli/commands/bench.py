@@ -1,4 +1,4 @@
-"""`olympus bench`: programs enter; how long each stage of each takes leaves."""
+"""`olympus bench`: measure how long each stage of a program takes."""
 
 from __future__ import annotations
 
@@ -13,29 +13,32 @@ from olympus.errors import ArtifactError, CompileError, OlympusError
 from olympus_cli import console
 from olympus_cli.bench.show import COLUMNS, times_data, times_rows, times_title
 from olympus_cli.bench.stages import Budget, TargetTimes, bench_bundle, bench_target
-from olympus_cli.build.outcome import Failure, Outcome
-from olympus_cli.build.show import raise_failures
-from olympus_cli.bundle import SUFFIX, BundleOptions, bundle_backend, bundle_loader
-from olympus_cli.frontends.resolve import open_project, resolve
+from olympus_cli.builder.outcome import Outcome
+from olympus_cli.builder.show import raise_failures
+from olympus_cli.faults.failure import Failure
 from olympus_cli.input_options import budget_options, bundle_options, input_options
-from olympus_cli.inputs import InputOptions
 from olympus_cli.isolated.call import Say, call
 from olympus_cli.options import (
     ProgramCommand,
     json_option,
     project_option,
+    shapes_option,
+    static_option,
     target_options,
     verbose_option,
 )
-from olympus_cli.runnable import check_flags
+from olympus_cli.program.bundle import SUFFIX, BundleOptions, bundle_backend, bundle_loader
+from olympus_cli.program.inputs import InputOptions
+from olympus_cli.program.runnable import check_flags
+from olympus_cli.spec.resolve import open_project, resolve
 
 __all__ = ["command"]
 
 
 @click.command("bench", cls=ProgramCommand)
 @click.argument("names", metavar="[ENTRY|TARGET|FILE.olympus]...", nargs=-1)
-@click.option("--shapes", metavar="SHAPES", help="The arguments' shapes, as for `olympus trace`.")
-@click.option("--static", "statics", metavar="NAME=VALUE", multiple=True, help="A static argument.")
+@shapes_option
+@static_option
 @project_option
 @target_options
 @input_options

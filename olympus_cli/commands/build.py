@@ -1,4 +1,4 @@
-"""`olympus build`: targets of olympus.toml enter; the outputs of those that changed leave."""
+"""`olympus build`: bring targets of olympus.toml up to date."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import click
 
 from olympus.errors import UsageError
 from olympus_cli import console, interrupts
-from olympus_cli.build.driver import Options, build
-from olympus_cli.build.show import outcome_data, outcome_line, raise_failures, watching
-from olympus_cli.frontends.resolve import open_project
+from olympus_cli.builder.driver import build
+from olympus_cli.builder.plan import Options
+from olympus_cli.builder.show import outcome_data, outcome_line, raise_failures, watching
 from olympus_cli.options import (
     PositiveNumber,
     json_option,
@@ -17,6 +17,7 @@ from olympus_cli.options import (
     verbose_option,
 )
 from olympus_cli.spec.backends import named_backend
+from olympus_cli.spec.resolve import open_project
 
 __all__ = ["command"]
 
@@ -29,7 +30,7 @@ __all__ = ["command"]
     "--jobs",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Targets built at a time; one for each processor otherwise.",
+    help="Build this many targets at a time; one for each processor otherwise.",
 )
 @click.option(
     "--time-limit",
@@ -73,7 +74,7 @@ def command(
     with interrupts.raised(), watching(len(specs)) as listener:
         outcomes = build(specs, opened.build_dir, options, listener)
     for each in outcomes:
-        for warning in each.warnings:
+        for warning in each.report.warnings if each.report else ():
             console.say(f"warning: target {each.target!r}: {warning}")
     if as_json:
         shown = [outcome_data(each, opened.build_dir / each.target) for each in outcomes]

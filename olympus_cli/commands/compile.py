@@ -1,4 +1,4 @@
-"""`olympus compile`: one program and a backend enter; its files, and what it costs, leave."""
+"""`olympus compile`: compile one program, and say what it costs."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 import click
 
 from olympus_cli import console, interrupts
-from olympus_cli.build.driver import Options, build
-from olympus_cli.build.folder import entry_folder
-from olympus_cli.build.show import raise_failures, watching
-from olympus_cli.frontends.resolve import build_dir, resolve
+from olympus_cli.builder.driver import build
+from olympus_cli.builder.folder import entry_folder
+from olympus_cli.builder.plan import Options
+from olympus_cli.builder.show import raise_failures, watching
 from olympus_cli.options import (
     FolderPath,
     PositiveNumber,
@@ -19,8 +19,8 @@ from olympus_cli.options import (
     target_options,
     verbose_option,
 )
-from olympus_cli.reports.json import REPORT, read_report
 from olympus_cli.reports.text import render_text
+from olympus_cli.spec.resolve import build_dir, resolve
 
 __all__ = ["command"]
 
@@ -33,7 +33,7 @@ __all__ = ["command"]
     "--output",
     metavar="FOLDER",
     type=FolderPath(),
-    help="Where to write to, instead of build/<target>.",
+    help="Write to FOLDER, instead of build/<target>.",
 )
 @click.option(
     "--time-limit",
@@ -65,7 +65,8 @@ def command(
         options = Options(jobs=1, time_limit=time_limit, force=True)
         outcomes = build({folder.name: spec}, folder.parent, options, listener)
     raise_failures(outcomes, bool(context.meta.get("olympus.verbose")))
-    report = read_report(folder / REPORT)
+    report = outcomes[0].report
+    assert report is not None  # it was built
     if as_json:
         console.print_json({"directory": str(folder), "report": report.to_data()})
     else:

@@ -1,4 +1,4 @@
-"""`olympus doctor`: nothing enters; versions, backends, cache and what is missing leave."""
+"""`olympus doctor`: show versions, backends, the cache and what is missing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def command(as_json: bool) -> None:
     health = examine(Path.cwd())
     if as_json:
         cache = health.cache and {**asdict(health.cache), "path": str(health.cache.path)}
-        console.print_json({**asdict(health), "cache": cache})
+        backends = [status._asdict() for status in health.backends]
+        console.print_json({**asdict(health), "backends": backends, "cache": cache})
     else:
         _show(health)
 

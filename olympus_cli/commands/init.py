@@ -1,4 +1,4 @@
-"""`olympus init`: a folder enters; a commented olympus.toml and an example program are in it."""
+"""`olympus init`: write a commented olympus.toml and an example program."""
 
 from __future__ import annotations
 

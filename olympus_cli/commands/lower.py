@@ -1,4 +1,4 @@
-"""`olympus lower`: an entry or a target enters, the program in some form leaves on stdout."""
+"""`olympus lower`: print a program as StableHLO or in another form."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import click
 
 import olympus
 from olympus_cli import console
-from olympus_cli.frontends.python import load_program
-from olympus_cli.frontends.resolve import resolve
+from olympus_cli.frontends.python import load_target
 from olympus_cli.isolated.call import Say, call
 from olympus_cli.options import (
     ProgramCommand,
@@ -25,6 +24,7 @@ from olympus_cli.output import emit
 from olympus_cli.places import shown
 from olympus_cli.reports.program import described
 from olympus_cli.spec.model import TargetSpec
+from olympus_cli.spec.resolve import resolve
 
 __all__ = ["command"]
 
@@ -34,7 +34,9 @@ FORMATS = ("stablehlo", "hlo", "olympuspr", "dot", "bytecode")
 @click.command("lower", cls=ProgramCommand)
 @entry_options
 @target_options
-@click.option("--format", "form", type=click.Choice(FORMATS), default="stablehlo", help="Its form.")
+@click.option(
+    "--format", "form", type=click.Choice(FORMATS), default="stablehlo", help="Choose its form."
+)
 @click.option("--debug-info", is_flag=True, help="Keep source locations and name scopes.")
 @output_option
 @json_option
@@ -76,12 +78,12 @@ def _lowered(
 ) -> tuple[str | bytes, dict[str, Any]]:
     """A target's program in some form, and what is said of it."""
     say("load")
-    program = load_program(spec)
+    program = load_target(spec)
     say("trace")
     traced = program.trace()
     chosen = spec.backends[0]
     say(f"lower for {chosen.name}")
-    content = _in_form(traced, olympus.target(chosen.name, chosen.device), form, debug_info)
+    content = _in_form(traced, chosen.target(), form, debug_info)
     return content, {**described(program, traced), "backend": str(chosen), "format": form}
 
 

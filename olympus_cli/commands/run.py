@@ -1,4 +1,4 @@
-"""`olympus run`: a program and its inputs enter; a summary of each output, and a file, leave."""
+"""`olympus run`: execute a program, summarize its results and write them to a file."""
 
 from __future__ import annotations
 
@@ -12,10 +12,7 @@ import click
 
 from olympus.errors import ArtifactError, CompileError, UsageError
 from olympus_cli import console
-from olympus_cli.bundle import BundleOptions, bundle_loader
-from olympus_cli.frontends.resolve import resolve
 from olympus_cli.input_options import bundle_options, input_options
-from olympus_cli.inputs import InputOptions, npz_bytes
 from olympus_cli.isolated.call import Say, call
 from olympus_cli.options import (
     OutputPath,
@@ -27,8 +24,11 @@ from olympus_cli.options import (
 )
 from olympus_cli.output import emit, write_file
 from olympus_cli.places import shown
-from olympus_cli.runnable import Runnable, check_flags, compile_to_run
-from olympus_cli.summary import ArraySummary, summarize_array
+from olympus_cli.program.bundle import BundleOptions, bundle_loader
+from olympus_cli.program.inputs import InputOptions, npz_bytes
+from olympus_cli.program.runnable import Runnable, check_flags, compile_to_run
+from olympus_cli.reports.arrays import ArraySummary, summarize_array
+from olympus_cli.spec.resolve import resolve
 
 __all__ = ["command"]
 

@@ -1,4 +1,4 @@
-"""`olympus sign`: a bundle and a private key enter, the signed bundle leaves; or a new key does."""
+"""`olympus sign`: sign a bundle, or make a key to sign with."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["command"]
 
 @click.command("sign")
 @click.argument("file", metavar="[FILE.olympus]", required=False, type=FilePath())
-@click.option("--key", metavar="KEY", type=FilePath(), help="File of the private Ed25519 key.")
+@click.option("--key", metavar="KEY", type=FilePath(), help="Sign with this private Ed25519 key.")
 @click.option(
     "--new-key",
     "prefix",

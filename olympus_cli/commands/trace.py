@@ -1,4 +1,4 @@
-"""`olympus trace`: an entry or a target enters, its Olympuspr leaves on stdout."""
+"""`olympus trace`: print the Olympuspr of an entry or a target."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Any
 import click
 
 from olympus_cli import console
-from olympus_cli.frontends.python import load_program
-from olympus_cli.frontends.resolve import resolve
+from olympus_cli.frontends.python import load_target
 from olympus_cli.isolated.call import Say, call
 from olympus_cli.options import (
     ProgramCommand,
@@ -22,6 +21,7 @@ from olympus_cli.output import emit
 from olympus_cli.places import shown
 from olympus_cli.reports.program import described
 from olympus_cli.spec.model import TargetSpec
+from olympus_cli.spec.resolve import resolve
 
 __all__ = ["command"]
 
@@ -61,7 +61,7 @@ def command(
 def _traced(say: Say, spec: TargetSpec) -> tuple[str, dict[str, Any]]:
     """The Olympuspr of a target, and what is said of its program."""
     say("load")
-    program = load_program(spec)
+    program = load_target(spec)
     say("trace")
     traced = program.trace()
     return str(traced.olympuspr), described(program, traced)

@@ -1,4 +1,4 @@
-"""A function's signature and a target's arguments enter, the call to trace leaves.
+"""Matching a target's arguments with the signature of its function.
 
 Arrays fill the parameters that no static names, in order, as a call would.  Whatever can be passed
 by position is, so that a program's inputs are in the order of its function's parameters.
@@ -12,10 +12,10 @@ from inspect import Parameter, Signature
 from typing import TypeAlias
 
 from olympus.errors import UsageError
+from olympus_cli.nearest import did_you_mean
 from olympus_cli.spec.model import ArgSpec, TargetSpec
-from olympus_cli.spec.nearest import did_you_mean
 
-__all__ = ["Call", "Static", "bind"]
+__all__ = ["Binding", "Static", "bind"]
 
 _BY_POSITION = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 _VARIADIC = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
@@ -32,7 +32,7 @@ Given: TypeAlias = "Static | ArgSpec"
 
 
 @dataclass(frozen=True)
-class Call:
+class Binding:
     """What the function is called with: by position (`names` say which parameters) and by name."""
 
     args: tuple[Given, ...]
@@ -40,7 +40,7 @@ class Call:
     kwargs: Mapping[str, Given]
 
 
-def bind(function: str, signature: Signature, spec: TargetSpec) -> Call:
+def bind(function: str, signature: Signature, spec: TargetSpec) -> Binding:
     """The call of `function` (its name, for messages) that `spec` asks for.
 
     Raises:
@@ -52,7 +52,7 @@ def bind(function: str, signature: Signature, spec: TargetSpec) -> Call:
     extra = _fill(function, parameters, spec, given)
     _complete(function, parameters, given)
     _donations(function, spec, given)
-    return _call(parameters, given, extra)
+    return _binding(parameters, given, extra)
 
 
 def _named(
@@ -118,16 +118,16 @@ def _donations(function: str, spec: TargetSpec, given: Mapping[str, Given]) -> N
     arrays = [name for name, value in given.items() if not isinstance(value, Static)]
     for name in spec.donate:
         if name not in arrays:
-            static = "a static argument" if name in given else "no argument"
+            static = "a static argument" if name in given else "not an argument"
             raise UsageError(
                 f"donate names {name!r}, which is {static} of {function}",
                 hint=did_you_mean(name, arrays, "its arrays are"),
             )
 
 
-def _call(
+def _binding(
     parameters: Mapping[str, Parameter], given: Mapping[str, Given], extra: tuple[ArgSpec, ...]
-) -> Call:
+) -> Binding:
     left = dict(given)
     names: list[str] = []
     for name, parameter in parameters.items():
@@ -139,4 +139,4 @@ def _call(
     names += [f"{variadic}[{i}]" for i in range(len(extra))]
     ordered = [name for name in parameters if name in left]
     ordered += [name for name in left if name not in parameters]
-    return Call((*args, *extra), tuple(names), {name: left[name] for name in ordered})
+    return Binding((*args, *extra), tuple(names), {name: left[name] for name in ordered})

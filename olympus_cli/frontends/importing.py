@@ -1,4 +1,4 @@
-"""An entry's text enters, the Python object that it names leaves.
+"""Importing the Python object that an entry names.
 
     package.module:function     path/file.py:function     module:Class.method
 
@@ -24,10 +24,10 @@ from types import ModuleType
 from typing import Any
 
 from olympus.errors import EntryError, TraceError, UsageError
-from olympus_cli.frontends.advice import advice, described
-from olympus_cli.frontends.blame import is_defect, is_interrupt, is_ours_on_purpose, place_of
+from olympus_cli.faults.advice import advice, described
+from olympus_cli.faults.blame import is_defect, is_interrupt, is_ours_on_purpose, place_of
+from olympus_cli.nearest import did_you_mean
 from olympus_cli.places import quoted, shown
-from olympus_cli.spec.nearest import did_you_mean
 
 __all__ = ["load_entry", "visiting"]
 

@@ -1,4 +1,4 @@
-"""A target whose entry is a Python function enters, a `Program` that can be traced leaves."""
+"""Targets whose entry is a Python function: loading one, and tracing the call that it asks for."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import ml_dtypes  # noqa: F401  (makes numpy know bfloat16 and the 8-bit floats by name)
@@ -14,13 +15,18 @@ import numpy as np
 
 import olympus
 from olympus.errors import UsageError
-from olympus_cli.frontends.binding import Call, Static, bind
-from olympus_cli.frontends.blame import blaming, defined_at
+from olympus.extend import mark_caller
+from olympus_cli.faults.blame import blaming, defined_at
+from olympus_cli.frontends.binding import Binding, Static, bind
 from olympus_cli.frontends.importing import load_entry, visiting
+from olympus_cli.nearest import did_you_mean
 from olympus_cli.spec.model import ArgSpec, FromEntry, ShapeSpec, TargetSpec
-from olympus_cli.spec.nearest import did_you_mean
 
-__all__ = ["Program", "load_program"]
+__all__ = ["Traceable", "load_target"]
+
+# Whatever runs a user's function here has imported this module: an error in it is at a line of the
+# user's, and never at one of ours.
+mark_caller(Path(__file__).parents[1])
 
 #: A pytree whose leaves are `olympus.ShapeDtypeStruct`.
 Tree: TypeAlias = Any
@@ -37,13 +43,13 @@ _ANYTHING = inspect.Signature(
 
 
 @dataclass(frozen=True)
-class Program:
+class Traceable:
     """A function, and the call of it that its target asks for."""
 
     spec: TargetSpec
     function: Callable[..., Any]
     signature: inspect.Signature
-    call: Call
+    binding: Binding
 
     @property
     def name(self) -> str:
@@ -53,7 +59,7 @@ class Program:
     @property
     def arg_names(self) -> tuple[str, ...]:
         """The parameters that `example_args()[0]` are for, in order."""
-        pairs = zip(self.call.args, self.call.names, strict=True)
+        pairs = zip(self.binding.args, self.binding.names, strict=True)
         return tuple(name for given, name in pairs if not isinstance(given, Static))
 
     def example_args(self) -> tuple[tuple[Tree, ...], dict[str, Tree]]:
@@ -82,7 +88,7 @@ class Program:
             static_argnums=tuple(statics),
             static_argnames=tuple(k for k, v in kwargs.items() if isinstance(v, Static)),
             donate_argnums=tuple(
-                i for i, name in enumerate(self.call.names) if name in self.spec.donate
+                i for i, name in enumerate(self.binding.names) if name in self.spec.donate
             ),
             donate_argnames=tuple(name for name in kwargs if name in self.spec.donate),
         )
@@ -95,8 +101,8 @@ class Program:
     def _given(self) -> tuple[list[Any], dict[str, Any]]:
         """The call with every shape made a tree, statics still marked."""
         return (
-            [self._tree(value) for value in self.call.args],
-            {name: self._tree(value) for name, value in self.call.kwargs.items()},
+            [self._tree(value) for value in self.binding.args],
+            {name: self._tree(value) for name, value in self.binding.kwargs.items()},
         )
 
     def _tree(self, arg: Static | ArgSpec) -> Any:
@@ -113,26 +119,28 @@ class Program:
         return arg
 
 
-def load_program(spec: TargetSpec) -> Program:
+def load_target(spec: TargetSpec) -> Traceable:
     """The program of a target: its entry imported, its arguments matched with the signature.
 
     Raises:
         EntryError: the entry cannot be found or imported.
         UsageError: the arguments do not fit the function's signature.
 
-    Example: `load_program(target).trace().lower()`.
+    Example: `load_target(target).trace().lower()`.
     """
     function = load_entry(spec.entry, spec.root, spec.python_path)
     signature = _signature(function)
-    call = bind(_name(function), signature, spec)
-    _check_statics(function, call)
-    return Program(spec, function, signature, call)
+    binding = bind(_name(function), signature, spec)
+    _check_statics(function, binding)
+    return Traceable(spec, function, signature, binding)
 
 
-def _check_statics(function: Callable[..., Any], call: Call) -> None:
+def _check_statics(function: Callable[..., Any], binding: Binding) -> None:
     """Refuse shapes for what the user's own `jit` of the function has made static."""
-    static = getattr(getattr(function, "options", None), "static_argnames", ())
-    given = {**dict(zip(call.names, call.args, strict=True)), **call.kwargs}
+    if not isinstance(function, olympus.stages.StagedFunction):
+        return
+    static = function.options.static_argnames
+    given = {**dict(zip(binding.names, binding.args, strict=True)), **binding.kwargs}
     for name, value in given.items():
         if name in static and not isinstance(value, Static):
             raise UsageError(

@@ -1,8 +1,8 @@
 """Start work in a process of its own, and learn what became of it.
 
-A function that can be pickled, with its arguments, enters; what it returns, which is plain data, or
-its failure leaves.  A process that dies, whatever of, has failed; however this one ends, that one
-and all that it started end too.
+The work is a function that can be pickled, with its arguments; what it returns is plain data.  A
+process that dies, whatever of, has failed; however this one ends, that one and all that it started
+end too.
 
     document = call(trace_document, spec, does="traces")
 """
@@ -26,7 +26,7 @@ from io import UnsupportedOperation
 
 from olympus.errors import CompileError, OlympusError
 from olympus_cli import interrupts, own_process, signals
-from olympus_cli.isolated.failure import Failure, shortage
+from olympus_cli.faults.failure import Failure, shortage
 from olympus_cli.isolated.messages import Data, Receiver, loads
 from olympus_cli.isolated.supervisor import Job, Say, fork_quietly, supervise
 from olympus_cli.visible import visible

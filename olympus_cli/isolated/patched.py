@@ -1,6 +1,6 @@
 """What a program has changed of Python's and our own modules: a snapshot before, names after.
 
-Such a change makes code fail that is right; that is no defect of ours.
+Such a change makes code fail that is right; that is not a defect of ours.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import sys
 from dataclasses import dataclass, replace
 from types import BuiltinFunctionType, FunctionType, MethodType
 
-from olympus_cli.isolated.failure import Failure
+from olympus_cli.faults.failure import Failure
 
 __all__ = ["Snapshot"]
 

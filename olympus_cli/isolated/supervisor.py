@@ -31,7 +31,7 @@ from os import _exit, write  # what the program does to the module `os` is not h
 from typing import NoReturn, TextIO, cast
 
 from olympus_cli import interrupts
-from olympus_cli.isolated.failure import Failure
+from olympus_cli.faults.failure import Failure
 from olympus_cli.isolated.messages import Data, Sender
 from olympus_cli.isolated.patched import Snapshot
 
@@ -253,7 +253,7 @@ def _begin(results: socket.socket, printed: int, quiet: bool, ignored: set[int])
         os.setsid()
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(printed, 2)
-    os.dup2(2, 1)  # what a program prints is no data
+    os.dup2(2, 1)  # what a program prints is not data
     _close_all_but(0, 1, 2, results.fileno())
     sys.stdin = _text(0, "r")
     sys.stdout, sys.stderr = _text(1, "w"), _text(2, "w")

@@ -1,7 +1,4 @@
-"""Counting operations in the compiler's texts.
-
-StableHLO or HLO text enters; how often each operation occurs in it leaves, in order of name.
-"""
+"""Counting the operations in the text of a StableHLO or HLO program."""
 
 from __future__ import annotations
 

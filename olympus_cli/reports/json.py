@@ -1,11 +1,10 @@
-"""A report as JSON text, and back.
-
-A `Report` enters and text in the form of `report.schema.json` leaves, or the other way round.
-"""
+"""A report as JSON: the file of it in a target's folder, in the form of `report.schema.json`."""
 
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,15 @@ from olympus_cli.places import shown
 from olympus_cli.reports.model import SCHEMA_VERSION, Report
 from olympus_cli.reports.strict import read_json
 
-__all__ = ["REPORT", "read_report", "render_json", "schema"]
+__all__ = [
+    "REPORT",
+    "has_report",
+    "read_report",
+    "render_json",
+    "reports_below",
+    "schema",
+    "write_report",
+]
 
 REPORT = "report.json"  # its name in a target's folder
 
@@ -25,13 +32,31 @@ def render_json(report: Report) -> str:
     return json.dumps(report.to_data(), indent=2) + "\n"
 
 
-def read_report(path: Path) -> Report:
-    """The report in the file `path`.
+def write_report(report: Report, folder: Path) -> Path:
+    """Write the file of a report into `folder`; its path."""
+    path = folder / REPORT
+    path.write_text(render_json(report), encoding="utf-8")
+    return path
+
+
+def has_report(folder: Path) -> bool:
+    """Whether there is a file of a report in `folder`, or a link in its place."""
+    return os.path.lexists(folder / REPORT)
+
+
+def reports_below(folder: Path) -> Iterator[Path]:
+    """The files of reports in `folder` and below it."""
+    return (path for path in folder.rglob(REPORT) if path.is_file())
+
+
+def read_report(folder: Path) -> Report:
+    """The report in `folder`.
 
     Raises:
         ArtifactError: the file cannot be read, or is not a report.
         NewerSchema: it is one of a newer version of the schema.
     """
+    path = folder / REPORT
     data = read_json(path, SCHEMA_VERSION)
     try:
         return Report.from_data(data)

@@ -1,6 +1,6 @@
 """What a build knows of one target: the object that every form of report is made from.
 
-Plain values enter, and JSON-like data leaves and enters again (`to_data`, `from_data`).  Sizes are
+`to_data` and `from_data` turn it into plain data and back.  Sizes are
 in bytes, times in seconds; None is a number that the backend does not tell.
 """
 
@@ -12,13 +12,21 @@ from typing import Any
 
 from olympus_cli.reports.strict import is_inside, typed
 
-__all__ = ["SCHEMA_VERSION", "Array", "Backend", "Cost", "Memory", "OutputFile", "Report"]
+__all__ = [
+    "SCHEMA_VERSION",
+    "ArrayReport",
+    "BackendReport",
+    "CostReport",
+    "MemoryReport",
+    "OutputFile",
+    "Report",
+]
 
 SCHEMA_VERSION = 2  # raised with every change that an old reader would misread
 
 
 @dataclass(frozen=True)
-class Array:
+class ArrayReport:
     """One argument or result; `name` is the user's name and path, such as `params[0]['w']`."""
 
     name: str
@@ -29,7 +37,7 @@ class Array:
 
 
 @dataclass(frozen=True)
-class Cost:
+class CostReport:
     """What running the program once takes, as the compiler counts it."""
 
     flops: float | None
@@ -45,7 +53,7 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class Memory:
+class MemoryReport:
     """Bytes on the device; `temp` is scratch space, `alias` what donated arguments give."""
 
     argument: int | None
@@ -57,7 +65,7 @@ class Memory:
 
 
 @dataclass(frozen=True)
-class Backend:
+class BackendReport:
     """The program as compiled for one backend; `ops` counts the optimized program's."""
 
     label: str
@@ -66,8 +74,8 @@ class Backend:
     key: str
     lower_seconds: float
     compile_seconds: float
-    cost: Cost
-    memory: Memory
+    cost: CostReport
+    memory: MemoryReport
     ops: Mapping[str, int]
 
 
@@ -88,11 +96,11 @@ class Report:
     entry: str
     versions: Mapping[str, str]
     statics: Mapping[str, str]
-    arguments: tuple[Array, ...]
-    results: tuple[Array, ...]
+    arguments: tuple[ArrayReport, ...]
+    results: tuple[ArrayReport, ...]
     trace_seconds: float
     ops: Mapping[str, int]
-    backends: tuple[Backend, ...]
+    backends: tuple[BackendReport, ...]
     outputs: tuple[OutputFile, ...]
     warnings: tuple[str, ...]
 
@@ -105,12 +113,13 @@ class Report:
 
     @staticmethod
     def from_data(data: Mapping[str, Any]) -> Report:
-        """The report that `to_data` gave `data` for, its version taken off.
+        """The report that `to_data` gave `data` for; its version is not looked at.
 
         Raises:
             ValueError: the data is not that of a report, or names a file outside the folder.
         """
-        checked: Report = typed(_without_intensity(data), Report)
+        stored = {name: value for name, value in data.items() if name != "schema_version"}
+        checked: Report = typed(_without_intensity(stored), Report)
         for output in checked.outputs:
             if not is_inside(output.path):
                 raise ValueError(f"the output {output.path!r} is not inside the folder")
@@ -120,7 +129,7 @@ class Report:
 def _without_intensity(data: Mapping[str, Any]) -> Mapping[str, Any]:
     """`data` without what follows from the rest of it."""
     backends = data.get("backends")
-    if not isinstance(backends, list):
+    if not isinstance(backends, list | tuple):
         return data
     return {**data, "backends": [_cost_alone(entry) for entry in backends]}
 

@@ -6,23 +6,23 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from olympus_cli.leaves import Leaf, argument_leaves, result_leaves
+from olympus_cli.program.leaves import Leaf, argument_leaves, result_leaves
 
 if TYPE_CHECKING:
     import olympus
-    from olympus_cli.frontends.python import Program
+    from olympus_cli.frontends.python import Traceable
 
 __all__ = ["described"]
 
 
-def described(program: Program, traced: olympus.stages.Traced) -> dict[str, Any]:
+def described(source: Traceable, traced: olympus.stages.Traced) -> dict[str, Any]:
     """The document's common part."""
-    spec = program.spec
+    spec = source.spec
     return {
         "target": spec.name,
         "entry": spec.entry,
         "static": {name: _json(value) for name, value in spec.static.items()},
-        "arguments": _arrays(argument_leaves(traced.args_info, program.arg_names)),
+        "arguments": _arrays(argument_leaves(traced.args_info, source.arg_names)),
         "results": _arrays(result_leaves(traced.out_info)),
     }
 

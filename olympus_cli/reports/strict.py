@@ -1,4 +1,4 @@
-"""Reading JSON that anyone may have written: a file of it enters, a checked object leaves.
+"""Reading JSON that anyone may have written, as checked objects.
 
 Nothing but a regular file is opened, nothing larger than a limit is read, and every value must have
 the type that its dataclass declares.  A damaged or crafted file is an error that says what is wrong
@@ -90,7 +90,7 @@ def is_inside(path: str) -> bool:
 
 
 def typed(value: object, kind: Any, where: str = "") -> Any:
-    """`value`, which is JSON's, as the type `kind`; dataclasses are made of objects.
+    """`value`, which is JSON-like, as the type `kind`; dataclasses are made of objects.
 
     `kind` may be a dataclass, `str`, `bool`, `int` and `float` (neither negative), a tuple of any
     length, a Mapping from `str`, or any of them or None.  `where` is the place of the value.
@@ -107,7 +107,7 @@ def typed(value: object, kind: Any, where: str = "") -> Any:
     if is_dataclass(kind):
         return _made(_object(value, where), kind, where)
     if origin is tuple:
-        if not isinstance(value, list):
+        if not isinstance(value, list | tuple):
             raise ValueError(f"{where} is not an array")
         return tuple(typed(each, parts[0], f"{where}[{i}]") for i, each in enumerate(value))
     if origin is not None:

@@ -1,16 +1,14 @@
-"""A report as text for people: the summary that `olympus compile` prints.
-
-A `Report` enters; lines of at most about 100 columns leave.
-"""
+"""A report as text for people: the summary that `olympus compile` prints."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 
-from olympus_cli.reports.model import Array, Backend, Memory, Report
+from olympus_cli.reports.model import ArrayReport, BackendReport, MemoryReport, Report
 from olympus_cli.units import array_type, byte_size, count, duration
 
-__all__ = ["SUMMARY", "render_text"]
+__all__ = ["SUMMARY", "render_text", "write_summary"]
 
 SUMMARY = "summary.txt"  # its name in a target's folder
 
@@ -21,6 +19,13 @@ _MOST_OPS = 8
 def render_text(report: Report) -> str:
     """The text of `summary.txt`."""
     return "\n".join(_lines(report)) + "\n"
+
+
+def write_summary(report: Report, folder: Path) -> Path:
+    """Write the text into `folder`; the path of its file."""
+    path = folder / SUMMARY
+    path.write_text(render_text(report), encoding="utf-8", errors="backslashreplace")
+    return path
 
 
 def _lines(report: Report) -> Iterator[str]:
@@ -48,7 +53,7 @@ def _row(name: str, value: str) -> str:
     return f"  {name:<14} {value}"
 
 
-def _arrays(title: str, arrays: Sequence[Array]) -> Iterator[str]:
+def _arrays(title: str, arrays: Sequence[ArrayReport]) -> Iterator[str]:
     total = byte_size(sum(array.bytes for array in arrays))
     yield _row(title, f"{len(arrays)} ({total})")
     shown = arrays[:_MOST_ARRAYS]
@@ -67,7 +72,7 @@ def _ops(ops: Mapping[str, int]) -> str:
     return f"{sum(ops.values())} ({names}{more})" if ops else "none"
 
 
-def _backend(backend: Backend) -> Iterator[str]:
+def _backend(backend: BackendReport) -> Iterator[str]:
     cost = backend.cost
     yield backend.name if backend.device is None else f"{backend.name} ({backend.device})"
     yield _row("lower", duration(backend.lower_seconds))
@@ -81,7 +86,7 @@ def _backend(backend: Backend) -> Iterator[str]:
     yield _row("key", backend.key[:16])
 
 
-def _memory(memory: Memory) -> Iterable[str]:
+def _memory(memory: MemoryReport) -> Iterable[str]:
     named = {
         "arguments": memory.argument,
         "results": memory.output,

@@ -1,1 +1,1 @@
-"""From text to typed, validated objects: shapes, statics and `olympus.toml`."""
+"""From text to typed, validated objects: shapes, statics, `olympus.toml` and what commands name."""

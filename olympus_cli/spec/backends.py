@@ -1,13 +1,16 @@
-"""Backends as text: "cpu", "gpu" or "gpu:h200" enters, a `BackendSpec` leaves."""
+"""Backends as text, such as "cpu", "gpu" or "gpu:h200": reading it, and labels for folders."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+
 import olympus
 from olympus.errors import UsageError
+from olympus_cli.nearest import did_you_mean
 from olympus_cli.spec.model import BackendSpec
-from olympus_cli.spec.nearest import did_you_mean
 
-__all__ = ["BACKENDS", "named_backend", "parse_backend"]
+__all__ = ["BACKENDS", "backend_labels", "named_backend", "parse_backend"]
 
 BACKENDS = ("cpu", "gpu", "tpu")
 
@@ -41,3 +44,16 @@ def named_backend(text: str) -> BackendSpec:
     """
     backend = parse_backend(text)
     return backend if ":" in text else BackendSpec(backend.name)
+
+
+def backend_labels(backends: Sequence[BackendSpec]) -> dict[str, BackendSpec]:
+    """A short name for each backend: "gpu", or "gpu-h200" when there are several of its kind.
+
+    >>> list(backend_labels([BackendSpec("cpu"), BackendSpec("gpu", "h200")]))
+    ['cpu', 'gpu']
+    """
+    kinds = Counter(backend.name for backend in backends)
+    return {
+        backend.name if kinds[backend.name] == 1 else f"{backend.name}-{backend.device}": backend
+        for backend in backends
+    }

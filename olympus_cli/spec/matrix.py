@@ -1,4 +1,4 @@
-"""A target's matrix: its lists of values enter, one set of values per combination leaves.
+"""A target's matrix: one set of values for each combination of its lists.
 
 `{key}` in a shape is replaced by the key's value; a static that is just "{key}" becomes the value
 itself; a key that is written nowhere is a static argument of that name.

@@ -1,6 +1,6 @@
 """What a specification says, as typed values: the one vocabulary of the command line.
 
-Text enters nowhere here; `shapes.py`, `project.py` and `frontends/resolve.py` build these objects,
+No text is parsed here: `shapes.py`, `project.py` and `resolve.py` build these objects,
 and every command, build and report reads them.  All are immutable.
 """
 
@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
+import olympus
 from olympus.errors import UsageError
-from olympus_cli.spec.nearest import did_you_mean
+from olympus_cli.nearest import did_you_mean
 
 __all__ = ["ArgSpec", "BackendSpec", "FromEntry", "Project", "ShapeSpec", "TargetSpec"]
 
@@ -48,6 +49,10 @@ class BackendSpec:
 
     name: str
     device: str | None = None
+
+    def target(self) -> olympus.Target:
+        """What the compiler calls it."""
+        return olympus.target(self.name, self.device)
 
     def __str__(self) -> str:
         return self.name if self.device is None else f"{self.name}:{self.device}"

@@ -1,4 +1,4 @@
-"""`olympus.toml`: a folder or file enters, a `Project` with every target expanded leaves.
+"""Reading `olympus.toml`: finding it, and making a `Project` of it with every target expanded.
 
 `olympus.toml.example` shows every key.  Nothing of the user's program is imported here.
 """
@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from olympus.errors import SpecError, UsageError
+from olympus_cli.nearest import did_you_mean
 from olympus_cli.places import shown
 from olympus_cli.spec import matrix
 from olympus_cli.spec.backends import parse_backend
 from olympus_cli.spec.model import ArgSpec, BackendSpec, FromEntry, Project, TargetSpec
-from olympus_cli.spec.nearest import did_you_mean
 from olympus_cli.spec.section import Section
 from olympus_cli.spec.shapes import DEEPEST, parse_arg
 from olympus_cli.spec.statics import HASHABLE, unhashable
@@ -95,7 +95,7 @@ def _python_path(settings: Section, root: Path) -> tuple[Path, ...]:
 
 def _targets(parent: Section, name: str, root: Path) -> dict[str, TargetSpec]:
     if not _PART.fullmatch(name) or name.startswith("."):
-        parent.fail(name, f"is no target's name: {_PART_FORM}, and no . at its beginning")
+        parent.fail(name, f"is not a valid target name: {_PART_FORM}, and no . at its beginning")
     section = parent.table(name)
     section.only(TARGET_KEYS)
     for key, value in section.data.items():
@@ -120,7 +120,7 @@ def _axes(section: Section) -> dict[str, list[object]]:
             if not isinstance(value, str | int | float):
                 table.fail(key, f"holds strings, numbers and booleans; got {value!r}")
             if not _PART.fullmatch(str(value)):
-                table.fail(key, f"holds {value!r}, which is no part of a name: {_PART_FORM}")
+                table.fail(key, f"holds {value!r}, which cannot be part of a name: {_PART_FORM}")
         if twice := matrix.repeated(values):
             table.fail(key, f"has {twice} twice: each value names a target")
     if (size := math.prod(map(len, table.data.values()))) > _MOST:
@@ -171,7 +171,7 @@ def _filled(section: Section, key: str, raw: object, values: matrix.Values) -> o
     """`raw`, the value of `key`, with the values of the matrix in it."""
     for name in sorted(matrix.placeholders(raw) - values.keys()):
         hint = did_you_mean(name, values, "the matrix has") or "this target has no matrix"
-        section.fail(key, f"has {{{name}}}, which is no key of the matrix", hint)
+        section.fail(key, f"has {{{name}}}, which is not a key of the matrix", hint)
     return matrix.fill(raw, values)
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from olympus_cli.spec.nearest import did_you_mean
-from olympus_cli.spec.toml import Source
+from olympus_cli.nearest import did_you_mean
+from olympus_cli.spec.toml import TomlFile
 
 __all__ = ["Section"]
 
@@ -19,7 +19,7 @@ _CALLED = {str: "a string", dict: "a table", list: "an array", bool: "a boolean"
 class Section:
     """The table at the key path `keys` of `source`."""
 
-    source: Source
+    source: TomlFile
     keys: tuple[str, ...]
     data: dict[str, Any]
 

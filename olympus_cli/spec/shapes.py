@@ -1,4 +1,4 @@
-"""The shape grammar: text such as `x=f32[8,128], p={w=bf16[3,4]}` enters, `ArgSpec`s leave.
+"""The shape grammar: reading text such as `x=f32[8,128], p={w=bf16[3,4]}`.
 
     shapes  = [ item { "," item } [","] ]         item  = [ name "=" ] value
     value   = dtype "[" [ size { "," size } ] "]" | quoted value | table | array
@@ -16,8 +16,8 @@ from collections.abc import Callable, Mapping
 from typing import NoReturn, TypeVar
 
 from olympus.errors import SpecError
+from olympus_cli.nearest import did_you_mean, nearest
 from olympus_cli.spec.model import ArgSpec, FromEntry, ShapeSpec
-from olympus_cli.spec.nearest import did_you_mean, nearest
 from olympus_cli.spec.toml import parse_value
 
 __all__ = ["DEEPEST", "DTYPES", "parse_arg", "parse_shape", "parse_shapes"]
@@ -65,7 +65,7 @@ def parse_shapes(text: str) -> tuple[list[ArgSpec], dict[str, ArgSpec]]:
     """The positional and the named arguments of a `--shapes` text.
 
     Raises:
-        SpecError: the text is none of the grammar's; the message points at the character.
+        SpecError: the text does not follow the grammar; the message points at the character.
 
     Example: `parse_shapes("f32[8], n=i32[]")` is `([ShapeSpec(...)], {"n": ShapeSpec(...)})`.
     """
@@ -119,7 +119,7 @@ class _Reader:
         return found.group()
 
     def peek(self) -> str:
-        """The next character that is no space; "" at the end."""
+        """The next character that is not a space; "" at the end."""
         self.match(_SPACE)
         return self.text[self.at : min(self.at + 1, self.end)]
 

@@ -1,4 +1,4 @@
-"""Static arguments: `--static NAME=VALUE` texts enter, a name-to-value mapping leaves.
+"""Static arguments: reading the texts of `--static NAME=VALUE`.
 
 A value is TOML, so that `1`, `1.0`, `true` and `"1"` differ as they do in Python.
 """

@@ -1,7 +1,8 @@
-"""TOML with places: a file's or an option's text enters, values leave, errors know their line.
+"""Reading TOML, of files and of options, with errors that name the line of a key.
 
-tomli keeps no positions of keys, so `Source.line_of` finds a key's line by reading the text again;
-it knows headers and plain keys, and answers with the nearest enclosing one for anything fancier.
+tomli keeps no positions of keys, so `TomlFile.line_of` finds a key's line by reading the text
+again; it knows headers and plain keys, and answers with the nearest enclosing one for anything
+fancier.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import tomli
 from olympus.errors import SpecError
 from olympus_cli.places import shown
 
-__all__ = ["OutOfBounds", "Source", "load", "parse_value"]
+__all__ = ["OutOfBounds", "TomlFile", "load", "parse_value"]
 
 _HEADER = re.compile(r"\s*\[+([^\[\]]+)\]+\s*(?:#.*)?$")
 _WORD = r"(?:[\w-]+|\"[^\"]*\"|'[^']*')"
@@ -43,7 +44,7 @@ class OutOfBounds(ValueError):
 
 
 @dataclass(frozen=True)
-class Source:
+class TomlFile:
     """A TOML file: where it is, its text, and what it says."""
 
     path: Path
@@ -75,11 +76,11 @@ def _parts(dotted: str) -> tuple[str, ...]:
     return tuple(a or b or c for a, b, c in _PART.findall(dotted))
 
 
-def load(path: Path) -> Source:
+def load(path: Path) -> TomlFile:
     """The TOML file at `path`.
 
     Raises:
-        SpecError: it cannot be read, is no UTF-8, or has a syntax error (line, column, caret).
+        SpecError: it cannot be read, is not UTF-8, or has a syntax error (line, column, caret).
     """
     try:
         text = path.read_bytes().decode("utf-8-sig")  # some editors begin a file with a mark
@@ -93,7 +94,7 @@ def load(path: Path) -> Source:
         raise SpecError(_syntax(shown(path), error)) from error
     except RecursionError as error:
         raise SpecError(f"{shown(path)} is nested too deeply to be read") from error
-    return Source(path, text, data)
+    return TomlFile(path, text, data)
 
 
 def _loads(text: str) -> dict[str, object]:

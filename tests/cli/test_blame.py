@@ -14,7 +14,10 @@ from click.testing import Result
 import olympus
 import olympus_core.api
 from olympus.errors import InternalError, TraceError, why_absent
-from olympus_cli.frontends.blame import as_told
+from olympus.extend import mark_caller
+from olympus_cli.faults.blame import as_told
+from olympus_cli.frontends import python
+from olympus_core import source
 
 Invoke = Callable[..., Result]
 
@@ -185,3 +188,16 @@ def test_why_a_name_is_absent() -> None:
     with pytest.raises(AttributeError, match="'pmap': programs over several devices"):
         olympus.pmap  # noqa: B018
     assert not hasattr(olympus, "nosuch")
+
+
+def test_code_that_calls_for_the_user_is_not_the_users(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert source.is_internal(python.__file__) is None
+    monkeypatch.setattr(source, "_callers", set(source._callers))
+    monkeypatch.setattr(source, "_internal", {})
+    tool, program = str(tmp_path / "tool" / "call.py"), str(tmp_path / "tools.py")
+    assert source.is_internal(tool) is False
+    mark_caller(tmp_path / "tool")
+    assert source.is_internal(tool) is None
+    assert source.is_internal(program) is False

@@ -18,15 +18,18 @@ from click.testing import Result
 from olympus import artifact
 from olympus.artifact import Host
 from olympus.errors import TraceError
-from olympus_cli.build import driver, key
-from olympus_cli.build.compilation import Compilation
-from olympus_cli.build.key import content_key
-from olympus_cli.build.outcome import Failure, Outcome
-from olympus_cli.build.plan import Record, backend_labels, read_record, reason_to_build
-from olympus_cli.build.store import locked
-from olympus_cli.frontends.python import load_program
-from olympus_cli.frontends.resolve import resolve
+from olympus_cli.builder import driver, key
+from olympus_cli.builder.key import content_key, content_keys
+from olympus_cli.builder.outcome import Outcome
+from olympus_cli.builder.record import Record, read_record, reason_to_build
+from olympus_cli.builder.store import locked
+from olympus_cli.faults.failure import Failure
+from olympus_cli.frontends.python import load_target
+from olympus_cli.program.stages import Program
+from olympus_cli.reports.model import BackendReport, CostReport, MemoryReport, Report
+from olympus_cli.spec.backends import backend_labels
 from olympus_cli.spec.model import BackendSpec
+from olympus_cli.spec.resolve import resolve
 
 Invoke = Callable[..., Result]
 
@@ -383,12 +386,12 @@ def test_the_key_changes_with_what_a_caller_gets(folder: Path, one: str, other: 
     (folder / "results.py").write_text(RESULTS)
     programs, keys = [], []
     for name in (one, other):
-        compilation = Compilation(load_program(resolve(f"results:{name}", "f32[2]")))
-        compilation.trace()
-        compilation.lower()
-        compilation.spec = dataclasses.replace(compilation.spec, entry="results:f")
-        programs.append(compilation.units[0].stablehlo)
-        keys.append(compilation.keys()["cpu"])
+        program = Program(load_target(resolve(f"results:{name}", "f32[2]")))
+        program.trace()
+        program.lower()
+        program.spec = dataclasses.replace(program.spec, entry="results:f")
+        programs.append(program.units[0].stablehlo)
+        keys.append(content_keys(program)["cpu"])
     assert programs[0] == programs[1]
     assert keys[0] != keys[1]
 
@@ -411,16 +414,26 @@ def test_the_key_changes_with_the_compiler_of_its_backend(monkeypatch: pytest.Mo
     assert len(keys) == 4
 
 
+def reported(**keys: str) -> Report:
+    """The report of a build that had these keys for its backends."""
+    cost, memory = CostReport(None, None, None), MemoryReport(*6 * [None])
+    backends = [
+        BackendReport(label, label, None, key, 0.0, 0.0, cost, memory, {})
+        for label, key in keys.items()
+    ]
+    return Report("t", "m:f", {}, {}, (), (), 0.0, {}, tuple(backends), (), ())
+
+
 @pytest.mark.parametrize(
     ("record", "reason"),
     [
         (None, "it has not been built before"),
-        (Record({"cpu": "a"}), None),
-        (Record({"cpu": "b"}), "its program for cpu, or what compiles it, has changed"),
-        (Record({}), "it has not been built for cpu before"),
-        (Record({"cpu": "a", "gpu": "c"}), "it is no longer built for gpu"),
-        (Record({"cpu": "a"}, ("f",)), "f is missing or has been changed"),
-        (Record({}, trouble="report.json is empty"), "report.json is empty"),
+        (Record(reported(cpu="a")), None),
+        (Record(reported(cpu="b")), "its program for cpu, or what compiles it, has changed"),
+        (Record(reported()), "it has not been built for cpu before"),
+        (Record(reported(cpu="a", gpu="c")), "it is no longer built for gpu"),
+        (Record(reported(cpu="a"), ("f",)), "f is missing or has been changed"),
+        (Record(trouble="report.json is empty"), "report.json is empty"),
     ],
 )
 def test_the_reason_to_build(record: Record | None, reason: str | None) -> None:
@@ -428,7 +441,7 @@ def test_the_reason_to_build(record: Record | None, reason: str | None) -> None:
 
 
 def test_what_is_not_built_for_now_is_no_reason_to_build() -> None:
-    record = Record({"cpu": "a", "gpu": "c"})
+    record = Record(reported(cpu="a", gpu="c"))
     assert reason_to_build(record, {"cpu": "a"}, {"gpu"}) is None
     assert reason_to_build(record, {"cpu": "b"}, {"gpu"}) is not None
 

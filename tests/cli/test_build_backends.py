@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from olympus_cli.build.driver import Options
+from olympus_cli.builder.plan import Options
 from olympus_cli.spec.backends import named_backend
 from olympus_cli.spec.project import load_project
 from tests.documents import has_gpu_compiler

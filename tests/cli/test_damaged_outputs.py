@@ -15,8 +15,8 @@ import pytest
 from click.testing import Result
 
 from olympus.errors import ArtifactError
-from olympus_cli.build.manifest import MANIFEST, Manifest, intact, output_file
-from olympus_cli.build.plan import read_record
+from olympus_cli.builder.manifest import MANIFEST, Manifest, intact, output_file
+from olympus_cli.builder.record import read_record
 from olympus_cli.reports.json import read_report, render_json
 from olympus_cli.reports.model import OutputFile
 from olympus_cli.reports.strict import NewerSchema, read_json
@@ -50,7 +50,7 @@ def test_what_is_in_order_is_read(target: Path) -> None:
     assert record is not None
     assert (record.damaged, record.trouble) == ((), None)
     assert record.keys == {"gpu-h200": "0123456789abcdef" * 4}
-    assert record.warnings == ("a loop",)
+    assert record.report is not None and record.report.warnings == ("a loop",)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_a_report_of_other_types_or_paths_is_refused(
 ) -> None:
     changed(target / "report.json", *keys, to=value)
     with pytest.raises(ArtifactError, match=r"report\.json"):
-        read_report(target / "report.json")
+        read_report(target)
     record = read_record(target)
     assert record is not None
     assert "report.json" in str(record.trouble)
@@ -161,7 +161,7 @@ def test_an_output_is_not_followed_out_of_its_folder(target: Path) -> None:
 def test_a_newer_schema_is_told_apart(target: Path) -> None:
     changed(target / "report.json", "schema_version", to=3)
     with pytest.raises(NewerSchema):
-        read_report(target / "report.json")
+        read_report(target)
 
 
 PROGRAM = "def f(x):\n    return x + 1\n"

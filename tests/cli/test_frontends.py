@@ -14,12 +14,12 @@ import olympus
 from olympus.errors import EntryError, SpecError, TraceError, UsageError
 from olympus_cli.frontends.binding import Static
 from olympus_cli.frontends.importing import load_entry
-from olympus_cli.frontends.python import Program, load_program
-from olympus_cli.frontends.resolve import resolve
+from olympus_cli.frontends.python import Traceable, load_target
+from olympus_cli.spec.resolve import resolve
 
 
-def program(text: str, shapes: str = "", *statics: str) -> Program:
-    return load_program(resolve(text, shapes, statics))
+def program(text: str, shapes: str = "", *statics: str) -> Traceable:
+    return load_target(resolve(text, shapes, statics))
 
 
 def shapes_of(tree: Any) -> Any:
@@ -201,7 +201,7 @@ def test_no_module_of_a_project_takes_the_place_of_one_that_is_needed(
 def test_arguments_go_by_position_in_the_order_of_the_parameters(project: Path) -> None:
     named = program("model:forward", "x=f32[8,3], params={w=f32[3,4], b=f32[4]}", "scale=2")
     assert named.arg_names == ("params", "x")
-    assert named.call.args[2] == Static(2)
+    assert named.binding.args[2] == Static(2)
     args, kwargs = named.example_args()
     tree = {"w": ("float32", (3, 4)), "b": ("float32", (4,))}
     assert shapes_of(args) == (tree, ("float32", (8, 3)))
@@ -211,7 +211,7 @@ def test_arguments_go_by_position_in_the_order_of_the_parameters(project: Path) 
 def test_arrays_fill_what_no_static_names(project: Path) -> None:
     mixed = program("model:forward", "{w=f32[3,4], b=f32[4]}, x=f32[8,3]", "relu=true")
     assert mixed.arg_names == ("params", "x")
-    assert mixed.call.kwargs == {"relu": Static(True)}
+    assert mixed.binding.kwargs == {"relu": Static(True)}
     (project / "m.py").write_text("def f(x, n, y): return x * n + y\n")
     assert program("m:f", "f32[2], i32[2]", "n=3").arg_names == ("x", "y")
 
@@ -249,13 +249,14 @@ def test_arguments_that_do_not_fit(
 
 
 @pytest.mark.parametrize(
-    ("name", "message"), [("y", "which is no argument"), ("scale", "which is a static argument")]
+    ("name", "message"),
+    [("y", "is not an argument"), ("scale", "is a static argument")],
 )
 def test_donate_names_an_array(project: Path, name: str, message: str) -> None:
     toml = project / "olympus.toml"
     toml.write_text(toml.read_text().replace('donate = ["x"]', f'donate = ["{name}"]'))
     with pytest.raises(UsageError, match=message) as caught:
-        load_program(resolve("forward@batch=1", statics=["scale=2"]))
+        load_target(resolve("forward@batch=1", statics=["scale=2"]))
     assert caught.value.hint == "its arrays are params, x"
 
 
@@ -284,7 +285,7 @@ def test_a_function_for_shapes_takes_statics_only(project: Path) -> None:
 
 
 def test_donations_and_statics_reach_the_program(project: Path) -> None:
-    traced = load_program(resolve("forward@batch=8", statics=["relu=true"])).trace()
+    traced = load_target(resolve("forward@batch=8", statics=["relu=true"])).trace()
     args, kwargs = traced.args_info
     assert kwargs == {}
     assert [args[0]["w"].donated, args[1].donated] == [False, True]
@@ -335,7 +336,7 @@ def test_a_function_for_shapes_takes_values_by_with(
     (folder / "olympus.toml").write_text(STEP.replace("{cache}", cache))
     target = resolve("step@batch=8")
     assert target.static == {}
-    args, _ = load_program(target).example_args()
+    args, _ = load_target(target).example_args()
     assert shapes_of(args[0]) == shapes
     assert args[1].shape == (8,)
 
@@ -368,7 +369,7 @@ def test_arguments_of_a_function_for_shapes_that_do_not_fit(
     (folder / "m.py").write_text(CACHE)
     (folder / "olympus.toml").write_text(STEP.replace("{cache}", cache))
     with pytest.raises(UsageError) as caught:
-        load_program(resolve("step@batch=8")).example_args()
+        load_target(resolve("step@batch=8")).example_args()
     assert message in str(caught.value)
     assert hint in (caught.value.hint or "")
 
@@ -378,7 +379,7 @@ def test_a_key_of_the_matrix_that_is_no_argument_says_what_it_is(folder: Path) -
     toml = '[target.t]\nentry = "m:f"\nargs = ["f32[2]"]\nmatrix.n = [1]\n'
     (folder / "olympus.toml").write_text(toml)
     with pytest.raises(UsageError, match="f has no argument 'n'") as caught:
-        load_program(resolve("t@n=1")).example_args()
+        load_target(resolve("t@n=1")).example_args()
     assert "not written as {n} is a static argument; its arguments are x" in str(caught.value.hint)
 
 
@@ -393,21 +394,21 @@ def test_modules_are_found_on_the_projects_python_path(
     toml = '[target.t]\nentry = "inner:f"\nargs = ["f32[2]"]\n'
     (folder / "olympus.toml").write_text(toml)
     with pytest.raises(EntryError, match="there is no module 'inner'") as caught:
-        load_program(resolve("t"))
+        load_target(resolve("t"))
     assert (
         caught.value.hint
         == 'it is in src: put python-path = ["src"] into [project] of olympus.toml'
     )
     with pytest.raises(EntryError, match="No module named 'inner'") as caught:
-        load_program(resolve("main:f", shapes="f32[2]"))
+        load_target(resolve("main:f", shapes="f32[2]"))
     assert 'python-path = ["src"]' in str(caught.value.hint)
     (folder / "olympus.toml").write_text(f'[project]\npython-path = ["src", "lib"]\n{toml}')
     for text, shapes in (("t", None), ("inner:f", "f32[2]"), ("main.py:f", "f32[2]")):
         for name in ("inner", "outer", "main"):
             sys.modules.pop(name, None)
-        assert load_program(resolve(text, shapes=shapes)).name == "f"
+        assert load_target(resolve(text, shapes=shapes)).name == "f"
     monkeypatch.chdir(folder / "src")
-    assert load_program(resolve("main:f", shapes="f32[2]", project="..")).name == "f"
+    assert load_target(resolve("main:f", shapes="f32[2]", project="..")).name == "f"
 
 
 def test_a_folder_of_modules_is_there(folder: Path) -> None:

@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
+from olympus_cli.faults.failure import Failure
 from olympus_cli.isolated.call import Isolated, call, wait
-from olympus_cli.isolated.failure import Failure
 from olympus_cli.isolated.messages import Receiver, Sender, loads
 from olympus_cli.isolated.patched import Snapshot
 from olympus_cli.own_process import safe_path

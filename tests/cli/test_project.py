@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from olympus.errors import SpecError, UsageError
-from olympus_cli.frontends.resolve import resolve
 from olympus_cli.spec.model import BackendSpec, FromEntry, Project, ShapeSpec
 from olympus_cli.spec.project import (
     PROJECT_KEYS,
@@ -15,6 +14,7 @@ from olympus_cli.spec.project import (
     find_project,
     load_project,
 )
+from olympus_cli.spec.resolve import resolve
 
 EXAMPLE = Path(__file__).parents[2] / "olympus.toml.example"
 
@@ -119,15 +119,20 @@ T = '[target.t]\nentry = "m:f"\n'
         ('[target.t]\nentry = "m:f"\ndonat = []\n', ":3:", "no key 'donat'", "donate"),
         ('[project]\n\nbuild_dir = "x"\n', ":3:", "no key 'build_dir'", "build-dir"),
         ("[project]\nbuild-dir = 3\n", ":2:", "project.build-dir is a string; got the value 3", ""),
-        ('[target."a/b"]\nentry = "m:f"\n', ":1:", "is no target's name", ""),
+        ('[target."a/b"]\nentry = "m:f"\n', ":1:", "is not a valid target name", ""),
         ("target = 3\n", ":1:", "target is a table; got the value 3", ""),
         ("[target.t]\nargs = {}\n", ":1:", "target.t.entry is missing", "model:forward"),
         ('[target.t]\nentry = "m"\n', ":2:", "names no function", "module:function"),
         (T + 'donate = "x"\n', ":3:", "target.t.donate is an array of strings", ""),
         ('[target.".x"]\nentry = "m:f"\n', ":1:", "no . at its beginning", ""),
-        ('[target.".."]\nentry = "m:f"\n', ":1:", "is no target's name", ""),
+        ('[target.".."]\nentry = "m:f"\n', ":1:", "is not a valid target name", ""),
         (T + 'backends = ["gpu:h20"]\n', ":3:", "no device 'h20'", "h200"),
-        (T + 'static = { k = "{n}" }\n', ":3:", "{n}, which is no key of the matrix", "no matrix"),
+        (
+            T + 'static = { k = "{n}" }\n',
+            ":3:",
+            "{n}, which is not a key",
+            "no matrix",
+        ),
         (T + 'matrix = { "a b,c=d\\n" = [1] }\n', ":3:", "'a b,c=d\\n', which is not the name", ""),
         (T + 'matrix = { "a/b" = [1] }\n', ":3:", "'a/b', which is not the name of an arg", ""),
         (
@@ -165,11 +170,11 @@ T = '[target.t]\nentry = "m:f"\n'
             '{ from = "m:init" }',
         ),
         (T + 'args = { p = { from = "f" } }\n', ":3:", "names no function", ""),
-        (T + 'args = ["f32[{n}]"]\n', ":3:", "{n}, which is no key of the matrix", "no matrix"),
+        (T + 'args = ["f32[{n}]"]\n', ":3:", "{n}, which is not a key", "no matrix"),
         (
             T + 'args = ["f32[{bath}]"]\nmatrix = { batch = [1] }\n',
             ":3:",
-            "{bath}, which is no key",
+            "{bath}, which is not a key",
             "batch",
         ),
         (T + "static = { n = [1] }\n", ":3:", "'n' is an array ([1]), which is not hashable", ""),
@@ -177,7 +182,7 @@ T = '[target.t]\nentry = "m:f"\n'
         (T + "matrix = { n = 3 }\n", ":3:", "an array of at least one value", ""),
         (T + "matrix = { n = [] }\n", ":3:", "an array of at least one value", ""),
         (T + "matrix = { n = [[1]] }\n", ":3:", "strings, numbers and booleans", ""),
-        (T + 'matrix = { n = ["a/b"] }\n', ":3:", "no part of a name", ""),
+        (T + 'matrix = { n = ["a/b"] }\n', ":3:", "cannot be part of a name", ""),
         (T + "matrix = { n = [1, 1] }\n", ":3:", "target.t.matrix.n has 1 twice", ""),
         (T + 'matrix.k = [1]\nmatrix.n = [1, "1"]\n', ":4:", "target.t.matrix.n has 1 twice", ""),
         (T + "[target.t.matrix]\nk = [1]\nn = [2, 2]\n", ":5:", "matrix.n has 2 twice", ""),

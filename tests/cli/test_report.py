@@ -13,13 +13,13 @@ from click.testing import Result
 
 from olympus.errors import ArtifactError
 from olympus_cli.reports.hlo import instruction_counts, operation_counts
-from olympus_cli.reports.json import read_report, render_json, schema
+from olympus_cli.reports.json import read_report, render_json, schema, write_report
 from olympus_cli.reports.model import (
     SCHEMA_VERSION,
-    Array,
-    Backend,
-    Cost,
-    Memory,
+    ArrayReport,
+    BackendReport,
+    CostReport,
+    MemoryReport,
     OutputFile,
     Report,
 )
@@ -33,20 +33,23 @@ REPORT = Report(
     entry="mlp:forward",
     versions={"olympus": "1", "jaxlib": "2", "python": "3"},
     statics={"train": "False"},
-    arguments=(Array("params['w']", "float32", (784, 10), 31360), Array("x", "int8", (), 1, True)),
-    results=(Array("result", "bfloat16", (8,), 16),),
+    arguments=(
+        ArrayReport("params['w']", "float32", (784, 10), 31360),
+        ArrayReport("x", "int8", (), 1, True),
+    ),
+    results=(ArrayReport("result", "bfloat16", (8,), 16),),
     trace_seconds=0.0123,
     ops={"stablehlo.add": 2, "call": 1},
     backends=(
-        Backend(
+        BackendReport(
             label="gpu-h200",
             name="gpu",
             device="h200",
             key="0123456789abcdef" * 4,
             lower_seconds=0.002,
             compile_seconds=1.5,
-            cost=Cost(3e9, None, 1.5e6),
-            memory=Memory(31361, 16, 2048, 0, None, None),
+            cost=CostReport(3e9, None, 1.5e6),
+            memory=MemoryReport(31361, 16, 2048, 0, None, None),
             ops={"fusion": 3},
         ),
     ),
@@ -82,21 +85,25 @@ def test_what_is_no_report_does_not_fit(change: dict[str, object]) -> None:
 
 
 def test_a_report_survives_its_file(tmp_path: Path) -> None:
-    (tmp_path / "report.json").write_text(render_json(REPORT))
-    assert read_report(tmp_path / "report.json") == REPORT
+    write_report(REPORT, tmp_path)
+    assert read_report(tmp_path) == REPORT
+
+
+def test_a_report_survives_its_way_to_another_process() -> None:
+    assert Report.from_data(REPORT.to_data()) == REPORT
 
 
 def test_the_intensity_is_flops_per_byte_or_unknown() -> None:
     assert REPORT.to_data()["backends"][0]["cost"]["arithmetic_intensity"] == 2000.0
-    assert Cost(None, None, 8.0).intensity is None
-    assert Cost(8.0, None, 0.0).intensity is None
+    assert CostReport(None, None, 8.0).intensity is None
+    assert CostReport(8.0, None, 0.0).intensity is None
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"schema_version": 99}', '{"schema_version": 2}'])
 def test_a_file_that_is_no_report_is_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / "report.json").write_text(text)
     with pytest.raises(ArtifactError, match="report"):
-        read_report(tmp_path / "report.json")
+        read_report(tmp_path)
 
 
 def test_the_text_says_it_all() -> None:
@@ -123,7 +130,7 @@ def test_the_text_says_it_all() -> None:
 
 
 def test_long_lists_are_cut() -> None:
-    many = tuple(Array(f"p[{i}]", "int8", (), 1) for i in range(30))
+    many = tuple(ArrayReport(f"p[{i}]", "int8", (), 1) for i in range(30))
     text = render_text(replace(REPORT, arguments=many))
     assert "p[11]" in text
     assert "p[12]" not in text
@@ -207,7 +214,7 @@ def test_the_report_of_a_build_fits_the_schema(folder: Path, invoke: Invoke) -> 
     assert invoke("build").exit_code == 0
     path = folder / "build" / "f" / "report.json"
     check(json.loads(path.read_text()))
-    report = read_report(path)
+    report = read_report(path.parent)
     (backend,) = report.backends
     assert report.statics == {"n": "3"}
     assert report.ops["stablehlo.dot_general"] == 1

@@ -21,9 +21,9 @@ from click.testing import Result
 
 import olympus
 from olympus.errors import BackendError, UsageError
-from olympus_cli.inputs import file_inputs, npz_bytes, parse_int_range, seeded_inputs
-from olympus_cli.leaves import Leaf
-from olympus_cli.summary import summarize_array
+from olympus_cli.program.inputs import file_inputs, npz_bytes, parse_int_range, seeded_inputs
+from olympus_cli.program.leaves import Leaf
+from olympus_cli.reports.arrays import summarize_array
 
 Invoke = Callable[..., Result]
 

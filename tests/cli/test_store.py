@@ -15,11 +15,11 @@ from typing import NoReturn
 import pytest
 
 from olympus.errors import CompileError, UsageError
-from olympus_cli.build import durable
-from olympus_cli.build.durable import exchanged, sync_tree
-from olympus_cli.build.manifest import MANIFEST as LIST
-from olympus_cli.build.manifest import Manifest
-from olympus_cli.build.store import locate, locked
+from olympus_cli.builder import durable
+from olympus_cli.builder.durable import exchanged, sync_tree
+from olympus_cli.builder.manifest import MANIFEST as LIST
+from olympus_cli.builder.manifest import Manifest
+from olympus_cli.builder.store import locate, locked
 from olympus_cli.reports.model import OutputFile
 
 CAN_EXCHANGE = durable._renameat2() is not None
@@ -160,7 +160,7 @@ def test_old_and_new_change_places_in_one_step_where_the_system_can(
         return rename(path, target)
 
     if not step:
-        monkeypatch.setattr("olympus_cli.build.durable._renameat2", lambda: None)
+        monkeypatch.setattr("olympus_cli.builder.durable._renameat2", lambda: None)
     with locked(tmp_path):
         for name in ("old", "new"):
             put(tmp_path, "t", name)
@@ -314,7 +314,7 @@ HOLD = """
 import sys
 import tempfile
 from pathlib import Path
-from olympus_cli.build.store import locked
+from olympus_cli.builder.store import locked
 with locked(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()

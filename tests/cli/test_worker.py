@@ -15,8 +15,10 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from olympus_cli.build.driver import Options, build
-from olympus_cli.build.outcome import Failure, Outcome
+from olympus_cli.builder.driver import build
+from olympus_cli.builder.outcome import Outcome
+from olympus_cli.builder.plan import Options
+from olympus_cli.faults.failure import Failure
 from olympus_cli.spec.project import load_project
 
 Invoke = Callable[..., Result]

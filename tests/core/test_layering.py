@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import graphlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,6 +50,38 @@ LAYERS = [
     "api",
     "xla_computation",
 ]
+CLI_LAYERS = [
+    "own_process",
+    "interrupts",
+    "signals",
+    "shortage",
+    "streams",
+    "visible",
+    "places",
+    "units",
+    "nearest",
+    "versions",
+    "templates",
+    "faults",
+    "console",
+    "output",
+    "spec",
+    "settings",
+    "frontends",
+    "isolated",
+    "program",
+    "reports",
+    "health",
+    "builder",
+    "bench",
+    "usage",
+    "options",
+    "input_options",
+    "commands",
+    "main",
+    "__main__",
+]
+ORDERS = {"olympus_core": LAYERS, "olympus_cli": CLI_LAYERS}
 DOORS = {
     "jaxlib": ("olympus_core/mlir.py", "olympus_core/tree.py", "olympus_core/xla/"),
     "rich": ("olympus_cli/console.py",),
@@ -91,8 +124,9 @@ def relative(path: Path) -> str:
 
 
 def layer_of(module: str) -> int | None:
-    parts = module.split(".")
-    return LAYERS.index(parts[1]) if len(parts) > 1 and parts[1] in LAYERS else None
+    package, _, rest = module.partition(".")
+    top, order = rest.partition(".")[0], ORDERS.get(package, [])
+    return order.index(top) if top in order else None
 
 
 @pytest.mark.parametrize("path", FILES, ids=relative)
@@ -107,23 +141,57 @@ def test_imports_go_down(path: Path) -> None:
             assert top != "olympus_core", f"{name} imports {module}"
         if name.startswith("olympus_core/"):
             assert top not in ("olympus", "olympus_cli"), f"{name} imports {module}"
-            layer = layer_of(module) if top == "olympus_core" else None
-            if layer is not None and own is not None:
-                assert layer <= own, f"{name} imports {module}, a layer above it"
+        layer = layer_of(module) if name.startswith(f"{top}/") else None
+        if layer is not None and own is not None:
+            assert layer <= own, f"{name} imports {module}, a layer above it"
 
 
-def test_every_module_of_the_core_has_a_layer() -> None:
-    tops = {
-        p.relative_to(ROOT / "olympus_core").parts[0] for p in FILES if "olympus_core" in p.parts
-    }
-    assert {t.removesuffix(".py") for t in tops} - {"__init__"} == set(LAYERS)
+@pytest.mark.parametrize("package", ORDERS)
+def test_every_module_has_a_layer(package: str) -> None:
+    tops = {p.relative_to(ROOT / package).parts[0] for p in (ROOT / package).rglob("*.py")}
+    assert {t.removesuffix(".py") for t in tops} - {"__init__"} == set(ORDERS[package])
 
 
-def test_the_overview_has_the_layers_in_their_order() -> None:
-    text = read(ROOT / "docs" / "overview.md")
+@pytest.mark.parametrize("package", ORDERS)
+def test_the_overview_has_the_layers_in_their_order(package: str) -> None:
+    text = read(ROOT / "docs" / "overview.md").partition(f"`{package}`, bottom up")[2]
     table = text.partition("| layer | what it is |\n")[2].partition("\n\n")[0]
     cells = [line.split(" | ")[0] for line in table.splitlines()[1:]]
-    assert [name for cell in cells for name in re.findall(r"`(\w+)`", cell)] == LAYERS
+    assert [name for cell in cells for name in re.findall(r"`(\w+)`", cell)] == ORDERS[package]
+
+
+def test_no_modules_of_the_command_line_import_each_other() -> None:
+    """In a circle of any length, wherever in a file the imports are."""
+    modules = {
+        relative(p).removesuffix(".py").removesuffix("/__init__").replace("/", "."): p
+        for p in (ROOT / "olympus_cli").rglob("*.py")
+    }
+    needs = {name: {m for m in imports(p) if m in modules} for name, p in modules.items()}
+    packages = {p.parent.name for p in modules.values() if p.name == "__init__.py"}
+    for name in needs:  # a package's own docstring module imports nothing
+        needs[name] -= {f"olympus_cli.{each}" for each in packages} | {"olympus_cli"}
+    list(graphlib.TopologicalSorter(needs).static_order())  # raises CycleError
+
+
+def test_a_class_of_the_command_line_has_a_name_of_its_own() -> None:
+    names = [
+        node.name
+        for path in FILES
+        if relative(path).startswith("olympus_cli/")
+        for node in parsed(path).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    ]
+    assert {name for name in names if names.count(name) > 1} == set()
+
+
+def test_the_core_does_not_know_the_command_line() -> None:
+    named = [relative(p) for p in FILES if "olympus_core" in p.parts and '"olympus_cli' in read(p)]
+    assert not named
+
+
+def test_only_the_reports_know_the_name_of_their_file() -> None:
+    named = {relative(p) for p in FILES if '"report.json"' in read(p)}
+    assert named == {"olympus_cli/reports/json.py"}
 
 
 def test_the_public_package_has_no_logic() -> None:

@@ -18,8 +18,8 @@ import numpy as np
 import olympus  # noqa: F401  (what it loads is loaded before the first bundle)
 from olympus import artifact, tree
 from olympus.errors import ArtifactError, CompileError
-from olympus_cli.inputs import seeded_inputs
-from olympus_cli.leaves import Leaf
+from olympus_cli.program.inputs import seeded_inputs
+from olympus_cli.program.leaves import Leaf
 
 
 def answers(path: str) -> list[Any]:

@@ -18,7 +18,7 @@ import pytest
 
 from olympus import artifact
 from olympus.errors import ArtifactError
-from olympus_cli.build.manifest import Manifest, intact
+from olympus_cli.builder.manifest import Manifest, intact
 from tests.fuzz.conftest import Fuzz
 
 PROGRAM = "def f(x):\n    return x * {0}.0\n\n\ndef g(x):\n    return x + {0}.0\n"

@@ -1,7 +1,4 @@
-"""The one place that guesses what a misspelt name was meant to be.
-
-A wrong name and the names that would have been right enter; a hint for the user leaves.
-"""
+"""Guessing what a misspelt name was meant to be, for hints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose fault an exception is: it enters with its traceback, the user's own line leaves.
+"""Whose fault an exception is, and at which line of the user's own.
 
 The frame that decides is the innermost one which is not of a library that only passes things along
 (Python's own, NumPy, jaxlib).  If it is the user's, or a library's that the user's program calls,
@@ -20,7 +20,7 @@ from typing import Any
 import olympus
 from olympus.errors import InternalError, OlympusError, TraceError, UsageError
 from olympus_cli import interrupts
-from olympus_cli.frontends.advice import advice, described
+from olympus_cli.faults.advice import advice, described
 from olympus_cli.signals import Terminated
 
 __all__ = [

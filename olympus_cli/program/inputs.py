@@ -1,7 +1,7 @@
 """Arrays to run a program on: made from a seed, or read from .npy and .npz files.
 
-The leaves of a program's arguments enter; one NumPy array for each leaves.  The same seed gives an
-argument the same values whatever else the program takes and whichever build of it is run.
+The same seed gives an argument the same values whatever else the program takes and whichever build
+of it is run.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ import numpy as np
 
 from olympus.errors import UsageError
 from olympus_cli import console
-from olympus_cli.leaves import RESULT, Leaf
 from olympus_cli.places import shown
+from olympus_cli.program.leaves import RESULT, Leaf
 from olympus_cli.units import array_type
 
 __all__ = [

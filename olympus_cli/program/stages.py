@@ -1,14 +1,13 @@
-"""A program on its way through the stages, with the time and the key of each.
+"""A program on its way through the stages, for each of its target's backends, with its times.
 
-A loaded program enters; what each stage gave, for each of the target's backends, leaves.  Builds,
-runs and benches all walk the stages here.
+Builds, runs and benches all walk the stages here.
 """
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,15 +15,13 @@ from typing import Any
 
 import olympus
 from olympus.errors import BackendError
-from olympus_cli.build.key import content_key, stored_types
-from olympus_cli.build.plan import backend_labels
-from olympus_cli.frontends.python import Program
-from olympus_cli.leaves import Leaf, argument_leaves, result_leaves
+from olympus_cli.frontends.python import Traceable
+from olympus_cli.isolated.call import Say
+from olympus_cli.program.leaves import Leaf, argument_leaves, result_leaves
+from olympus_cli.spec.backends import backend_labels
 from olympus_cli.spec.model import BackendSpec
 
-__all__ = ["Compilation", "Say", "Unit"]
-
-Say = Callable[[str], None]
+__all__ = ["Program", "Unit"]
 
 
 def _say_nothing(_stage: str) -> None:
@@ -48,15 +45,15 @@ class Unit:
         return str(self.lowered.as_text())
 
 
-class Compilation:
+class Program:
     """The stages of one program for all its backends; each method is one stage, in order.
 
     `say` is called with the name of each stage as it begins.
     """
 
-    def __init__(self, program: Program, say: Say = _say_nothing) -> None:
-        self.program = program
-        self.spec = program.spec
+    def __init__(self, source: Traceable, say: Say = _say_nothing) -> None:
+        self.source = source
+        self.spec = source.spec
         self.units: list[Unit] = []
         self.warnings: list[str] = []
         self.trace_seconds = 0.0
@@ -65,11 +62,11 @@ class Compilation:
 
     def trace(self) -> None:
         """Program to Olympuspr."""
-        self.program.example_args()  # shapes taken `from` another function are no part of it
+        self.source.example_args()  # shapes taken `from` another function are not part of it
         self._say("trace")
         start = time.perf_counter()
         with self._warnings_kept():
-            self.traced = self.program.trace()
+            self.traced = self.source.trace()
         self.trace_seconds = time.perf_counter() - start
 
     def lower(self, labels: Collection[str] | None = None) -> None:
@@ -78,10 +75,9 @@ class Compilation:
             if labels is not None and label not in labels:
                 continue
             self._say(f"lower for {label}")
-            target = olympus.target(backend.name, backend.device)
             start = time.perf_counter()
             with self._warnings_kept():
-                lowered = self.traced.lower(target)
+                lowered = self.traced.lower(backend.target())
             self.units.append(Unit(label, backend, lowered, time.perf_counter() - start))
 
     def leave_out_absent(self) -> BackendError | None:
@@ -112,23 +108,10 @@ class Compilation:
                 unit.compiled = unit.lowered.compile(self.spec.compiler_options)
             unit.compile_seconds = time.perf_counter() - start
 
-    def keys(self) -> dict[str, str]:
-        """The content key of each lowered unit, by its label."""
-        signature = [
-            self.spec.entry,
-            self.statics,
-            [repr(leaf) for leaf in self.arguments + self.results],
-            stored_types(self.traced),
-            dict(self.spec.compiler_options),
-        ]
-        return {
-            unit.label: content_key(unit.stablehlo, signature, unit.backend) for unit in self.units
-        }
-
     @property
     def arguments(self) -> list[Leaf]:
         """What the compiled program takes, in the order of its flattened arguments."""
-        return argument_leaves(self.traced.args_info, self.program.arg_names)
+        return argument_leaves(self.traced.args_info, self.source.arg_names)
 
     @property
     def results(self) -> list[Leaf]:

@@ -1,8 +1,4 @@
-"""A build from end to end: plan, work, put in place, tell.
-
-Target specs and options enter; an outcome for each target leaves, and in the build directory the
-outputs of those that were built.
-"""
+"""A build from end to end: plan, work, put the outputs in place, tell."""
 
 from __future__ import annotations
 
@@ -15,39 +11,14 @@ from pathlib import Path
 
 from olympus.errors import UsageError
 from olympus_cli import signals
-from olympus_cli.build.outcome import Failure, Outcome
-from olympus_cli.build.plan import Task, backend_labels
-from olympus_cli.build.pool import OnStage, run_tasks
-from olympus_cli.build.store import locate, locked
-from olympus_cli.bundle import SUFFIX
-from olympus_cli.spec.model import BackendSpec, TargetSpec
+from olympus_cli.builder.outcome import Outcome
+from olympus_cli.builder.plan import Options, Task, plan
+from olympus_cli.builder.pool import OnStage, run_tasks
+from olympus_cli.builder.store import locked
+from olympus_cli.faults.failure import Failure
+from olympus_cli.spec.model import TargetSpec
 
-__all__ = ["Listener", "Options", "build"]
-
-
-@dataclass(frozen=True)
-class Options:
-    """How to build; `jobs` of None is one for each processor, `time_limit` is for each target.
-
-    `backend` is the only one of a target's backends to build for, any device of it if it has none.
-    """
-
-    jobs: int | None = None
-    time_limit: float | None = None
-    force: bool = False
-    frozen: bool = False
-    backend: BackendSpec | None = None
-
-    def labels(self, spec: TargetSpec) -> tuple[str, ...]:
-        """The labels of the backends of `spec` that are to be built for."""
-        chosen = self.backend
-        return tuple(
-            label
-            for label, backend in backend_labels(spec.backends).items()
-            if chosen is None
-            or backend == chosen
-            or (backend.name == chosen.name and chosen.device is None)
-        )
+__all__ = ["Listener", "build"]
 
 
 @dataclass(frozen=True)
@@ -82,7 +53,7 @@ def build(
     found: dict[str, Outcome] = {}
     with ExitStack() as stack:
         stack.enter_context(signals.raised())
-        tasks, failed = _plan(folders, root, options)
+        tasks, failed = plan(folders, root, options)
         for parent in sorted({task.place.final.parent for task in tasks.values()}):
             held = locked(parent, listener.on_wait, not options.frozen, options.time_limit)
             stack.enter_context(held)
@@ -94,26 +65,6 @@ def build(
             found[outcome.target] = outcome
             listener.on_outcome(outcome)
     return [found[spec.name] for spec in folders.values()]
-
-
-def _plan(
-    folders: Mapping[str, TargetSpec], root: Path, options: Options
-) -> tuple[dict[str, Task], list[Outcome]]:
-    """The task of each target by its name, and outcomes for those that can have no place."""
-    tasks: dict[str, Task] = {}
-    failed = []
-    taken: dict[Path, str] = {}
-    for folder, spec in folders.items():
-        try:
-            place = locate(root, folder, spec.name + SUFFIX)
-            if (other := taken.setdefault(place.final, spec.name)) != spec.name:
-                raise UsageError(f"{root / folder} leads to the folder of target {other!r}")
-        except UsageError as error:
-            failed.append(Outcome(spec.name, "failed", failure=Failure.of(error)))
-        else:
-            labels = options.labels(spec)
-            tasks[spec.name] = Task(spec, place, labels, options.force, options.frozen)
-    return tasks, failed
 
 
 def _commit(task: Task, outcome: Outcome) -> Outcome:

@@ -1,17 +1,14 @@
-"""Where the outputs of an entry go: never over those of a target, nor over another entry's.
-
-A target made of an entry enters; the folder for its outputs leaves.
-"""
+"""Where the outputs of an entry go: never over those of a target, nor over another entry's."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from olympus.errors import ArtifactError, UsageError
-from olympus_cli.frontends.resolve import project_of
 from olympus_cli.places import shown
-from olympus_cli.reports.json import REPORT, read_report
+from olympus_cli.reports.json import read_report
 from olympus_cli.spec.model import TargetSpec
+from olympus_cli.spec.resolve import project_of
 
 __all__ = ["entry_folder"]
 
@@ -31,7 +28,7 @@ def entry_folder(spec: TargetSpec, project: str | Path | None) -> Path:
             f"-o FOLDER gives those of {spec.entry} a folder of their own",
         )
     try:
-        other = read_report(folder / REPORT).entry
+        other = read_report(folder).entry
     except ArtifactError:  # nothing is there, or nothing that says what it is
         other = spec.entry
     if other != spec.entry:

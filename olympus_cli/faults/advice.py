@@ -1,7 +1,7 @@
 """What to do about an exception that Python itself raised in the user's program.
 
-An exception with its traceback enters; its text, and a hint with the nearest name, leave.  Nothing
-here raises, whatever the objects of the program do when they are looked at.
+The hint has the nearest name.  Nothing here raises, whatever the objects of the program do when
+they are looked at.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 
 import olympus
 from olympus.errors import why_absent
-from olympus_cli.spec.nearest import did_you_mean, nearest
+from olympus_cli.nearest import did_you_mean, nearest
 
 __all__ = ["advice", "described"]
 

@@ -1,7 +1,4 @@
-"""The `.olympus` bundle as the command line writes and loads it.
-
-A finished compilation enters and a file leaves, or a file and a program that is ready to run.
-"""
+"""The `.olympus` bundle: writing the one of a compiled program, and loading one to run."""
 
 from __future__ import annotations
 
@@ -13,13 +10,12 @@ from pathlib import Path
 import ml_dtypes  # noqa: F401  (makes numpy know bfloat16 and the 8-bit floats by name)
 import numpy as np
 
-import olympus
 from olympus import artifact
 from olympus.errors import UsageError
 from olympus_cli import console
-from olympus_cli.build.compilation import Compilation
-from olympus_cli.leaves import Leaf
-from olympus_cli.runnable import Runnable
+from olympus_cli.program.leaves import Leaf
+from olympus_cli.program.runnable import Runnable
+from olympus_cli.program.stages import Program
 from olympus_cli.settings import read_settings
 from olympus_cli.spec.backends import parse_backend
 from olympus_cli.spec.model import BackendSpec
@@ -36,14 +32,14 @@ __all__ = [
 SUFFIX = ".olympus"
 
 
-def save_bundle(compilation: Compilation, directory: Path) -> None:
+def save_bundle(program: Program, directory: Path) -> None:
     """Write the program, compiled for all its backends, to `<target>.olympus` in `directory`."""
-    spec = compilation.spec
+    spec = program.spec
     artifact.save(
         directory / (spec.name + SUFFIX),
-        [unit.compiled for unit in compilation.units],
-        lowered=[unit.lowered for unit in compilation.units],
-        olympuspr_text=str(compilation.traced.olympuspr),
+        [unit.compiled for unit in program.units],
+        lowered=[unit.lowered for unit in program.units],
+        olympuspr_text=str(program.traced.olympuspr),
         name=spec.name,
         entry=spec.entry,
         static=spec.static,
@@ -113,8 +109,7 @@ def load_bundle(path: Path, backend: BackendSpec, options: BundleOptions) -> Run
         raise UsageError("--no-native compiles the program again, and --no-recompile forbids it")
     keys = options.trust or read_settings().trust
     bundle = artifact.load(path, native=options.native, trust=keys or None)
-    target = olympus.target(backend.name, backend.device)
-    compiled = bundle.compiled(target, recompile=options.recompile)
+    compiled = bundle.compiled(backend.target(), recompile=options.recompile)
     signature = bundle.manifest.signature
     arguments = [_leaf(each, each.donated) for each in signature.arguments]
     return Runnable(compiled, arguments, [_leaf(each, False) for each in signature.results])

@@ -1,8 +1,4 @@
-"""An error on its way from one process to another.
-
-An exception enters; a `Failure`, which is plain data, leaves, and becomes an exception of the same
-class again.
-"""
+"""An error on its way from one process to another, as plain data."""
 
 from __future__ import annotations
 
@@ -10,11 +6,18 @@ import traceback
 from dataclasses import dataclass
 
 from olympus import errors
-from olympus_cli.frontends.blame import as_told, place_of
+from olympus_cli.faults.blame import as_told, place_of
 from olympus_cli.places import quoted
 from olympus_cli.shortage import HINT, words
 
 __all__ = ["Failure", "shortage"]
+
+
+_CLASSES = {
+    name: kind
+    for name, kind in vars(errors).items()
+    if isinstance(kind, type) and issubclass(kind, errors.OlympusError)
+}
 
 
 @dataclass(frozen=True)
@@ -32,14 +35,15 @@ class Failure:
         """The failure that `error` is; what is not raised on purpose is a defect of ours."""
         trace = "".join(traceback.format_exception(error))
         told = shortage(error) or as_told(error)
-        location, message = getattr(told, "location", None), str(told)
+        location = told.location if isinstance(told, errors.TraceError) else None
+        message = str(told)
         if isinstance(told, errors.InternalError) and (place := place_of(error, own_alone=True)):
             message += f"\n{quoted(place)}"  # where the user called what is wrong
         return Failure(type(told).__name__, message, told.hint, location, trace)
 
     def error(self) -> errors.OlympusError:
         """The exception, to be raised here; the other process's traceback is its note."""
-        kind: type[errors.OlympusError] = getattr(errors, self.kind, errors.InternalError)
+        kind = _CLASSES.get(self.kind, errors.InternalError)
         error = kind(self.message, hint=self.hint)
         if isinstance(error, errors.TraceError):
             error.location = self.location

@@ -1,7 +1,7 @@
 """Changes to folders that a crash of the machine or a reader cannot see half done.
 
-Paths enter; the file system changes: `sync_tree` and `sync_folder` put what was written on the
-disk, and `exchanged` lets two folders change places in one step.
+`sync_tree` and `sync_folder` put what was written on the disk, and `exchanged` lets two folders
+change places in one step.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a command was given (an entry or a target's name, and options) enters; a target leaves."""
+"""Which target a command is about: the one that its argument names, changed by its options."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What an array holds, in a few numbers.
-
-An array and its name enter; an `ArraySummary`, JSON-like data and rows of a table leave.
-"""
+"""What an array holds, in a few numbers."""
 
 from __future__ import annotations
 

@@ -1,56 +1,63 @@
 """The files of a built target.
 
-A compilation that has gone through all its stages and an empty directory enter; files, and the
-report on them, leave:
-
-    program.olympuspr  program.stablehlo.mlir  program.hlo.txt   as lowered for the first backend
-    <backend>/optimized.hlo.txt  <backend>/executable.bin        and a stablehlo.mlir that differs
-    <target>.olympus                                             the bundle: all in one file
-    report.json  summary.txt
-    olympus-build.json                                           the list of all the others
+program.olympuspr  program.stablehlo.mlir  program.hlo.txt   as lowered for the first backend
+<backend>/optimized.hlo.txt  <backend>/executable.bin        and a stablehlo.mlir that differs
+<target>.olympus                                             the bundle: all in one file
+the report, as JSON and as text
+olympus-build.json                                           the list of all the others
 """
 
 from __future__ import annotations
 
 import math
 import platform
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from olympus_cli.build.compilation import Compilation, Unit
-from olympus_cli.build.key import tool_versions
-from olympus_cli.build.manifest import Manifest, output_file
-from olympus_cli.bundle import save_bundle
-from olympus_cli.leaves import Leaf
+from olympus.stages import MemoryAnalysis
+from olympus_cli.builder.manifest import Manifest, output_file
+from olympus_cli.program.bundle import save_bundle
+from olympus_cli.program.leaves import Leaf
+from olympus_cli.program.stages import Program, Unit
 from olympus_cli.reports.hlo import instruction_counts, operation_counts
-from olympus_cli.reports.json import REPORT, render_json
-from olympus_cli.reports.model import Array, Backend, Cost, Memory, OutputFile, Report
-from olympus_cli.reports.text import SUMMARY, render_text
+from olympus_cli.reports.json import write_report
+from olympus_cli.reports.model import (
+    ArrayReport,
+    BackendReport,
+    CostReport,
+    MemoryReport,
+    OutputFile,
+    Report,
+)
+from olympus_cli.reports.text import write_summary
+from olympus_cli.versions import tool_versions
 
 __all__ = ["write_outputs"]
 
 N = TypeVar("N", int, float)
 
 
-def write_outputs(compilation: Compilation, directory: Path, project: str) -> Report:
-    """Write every file of the target into `directory`; the report is also returned.
+def write_outputs(
+    program: Program, keys: Mapping[str, str], directory: Path, project: str
+) -> Report:
+    """Write every file of the compiled program into `directory`; the report is also returned.
 
-    `project` is the path from the target's folder to the project's, for the list of files.
+    `keys` are the content keys by the labels of its backends.  `project` is the path from the
+    target's folder to the project's, for the list of files.
     """
-    first = compilation.units[0]
-    _write(directory / "program.olympuspr", f"{compilation.traced.olympuspr}\n")
+    first = program.units[0]
+    _write(directory / "program.olympuspr", f"{program.traced.olympuspr}\n")
     _write(directory / "program.stablehlo.mlir", first.stablehlo)
     _write(directory / "program.hlo.txt", first.lowered.as_text("hlo"))
-    for unit in compilation.units:
+    for unit in program.units:
         _write_unit(unit, directory / unit.label, first.stablehlo)
-    save_bundle(compilation, directory)
-    report = _report(compilation, directory)
-    _write(directory / SUMMARY, render_text(report))
-    summary = output_file(directory, directory / SUMMARY)
+    save_bundle(program, directory)
+    report = _report(program, keys, directory)
+    summary = output_file(directory, write_summary(report, directory))
     report = replace(report, outputs=(*report.outputs, summary))
-    _write(directory / REPORT, render_json(report))
-    listed = (*report.outputs, output_file(directory, directory / REPORT))
+    listed = (*report.outputs, output_file(directory, write_report(report, directory)))
     Manifest(project, report.target, listed).write(directory)
     return report
 
@@ -67,35 +74,34 @@ def _write_unit(unit: Unit, directory: Path, stablehlo: str) -> None:
     (directory / "executable.bin").write_bytes(unit.compiled.serialize())
 
 
-def _report(compilation: Compilation, directory: Path) -> Report:
-    ops = operation_counts(compilation.units[0].stablehlo)
-    warnings = list(compilation.warnings)
+def _report(program: Program, keys: Mapping[str, str], directory: Path) -> Report:
+    ops = operation_counts(program.units[0].stablehlo)
+    warnings = list(program.warnings)
     if loops := ops.get("stablehlo.while", 0):
         warnings.append(
             f"flops and bytes accessed count a loop's body once; loops in this program: {loops}"
         )
-    keys = compilation.keys()
     return Report(
-        target=compilation.spec.name,
-        entry=compilation.spec.entry,
+        target=program.spec.name,
+        entry=program.spec.entry,
         versions={**tool_versions(), "python": platform.python_version()},
-        statics=compilation.statics,
-        arguments=tuple(map(_array, compilation.arguments)),
-        results=tuple(map(_array, compilation.results)),
-        trace_seconds=compilation.trace_seconds,
+        statics=program.statics,
+        arguments=tuple(map(_array, program.arguments)),
+        results=tuple(map(_array, program.results)),
+        trace_seconds=program.trace_seconds,
         ops=ops,
-        backends=tuple(_backend(unit, keys[unit.label]) for unit in compilation.units),
+        backends=tuple(_backend(unit, keys[unit.label]) for unit in program.units),
         outputs=_files(directory),
         warnings=tuple(warnings),
     )
 
 
-def _array(leaf: Leaf) -> Array:
-    return Array(leaf.name, leaf.dtype.name, leaf.shape, leaf.bytes, leaf.donated)
+def _array(leaf: Leaf) -> ArrayReport:
+    return ArrayReport(leaf.name, leaf.dtype.name, leaf.shape, leaf.bytes, leaf.donated)
 
 
-def _backend(unit: Unit, key: str) -> Backend:
-    return Backend(
+def _backend(unit: Unit, key: str) -> BackendReport:
+    return BackendReport(
         label=unit.label,
         name=unit.backend.name,
         device=unit.backend.device,
@@ -108,14 +114,14 @@ def _backend(unit: Unit, key: str) -> Backend:
     )
 
 
-def _cost(analysis: dict[str, float] | None) -> Cost:
+def _cost(analysis: dict[str, float] | None) -> CostReport:
     found = analysis or {}
     names = ("flops", "transcendentals", "bytes accessed")
-    return Cost(*(_amount(found.get(name)) for name in names))
+    return CostReport(*(_amount(found.get(name)) for name in names))
 
 
-def _memory(analysis: Any) -> Memory:
-    return Memory(
+def _memory(analysis: MemoryAnalysis) -> MemoryReport:
+    return MemoryReport(
         argument=_amount(analysis.argument_size_in_bytes),
         output=_amount(analysis.output_size_in_bytes),
         temp=_amount(analysis.temp_size_in_bytes),

@@ -1,7 +1,6 @@
 """A program that is ready to be called on NumPy arrays.
 
-A compiled program, as the stages or a bundle give it, enters; calls that take and give flat lists
-of arrays leave.
+It comes from the stages or from a bundle, and takes and gives flat lists of arrays.
 """
 
 from __future__ import annotations
@@ -16,10 +15,10 @@ import numpy as np
 import olympus
 from olympus import tree
 from olympus.errors import BackendError, CompileError
-from olympus_cli.build.compilation import Compilation, Say
-from olympus_cli.frontends.python import load_program
-from olympus_cli.isolated.call import call
-from olympus_cli.leaves import Leaf
+from olympus_cli.frontends.python import load_target
+from olympus_cli.isolated.call import Say, call
+from olympus_cli.program.leaves import Leaf
+from olympus_cli.program.stages import Program
 from olympus_cli.spec.model import BackendSpec, TargetSpec
 
 __all__ = ["Runnable", "check_flags", "compile_to_run", "runnable", "with_one_backend"]
@@ -68,19 +67,19 @@ def _start_compiler(_say: Say) -> None:
     olympus.devices()
 
 
-def runnable(compilation: Compilation) -> Runnable:
-    """What a finished compilation for one backend gives to run."""
-    (unit,) = compilation.units
-    return Runnable(unit.compiled, compilation.arguments, compilation.results)
+def runnable(program: Program) -> Runnable:
+    """What a program that is compiled for one backend gives to run."""
+    (unit,) = program.units
+    return Runnable(unit.compiled, program.arguments, program.results)
 
 
 def compile_to_run(spec: TargetSpec) -> Runnable:
     """The program of a target, compiled for a backend of it that is here."""
-    compilation = Compilation(load_program(with_one_backend(spec)))
-    compilation.trace()
-    compilation.lower()
-    compilation.compile()
-    return runnable(compilation)
+    program = Program(load_target(with_one_backend(spec)))
+    program.trace()
+    program.lower()
+    program.compile()
+    return runnable(program)
 
 
 def with_one_backend(spec: TargetSpec) -> TargetSpec:

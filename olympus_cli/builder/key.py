@@ -1,7 +1,5 @@
 """The content key of one program for one backend: equal keys mean that nothing has to be built.
 
-A lowered program and what surrounds it enter; 64 hexadecimal digits leave.
-
 The key is taken from the StableHLO and not from source files.  Tracing and lowering cost
 milliseconds where compiling costs seconds, and they see everything that matters and nothing else:
 a helper in another package, a constant read from a file, a static value or an environment variable
@@ -13,20 +11,34 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
 from dataclasses import asdict
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import olympus
 from olympus.artifact import Host, Node
+from olympus_cli.program.stages import Program
 from olympus_cli.spec.model import BackendSpec
+from olympus_cli.versions import PLUGINS, installed_version, tool_versions
 
-__all__ = ["content_key", "installed_version", "stored_types", "tool_versions"]
+__all__ = ["content_key", "content_keys", "stored_types"]
 
 # What changes the compiler's result without being in the program.
 _ENVIRONMENT = ("XLA_FLAGS",)
-_COMPILERS = {"gpu": ("jax-cuda13-pjrt",)}  # beside jaxlib
+
+
+def content_keys(program: Program) -> dict[str, str]:
+    """The content key of a lowered program for each of its backends, by the backend's label."""
+    spec = program.spec
+    signature = [
+        spec.entry,
+        program.statics,
+        [repr(leaf) for leaf in program.arguments + program.results],
+        stored_types(program.traced),
+        dict(spec.compiler_options),
+    ]
+    return {
+        unit.label: content_key(unit.stablehlo, signature, unit.backend) for unit in program.units
+    }
 
 
 def content_key(stablehlo: str, signature: object, backend: BackendSpec) -> str:
@@ -42,7 +54,7 @@ def content_key(stablehlo: str, signature: object, backend: BackendSpec) -> str:
         "signature": signature,
         "backend": str(backend),
         "versions": tool_versions(),
-        "compilers": [installed_version(name) for name in _COMPILERS.get(backend.name, ())],
+        "compilers": [installed_version(name) for name in PLUGINS.get(backend.name, ())],
         "host": asdict(Host.here()),  # an executable fits where its processor can do as much
         "environment": {name: os.environ.get(name) for name in _ENVIRONMENT},
     }
@@ -60,19 +72,3 @@ def stored_types(stage: Any) -> list[object]:
     trees = [Node.of(tree).to_data() for tree in (stage.in_tree, stage.out_tree)]
     types = olympus.tree.leaves((stage.in_avals, stage.out_avals))
     return [*trees, *map(repr, types), *map(repr, stage.signature.compiler_options)]
-
-
-def installed_version(package: str) -> str | None:
-    """The version of a package; None where it is not installed."""
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
-
-
-def tool_versions() -> Mapping[str, str]:
-    """The versions that decide what a compilation gives."""
-    return {
-        "olympus": olympus.__version__,
-        "jaxlib": version("jaxlib"),
-    }

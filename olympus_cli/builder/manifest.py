@@ -1,9 +1,8 @@
 """The list of what a build wrote into a target's folder: `olympus-build.json`.
 
-An output folder enters and the list in it leaves, or the other way round.  The list tells a folder
-of ours from a user's own, and a whole output from a damaged one.  It has every file of the folder
-but itself, with its size and digest, `report.json` among them: either can be lost, and the other
-still tells what a build wrote.
+The list tells a folder of ours from a user's own, and a whole output from a damaged one.  It has
+every file of the folder but itself, with its size and digest, the report among them: either can be
+lost, and the other still tells what a build wrote.
 """
 
 from __future__ import annotations
@@ -104,7 +103,7 @@ def written_by_build(directory: Path, bundle: str) -> frozenset[str]:
         pass
     newer: NewerSchema | None = None
     try:
-        report = read_report(directory / REPORT)
+        report = read_report(directory)
         return usual | {MANIFEST, REPORT, *(file.path for file in report.outputs)}
     except NewerSchema as error:
         newer = error

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from olympus.errors import BackendError, UsageError
-from olympus_cli.build.compilation import Compilation, Say
-from olympus_cli.build.durable import sync_tree
-from olympus_cli.build.outcome import Failure, Status
-from olympus_cli.build.outputs import write_outputs
-from olympus_cli.build.plan import Task, backend_labels, read_record, reason_to_build
-from olympus_cli.frontends.python import load_program
+from olympus_cli.builder.durable import sync_tree
+from olympus_cli.builder.key import content_keys
+from olympus_cli.builder.outcome import Status
+from olympus_cli.builder.outputs import write_outputs
+from olympus_cli.builder.plan import Task
+from olympus_cli.builder.record import read_record, reason_to_build
+from olympus_cli.faults.failure import Failure
+from olympus_cli.frontends.python import load_target
+from olympus_cli.isolated.call import Say
+from olympus_cli.program.stages import Program
 from olympus_cli.reports.model import Report
+from olympus_cli.spec.backends import backend_labels
 
 __all__ = ["perform"]
 
@@ -23,35 +28,35 @@ __all__ = ["perform"]
 def perform(say: Say, task: Task) -> dict[str, Any]:
     """Bring one target up to date in this process; `say` gets the name of each stage.
 
-    The fields of its `Outcome` are returned, a failure as those of a `Failure`.
+    The fields of its `Outcome` are returned, failure and report as plain data.
     """
     say("load")
     start = time.perf_counter()
     if not task.force:
         task.place.check_owner(task.spec.root)
-    compilation = Compilation(load_program(task.spec), say)
-    compilation.trace()
-    compilation.lower(task.labels)
+    program = Program(load_target(task.spec), say)
+    program.trace()
+    program.lower(task.labels)
     record = read_record(task.place.final)
-    wanted = compilation.keys()
+    wanted = content_keys(program)
     # what would have to be built with all compilers here is stale, whether or not they are
-    absent = None if task.frozen else compilation.leave_out_absent()
-    keys = {unit.label: wanted[unit.label] for unit in compilation.units}
+    absent = None if task.frozen else program.leave_out_absent()
+    keys = {unit.label: wanted[unit.label] for unit in program.units}
     others = backend_labels(task.spec.backends).keys() - keys.keys()
     reason = "asked for by --force" if task.force else reason_to_build(record, keys, others)
     status: Status = "fresh" if reason is None else "stale" if task.frozen else "built"
-    told = record.warnings if record is not None and status == "fresh" else ()
+    report = record.report if record is not None and status == "fresh" else None
     if status == "built":
         directory = task.place.stage()
-        compilation.compile()
-        told = _write(compilation, directory, task, say).warnings
+        program.compile()
+        report = _write(program, keys, directory, task, say)
     failure = _incomplete(absent, wanted.keys() - keys.keys())
     return {
         "status": status,
         "reason": reason,
         "seconds": time.perf_counter() - start,
         "failure": failure and asdict(failure),
-        "warnings": told,
+        "report": report and report.to_data(),
     }
 
 
@@ -63,10 +68,12 @@ def _incomplete(absent: BackendError | None, labels: Collection[str]) -> Failure
     return replace(failure, message=f"not built for {', '.join(sorted(labels))}: {absent}")
 
 
-def _write(compilation: Compilation, directory: Path, task: Task, say: Say) -> Report:
+def _write(
+    program: Program, keys: Mapping[str, str], directory: Path, task: Task, say: Say
+) -> Report:
     say("write")
     try:
-        report = write_outputs(compilation, directory, task.place.path_to(task.spec.root))
+        report = write_outputs(program, keys, directory, task.place.path_to(task.spec.root))
         sync_tree(directory)
     except OSError as error:
         raise UsageError(f"the outputs cannot be written: {error}") from error

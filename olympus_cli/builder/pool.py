@@ -1,7 +1,6 @@
 """A build's tasks, some at a time, each in a process of its own.
 
-Tasks enter; an `Outcome` for each leaves, as they come.  An abort, a kill or a passed time limit
-fails the task that was being worked on, and nothing else.
+An abort, a kill or a passed time limit fails the task that was being worked on, and nothing else.
 """
 
 from __future__ import annotations
@@ -11,10 +10,12 @@ from collections.abc import Callable, Generator, Sequence
 from functools import partial
 
 from olympus.errors import OlympusError
-from olympus_cli.build.outcome import Failure, Outcome
-from olympus_cli.build.plan import Task
-from olympus_cli.build.worker import perform
+from olympus_cli.builder.outcome import Outcome
+from olympus_cli.builder.plan import Task
+from olympus_cli.builder.worker import perform
+from olympus_cli.faults.failure import Failure
 from olympus_cli.isolated.call import Ended, Isolated, wait
+from olympus_cli.reports.model import Report
 
 __all__ = ["OnStage", "run_tasks"]
 
@@ -72,4 +73,6 @@ class _UnderWay:
                 self._target, "failed", None, seconds, failure=ended.failure, log=ended.output
             )
         failure = ended.data["failure"] and Failure(**ended.data["failure"])
-        return Outcome(self._target, **{**ended.data, "failure": failure}, log=ended.output)
+        report = ended.data["report"] and Report.from_data(ended.data["report"])
+        found = {**ended.data, "failure": failure, "report": report}
+        return Outcome(self._target, **found, log=ended.output)

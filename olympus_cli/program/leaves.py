@@ -1,7 +1,4 @@
-"""The arrays in a program's arguments and results, each under the name a user knows it by.
-
-The trees of a program's stages enter; a flat list of named leaves leaves.
-"""
+"""The arrays in a program's arguments and results, each under the name a user knows it by."""
 
 from __future__ import annotations
 
@@ -14,6 +11,7 @@ import numpy as np
 
 from olympus import tree as trees
 from olympus import tree_util
+from olympus.stages import ArgInfo
 
 __all__ = ["RESULT", "Leaf", "argument_leaves", "result_leaves"]
 
@@ -63,7 +61,7 @@ def _leaves(tree: Any, name: str) -> list[Leaf]:
             name + tree_util.keystr(path),
             np.dtype(info.dtype),
             tuple(info.shape),
-            bool(getattr(info, "donated", False)),
+            isinstance(info, ArgInfo) and info.donated,
         )
         for path, info in paths
     ]

@@ -1,13 +1,14 @@
-"""What became of a target, in a form that can pass from one process to another."""
+"""What became of each target of a build."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
-from olympus_cli.isolated.failure import Failure
+from olympus_cli.faults.failure import Failure
+from olympus_cli.reports.model import Report
 
-__all__ = ["Failure", "Outcome", "Status"]
+__all__ = ["Outcome", "Status"]
 
 Status = Literal["built", "fresh", "stale", "failed"]
 
@@ -16,8 +17,8 @@ Status = Literal["built", "fresh", "stale", "failed"]
 class Outcome:
     """What became of one target; "stale" is one that --frozen kept from being built.
 
-    One that was built, or is fresh, has a failure too if the compiler of another of its backends is
-    not here.
+    One that was built, or is fresh, has the report on its outputs.  It has a failure too if the
+    compiler of another of its backends is not here.
     """
 
     target: str
@@ -26,4 +27,4 @@ class Outcome:
     seconds: float = 0.0
     failure: Failure | None = None
     log: str = ""
-    warnings: tuple[str, ...] = ()
+    report: Report | None = None

@@ -1,8 +1,4 @@
-"""Telling the user about a build: while it goes on, when it is done, and what went wrong.
-
-Outcomes enter; progress and talk on stderr, lines and JSON-like data for stdout, and in the end
-one error for all that failed, leave.
-"""
+"""Telling the user about a build: while it goes on, when it is done, and what went wrong."""
 
 from __future__ import annotations
 
@@ -13,8 +9,8 @@ from typing import Any
 
 from olympus.errors import FrozenError, OlympusError
 from olympus_cli import console
-from olympus_cli.build.driver import Listener
-from olympus_cli.build.outcome import Outcome
+from olympus_cli.builder.driver import Listener
+from olympus_cli.builder.outcome import Outcome
 from olympus_cli.units import duration
 
 __all__ = ["outcome_data", "outcome_line", "raise_failures", "watching"]
@@ -54,7 +50,7 @@ def outcome_data(outcome: Outcome, directory: Path) -> dict[str, Any]:
         "reason": outcome.reason,
         "seconds": outcome.seconds,
         "directory": str(directory),
-        "warnings": list(outcome.warnings),
+        "warnings": list(outcome.report.warnings) if outcome.report else [],
         "error": failure
         and {
             "kind": failure.kind,

@@ -1,10 +1,10 @@
 """The build directory: outputs appear in it whole or not at all.
 
-A directory enters; locked access to it, and the place of each target's outputs, leave.  A target is
-written into a hidden sibling of its final directory, put on the disk, and then changes places with
-the outputs before it in one step, so that a reader finds one of the two at any time.  Where the
-system has no such step, the old outputs are moved aside first.  What a crashed build left behind is
-cleared, and what it had only moved aside is put back, by whoever takes the lock next.
+It is locked for one build at a time.  A target is written into a hidden sibling of its final
+directory, put on the disk, and then changes places with the outputs before it in one step, so that
+a reader finds one of the two at any time.  Where the system has no such step, the old outputs are
+moved aside first.  What a crashed build left behind is cleared, and what it had only moved aside is
+put back, by whoever takes the lock next.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from olympus.errors import ArtifactError, CompileError, UsageError
-from olympus_cli.build.durable import exchanged, sync_folder
-from olympus_cli.build.manifest import Manifest, written_by_build
+from olympus_cli.builder.durable import exchanged, sync_folder
+from olympus_cli.builder.manifest import Manifest, written_by_build
 from olympus_cli.reports.strict import NewerSchema
 from olympus_cli.spec.project import FILE
 
@@ -227,5 +227,5 @@ def _usable(directory: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, RuntimeError) as error:  # the latter for links in a circle
-        reason = getattr(error, "strerror", None) or error
+        reason = (error.strerror if isinstance(error, OSError) else None) or error
         raise UsageError(f"the build folder {directory} cannot be used: {reason}") from error

@@ -1,1 +1,0 @@
-"""Building: `driver` plans and commits, `pool` and `worker` compile, `outputs` writes the files."""

@@ -1,0 +1,77 @@
+"""The plan of a build: for each target a task, with the place of its outputs and its backends.
+
+A target is built for all its backends at once, because one bundle holds them all: for all that are
+asked for, and whose compilers are here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from olympus.errors import UsageError
+from olympus_cli.builder.outcome import Outcome
+from olympus_cli.builder.store import Place, locate
+from olympus_cli.faults.failure import Failure
+from olympus_cli.program.bundle import SUFFIX
+from olympus_cli.spec.backends import backend_labels
+from olympus_cli.spec.model import BackendSpec, TargetSpec
+
+__all__ = ["Options", "Task", "plan"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to build; `jobs` of None is one for each processor, `time_limit` is for each target.
+
+    `backend` is the only one of a target's backends to build for, any device of it if it has none.
+    """
+
+    jobs: int | None = None
+    time_limit: float | None = None
+    force: bool = False
+    frozen: bool = False
+    backend: BackendSpec | None = None
+
+    def labels(self, spec: TargetSpec) -> tuple[str, ...]:
+        """The labels of the backends of `spec` that are to be built for."""
+        chosen = self.backend
+        return tuple(
+            label
+            for label, backend in backend_labels(spec.backends).items()
+            if chosen is None
+            or backend == chosen
+            or (backend.name == chosen.name and chosen.device is None)
+        )
+
+
+@dataclass(frozen=True)
+class Task:
+    """One target to bring up to date, for the backends of `labels`; if `frozen`, only looked at."""
+
+    spec: TargetSpec
+    place: Place
+    labels: tuple[str, ...]
+    force: bool = False
+    frozen: bool = False
+
+
+def plan(
+    folders: Mapping[str, TargetSpec], root: Path, options: Options
+) -> tuple[dict[str, Task], list[Outcome]]:
+    """The task of each target by its name, and outcomes for those that can have no place."""
+    tasks: dict[str, Task] = {}
+    failed = []
+    taken: dict[Path, str] = {}
+    for folder, spec in folders.items():
+        try:
+            place = locate(root, folder, spec.name + SUFFIX)
+            if (other := taken.setdefault(place.final, spec.name)) != spec.name:
+                raise UsageError(f"{root / folder} leads to the folder of target {other!r}")
+        except UsageError as error:
+            failed.append(Outcome(spec.name, "failed", failure=Failure.of(error)))
+        else:
+            labels = options.labels(spec)
+            tasks[spec.name] = Task(spec, place, labels, options.force, options.frozen)
+    return tasks, failed

@@ -1,0 +1,68 @@
+"""What the last build of a target left, and why that is not what is to be built now."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from olympus.errors import ArtifactError
+from olympus_cli.builder.manifest import MANIFEST, Manifest, intact
+from olympus_cli.reports.json import has_report, read_report
+from olympus_cli.reports.model import Report
+
+__all__ = ["Record", "read_record", "reason_to_build"]
+
+
+@dataclass(frozen=True)
+class Record:
+    """What the last build of a target left: its report, and which files are damaged.
+
+    Where its report or its list of files cannot be read, `trouble` says why.
+    """
+
+    report: Report | None = None
+    damaged: tuple[str, ...] = ()
+    trouble: str | None = None
+
+    @property
+    def keys(self) -> dict[str, str]:
+        """The content key of each backend that it built for, by the backend's label."""
+        return {each.label: each.key for each in self.report.backends} if self.report else {}
+
+
+def reason_to_build(
+    record: Record | None, keys: Mapping[str, str], others: Collection[str] = ()
+) -> str | None:
+    """Why outputs for `keys` have to be built, in words; None when they are there already.
+
+    `others` are the labels of backends that the target has and that are not built for now.
+    """
+    if record is None:
+        return "it has not been built before"
+    if record.trouble is not None:
+        return record.trouble
+    for label, key in keys.items():
+        if label not in record.keys:
+            return f"it has not been built for {label} before"
+        if record.keys[label] != key:
+            return f"its program for {label}, or what compiles it, has changed"
+    for label in record.keys:
+        if label not in keys and label not in others:
+            return f"it is no longer built for {label}"
+    if record.damaged:
+        return f"{record.damaged[0]} is missing or has been changed"
+    return None
+
+
+def read_record(directory: Path) -> Record | None:
+    """What the lists in `directory` say was built, checked against the files that are there."""
+    if not has_report(directory) and not os.path.lexists(directory / MANIFEST):
+        return None
+    try:
+        report = read_report(directory)
+        files = Manifest.read(directory).files
+    except ArtifactError as error:
+        return Record(trouble=str(error))
+    return Record(report, tuple(file.path for file in files if not intact(directory, file)))

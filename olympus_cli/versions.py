@@ -1,0 +1,28 @@
+"""The versions of installed packages: what keys, reports and `olympus doctor` say of the tools."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+
+import olympus
+
+__all__ = ["PLUGINS", "installed_version", "tool_versions"]
+
+PLUGINS = {"gpu": ("jax-cuda13-pjrt",)}  # the compilers beside jaxlib, by backend
+
+
+def installed_version(package: str) -> str | None:
+    """The version of a package; None where it is not installed."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def tool_versions() -> Mapping[str, str]:
+    """The versions that decide what a compilation gives."""
+    return {
+        "olympus": olympus.__version__,
+        "jaxlib": version("jaxlib"),
+    }
