@@ -1,4 +1,4 @@
-"""`lax.associative_scan`: a tree of arrays enters, and leaves as its prefixes, combined.
+"""`lax.associative_scan`: the combinations of elements up to each one, in few steps.
 
 The method is Blelloch's, "Prefix sums and their applications" (1990): neighbours are combined
 in pairs, the half as many results scanned in the same way, and the elements between filled in.
@@ -15,8 +15,8 @@ from olympus_core.errors import ArgumentError, ShapeError
 from olympus_core.library.axes import canonical_axis
 from olympus_core.library.lax.shape import rev
 from olympus_core.library.lax.slicing import concatenate, pad, slice_in_dim
-from olympus_core.library.numpy.axes import operand
-from olympus_core.library.numpy.creation import asarray
+from olympus_core.library.numpy.creation.array import asarray
+from olympus_core.library.operands import operand
 from olympus_core.library.promotion import convert
 from olympus_core.primitives.elementwise.arithmetic import add_p
 from olympus_core.primitives.elementwise.logic import or_p

@@ -1,9 +1,9 @@
 """Collectives over mapped axes that have names: `psum`, `all_gather`, `ppermute`, and their kin.
 
-Trees of values and the names of axes enter; one value for each index leaves.  A name is bound by
-`vmap(..., axis_name=...)` around the call, or by the `axis_env` of `make_olympuspr` and
-`xla_computation`; UnboundAxisError is raised for one that is not.  Where several names are given,
-their indices count in row-major order, and the first name is the outermost.
+A name is bound by `vmap(..., axis_name=...)` around the call, or by the `axis_env` of
+`make_olympuspr` and `xla_computation`; UnboundAxisError is raised for one that is not.  Where
+several names are given, their indices count in row-major order, and the first name is the
+outermost.
 
 `axis_index_groups`, a partition of the indices into lists of one length, keeps a collective
 within each list; it is for programs of replicas, and `vmap` takes none.
