@@ -331,17 +331,22 @@ def all_to_all(
             concat += split < concat
             split += concat <= split
             v = expand_dims(v, (concat,))
-        v = all_to_all_p.bind(
-            v,
-            axis_index_groups=groups,
-            axis_name=name,
-            axis_size=size,
-            concat_axis=concat,
-            split_axis=split,
-        )
+        v = _swapped(v, name, size, split, concat, groups)
         return squeeze(v, (split,)) if apart else v
 
     return _map("all_to_all", leaf, x)
+
+
+def _swapped(v: Any, name: Any, size: int, split: int, concat: int, groups: Any = None) -> Any:
+    """`all_to_all` of one value along one axis."""
+    return all_to_all_p.bind(
+        v,
+        axis_index_groups=groups,
+        axis_name=name,
+        axis_size=size,
+        concat_axis=concat,
+        split_axis=split,
+    )
 
 
 def _exchange(
@@ -359,14 +364,7 @@ def _exchange(
     apart = (*shape[:split], *sizes, shape[split] // whole, *shape[split + 1 :])
     v = op.reshape(v, dimensions=None, new_sizes=apart)
     for axis, (name, size) in enumerate(zip(names, sizes, strict=True), split):
-        v = all_to_all_p.bind(
-            v,
-            axis_index_groups=None,
-            axis_name=name,
-            axis_size=size,
-            concat_axis=axis,
-            split_axis=axis,
-        )
+        v = _swapped(v, name, size, axis, axis)
     sources = range(split, split + count)
     own = [i for i in range(len(apart)) if i not in sources and (tiled or i != split + count)]
     order = (*own[:concat], *sources, *own[concat:])
