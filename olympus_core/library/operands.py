@@ -27,7 +27,6 @@ from olympus_core.primitives.shape import broadcast_in_dim_p
 from olympus_core.tracer import Array
 
 __all__ = [
-    "INFINITIES",
     "align",
     "casts",
     "choose",
@@ -124,7 +123,7 @@ def _range(dtype: DType) -> tuple[float, float]:
 
 casts: Final = _Casts()
 #: a cast takes these too
-INFINITIES: Final = (float("inf"), -float("inf"))
+_INFINITIES: Final = (float("inf"), -float("inf"))
 
 
 def promote_numeric(*xs: Any) -> list[Any]:
@@ -187,11 +186,11 @@ def _one_dtype(name: str, x: Any, y: Any) -> tuple[Any, Any]:
     a, b = getattr(x, "aval", None), getattr(y, "aval", None)
     if a is not None and b is None:
         cast = casts[y.__class__, a]
-        if cast is not None and (cast[1] <= y <= cast[2] or y in INFINITIES):
+        if cast is not None and (cast[1] <= y <= cast[2] or y in _INFINITIES):
             return x, cast[0](y)
     elif b is not None and a is None:
         cast = casts[x.__class__, b]
-        if cast is not None and (cast[1] <= x <= cast[2] or x in INFINITIES):
+        if cast is not None and (cast[1] <= x <= cast[2] or x in _INFINITIES):
             return cast[0](x), y
     elif a is not None and b is not None and a.dtype is b.dtype:
         return x, y

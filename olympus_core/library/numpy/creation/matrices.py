@@ -31,7 +31,6 @@ from olympus_core.tracer import Array
 
 __all__ = [
     "check_sizes",
-    "compared",
     "diag",
     "diagflat",
     "diagonal",
@@ -48,7 +47,7 @@ __all__ = [
 _INT32 = np.dtype("int32")
 
 
-def compared(rows: int, columns: int, k: Any, compare: Elementwise) -> Any:
+def _compared(rows: int, columns: int, k: Any, compare: Elementwise) -> Any:
     """Where row + k stands in a relation to column, as bool[rows, columns]."""
     row, column = (iota_p.bind(dtype=_INT32, shape=(rows, columns), dimension=i) for i in (0, 1))
     if not (k.__class__ is int and k == 0):
@@ -67,7 +66,7 @@ def eye(
     """
     wanted = requested_dtype("eye", dtype)
     rows, columns = check_sizes("eye", N, N if M is None else M)
-    ones = convert(compared(rows, columns, k, eq_p), wanted)
+    ones = convert(_compared(rows, columns, k, eq_p), wanted)
     return placed(ones, device)  # type: ignore[no-any-return]
 
 
@@ -88,7 +87,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Array:
     """Ones on and below the diagonal `k` of an N x M matrix, zeros above."""
     wanted = requested_dtype("tri", dtype)
     rows, columns = check_sizes("tri", N, N if M is None else M)
-    return convert(compared(rows, columns, k, ge_p), wanted)  # type: ignore[no-any-return]
+    return convert(_compared(rows, columns, k, ge_p), wanted)  # type: ignore[no-any-return]
 
 
 def _triangle(name: str, m: Any, k: int, upper: bool) -> Array:
@@ -96,7 +95,7 @@ def _triangle(name: str, m: Any, k: int, upper: bool) -> Array:
     if aval.ndim < 2:
         raise ShapeError(f"{name} needs two or more dimensions, and got {aval.long_name()}")
     rows, columns = aval.shape[-2:]
-    below = compared(rows, columns, k - 1 if upper else k, ge_p)
+    below = _compared(rows, columns, k - 1 if upper else k, ge_p)
     zero = convert(0, aval.dtype, aval.weak_type)
     with switched("numpy_rank_promotion", "allow"):
         result: Array = choose(name, below, zero, m) if upper else choose(name, below, m, zero)
@@ -161,7 +160,7 @@ def diag(v: Any, k: int = 0) -> Array:
     zero = convert(0, aval.dtype, aval.weak_type)
     n = aval.size + abs(k)
     padded = pad(v, zero, [(max(0, k), max(0, -k), 0)]) if k else v
-    on = compared(n, n, k, eq_p)
+    on = _compared(n, n, k, eq_p)
     columns = broadcast_in_dim_p.bind(padded, shape=(n, n), broadcast_dimensions=(1,))
     result: Array = choose("diag", on, columns, zero)
     return result
@@ -207,7 +206,7 @@ def trace(
         raise ShapeError(f"trace needs two dimensions or more, and got {aval.long_name()}")
     a = moveaxis(a, canonical_axes((axis1, axis2), aval.ndim), (-2, -1))
     rows, columns = a.shape[-2:]
-    on = compared(rows, columns, offset, eq_p)
+    on = _compared(rows, columns, offset, eq_p)
     a = choose("trace", on, a, convert(0, aval.dtype, aval.weak_type))
     wanted = None if dtype is None else requested_dtype("trace", dtype)
     return sum_(a, axis=(-2, -1), dtype=wanted)  # type: ignore[no-any-return]

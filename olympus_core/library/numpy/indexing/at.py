@@ -45,17 +45,8 @@ from olympus_core.primitives.slicing import dynamic_slice_p, dynamic_update_slic
 from olympus_core.tracer import Array, Tracer
 
 __all__ = [
-    "ADD",
-    "MAX",
-    "MIN",
-    "MULTIPLY",
-    "SET",
-    "SUBTRACT",
     "IndexUpdateHelper",
     "IndexUpdateRef",
-    "Operation",
-    "Options",
-    "update",
 ]
 
 _INT32 = np.dtype("int32")
@@ -73,12 +64,12 @@ class Operation(NamedTuple):
     regional: bool = True
 
 
-SET = Operation(lax.scatter, None)
-ADD = Operation(lax.scatter_add, add_p)
-SUBTRACT = Operation(lax.scatter_sub, sub_p)
-MULTIPLY = Operation(lax.scatter_mul, mul_p)
-MIN = Operation(lax.scatter_min, min_p)
-MAX = Operation(lax.scatter_max, max_p)
+_SET = Operation(lax.scatter, None)
+_ADD = Operation(lax.scatter_add, add_p)
+_SUBTRACT = Operation(lax.scatter_sub, sub_p)
+_MULTIPLY = Operation(lax.scatter_mul, mul_p)
+_MIN = Operation(lax.scatter_min, min_p)
+_MAX = Operation(lax.scatter_max, max_p)
 
 
 class Options(NamedTuple):
@@ -90,7 +81,7 @@ class Options(NamedTuple):
     wrap_negative_indices: bool = True
 
 
-def update(array: Any, index: Any, values: Any, operation: Operation, options: Options) -> Array:
+def _updated(array: Any, index: Any, values: Any, operation: Operation, options: Options) -> Array:
     """The array with the elements at `index` combined with `values`, which broadcast to them."""
     x: Array = asarray(array)
     shape = x.aval.shape
@@ -354,23 +345,23 @@ class IndexUpdateRef:
     ) -> Array:
         if hasattr(values, "__jax_array__"):
             values = values.__jax_array__()
-        return update(self.array, self.index, values, operation, Options(**options))
+        return _updated(self.array, self.index, values, operation, Options(**options))
 
     def set(self, values: Any, **options: Any) -> Array:
         """The array with the elements replaced by `values`."""
-        return self._update(values, SET, **options)
+        return self._update(values, _SET, **options)
 
     def add(self, values: Any, **options: Any) -> Array:
         """The array with `values` added to the elements."""
-        return self._update(values, ADD, **options)
+        return self._update(values, _ADD, **options)
 
     def subtract(self, values: Any, **options: Any) -> Array:
         """The array with `values` subtracted from the elements."""
-        return self._update(values, SUBTRACT, **options)
+        return self._update(values, _SUBTRACT, **options)
 
     def multiply(self, values: Any, **options: Any) -> Array:
         """The array with the elements multiplied by `values`."""
-        return self._update(values, MULTIPLY, **options)
+        return self._update(values, _MULTIPLY, **options)
 
     mul = multiply
 
@@ -387,11 +378,11 @@ class IndexUpdateRef:
 
     def min(self, values: Any, **options: Any) -> Array:
         """The array with each element the lesser of itself and its value."""
-        return self._update(values, MIN, **options)
+        return self._update(values, _MIN, **options)
 
     def max(self, values: Any, **options: Any) -> Array:
         """The array with each element the greater of itself and its value."""
-        return self._update(values, MAX, **options)
+        return self._update(values, _MAX, **options)
 
     def apply(self, func: Callable[[Any], Any], **options: Any) -> Array:
         """The array with `func`, of a scalar, applied to each element, as often as it is named."""

@@ -39,10 +39,7 @@ from olympus_core.tracer import Array, Tracer
 from olympus_core.transforms.vmapping import vmap
 
 __all__ = [
-    "OPTIONS",
     "pad",
-    "padded_axis",
-    "sides",
     "trim_zeros",
 ]
 
@@ -52,13 +49,13 @@ Pair = tuple[Any, Any]
 Pairs = tuple[Pair, ...]
 
 
-def sides(name: str, value: Any, ndim: int) -> Pairs:
+def _sides(name: str, value: Any, ndim: int) -> Pairs:
     """(before, after) for each axis, of a number, a pair, a pair for each axis, or a dict."""
     if isinstance(value, dict):
         found: list[Pair] = [(0, 0)] * ndim
         for axis, one in value.items():
             (i,) = canonical_axes(axis, ndim)
-            found[i] = sides(name, one, 1)[0]
+            found[i] = _sides(name, one, 1)[0]
         return tuple(found)
     shape = np.shape(value) if isinstance(value, (tuple, list)) else shape_of(value)
     if shape == ():
@@ -151,7 +148,7 @@ _STATISTICS: Final[dict[str, Callable[..., Any]]] = {
 
 
 #: the mode's option, with its default
-OPTIONS: Final[dict[str, dict[str, Any]]] = {
+_OPTIONS: Final[dict[str, dict[str, Any]]] = {
     "constant": {"constant_values": 0},
     "edge": {},
     "empty": {},
@@ -163,7 +160,7 @@ OPTIONS: Final[dict[str, dict[str, Any]]] = {
 }
 
 
-def padded_axis(x: Array, axis: int, width: tuple[int, int], mode: str, option: Any) -> Array:
+def _padded_axis(x: Array, axis: int, width: tuple[int, int], mode: str, option: Any) -> Array:
     before, after = width
     if mode == "edge":
         return _edge(x, axis, before, after)
@@ -172,7 +169,7 @@ def padded_axis(x: Array, axis: int, width: tuple[int, int], mode: str, option: 
     if mode in ("reflect", "symmetric"):
         skip = 1 if mode == "reflect" else 0
         return _mirror(x, axis, before, after, skip, odd=option == "odd")
-    pair = sides("a pair of values", option, x.ndim)[axis]
+    pair = _sides("a pair of values", option, x.ndim)[axis]
     if mode == "linear_ramp":
         return _ramp(x, axis, before, after, pair)
     return _statistic(x, axis, before, after, _STATISTICS[mode], pair)
@@ -180,7 +177,7 @@ def padded_axis(x: Array, axis: int, width: tuple[int, int], mode: str, option: 
 
 def _widths(pad_width: Any, ndim: int) -> tuple[tuple[int, int], ...]:
     try:
-        pairs = sides("a pair of widths", pad_width, ndim)
+        pairs = _sides("a pair of widths", pad_width, ndim)
         widths = tuple((operator.index(b), operator.index(a)) for b, a in pairs)
     except TypeError as e:
         if isinstance(e, (ShapeError, ConcretizationError)):
@@ -195,7 +192,7 @@ def _constant(x: Any, widths: Sequence[tuple[int, int]], constant_values: Any = 
     dtype = get_aval(x).dtype
     if not widths:
         return x
-    values = sides("a pair of values", constant_values, len(widths))
+    values = _sides("a pair of values", constant_values, len(widths))
     if all(pair == (0, 0) or (pair[0] is constant_values) for pair in values):
         value = convert(values[0][0], dtype)
         return lax_pad(x, value, [(b, a, 0) for b, a in widths])
@@ -213,7 +210,7 @@ def _padded(x: Any, widths: tuple[tuple[int, int], ...], mode: str, option: Any)
         if width != (0, 0):
             if not x.shape[axis]:
                 raise ShapeError(f"pad cannot extend the empty axis {axis} in mode {mode!r}")
-            x = padded_axis(x, axis, width, mode, option)
+            x = _padded_axis(x, axis, width, mode, option)
     return asarray(x)
 
 
@@ -239,13 +236,13 @@ def pad(
     widths = _widths(pad_width, aval.ndim)
     if callable(mode):
         return _by_function(asarray(_constant(array, widths)), widths, mode, kwargs)
-    if mode not in OPTIONS:
-        names = ", ".join(map(repr, OPTIONS))
+    if mode not in _OPTIONS:
+        names = ", ".join(map(repr, _OPTIONS))
         raise ArgumentError(f"pad has the modes {names}, and got {mode!r}")
-    unknown = set(kwargs) - set(OPTIONS[mode])
+    unknown = set(kwargs) - set(_OPTIONS[mode])
     if unknown:
         raise ArgumentError(f"pad in mode {mode!r} has no option {', '.join(sorted(unknown))}")
-    option = next(iter({**OPTIONS[mode], **kwargs}.values()), None)
+    option = next(iter({**_OPTIONS[mode], **kwargs}.values()), None)
     if mode == "constant":
         return asarray(_constant(array, widths, option))
     if mode == "empty":

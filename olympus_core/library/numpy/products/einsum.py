@@ -30,13 +30,9 @@ from olympus_core.primitives.slicing import slice_p
 from olympus_core.tracer import Array
 
 __all__ = [
-    "Step",
     "einsum",
     "einsum_path",
-    "find_path",
     "matvec",
-    "plan",
-    "subscripts_of",
     "vecdot",
     "vecmat",
 ]
@@ -56,7 +52,7 @@ class Step(NamedTuple):
     argument: Any
 
 
-def subscripts_of(arguments: Sequence[Any]) -> tuple[str, list[Any]]:
+def _subscripts_of(arguments: Sequence[Any]) -> tuple[str, list[Any]]:
     """The subscripts as a string, and the operands, of einsum's arguments.
 
     The other form that einsum takes, operands each followed by a list of axes, is turned to it.
@@ -128,7 +124,7 @@ def _sizes(subscripts: str, terms: Sequence[str], shapes: Sequence[Shape]) -> di
     return sizes
 
 
-def find_path(
+def _find_path(
     subscripts: str, shapes: Sequence[Shape], optimize: Any = "auto"
 ) -> Sequence[tuple[int, ...]]:
     """The order of contraction: places of the operands taken in each step.
@@ -209,7 +205,7 @@ class _Planner:
 
 
 @functools.lru_cache(maxsize=2048)
-def plan(
+def _plan(
     subscripts: str, shapes: tuple[Shape, ...], path: tuple[tuple[int, ...], ...]
 ) -> tuple[Step, ...]:
     """The steps that compute an einsum by a path.
@@ -254,14 +250,14 @@ def einsum(
     """
     if out is not None:
         reject_out("einsum", out)
-    text, values = subscripts_of((subscripts, *operands))
+    text, values = _subscripts_of((subscripts, *operands))
     if not values:
         raise TraceError(f"einsum needs operands, and got none for {text!r}")
     values = promote_dtypes(*[operand("einsum", x)[0] for x in values])
     shapes = tuple(map(shape_of, values))
     path = _path(text, shapes, optimize)
     settings = canonical_precision(precision), canonical_preferred(preferred_element_type)
-    for step in plan(text, shapes, path):
+    for step in _plan(text, shapes, path):
         _take(values, step, *settings)
     (result,) = values
     preferred = settings[1]
@@ -287,7 +283,7 @@ def _hashable(step: Any) -> Any:
 def _cached_path(
     text: str, shapes: tuple[tuple[int, ...], ...], optimize: Any
 ) -> tuple[tuple[int, ...], ...]:
-    return tuple(find_path(text, shapes, optimize))
+    return tuple(_find_path(text, shapes, optimize))
 
 
 def _take(values: list[Any], step: Step, precision: Params, preferred: Any) -> None:
@@ -344,9 +340,9 @@ def einsum_path(
 
     Each pair of the path is places in the list of operands; a result goes to the end of it.
     """
-    text, values = subscripts_of((subscripts, *operands))
+    text, values = _subscripts_of((subscripts, *operands))
     shapes = tuple(map(shape_of, values))
-    path = list(find_path(text, shapes, optimize))
+    path = list(_find_path(text, shapes, optimize))
     views = [np.broadcast_to(np.float32(0), s) for s in shapes]
     return path, str(np.einsum_path(text, *views, optimize=["einsum_path", *path])[1])
 
