@@ -22,6 +22,11 @@ __all__ = [
 ]
 
 
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+Axis = Any  # int | Sequence[int] | None
+
+
 def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
     """`axis` as an int in [0, ndim); raises ShapeError, calling it `what`, where there is none."""
     try:
@@ -40,11 +45,6 @@ def canonical_axes(axes: int | Iterable[Any], ndim: int, what: str = "axis") -> 
     if len(set(found)) != len(found):
         raise ShapeError(f"{what} is given more than once: {tuple(given)}")
     return found
-
-
-_F = TypeVar("_F", bound=Callable[..., Any])
-
-Axis = Any  # int | Sequence[int] | None
 
 
 def one_axis(name: str, ndim: int, axis: Any) -> int:

@@ -27,7 +27,6 @@ from olympus_core.library.numpy.indexing.reading import read
 from olympus_core.library.numpy.manipulation.joining import concatenate
 from olympus_core.library.numpy.manipulation.shapes import ravel, reshape
 from olympus_core.library.numpy.manipulation.transposing import moveaxis
-from olympus_core.library.numpy.reductions import sums
 from olympus_core.library.numpy.reductions.cumulative import cumsum
 from olympus_core.library.numpy.reductions.sums import any as any_of
 from olympus_core.library.numpy.reductions.sums import sum as sum_of
@@ -122,7 +121,7 @@ def _sorted_slices(ar: Any, equal_nan: bool) -> tuple[Any, Any, Any]:
     if equal_nan and dtypes.kind(ar.dtype) in "fc":  # two that are not themselves are both NaN
         differs = differs & ((before == before) | (after == after))
     first = full((1,), True, bool)
-    mask = concatenate([first, sums.any(differs, 1)]) if length else first[:0]
+    mask = concatenate([first, any_of(differs, 1)]) if length else first[:0]
     return reshape(ordered, ar.shape), mask, order
 
 
@@ -144,7 +143,7 @@ def _sized(
     (starts,) = nonzero(mask, size=size)
     values = read(ordered, starts) if slices.size else zeros((size, *slices.shape[1:]), ar.dtype)
     if fill_value is not None:
-        valid = arange(size) < sums.sum(mask)
+        valid = arange(size) < sum_of(mask)
         valid = reshape(valid, (size, *[1] * (values.ndim - 1)))
         values = choose("unique", valid, values, convert(fill_value, ar.dtype))
     results = [moveaxis(values, 0, place)]
