@@ -12,4 +12,4 @@ from olympus_core.dtypes import itemsize_bits as itemsize_bits
 from olympus_core.dtypes import prng_key as prng_key
 from olympus_core.dtypes import scalar_type_of as scalar_type_of
 from olympus_core.errors import TypePromotionError as TypePromotionError
-from olympus_core.library.numpy.dtypes import result_type as result_type
+from olympus_core.library.numpy.dtypes.queries import result_type as result_type

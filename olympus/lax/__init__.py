@@ -23,28 +23,21 @@ from olympus_core.library.lax.control import map as map
 from olympus_core.library.lax.control import scan as scan
 from olympus_core.library.lax.control import switch as switch
 from olympus_core.library.lax.control import while_loop as while_loop
+from olympus_core.library.lax.conv import (
+    ConvGeneralDilatedDimensionNumbers as ConvGeneralDilatedDimensionNumbers,
+)
 from olympus_core.library.lax.conv import conv as conv
+from olympus_core.library.lax.conv import conv_dimension_numbers as conv_dimension_numbers
 from olympus_core.library.lax.conv import conv_general_dilated as conv_general_dilated
 from olympus_core.library.lax.conv import (
     conv_general_dilated_patches as conv_general_dilated_patches,
 )
+from olympus_core.library.lax.conv import conv_general_permutations as conv_general_permutations
+from olympus_core.library.lax.conv import conv_general_shape_tuple as conv_general_shape_tuple
+from olympus_core.library.lax.conv import conv_shape_tuple as conv_shape_tuple
 from olympus_core.library.lax.conv import conv_transpose as conv_transpose
+from olympus_core.library.lax.conv import conv_transpose_shape_tuple as conv_transpose_shape_tuple
 from olympus_core.library.lax.conv import conv_with_general_padding as conv_with_general_padding
-from olympus_core.library.lax.conv_shapes import ConvDimensionNumbers as ConvDimensionNumbers
-from olympus_core.library.lax.conv_shapes import (
-    ConvGeneralDilatedDimensionNumbers as ConvGeneralDilatedDimensionNumbers,
-)
-from olympus_core.library.lax.conv_shapes import conv_dimension_numbers as conv_dimension_numbers
-from olympus_core.library.lax.conv_shapes import (
-    conv_general_permutations as conv_general_permutations,
-)
-from olympus_core.library.lax.conv_shapes import (
-    conv_general_shape_tuple as conv_general_shape_tuple,
-)
-from olympus_core.library.lax.conv_shapes import conv_shape_tuple as conv_shape_tuple
-from olympus_core.library.lax.conv_shapes import (
-    conv_transpose_shape_tuple as conv_transpose_shape_tuple,
-)
 from olympus_core.library.lax.cumulative import cumlogsumexp as cumlogsumexp
 from olympus_core.library.lax.cumulative import cummax as cummax
 from olympus_core.library.lax.cumulative import cummin as cummin
@@ -198,18 +191,19 @@ from olympus_core.library.lax.sort import approx_min_k as approx_min_k
 from olympus_core.library.lax.sort import sort as sort
 from olympus_core.library.lax.sort import sort_key_val as sort_key_val
 from olympus_core.library.lax.sort import top_k as top_k
-from olympus_core.library.lax.special import bessel_i0e as bessel_i0e
-from olympus_core.library.lax.special import bessel_i1e as bessel_i1e
-from olympus_core.library.lax.special import betainc as betainc
-from olympus_core.library.lax.special import igamma as igamma
-from olympus_core.library.lax.special import igamma_grad_a as igamma_grad_a
-from olympus_core.library.lax.special import igammac as igammac
-from olympus_core.library.lax.special import random_gamma_grad as random_gamma_grad
 from olympus_core.library.lax.window import padtype_to_pads as padtype_to_pads
 from olympus_core.library.lax.window import reduce_window as reduce_window
 from olympus_core.library.lax.window import reduce_window_shape_tuple as reduce_window_shape_tuple
+from olympus_core.library.special.lax import bessel_i0e as bessel_i0e
+from olympus_core.library.special.lax import bessel_i1e as bessel_i1e
+from olympus_core.library.special.lax import betainc as betainc
+from olympus_core.library.special.lax import igamma as igamma
+from olympus_core.library.special.lax import igamma_grad_a as igamma_grad_a
+from olympus_core.library.special.lax import igammac as igammac
+from olympus_core.library.special.lax import random_gamma_grad as random_gamma_grad
 from olympus_core.primitive import Primitive as _Primitive
 from olympus_core.primitive import op as _op
+from olympus_core.primitives.conv import ConvDimensionNumbers as ConvDimensionNumbers
 from olympus_core.submodules import on_demand as _on_demand
 
 if _TYPE_CHECKING:

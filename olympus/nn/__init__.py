@@ -30,10 +30,10 @@ from olympus_core.library.nn.activations import tanh as tanh
 from olympus_core.library.nn.attention import dot_product_attention as dot_product_attention
 from olympus_core.library.nn.encoding import one_hot as one_hot
 from olympus_core.library.nn.encoding import standardize as standardize
-from olympus_core.library.nn.softmax import log_softmax as log_softmax
-from olympus_core.library.nn.softmax import logmeanexp as logmeanexp
-from olympus_core.library.nn.softmax import logsumexp as logsumexp
-from olympus_core.library.nn.softmax import softmax as softmax
+from olympus_core.library.softmax import log_softmax as log_softmax
+from olympus_core.library.softmax import logmeanexp as logmeanexp
+from olympus_core.library.softmax import logsumexp as logsumexp
+from olympus_core.library.softmax import softmax as softmax
 from olympus_core.submodules import on_demand as _on_demand
 
 if _TYPE_CHECKING:

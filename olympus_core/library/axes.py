@@ -1,15 +1,30 @@
-"""Axes: numbers as users write them in, negative ones from the end; canonical ones out."""
+"""The axes of an array, as users write them: numbers from either end, one or several."""
 
 from __future__ import annotations
 
+import functools
 import operator
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 from olympus_core.avals import as_sequence
 from olympus_core.errors import ShapeError
+from olympus_core.primitives.shape import broadcast_in_dim_p
 
-__all__ = ["canonical_axes", "canonical_axis"]
+__all__ = [
+    "Axis",
+    "axis_tuple",
+    "canonical_axes",
+    "canonical_axis",
+    "keep_dims",
+    "list_axis",
+    "one_axis",
+]
+
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+Axis = Any  # int | Sequence[int] | None
 
 
 def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
@@ -30,3 +45,45 @@ def canonical_axes(axes: int | Iterable[Any], ndim: int, what: str = "axis") -> 
     if len(set(found)) != len(found):
         raise ShapeError(f"{what} is given more than once: {tuple(given)}")
     return found
+
+
+def one_axis(name: str, ndim: int, axis: Any) -> int:
+    """An axis as an int from 0; raises ShapeError for one that the array does not have."""
+    if axis.__class__ is int and 0 <= axis < ndim:
+        return int(axis)
+    return canonical_axis(axis, ndim, f"the axis of {name}")
+
+
+def list_axis(function: _F) -> _F:
+    """The function, which must take its axes as a tuple, for lists of axes too."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if len(args) > 1 and isinstance(args[1], list):
+            args = (args[0], tuple(args[1]), *args[2:])
+        if isinstance(kwargs.get("axis"), list):
+            kwargs["axis"] = tuple(kwargs["axis"])
+        return function(*args, **kwargs)
+
+    return call  # type: ignore[return-value]
+
+
+def axis_tuple(name: str, ndim: int, axis: Axis) -> tuple[int, ...]:
+    """The axes that `axis` (an int, a sequence of ints, or None for all) names, in order.
+
+    Raises ShapeError for an axis that the array does not have, or has twice.
+    """
+    if axis is None:
+        return tuple(range(ndim))
+    if axis.__class__ is int or not isinstance(axis, (tuple, list)):
+        return (one_axis(name, ndim, axis),)
+    return canonical_axes(axis, ndim, f"an axis of {name}")
+
+
+def keep_dims(x: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
+    """A reduction's result with the axes that were reduced as axes of size 1."""
+    if not axes:
+        return x
+    kept = tuple([i for i in range(len(shape)) if i not in axes])
+    sizes = tuple([1 if i in axes else n for i, n in enumerate(shape)])
+    return broadcast_in_dim_p.bind(x, shape=sizes, broadcast_dimensions=kept)

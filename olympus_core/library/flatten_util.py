@@ -10,10 +10,10 @@ from olympus_core import dtypes, tree
 from olympus_core.avals import get_aval
 from olympus_core.errors import DTypeError, ShapeError
 from olympus_core.library.lax.slicing import split
-from olympus_core.library.numpy.creation import asarray
-from olympus_core.library.numpy.fills import zeros
-from olympus_core.library.numpy.joining import concatenate
-from olympus_core.library.numpy.shapes import ravel, reshape
+from olympus_core.library.numpy.creation.array import asarray
+from olympus_core.library.numpy.creation.fills import zeros
+from olympus_core.library.numpy.manipulation.joining import concatenate
+from olympus_core.library.numpy.manipulation.shapes import ravel, reshape
 from olympus_core.library.promotion import convert
 from olympus_core.tracer import Array
 

@@ -12,32 +12,16 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from olympus_core.library.numpy import (
-    arithmetic,
-    bits,
-    choosing,
-    complex,
-    creation,
-    cumulative,
-    diagonals,
-    division,
-    indexing,
-    inspection,
-    logic,
-    orders,
-    positions,
-    products,
-    reductions,
-    repetition,
-    rounding,
-    selection,
-    shapes,
-    sorting,
-    taking,
-    variance,
-    views,
-)
-from olympus_core.library.numpy.at import IndexUpdateHelper
+from olympus_core.library.numpy import array_api
+from olympus_core.library.numpy.creation import array, matrices
+from olympus_core.library.numpy.elementwise import arithmetic, bits, logic, rounding
+from olympus_core.library.numpy.elementwise import complex as complex_
+from olympus_core.library.numpy.indexing import choosing, reading, taking
+from olympus_core.library.numpy.indexing.at import IndexUpdateHelper
+from olympus_core.library.numpy.manipulation import shapes, tiling, transposing, views
+from olympus_core.library.numpy.products import matmul
+from olympus_core.library.numpy.reductions import cumulative, statistics, sums
+from olympus_core.library.numpy.sorting import searching, sorting
 from olympus_core.tracer import Array
 
 __all__: list[str] = []
@@ -69,11 +53,11 @@ _OPERATORS: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "sub": arithmetic.subtract,
     "mul": arithmetic.multiply,
     "truediv": arithmetic.divide,
-    "floordiv": division.floor_divide,
-    "mod": division.remainder,
-    "divmod": division.divmod,
+    "floordiv": arithmetic.floor_divide,
+    "mod": arithmetic.remainder,
+    "divmod": arithmetic.divmod,
     "pow": arithmetic.power,
-    "matmul": products.matmul,
+    "matmul": matmul.matmul,
     "and": bits.bitwise_and,
     "or": bits.bitwise_or,
     "xor": bits.bitwise_xor,
@@ -100,77 +84,77 @@ def _setitem(self: Any, index: Any, value: Any) -> NoReturn:
 def _round(self: Any, ndigits: int | None = None) -> Any:
     """Python's `round`: to an integer, unless a number of digits is given."""
     if ndigits is None:
-        return creation.astype(rounding.round(self), int)
+        return array.astype(rounding.round(self), int)
     return rounding.round(self, decimals=ndigits)
 
 
 def _compress(self: Any, condition: Any, axis: int | None = None, **options: Any) -> Any:
-    return selection.compress(condition, self, axis, **options)
+    return taking.compress(condition, self, axis, **options)
 
 
 def _contains(self: Any, value: Any) -> bool:
     """Whether an element equals `value`, as NumPy has it."""
-    return builtins.bool(reductions.any(logic.equal(self, value)))
+    return builtins.bool(sums.any(logic.equal(self, value)))
 
 
 _METHODS: Final[dict[str, Callable[..., Any]]] = {
     "__abs__": arithmetic.abs,
-    "__array_namespace__": inspection.array_namespace,
+    "__array_namespace__": array_api.array_namespace,
     "__contains__": _contains,
-    "__getitem__": indexing.getitem,
+    "__getitem__": reading.getitem,
     "__invert__": bits.invert,
     "__neg__": arithmetic.negative,
     "__pos__": arithmetic.positive,
     "__round__": _round,
     "__setitem__": _setitem,
-    "all": reductions.all,
-    "any": reductions.any,
-    "argmax": positions.argmax,
-    "argmin": positions.argmin,
+    "all": sums.all,
+    "any": sums.any,
+    "argmax": searching.argmax,
+    "argmin": searching.argmin,
     "argpartition": sorting.argpartition,
     "argsort": sorting.argsort,
-    "astype": creation.astype,
+    "astype": array.astype,
     "choose": choosing.choose,
     "clip": arithmetic.clip,
     "compress": _compress,
-    "conj": complex.conjugate,
-    "conjugate": complex.conjugate,
-    "copy": creation.copy,
+    "conj": complex_.conjugate,
+    "conjugate": complex_.conjugate,
+    "copy": array.copy,
     "cumprod": cumulative.cumprod,
     "cumsum": cumulative.cumsum,
-    "diagonal": diagonals.diagonal,
-    "dot": products.dot,
+    "diagonal": matrices.diagonal,
+    "dot": matmul.dot,
     "flatten": views.flatten,
-    "max": reductions.max,
-    "mean": reductions.mean,
-    "min": reductions.min,
-    "nonzero": selection.nonzero,
+    "max": sums.max,
+    "mean": statistics.mean,
+    "min": sums.min,
+    "nonzero": searching.nonzero,
     "partition": sorting.partition,
-    "prod": reductions.prod,
-    "ptp": reductions.ptp,
+    "prod": sums.prod,
+    "ptp": statistics.ptp,
     "ravel": shapes.ravel,
-    "repeat": repetition.repeat,
+    "repeat": tiling.repeat,
     "reshape": views.reshape_method,
     "round": rounding.round,
-    "searchsorted": sorting.searchsorted,
+    "searchsorted": searching.searchsorted,
     "sort": sorting.sort,
     "squeeze": shapes.squeeze,
-    "std": variance.std,
-    "sum": reductions.sum,
-    "swapaxes": orders.swapaxes,
+    "std": statistics.std,
+    "sum": sums.sum,
+    "swapaxes": transposing.swapaxes,
     "take": taking.take,
-    "to_device": inspection.to_device,
-    "trace": diagonals.trace,
+    "to_device": array_api.to_device,
+    "trace": matrices.trace,
     "transpose": views.transpose_method,
-    "var": variance.var,
+    "var": statistics.var,
     "view": views.view,
 }
 _PROPERTIES: Final[dict[str, Callable[[Any], Any]]] = {
-    "T": orders.transpose,
+    "T": transposing.transpose,
     "at": IndexUpdateHelper,
-    "imag": complex.imag,
-    "mT": orders.matrix_transpose,
-    "real": complex.real,
+    "imag": complex_.imag,
+    "mT": transposing.matrix_transpose,
+    "real": complex_.real,
 }
 
 

@@ -1,4 +1,4 @@
-"""Promotion: operands of mixed dtypes and shapes enter, operands of one dtype and rank leave.
+"""Promotion: operands of mixed dtypes and shapes are brought to one dtype and rank.
 
 Python scalars stay scalars (they become literals in the IR); weak types give way, as
 `dtypes.promote` has it.
@@ -31,6 +31,7 @@ __all__ = [
     "promote_dtypes",
     "promote_inexact",
     "promote_shapes",
+    "wide_integer",
 ]
 
 _SCALARS: dict[str, Any] = {"b": bool, "u": int, "i": int, "f": float, "c": complex}
@@ -177,3 +178,13 @@ def promote(name: str, *xs: Any) -> list[Any]:
     """The operands of function `name` in one dtype and shape; see the parts."""
     check_arrays(name, *xs)
     return promote_shapes(name, *promote_dtypes(*xs))
+
+
+def wide_integer(dtype: DType) -> DType:
+    """A dtype for sums: bools and integers become at least the default integers."""
+    kind = dtypes.kind(dtype)
+    if kind not in "bui":
+        return dtype
+    default = dtypes.default_dtype("u" if kind == "u" else "i")
+    narrow = kind == "b" or dtypes.iinfo(dtype).bits < dtypes.iinfo(default).bits
+    return default if narrow else dtype

@@ -1,7 +1,7 @@
-"""Linear equations of one batch shape: matrices and right-hand sides enter, solutions leave.
+"""Linear equations of one batch shape, which the library's `solve`s share.
 
-The library's `solve`s share these; derivatives are those of the equation, and use the factors
-again that the solution was computed with.
+Derivatives are those of the equation, and use the factors again that the solution was computed
+with.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Structural functions: those that move elements, whatever they are, and so apply to random keys.
 
-Arrays or typed keys enter; the same leave.  Keys are mapped over the axis of their words, so the
-function sees arrays of the shape that the keys have.
+Keys are mapped over the axis of their words, so the function sees arrays of the shape that the
+keys have.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The rest of the tree API, on `olympus_core.tree`: reductions, prefixes, registration by class.
-
-Trees, treedefs and classes enter; trees, treedefs and registered classes leave.
-"""
+"""The rest of the tree API, on `olympus_core.tree`: reductions, prefixes, registration by class."""
 
 from __future__ import annotations
 

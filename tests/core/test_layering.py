@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 import graphlib
 import re
 from collections.abc import Iterator
@@ -82,6 +83,8 @@ CLI_LAYERS = [
     "__main__",
 ]
 ORDERS = {"olympus_core": LAYERS, "olympus_cli": CLI_LAYERS}
+# The folders of the library, each of which imports only itself and those before it.
+NAMESPACES = ["lax", "numpy", "special", "random", "nn", "scipy"]
 DOORS = {
     "jaxlib": ("olympus_core/mlir.py", "olympus_core/tree.py", "olympus_core/xla/"),
     "rich": ("olympus_cli/console.py",),
@@ -144,6 +147,35 @@ def test_imports_go_down(path: Path) -> None:
         layer = layer_of(module) if name.startswith(f"{top}/") else None
         if layer is not None and own is not None:
             assert layer <= own, f"{name} imports {module}, a layer above it"
+
+
+LIBRARY = ROOT / "olympus_core" / "library"
+
+
+@functools.cache
+def namespace(path: Path) -> int:
+    """The place among NAMESPACES of a library file: its folder's, or of the highest it imports."""
+    own = path.relative_to(LIBRARY).parts[0]
+    return (
+        NAMESPACES.index(own) if own in NAMESPACES else max(map(namespace, used(path)), default=0)
+    )
+
+
+def used(path: Path) -> list[Path]:
+    """The files of the library that a file imports."""
+    bases = [ROOT / module.replace(".", "/") for module in imports(path)]
+    files = [found for b in bases for found in (b.with_suffix(".py"), b / "__init__.py")]
+    return [found for found in files if found.is_relative_to(LIBRARY) and found.is_file()]
+
+
+def test_the_folders_of_the_library_are_its_namespaces() -> None:
+    assert {p.parent.name for p in LIBRARY.glob("*/__init__.py")} == set(NAMESPACES)
+
+
+@pytest.mark.parametrize("path", sorted(LIBRARY.glob("*/**/*.py")), ids=relative)
+def test_namespaces_of_the_library_go_down(path: Path) -> None:
+    above = [relative(found) for found in used(path) if namespace(found) > namespace(path)]
+    assert not above, f"{relative(path)} imports {above}"
 
 
 @pytest.mark.parametrize("package", ORDERS)

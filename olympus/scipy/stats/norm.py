@@ -1,10 +1,10 @@
 """`olympus.scipy.stats.norm`: the normal distribution."""
 
-from olympus_core.library.scipy.normal import cdf as cdf
-from olympus_core.library.scipy.normal import isf as isf
-from olympus_core.library.scipy.normal import logcdf as logcdf
-from olympus_core.library.scipy.normal import logpdf as logpdf
-from olympus_core.library.scipy.normal import logsf as logsf
-from olympus_core.library.scipy.normal import pdf as pdf
-from olympus_core.library.scipy.normal import ppf as ppf
-from olympus_core.library.scipy.normal import sf as sf
+from olympus_core.library.scipy.stats.normal import cdf as cdf
+from olympus_core.library.scipy.stats.normal import isf as isf
+from olympus_core.library.scipy.stats.normal import logcdf as logcdf
+from olympus_core.library.scipy.stats.normal import logpdf as logpdf
+from olympus_core.library.scipy.stats.normal import logsf as logsf
+from olympus_core.library.scipy.stats.normal import pdf as pdf
+from olympus_core.library.scipy.stats.normal import ppf as ppf
+from olympus_core.library.scipy.stats.normal import sf as sf

@@ -1,4 +1,4 @@
-"""`lax.associative_scan`: a tree of arrays enters, and leaves as its prefixes, combined.
+"""`lax.associative_scan`: the combinations of elements up to each one, in few steps.
 
 The method is Blelloch's, "Prefix sums and their applications" (1990): neighbours are combined
 in pairs, the half as many results scanned in the same way, and the elements between filled in.
@@ -11,15 +11,16 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from olympus_core import tree
+from olympus_core.array import put
 from olympus_core.errors import ArgumentError, ShapeError
 from olympus_core.library.axes import canonical_axis
 from olympus_core.library.lax.shape import rev
 from olympus_core.library.lax.slicing import concatenate, pad, slice_in_dim
-from olympus_core.library.numpy.axes import operand
-from olympus_core.library.numpy.creation import asarray
+from olympus_core.library.operands import operand
 from olympus_core.library.promotion import convert
 from olympus_core.primitives.elementwise.arithmetic import add_p
 from olympus_core.primitives.elementwise.logic import or_p
+from olympus_core.tracer import Array
 
 __all__ = ["associative_scan"]
 
@@ -45,7 +46,8 @@ def associative_scan(
     if not callable(fn):
         raise ArgumentError(f"associative_scan needs a function first, and got {fn!r:.60}")
     leaves, treedef = tree.flatten(elems)
-    arrays = [asarray(operand("associative_scan", x)[0]) for x in leaves]
+    given = [operand("associative_scan", x)[0] for x in leaves]
+    arrays = [x if isinstance(x, Array) else put(x) for x in given]
     if not arrays:
         return elems
     places = [canonical_axis(axis, x.ndim, "the axis of associative_scan") for x in arrays]

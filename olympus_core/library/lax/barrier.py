@@ -1,4 +1,4 @@
-"""`lax.optimization_barrier`: a tree of arrays enters, and leaves as it is."""
+"""`lax.optimization_barrier`, which keeps a compiler from moving operations across it."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Collectives over mapped axes that have names: `psum`, `all_gather`, `ppermute`, and their kin.
 
-Trees of values and the names of axes enter; one value for each index leaves.  A name is bound by
-`vmap(..., axis_name=...)` around the call, or by the `axis_env` of `make_olympuspr` and
-`xla_computation`; UnboundAxisError is raised for one that is not.  Where several names are given,
-their indices count in row-major order, and the first name is the outermost.
+A name is bound by `vmap(..., axis_name=...)` around the call, or by the `axis_env` of
+`make_olympuspr` and `xla_computation`; UnboundAxisError is raised for one that is not.  Where
+several names are given, their indices count in row-major order, and the first name is the
+outermost.
 
 `axis_index_groups`, a partition of the indices into lists of one length, keeps a collective
 within each list; it is for programs of replicas, and `vmap` takes none.
@@ -331,17 +331,22 @@ def all_to_all(
             concat += split < concat
             split += concat <= split
             v = expand_dims(v, (concat,))
-        v = all_to_all_p.bind(
-            v,
-            axis_index_groups=groups,
-            axis_name=name,
-            axis_size=size,
-            concat_axis=concat,
-            split_axis=split,
-        )
+        v = _swapped(v, name, size, split, concat, groups)
         return squeeze(v, (split,)) if apart else v
 
     return _map("all_to_all", leaf, x)
+
+
+def _swapped(v: Any, name: Any, size: int, split: int, concat: int, groups: Any = None) -> Any:
+    """`all_to_all` of one value along one axis."""
+    return all_to_all_p.bind(
+        v,
+        axis_index_groups=groups,
+        axis_name=name,
+        axis_size=size,
+        concat_axis=concat,
+        split_axis=split,
+    )
 
 
 def _exchange(
@@ -359,14 +364,7 @@ def _exchange(
     apart = (*shape[:split], *sizes, shape[split] // whole, *shape[split + 1 :])
     v = op.reshape(v, dimensions=None, new_sizes=apart)
     for axis, (name, size) in enumerate(zip(names, sizes, strict=True), split):
-        v = all_to_all_p.bind(
-            v,
-            axis_index_groups=None,
-            axis_name=name,
-            axis_size=size,
-            concat_axis=axis,
-            split_axis=axis,
-        )
+        v = _swapped(v, name, size, axis, axis)
     sources = range(split, split + count)
     own = [i for i in range(len(apart)) if i not in sources and (tiled or i != split + count)]
     order = (*own[:concat], *sources, *own[concat:])

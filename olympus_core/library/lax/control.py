@@ -1,6 +1,6 @@
 """Control flow on traced values: `cond`, `switch`, `while_loop`, `fori_loop`, `scan`, `map`.
 
-Functions and operands enter; each function is staged once, and one equation is bound.
+Each function is staged once, and one equation is bound.
 """
 
 from __future__ import annotations

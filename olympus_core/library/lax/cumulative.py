@@ -1,4 +1,4 @@
-"""lax's cumulative reductions: an array enters, its reductions up to each element leave."""
+"""The cumulative reductions of `olympus.lax`: `cumsum`, `cumprod`, `cummax` and their kin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""lax's contractions: arrays and axes enter, sums of products leave."""
+"""The contractions of `olympus.lax`: `dot`, `dot_general` and their kin."""
 
 from __future__ import annotations
 

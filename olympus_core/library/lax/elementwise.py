@@ -1,4 +1,4 @@
-"""The elementwise functions of `olympus.lax`: operands of one dtype in, the primitive's result out.
+"""The elementwise functions of `olympus.lax`: each is one primitive, of operands of one dtype.
 
 Unlike their namesakes in `olympus.numpy`, they promote no dtypes and broadcast only scalars.
 """

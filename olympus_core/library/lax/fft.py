@@ -1,4 +1,4 @@
-"""`lax.fft`: an array and the kind of a transform enter, the transform of its last axes leaves."""
+"""`lax.fft`: the discrete Fourier transforms of the last axes."""
 
 from __future__ import annotations
 

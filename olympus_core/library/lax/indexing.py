@@ -1,6 +1,5 @@
 """The functions of `olympus.lax` that gather and scatter: XLA's, with their dimension numbers.
 
-Arrays and integer coordinates enter; windows read, or the array with windows written, leave.
 `olympus.numpy` indexing and `x.at[...]` are the handier form.
 """
 

@@ -1,4 +1,4 @@
-"""lax's linear algebra: matrices, the last two axes of arrays, enter; their factors leave.
+"""The linear algebra of `olympus.lax`: factors of matrices, the last two axes of arrays.
 
 The CPU computes them by LAPACK, and other platforms by algorithms made of array operations.  Where
 one fails, as on a matrix that is not positive definite, the results of that matrix are NaN.

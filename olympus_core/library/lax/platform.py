@@ -1,4 +1,4 @@
-"""`lax.platform_dependent`: functions for platforms enter; the one of the target is lowered."""
+"""`lax.platform_dependent`: a program that differs by the platform it is lowered for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""lax's reductions: arrays and axes enter, arrays without these axes leave."""
+"""The reductions of `olympus.lax`: over axes, by a primitive or by a function."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The functions of `olympus.lax` that arrange elements anew, or make arrays of one value.
 
-Arrays and scalars enter; arrays leave.  Where there is nothing to do, an array is itself.
+Where there is nothing to do, an array is itself.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The functions of `olympus.lax` that cut arrays apart and put them together.
 
-Arrays enter; parts or wholes leave.  Static bounds are Python ints; dynamic ones may be traced,
-and then are moved so that the slice lies within the array.
+Static bounds are Python ints; dynamic ones may be traced, and then are moved so that the slice lies
+within the array.
 """
 
 from __future__ import annotations

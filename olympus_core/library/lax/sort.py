@@ -1,4 +1,4 @@
-"""lax's sorting: arrays enter, the same elements in order leave."""
+"""The sorting functions of `olympus.lax`."""
 
 from __future__ import annotations
 

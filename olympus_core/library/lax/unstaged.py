@@ -1,7 +1,4 @@
-"""Control flow as Python: what `cond`, `while_loop` and `scan` are where `disable_jit` is on.
-
-Functions and values that are known enter; what Python's own `if`, `while` and `for` give leaves.
-"""
+"""Control flow as Python: what `cond`, `while_loop` and `scan` are where `disable_jit` is on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""lax's window reductions, and padding by name: arrays and windows enter, arrays leave."""
+"""The window reductions of `olympus.lax`, and padding by name."""
 
 from __future__ import annotations
 

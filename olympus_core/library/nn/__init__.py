@@ -1,1 +1,1 @@
-"""`olympus.nn`: activations, softmax and its kin, attention, initializers of weights."""
+"""`olympus.nn`: activations, attention, encodings, initializers of weights."""

@@ -11,15 +11,21 @@ from olympus_core import dtypes
 from olympus_core.avals import get_aval
 from olympus_core.control.custom_jvp import custom_jvp
 from olympus_core.errors import ShapeError
+from olympus_core.library.axes import one_axis
 from olympus_core.library.composite import composite
 from olympus_core.library.lax import elementwise as lax
 from olympus_core.library.lax.slicing import split
-from olympus_core.library.numpy.arithmetic import absolute, clip, maximum, minimum, square
-from olympus_core.library.numpy.axes import one_axis, operand, scalar
-from olympus_core.library.numpy.creation import asarray
-from olympus_core.library.numpy.exponential import expm1, logaddexp, sqrt
-from olympus_core.library.numpy.operands import choose
-from olympus_core.library.numpy.trig import tanh
+from olympus_core.library.numpy.creation.array import asarray
+from olympus_core.library.numpy.elementwise.arithmetic import (
+    absolute,
+    clip,
+    maximum,
+    minimum,
+    square,
+)
+from olympus_core.library.numpy.elementwise.exponential import expm1, logaddexp, sqrt
+from olympus_core.library.numpy.elementwise.trigonometric import tanh
+from olympus_core.library.operands import choose, operand, scalar
 from olympus_core.library.promotion import check_arrays, promote_inexact
 from olympus_core.primitive import op
 

@@ -1,4 +1,4 @@
-"""Scaled dot-product attention: queries, keys and values enter; weighted means of values leave.
+"""Scaled dot-product attention: means of values, weighted by how queries and keys agree.
 
 Axes: B batch, T queries, S keys, N query heads, K key heads (N is a multiple), H features.
 Logits and probabilities are float32, whatever the dtype of the operands.
@@ -17,13 +17,12 @@ from olympus_core.dtypes import DType
 from olympus_core.errors import ArgumentError, DTypeError, ShapeError
 from olympus_core.library.composite import composite
 from olympus_core.library.lax.shape import broadcasted_iota, reshape, transpose
-from olympus_core.library.nn.softmax import logsumexp, softmax
-from olympus_core.library.numpy.axes import scalar
-from olympus_core.library.numpy.creation import asarray
-from olympus_core.library.numpy.einsum import einsum
-from olympus_core.library.numpy.logic import logical_and
-from olympus_core.library.numpy.operands import choose
+from olympus_core.library.numpy.creation.array import asarray
+from olympus_core.library.numpy.elementwise.logic import logical_and
+from olympus_core.library.numpy.products.einsum import einsum
+from olympus_core.library.operands import choose, scalar
 from olympus_core.library.promotion import convert
+from olympus_core.library.softmax import logsumexp, softmax
 
 __all__ = ["dot_product_attention"]
 

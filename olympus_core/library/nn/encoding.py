@@ -1,4 +1,4 @@
-"""Encodings of a layer's inputs: classes become vectors, features become standard scores."""
+"""Encodings of a layer's inputs: classes as vectors, features as standard scores."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 from olympus_core import dtypes
 from olympus_core.avals import get_aval
 from olympus_core.errors import ArgumentError
+from olympus_core.library.axes import Axis, one_axis
 from olympus_core.library.composite import composite
 from olympus_core.library.lax import elementwise as lax
 from olympus_core.library.lax.shape import broadcasted_iota
-from olympus_core.library.numpy.arithmetic import maximum, subtract
-from olympus_core.library.numpy.axes import Axis, one_axis
-from olympus_core.library.numpy.creation import asarray
-from olympus_core.library.numpy.reductions import mean as mean_of
+from olympus_core.library.numpy.creation.array import asarray
+from olympus_core.library.numpy.elementwise.arithmetic import maximum, subtract
+from olympus_core.library.numpy.reductions.statistics import mean as mean_of
 from olympus_core.library.promotion import check_arrays, convert
 from olympus_core.primitives.elementwise.conversion import convert_element_type_p
 from olympus_core.primitives.elementwise.logic import eq_p

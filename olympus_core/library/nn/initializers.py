@@ -1,4 +1,4 @@
-"""Initializers: functions (key, shape, dtype) -> weights, most of them of a fitting variance.
+"""Initializers: functions of a key, a shape and a dtype that draw a layer's first weights.
 
 The variance of `variance_scaling` keeps that of activations (by fan in) or gradients (by fan out)
 from layer to layer: LeCun et al. (1998), Glorot and Bengio (2010), He et al. (2015).
@@ -17,8 +17,8 @@ from olympus_core.avals import Shape, canonical_shape
 from olympus_core.dtypes import DType
 from olympus_core.errors import ArgumentError, ShapeError
 from olympus_core.library.lax import elementwise as lax
-from olympus_core.library.numpy import creation, fills
-from olympus_core.library.numpy.axes import scalar
+from olympus_core.library.numpy.creation import array, fills
+from olympus_core.library.operands import scalar
 from olympus_core.library.random import normal as _normal
 from olympus_core.library.random import uniform as _uniform
 from olympus_core.library.random.keys import one_key
@@ -86,7 +86,7 @@ def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
 
     def init(key: Any, shape: Any, dtype: Any = default) -> Any:
         dtype = _dtype(dtype)
-        return _uniform.uniform(key, shape, dtype) * creation.asarray(scale, dtype)
+        return _uniform.uniform(key, shape, dtype) * array.asarray(scale, dtype)
 
     return init
 
@@ -97,7 +97,7 @@ def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
 
     def init(key: Any, shape: Any, dtype: Any = default) -> Any:
         dtype = _dtype(dtype)
-        return _normal.normal(key, shape, dtype) * creation.asarray(stddev, dtype)
+        return _normal.normal(key, shape, dtype) * array.asarray(stddev, dtype)
 
     return init
 
@@ -111,7 +111,7 @@ def truncated_normal(
     def init(key: Any, shape: Any, dtype: Any = default) -> Any:
         dtype = _dtype(dtype)
         drawn = _normal.truncated_normal(key, lower, upper, shape, dtype)
-        return drawn * creation.asarray(stddev, dtype)
+        return drawn * array.asarray(stddev, dtype)
 
     return init
 

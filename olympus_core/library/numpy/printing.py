@@ -1,13 +1,19 @@
-"""How arrays are printed in `olympus.numpy`: the options and the texts are NumPy's."""
+"""How arrays are printed: the options and the texts are NumPy's."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from olympus_core.library.numpy.axes import operand
+from olympus_core.library.operands import operand
 from olympus_core.tracer import Array
 
-__all__ = ["array_repr", "array_str", "get_printoptions", "printoptions", "set_printoptions"]
+__all__ = [
+    "array_repr",
+    "array_str",
+    "get_printoptions",
+    "printoptions",
+    "set_printoptions",
+]
 
 #: the options of NumPy, which arrays of either library are printed by
 get_printoptions = np.get_printoptions

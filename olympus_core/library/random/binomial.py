@@ -13,12 +13,12 @@ from olympus_core.library.composite import composite
 from olympus_core.library.lax import elementwise as lax
 from olympus_core.library.lax.control import scan, while_loop
 from olympus_core.library.lax.cumulative import cumsum
-from olympus_core.library.numpy.arithmetic import clip
-from olympus_core.library.numpy.creation import asarray
-from olympus_core.library.numpy.fills import full
-from olympus_core.library.numpy.orders import moveaxis
-from olympus_core.library.numpy.reductions import any as any_of
-from olympus_core.library.numpy.selection import where
+from olympus_core.library.numpy.creation.array import asarray
+from olympus_core.library.numpy.creation.fills import full
+from olympus_core.library.numpy.elementwise.arithmetic import clip
+from olympus_core.library.numpy.manipulation.transposing import moveaxis
+from olympus_core.library.numpy.reductions.sums import any as any_of
+from olympus_core.library.numpy.sorting.searching import where
 from olympus_core.library.promotion import broadcast_to, convert, promote_inexact
 from olympus_core.library.random.keys import one_key
 from olympus_core.library.random.uniform import (

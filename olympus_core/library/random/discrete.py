@@ -1,4 +1,4 @@
-"""Discrete distributions: keys and probabilities enter; bools and integers leave."""
+"""Discrete distributions, drawn from probabilities: `bernoulli`, `categorical` and their kin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every sampler does: a formula, a key and parameters enter; one compiled draw leaves.
+"""What every sampler does: it draws by a formula, as one compiled program.
 
 A formula is a function (key words, *parameters, shape, dtype) whose parameters are of the dtype
 and fit the shape.  Called eagerly, a draw is one program, compiled once for a formula, a shape and

@@ -19,10 +19,9 @@ from olympus_core.errors import ShapeError, TransformError
 from olympus_core.library.lax import elementwise as lax
 from olympus_core.library.lax.control import while_loop
 from olympus_core.library.lax.shape import reshape
-from olympus_core.library.nn.softmax import softmax
-from olympus_core.library.numpy.fills import full
-from olympus_core.library.numpy.reductions import any as any_of
-from olympus_core.library.numpy.selection import where
+from olympus_core.library.numpy.creation.fills import full
+from olympus_core.library.numpy.reductions.sums import any as any_of
+from olympus_core.library.numpy.sorting.searching import where
 from olympus_core.library.promotion import broadcast_to
 from olympus_core.library.random.continuous import exponential_floats
 from olympus_core.library.random.draw import draw
@@ -34,6 +33,7 @@ from olympus_core.library.random.uniform import (
     subkeys,
     unit_floats,
 )
+from olympus_core.library.softmax import softmax
 from olympus_core.primitives.joining import unstack_p
 from olympus_core.primitives.random import random_split_p
 

@@ -1,4 +1,4 @@
-"""Random keys: seeds enter, keys leave; keys are split and folded into new ones.
+"""Random keys: made of seeds, split, and folded into new ones.
 
 A key is a pair of uint32 words.  It comes in two forms that every function here takes and gives
 back alike: a *raw* key, an array of shape (2,), and a *typed* one, a `KeyArray`.  A KeyArray is a
@@ -17,7 +17,9 @@ import numpy as np
 from olympus_core import dtypes, tree
 from olympus_core.avals import Shape, ShapedArray, canonical_shape, get_aval, shaped
 from olympus_core.errors import ArgumentError, DTypeError, IndexingError, ShapeError
-from olympus_core.library.numpy import creation, orders, shapes, taking, views
+from olympus_core.library.numpy.creation import array
+from olympus_core.library.numpy.indexing import taking
+from olympus_core.library.numpy.manipulation import shapes, transposing, views
 from olympus_core.library.promotion import convert
 from olympus_core.library.structural import key_classes, structural
 from olympus_core.primitives.random import random_fold_in_p, random_seed_p, random_split_p
@@ -151,13 +153,13 @@ class KeyArray:
     reshape = views.reshape_method
     transpose = views.transpose_method
     flatten = views.flatten
-    copy = creation.copy
+    copy = array.copy
     ravel = shapes.ravel
     squeeze = shapes.squeeze
-    swapaxes = orders.swapaxes
+    swapaxes = transposing.swapaxes
     take = taking.take
-    T = property(orders.transpose)
-    mT = property(orders.matrix_transpose)
+    T = property(transposing.transpose)
+    mT = property(transposing.matrix_transpose)
 
     @property
     def at(self) -> _KeysAt:

@@ -1,4 +1,4 @@
-"""Permutations and choices: a key and a population enter; shuffled or chosen elements leave.
+"""Permutations and choices of a population's elements.
 
 A shuffle sorts by random words, over again until equal words no longer matter.
 """
@@ -13,16 +13,16 @@ from typing import Any
 from olympus_core import dtypes
 from olympus_core.avals import Shape, canonical_shape, get_aval
 from olympus_core.errors import ArgumentError, DTypeError, ShapeError
+from olympus_core.library.axes import one_axis
 from olympus_core.library.composite import composite
 from olympus_core.library.lax import elementwise as lax
 from olympus_core.library.lax.cumulative import cumsum
 from olympus_core.library.lax.shape import reshape
 from olympus_core.library.lax.sort import sort_key_val, top_k
-from olympus_core.library.numpy.axes import one_axis
-from olympus_core.library.numpy.creation import asarray
-from olympus_core.library.numpy.fills import zeros
-from olympus_core.library.numpy.ranges import arange
-from olympus_core.library.numpy.sorting import searchsorted
+from olympus_core.library.numpy.creation.array import asarray
+from olympus_core.library.numpy.creation.fills import zeros
+from olympus_core.library.numpy.creation.ranges import arange
+from olympus_core.library.numpy.sorting.searching import searchsorted
 from olympus_core.library.promotion import convert, promote_inexact
 from olympus_core.library.random.continuous import gumbel_formula
 from olympus_core.library.random.keys import one_key

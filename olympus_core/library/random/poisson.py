@@ -11,9 +11,9 @@ from olympus_core.dtypes import DType
 from olympus_core.library.composite import composite
 from olympus_core.library.lax import elementwise as lax
 from olympus_core.library.lax.control import while_loop
-from olympus_core.library.numpy.fills import full
-from olympus_core.library.numpy.reductions import any as any_of
-from olympus_core.library.numpy.selection import where
+from olympus_core.library.numpy.creation.fills import full
+from olympus_core.library.numpy.reductions.sums import any as any_of
+from olympus_core.library.numpy.sorting.searching import where
 from olympus_core.library.promotion import broadcast_to, convert
 from olympus_core.library.random.discrete import integer_dtype
 from olympus_core.library.random.keys import one_key

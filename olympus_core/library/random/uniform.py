@@ -1,4 +1,4 @@
-"""Uniform samples: keys enter; bits, floats and integers of equal chance leave.
+"""Uniform samples: bits, floats and integers of equal chance.
 
 Bits become a float as its mantissa: with the exponent of 1 it is in [1, 2), and 1 is taken off.
 """

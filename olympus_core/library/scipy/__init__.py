@@ -1,1 +1,1 @@
-"""`olympus.scipy`: functions of SciPy on arrays, a module a subject."""
+"""`olympus.scipy`: functions of SciPy on arrays, in its folders."""

@@ -1,0 +1,185 @@
+"""How elementwise functions are made: from tables of what is applied to each kind of dtype.
+
+A row says, for each kind of dtype (see `dtypes.kind`), what is applied once the operands are
+promoted.  These functions are most of what a program calls while it is traced, so what needs no
+promotion (operands of one type, or an array and a Python scalar that fits it) skips it.  What does
+converts, broadcasts and computes in one program where it is called at once, as it does under `jit`:
+XLA then takes a bool times an infinity for a choice, and gives 0 where the bool is False.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from olympus_core import dtypes, trace
+from olympus_core.avals import ShapedArray, get_aval
+from olympus_core.errors import DTypeError
+from olympus_core.library.composite import composite
+from olympus_core.library.operands import align, casts
+from olympus_core.library.promotion import check_arrays, promote_dtypes, promote_inexact
+from olympus_core.primitives.elementwise.base import Elementwise, kinds_text
+
+__all__ = [
+    "Rows",
+    "binary",
+    "by_name",
+    "inexact",
+    "unary",
+]
+
+Operation = Callable[..., Any]
+
+
+Rows = dict[str, Operation]
+
+
+Promotion = Callable[..., list[Any]]
+
+
+_UNARY_DOC = """{summary}
+
+    x: an array or scalar of kind {kinds}{promotion}.  The result has the shape of `x`.
+
+    Raises DTypeError for a value that is not an array, or of another kind.
+    """
+
+
+_BINARY_DOC = """{summary}
+
+    Operands: arrays or scalars of kind {kinds}, of shapes that broadcast{promotion}.
+
+    Raises DTypeError for operands that are not arrays, or of another kind, and ShapeError for
+    shapes that do not broadcast.
+    """
+
+
+_PROMOTIONS: Final[dict[Promotion, str]] = {
+    promote_dtypes: "",
+    promote_inexact: "; integers and bools become floats",
+}
+
+
+class _Direct(dict[ShapedArray | None, Operation | None]):
+    """The operation for operands of an aval, or None where they have to be promoted first."""
+
+    def __init__(self, rows: Rows) -> None:
+        super().__init__({None: None})
+        self.rows = rows
+
+    def __missing__(self, aval: ShapedArray | None) -> Operation | None:
+        assert aval is not None
+        kind = dtypes.kind(aval.dtype)
+        found = next((op for kinds, op in self.rows.items() if kind in kinds), None)
+        self[aval] = found
+        return found
+
+
+def _apply(name: str, rows: Rows, operands: Sequence[Any]) -> Any:
+    """The row's operation for promoted operands; raises DTypeError where there is none."""
+    aval = get_aval(operands[0])
+    kind = dtypes.kind(aval.dtype)
+    for kinds, operation in rows.items():
+        if kind in kinds:
+            return operation(*operands)
+    kinds = kinds_text("".join(rows))
+    raise DTypeError(f"{name} takes {kinds} arrays, and got {aval.long_name()}")
+
+
+def _document(
+    function: Operation, name: str, summary: str, template: str, rows: Rows, promotion: Promotion
+) -> Operation:
+    function.__name__ = function.__qualname__ = name
+    kinds = kinds_text("".join(rows))
+    text = _PROMOTIONS.get(promotion, "; bools become integers")
+    function.__doc__ = template.format(summary=summary, kinds=kinds, promotion=text)
+    return function
+
+
+def _given(name: str, *operands: Any) -> list[Any]:
+    """The operands of function `name`, those that stand for an array as it."""
+    check_arrays(name, *operands)
+    return [x.__jax_array__() if hasattr(x, "__jax_array__") else x for x in operands]
+
+
+def unary(
+    name: str, summary: str, rows: Rows, promotion: Promotion = promote_dtypes
+) -> Callable[[Any], Any]:
+    """The function `name` of one array, by its rows."""
+    direct = _Direct(rows)
+
+    def after_promotion(x: Any) -> Any:
+        return _apply(name, rows, promotion(x))
+
+    after_promotion.__name__ = name
+    converted = composite()(after_promotion)
+
+    def function(x: Any, /) -> Any:
+        operation = direct[getattr(x, "aval", None)]
+        if operation is not None:
+            return operation(x)
+        (x,) = _given(name, x)
+        operation = direct[get_aval(x)]
+        return converted(x) if operation is None else operation(x)
+
+    return _document(function, name, summary, _UNARY_DOC, rows, promotion)
+
+
+def inexact(name: str, summary: str, primitive: Elementwise, kinds: str = "fc") -> Any:
+    """The function `name` that is one primitive, of floats; integers become these."""
+    return unary(name, summary, {kinds: primitive.bind}, promote_inexact)
+
+
+def binary(
+    name: str, summary: str, rows: Rows, promotion: Promotion = promote_dtypes
+) -> Callable[[Any, Any], Any]:
+    """The function `name` of two arrays, by its rows."""
+    direct, scalars = _Direct(rows), casts
+
+    def after_promotion(x: Any, y: Any) -> Any:
+        return _apply(name, rows, align(name, *promotion(x, y)))
+
+    after_promotion.__name__ = name
+    converted = composite()(after_promotion)
+
+    def function(x: Any, y: Any, /) -> Any:
+        a, b = getattr(x, "aval", None), getattr(y, "aval", None)
+        if a is b:
+            operation = direct[a]
+            if operation is not None:
+                return operation(x, y)
+        elif b is None:
+            cast, operation = scalars[y.__class__, a], direct[a]
+            if cast is not None and operation is not None and cast[1] <= y <= cast[2]:
+                return operation(x, cast[0](y))
+        elif a is None:
+            cast, operation = scalars[x.__class__, b], direct[b]
+            if cast is not None and operation is not None and cast[1] <= x <= cast[2]:
+                return operation(cast[0](x), y)
+        elif a.dtype is b.dtype and not (a.shape and b.shape and trace.at_base()):
+            operation = direct[a]
+            if operation is not None:
+                return operation(*align(name, x, y))
+        x, y = _given(name, x, y)
+        a, b = get_aval(x), get_aval(y)
+        operation = direct[a] if a.dtype == b.dtype else None
+        if operation is None or (a.shape != b.shape and a.shape and b.shape):
+            return converted(x, y)
+        return operation(*align(name, x, y))
+
+    return _document(function, name, summary, _BINARY_DOC, rows, promotion)
+
+
+def by_name(function: Operation, *names: str) -> Operation:
+    """The function with parameters that may be given by name, as SciPy's are."""
+    parameters = [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in names]
+    signature = inspect.Signature(parameters)
+
+    @functools.wraps(function)
+    def named(*args: Any, **kwargs: Any) -> Any:
+        return function(*(signature.bind(*args, **kwargs).args if kwargs else args))
+
+    named.__signature__ = signature  # type: ignore[attr-defined]
+    return named

@@ -1,0 +1,123 @@
+"""What the array API standard asks of a namespace and of its arrays: what there is, and where.
+
+The standard is that of December 2025, https://data-apis.org/array-api/2025.12/.
+"""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+from typing import Any, Final
+
+from olympus_core import dtypes as types
+from olympus_core import xla
+from olympus_core.dtypes import DType
+from olympus_core.errors import ArgumentError
+from olympus_core.library.numpy.dtypes.queries import isdtype
+from olympus_core.library.placement import check_device, placed
+from olympus_core.tracer import Array
+
+__all__ = [
+    "Info",
+    "__array_api_version__",
+    "__array_namespace_info__",
+    "array_namespace",
+    "to_device",
+]
+
+__array_api_version__: Final = "2025.12"
+
+#: a later version has all that an earlier one has
+_VERSIONS: Final = ("2021.12", "2022.12", "2023.12", "2024.12", __array_api_version__)
+
+#: the dtypes that the standard knows
+_NAMES: Final = (
+    "bool",
+    *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float32", "float64", "complex64", "complex128"),
+)
+
+
+class Info:
+    """Answers about `olympus.numpy`, as the array API standard asks them."""
+
+    def capabilities(self) -> dict[str, Any]:
+        """What the namespace can do: traced arrays have no shapes that depend on their values."""
+        return {"boolean indexing": False, "data-dependent shapes": False, "max dimensions": 64}
+
+    def default_device(self) -> xla.Device:
+        """The device that arrays are put on when none is named."""
+        return xla.devices()[0]
+
+    def devices(self) -> tuple[xla.Device, ...]:
+        """The devices that the keyword `device` takes."""
+        return tuple(xla.devices())
+
+    def default_dtypes(self, *, device: Any = None) -> dict[str, DType]:
+        """The dtype of each kind that arrays have where none is named; the same on all devices.
+
+        Raises ArgumentError for what is not a device.
+        """
+        check_device(device)
+        integer = types.default_dtype("i")
+        return {
+            "real floating": types.default_dtype("f"),
+            "complex floating": types.default_dtype("c"),
+            "integral": integer,
+            "indexing": integer,
+        }
+
+    def dtypes(
+        self, *, device: Any = None, kind: str | tuple[str, ...] | None = None
+    ) -> dict[str, DType]:
+        """The dtypes of the standard that arrays can have, by name: all, or those of a kind.
+
+        64-bit ones are among them while they are enabled.  `kind` is one that `isdtype` takes.
+        Raises ArgumentError for another, and for what is not a device.
+
+        >>> list(Info().dtypes(kind="real floating"))
+        ['float32']
+        """
+        check_device(device)
+        kinds = ("bool", "numeric") if kind is None else kind
+        for one in (kinds,) if isinstance(kinds, str) else kinds:
+            if not isinstance(one, str):
+                raise ArgumentError(f"dtypes needs the names of kinds, and got {one!r:.80}")
+        every = {name: types.dtype(name) for name in _NAMES}
+        return {
+            name: dt
+            for name, dt in every.items()
+            if types.canonicalize(dt) == dt and isdtype(dt, kinds)
+        }
+
+
+def __array_namespace_info__() -> Info:
+    """What the array API standard lets a program ask about the namespace.
+
+    >>> __array_namespace_info__().default_dtypes()["integral"]
+    dtype('int32')
+    """
+    return Info()
+
+
+def array_namespace(self: Array, /, *, api_version: str | None = None) -> ModuleType:
+    """The namespace with the functions of the array API standard: `olympus.numpy`.
+
+    Raises ArgumentError for a version of the standard that is not there.
+    """
+    if api_version is not None and api_version not in _VERSIONS:
+        raise ArgumentError(
+            f"the array API of version {api_version!r} is not here; there are "
+            f"{', '.join(_VERSIONS)}"
+        )
+    return importlib.import_module("olympus.numpy")
+
+
+def to_device(self: Array, device: Any, /, *, stream: Any = None) -> Array:
+    """The array on `device`; a traced array stays as it is.
+
+    Raises ArgumentError for what is not a device, and for a stream, which CPUs do not have.
+    """
+    if stream is not None:
+        raise ArgumentError(f"to_device takes no stream here: it is None, and was {stream!r:.80}")
+    return placed(self, device)  # type: ignore[no-any-return]

@@ -1,0 +1,1 @@
+"""Array creation, as in NumPy's manual."""

@@ -1,0 +1,298 @@
+"""Arrays of values, nested lists, buffers and iterables: `array`, `asarray`, `frombuffer`."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterable
+from typing import Any, Final
+
+import numpy as np
+
+from olympus_core import dtypes, source, xla
+from olympus_core.array import DeviceArray, put
+from olympus_core.avals import get_aval, refuse_masked, shaped
+from olympus_core.dtypes import DType
+from olympus_core.errors import ArgumentError, DTypeError, ExchangeError, ShapeError
+from olympus_core.library.lax.slicing import stack
+from olympus_core.library.placement import placed
+from olympus_core.library.promotion import check_arrays, convert
+from olympus_core.library.structural import structural
+from olympus_core.primitives.shape import broadcast_in_dim_p, copy_p
+from olympus_core.tracer import Array
+
+__all__ = [
+    "array",
+    "asarray",
+    "astype",
+    "copy",
+    "from_dlpack",
+    "frombuffer",
+    "fromiter",
+    "requested_dtype",
+]
+
+_PYTHON_TYPES: Final = frozenset({bool, int, float, complex})
+
+
+def requested_dtype(name: str, dtype: Any, default: DType | None = None) -> DType:
+    """The dtype that a caller of function `name` asked for, or `default` for None.
+
+    Warns (UserWarning) where a 64-bit dtype was asked for and x64 is not enabled.
+    """
+    if dtype is None:
+        return dtypes.default_dtype("f") if default is None else default
+    asked = dtypes.dtype(dtype)
+    given = dtypes.canonicalize(asked)
+    if given != asked and not (isinstance(dtype, type) and dtype in _PYTHON_TYPES):
+        warnings.warn(
+            f"{name} was asked for dtype {asked}, and gives {given}: 64-bit dtypes are off; enable "
+            "them with olympus.enable_x64 or the environment variable OLYMPUS_ENABLE_X64=1",
+            UserWarning,
+            stacklevel=_user_level(),
+        )
+    return given
+
+
+def _user_level() -> int:
+    """The stacklevel at which the caller's `warnings.warn` names the user's line."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and source.is_internal(frame.f_code.co_filename):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+@structural()
+def asarray(
+    a: Any,
+    dtype: Any = None,
+    order: str | None = None,
+    *,
+    copy: bool | None = None,
+    device: Any = None,
+) -> Array:
+    """`a` as an array: itself where it is one of that dtype already.
+
+    `a` is an array, a scalar, or nested sequences of these; a Python scalar without `dtype` makes
+    a weakly typed array.  `copy` True copies, False raises ArgumentError where a copy is needed.
+    The array is on `device` where that is given.
+    Raises DTypeError for values that are not numbers, ShapeError for ragged sequences, and
+    RangeError for a Python int that does not fit.
+
+    >>> asarray([1, 2.5])
+    Array([1. , 2.5], dtype=float32)
+    """
+    if dtype is None and not copy and isinstance(a, Array) and device is None:
+        return a
+    result: Any = a
+    same = isinstance(a, Array) and (dtype is None or dtypes.dtype(dtype) == a.dtype)
+    if copy is not False or not same:
+        result = array(a, dtype, copy=bool(copy), order=order or "K")
+    result = placed(result, device)
+    if copy is False and result is not a:
+        raise ArgumentError(f"asarray cannot make an array of a {type(a).__name__} without a copy")
+    return result  # type: ignore[no-any-return]
+
+
+@structural()
+def array(
+    object: Any,
+    dtype: Any = None,
+    copy: bool = True,
+    order: str | None = "K",
+    ndmin: int = 0,
+    *,
+    device: Any = None,
+) -> Array:
+    """A new array of the values of `object`, with at least `ndmin` dimensions; see `asarray`.
+
+    >>> array([[1, 2], [3, 4]], dtype="int8")
+    Array([[1, 2],
+           [3, 4]], dtype=int8)
+    """
+    if order not in (None, "K", "C", "A"):
+        raise ArgumentError(f"arrays have no memory order here: order is 'K', and was {order!r}")
+    wanted = None if dtype is None else requested_dtype("array", dtype)
+    result = _array(object, wanted, copy)
+    if result.ndim < ndmin:
+        shape = (1,) * (ndmin - result.ndim) + result.shape
+        dims = tuple(range(ndmin - result.ndim, ndmin))
+        result = broadcast_in_dim_p.bind(result, shape=shape, broadcast_dimensions=dims)
+    return result if device is None else placed(result, device)
+
+
+def _array(x: Any, dtype: DType | None, copy: bool) -> Array:
+    if hasattr(x, "__jax_array__"):
+        x = x.__jax_array__()
+    if isinstance(x, Array):
+        if dtype is None or (dtype == x.dtype and not x.weak_type):
+            return _copied(x) if copy else x
+        result: Array = convert(x, dtype)
+        return result
+    if dtypes.is_python_scalar(x):
+        own = get_aval(x)
+        wanted = own.dtype if dtype is None else dtype
+        aval = shaped((), wanted, dtype is None and own.weak_type)
+        exact = isinstance(x, int) and dtypes.kind(wanted) in "iu"
+        return put(x if exact else convert(x, wanted), aval)
+    if isinstance(x, (list, tuple)):
+        return _from_sequence(x, dtype)
+    return _put(_numpy_value(x), dtype)
+
+
+def _copied(x: Array) -> Array:
+    if isinstance(x, DeviceArray):
+        return put(x.numpy(), x.aval)
+    result: Array = copy_p.bind(x)
+    return result
+
+
+def _numpy_value(x: Any) -> np.ndarray[Any, Any]:
+    if x is None:
+        raise DTypeError("None is not the value of an array")
+    refuse_masked(x)
+    value = np.asarray(x)
+    if value.dtype.kind in "OUSMm" or (value.dtype.kind == "V" and value.dtype.names):
+        raise DTypeError(
+            f"an array holds numbers, and a {type(x).__name__} has dtype {value.dtype}: {x!r:.80}"
+        )
+    return value
+
+
+def _put(value: np.ndarray[Any, Any], dtype: DType | None) -> Array:
+    if not value.dtype.isnative:
+        value = value.astype(value.dtype.newbyteorder("="))
+    wanted = dtypes.canonicalize(value.dtype) if dtype is None else dtype
+    if value.dtype != wanted:
+        if value.dtype.kind == "c" and dtypes.kind(wanted) != "c":
+            value = value.real
+        with np.errstate(all="ignore"):
+            value = value.astype(wanted)
+    return put(value)
+
+
+def _leaves(x: Any, found: list[Any]) -> list[Any]:
+    for item in x:
+        if isinstance(item, (list, tuple)):
+            _leaves(item, found)
+        else:
+            found.append(item)
+    return found
+
+
+def _from_sequence(x: Any, dtype: DType | None) -> Array:
+    leaves = _leaves(x, [])
+    for leaf in leaves:
+        if isinstance(leaf, Array) or hasattr(leaf, "__jax_array__"):
+            return _stacked(x, dtype or _common_dtype(leaves))
+        if leaf is None:
+            raise DTypeError("None is not the value of an array, and is in the sequence given")
+    if dtype is None:
+        dtype = _common_dtype(leaves)
+    try:
+        plain = set(map(type, leaves)) <= {bool, int}
+        value = np.array(x, dtype=dtype if plain else None)
+    except ValueError as e:
+        raise ShapeError(f"array needs sequences of one length at each depth: {e}") from None
+    return _put(_numpy_value(value), dtype)
+
+
+def _common_dtype(leaves: list[Any]) -> DType:
+    """The dtype of an array of these values: Python scalars give way to what has a dtype."""
+    if not leaves:
+        return dtypes.default_dtype("f")
+    kinds = {type(x) for x in leaves}
+    distinct = [kind() for kind in kinds] if kinds <= _PYTHON_TYPES else leaves
+    avals = {get_aval(_leaf(x)) for x in distinct}
+    return dtypes.promote(*{(a.dtype, a.weak_type) for a in avals})[0]
+
+
+def _leaf(x: Any) -> Any:
+    known = isinstance(x, (Array, np.ndarray, np.generic)) or dtypes.is_python_scalar(x)
+    return x if known or hasattr(x, "__jax_array__") else _numpy_value(x)
+
+
+def _stacked(x: Any, dtype: DType) -> Array:
+    if not isinstance(x, (list, tuple)):
+        return _array(x, dtype, copy=False)
+    if not x:
+        return put(np.zeros((0,), dtype))
+    return stack([_stacked(item, dtype) for item in x])
+
+
+@structural()
+def copy(a: Any, order: str | None = None) -> Array:
+    """A new array with the values of `a`."""
+    check_arrays("copy", a)
+    return array(a, copy=True, order=order)
+
+
+def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Array:
+    """`x` with its elements converted to `dtype` (the default float for None), on `device`.
+
+    Floats lose their fraction as integers, and complex values their imaginary part.
+
+    >>> astype(asarray([1.5, -1.5]), "int32")
+    Array([ 1, -1], dtype=int32)
+    """
+    check_arrays("astype", x)
+    wanted = requested_dtype("astype", dtype)
+    result = _array(convert(x, wanted) if dtypes.is_python_scalar(x) else x, wanted, copy)
+    return result if device is None else placed(result, device)
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
+    """The array of another library, which it hands out by `__dlpack__`, as an array on `device`.
+
+    The elements are copied, as the other library may write to its own; an array of OLYMPUS is
+    itself unless `copy` is True.  Read-only arrays are taken too.  Raises DTypeError for an object
+    without `__dlpack__`, and ExchangeError (a BufferError) where `copy` is False and one is needed.
+
+    >>> from_dlpack(np.arange(3, dtype="int8"))
+    Array([0, 1, 2], dtype=int8)
+    """
+    if isinstance(x, Array):
+        result = placed(_copied(x) if copy else x, device)
+    elif not hasattr(x, "__dlpack__"):
+        raise DTypeError(f"from_dlpack needs an object with __dlpack__, and got {type(x).__name__}")
+    else:
+        result = placed(_put(xla.host_value(x), None), device)
+    if copy is False and result is not x:
+        raise ExchangeError(
+            f"from_dlpack cannot take the {type(x).__name__} without a copy",
+            hint="pass copy=None, or leave it out",
+        )
+    return result  # type: ignore[no-any-return]
+
+
+def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Array:
+    """The vector whose elements' bytes are in a buffer, such as bytes; they are copied.
+
+    dtype: what the bytes are read as; the default, float, is 64 bits wide.  count: how many
+    elements to read, all unless given.  offset: how many bytes to leave out first.
+
+    Raises ArgumentError where the buffer does not hold so many elements, or is not one.
+
+    >>> frombuffer(b"abcd", dtype="uint8", count=2, offset=1)
+    Array([98, 99], dtype=uint8)
+    """
+    try:
+        value = np.frombuffer(buffer, dtypes.dtype(dtype), count, offset)
+    except (AttributeError, TypeError, ValueError) as e:
+        raise ArgumentError(f"frombuffer cannot read the buffer: {e}") from None
+    return asarray(value)
+
+
+def fromiter(iter: Iterable[Any], dtype: Any, count: int = -1) -> Array:
+    """The vector of the elements of an iterable, as `dtype`; the first `count`, or all.
+
+    Raises ArgumentError where there are fewer, or one does not fit the dtype.
+
+    >>> fromiter(range(3), dtype="int32")
+    Array([0, 1, 2], dtype=int32)
+    """
+    try:
+        value = np.fromiter(iter, dtypes.dtype(dtype), count)
+    except (TypeError, ValueError, OverflowError) as e:
+        raise ArgumentError(f"fromiter cannot read the elements: {e}") from None
+    return asarray(value)

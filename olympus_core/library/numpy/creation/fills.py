@@ -1,0 +1,118 @@
+"""Arrays of one value: `zeros`, `ones`, `full`, `empty`, and their `_like` forms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from olympus_core import trace
+from olympus_core.array import put
+from olympus_core.avals import Shape, canonical_shape, get_aval, shape_of
+from olympus_core.eager import EagerTrace
+from olympus_core.library.numpy.creation.array import requested_dtype
+from olympus_core.library.placement import check_device, like, placed
+from olympus_core.library.promotion import broadcast_to, check_arrays, convert
+from olympus_core.library.structural import structural
+from olympus_core.primitives.shape import broadcast_in_dim_p
+from olympus_core.tracer import Array
+
+__all__ = [
+    "empty",
+    "empty_like",
+    "full",
+    "full_like",
+    "ones",
+    "ones_like",
+    "zeros",
+    "zeros_like",
+]
+
+
+def _filled(shape: Shape, value: Any, device: Any = None) -> Array:
+    check_device(device)
+    if isinstance(value, Array) or trace.current().__class__ is not EagerTrace:
+        if shape_of(value):
+            return placed(broadcast_to(value, shape), device)  # type: ignore[no-any-return]
+        filled = broadcast_in_dim_p.bind(value, shape=shape, broadcast_dimensions=())
+        return placed(filled, device)  # type: ignore[no-any-return]
+    aval = get_aval(value).update(shape=shape)  # nothing to compile a program for
+    return put(np.broadcast_to(np.asarray(value, aval.dtype), shape), aval, device)
+
+
+@structural(1)
+def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Array:
+    """An array of `shape` (an int or a sequence of ints) filled with a value, as `dtype` if given.
+
+    `fill_value` is a scalar or an array that broadcasts to `shape`.  Raises ShapeError for a shape
+    that is not one.
+
+    >>> full((2,), 7)
+    Array([7, 7], dtype=int32, weak_type=True)
+    """
+    check_arrays("full", fill_value)
+    if hasattr(fill_value, "__jax_array__"):
+        fill_value = fill_value.__jax_array__()
+    if dtype is not None:
+        fill_value = convert(fill_value, requested_dtype("full", dtype))
+    return _filled(canonical_shape(shape), fill_value, device)
+
+
+def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Array:
+    """An array of `shape` (an int or a sequence of ints) filled with 0, float unless `dtype` says.
+
+    >>> zeros((2,))
+    Array([0., 0.], dtype=float32)
+    """
+    return _filled(canonical_shape(shape), requested_dtype("zeros", dtype).type(0), device)
+
+
+def ones(shape: Any, dtype: Any = None, *, device: Any = None) -> Array:
+    """An array of `shape` (an int or a sequence of ints) filled with 1, float unless `dtype` says.
+
+    >>> ones((2,), "int8")
+    Array([1, 1], dtype=int8)
+    """
+    return _filled(canonical_shape(shape), requested_dtype("ones", dtype).type(1), device)
+
+
+def empty(shape: Any, dtype: Any = None, *, device: Any = None) -> Array:
+    """An array of `shape` and `dtype` whose elements are not to be relied on (they are 0)."""
+    return zeros(shape, dtype, device=device)
+
+
+@structural(0, 1)
+def full_like(
+    a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None
+) -> Array:
+    """An array filled with a value, of the shape, dtype and device of `a` unless they are given.
+
+    >>> full_like(asarray([1.5, 2.5]), 3)
+    Array([3., 3.], dtype=float32)
+    """
+    check_arrays("full_like", fill_value)
+    aval = get_aval(a)
+    wanted = requested_dtype("full_like", dtype, aval.dtype)
+    size = aval.shape if shape is None else canonical_shape(shape)
+    value = convert(fill_value, wanted, dtype is None and aval.weak_type)
+    return like(_filled(size, value), a, device)
+
+
+@structural()
+def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Array:
+    """An array filled with 0, of the shape, dtype and device of `a` unless they are given."""
+    return full_like(a, 0, dtype, shape, device=device)
+
+
+@structural()
+def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Array:
+    """An array filled with 1, of the shape, dtype and device of `a` unless they are given."""
+    return full_like(a, 1, dtype, shape, device=device)
+
+
+@structural()
+def empty_like(
+    prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None
+) -> Array:
+    """An array of the shape and dtype of `prototype`, with elements not to be relied on (0)."""
+    return full_like(prototype, 0, dtype, shape, device=device)

@@ -1,0 +1,166 @@
+"""Coordinates of grids (`meshgrid`, `indices`, `mgrid`), and arrays of slices (`r_`, `c_`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from olympus_core import dtypes
+from olympus_core.avals import Shape, canonical_shape, shape_of
+from olympus_core.errors import ArgumentError, ShapeError
+from olympus_core.library.numpy.creation.array import asarray, requested_dtype
+from olympus_core.library.numpy.creation.ranges import arange, linspace, progression
+from olympus_core.library.numpy.dtypes.queries import result_type
+from olympus_core.library.numpy.manipulation.joining import concatenate, stack
+from olympus_core.library.numpy.manipulation.shapes import expand_dims, ravel
+from olympus_core.library.promotion import check_arrays, convert
+from olympus_core.primitives.shape import broadcast_in_dim_p
+from olympus_core.tracer import Array
+
+__all__ = [
+    "along",
+    "c_",
+    "index_exp",
+    "indices",
+    "meshgrid",
+    "mgrid",
+    "ogrid",
+    "r_",
+    "s_",
+]
+
+
+def meshgrid(
+    *xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy"
+) -> tuple[Array, ...]:
+    """Coordinate arrays of the grid that vectors span: one for each vector.
+
+    With `indexing` "xy" the first vector runs along axis 1, and with "ij" along axis 0.  `sparse`
+    leaves axes at length 1.  Raises ArgumentError for another `indexing`, ShapeError for matrices.
+
+    >>> meshgrid(asarray([1, 2]), asarray([3]))[0]
+    Array([[1, 2]], dtype=int32)
+    """
+    if indexing not in ("xy", "ij"):
+        raise ArgumentError(f"meshgrid takes indexing 'xy' or 'ij', and got {indexing!r}")
+    if not copy:
+        raise ArgumentError("meshgrid makes new arrays: copy must be True")
+    check_arrays("meshgrid", *xi)
+    axes = list(range(len(xi)))
+    if indexing == "xy" and len(xi) >= 2:
+        axes[:2] = 1, 0
+    vectors = [ravel(x) if len(shape_of(x)) < 2 else _refuse(x) for x in xi]
+    shape = [1] * len(xi)
+    for axis, vector in zip(axes, vectors, strict=True):
+        shape[axis] = vector.size
+    grid = zip(vectors, axes, strict=True)
+    return tuple([along(v, a, tuple(shape), sparse) for v, a in grid])
+
+
+def _refuse(x: Any) -> Array:
+    raise ShapeError(f"meshgrid needs vectors, and got an array of shape {shape_of(x)}")
+
+
+def along(vector: Array, axis: int, shape: Shape, sparse: bool) -> Array:
+    """The vector along an axis of a grid."""
+    if sparse:
+        shape = tuple([n if i == axis else 1 for i, n in enumerate(shape)])
+    result: Array = broadcast_in_dim_p.bind(vector, shape=shape, broadcast_dimensions=(axis,))
+    return result
+
+
+def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) -> Any:
+    """The index of each element of a grid: one array with an axis in front, or, sparse, a tuple.
+
+    >>> indices((2, 2))[1]
+    Array([[0, 1],
+           [0, 1]], dtype=int32)
+    """
+    wanted = requested_dtype("indices", dtype, dtypes.default_dtype("i"))
+    shape = canonical_shape(dimensions, "dimensions")
+    counts = [progression(0, 1, n, wanted) for n in shape]
+    grids = [along(x, i, shape, sparse) for i, x in enumerate(counts)]
+    if sparse:
+        return tuple(grids)
+    return stack(grids) if grids else asarray(np.zeros((0,), wanted))
+
+
+s_: Final = np.s_
+
+
+index_exp: Final = np.index_exp
+
+
+def _of_slice(part: slice) -> Array:
+    """The numbers of a slice; an imaginary step counts them, and the stop is then among them."""
+    step = 1 if part.step is None else part.step
+    start = 0 if part.start is None else part.start
+    if isinstance(step, complex):
+        return linspace(start, part.stop, int(abs(step)))  # type: ignore[no-any-return]
+    return arange(start, part.stop, step)
+
+
+class _Grid:
+    """`mgrid` and `ogrid`: slices between brackets enter, a grid of coordinates leaves."""
+
+    def __init__(self, sparse: bool) -> None:
+        self.sparse = sparse
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, slice):
+            return _of_slice(key)
+        if not key:
+            return () if self.sparse else asarray(np.zeros((0,), dtypes.default_dtype("i")))
+        vectors = [_of_slice(part) for part in key]
+        dtype = result_type(*vectors)
+        grids = meshgrid(*(convert(v, dtype) for v in vectors), sparse=self.sparse, indexing="ij")
+        return grids if self.sparse else stack(grids)
+
+
+class _Concatenator:
+    """`r_` and `c_`: slices and arrays between brackets enter, joined along an axis they leave."""
+
+    def __init__(self, axis: int, ndmin: int, trans1d: int) -> None:
+        self.defaults = axis, ndmin, trans1d
+
+    def __getitem__(self, key: Any) -> Array:
+        parts = list(key) if isinstance(key, tuple) else [key]
+        axis, ndmin, trans1d = self.defaults
+        if parts and isinstance(parts[0], str):
+            axis, ndmin, trans1d = self._directive(parts.pop(0))
+        arrays = [self._part(part, ndmin, trans1d) for part in parts]
+        return concatenate(arrays, axis)
+
+    def _directive(self, text: str) -> tuple[int, int, int]:
+        if text in ("r", "c"):
+            raise ArgumentError(
+                f"matrices do not exist here: the directive {text!r} has no meaning"
+            )
+        numbers = [int(n) for n in text.split(",")]
+        axis, ndmin, trans1d = (*numbers, *self.defaults[len(numbers) :])
+        return axis, ndmin, trans1d
+
+    def _part(self, part: Any, ndmin: int, trans1d: int) -> Array:
+        if isinstance(part, slice):
+            part = _of_slice(part)
+        x = asarray(part)
+        missing = max(ndmin, 1) - x.ndim
+        if missing <= 0:
+            return x
+        place = trans1d if trans1d >= 0 else trans1d + missing + 1
+        kept = range(place, place + x.ndim)
+        return expand_dims(x, tuple(i for i in range(x.ndim + missing) if i not in kept))
+
+
+mgrid: Final = _Grid(sparse=False)
+
+
+ogrid: Final = _Grid(sparse=True)
+
+
+r_: Final = _Concatenator(axis=0, ndmin=1, trans1d=-1)
+
+
+c_: Final = _Concatenator(axis=-1, ndmin=2, trans1d=0)

@@ -1,0 +1,224 @@
+"""Numbers at even distances: `arange`, `linspace`, `logspace`, `geomspace`.
+
+Their lengths are Python ints, known while tracing.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+from olympus_core import dtypes
+from olympus_core.avals import shape_of
+from olympus_core.context import switched
+from olympus_core.dtypes import DType
+from olympus_core.errors import ArgumentError, ConcretizationError, DTypeError, ShapeError
+from olympus_core.library.axes import canonical_axis
+from olympus_core.library.composite import composite
+from olympus_core.library.numpy.creation.array import asarray, requested_dtype
+from olympus_core.library.numpy.dtypes.queries import result_type
+from olympus_core.library.numpy.manipulation.joining import concatenate
+from olympus_core.library.numpy.manipulation.shapes import broadcast_to, expand_dims
+from olympus_core.library.numpy.manipulation.transposing import moveaxis
+from olympus_core.library.placement import placed
+from olympus_core.library.promotion import broadcast_shapes, check_arrays, convert
+from olympus_core.primitives.elementwise.arithmetic import add_p, floor_p, mul_p, sign_p
+from olympus_core.primitives.elementwise.transcendental import log_p
+from olympus_core.primitives.shape import iota_p
+from olympus_core.tracer import Array, Tracer
+
+__all__ = [
+    "arange",
+    "geomspace",
+    "linspace",
+    "logspace",
+    "progression",
+]
+
+
+def arange(
+    start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None
+) -> Array:
+    """The numbers `start`, `start + step`, ... below `stop`; with one argument, from 0 to it.
+
+    The arguments are values that Python knows while tracing (ConcretizationError otherwise), as
+    they decide the shape.  Raises ZeroDivisionError for a step of 0, and DTypeError for complex
+    numbers, which have no order.
+
+    >>> arange(1, 7, 2)
+    Array([1, 3, 5], dtype=int32)
+    """
+    given = [x for x in (start, stop, step) if x is not None]
+    for x in given:
+        if isinstance(x, Tracer):
+            raise ConcretizationError(
+                f"arange needs its bounds while tracing, and got {x.origin()}",
+                hint="its shape depends on them: make the argument static, or use a mask",
+            )
+        if shape_of(x):
+            raise ShapeError(f"arange needs scalars, and got an array of shape {shape_of(x)}")
+    wanted = requested_dtype("arange", dtype, result_type(*given))
+    bounds = [np.asarray(x).item() for x in given]
+    if any(isinstance(x, complex) for x in bounds):
+        raise DTypeError(
+            "arange needs bounds and a step that have an order, and got complex numbers",
+            hint="make a real range, and multiply it: arange(n) * 1j",
+        )
+    if len(bounds) == 1:
+        bounds = [0, *bounds]
+    first, last = bounds[:2]
+    by = bounds[2] if len(bounds) == 3 else 1
+    count = max(math.ceil((last - first) / by), 0)
+    return placed(progression(first, by, count, wanted), device)  # type: ignore[no-any-return]
+
+
+def progression(first: Any, step: Any, count: int, dtype: DType) -> Array:
+    if dtype == dtypes.bool_:
+        return asarray(np.arange(first, first + step * count, step, dtype=bool))
+    numbers: Array = iota_p.bind(dtype=dtype, shape=(count,), dimension=0)
+    if step != 1:
+        numbers = mul_p.bind(numbers, convert(step, dtype))
+    if first != 0:
+        numbers = add_p.bind(convert(first, dtype), numbers)
+    return numbers
+
+
+def linspace(
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: Any = None,
+    axis: int = 0,
+    *,
+    device: Any = None,
+) -> Any:
+    """`num` numbers at even distances from `start` to `stop`, or to before it without `endpoint`.
+
+    The bounds may be arrays that broadcast; the numbers run along the new axis `axis`.  With
+    `retstep`, a pair of the numbers and their distance.  Raises ArgumentError for a negative `num`.
+
+    >>> linspace(0, 1, 3)
+    Array([0. , 0.5, 1. ], dtype=float32)
+    """
+    num = sample_count("linspace", num)
+    made = _linspace(start, stop, num, endpoint=bool(endpoint), dtype=dtype, axis=axis)
+    numbers = placed(made[0], device)
+    return (numbers, placed(made[1], device)) if retstep else numbers
+
+
+def sample_count(name: str, num: Any) -> int:
+    """The number of samples that the function `name` was asked for, as a Python int.
+
+    It may be an array without dimensions.  Raises ArgumentError for another value and for a
+    negative one, ConcretizationError for a traced array.
+    """
+    try:
+        count = operator.index(num)
+    except ConcretizationError:
+        raise
+    except TypeError:
+        raise ArgumentError(
+            f"{name} needs an integer as the number of samples, and got {num!r:.80}"
+        ) from None
+    if count < 0:
+        raise ArgumentError(f"{name} needs a number of samples >= 0, and got {count}")
+    return count
+
+
+@composite(static_argnames=("num", "endpoint", "dtype", "axis"))
+def _linspace(
+    start: Any, stop: Any, num: int, *, endpoint: bool, dtype: Any, axis: int
+) -> tuple[Any, Any]:
+    check_arrays("linspace", start, stop)
+    wanted = requested_dtype("linspace", dtype, dtypes.to_inexact(result_type(start, stop)))
+    inexact = dtypes.to_inexact(wanted)
+    shape = broadcast_shapes(shape_of(start), shape_of(stop))
+    first, last = (broadcast_to(convert(x, inexact), shape) for x in (start, stop))
+    gaps = num - 1 if endpoint else num
+    step = (last - first) / gaps if gaps > 0 else asarray(math.nan, dtype=inexact)
+    numbers = _interpolated(first, last, num, gaps, endpoint)
+    numbers = moveaxis(numbers, 0, canonical_axis(axis, len(shape) + 1))
+    if dtypes.kind(wanted) in "iu" and dtypes.kind(inexact) == "f":
+        numbers = floor_p.bind(numbers)
+    return convert(numbers, wanted), step
+
+
+def _interpolated(first: Array, last: Array, num: int, gaps: int, endpoint: bool) -> Array:
+    """The numbers along axis 0; the last is `last` itself, not what rounding makes of it."""
+    if num < 2:
+        return broadcast_to(first, (num, *first.shape))
+    count = gaps if endpoint else num
+    column = (count,) + (1,) * first.ndim
+    real = dtypes.to_real(first.dtype)
+    at = iota_p.bind(dtype=real, shape=column, dimension=0) / convert(gaps, real)
+    with switched("numpy_rank_promotion", "allow"):
+        numbers: Array = first * (1 - at) + last * at
+    return concatenate([numbers, expand_dims(last, 0)]) if endpoint else numbers
+
+
+def logspace(
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    base: Any = 10.0,
+    dtype: Any = None,
+    axis: int = 0,
+) -> Array:
+    """`base ** x` for the numbers x of `linspace`.
+
+    >>> logspace(0, 2, 3)
+    Array([  1.,  10., 100.], dtype=float32)
+    """
+    check_arrays("logspace", start, stop, base)
+    count = sample_count("logspace", num)
+    return _logspace(  # type: ignore[no-any-return]
+        start, stop, count, base, endpoint=bool(endpoint), dtype=dtype, axis=axis
+    )
+
+
+@composite(static_argnames=("num", "endpoint", "dtype", "axis"))
+def _logspace(
+    start: Any, stop: Any, num: int, base: Any, *, endpoint: bool, dtype: Any, axis: int
+) -> Any:
+    wanted = requested_dtype("logspace", dtype, dtypes.to_inexact(result_type(start, stop)))
+    inexact = dtypes.to_inexact(wanted)
+    exponents = linspace(start, stop, num, endpoint, dtype=inexact, axis=axis)
+    return convert(convert(base, inexact) ** exponents, wanted)
+
+
+def geomspace(
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    dtype: Any = None,
+    axis: int = 0,
+) -> Array:
+    """`num` numbers from `start` to `stop`, each the same multiple of the one before.
+
+    >>> geomspace(1, 100, 3)
+    Array([  1.,  10., 100.], dtype=float32)
+    """
+    check_arrays("geomspace", start, stop)
+    count = sample_count("geomspace", num)
+    return _geomspace(  # type: ignore[no-any-return]
+        start, stop, count, endpoint=bool(endpoint), dtype=dtype, axis=axis
+    )
+
+
+@composite(static_argnames=("num", "endpoint", "dtype", "axis"))
+def _geomspace(start: Any, stop: Any, num: int, *, endpoint: bool, dtype: Any, axis: int) -> Any:
+    wanted = requested_dtype("geomspace", dtype, dtypes.to_inexact(result_type(start, stop)))
+    inexact = dtypes.to_inexact(wanted)
+    first, last = asarray(start, inexact), asarray(stop, inexact)
+    sign = sign_p.bind(first)
+    scale = convert(1 / math.log(10), inexact)
+    low, high = (log_p.bind(x / sign) * scale for x in (first, last))
+    numbers = logspace(low, high, num, endpoint, dtype=inexact, axis=0)
+    return convert(moveaxis(sign * numbers, 0, axis), wanted)

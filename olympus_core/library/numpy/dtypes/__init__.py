@@ -1,0 +1,1 @@
+"""Scalar types, and questions about dtypes."""

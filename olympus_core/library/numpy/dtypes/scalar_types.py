@@ -1,0 +1,163 @@
+"""The scalar types and dtype categories: `float32`, `floating` and their kin.
+
+A scalar type such as `float32` is a dtype wherever one is asked for, and makes an array of that
+dtype when called.
+"""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from olympus_core import dtypes
+from olympus_core.dtypes import DType
+from olympus_core.library.numpy.creation.array import asarray
+from olympus_core.tracer import Array
+
+__all__ = [
+    "ScalarType",
+    "bfloat16",
+    "bool",
+    "bool_",
+    "cdouble",
+    "complex64",
+    "complex128",
+    "complex_",
+    "complexfloating",
+    "csingle",
+    "double",
+    "float4_e2m1fn",
+    "float6_e2m3fn",
+    "float6_e3m2fn",
+    "float8_e3m4",
+    "float8_e4m3",
+    "float8_e4m3b11fnuz",
+    "float8_e4m3fn",
+    "float8_e4m3fnuz",
+    "float8_e5m2",
+    "float8_e5m2fnuz",
+    "float8_e8m0fnu",
+    "float16",
+    "float32",
+    "float64",
+    "float_",
+    "floating",
+    "generic",
+    "inexact",
+    "int4",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "int_",
+    "integer",
+    "number",
+    "signedinteger",
+    "single",
+    "uint",
+    "uint4",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "unsignedinteger",
+]
+
+
+class ScalarType:
+    """A dtype that makes arrays: `float32(x)` is `asarray(x, dtype=float32)`."""
+
+    __slots__ = ("__name__", "__qualname__", "dtype")
+    dtype: DType
+
+    def __init__(self, name: str) -> None:
+        self.dtype = np.dtype(getattr(ml_dtypes, name, name))
+        self.__name__ = self.__qualname__ = dtypes.long_name(self.dtype)
+
+    def __call__(self, x: Any = 0) -> Array:
+        return asarray(x, dtype=self.dtype)
+
+    def __eq__(self, other: object) -> builtins.bool:
+        if isinstance(other, ScalarType):
+            return self.dtype == other.dtype
+        return other is self.dtype.type or (isinstance(other, np.dtype) and other == self.dtype)
+
+    def __hash__(self) -> int:
+        return hash(self.dtype.type)
+
+    def __repr__(self) -> str:
+        return f"<dtype olympus.numpy.{dtypes.long_name(self.dtype)}>"
+
+    def __instancecheck__(self, instance: object) -> builtins.bool:
+        return isinstance(instance, self.dtype.type)
+
+
+bool_ = ScalarType("bool")
+
+
+int4, int8, int16, int32, int64 = map(ScalarType, ["int4", "int8", "int16", "int32", "int64"])
+
+
+uint4, uint8, uint16, uint32, uint64 = map(
+    ScalarType, ["uint4", "uint8", "uint16", "uint32", "uint64"]
+)
+
+
+bfloat16, float16, float32, float64 = map(ScalarType, ["bfloat16", "float16", "float32", "float64"])
+
+
+complex64, complex128 = ScalarType("complex64"), ScalarType("complex128")
+
+
+float4_e2m1fn = ScalarType("float4_e2m1fn")
+
+
+float6_e2m3fn = ScalarType("float6_e2m3fn")
+
+
+float6_e3m2fn = ScalarType("float6_e3m2fn")
+
+
+float8_e3m4 = ScalarType("float8_e3m4")
+
+
+float8_e4m3 = ScalarType("float8_e4m3")
+
+
+float8_e4m3b11fnuz = ScalarType("float8_e4m3b11fnuz")
+
+
+float8_e4m3fn = ScalarType("float8_e4m3fn")
+
+
+float8_e4m3fnuz = ScalarType("float8_e4m3fnuz")
+
+
+float8_e5m2 = ScalarType("float8_e5m2")
+
+
+float8_e5m2fnuz = ScalarType("float8_e5m2fnuz")
+
+
+float8_e8m0fnu = ScalarType("float8_e8m0fnu")
+
+
+int_, uint, float_, complex_ = int64, uint64, float64, complex128
+
+
+single, double, csingle, cdouble = float32, float64, complex64, complex128
+
+
+bool = bool_
+
+
+number, integer, inexact = np.number, np.integer, np.inexact
+
+
+signedinteger, unsignedinteger = np.signedinteger, np.unsignedinteger
+
+
+floating, complexfloating, generic = np.floating, np.complexfloating, np.generic

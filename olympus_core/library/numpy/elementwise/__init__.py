@@ -1,0 +1,1 @@
+"""Mathematical, logical and bitwise functions of each element."""

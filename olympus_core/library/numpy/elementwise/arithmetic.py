@@ -1,0 +1,317 @@
+"""Arithmetic of elements: sums, products, quotients, remainders, powers, signs, bounds.
+
+Operands are promoted to one dtype and broadcast to one shape.  Remainders have NumPy's signs.
+"""
+
+from __future__ import annotations
+
+import operator
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from olympus_core import dtypes
+from olympus_core.avals import get_aval
+from olympus_core.errors import DTypeError
+from olympus_core.library.composite import composite
+from olympus_core.library.elementwise import binary, unary
+from olympus_core.library.numpy.creation.array import asarray
+from olympus_core.library.numpy.elementwise.logic import (
+    equal,
+    greater,
+    less,
+    logical_and,
+    logical_or,
+    not_equal,
+)
+from olympus_core.library.operands import align, choose, promote_numeric
+from olympus_core.library.promotion import check_arrays, promote_inexact
+from olympus_core.primitives.elementwise.arithmetic import (
+    abs_p,
+    add_p,
+    div_p,
+    integer_pow_p,
+    max_p,
+    min_p,
+    mul_p,
+    neg_p,
+    pow_p,
+    rem_p,
+    round_p,
+    sign_p,
+    sub_p,
+)
+from olympus_core.primitives.elementwise.logic import and_p, or_p
+from olympus_core.tracer import Array
+
+__all__ = [
+    "abs",
+    "absolute",
+    "add",
+    "clip",
+    "divide",
+    "divmod",
+    "fabs",
+    "float_power",
+    "floor_divide",
+    "fmax",
+    "fmin",
+    "fmod",
+    "maximum",
+    "minimum",
+    "mod",
+    "multiply",
+    "negative",
+    "positive",
+    "pow",
+    "power",
+    "reciprocal",
+    "remainder",
+    "sign",
+    "square",
+    "subtract",
+    "true_divide",
+]
+
+_numbers: Final = "uifc"
+
+
+add = binary("add", "x + y.", {_numbers: add_p.bind, "b": or_p.bind})
+
+
+subtract = binary("subtract", "x - y.", {_numbers: sub_p.bind})
+
+
+multiply = binary("multiply", "x * y.", {_numbers: mul_p.bind, "b": and_p.bind})
+
+
+divide = binary("divide", "x / y.", {"fc": div_p.bind}, promote_inexact)
+
+
+true_divide = divide
+
+
+maximum = binary("maximum", "The larger of each pair; nan where either is.", {"buifc": max_p.bind})
+
+
+minimum = binary("minimum", "The smaller of each pair; nan where either is.", {"buifc": min_p.bind})
+
+
+negative = unary("negative", "-x.", {_numbers: neg_p.bind})
+
+
+positive = unary("positive", "+x: the same values.", {"buifc": asarray})
+
+
+abs = unary("abs", "The magnitude of each element.", {"uifc": abs_p.bind, "b": asarray})
+
+
+absolute = abs
+
+
+fabs = unary("fabs", "The magnitude of each element.", {"f": abs_p.bind}, promote_inexact)
+
+
+sign = unary(
+    "sign", "-1, 0 or 1; of a complex value, the value of magnitude 1.", {_numbers: sign_p.bind}
+)
+
+
+square = unary("square", "x * x.", {_numbers: partial(integer_pow_p.bind, y=2)}, promote_numeric)
+
+
+reciprocal = unary(
+    "reciprocal", "1 / x.", {"fc": partial(integer_pow_p.bind, y=-1)}, promote_inexact
+)
+
+
+float_power = binary("float_power", "x ** y in floats.", {"fc": pow_p.bind}, promote_inexact)
+
+
+def _static_int(y: Any) -> int | None:
+    """The Python int that an exponent is, or None where it is not one."""
+    if y.__class__ is int:
+        return y
+    if y.__class__ is float or isinstance(y, Array):
+        return None
+    try:
+        return operator.index(y)
+    except TypeError:
+        return None
+
+
+def power(x1: Any, x2: Any, /) -> Array:
+    """`x1 ** x2`, by repeated squaring where `x2` is a Python int.
+
+    A float or complex base keeps its dtype with an integer exponent.  Raises DTypeError where an
+    integer is raised to a negative Python int, and for what is not an array or scalar.
+
+    >>> power(asarray([1.0, 2.0, 3.0]), 2)
+    Array([1., 4., 9.], dtype=float32)
+    """
+    exponent = _static_int(x2)
+    if exponent is not None:
+        return _integer_power(x1, exponent)
+    check_arrays("power", x1, x2)
+    return _power(x1, x2)  # type: ignore[no-any-return]
+
+
+@composite()
+def _power(x1: Any, x2: Any) -> Any:
+    base, other = get_aval(x1), get_aval(x2)
+    if dtypes.kind(other.dtype) in "iu" and dtypes.kind(base.dtype) in "fc":
+        operands = [x1, x2]
+    else:
+        operands = promote_numeric(x1, x2)
+    return pow_p.bind(*align("power", *operands))
+
+
+def _integer_power(x: Any, y: int) -> Array:
+    check_arrays("power", x)
+    (x,) = promote_numeric(x)
+    aval = get_aval(x)
+    if y < 0 and dtypes.kind(aval.dtype) in "iu":
+        raise DTypeError(
+            f"power cannot raise {aval.long_name()} to {y}: integers have no negative powers",
+            hint="make the base a float: x.astype('float32') ** n",
+        )
+    result: Array = integer_pow_p.bind(x, y=y)
+    return result
+
+
+pow = power
+
+
+def _or_other(better: Any) -> Any:
+    @composite()
+    def operation(x: Any, y: Any) -> Any:
+        return choose("fmax or fmin", logical_or(better(x, y), not_equal(y, y)), x, y)
+
+    return operation
+
+
+fmax = binary(
+    "fmax",
+    "The larger of each pair; of a nan and a number, the number.",
+    {"buifc": _or_other(greater)},
+)
+
+
+fmin = binary(
+    "fmin",
+    "The smaller of each pair; of a nan and a number, the number.",
+    {"buifc": _or_other(less)},
+)
+
+
+def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Array:
+    """`arr`, raised to `min` and lowered to `max` where they are given; they broadcast.
+
+    Raises DTypeError for complex values, which have no order.
+
+    >>> clip(asarray([-1.0, 0.5, 2.0]), 0, 1)
+    Array([0. , 0.5, 1. ], dtype=float32)
+    """
+    given = [x for x in (arr, min, max) if x is not None]
+    check_arrays("clip", arr, *given)
+    if any(dtypes.kind(get_aval(x).dtype) == "c" for x in given):
+        raise DTypeError("clip needs ordered values, and got complex ones: clip .real and .imag")
+    if min is not None:
+        arr = maximum(min, arr)
+    if max is not None:
+        arr = minimum(max, arr)
+    return asarray(arr)
+
+
+@composite()
+def _floor_quotient(x: Any, y: Any) -> Any:
+    """The quotient of signed integers rounded down, from the one rounded to zero."""
+    quotient = div_p.bind(x, y)
+    inexact = not_equal(rem_p.bind(x, y), 0)
+    below = logical_and(not_equal(sign(x), sign(y)), inexact)
+    return choose("floor_divide", below, subtract(quotient, 1), quotient)
+
+
+def _never_zero(y: Any) -> bool:
+    return not isinstance(y, Array) and bool(np.all(y))
+
+
+def _divisor(y: Any) -> Any:
+    """The divisor of integers with 1 for 0: like NumPy's, the remainder is 0 there."""
+    if _never_zero(y):
+        return y
+    return choose("remainder", equal(y, 0), 1, y)
+
+
+def _integer_remainder(x: Any, y: Any) -> Any:
+    return rem_p.bind(x, _divisor(y))
+
+
+@composite()
+def _floor_remainder(x: Any, y: Any) -> Any:
+    """The remainder with the sign of the divisor, from the one with that of the dividend."""
+    left = rem_p.bind(x, y)
+    apart = logical_and(not_equal(less(left, 0), less(y, 0)), not_equal(left, 0))
+    return choose("remainder", apart, add(left, y), left)
+
+
+@composite()
+def _float_divmod(x: Any, y: Any) -> tuple[Any, Any]:
+    left = rem_p.bind(x, y)
+    whole = subtract(x, left)
+    if not _never_zero(y):
+        whole = choose("divmod", equal(y, 0), x, whole)
+    quotient = divide(whole, y)
+    apart = logical_and(not_equal(left, 0), not_equal(sign(y), sign(left)))
+    left = choose("divmod", apart, add(left, y), left)
+    quotient = choose("divmod", apart, subtract(quotient, 1), quotient)
+    return round_p.bind(quotient, rounding_method=0), left
+
+
+floor_divide = binary(
+    "floor_divide",
+    "x / y rounded down.",
+    {
+        "u": div_p.bind,
+        "i": _floor_quotient,
+        "f": lambda x, y: _float_divmod(x, y)[0],
+    },
+    promote_numeric,
+)
+
+
+remainder = binary(
+    "remainder",
+    "x - y * floor(x / y): the remainder, of the sign of `y`.",
+    {
+        "u": _integer_remainder,
+        "i": lambda x, y: _floor_remainder(x, _divisor(y)),
+        "f": _floor_remainder,
+    },
+    promote_numeric,
+)
+
+
+mod = remainder
+
+
+fmod = binary(
+    "fmod",
+    "x - y * trunc(x / y): the remainder, of the sign of `x`.",
+    {"ui": _integer_remainder, "f": rem_p.bind},
+    promote_numeric,
+)
+
+
+def divmod(x: Any, y: Any, /) -> tuple[Array, Array]:
+    """(floor_divide(x, y), remainder(x, y)).
+
+    >>> divmod(7, -2)
+    (Array(-4, dtype=int32, weak_type=True), Array(-1, dtype=int32, weak_type=True))
+    """
+    check_arrays("divmod", x, y)
+    a, b = align("divmod", *promote_numeric(x, y))
+    if dtypes.kind(get_aval(a).dtype) == "f":
+        return _float_divmod(a, b)
+    return floor_divide(a, b), remainder(a, b)

@@ -1,0 +1,149 @@
+"""The modified Bessel functions of orders 0 and 1, and those times exp(-|x|).
+
+Their Chebyshev expansions are computed here, from the functions' integrals, when first asked for.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_core import dtypes
+from olympus_core.avals import get_aval
+from olympus_core.control.custom_jvp import custom_jvp
+from olympus_core.library.composite import composite
+from olympus_core.library.elementwise import unary
+from olympus_core.library.numpy.elementwise.arithmetic import abs as abs_
+from olympus_core.library.numpy.elementwise.logic import less_equal
+from olympus_core.library.operands import choose
+from olympus_core.library.promotion import promote_inexact
+from olympus_core.primitives.elementwise.arithmetic import rsqrt_p, sign_p
+from olympus_core.primitives.elementwise.transcendental import exp_p
+
+__all__ = [
+    "i0",
+    "i0e",
+    "i1",
+    "i1e",
+    "scaled_i0",
+    "scaled_i1",
+]
+
+_BORDER = 8.0  # to here the expansion is in x, and from here on in 1 / x
+_TERMS = 28
+
+
+def _scaled(x: np.ndarray[Any, Any], order: int) -> np.ndarray[Any, Any]:
+    """exp(-x) I0(x), or exp(-x) I1(x) / x, as an integral over t in [0, pi].
+
+    It is 1/pi times that of exp(x (cos t - 1)), for I1 with the factor sin(t)^2: Abramowitz and
+    Stegun, "Handbook of Mathematical Functions" (1964), 9.6.16 and 9.6.18.  The integrand is
+    periodic and smooth, so that the midpoint rule is exact to rounding.
+    """
+    t = (np.arange(4096) + 0.5) * np.pi / 4096
+    integrand = np.exp(np.multiply.outer(x, np.cos(t) - 1)) * np.sin(t) ** (2 * order)
+    values: np.ndarray[Any, Any] = integrand.mean(axis=-1)
+    return values
+
+
+@functools.cache
+def _coefficients(order: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Of `_scaled` on [0, 8], and of exp(-x) sqrt(x) I(x) on [8, inf], by 2 (8 / x) - 1."""
+    nodes = np.cos((np.arange(64) + 0.5) * np.pi / 64)
+    near = _scaled(_BORDER * (nodes + 1) / 2, order)
+    x = np.minimum(2 * _BORDER / (nodes + 1), 1e5)
+    far = np.sqrt(x) * x**order * _scaled(x, order)
+    basis = np.cos(np.multiply.outer(np.arange(_TERMS), np.arccos(nodes)))
+    scale = np.where(np.arange(_TERMS) == 0, 1, 2) / 64
+    both = [basis @ values * scale for values in (near, far)]
+    return tuple(both[0].tolist()), tuple(both[1].tolist())
+
+
+def _chebyshev(coefficients: tuple[float, ...], u: Any) -> Any:
+    """The expansion at u in [-1, 1], by Clenshaw's recurrence."""
+    twice, before, last = u + u, 0.0, 0.0
+    for c in reversed(coefficients[1:]):
+        before, last = last, twice * last - before + c
+    return u * last - before + coefficients[0]
+
+
+def _expanded(x: Any, order: int) -> Any:
+    """exp(-|x|) I(x)."""
+    size = abs_(x)
+    near, far = _coefficients(order)
+    inside = less_equal(size, _BORDER)
+    small, large = choose("i0", inside, size, 0.0), choose("i0", inside, _BORDER, size)
+    first = _chebyshev(near, small * (2 / _BORDER) - 1)
+    value = choose(
+        "i0",
+        inside,
+        first * small if order else first,
+        _chebyshev(far, 2 * _BORDER / large - 1) * rsqrt_p.bind(large),
+    )
+    return value * sign_p.bind(x) if order else value
+
+
+def _over(x: Any, value: Any) -> Any:
+    """The odd function `value` of x over x, which is 1/2 at 0."""
+    tiny = abs_(x) <= float(dtypes.finfo(get_aval(x).dtype).eps)
+    return choose("i1", tiny, 0.5, value / choose("i1", tiny, 1.0, x))
+
+
+@custom_jvp
+def scaled_i0(x: Any) -> Any:
+    """exp(-|x|) I0(x), of a float array."""
+    return _expanded(x, 0)
+
+
+@custom_jvp
+def scaled_i1(x: Any) -> Any:
+    """exp(-|x|) I1(x), of a float array."""
+    return _expanded(x, 1)
+
+
+@custom_jvp
+def _i0(x: Any) -> Any:
+    return exp_p.bind(abs_(x)) * _expanded(x, 0)
+
+
+@custom_jvp
+def _i1(x: Any) -> Any:
+    return exp_p.bind(abs_(x)) * _expanded(x, 1)
+
+
+@scaled_i0.defjvp
+def _scaled_i0_rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    (x,), (t,) = primals, tangents
+    out = scaled_i0(x)
+    return out, t * (scaled_i1(x) - sign_p.bind(x) * out)
+
+
+@scaled_i1.defjvp
+def _scaled_i1_rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    (x,), (t,) = primals, tangents
+    out = scaled_i1(x)
+    return out, t * (scaled_i0(x) - sign_p.bind(x) * out - _over(x, out))
+
+
+@_i0.defjvp
+def _i0_rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    return _i0(*primals), tangents[0] * _i1(*primals)
+
+
+@_i1.defjvp
+def _i1_rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    out = _i1(*primals)
+    return out, tangents[0] * (_i0(*primals) - _over(primals[0], out))
+
+
+def _made(name: str, summary: str, operation: Any) -> Any:
+    return unary(name, summary, {"f": composite()(operation)}, promote_inexact)
+
+
+i0 = _made("i0", "The modified Bessel function I0.", _i0)
+i1 = _made("i1", "The modified Bessel function I1.", _i1)
+i0e = _made("i0e", "exp(-|x|) times the modified Bessel function I0.", scaled_i0)
+i1e = _made("i1e", "exp(-|x|) times the modified Bessel function I1.", scaled_i1)

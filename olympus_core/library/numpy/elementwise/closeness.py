@@ -1,0 +1,101 @@
+"""Equality within a tolerance, and of whole arrays: `isclose`, `allclose`, `array_equal`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from olympus_core import dtypes
+from olympus_core.avals import get_aval, shape_of
+from olympus_core.errors import DTypeError, ShapeError
+from olympus_core.library.composite import composite
+from olympus_core.library.numpy.creation.array import asarray
+from olympus_core.library.numpy.elementwise.arithmetic import abs as abs_
+from olympus_core.library.numpy.elementwise.arithmetic import add, multiply, subtract
+from olympus_core.library.numpy.elementwise.logic import (
+    equal,
+    isfinite,
+    isnan,
+    less_equal,
+    logical_and,
+    logical_or,
+)
+from olympus_core.library.numpy.reductions.sums import all as all_
+from olympus_core.library.operands import align
+from olympus_core.library.promotion import broadcast_shapes, check_arrays, promote_dtypes
+from olympus_core.library.structural import structural
+from olympus_core.tracer import Array
+
+__all__ = [
+    "allclose",
+    "array_equal",
+    "array_equiv",
+    "isclose",
+]
+
+
+@composite(static_argnames=("equal_nan",))
+def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Array:
+    """Whether |a - b| <= atol + rtol * |b|, element by element; infinities equal themselves.
+
+    With `equal_nan`, nan equals nan.  Integers are compared exactly but for the tolerances.
+
+    >>> isclose(1.0, asarray([1.0, 1.1]))
+    Array([ True, False], dtype=bool)
+    """
+    check_arrays("isclose", a, b)
+    a, b = align("isclose", *promote_dtypes(a, b))
+    dtype = get_aval(a).dtype
+    if dtype == dtypes.bool_:
+        return equal(a, b)  # type: ignore[no-any-return]
+    if dtypes.kind(dtype) not in "fc":
+        a, b = (x.astype(dtypes.default_dtype("f")) for x in map(asarray, (a, b)))
+    bound = add(atol, multiply(rtol, abs_(b)))
+    near = less_equal(abs_(subtract(a, b)), bound)
+    result = logical_or(logical_and(near, logical_and(isfinite(a), isfinite(b))), equal(a, b))
+    if equal_nan:
+        result = logical_or(result, logical_and(isnan(a), isnan(b)))
+    return result  # type: ignore[no-any-return]
+
+
+@composite(static_argnames=("equal_nan",))
+def allclose(
+    a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
+) -> Array:
+    """Whether all elements are close, as `isclose` has it: a bool array without dimensions."""
+    return all_(isclose(a, b, rtol, atol, equal_nan))  # type: ignore[no-any-return]
+
+
+def _as_array(x: Any) -> Any:
+    """The array that `x` is or can become, or None."""
+    try:
+        return asarray(x)
+    except (DTypeError, ShapeError):
+        return None
+
+
+@structural(0, 1, every=True)
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
+    """Whether two arrays have one shape and equal elements; with `equal_nan`, nan equals nan.
+
+    >>> array_equal(asarray([1, 2]), [1, 2])
+    Array(True, dtype=bool)
+    """
+    a, b = _as_array(a1), _as_array(a2)
+    if a is None or b is None or shape_of(a) != shape_of(b):
+        return asarray(False)
+    same = equal(a, b)
+    if equal_nan:
+        same = logical_or(same, logical_and(isnan(a), isnan(b)))
+    return all_(same)  # type: ignore[no-any-return]
+
+
+def array_equiv(a1: Any, a2: Any) -> Array:
+    """Whether two arrays broadcast to one shape and have equal elements in it."""
+    a, b = _as_array(a1), _as_array(a2)
+    if a is None or b is None:
+        return asarray(False)
+    try:
+        broadcast_shapes(a.shape, b.shape)
+    except ShapeError:
+        return asarray(False)
+    return all_(equal(a, b))  # type: ignore[no-any-return]

@@ -1,0 +1,81 @@
+"""Complex numbers: their parts, angles and conjugates, and tests for them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from olympus_core import dtypes
+from olympus_core.avals import get_aval
+from olympus_core.errors import DTypeError
+from olympus_core.library.elementwise import unary
+from olympus_core.library.numpy.creation.array import asarray
+from olympus_core.library.numpy.creation.fills import full_like, zeros_like
+from olympus_core.library.numpy.elementwise.arithmetic import multiply
+from olympus_core.library.numpy.elementwise.logic import equal, not_equal
+from olympus_core.library.promotion import check_arrays, convert, promote_inexact
+from olympus_core.primitives.elementwise.conversion import conj_p, imag_p, real_p
+from olympus_core.primitives.elementwise.transcendental import atan2_p
+from olympus_core.tracer import Array
+
+__all__ = [
+    "angle",
+    "conj",
+    "conjugate",
+    "imag",
+    "iscomplex",
+    "iscomplexobj",
+    "isreal",
+    "isrealobj",
+    "real",
+]
+
+real = unary("real", "The real part.", {"c": real_p.bind, "buif": asarray})
+imag = unary("imag", "The imaginary part.", {"c": imag_p.bind, "buif": zeros_like})
+conjugate = unary("conjugate", "The complex conjugate.", {"c": conj_p.bind, "buif": asarray})
+conj = conjugate
+iscomplex = unary(
+    "iscomplex",
+    "Whether the imaginary part is not 0.",
+    {
+        "c": lambda z: not_equal(imag_p.bind(z), 0),
+        "buif": lambda x: full_like(x, False, dtype=bool),
+    },
+)
+isreal = unary(
+    "isreal",
+    "Whether the imaginary part is 0.",
+    {"c": lambda z: equal(imag_p.bind(z), 0), "buif": lambda x: full_like(x, True, dtype=bool)},
+)
+
+
+def angle(z: Any, deg: bool = False) -> Array:
+    """The angle of each element in the complex plane, in radians, or degrees with `deg`.
+
+    >>> angle(1j, deg=True)
+    Array(90., dtype=float32, weak_type=True)
+    """
+    check_arrays("angle", z)
+    (z,) = promote_inexact(z)
+    dtype = get_aval(z).dtype
+    if dtypes.kind(dtype) == "c":
+        x, y = real_p.bind(z), imag_p.bind(z)
+    else:  # as JAX's, which is weak only for a complex number written without a dtype
+        x, y = convert(z, dtype), convert(0, dtype)
+    result: Array = atan2_p.bind(y, x)
+    return multiply(result, 180 / math.pi) if deg else result
+
+
+def iscomplexobj(x: Any) -> bool:
+    """Whether `x` has a complex dtype, or is a Python complex; a sequence is taken as an array."""
+    if x is None:
+        return False
+    try:
+        return dtypes.kind(get_aval(x).dtype) == "c"
+    except DTypeError:
+        return dtypes.kind(asarray(x).dtype) == "c"
+
+
+def isrealobj(x: Any) -> bool:
+    """Whether `x` has no complex dtype."""
+    return not iscomplexobj(x)

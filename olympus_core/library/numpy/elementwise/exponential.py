@@ -1,0 +1,156 @@
+"""Exponentials, logarithms and roots; integers become floats."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from olympus_core import dtypes
+from olympus_core.avals import get_aval
+from olympus_core.control.custom_jvp import custom_jvp
+from olympus_core.control.custom_rules import SymbolicZero
+from olympus_core.library.composite import composite
+from olympus_core.library.elementwise import binary, inexact, unary
+from olympus_core.library.numpy.elementwise.arithmetic import (
+    add,
+    divide,
+    maximum,
+    multiply,
+    subtract,
+)
+from olympus_core.library.numpy.elementwise.logic import equal, greater_equal, isnan
+from olympus_core.library.operands import choose
+from olympus_core.library.promotion import promote_inexact
+from olympus_core.primitives.elementwise.arithmetic import (
+    abs_p,
+    cbrt_p,
+    div_p,
+    floor_p,
+    neg_p,
+    sqrt_p,
+)
+from olympus_core.primitives.elementwise.base import constant
+from olympus_core.primitives.elementwise.conversion import complex_p, imag_p, real_p
+from olympus_core.primitives.elementwise.transcendental import (
+    exp2_p,
+    exp_p,
+    expm1_p,
+    log1p_p,
+    log_p,
+)
+
+__all__ = [
+    "cbrt",
+    "exp",
+    "exp2",
+    "expm1",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "logaddexp",
+    "logaddexp2",
+    "sqrt",
+]
+
+
+exp = inexact("exp", "e ** x.", exp_p)
+exp2 = inexact("exp2", "2 ** x.", exp2_p)
+expm1 = inexact("expm1", "e ** x - 1, exact near 0.", expm1_p)
+log = inexact("log", "The natural logarithm.", log_p)
+log1p = inexact("log1p", "The natural logarithm of 1 + x, exact near 0.", log1p_p)
+sqrt = inexact("sqrt", "The square root; of a negative float, nan.", sqrt_p)
+cbrt = inexact("cbrt", "The cube root.", cbrt_p, "f")
+
+
+def _log_to(base: int) -> Any:
+    def logarithm(x: Any) -> Any:
+        value = log_p.bind(x)
+        if dtypes.kind(get_aval(x).dtype) != "c":
+            return div_p.bind(value, constant(x, math.log(base)))
+        # by parts: a complex divisor would make nan of the 0 beside an infinity
+        parts = real_p.bind(value), imag_p.bind(value)
+        return complex_p.bind(*(divide(part, math.log(base)) for part in parts))
+
+    return logarithm
+
+
+log2 = unary("log2", "The logarithm to base 2.", {"fc": _log_to(2)}, promote_inexact)
+log10 = unary("log10", "The logarithm to base 10.", {"fc": _log_to(10)}, promote_inexact)
+
+
+def _weight(x: Any, total: Any) -> Any:
+    """e**(x - total), where an infinity counts as 0: the derivative of the logarithm in x."""
+    return exp_p.bind(subtract(_no_infinity(x), _no_infinity(total)))
+
+
+def _no_infinity(x: Any) -> Any:
+    real = real_p.bind(x) if dtypes.kind(get_aval(x).dtype) == "c" else x
+    return choose("logaddexp", equal(real, math.inf), 0, x)
+
+
+def _weighted(function: Any) -> Any:
+    """The function with the rule of its tangent: differentiated, max has slope 1/2 at ties."""
+
+    def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        total = function(*primals)
+        given = zip(primals, tangents, strict=True)
+        shares = [
+            multiply(t, _weight(x, total)) for x, t in given if not isinstance(t, SymbolicZero)
+        ]
+        return total, functools.reduce(add, shares)
+
+    function.defjvp(rule, symbolic_zeros=True)
+    return composite()(function)
+
+
+@_weighted
+@custom_jvp
+def _logaddexp(x: Any, y: Any) -> Any:
+    difference = subtract(x, y)  # nan where both are the same infinity
+    larger = maximum(x, y)
+    gained = log1p_p.bind(exp_p.bind(neg_p.bind(abs_p.bind(difference))))
+    return choose("logaddexp", isnan(difference), add(x, y), add(larger, gained))
+
+
+@_weighted
+@custom_jvp
+def _complex_logaddexp(x: Any, y: Any) -> Any:
+    first = greater_equal(real_p.bind(x), real_p.bind(y))
+    larger, smaller = choose("logaddexp", first, x, y), choose("logaddexp", first, y, x)
+    difference = subtract(smaller, larger)
+    total = add(larger, log1p_p.bind(exp_p.bind(difference)))
+    angle = _wrapped(imag_p.bind(total))
+    total = complex_p.bind(real_p.bind(total), angle)
+    return choose("logaddexp", isnan(difference), add(x, y), total)
+
+
+def _wrapped(angle: Any) -> Any:
+    """The angle in [-pi, pi) that differs by a number of turns."""
+    turns = floor_p.bind(divide(add(angle, math.pi), 2 * math.pi))
+    return subtract(angle, multiply(turns, 2 * math.pi))
+
+
+_LOG2 = math.log(2)
+
+
+@composite()
+def _logaddexp2(x: Any, y: Any) -> Any:
+    is_complex = dtypes.kind(get_aval(x).dtype) == "c"
+    total = (_complex_logaddexp if is_complex else _logaddexp)(
+        multiply(x, _LOG2), multiply(y, _LOG2)
+    )
+    return divide(total, _LOG2)
+
+
+logaddexp = binary(
+    "logaddexp",
+    "log(e**x + e**y), without overflow.",
+    {"f": _logaddexp, "c": _complex_logaddexp},
+    promote_inexact,
+)
+logaddexp2 = binary(
+    "logaddexp2", "log2(2**x + 2**y), without overflow.", {"fc": _logaddexp2}, promote_inexact
+)

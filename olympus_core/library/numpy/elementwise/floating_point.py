@@ -1,0 +1,202 @@
+"""The representation of floats: signs, exponents, neighbours, special values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_core import dtypes
+from olympus_core.avals import get_aval
+from olympus_core.control.custom_jvp import custom_jvp
+from olympus_core.control.custom_rules import SymbolicZero
+from olympus_core.errors import DTypeError
+from olympus_core.library.composite import composite
+from olympus_core.library.elementwise import binary, unary
+from olympus_core.library.numpy.creation.array import asarray
+from olympus_core.library.numpy.creation.fills import full_like
+from olympus_core.library.numpy.elementwise.arithmetic import abs as abs_
+from olympus_core.library.numpy.elementwise.arithmetic import clip, minimum, negative
+from olympus_core.library.numpy.elementwise.logic import equal, greater, isinf, isnan, less
+from olympus_core.library.operands import choose, operand
+from olympus_core.library.promotion import check_arrays, convert, promote_inexact
+from olympus_core.primitives.elementwise.arithmetic import mul_p, nextafter_p, sub_p
+from olympus_core.primitives.elementwise.conversion import bitcast_convert_type_p, complex_p
+from olympus_core.primitives.elementwise.logic import is_finite_p, not_p, or_p
+from olympus_core.tracer import Array
+
+__all__ = [
+    "copysign",
+    "frexp",
+    "heaviside",
+    "ldexp",
+    "nan_to_num",
+    "nextafter",
+    "signbit",
+    "spacing",
+]
+
+
+def _bits(x: Any) -> Any:
+    """The bits of a float as a signed integer of its width."""
+    width = dtypes.finfo(get_aval(x).dtype).bits
+    return bitcast_convert_type_p.bind(asarray(x), new_dtype=np.dtype(f"int{width}"))
+
+
+signbit = unary(
+    "signbit",
+    "Whether the sign is minus, which -0.0 has too.",
+    {
+        "f": lambda x: less(_bits(x), 0),
+        "i": lambda x: less(x, 0),
+        "bu": lambda x: full_like(x, False, dtype=bool),
+    },
+)
+
+
+@composite()
+def _copysign(x: Any, y: Any) -> Any:
+    size = abs_(x)
+    return choose("copysign", signbit(y), negative(size), size)
+
+
+copysign = binary(
+    "copysign", "The magnitude of x with the sign of y.", {"f": _copysign}, promote_inexact
+)
+nextafter = binary(
+    "nextafter", "The float next to x towards y.", {"f": nextafter_p.bind}, promote_inexact
+)
+
+
+@composite()
+def _heaviside(x: Any, y: Any) -> Any:
+    step = choose("heaviside", greater(x, 0), 1, choose("heaviside", less(x, 0), 0, x))
+    return choose("heaviside", equal(x, 0), y, step)
+
+
+heaviside = binary(
+    "heaviside",
+    "The step function: 0 below 0, 1 above, and y at 0.",
+    {"f": _heaviside},
+    promote_inexact,
+)
+
+
+@composite()
+def _spacing(x: Any) -> Any:
+    x = convert(x, get_aval(x).dtype)  # not of a weak type, as JAX has it
+    away = nextafter_p.bind(x, copysign(np.inf, x))
+    return choose("spacing", isinf(x), np.nan, sub_p.bind(away, x))
+
+
+spacing = unary(
+    "spacing", "The distance to the next float away from 0.", {"f": _spacing}, promote_inexact
+)
+
+
+@custom_jvp
+def _frexp(x: Any) -> tuple[Any, Any]:
+    dtype = get_aval(x).dtype
+    info = dtypes.finfo(dtype)
+    # a subnormal's exponent is not in its bits: scale it to where it is
+    tiny = less(abs_(x), float(info.smallest_normal))
+    scaled = choose("frexp", tiny, mul_p.bind(x, convert(2.0**info.nmant, dtype)), x)
+    bits, mask = _bits(scaled), (1 << info.nexp) - 1
+    biased = convert((bits >> info.nmant) & mask, np.dtype("int32"))
+    exponent = biased - (mask // 2 - 1) - choose("frexp", tiny, info.nmant, 0)
+    half = (bits & ~(mask << info.nmant)) | ((mask // 2 - 1) << info.nmant)
+    mantissa = bitcast_convert_type_p.bind(half, new_dtype=dtype)
+    special = or_p.bind(equal(x, 0), not_p.bind(is_finite_p.bind(x)))
+    return choose("frexp", special, x, mantissa), choose("frexp", special, 0, exponent)
+
+
+@_frexp.defjvp
+def _frexp_rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    mantissa, exponent = _frexp(*primals)
+    slope = ldexp(tangents[0], -exponent)
+    return (mantissa, exponent), (slope, SymbolicZero(get_aval(exponent)))
+
+
+@composite()
+def frexp(x: Any, /) -> tuple[Array, Array]:
+    """(mantissa, exponent) of each float: x = mantissa * 2**exponent, 0.5 <= |mantissa| < 1.
+
+    The exponent is int32.  Zero, nan and infinities are their own mantissas, with exponent 0.
+
+    >>> frexp(6.0)
+    (Array(0.75, dtype=float32, weak_type=True), Array(3, dtype=int32))
+    """
+    check_arrays("frexp", x)
+    (x,) = promote_inexact(x)
+    aval = get_aval(x)
+    if dtypes.kind(aval.dtype) != "f":
+        raise DTypeError(f"frexp takes floats, and got {aval.long_name()}")
+    mantissa, exponent = _frexp(x)
+    return mantissa, exponent
+
+
+@composite()
+def ldexp(x1: Any, x2: Any, /) -> Array:
+    """x1 * 2**x2, for integers x2: the reverse of `frexp`.  Raises DTypeError for other ones.
+
+    >>> ldexp(0.75, 3)
+    Array(6., dtype=float32, weak_type=True)
+    """
+    check_arrays("ldexp", x1, x2)
+    exponent = get_aval(x2)
+    if dtypes.kind(exponent.dtype) not in "iub" or dtypes.kind(get_aval(x1).dtype) == "c":
+        raise DTypeError(f"ldexp takes an integer exponent, and got {exponent.long_name()}")
+    (x,) = promote_inexact(x1)
+    info = dtypes.finfo(get_aval(x).dtype)
+    # 2**x2 may overflow where the result does not: of up to three factors, none does
+    left = _bounded_exponent(x2, 3 * (info.maxexp - 1))
+    for _ in range(3):
+        part = clip(left, info.minexp, info.maxexp - 1)
+        x, left = x * _power_of_two(part, info), left - part
+    return x  # type: ignore[no-any-return]
+
+
+def _bounded_exponent(x: Any, most: int) -> Any:
+    """An integer of any dtype, moved to between -most and most, as int32."""
+    dtype = get_aval(x).dtype
+    if dtype.itemsize >= 4:
+        x = minimum(x, most) if dtypes.kind(dtype) == "u" else clip(x, -most, most)
+    return convert(x, np.dtype("int32"))
+
+
+def _power_of_two(exponent: Any, info: Any) -> Any:
+    """2**exponent exactly, of the dtype of `info`: the bits of a normal float."""
+    width = np.dtype(f"int{info.bits}")
+    biased = convert(exponent, width) - (info.minexp - 1)
+    return bitcast_convert_type_p.bind(biased << info.nmant, new_dtype=info.dtype)
+
+
+def nan_to_num(
+    x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
+) -> Array:
+    """`x` with nan replaced, by 0, and infinities, by the largest finite floats, unless given.
+
+    >>> nan_to_num(asarray([np.nan, 1.0]))
+    Array([0., 1.], dtype=float32)
+    """
+    x, aval = operand("nan_to_num", x)
+    kind = dtypes.kind(aval.dtype)
+    if kind not in "fc":
+        return asarray(x)
+    info = dtypes.finfo(aval.dtype)
+    high = float(info.max) if posinf is None else posinf
+    low = float(info.min) if neginf is None else neginf
+    if kind == "c":
+        parts = [_replaced(part, nan, high, low) for part in (x.real, x.imag)]
+        return complex_p.bind(*parts)  # type: ignore[no-any-return]
+    return _replaced(x, nan, high, low)
+
+
+@composite()
+def _replaced(x: Any, nan: Any, high: Any, low: Any) -> Array:
+    dtype = get_aval(x).dtype
+    x = choose("nan_to_num", isnan(x), convert(nan, dtype), x)
+    x = choose("nan_to_num", equal(x, np.inf), convert(high, dtype), x)
+    result: Array = choose("nan_to_num", equal(x, -np.inf), convert(low, dtype), x)
+    return result

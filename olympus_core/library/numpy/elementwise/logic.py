@@ -1,0 +1,133 @@
+"""Comparisons, logical functions, and tests such as `isnan`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from olympus_core import dtypes
+from olympus_core.avals import get_aval
+from olympus_core.library.composite import composite
+from olympus_core.library.elementwise import binary, unary
+from olympus_core.library.numpy.creation.fills import full_like
+from olympus_core.primitives.elementwise.arithmetic import abs_p
+from olympus_core.primitives.elementwise.conversion import imag_p, real_p
+from olympus_core.primitives.elementwise.logic import (
+    and_p,
+    eq_p,
+    ge_p,
+    gt_p,
+    is_finite_p,
+    le_p,
+    lt_p,
+    ne_p,
+    not_p,
+    or_p,
+    xor_p,
+)
+
+__all__ = [
+    "equal",
+    "greater",
+    "greater_equal",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "isneginf",
+    "isposinf",
+    "less",
+    "less_equal",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "not_equal",
+]
+
+_any = "buifc"
+
+equal = binary("equal", "Whether x == y.", {_any: eq_p.bind})
+not_equal = binary("not_equal", "Whether x != y.", {_any: ne_p.bind})
+
+
+def _ordered(compare: Any, strict: Any) -> Callable[[Any, Any], Any]:
+    """Complex values are ordered by their real parts, and where these are equal, by the others."""
+
+    def operation(x: Any, y: Any) -> Any:
+        (x_real, x_imag), (y_real, y_imag) = _parts(x), _parts(y)
+        tied = and_p.bind(eq_p.bind(x_real, y_real), compare.bind(x_imag, y_imag))
+        return or_p.bind(strict.bind(x_real, y_real), tied)
+
+    return composite()(operation)
+
+
+def _parts(z: Any) -> tuple[Any, Any]:
+    return real_p.bind(z), imag_p.bind(z)
+
+
+def _comparison(name: str, text: str, compare: Any, strict: Any) -> Callable[[Any, Any], Any]:
+    rows = {"buif": compare.bind, "c": _ordered(compare, strict)}
+    return binary(name, f"Whether x {text} y; complex values are in lexicographic order.", rows)
+
+
+less = _comparison("less", "<", lt_p, lt_p)
+less_equal = _comparison("less_equal", "<=", le_p, lt_p)
+greater = _comparison("greater", ">", gt_p, gt_p)
+greater_equal = _comparison("greater_equal", ">=", ge_p, gt_p)
+
+
+def _nonzero(x: Any) -> Any:
+    aval = get_aval(x)
+    return x if aval.dtype == dtypes.bool_ else not_equal(x, 0)
+
+
+def _logical(name: str, text: str, primitive: Any) -> Callable[[Any, Any], Any]:
+    def operation(x: Any, y: Any) -> Any:
+        return primitive.bind(_nonzero(x), _nonzero(y))
+
+    summary = f"Whether {text}; a number is true unless it is 0."
+    return binary(name, summary, {"b": primitive.bind, "uifc": operation})
+
+
+logical_and = _logical("logical_and", "both are true", and_p)
+logical_or = _logical("logical_or", "either is true", or_p)
+logical_xor = _logical("logical_xor", "just one is true", xor_p)
+logical_not = unary(
+    "logical_not",
+    "Whether x is false; a number is false where it is 0.",
+    {"b": not_p.bind, "uifc": lambda x: equal(x, 0)},
+)
+
+
+def _everywhere(value: bool) -> Callable[[Any], Any]:
+    return lambda x: full_like(x, value, dtype=bool)
+
+
+def _of_parts(test: Any, join: Any) -> Callable[[Any], Any]:
+    return lambda z: join.bind(*map(test, _parts(z)))
+
+
+def _isinf(x: Any) -> Any:
+    return equal(abs_p.bind(x), float("inf"))
+
+
+_no, _yes = _everywhere(False), _everywhere(True)
+_isfinite = is_finite_p.bind
+
+isnan = unary("isnan", "Whether x is nan.", {"fc": lambda x: ne_p.bind(x, x), "bui": _no})
+isfinite = unary(
+    "isfinite",
+    "Whether x is neither nan nor infinite.",
+    {"f": _isfinite, "c": _of_parts(_isfinite, and_p), "bui": _yes},
+)
+isinf = unary(
+    "isinf",
+    "Whether x is infinite.",
+    {"f": _isinf, "c": _of_parts(_isinf, or_p), "bui": _no},
+)
+isposinf = unary(
+    "isposinf", "Whether x is inf.", {"f": lambda x: equal(x, float("inf")), "bui": _no}
+)
+isneginf = unary(
+    "isneginf", "Whether x is -inf.", {"f": lambda x: equal(x, -float("inf")), "bui": _no}
+)

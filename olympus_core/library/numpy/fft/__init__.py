@@ -1,0 +1,1 @@
+"""`olympus.numpy.fft`, which is imported when it is used."""

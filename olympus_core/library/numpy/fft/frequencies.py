@@ -1,0 +1,76 @@
+"""Sample frequencies of discrete Fourier transforms, and shifts of their origin."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from olympus_core import dtypes
+from olympus_core.errors import ArgumentError
+from olympus_core.library.axes import canonical_axis
+from olympus_core.library.numpy.creation.array import requested_dtype
+from olympus_core.library.numpy.creation.ranges import arange
+from olympus_core.library.numpy.manipulation.rearranging import roll
+from olympus_core.library.operands import operand
+from olympus_core.library.placement import placed
+from olympus_core.tracer import Array
+
+__all__ = [
+    "fftfreq",
+    "fftshift",
+    "ifftshift",
+    "rfftfreq",
+]
+
+
+def _frequencies(
+    name: str, n: int, first: int, last: int, d: Any, dtype: Any, device: Any
+) -> Array:
+    size = operator.index(n)
+    if size <= 0:
+        raise ArgumentError(f"{name} needs a window of one sample or more, and got {n}")
+    wanted = requested_dtype(name, dtype, dtypes.default_dtype("f"))
+    return placed(arange(first, last, dtype=wanted) / (d * size), device)  # type: ignore[no-any-return]
+
+
+def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
+    """The frequencies, in cycles a unit of the sample spacing `d`, of a transform of `n` samples.
+
+    The negative ones come last.  Raises ArgumentError for a window of no samples.
+
+    >>> fftfreq(4)
+    Array([ 0.  ,  0.25, -0.5 , -0.25], dtype=float32)
+    """
+    frequencies = _frequencies("fftfreq", n, -(n // 2), (n + 1) // 2, d, dtype, None)
+    return placed(ifftshift(frequencies), device)  # type: ignore[no-any-return]
+
+
+def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
+    """The frequencies of a transform of `n` real samples: those that are not negative."""
+    return _frequencies("rfftfreq", n, 0, n // 2 + 1, d, dtype, device)
+
+
+def _shifted(name: str, x: Any, axes: int | Sequence[int] | None, back: bool) -> Array:
+    x, aval = operand(name, x)
+    if axes is None:
+        which = tuple(range(aval.ndim))
+    else:  # one that is named twice is shifted twice, as in NumPy
+        given = axes if isinstance(axes, Sequence) else (axes,)
+        which = tuple([canonical_axis(i, aval.ndim) for i in given])
+    halves = [aval.shape[i] // 2 for i in which]
+    return roll(x, [-n for n in halves] if back else halves, which)
+
+
+def fftshift(x: Any, axes: int | Sequence[int] | None = None) -> Array:
+    """`x` with the zero frequency, which is first along the axes (all unless given), in the middle.
+
+    >>> fftshift(fftfreq(4))
+    Array([-0.5 , -0.25,  0.  ,  0.25], dtype=float32)
+    """
+    return _shifted("fftshift", x, axes, back=False)
+
+
+def ifftshift(x: Any, axes: int | Sequence[int] | None = None) -> Array:
+    """The reverse of `fftshift`."""
+    return _shifted("ifftshift", x, axes, back=True)

@@ -1,0 +1,1 @@
+"""Indexing, as in NumPy's manual: reading, writing, and functions that index."""

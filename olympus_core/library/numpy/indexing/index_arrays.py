@@ -1,0 +1,179 @@
+"""Arrays to index with: `unravel_index`, `ix_`, and those of diagonals and triangles."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_core import dtypes
+from olympus_core.avals import get_aval, shape_of
+from olympus_core.errors import ArgumentError, ConcretizationError, DTypeError, ShapeError
+from olympus_core.library.numpy.creation.array import asarray
+from olympus_core.library.numpy.creation.fills import zeros
+from olympus_core.library.numpy.creation.grids import along
+from olympus_core.library.numpy.creation.matrices import check_sizes
+from olympus_core.library.operands import choose, operand
+from olympus_core.primitives.shape import iota_p
+from olympus_core.tracer import Array, Tracer
+
+__all__ = [
+    "diag_indices",
+    "diag_indices_from",
+    "ix_",
+    "mask_indices",
+    "ravel_multi_index",
+    "tril_indices",
+    "tril_indices_from",
+    "triu_indices",
+    "triu_indices_from",
+    "unravel_index",
+]
+
+
+def ix_(*args: Any) -> tuple[Array, ...]:
+    """Vectors as index arrays that pick out the grid they span; a bool vector by its True ones.
+
+    >>> asarray([[1, 2], [3, 4]])[ix_(asarray([1]), asarray([0, 1]))]
+    Array([[3, 4]], dtype=int32)
+    """
+    result = []
+    for i, x in enumerate(map(asarray, args)):
+        if x.ndim != 1:
+            raise ShapeError(f"ix_ needs vectors, and got an array of shape {x.shape}")
+        if not x.size:
+            x = asarray(np.zeros((0,), dtypes.default_dtype("i")))
+        elif x.dtype == dtypes.bool_:
+            x = asarray(np.flatnonzero(np.asarray(x)).astype("int32"))
+        shape = tuple([x.size if i == axis else 1 for axis in range(len(args))])
+        result.append(along(x, i, shape, sparse=True))
+    return tuple(result)
+
+
+def _positions(mask: Any) -> tuple[Array, ...]:
+    wanted = dtypes.default_dtype("i")
+    return tuple(asarray(i.astype(wanted)) for i in np.nonzero(mask))
+
+
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, ...]:
+    """(rows, columns) of the elements on and below diagonal `k` of an n x m matrix."""
+    return _positions(np.tri(n, n if m is None else m, k, dtype=bool))
+
+
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, ...]:
+    """(rows, columns) of the elements on and above diagonal `k` of an n x m matrix."""
+    return _positions(~np.tri(n, n if m is None else m, k - 1, dtype=bool))
+
+
+def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, ...]:
+    """(rows, columns) of the elements of a matrix on and below diagonal `k`."""
+    rows, columns = _matrix("tril_indices_from", arr)
+    return tril_indices(rows, k, columns)
+
+
+def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, ...]:
+    """(rows, columns) of the elements of a matrix on and above diagonal `k`."""
+    rows, columns = _matrix("triu_indices_from", arr)
+    return triu_indices(rows, k, columns)
+
+
+def _matrix(name: str, arr: Any) -> tuple[int, int]:
+    shape = shape_of(arr)
+    if len(shape) != 2:
+        raise ShapeError(f"{name} needs a matrix, and got an array of shape {shape}")
+    return shape[0], shape[1]
+
+
+def mask_indices(n: int, mask_func: Callable[[Any, int], Any], k: int = 0) -> tuple[Array, ...]:
+    """(rows, columns) where `mask_func` (such as `triu`) leaves an n x n matrix of ones true."""
+    return _positions(np.asarray(mask_func(asarray(np.ones((n, n), bool)), k)))
+
+
+def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
+    """The indices of the diagonal of an array of `ndim` axes of length `n`."""
+    check_sizes("diag_indices", n, ndim)
+    return (iota_p.bind(dtype=dtypes.default_dtype("i"), shape=(n,), dimension=0),) * ndim
+
+
+def diag_indices_from(arr: Any) -> tuple[Array, ...]:
+    """The indices of the diagonal of a square array; ShapeError for another."""
+    shape = shape_of(arr)
+    if len(shape) < 2 or len(set(shape)) > 1:
+        raise ShapeError(f"diag_indices_from needs axes of one length, and got shape {shape}")
+    return diag_indices(shape[0], len(shape))
+
+
+def unravel_index(indices: Any, shape: int | Sequence[int]) -> tuple[Array, ...]:
+    """The index along each axis of elements given by their place in the flattened array.
+
+    Places out of bounds are moved to the nearest element; negative ones count from the end.
+
+    >>> unravel_index(asarray([5]), (2, 3))
+    (Array([1], dtype=int32), Array([2], dtype=int32))
+    """
+    indices, _ = operand("unravel_index", indices)
+    sizes = (shape,) if isinstance(shape, int) else tuple(operator.index(n) for n in shape)
+    total = math.prod(sizes)
+    flat = asarray(indices)
+    flat = choose("unravel_index", flat < 0, flat + total, flat).clip(0, max(total - 1, 0))
+    result = []
+    for n in sizes[:0:-1]:
+        result.append(flat % n)
+        flat = flat // n
+    return (flat, *reversed(result)) if sizes else ()
+
+
+def ravel_multi_index(
+    multi_index: Sequence[Any],
+    dims: Sequence[int],
+    mode: str = "raise",
+    order: str = "C",
+    *,
+    dtype: Any = None,
+) -> Array:
+    """The place in the flattened array of elements given by their index along each axis.
+
+    Indices out of bounds are moved to the nearest for `mode` "clip", counted around for "wrap",
+    and refused for "raise" (ArgumentError; ConcretizationError under a trace).
+
+    >>> ravel_multi_index((asarray([1]), asarray([2])), (2, 3))
+    Array([5], dtype=int32)
+    """
+    if len(multi_index) != len(dims):
+        raise ShapeError(f"ravel_multi_index got {len(multi_index)} indices for {len(dims)} axes")
+    if order not in ("C", "F"):
+        raise ArgumentError(f"ravel_multi_index takes order 'C' or 'F', and got {order!r}")
+    wanted = dtypes.default_dtype("i") if dtype is None else dtypes.canonicalize(dtype)
+    for index in multi_index:
+        if dtypes.kind(get_aval(index).dtype) not in "iu":
+            raise DTypeError(
+                f"ravel_multi_index needs integers, and got {get_aval(index).long_name()}"
+            )
+    # in the wide dtype from the start: a narrow one may not hold the lengths
+    wide = [asarray(i) if isinstance(i, int) else asarray(i).astype(wanted) for i in multi_index]
+    pairs = [(_bounded(i, n, mode), n) for i, n in zip(wide, dims, strict=True)]
+    result: Any = zeros((), wanted)
+    for index, n in pairs if order == "C" else reversed(pairs):
+        result = result * n + asarray(index).astype(wanted)
+    return result  # type: ignore[no-any-return]
+
+
+def _bounded(index: Any, length: int, mode: str) -> Any:
+    if mode == "wrap":
+        return asarray(index) % length
+    if mode == "clip":
+        return asarray(index).clip(0, length - 1)
+    if mode != "raise":
+        raise ArgumentError(f"ravel_multi_index takes mode 'raise', 'wrap' or 'clip', not {mode!r}")
+    if isinstance(index, Tracer):
+        raise ConcretizationError(
+            f"ravel_multi_index cannot check an index while tracing: it is {index.origin()}",
+            hint="pass mode='clip' or mode='wrap'",
+        )
+    values = np.asarray(index)
+    if values.size and not 0 <= values.min() <= values.max() < length:
+        raise ArgumentError(f"ravel_multi_index got an index out of bounds for length {length}")
+    return index

@@ -1,0 +1,267 @@
+"""Reading by an index: `x[index]`.
+
+Static indices and slices become slices, dynamic scalars dynamic slices; index arrays become a
+gather, of what the slices leave.  Reads out of bounds are moved to the nearest element unless a
+`mode` says otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_core.avals import Shape, shape_of
+from olympus_core.context import state
+from olympus_core.eager import EagerTrace
+from olympus_core.errors import IndexingError
+from olympus_core.library.composite import composite
+from olympus_core.library.lax.indexing import Mode, gather
+from olympus_core.library.lax.shape import expand_dims, full_like
+from olympus_core.library.lax.slicing import slice_in_dim, wrapped
+from olympus_core.library.numpy.indexing.plan import Plan, Span, coordinates, make_plan, parse
+from olympus_core.primitives.indexing import GatherScatterMode
+from olympus_core.primitives.shape import rev_p, squeeze_p
+from olympus_core.primitives.slicing import dynamic_slice_p, slice_p
+from olympus_core.tracer import Array
+
+__all__ = [
+    "getitem",
+    "read",
+]
+
+_INT32 = np.dtype("int32")
+_CLIPPED = (GatherScatterMode.CLIP, GatherScatterMode.PROMISE_IN_BOUNDS)
+
+
+def getitem(x: Any, index: Any) -> Array:
+    """`x[index]`, with indices out of bounds moved to the nearest element.
+
+    Raises IndexingError for what is not an index of the array.
+    """
+    return read(x, index)
+
+
+def read(
+    x: Any,
+    index: Any,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Mode = None,
+    fill_value: Any = None,
+    wrap_negative_indices: bool = True,
+) -> Array:
+    """`x.at[index].get(...)`: the elements at an index, with a say in what out of bounds means."""
+    parsed = parse(index, shape_of(x))
+    clip = mode is None or GatherScatterMode.from_any(mode) in _CLIPPED
+    entries, arrays = _resolved(parsed.entries, shape_of(x), clip, wrap_negative_indices)
+    if not arrays:
+        result = _basic(x, entries, wrap_negative_indices)
+        return slice_in_dim(result, 0, 0, axis=parsed.block) if parsed.nothing else result
+    spans, squeezed, rest = _advanced_part(shape_of(x), entries)
+    kept = tuple([s.size for n, s in enumerate(spans) if n not in squeezed])
+    plan, columns = make_plan(rest, parsed.block, kept)
+    return _gather(
+        x,
+        tuple(columns),
+        spans=spans,
+        squeezed=squeezed,
+        plan=plan,
+        mode=mode,
+        fill_value=fill_value,
+        wrap=wrap_negative_indices,
+        indices_are_sorted=indices_are_sorted,
+        unique_indices=unique_indices,
+    )
+
+
+def _resolved(entries: list[Any], shape: Shape, clip: bool, wrap: bool) -> tuple[list[Any], bool]:
+    """Entries with ints in bounds, and whether a gather is needed for the others.
+
+    An int out of bounds that must not be clipped becomes an array.
+    """
+    resolved: list[Any] = []
+    arrays, axis = False, 0
+    for e in entries:
+        if e is None:
+            resolved.append(e)
+            continue
+        length = shape[axis]
+        if e.__class__ is int:
+            found = e + length if e < 0 and wrap else e
+            if not length:
+                raise IndexingError(f"index {e} is out of bounds for axis {axis}, of length 0")
+            if clip or 0 <= found < length:
+                e = min(max(found, 0), length - 1)
+            else:
+                e, arrays = np.asarray(length, _INT32), True
+        elif e.__class__ is not Span:
+            if not length and e.size:
+                raise IndexingError(f"axis {axis}, of length 0, has no element to index")
+            arrays = arrays or e.ndim > 0 or not clip
+        resolved.append(e)
+        axis += 1
+    return resolved, arrays
+
+
+def _basic(x: Any, entries: list[Any], wrap: bool) -> Array:
+    """Read a region: entries are ints, slices, new axes and dynamic scalars."""
+    axes = [e for e in entries if e is not None]
+    squeezed = tuple([n for n, e in enumerate(axes) if e.__class__ is not Span])
+    new_axes = _new_axes(entries) if len(axes) < len(entries) else ()
+    spans, static = _spans(axes, shape_of(x))
+    if _whole(spans, shape_of(x)) and static:
+        return _arranged(x, squeezed, new_axes)
+    if static and state.trace.__class__ is not EagerTrace:
+        return _arranged(_sliced(x, spans), squeezed, new_axes)
+    if any(s.step != 1 for s in spans):
+        x = _sliced(x, spans)
+        spans = [Span(0, n, 1) for n in shape_of(x)]
+    return _region(
+        x,
+        tuple(
+            [
+                _INT32.type(s.start) if e.__class__ in _STATIC else e
+                for s, e in zip(spans, axes, strict=True)
+            ]
+        ),
+        sizes=tuple(
+            [s.size if e.__class__ in _STATIC else 1 for s, e in zip(spans, axes, strict=True)]
+        ),
+        squeezed=squeezed,
+        new_axes=new_axes,
+        wrap=wrap,
+    )
+
+
+_STATIC = (int, Span)
+
+
+def _spans(axes: list[Any], shape: Shape) -> tuple[list[Span], bool]:
+    """The slice that each static entry is, and whether all are; other entries leave it whole."""
+    static = True
+    spans = []
+    for e, n in zip(axes, shape, strict=True):
+        if e.__class__ is Span:
+            spans.append(e)
+        elif e.__class__ is int:
+            spans.append(Span(e, 1, 1))
+        else:
+            spans.append(Span(0, n, 1))
+            static = False
+    return spans, static
+
+
+def _new_axes(entries: list[Any]) -> tuple[int, ...]:
+    """Where the result has new axes."""
+    outs = [e for e in entries if e is None or e.__class__ is Span]
+    return tuple([n for n, e in enumerate(outs) if e is None])
+
+
+def _whole(spans: Sequence[Span], shape: Shape) -> bool:
+    return all(s.size == n and s.step == 1 for s, n in zip(spans, shape, strict=True))
+
+
+def _sliced(x: Any, spans: Sequence[Span]) -> Any:
+    """The part of `x` at static slices, one an axis: a slice, and a reversal of negative steps."""
+    start, limit, strides, backward = [], [], [], []
+    for axis, (first, size, step) in enumerate(spans):
+        low = first
+        if step < 0:
+            low = first + (size - 1) * step
+            backward.append(axis)
+        start.append(low)
+        limit.append(low + (size - 1) * abs(step) + 1 if size else low)
+        strides.append(abs(step))
+    stepped = max(strides, default=1) > 1
+    if stepped or any(s.size != n for s, n in zip(spans, shape_of(x), strict=True)):
+        x = slice_p.bind(
+            x,
+            start_indices=tuple(start),
+            limit_indices=tuple(limit),
+            strides=tuple(strides) if stepped else None,
+        )
+    return rev_p.bind(x, dimensions=tuple(backward)) if backward else x
+
+
+def _arranged(x: Any, squeezed: tuple[int, ...], new_axes: tuple[int, ...]) -> Array:
+    if squeezed:
+        x = squeeze_p.bind(x, dimensions=squeezed)
+    return expand_dims(x, new_axes) if new_axes else x
+
+
+@composite(static_argnames=("sizes", "squeezed", "new_axes", "wrap"))
+def _region(
+    x: Any,
+    starts: tuple[Any, ...],
+    *,
+    sizes: Shape,
+    squeezed: tuple[int, ...],
+    new_axes: tuple[int, ...],
+    wrap: bool,
+) -> Array:
+    """Read `sizes` elements from dynamic starts on; those of squeezed axes may be negative."""
+    found = [
+        wrapped(s, n, _INT32, wrap and axis in squeezed)
+        for axis, (s, n) in enumerate(zip(starts, shape_of(x), strict=True))
+    ]
+    part = dynamic_slice_p.bind(x, *found, slice_sizes=sizes)
+    return _arranged(part, squeezed, new_axes)
+
+
+def _advanced_part(
+    shape: Shape, entries: list[Any]
+) -> tuple[tuple[Span, ...], tuple[int, ...], list[Any]]:
+    """What ints and slices select, as slices and the axes to squeeze, and the entries that remain.
+
+    Those are index arrays, whole axes and new ones.
+    """
+    axes = [e for e in entries if e is not None]
+    spans, _ = _spans(axes, shape)
+    squeezed = tuple([n for n, e in enumerate(axes) if e.__class__ is int])
+    kept = [e for e in entries if e.__class__ is not int]
+    rest = [Span(0, e.size, 1) if e.__class__ is Span else e for e in kept]
+    return tuple(spans), squeezed, rest
+
+
+@composite(
+    static_argnames=(
+        "spans",
+        "squeezed",
+        "plan",
+        "mode",
+        "fill_value",
+        "wrap",
+        "indices_are_sorted",
+        "unique_indices",
+    )
+)
+def _gather(
+    x: Any,
+    columns: tuple[Any, ...],
+    *,
+    spans: tuple[Span, ...],
+    squeezed: tuple[int, ...],
+    plan: Plan,
+    mode: Mode,
+    fill_value: Any,
+    wrap: bool,
+    indices_are_sorted: bool,
+    unique_indices: bool,
+) -> Array:
+    if 0 in plan.shape:
+        return full_like(x, 0, shape=plan.shape)
+    x = _arranged(_sliced(x, spans), squeezed, ())
+    result = gather(
+        x,
+        coordinates(plan, columns, shape_of(x), wrap),
+        plan.gather_numbers(),
+        plan.sizes,
+        unique_indices=unique_indices or plan.ordered,
+        indices_are_sorted=indices_are_sorted or plan.ordered,
+        mode=mode,
+        fill_value=fill_value,
+    )
+    return expand_dims(result, plan.new_axes) if plan.new_axes else result

@@ -1,0 +1,245 @@
+"""Elements at positions: `take`, `take_along_axis`, `put_along_axis`, `compress`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from olympus_core import dtypes
+from olympus_core.avals import Shape, get_aval, shape_of
+from olympus_core.errors import DTypeError, ShapeError, TraceError
+from olympus_core.library.axes import canonical_axis
+from olympus_core.library.composite import composite
+from olympus_core.library.lax.indexing import Mode, gather
+from olympus_core.library.lax.shape import broadcasted_iota, full, reshape
+from olympus_core.library.lax.slicing import wrapped
+from olympus_core.library.numpy.elementwise.arithmetic import remainder
+from olympus_core.library.numpy.indexing.at import IndexUpdateRef
+from olympus_core.library.numpy.indexing.reading import getitem, read
+from olympus_core.library.numpy.manipulation.shapes import ravel
+from olympus_core.library.numpy.manipulation.transposing import moveaxis
+from olympus_core.library.numpy.sorting.searching import nonzero
+from olympus_core.library.operands import operand, reject_out
+from olympus_core.library.promotion import broadcast_shapes, broadcast_to, check_arrays
+from olympus_core.library.structural import structural
+from olympus_core.primitives.indexing import GatherDimensionNumbers, GatherScatterMode
+from olympus_core.tracer import Array
+
+__all__ = [
+    "compress",
+    "extract",
+    "put_along_axis",
+    "take",
+    "take_along_axis",
+]
+
+
+def _check_positions(name: str, a: Any, indices: Any) -> None:
+    check_arrays(name, a, indices)
+    aval = get_aval(indices)
+    if dtypes.kind(aval.dtype) not in "iu":
+        raise DTypeError(f"{name} needs integer indices, and got {aval.long_name()}")
+
+
+def _flat(a: Any) -> Array:
+    return reshape(a, (get_aval(a).size,))
+
+
+@structural()
+def take(
+    a: Any,
+    indices: Any,
+    axis: int | None = None,
+    out: None = None,
+    mode: str | None = None,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    fill_value: Any = None,
+) -> Array:
+    """The slices of `a` at the indices along an axis (None: of the elements in a row).
+
+    `mode` says what becomes of an index out of bounds: "fill" (the default) reads `fill_value`
+    (NaN, the least integer, ...: see `lax.gather`), "clip" the nearest element, "wrap" goes around.
+    With "fill", negative indices count from the end.  Raises DTypeError for indices that are not
+    integers, ShapeError for an axis that there is not or an unknown mode.
+
+    >>> take(array([5.0, 6.0, 7.0]), array([2, 0]))
+    Array([7., 5.], dtype=float32)
+    """
+    if out is not None:
+        raise TraceError("take does not write to an 'out' array: arrays are immutable")
+    _check_positions("take", a, indices)
+    position = 0 if axis is None else canonical_axis(axis, len(shape_of(a)))
+    if axis is None:
+        a = _flat(a)
+    how: Mode = "fill" if mode is None else mode
+    if mode == "wrap":
+        indices, how = remainder(indices, shape_of(a)[position]), "promise_in_bounds"
+    elif how not in ("fill", "clip"):
+        raise ShapeError(f"the mode of take is 'fill', 'clip' or 'wrap', and not {mode!r}")
+    return read(
+        a,
+        (*[slice(None)] * position, indices),
+        unique_indices=unique_indices,
+        indices_are_sorted=indices_are_sorted,
+        mode=how,
+        fill_value=fill_value,
+        wrap_negative_indices=how == "fill",
+    )
+
+
+@structural()
+def take_along_axis(
+    arr: Any,
+    indices: Any,
+    axis: int | None = -1,
+    mode: Mode = None,
+    fill_value: Any = None,
+    *,
+    wrap_negative_indices: bool | None = None,
+) -> Array:
+    """For each position in `indices`, the element of `arr` there along the axis.
+
+    The other axes of both broadcast together.  `mode` is as in `take` ("fill" by default);
+    negative indices count from the end, unless `wrap_negative_indices` is False.  Raises
+    DTypeError for indices that are not integers, ShapeError where the ranks differ or the shapes
+    do not broadcast.
+
+    >>> take_along_axis(array([[1, 3], [4, 2]]), array([[1], [0]]), axis=1)
+    Array([[3],
+           [4]], dtype=int32)
+    """
+    _check_positions("take_along_axis", arr, indices)
+    if axis is None:
+        if len(shape_of(indices)) != 1:
+            raise ShapeError(f"without an axis, indices have rank 1, not {shape_of(indices)}")
+        arr, axis = _flat(arr), 0
+    rank = len(shape_of(arr))
+    if rank != len(shape_of(indices)):
+        raise ShapeError(
+            f"take_along_axis needs indices of the array's rank: their shapes are "
+            f"{shape_of(indices)} and {shape_of(arr)}"
+        )
+    return _along_axis(
+        arr,
+        indices,
+        axis=canonical_axis(axis, rank),
+        mode=GatherScatterMode.from_any(mode),
+        fill_value=fill_value,
+        wrap=wrap_negative_indices is not False,
+    )
+
+
+@composite(static_argnames=("axis", "mode", "fill_value", "wrap"))
+def _along_axis(
+    arr: Any, indices: Any, *, axis: int, mode: Mode, fill_value: Any, wrap: bool
+) -> Array:
+    have, at = shape_of(arr), shape_of(indices)
+    shape = broadcast_shapes(at, (*have[:axis], 1, *have[axis + 1 :]))
+    if 0 in shape or not have[axis]:
+        return full(shape, 0, get_aval(arr).dtype)
+    windows, batching, collapsed = [], [], []
+    for i, (n, m) in enumerate(zip(have, at, strict=True)):
+        if i != axis and m == 1:
+            windows.append(i)
+        elif i != axis and n == m:
+            batching.append(i)
+        else:
+            collapsed.append(i)  # the axis itself, or one of length 1: its element is the first
+    kept = [i for i in range(len(have)) if i not in windows]
+    numbers = GatherDimensionNumbers(
+        offset_dims=tuple(windows),
+        collapsed_slice_dims=tuple(collapsed),
+        start_index_map=(axis,),
+        operand_batching_dims=tuple(batching),
+        start_indices_batching_dims=tuple([kept.index(i) for i in batching]),
+    )
+    positions = wrapped(indices, have[axis], np.dtype("int32"), wrap)
+    return gather(
+        arr,
+        reshape(positions, (*[at[i] for i in kept], 1)),
+        numbers,
+        [n if i in windows else 1 for i, n in enumerate(have)],
+        mode=mode,
+        fill_value=fill_value,
+    )
+
+
+def put_along_axis(
+    arr: Any,
+    indices: Any,
+    values: Any,
+    axis: int | None,
+    inplace: bool = True,
+    *,
+    mode: str | None = None,
+) -> Array:
+    """The array with the element at each position in `indices` along the axis replaced.
+
+    `values` broadcast to the indices; `inplace` must be False, and the new array is returned.
+    Raises ShapeError where it is not, or where shapes do not fit.
+    """
+    if inplace:
+        raise ShapeError(
+            "put_along_axis cannot change an array in place: arrays are immutable",
+            hint="pass inplace=False, and use the array that is returned",
+        )
+    _check_positions("put_along_axis", arr, indices)
+    shape, at = shape_of(arr), shape_of(indices)
+    if axis is None:
+        return reshape(put_along_axis(_flat(arr), indices, values, 0, False, mode=mode), shape)
+    if len(shape) != len(at):
+        raise ShapeError(
+            f"put_along_axis needs indices of the array's rank: their shapes are {at} and {shape}"
+        )
+    position = canonical_axis(axis, len(shape))
+    mesh: list[Any] = [_range_along(shape, i) for i in range(len(shape))]
+    mesh[position] = indices
+    ref = IndexUpdateRef(arr, tuple(mesh))
+    return ref.set(broadcast_to(values, at), mode=mode)
+
+
+def _range_along(shape: Shape, axis: int) -> Array:
+    alone = [1] * len(shape)
+    alone[axis] = shape[axis]
+    return broadcasted_iota("int32", alone, axis)
+
+
+def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Array:
+    """The elements of the flattened `arr` where the flattened condition holds; see `nonzero`."""
+    return compress(ravel(condition), ravel(arr), size=size, fill_value=fill_value)
+
+
+@structural(1)
+def compress(
+    condition: Any,
+    a: Any,
+    axis: int | None = None,
+    *,
+    size: int | None = None,
+    fill_value: Any = 0,
+    out: None = None,
+) -> Array:
+    """The slices of `a` along an axis (or its elements, flattened) where the condition holds.
+
+    With `size`, so many: slices that are missing are filled with `fill_value`.
+
+    >>> compress(asarray([True, False, True]), asarray([1, 2, 3]))
+    Array([1, 3], dtype=int32)
+    """
+    reject_out("compress", out)
+    a, aval = operand("compress", a)
+    condition, cond = operand("compress", condition)
+    if cond.ndim != 1:
+        raise ShapeError(f"compress needs a condition in one dimension, and got {cond.long_name()}")
+    if axis is None:
+        a, place = ravel(a), 0
+    else:
+        place = canonical_axis(axis, aval.ndim)
+    a = moveaxis(a, place, 0)
+    length = min(a.shape[0], cond.shape[0])
+    condition = getitem(condition, slice(length))
+    (index,) = nonzero(condition, size=size, fill_value=a.shape[0])
+    taken = a.at[index].get(mode="fill", fill_value=fill_value)
+    return moveaxis(taken, 0, place)

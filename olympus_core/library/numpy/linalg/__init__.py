@@ -1,0 +1,1 @@
+"""`olympus.numpy.linalg`, which is imported when it is used."""

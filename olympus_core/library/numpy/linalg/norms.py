@@ -1,0 +1,143 @@
+"""Norms of vectors and matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from olympus_core import dtypes
+from olympus_core.avals import get_aval
+from olympus_core.errors import ArgumentError, ShapeError
+from olympus_core.library.axes import canonical_axes
+from olympus_core.library.composite import composite
+from olympus_core.library.numpy.elementwise.arithmetic import abs as abs_
+from olympus_core.library.numpy.elementwise.exponential import sqrt
+from olympus_core.library.numpy.elementwise.logic import not_equal
+from olympus_core.library.numpy.linalg.decompositions import svdvals
+from olympus_core.library.numpy.manipulation.shapes import expand_dims, squeeze
+from olympus_core.library.numpy.manipulation.transposing import moveaxis
+from olympus_core.library.numpy.reductions.sums import max as max_
+from olympus_core.library.numpy.reductions.sums import min as min_
+from olympus_core.library.numpy.reductions.sums import sum as sum_
+from olympus_core.library.operands import operand
+from olympus_core.library.promotion import convert, promote_inexact
+from olympus_core.tracer import Array
+
+__all__ = [
+    "matrix_norm",
+    "norm",
+    "vector_norm",
+]
+
+Axes = tuple[int, ...]
+
+
+def _squares(x: Any) -> Any:
+    """|x|**2 as a real array."""
+    if dtypes.kind(get_aval(x).dtype) == "c":
+        return x.real * x.real + x.imag * x.imag
+    return x * x
+
+
+def _vector(x: Any, order: Any, axes: Axes, keepdims: bool) -> Array:
+    def total(values: Any) -> Any:
+        return sum_(values, axis=axes, keepdims=keepdims)
+
+    if order is None or order == 2:
+        return sqrt(total(_squares(x)))  # type: ignore[no-any-return]
+    if order in (np.inf, -np.inf):
+        sizes = abs_(x)
+        if order < 0:
+            return min_(sizes, axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
+        return max_(sizes, axis=axes, keepdims=keepdims, initial=0)  # type: ignore[no-any-return]
+    if order == 0:
+        real = dtypes.to_real(get_aval(x).dtype)
+        return total(convert(not_equal(x, 0), real))  # type: ignore[no-any-return]
+    if order == 1:
+        return total(abs_(x))  # type: ignore[no-any-return]
+    if isinstance(order, str):
+        raise ArgumentError(f"norm of vectors has no order {order!r}")
+    return total(abs_(x) ** order) ** (1.0 / order)  # type: ignore[no-any-return]
+
+
+def _matrix(x: Any, order: Any, axes: Axes, keepdims: bool) -> Array:
+    if order is None or order in ("f", "fro"):
+        return sqrt(sum_(_squares(x), axis=axes, keepdims=keepdims))  # type: ignore[no-any-return]
+    if order in ("nuc", 2, -2):
+        result = _of_singular_values(x, order, axes)
+        return expand_dims(result, axes) if keepdims else result
+    if order not in (1, -1, np.inf, -np.inf):
+        raise ArgumentError(
+            f"norm of matrices has orders 'fro', 'nuc', 1, -1, 2, -2, inf, -inf, and not {order!r}"
+        )
+    summed, compared = axes if abs(order) == 1 else axes[::-1]
+    columns = sum_(abs_(x), axis=summed, keepdims=True)
+    if order > 0:
+        result = max_(columns, axis=compared, keepdims=True, initial=0)
+    else:
+        result = min_(columns, axis=compared, keepdims=True)
+    return result if keepdims else squeeze(result, axes)
+
+
+def _of_singular_values(x: Any, order: Any, axes: Axes) -> Any:
+    """Their sum, the greatest or the least."""
+    s = svdvals(moveaxis(x, axes, (-2, -1)))
+    if order == "nuc":
+        return sum_(s, axis=-1)
+    return max_(s, axis=-1, initial=0) if order == 2 else min_(s, axis=-1)
+
+
+@composite(static_argnames=("ord", "axis", "keepdims"))
+def norm(
+    x: Any,
+    ord: Any = None,
+    axis: int | tuple[int, ...] | None = None,
+    keepdims: bool = False,
+) -> Array:
+    """The norm of vectors (along one axis) or matrices (over two); of all elements by default.
+
+    Orders of vectors: a number p for sum(|x|**p)**(1/p), 2 by default; inf and -inf for the
+    extrema of |x|; 0 for how many are not 0.  Of matrices: "fro" by default, 1 and -1 for the
+    extrema of the columns' sums of |x|, inf and -inf for the rows'; 2 and -2 for the extrema of the
+    singular values, "nuc" for their sum.  Raises ArgumentError for another order, ShapeError for
+    more axes than two.
+
+    >>> norm(asarray([3.0, 4.0]))
+    Array(5., dtype=float32)
+    """
+    x, aval = operand("norm", x)
+    (x,) = promote_inexact(x)
+    if axis is None:
+        if ord is None:
+            return _vector(x, None, tuple(range(aval.ndim)), keepdims)
+        axes = tuple(range(aval.ndim))
+    else:
+        axes = canonical_axes(axis, aval.ndim)
+    if len(axes) == 1:
+        return _vector(x, ord, axes, keepdims)
+    if len(axes) != 2:
+        raise ShapeError(f"norm is of one axis or two, and was asked for the axes {axes}")
+    return _matrix(x, ord, axes, keepdims)
+
+
+@composite(static_argnames=("ord", "axis", "keepdims"))
+def vector_norm(
+    x: Any,
+    /,
+    *,
+    axis: int | tuple[int, ...] | None = None,
+    keepdims: bool = False,
+    ord: Any = 2,
+) -> Array:
+    """The norm of the vectors along one axis or several, of all elements by default; see `norm`."""
+    x, aval = operand("vector_norm", x)
+    (x,) = promote_inexact(x)
+    axes = tuple(range(aval.ndim)) if axis is None else canonical_axes(axis, aval.ndim)
+    return _vector(x, ord, axes, keepdims)
+
+
+@composite(static_argnames=("ord", "keepdims"))
+def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
+    """The norm of the matrices in the last two axes; see `norm`."""
+    return norm(x, ord=ord, keepdims=keepdims, axis=(-2, -1))

@@ -1,0 +1,1 @@
+"""Array manipulation, as in NumPy's manual: shapes, orders, joining, splitting."""

@@ -1,0 +1,110 @@
+"""Inserting and deleting elements: `insert` and `delete`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from olympus_core import dtypes
+from olympus_core.errors import ConcretizationError, IndexingError
+from olympus_core.library.axes import canonical_axis
+from olympus_core.library.composite import composite
+from olympus_core.library.lax.cumulative import cumsum
+from olympus_core.library.numpy.creation.array import array, asarray
+from olympus_core.library.numpy.creation.fills import ones, zeros
+from olympus_core.library.numpy.elementwise.arithmetic import clip
+from olympus_core.library.numpy.indexing.reading import getitem
+from olympus_core.library.numpy.manipulation.joining import concatenate
+from olympus_core.library.numpy.manipulation.shapes import broadcast_to, ravel
+from olympus_core.library.numpy.manipulation.transposing import moveaxis
+from olympus_core.library.operands import choose, operand
+from olympus_core.library.promotion import broadcast_shapes, convert
+from olympus_core.library.structural import structural
+from olympus_core.primitives.shape import iota_p
+from olympus_core.tracer import Array, Tracer
+
+__all__ = [
+    "delete",
+    "insert",
+]
+
+_INT32 = np.dtype("int32")
+
+
+def _flat(name: str, arr: Any, axis: int | None) -> tuple[Array, int]:
+    """The array and the axis to work along: the flattened array, for None."""
+    arr, aval = operand(name, arr)
+    if axis is None:
+        return ravel(arr), 0
+    return asarray(arr), canonical_axis(axis, aval.ndim)
+
+
+@structural()
+def delete(
+    arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False
+) -> Array:
+    """The array without the elements at an index, indices, or a slice along an axis.
+
+    With axis None the array is flattened.  Indices that are traced need
+    `assume_unique_indices=True` (ConcretizationError): how many are left depends on it.
+
+    >>> delete(asarray([1, 2, 3]), 1)
+    Array([1, 3], dtype=int32)
+    """
+    a, place = _flat("delete", arr, axis)
+    length = a.shape[place]
+    here = (slice(None),) * place
+    if isinstance(obj, slice):
+        obj = np.arange(length)[obj]
+    if not isinstance(obj, Tracer):
+        index = np.asarray(obj)
+        outside = (index < -length) | (index >= length)
+        if index.dtype != bool and outside.any():
+            raise IndexingError(f"delete got an index that is out of bounds for length {length}")
+        keep = np.delete(np.arange(length, dtype=_INT32), index if index.size else [])
+        return getitem(a, (*here, keep))
+    if obj.shape and not assume_unique_indices:
+        raise ConcretizationError(
+            f"delete cannot know how many elements are left: the indices are {obj.origin()}",
+            hint="pass assume_unique_indices=True where no index is given twice",
+        )
+    gone = ravel(choose("delete", obj < 0, obj + length, obj))
+    keep = zeros((length,), bool).at[gone].set(True, mode="drop")
+    (kept,) = (~keep).nonzero(size=length - gone.size)
+    return getitem(a, (*here, kept))
+
+
+@structural(0, 2)
+def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
+    """The array with `values` before the elements at an index, indices, or a slice along an axis.
+
+    With axis None the array is flattened.
+
+    >>> insert(asarray([1, 3]), 1, 2)
+    Array([1, 2, 3], dtype=int32)
+    """
+    a, place = _flat("insert", arr, axis)
+    length = a.shape[place]
+    if isinstance(obj, slice):
+        obj = np.arange(length)[obj]
+    index, new = asarray(obj), array(values, a.dtype, copy=False, ndmin=a.ndim)
+    if index.ndim > 1 or (index.size and dtypes.kind(index.dtype) not in "iu"):
+        raise IndexingError(f"insert needs integers in one dimension: got {index.aval.long_name()}")
+    if not index.shape:  # NumPy: at one place, a whole block along its first axis goes in
+        new = moveaxis(new, 0, place)
+    return _inserted(moveaxis(a, place, 0), ravel(index), moveaxis(new, place, 0), place)
+
+
+@composite(static_argnames=("axis",))
+def _inserted(a: Any, index: Any, new: Any, axis: int) -> Array:
+    """The rows of `new` before those rows of `a`; the rows go to `axis` in the end."""
+    length, count = a.shape[0], broadcast_shapes(index.shape, new.shape[:1])[0]
+    new = broadcast_to(new, (count, *a.shape[1:]))
+    index = convert(clip(choose("insert", index < 0, index + length, index), 0, length), _INT32)
+    index = broadcast_to(index, (count,))
+    order = index.argsort(stable=True)
+    place = index[order] + iota_p.bind(dtype=_INT32, shape=(count,), dimension=0)
+    is_old = ones((length + count,), _INT32).at[place].set(0)
+    source = (cumsum(is_old) - 1).at[place].set(length + convert(order, _INT32))
+    return moveaxis(concatenate([a, new])[source], 0, axis)

@@ -1,0 +1,169 @@
+"""Joining arrays: `concatenate`, `stack`, `block`, `append`.
+
+The arrays are promoted to one dtype.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_core.avals import shape_of
+from olympus_core.errors import DTypeError, ShapeError
+from olympus_core.library.axes import canonical_axis
+from olympus_core.library.lax import slicing as lax
+from olympus_core.library.numpy.creation.array import asarray, requested_dtype
+from olympus_core.library.numpy.manipulation.shapes import (
+    atleast_1d,
+    atleast_2d,
+    atleast_3d,
+    expand_dims,
+    ravel,
+    reshape,
+)
+from olympus_core.library.operands import reject_out
+from olympus_core.library.promotion import check_arrays, convert, promote_dtypes
+from olympus_core.library.structural import structural
+from olympus_core.primitives.joining import concatenate_p, stack_p
+from olympus_core.tracer import Array
+
+__all__ = [
+    "append",
+    "block",
+    "column_stack",
+    "concat",
+    "concatenate",
+    "dstack",
+    "hstack",
+    "stack",
+    "vstack",
+]
+
+
+def _operands(name: str, arrays: Any, dtype: Any) -> list[Any]:
+    """The arrays of a sequence, or the rows of one array, in one dtype."""
+    if isinstance(arrays, (Array, np.ndarray)):
+        if not shape_of(arrays):
+            raise ShapeError(f"{name} needs a sequence of arrays, and got one without dimensions")
+        arrays = lax.unstack(arrays)
+    given = list(arrays) if isinstance(arrays, (tuple, list)) else _sequence(name, arrays)
+    if not given:
+        raise ShapeError(f"{name} needs at least one array, and got none")
+    check_arrays(name, *given)
+    if dtype is not None:
+        wanted = requested_dtype(name, dtype)
+        return [convert(x, wanted) for x in given]
+    return promote_dtypes(*given)
+
+
+def _sequence(name: str, arrays: Any) -> list[Any]:
+    if not hasattr(arrays, "__iter__"):
+        raise DTypeError(
+            f"{name} needs a sequence of arrays, and got a value of type {type(arrays).__name__}"
+        )
+    return list(arrays)
+
+
+@structural()
+def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
+    """The arrays one after the other along an axis; with axis None, each is flattened first.
+
+    They agree in shape but for that axis (ShapeError), and are promoted to one dtype or `dtype`.
+
+    >>> concatenate([asarray([1, 2]), asarray([3])])
+    Array([1, 2, 3], dtype=int32)
+    """
+    operands = _operands("concatenate", arrays, dtype)
+    if axis is None:
+        operands, axis = [ravel(x) for x in operands], 0
+    ndim = len(shape_of(operands[0]))
+    if ndim == 0:
+        raise ShapeError("concatenate cannot join arrays without dimensions: use stack")
+    place = canonical_axis(axis, ndim)
+    if len(operands) == 1:
+        return asarray(operands[0])
+    result: Array = concatenate_p.bind(*operands, dimension=place)
+    return result
+
+
+@structural()
+def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Array:
+    """The arrays one after the other along an axis; see `concatenate`."""
+    return concatenate(arrays, axis)
+
+
+@structural()
+def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Array:
+    """Arrays of one shape (ShapeError) side by side along a new axis.
+
+    >>> stack([asarray([1, 2]), asarray([3, 4])], axis=1)
+    Array([[1, 3],
+           [2, 4]], dtype=int32)
+    """
+    reject_out("stack", out)
+    operands = _operands("stack", arrays, dtype)
+    place = canonical_axis(axis, len(shape_of(operands[0])) + 1)
+    result: Array = stack_p.bind(*operands, axis=place)
+    return result
+
+
+@structural()
+def hstack(tup: Any, dtype: Any = None) -> Array:
+    """The arrays side by side along axis 1, or axis 0 where they are vectors or scalars."""
+    arrays = [atleast_1d(x) for x in tup]
+    return concatenate(arrays, 0 if arrays and arrays[0].ndim == 1 else 1, dtype)
+
+
+@structural()
+def vstack(tup: Any, dtype: Any = None) -> Array:
+    """The arrays on top of each other along axis 0; vectors are rows."""
+    return concatenate([atleast_2d(x) for x in tup], 0, dtype)
+
+
+@structural()
+def dstack(tup: Any, dtype: Any = None) -> Array:
+    """The arrays one behind the other along axis 2."""
+    return concatenate([atleast_3d(x) for x in tup], 2, dtype)
+
+
+@structural()
+def column_stack(tup: Any) -> Array:
+    """The arrays side by side as columns; vectors are columns."""
+    arrays = [asarray(x) for x in tup]
+    columns = [x if x.ndim > 1 else reshape(x, (-1, 1)) for x in arrays]
+    return concatenate(columns, 1)
+
+
+@structural()
+def block(arrays: Any) -> Array:
+    """One array of nested lists of blocks: the innermost lists run along the last axis.
+
+    >>> block([[np.ones((1, 1)), np.zeros((1, 2))]])
+    Array([[1., 0., 0.]], dtype=float32)
+    """
+    if isinstance(arrays, list):
+        return _block(arrays)[0]
+    check_arrays("block", arrays)
+    return asarray(arrays)
+
+
+def _block(blocks: Any) -> tuple[Array, int]:
+    """The array of nested lists, and the axis, from the end, that the next level joins."""
+    if not isinstance(blocks, list):
+        check_arrays("block", blocks)
+        return atleast_1d(blocks), 1
+    if not blocks:
+        raise ShapeError("block needs lists of at least one array, and got an empty list")
+    parts, depths = zip(*map(_block, blocks), strict=True)
+    depth = max(depths)
+    rank = max(depth, *(x.ndim for x in parts))
+    parts = tuple(expand_dims(x, tuple(range(rank - x.ndim))) for x in parts)
+    return concatenate(parts, -depth), depth + 1
+
+
+@structural(0, 1)
+def append(arr: Any, values: Any, axis: int | None = None) -> Array:
+    """`values` after the elements of `arr` along an axis; with None, both are flattened."""
+    return concatenate([arr, values], axis)

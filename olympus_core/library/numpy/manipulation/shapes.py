@@ -1,0 +1,160 @@
+"""Changes of shape: `reshape`, `ravel`, `squeeze`, `expand_dims`, `broadcast_to`."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from olympus_core.avals import Shape, as_sequence, canonical_shape, get_aval, shape_of
+from olympus_core.errors import ArgumentError, ShapeError
+from olympus_core.library import promotion
+from olympus_core.library.axes import canonical_axes
+from olympus_core.library.lax import shape as lax
+from olympus_core.library.numpy.creation.array import asarray
+from olympus_core.library.operands import operand
+from olympus_core.library.structural import structural
+from olympus_core.primitives.shape import broadcast_in_dim_p, reshape_p
+from olympus_core.tracer import Array
+
+__all__ = [
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "broadcast_arrays",
+    "broadcast_shapes",
+    "broadcast_to",
+    "expand_dims",
+    "ravel",
+    "reshape",
+    "squeeze",
+]
+
+broadcast_shapes = lax.broadcast_shapes
+
+
+@structural()
+def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -> Array:
+    """The elements of `a` at a new shape, in which one length may be -1: what is left over.
+
+    `order` "F" reads and writes with the first axis changing fastest.  Raises ShapeError where
+    the elements do not fill the shape.
+
+    >>> reshape(asarray([1, 2, 3, 4]), (2, -1))
+    Array([[1, 2],
+           [3, 4]], dtype=int32)
+    """
+    a, aval = operand("reshape", a)
+    sizes = _sizes(shape, aval.shape, aval.size)
+    if order == "F":
+        return _fortran(a, sizes)
+    if order not in ("C", "A"):
+        raise ArgumentError(f"reshape takes order 'C', 'F' or 'A', and got {order!r}")
+    if sizes == aval.shape and isinstance(a, Array):
+        return a
+    result: Array = reshape_p.bind(a, dimensions=None, new_sizes=sizes)
+    return result
+
+
+def _sizes(shape: Any, have: Shape, size: int) -> Shape:
+    if shape.__class__ is tuple and -1 not in shape:
+        return canonical_shape(shape, "the shape of reshape")
+    sizes = [operator.index(n) for n in as_sequence(shape)]
+    if sizes.count(-1) > 1:
+        raise ShapeError(f"reshape can infer one length, and got {tuple(sizes)}")
+    if -1 in sizes:
+        rest = -math.prod(sizes)
+        if rest <= 0 or size % rest:
+            raise ShapeError(f"reshape of {have} to {tuple(sizes)}: {size} elements do not fit")
+        sizes[sizes.index(-1)] = size // rest
+    return canonical_shape(sizes, "the shape of reshape")
+
+
+def _fortran(a: Any, sizes: Shape) -> Array:
+    reverse = tuple(range(len(shape_of(a))))[::-1]
+    flat: Array = reshape_p.bind(a, dimensions=reverse, new_sizes=sizes[::-1])
+    return lax.transpose(flat, tuple(range(len(sizes)))[::-1])
+
+
+@structural()
+def ravel(a: Any, order: str = "C") -> Array:
+    """The elements of `a` in one dimension, in row-major order (column-major for "F")."""
+    return reshape(a, (math.prod(shape_of(a)),), order)
+
+
+@structural()
+def expand_dims(a: Any, axis: int | Sequence[int]) -> Array:
+    """`a` with axes of length 1 inserted, at the positions `axis` of the result.
+
+    >>> expand_dims(asarray([1, 2]), 0).shape
+    (1, 2)
+    """
+    a, _ = operand("expand_dims", a)
+    return lax.expand_dims(a, as_sequence(axis))
+
+
+@structural()
+def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Array:
+    """`a` without its axes of length 1, or without `axis`, whose length must be 1 (ShapeError)."""
+    a, aval = operand("squeeze", a)
+    if axis is None:
+        return lax.squeeze(a, [i for i, n in enumerate(aval.shape) if n == 1])
+    return lax.squeeze(a, canonical_axes(axis, aval.ndim))
+
+
+@structural()
+def broadcast_to(array: Any, shape: Any) -> Array:
+    """`array` repeated to `shape` by NumPy's rule; raises ShapeError where it does not fit.
+
+    >>> broadcast_to(asarray([1, 2]), (2, 2))
+    Array([[1, 2],
+           [1, 2]], dtype=int32)
+    """
+    array, _ = operand("broadcast_to", array)
+    result: Array = promotion.broadcast_to(array, canonical_shape(shape))
+    return result
+
+
+@structural(-1)
+def broadcast_arrays(*args: Any) -> tuple[Array, ...]:
+    """The arrays repeated to the shape that all of them broadcast to; see `broadcast_to`."""
+    shape = promotion.broadcast_shapes(*(get_aval(x).shape for x in args))
+    return tuple([broadcast_to(x, shape) for x in args])
+
+
+def _at_least(name: str, rank: int, arrays: tuple[Any, ...]) -> Any:
+    results = [_of_rank(operand(name, x)[0], rank) for x in arrays]
+    return results[0] if len(results) == 1 else results
+
+
+def _of_rank(x: Any, rank: int) -> Array:
+    shape = shape_of(x)
+    if len(shape) >= rank:
+        return asarray(x)
+    axes = {(3, 1): (1,), (3, 2): (0, 1)}.get((rank, len(shape)))
+    if axes is None:
+        axes = tuple(range(rank - len(shape), rank))
+    sizes = [1] * rank
+    for axis, n in zip(axes, shape, strict=True):
+        sizes[axis] = n
+    result: Array = broadcast_in_dim_p.bind(x, shape=tuple(sizes), broadcast_dimensions=axes)
+    return result
+
+
+@structural(-1)
+def atleast_1d(*arys: Any) -> Any:
+    """Each array with one dimension or more; one array, or a list for several."""
+    return _at_least("atleast_1d", 1, arys)
+
+
+@structural(-1)
+def atleast_2d(*arys: Any) -> Any:
+    """Each array with two dimensions or more: a vector becomes a row."""
+    return _at_least("atleast_2d", 2, arys)
+
+
+@structural(-1)
+def atleast_3d(*arys: Any) -> Any:
+    """Each array with three dimensions or more: (n,) to (1, n, 1), and (m, n) to (m, n, 1)."""
+    return _at_least("atleast_3d", 3, arys)

@@ -1,0 +1,93 @@
+"""Splitting arrays: `split`, `array_split`, `unstack`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from olympus_core.avals import get_aval, shape_of
+from olympus_core.errors import ShapeError
+from olympus_core.library.axes import canonical_axis
+from olympus_core.library.lax import slicing as lax
+from olympus_core.library.operands import operand
+from olympus_core.library.structural import structural
+from olympus_core.tracer import Array
+
+__all__ = [
+    "array_split",
+    "dsplit",
+    "hsplit",
+    "split",
+    "unstack",
+    "vsplit",
+]
+
+
+@structural()
+def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
+    """The slices of `x` along an axis, without that axis; the reverse of `stack`."""
+    x, aval = operand("unstack", x)
+    if not aval.shape:
+        raise ShapeError("unstack needs an array with dimensions, and got a scalar")
+    return lax.unstack(x, canonical_axis(axis, aval.ndim))
+
+
+@structural()
+def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
+    """Parts of an array along an axis: so many of equal length, or cut before given indices.
+
+    Raises ShapeError where the parts cannot be of equal length.
+
+    >>> split(asarray([1, 2, 3, 4]), 2)
+    [Array([1, 2], dtype=int32), Array([3, 4], dtype=int32)]
+    """
+    return _split("split", ary, indices_or_sections, axis, even=True)
+
+
+@structural()
+def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
+    """As `split`; where the length does not divide, the first parts are longer by one."""
+    return _split("array_split", ary, indices_or_sections, axis, even=False)
+
+
+def _split(name: str, ary: Any, sections: Any, axis: int, even: bool) -> list[Array]:
+    ary, aval = operand(name, ary)
+    place = canonical_axis(axis, aval.ndim)
+    length = aval.shape[place]
+    if isinstance(sections, (int, np.integer)) or not shape_of(sections):
+        count = int(sections)
+        if count <= 0 or (even and length % count):
+            raise ShapeError(f"{name} cannot make {count} parts of length {length}")
+        each, longer = divmod(length, count)
+        sizes = [each + 1] * longer + [each] * (count - longer)
+    else:
+        cuts = [slice(None, int(i)).indices(length)[1] for i in sections]
+        sizes = [max(b - a, 0) for a, b in zip([0, *cuts], [*cuts, length], strict=True)]
+        if cuts != sorted(cuts):
+            return _slices(ary, place, [0, *cuts], sizes)
+    return lax.split(ary, sizes, place)
+
+
+def _slices(x: Any, axis: int, starts: list[int], sizes: list[int]) -> list[Array]:
+    """Parts that overlap, as indices out of order have them."""
+    bounds = zip(starts, sizes, strict=True)
+    return [lax.slice_in_dim(x, a, a + n, axis=axis) for a, n in bounds]
+
+
+@structural()
+def hsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
+    """Parts along axis 1, or axis 0 of a vector; see `split`."""
+    return split(ary, indices_or_sections, 0 if get_aval(ary).ndim == 1 else 1)
+
+
+@structural()
+def vsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
+    """Parts along axis 0; see `split`."""
+    return split(ary, indices_or_sections, 0)
+
+
+@structural()
+def dsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
+    """Parts along axis 2; see `split`."""
+    return split(ary, indices_or_sections, 2)

@@ -1,0 +1,125 @@
+"""Repetitions of elements and arrays: `tile`, `repeat`, `resize`.
+
+The shape of a result follows from arguments that Python knows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_core.avals import canonical_shape, shape_of
+from olympus_core.errors import ConcretizationError, ShapeError
+from olympus_core.library.axes import canonical_axis
+from olympus_core.library.composite import composite
+from olympus_core.library.lax import shape as lax
+from olympus_core.library.lax.cumulative import cumsum
+from olympus_core.library.lax.slicing import slice_in_dim
+from olympus_core.library.numpy.creation.fills import zeros, zeros_like
+from olympus_core.library.numpy.indexing.reading import getitem
+from olympus_core.library.numpy.manipulation.shapes import broadcast_to, expand_dims, ravel, reshape
+from olympus_core.library.operands import operand
+from olympus_core.library.structural import structural
+from olympus_core.primitives.shape import broadcast_in_dim_p
+from olympus_core.tracer import Array, Tracer
+
+__all__ = [
+    "repeat",
+    "resize",
+    "tile",
+]
+
+_INT32 = np.dtype("int32")
+
+
+@structural()
+def tile(A: Any, reps: int | Sequence[int]) -> Array:
+    """The array repeated `reps[i]` times along axis i; the last axes, if there are fewer.
+
+    >>> tile(asarray([1, 2]), (2, 2))
+    Array([[1, 2, 1, 2],
+           [1, 2, 1, 2]], dtype=int32)
+    """
+    A, aval = operand("tile", A)
+    times = canonical_shape(reps, "reps")
+    rank = max(len(times), aval.ndim)
+    times = (1,) * (rank - len(times)) + times
+    return lax.tile(expand_dims(A, tuple(range(rank - aval.ndim))), times)
+
+
+@structural()
+def repeat(
+    a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None
+) -> Array:
+    """Each element along an axis (of the flattened array, for None) repeated.
+
+    `repeats` is a number, or one for each element.  Where it is traced, the length of the result
+    must be given as `total_repeat_length` (ConcretizationError otherwise): what is more is left
+    out, and what is missing is filled by repeating the last element.
+
+    >>> repeat(asarray([1, 2]), 2)
+    Array([1, 1, 2, 2], dtype=int32)
+    """
+    a, aval = operand("repeat", a)
+    if axis is None or not aval.shape:
+        a, place = ravel(a), 0
+    else:
+        place = canonical_axis(axis, aval.ndim)
+    if isinstance(repeats, int) and total_repeat_length is None:
+        return _each(a, repeats, place)
+    length = shape_of(a)[place]
+    if not isinstance(repeats, Tracer):
+        counts = np.broadcast_to(np.ravel(np.asarray(repeats)), (length,))
+        index = np.repeat(np.arange(length, dtype=_INT32), counts)
+        if total_repeat_length is not None:
+            index = _fitted(index, total_repeat_length, length)
+        return getitem(a, (slice(None),) * place + (index,))
+    if total_repeat_length is None:
+        raise ConcretizationError(
+            f"repeat cannot know its length while tracing: `repeats` is {repeats.origin()}",
+            hint="pass total_repeat_length=, or make `repeats` static",
+        )
+    return _dynamic_repeat(a, repeats, place, total_repeat_length)
+
+
+def _each(a: Any, count: int, axis: int) -> Array:
+    shape = shape_of(a)
+    wide = (*shape[: axis + 1], count, *shape[axis + 1 :])
+    dims = tuple([i for i in range(len(wide)) if i != axis + 1])
+    repeated = broadcast_in_dim_p.bind(a, shape=wide, broadcast_dimensions=dims)
+    return reshape(repeated, (*shape[:axis], shape[axis] * count, *shape[axis + 1 :]))
+
+
+def _fitted(index: np.ndarray[Any, Any], total: int, length: int) -> np.ndarray[Any, Any]:
+    if len(index) < total and length == 0:
+        raise ShapeError(f"repeat cannot make {total} elements of none")
+    return np.pad(index, (0, max(0, total - len(index))), constant_values=length - 1)[:total]
+
+
+@composite(static_argnames=("axis", "total"))
+def _dynamic_repeat(a: Any, repeats: Any, axis: int, total: int) -> Array:
+    length = shape_of(a)[axis]
+    counts = broadcast_to(ravel(repeats), (length,)).astype(_INT32)
+    starts = cumsum(counts) - counts  # element i of the result comes from the last start <= i
+    marks = zeros((total,), _INT32).at[starts].add(1, mode="drop")
+    index = cumsum(marks) - 1
+    return getitem(a, (slice(None),) * axis + (index,))
+
+
+@structural()
+def resize(a: Any, new_shape: int | Sequence[int]) -> Array:
+    """The elements of `a`, again and again, at a new shape.
+
+    >>> resize(asarray([1, 2]), (3,))
+    Array([1, 2, 1], dtype=int32)
+    """
+    a, aval = operand("resize", a)
+    shape = canonical_shape(new_shape)
+    size = math.prod(shape)
+    if not aval.size:
+        return zeros_like(a, shape=shape)
+    flat = tile(ravel(a), -(-size // aval.size))
+    return reshape(slice_in_dim(flat, 0, size), shape)

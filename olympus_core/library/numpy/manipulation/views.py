@@ -1,0 +1,88 @@
+"""The methods of arrays that give the same bytes or elements in another form: `x.view(...)`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from olympus_core import dtypes
+from olympus_core.errors import ArgumentError, ShapeError
+from olympus_core.library.numpy.creation.array import requested_dtype
+from olympus_core.library.numpy.elementwise.logic import not_equal
+from olympus_core.library.numpy.manipulation.joining import stack
+from olympus_core.library.numpy.manipulation.shapes import ravel, reshape
+from olympus_core.library.numpy.manipulation.transposing import transpose
+from olympus_core.library.promotion import convert
+from olympus_core.primitives.elementwise.conversion import (
+    bit_width,
+    bitcast_convert_type_p,
+    complex_p,
+)
+from olympus_core.tracer import Array
+
+__all__ = [
+    "flatten",
+    "reshape_method",
+    "transpose_method",
+    "view",
+]
+
+
+def view(self: Array, dtype: Any = None, type: None = None) -> Array:
+    """The bytes of the array as another dtype: the last axis gets longer or shorter with its width.
+
+    Raises ShapeError where the last axis does not hold a whole number of elements.
+    """
+    if type is not None:
+        raise ArgumentError("view makes arrays of no other class: type must be None")
+    if dtype is None or dtypes.dtype(dtype) == self.dtype:
+        return self
+    wanted = requested_dtype("view", dtype)
+    have, want = _stored_bits(self.dtype), _stored_bits(wanted)
+    if have != want and not self.shape:
+        raise ShapeError("view of an array without dimensions needs a dtype of the same width")
+    if self.shape and self.shape[-1] * have % want:
+        raise ShapeError(f"view of {self.aval.long_name()} as {wanted}: the last axis does not fit")
+    byte = dtypes.dtype("uint8")
+    x = convert(self, byte) if self.dtype == dtypes.bool_ else self
+    if dtypes.kind(self.dtype) == "c" or dtypes.kind(wanted) == "c":
+        return _complex_view(x, wanted)
+    target = byte if wanted == dtypes.bool_ else wanted
+    if have < want:
+        x = reshape(x, (*x.shape[:-1], x.shape[-1] * have // want, want // have))
+    result: Array = bitcast_convert_type_p.bind(x, new_dtype=target)
+    if have > want:
+        result = reshape(result, (*result.shape[:-2], -1))
+    return not_equal(result, 0) if wanted == dtypes.bool_ else result
+
+
+def _stored_bits(dtype: dtypes.DType) -> int:
+    return 8 if dtype == dtypes.bool_ else bit_width(dtype)
+
+
+def _complex_view(x: Array, wanted: dtypes.DType) -> Array:
+    """A complex array is its parts side by side."""
+    real = dtypes.to_real(wanted if dtypes.kind(wanted) == "c" else x.dtype)
+    if dtypes.kind(x.dtype) == "c":
+        parts = stack([x.real, x.imag], axis=-1)
+        return view(reshape(parts, (*x.shape[:-1], -1)), wanted)
+    parts = reshape(view(x, real), (*x.shape[:-1], -1, 2))
+    result: Array = complex_p.bind(parts[..., 0], parts[..., 1])
+    return result
+
+
+def flatten(self: Array, order: str = "C") -> Array:
+    """The elements in one dimension, in row-major order (column-major for "F")."""
+    return ravel(self, order)
+
+
+def reshape_method(self: Array, *args: Any, order: str = "C", copy: bool | None = None) -> Array:
+    """The elements at a new shape, given as one sequence or as one argument a length."""
+    return reshape(self, args[0] if len(args) == 1 else args, order)
+
+
+def transpose_method(self: Array, *args: Any) -> Array:
+    """The array with its axes in the order given, as one sequence or one by one, or reversed."""
+    if not args or args == (None,):
+        return transpose(self)
+    axes = args[0] if len(args) == 1 and not hasattr(args[0], "__index__") else args
+    return transpose(self, axes)

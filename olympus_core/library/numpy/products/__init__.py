@@ -1,0 +1,1 @@
+"""Products of arrays: what of linear algebra every program may use."""

@@ -1,0 +1,418 @@
+"""Einstein's summation: `einsum`, its path, and the products that are one, such as `vecdot`.
+
+A plan is made from subscripts and shapes alone, once for each of them; it is a list of steps on
+the operands.
+"""
+
+from __future__ import annotations
+
+import functools
+import string
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from olympus_core import dtypes
+from olympus_core.avals import get_aval, shape_of
+from olympus_core.errors import ShapeError, TraceError
+from olympus_core.library.axes import one_axis
+from olympus_core.library.lax.dot import canonical_preferred
+from olympus_core.library.operands import operand, reject_out
+from olympus_core.library.promotion import convert, promote_dtypes
+from olympus_core.primitives.dot import dot_general_p
+from olympus_core.primitives.elementwise.base import BOOL
+from olympus_core.primitives.elementwise.conversion import conj_p
+from olympus_core.primitives.precision import Params, canonical_precision
+from olympus_core.primitives.reduction import reduce_or_p, reduce_sum_p
+from olympus_core.primitives.shape import copy_p, reshape_p, squeeze_p, transpose_p
+from olympus_core.primitives.slicing import slice_p
+from olympus_core.tracer import Array
+
+__all__ = [
+    "einsum",
+    "einsum_path",
+    "matvec",
+    "vecdot",
+    "vecmat",
+]
+
+Shape = tuple[int, ...]
+
+
+class Step(NamedTuple):
+    """One step, on the operands at the places `at` of a list.
+
+    `kind` is "squeeze", "diagonal", "sum" or "transpose" (with axes), whose result takes the
+    operand's place; or "dot" (with dimensions), whose result goes to the end of the list.
+    """
+
+    kind: str
+    at: tuple[int, ...]
+    argument: Any
+
+
+def _subscripts_of(arguments: Sequence[Any]) -> tuple[str, list[Any]]:
+    """The subscripts as a string, and the operands, of einsum's arguments.
+
+    The other form that einsum takes, operands each followed by a list of axes, is turned to it.
+    """
+    if not arguments:
+        raise TraceError("einsum needs subscripts and operands, and got nothing")
+    if isinstance(arguments[0], str):
+        return arguments[0].replace(" ", ""), list(arguments[1:])
+    pairs = len(arguments) // 2
+    operands, lists = list(arguments[0 : 2 * pairs : 2]), list(arguments[1 : 2 * pairs : 2])
+    known = sorted({i for own in lists for i in own if i is not Ellipsis})
+    letters = dict(zip(known, string.ascii_letters, strict=False)) | {Ellipsis: "..."}
+    text = ",".join("".join(letters[i] for i in own) for own in lists)
+    if len(arguments) % 2:
+        text += "->" + "".join(letters[i] for i in arguments[-1])
+    return text, operands
+
+
+def _expanded(subscripts: str, shapes: Sequence[Shape]) -> tuple[list[str], str]:
+    """The labels of each operand and of the result, with letters in the place of ellipses."""
+    left, arrow, output = subscripts.partition("->")
+    terms = left.split(",")
+    if len(terms) != len(shapes):
+        raise ShapeError(
+            f"einsum got {len(shapes)} operands for {len(terms)} terms in {subscripts!r}"
+        )
+    free = [c for c in string.ascii_letters if c not in subscripts]
+    ranks = [len(s) - len(t.replace("...", "")) for s, t in zip(shapes, terms, strict=True)]
+    for term, shape, rank in zip(terms, shapes, ranks, strict=True):
+        if rank < 0 or (rank > 0 and "..." not in term):
+            raise ShapeError(f"einsum's term {term!r} does not fit an array of shape {shape}")
+    widest = max([r for r, t in zip(ranks, terms, strict=True) if "..." in t], default=0)
+    dots = "".join(free[:widest])
+    terms = [t.replace("...", dots[widest - r :]) for r, t in zip(ranks, terms, strict=True)]
+    if arrow:
+        output = output.replace("...", dots)
+    else:
+        joined = "".join(terms)
+        once = sorted(c for c in set(joined) if joined.count(c) == 1 and c not in dots)
+        output = dots + "".join(once)
+    _check_labels(subscripts, terms, output)
+    return terms, output
+
+
+def _check_labels(subscripts: str, terms: Sequence[str], output: str) -> None:
+    known = set("".join(terms))
+    if any(not c.isalpha() for c in known | set(output)):
+        raise TraceError(f"einsum's labels are letters, and the subscripts are {subscripts!r}")
+    if not set(output) <= known or len(set(output)) != len(output):
+        raise TraceError(
+            f"einsum's result takes labels of the operands, each once, "
+            f"and the subscripts are {subscripts!r}"
+        )
+
+
+def _sizes(subscripts: str, terms: Sequence[str], shapes: Sequence[Shape]) -> dict[str, int]:
+    """The size of each label; an axis of size 1 stands for one of any size."""
+    sizes: dict[str, int] = {}
+    for term, shape in zip(terms, shapes, strict=True):
+        own = dict(zip(term, shape, strict=True))
+        for label, n in zip(term, shape, strict=True):
+            known = sizes.get(label, 1)
+            if own[label] != n or (known != n and 1 not in (known, n)):
+                raise ShapeError(
+                    f"einsum {subscripts!r} got sizes {known} and {n} for one label: "
+                    f"the shapes are {', '.join(map(str, shapes))}"
+                )
+            sizes[label] = n if known == 1 else known
+    return sizes
+
+
+def _find_path(
+    subscripts: str, shapes: Sequence[Shape], optimize: Any = "auto"
+) -> Sequence[tuple[int, ...]]:
+    """The order of contraction: places of the operands taken in each step.
+
+    `optimize` is what `numpy.einsum_path` takes, or "auto".
+    """
+    if len(shapes) <= 2:
+        return [tuple(range(len(shapes)))]
+    if isinstance(optimize, (tuple, list)):
+        return [tuple(p) for p in optimize if not isinstance(p, str)]
+    if optimize is False:
+        left_to_right = [(0, len(shapes) - 1 - i) for i in range(1, len(shapes) - 1)]
+        return [(0, 1), *left_to_right]
+    how = "optimal" if optimize in ("auto", True) and len(shapes) <= 5 else "greedy"
+    how = optimize if optimize in ("optimal", "greedy") else how
+    terms, output = _expanded(subscripts, shapes)
+    views = [np.broadcast_to(np.float32(0), s) for s in shapes]
+    path = np.einsum_path(f"{','.join(terms)}->{output}", *views, optimize=how)[0]
+    return [tuple(map(int, p)) for p in path[1:]]
+
+
+class _Planner:
+    """The labels of the operands while steps are taken on them."""
+
+    def __init__(self, terms: Sequence[str], output: str) -> None:
+        self.labels = list(terms)
+        self.output = output
+        self.steps: list[Step] = []
+
+    def prepare(self, i: int, shape: Shape, sizes: dict[str, int]) -> None:
+        """Drop the axes of operand i that broadcast, and take diagonals of repeated labels."""
+        own = self.labels[i]
+        wide = [a for a, (c, n) in enumerate(zip(own, shape, strict=True)) if n != sizes[c]]
+        if wide:
+            self.steps.append(Step("squeeze", (i,), tuple(wide)))
+            own = "".join([c for a, c in enumerate(own) if a not in wide])
+        for c in [c for c in dict.fromkeys(own) if own.count(c) > 1]:
+            while own.count(c) > 1:
+                first, second = own.index(c), own.rindex(c)
+                self.steps.append(Step("diagonal", (i,), (first, second)))
+                own = "".join([x for a, x in enumerate(own) if a not in (first, second)]) + c
+        self.labels[i] = own
+
+    def sum_out(self, i: int, kept: str) -> None:
+        """Sum operand i over the labels that are not kept."""
+        own = self.labels[i]
+        gone = tuple([a for a, c in enumerate(own) if c not in kept])
+        if gone:
+            self.steps.append(Step("sum", (i,), gone))
+            self.labels[i] = "".join([c for c in own if c in kept])
+
+    def contract(self, i: int, j: int) -> None:
+        """Contract operands i and j over the labels that nothing else needs."""
+        kept = self.output + "".join(x for n, x in enumerate(self.labels) if n not in (i, j))
+        self.sum_out(i, kept + self.labels[j])
+        self.sum_out(j, kept + self.labels[i])
+        if self._joined(j, i, kept) == self.output:
+            i, j = j, i
+        a, b, joined = self.labels[i], self.labels[j], self._joined(i, j, kept)
+        batch = [c for c in a if c in b and c in kept]
+        summed = [c for c in a if c in b and c not in kept]
+        pairs = [(tuple(map(a.index, x)), tuple(map(b.index, x))) for x in (summed, batch)]
+        self.steps.append(Step("dot", (i, j), tuple(pairs)))
+        self.labels = [x for n, x in enumerate(self.labels) if n not in (i, j)] + [joined]
+
+    def _joined(self, i: int, j: int, kept: str) -> str:
+        """The labels of the product of operands i and j."""
+        a, b = self.labels[i], self.labels[j]
+        batch = [c for c in a if c in b and c in kept]
+        return "".join(batch + [c for c in a if c not in b] + [c for c in b if c not in a])
+
+    def finish(self) -> None:
+        """Bring the one operand left to the result's labels."""
+        self.sum_out(0, self.output)
+        order = tuple(map(self.labels[0].index, self.output))
+        if order != tuple(range(len(order))):
+            self.steps.append(Step("transpose", (0,), order))
+
+
+@functools.lru_cache(maxsize=2048)
+def _plan(
+    subscripts: str, shapes: tuple[Shape, ...], path: tuple[tuple[int, ...], ...]
+) -> tuple[Step, ...]:
+    """The steps that compute an einsum by a path.
+
+    Raises ShapeError where subscripts and shapes do not fit, TraceError for wrong subscripts.
+    """
+    terms, output = _expanded(subscripts, shapes)
+    sizes = _sizes(subscripts, terms, shapes)
+    planner = _Planner(terms, output)
+    for i, shape in enumerate(shapes):
+        planner.prepare(i, shape, sizes)
+    for step in path:
+        places = sorted(step)
+        planner.contract(places[0], places[1])
+        for before, place in enumerate(places[2:], 2):  # as many have left the list before it
+            planner.contract(place - before, len(planner.labels) - 1)
+    planner.finish()
+    return tuple(planner.steps)
+
+
+def einsum(
+    subscripts: Any,
+    /,
+    *operands: Any,
+    out: None = None,
+    optimize: Any = "auto",
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Any:
+    """Sums of products, by Einstein's convention.
+
+    subscripts: such as "ij,jk->ik", with a letter for each axis of each operand, "..." for
+    leading axes that broadcast, and the result's axes after the arrow; without an arrow the
+    result has the letters that occur once, in order.  The other form, operands each followed by
+    a list of numbers for its axes, is taken too.  optimize: the order of contraction of more
+    than two operands, as `numpy.einsum_path` takes it.
+
+    Raises ShapeError where subscripts and shapes do not fit, TraceError for wrong subscripts.
+
+    >>> einsum("bij,bjk->bik", ones((2, 3, 4)), ones((2, 4, 5))).shape
+    (2, 3, 5)
+    """
+    if out is not None:
+        reject_out("einsum", out)
+    text, values = _subscripts_of((subscripts, *operands))
+    if not values:
+        raise TraceError(f"einsum needs operands, and got none for {text!r}")
+    values = promote_dtypes(*[operand("einsum", x)[0] for x in values])
+    shapes = tuple(map(shape_of, values))
+    path = _path(text, shapes, optimize)
+    settings = canonical_precision(precision), canonical_preferred(preferred_element_type)
+    for step in _plan(text, shapes, path):
+        _take(values, step, *settings)
+    (result,) = values
+    preferred = settings[1]
+    if preferred is not None and get_aval(result).dtype != preferred:
+        result = convert(result, preferred)
+    return result if isinstance(result, Array) else copy_p.bind(result)
+
+
+def _path(
+    text: str, shapes: tuple[tuple[int, ...], ...], optimize: Any
+) -> tuple[tuple[int, ...], ...]:
+    if len(shapes) <= 2:
+        return ((0, 1),) if len(shapes) == 2 else ()
+    how = optimize if isinstance(optimize, (str, bool)) else tuple(map(_hashable, optimize))
+    return _cached_path(text, shapes, how)
+
+
+def _hashable(step: Any) -> Any:
+    return step if isinstance(step, str) else tuple(step)
+
+
+@functools.lru_cache(maxsize=2048)
+def _cached_path(
+    text: str, shapes: tuple[tuple[int, ...], ...], optimize: Any
+) -> tuple[tuple[int, ...], ...]:
+    return tuple(_find_path(text, shapes, optimize))
+
+
+def _take(values: list[Any], step: Step, precision: Params, preferred: Any) -> None:
+    """Take one step of a plan on the list of operands."""
+    kind, at, argument = step
+    if kind == "dot":
+        product = dot_general_p.bind(
+            values[at[0]],
+            values[at[1]],
+            dimension_numbers=argument,
+            precision=precision,
+            preferred_element_type=preferred,
+        )
+        for i in sorted(at, reverse=True):
+            del values[i]
+        values.append(product)
+    else:
+        x = values[at[0]]
+        if kind == "sum" and preferred is not None and get_aval(x).dtype != preferred:
+            x = convert(x, preferred)
+        values[at[0]] = _UNARY[kind](x, argument)
+
+
+def _sum(x: Any, axes: tuple[int, ...]) -> Any:
+    return (reduce_or_p if get_aval(x).dtype == BOOL else reduce_sum_p).bind(x, axes=axes)
+
+
+def _diagonal(x: Any, axes: tuple[int, ...]) -> Any:
+    """The diagonal of two axes of one size n, as the last axis: every n + 1st element."""
+    shape = shape_of(x)
+    rest = tuple([i for i in range(len(shape)) if i not in axes])
+    n, sizes = shape[axes[0]], tuple([shape[i] for i in rest])
+    flat = reshape_p.bind(x, dimensions=(*rest, *axes), new_sizes=(*sizes, n * n))
+    return slice_p.bind(
+        flat,
+        start_indices=(0,) * (len(rest) + 1),
+        limit_indices=(*sizes, n * n),
+        strides=(*[1] * len(rest), n + 1),
+    )
+
+
+_UNARY: dict[str, Callable[[Any, Any], Any]] = {
+    "squeeze": lambda x, axes: squeeze_p.bind(x, dimensions=axes),
+    "diagonal": _diagonal,
+    "sum": _sum,
+    "transpose": lambda x, order: transpose_p.bind(x, permutation=order),
+}
+
+
+def einsum_path(
+    subscripts: Any, /, *operands: Any, optimize: Any = "auto"
+) -> tuple[list[tuple[int, ...]], str]:
+    """The order in which `einsum` contracts its operands, and a description of it.
+
+    Each pair of the path is places in the list of operands; a result goes to the end of it.
+    """
+    text, values = _subscripts_of((subscripts, *operands))
+    shapes = tuple(map(shape_of, values))
+    path = list(_find_path(text, shapes, optimize))
+    views = [np.broadcast_to(np.float32(0), s) for s in shapes]
+    return path, str(np.einsum_path(text, *views, optimize=["einsum_path", *path])[1])
+
+
+def vecdot(
+    x1: Any,
+    x2: Any,
+    /,
+    *,
+    axis: int = -1,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Any:
+    """The scalar products of vectors along `axis`, those of `x1` conjugated; the rest broadcasts.
+
+    Raises ShapeError where the vectors differ in length.
+    """
+    x1, x2 = (_last(operand("vecdot", x)[0], axis) for x in (x1, x2))
+    lengths = shape_of(x1)[-1], shape_of(x2)[-1]
+    if lengths[0] != lengths[1]:  # not even 1: the axis of a product does not broadcast
+        raise ShapeError(f"vecdot needs vectors of one length, and got {lengths[0]}, {lengths[1]}")
+    return einsum(
+        "...i,...i->...",
+        _conj(x1),
+        x2,
+        precision=precision,
+        preferred_element_type=preferred_element_type,
+    )
+
+
+def matvec(
+    x1: Any, x2: Any, /, *, precision: Any = None, preferred_element_type: Any = None
+) -> Any:
+    """The products of matrices (..., n, k) with vectors (..., k); leading axes broadcast.
+
+    Raises ShapeError where the contracted sizes differ.
+    """
+    return einsum(
+        "...ij,...j->...i",
+        x1,
+        x2,
+        precision=precision,
+        preferred_element_type=preferred_element_type,
+    )
+
+
+def vecmat(
+    x1: Any, x2: Any, /, *, precision: Any = None, preferred_element_type: Any = None
+) -> Any:
+    """The products of vectors (..., k), conjugated, with matrices (..., k, m).
+
+    Raises ShapeError where the contracted sizes differ.
+    """
+    return einsum(
+        "...i,...ij->...j",
+        _conj(operand("vecmat", x1)[0]),
+        x2,
+        precision=precision,
+        preferred_element_type=preferred_element_type,
+    )
+
+
+def _conj(x: Any) -> Any:
+    return conj_p.bind(x) if dtypes.kind(get_aval(x).dtype) == "c" else x
+
+
+def _last(x: Any, axis: int) -> Any:
+    """`x` with an axis moved to the end."""
+    rank = get_aval(x).ndim
+    place = one_axis("vecdot", rank, axis)
+    if place == rank - 1:
+        return x
+    return transpose_p.bind(x, permutation=(*[i for i in range(rank) if i != place], place))

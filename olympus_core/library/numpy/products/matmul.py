@@ -1,0 +1,295 @@
+"""Products of vectors, matrices and tensors: `matmul`, `dot`, `tensordot`, `kron`, `cross`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+from olympus_core.avals import ShapedArray, get_aval, shape_of
+from olympus_core.errors import ShapeError
+from olympus_core.library.axes import one_axis
+from olympus_core.library.lax.dot import canonical_preferred
+from olympus_core.library.operands import operand, reject_out
+from olympus_core.library.promotion import (
+    broadcast_shapes,
+    broadcast_to,
+    promote_dtypes,
+    promote_shapes,
+)
+from olympus_core.primitives.dot import DotDimensions, dot_general_p
+from olympus_core.primitives.elementwise.arithmetic import mul_p, neg_p, sub_p
+from olympus_core.primitives.elementwise.conversion import conj_p
+from olympus_core.primitives.joining import concatenate_p
+from olympus_core.primitives.precision import canonical_precision
+from olympus_core.primitives.shape import reshape_p, squeeze_p, transpose_p
+from olympus_core.primitives.slicing import slice_p
+from olympus_core.tracer import Array
+
+__all__ = [
+    "cross",
+    "dot",
+    "inner",
+    "kron",
+    "matmul",
+    "outer",
+    "tensordot",
+    "vdot",
+]
+
+
+def _operands(name: str, a: Any, b: Any) -> tuple[Any, Any, ShapedArray, ShapedArray]:
+    """Two operands in one dtype, and their avals."""
+    if not (isinstance(a, Array) and isinstance(b, Array) and a.aval.dtype == b.aval.dtype):
+        a, b = promote_dtypes(operand(name, a)[0], operand(name, b)[0])
+    return a, b, get_aval(a), get_aval(b)
+
+
+def contract(
+    a: Any, b: Any, dimensions: DotDimensions, precision: Any, preferred_element_type: Any
+) -> Any:
+    """`dot_general` of operands of one dtype, with the user's precision and dtype."""
+    return dot_general_p.bind(
+        a,
+        b,
+        dimension_numbers=dimensions,
+        precision=canonical_precision(precision),
+        preferred_element_type=canonical_preferred(preferred_element_type),
+    )
+
+
+@functools.cache
+def _unbatched(rank: int, axis: int) -> DotDimensions:
+    """The last axis of an array of a rank with `axis` of another."""
+    return ((rank - 1,), (axis,)), ((), ())
+
+
+@functools.cache
+def _batched(rank: int) -> DotDimensions:
+    """Matrix products of two arrays of one rank, for each index of the leading axes."""
+    batch = tuple(range(rank - 2))
+    return ((rank - 1,), (rank - 2,)), (batch, batch)
+
+
+def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+    """The matrix product of arrays of shapes (..., n, k) and (..., k, m): `a @ b`.
+
+    Leading axes broadcast; a vector is a row on the left and a column on the right, and its axis
+    leaves the result.  The result's dtype is `preferred_element_type`, or the promoted one.
+
+    Raises ShapeError for scalars, or where the contracted sizes differ.
+
+    >>> matmul(ones((5, 2, 3)), ones((3, 4))).shape
+    (5, 2, 4)
+    """
+    a, b, left, right = _operands("matmul", a, b)
+    rank, axis = left.ndim, right.ndim - 2 if right.ndim > 1 else 0
+    if not rank or not right.ndim or left.shape[-1] != right.shape[axis]:
+        raise ShapeError(
+            "matmul needs shapes (..., n, k) and (..., k, m), "
+            f"and got {left.long_name()} and {right.long_name()}"
+        )
+    if right.ndim <= 2:
+        return contract(a, b, _unbatched(rank, axis), precision, preferred_element_type)
+    if rank == right.ndim and left.shape[:-2] == right.shape[:-2]:
+        return contract(a, b, _batched(rank), precision, preferred_element_type)
+    return _broadcasting_matmul(a, b, left, right, precision, preferred_element_type)
+
+
+def _broadcasting_matmul(
+    a: Any, b: Any, left: ShapedArray, right: ShapedArray, precision: Any, preferred: Any
+) -> Any:
+    """The product where leading axes broadcast: one that only one operand has is not a batch axis,
+    and is moved to its place after."""
+    plan = _broadcast_plan(left.shape, right.shape)
+    squeeze_a, squeeze_b, dimensions, order = plan
+    if squeeze_a:
+        a = squeeze_p.bind(a, dimensions=squeeze_a)
+    if squeeze_b:
+        b = squeeze_p.bind(b, dimensions=squeeze_b)
+    out = contract(a, b, dimensions, precision, preferred)
+    return out if order is None else transpose_p.bind(out, permutation=order)
+
+
+@functools.lru_cache(maxsize=1024)
+def _broadcast_plan(
+    left: tuple[int, ...], right: tuple[int, ...]
+) -> tuple[tuple[int, ...], tuple[int, ...], DotDimensions, tuple[int, ...] | None]:
+    """Axes to squeeze of each operand, dimensions of the product, and the order of its axes.
+
+    Axes are named by their place from the end: -2 is the rows, -3 the last of the leading ones.
+    """
+    batch_shape = broadcast_shapes(left[:-2], right[:-2])
+    names: list[list[int]] = []
+    squeezed: list[tuple[int, ...]] = []
+    for shape in (left, right):
+        drop = [n for n in range(-len(shape), -2) if shape[n] == 1 != batch_shape[n + 2]]
+        squeezed.append(tuple([n + len(shape) for n in drop]))
+        names.append([n for n in range(-len(shape), 0) if n not in drop])
+    a, b = names
+    batch = [n for n in a if n < -2 and n in b]
+    dimensions = (
+        ((a.index(-1),), (b.index(-2),)),
+        (tuple(map(a.index, batch)), tuple(map(b.index, batch))),
+    )
+    rows = [n for n in a if n not in batch and n != -1]
+    columns = [n for n in b if n not in batch and n != -2]
+    have = batch + rows + columns
+    order = tuple(map(have.index, sorted(have)))
+    return squeezed[0], squeezed[1], dimensions, None if have == sorted(have) else order
+
+
+def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+    """The product of the last axis of `a` with the last but one of `b` (or its only one).
+
+    A scalar multiplies.  The result's axes are the rest of a's, then the rest of b's.
+
+    Raises ShapeError where the contracted sizes differ.
+    """
+    a, b, left, right = _operands("dot", a, b)
+    if not left.ndim or not right.ndim:
+        return contract(a, b, (((), ()), ((), ())), precision, preferred_element_type)
+    axis = right.ndim - 2 if right.ndim > 1 else 0
+    if left.shape[-1] != right.shape[axis]:
+        raise ShapeError(
+            f"dot needs shapes (..., k) and (..., k, m), and got {left.long_name()} "
+            f"and {right.long_name()}"
+        )
+    return contract(a, b, _unbatched(left.ndim, axis), precision, preferred_element_type)
+
+
+def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+    """The scalar product of all elements, those of `a` conjugated.
+
+    Raises ShapeError where the arrays differ in size.
+    """
+    a, left = operand("vdot", a)
+    b, right = operand("vdot", b)
+    a, b = (
+        reshape_p.bind(x, dimensions=None, new_sizes=(v.size,)) for x, v in ((a, left), (b, right))
+    )
+    return dot(_conj(a), b, precision=precision, preferred_element_type=preferred_element_type)
+
+
+def _conj(x: Any) -> Any:
+    return conj_p.bind(x) if get_aval(x).dtype.kind == "c" else x
+
+
+def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+    """The products of the last axes of `a` and `b`; a scalar multiplies.
+
+    Raises ShapeError where the last axes differ in size.
+    """
+    a, b, left, right = _operands("inner", a, b)
+    if not left.ndim or not right.ndim:
+        return contract(a, b, (((), ()), ((), ())), precision, preferred_element_type)
+    dimensions = _unbatched(left.ndim, right.ndim - 1)
+    return contract(a, b, dimensions, precision, preferred_element_type)
+
+
+def outer(a: Any, b: Any, out: None = None) -> Any:
+    """The products of each element of `a` with each of `b`, of shape (a.size, b.size)."""
+    reject_out("outer", out)
+    a, b, left, right = _operands("outer", a, b)
+    column = reshape_p.bind(a, dimensions=None, new_sizes=(left.size, 1))
+    row = reshape_p.bind(b, dimensions=None, new_sizes=(1, right.size))
+    return mul_p.bind(*promote_shapes("outer", column, row))
+
+
+def kron(a: Any, b: Any) -> Any:
+    """The Kronecker product: each element of `a` times the whole of `b`, in its place."""
+    a, b, left, right = _operands("kron", a, b)
+    rank = max(left.ndim, right.ndim)
+    rows, columns = ((1,) * (rank - x.ndim) + x.shape for x in (left, right))
+    wide = [n for size in rows for n in (size, 1)], [n for size in columns for n in (1, size)]
+    blocks = [
+        reshape_p.bind(x, dimensions=None, new_sizes=tuple(sizes))
+        for x, sizes in zip((a, b), wide, strict=True)
+    ]
+    product = mul_p.bind(*promote_shapes("kron", *blocks))
+    sizes = tuple([m * n for m, n in zip(rows, columns, strict=True)])
+    return reshape_p.bind(product, dimensions=None, new_sizes=sizes)
+
+
+def tensordot(
+    a: Any,
+    b: Any,
+    axes: int | Sequence[int] | Sequence[Sequence[int]] = 2,
+    *,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Any:
+    """The sum of products over pairs of axes.
+
+    axes: a number n, for the last n of `a` with the first n of `b`, or the two lists of axes.
+
+    Raises ShapeError where paired axes differ in number or size.
+    """
+    a, b, left, right = _operands("tensordot", a, b)
+    if isinstance(axes, (tuple, list)) and len(axes) == 2:
+        first, second = (x if isinstance(x, (tuple, list)) else (x,) for x in axes)
+        ours = tuple([one_axis("tensordot", left.ndim, x) for x in first])
+        theirs = tuple([one_axis("tensordot", right.ndim, x) for x in second])
+    else:
+        # a negative number pairs none, as in NumPy
+        none = isinstance(axes, int) and axes < 0
+        count = 0 if none else one_axis("tensordot", min(left.ndim, right.ndim) + 1, axes)
+        ours, theirs = tuple(range(left.ndim - count, left.ndim)), tuple(range(count))
+    if len(ours) != len(theirs):
+        raise ShapeError(f"tensordot needs as many axes of a as of b, and got {axes}")
+    return contract(a, b, ((ours, theirs), ((), ())), precision, preferred_element_type)
+
+
+def cross(
+    a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
+) -> Any:
+    """The vector product of the vectors of 3 (or 2) elements along an axis of each operand.
+
+    axisa, axisb, axisc: where the vectors are in `a`, `b` and the result; `axis` is all three.
+    Two vectors of 2 elements give the third component alone.
+
+    Raises ShapeError for vectors of other lengths.
+    """
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    a, b, left, right = _operands("cross", a, b)
+    axisa, axisb = one_axis("cross", left.ndim, axisa), one_axis("cross", right.ndim, axisb)
+    if left.shape[axisa] not in (2, 3) or right.shape[axisb] not in (2, 3):
+        raise ShapeError(
+            "cross needs vectors of 2 or 3 elements, and got "
+            f"{left.shape[axisa]} of {left.long_name()} and {right.shape[axisb]} of "
+            f"{right.long_name()}"
+        )
+    x, y = _components(a, left, axisa), _components(b, right, axisb)
+    flat = len(x) == 2 and len(y) == 2
+    parts = [_minor(x, y, i) for i in ((2,) if flat else (0, 1, 2))]
+    if flat:
+        return parts[0]
+    shape: tuple[int, ...] = broadcast_shapes(*map(shape_of, parts))
+    place = one_axis("cross", len(shape) + 1, axisc)
+    wide = (*shape[:place], 1, *shape[place:])
+    parts = [reshape_p.bind(broadcast_to(p, shape), dimensions=None, new_sizes=wide) for p in parts]
+    return concatenate_p.bind(*parts, dimension=place)
+
+
+def _components(x: Any, aval: ShapedArray, axis: int) -> list[Any]:
+    """The elements of vectors along an axis, as arrays without it."""
+    parts = []
+    for i in range(aval.shape[axis]):
+        start = tuple([i if d == axis else 0 for d in range(aval.ndim)])
+        limit = tuple([i + 1 if d == axis else n for d, n in enumerate(aval.shape)])
+        part = slice_p.bind(x, start_indices=start, limit_indices=limit, strides=None)
+        parts.append(squeeze_p.bind(part, dimensions=(axis,)))
+    return parts
+
+
+def _minor(x: list[Any], y: list[Any], i: int) -> Any:
+    """Component i of a vector product; a component that a vector lacks is 0."""
+    j, k = (i + 1) % 3, (i + 2) % 3
+    terms = [
+        mul_p.bind(*promote_shapes("cross", x[m], y[n])) if m < len(x) and n < len(y) else None
+        for m, n in ((j, k), (k, j))
+    ]
+    if terms[0] is None:
+        return neg_p.bind(terms[1])
+    return terms[0] if terms[1] is None else sub_p.bind(*terms)

@@ -1,0 +1,1 @@
+"""Sums, statistics and histograms: many elements give one number."""

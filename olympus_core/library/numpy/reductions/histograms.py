@@ -1,0 +1,233 @@
+"""How many values fall where: `histogram`, `bincount`, `digitize`."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+from olympus_core import dtypes
+from olympus_core.avals import get_aval, shape_of
+from olympus_core.errors import ArgumentError, ConcretizationError, DTypeError, ShapeError
+from olympus_core.library.composite import composite
+from olympus_core.library.numpy.creation.array import asarray
+from olympus_core.library.numpy.creation.fills import ones, ones_like, zeros
+from olympus_core.library.numpy.creation.ranges import linspace
+from olympus_core.library.numpy.manipulation.joining import stack
+from olympus_core.library.numpy.manipulation.rearranging import flip
+from olympus_core.library.numpy.manipulation.shapes import ravel, reshape
+from olympus_core.library.numpy.reductions.sums import max as max_
+from olympus_core.library.numpy.reductions.sums import min as min_
+from olympus_core.library.numpy.reductions.sums import sum as sum_
+from olympus_core.library.numpy.signal.differences import diff
+from olympus_core.library.numpy.sorting.searching import searchsorted
+from olympus_core.library.operands import choose, operand
+from olympus_core.library.promotion import check_arrays, promote_inexact
+from olympus_core.tracer import Array, Tracer
+
+__all__ = [
+    "bincount",
+    "digitize",
+    "histogram",
+    "histogram2d",
+    "histogram_bin_edges",
+    "histogramdd",
+]
+
+
+def bincount(
+    x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None
+) -> Array:
+    """How often each of 0, 1, 2, ... occurs in a vector, or the sum of the `weights` of it.
+
+    As many as `minlength` or the greatest element asks for, or, what a trace needs
+    (ConcretizationError), just `length`: greater elements are then left out.  Negative ones count
+    as 0.  Raises DTypeError for what is not integer, ShapeError for what is not a vector.
+
+    >>> bincount(asarray([0, 2, 2]))
+    Array([1, 0, 2], dtype=int32)
+    """
+    x, aval = operand("bincount", x)
+    if dtypes.kind(aval.dtype) not in "iub":
+        raise DTypeError(f"bincount needs integers, and got {aval.long_name()}")
+    if aval.ndim != 1:
+        raise ShapeError(f"bincount needs a vector, and got {aval.long_name()}")
+    if weights is not None and shape_of(weights) != aval.shape:
+        raise ShapeError(f"bincount needs {aval.size} weights, and got shape {shape_of(weights)}")
+    least = operator.index(minlength)
+    if length is None:
+        if isinstance(x, Tracer):
+            raise ConcretizationError(
+                f"bincount cannot know the shape of its result: the array is {x.origin()}",
+                hint="pass length=, one more than the greatest element",
+            )
+        length = max(least, int(np.max(np.asarray(x))) + 1 if aval.size else 0)
+    else:
+        length = operator.index(length)
+    values = ones_like(x, dtype="int32") if weights is None else asarray(weights)
+    return _counted(asarray(x), values, length)
+
+
+@composite(static_argnames=("length",))
+def _counted(x: Any, values: Any, length: int) -> Array:
+    index = choose("bincount", x < 0, 0, x) if x.dtype.kind == "i" else x.astype("int32")
+    result: Array = zeros((length,), values.dtype).at[index].add(values, mode="drop")
+    return result
+
+
+def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = None) -> Array:
+    """The number of the bin that each element falls into, of those between edges in order.
+
+    Bin i goes from edge i - 1 to before edge i; with `right`, from after the one to the other.
+    The edges may also fall.  Raises ShapeError unless `bins` is a vector.
+
+    >>> digitize(asarray([0.5, 2.0]), asarray([0.0, 1.0, 2.0]))
+    Array([1, 3], dtype=int32)
+    """
+    check_arrays("digitize", x, bins)
+    if len(shape_of(bins)) != 1:
+        raise ShapeError(f"digitize needs a vector of bins, and got shape {shape_of(bins)}")
+    if not shape_of(bins)[0]:
+        return zeros(shape_of(x), "int32")
+    return _digitized(x, bins, right=bool(right), method=method or "scan")
+
+
+@composite(static_argnames=("right", "method"))
+def _digitized(x: Any, bins: Any, *, right: bool, method: str) -> Array:
+    side = "left" if right else "right"
+    rising = searchsorted(bins, x, side=side, method=method)
+    falling = len(bins) - searchsorted(flip(bins), x, side=side, method=method)
+    return choose("digitize", bins[-1] >= bins[0], rising, falling)  # type: ignore[no-any-return]
+
+
+def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Array:
+    """The edges of so many bins of equal width from the least element to the greatest, or `range`.
+
+    A `bins` that is a vector has the edges.  Raises ArgumentError for the name of a rule.
+    """
+    if isinstance(bins, str):
+        raise ArgumentError(f"histogram has no rule {bins!r} to choose bins: pass their number")
+    check_arrays("histogram_bin_edges", a, bins)
+    (a,) = promote_inexact(a)
+    if shape_of(bins):
+        return asarray(bins, get_aval(a).dtype)
+    low, high = range if range is not None else _extent(a)
+    low, high = (asarray(x, get_aval(a).dtype) for x in (low, high))
+    return _edges(low, high, count=operator.index(bins))
+
+
+@composite(static_argnames=("count",))
+def _edges(low: Any, high: Any, *, count: int) -> Array:
+    flat = low == high  # all in one place: a bin of width 1 around it
+    low, high = (
+        choose("histogram", flat, low - 0.5, low),
+        choose("histogram", flat, high + 0.5, high),
+    )
+    return linspace(low, high, count + 1, dtype=low.dtype)  # type: ignore[no-any-return]
+
+
+def _extent(a: Any) -> tuple[Any, Any]:
+    return (min_(a), max_(a)) if math.prod(shape_of(a)) else (0, 1)
+
+
+def histogram(
+    a: Any,
+    bins: Any = 10,
+    range: Any = None,
+    weights: Any = None,
+    density: bool | None = None,
+) -> tuple[Array, Array]:
+    """(how many elements fall into each bin, the edges of the bins); see `histogram_bin_edges`.
+
+    The last bin has its right edge too.  With `weights`, sums of those; with `density`, values
+    whose integral is 1.  Raises ShapeError for weights of another shape.
+
+    >>> histogram(asarray([1.0, 2.0, 2.0, 3.0]), bins=2)[0]
+    Array([1., 3.], dtype=float32)
+    """
+    check_arrays("histogram", a)
+    if weights is None:
+        (a,) = promote_inexact(a)
+        weights = ones_like(a)
+    else:
+        if shape_of(weights) != shape_of(a):
+            raise ShapeError("histogram needs weights of the shape of the values")
+        a, weights = promote_inexact(a, weights)
+    edges = histogram_bin_edges(a, bins, range, weights)
+    return _histogram(ravel(a), ravel(weights), edges, density=bool(density)), edges
+
+
+@composite(static_argnames=("density",))
+def _histogram(a: Any, weights: Any, edges: Any, *, density: bool) -> Array:
+    count = edges.size - 1
+    place = searchsorted(edges, a, side="right")
+    place = choose("histogram", a == edges[-1], count, place)
+    counts = zeros((count + 2,), weights.dtype).at[place].add(weights, mode="drop")[1:-1]
+    if density:
+        counts = counts / diff(edges) / sum_(counts)
+    return counts  # type: ignore[no-any-return]
+
+
+def histogram2d(
+    x: Any,
+    y: Any,
+    bins: Any = 10,
+    range: Any = None,
+    weights: Any = None,
+    density: bool | None = None,
+) -> tuple[Array, Array, Array]:
+    """(how many points (x, y) fall into each bin, the edges along x, those along y).
+
+    `bins` is a number or a vector of edges, for both axes, or a pair of them; see `histogram`.
+    """
+    several = isinstance(bins, (list, tuple)) and len(bins) == 2
+    pair = list(bins) if several else [bins, bins]
+    counts, edges = histogramdd(stack([ravel(x), ravel(y)], axis=1), pair, range, weights, density)
+    return counts, edges[0], edges[1]
+
+
+def histogramdd(
+    sample: Any,
+    bins: Any = 10,
+    range: Any = None,
+    weights: Any = None,
+    density: bool | None = None,
+) -> tuple[Array, list[Array]]:
+    """(how many rows of the matrix `sample` fall into each bin, the edges along each axis).
+
+    `bins` is a number of bins, or for each axis a number or edges; `range` a pair for each axis,
+    or None.  Raises ShapeError for another number of them than `sample` has columns.
+    """
+    (sample,) = promote_inexact(operand("histogramdd", sample)[0])
+    if len(shape_of(sample)) != 2:
+        raise ShapeError(f"histogramdd needs a matrix of points, and got shape {shape_of(sample)}")
+    count, rank = shape_of(sample)
+    bins_of = list(bins) if isinstance(bins, (list, tuple)) else [bins] * rank
+    ranges = list(range) if range is not None else [None] * rank
+    if len(bins_of) != rank or len(ranges) != rank:
+        raise ShapeError(f"histogramdd needs bins and ranges for {rank} axes")
+    values = ones((count,), "int32") if weights is None else asarray(weights)
+    columns = [sample[:, i] for i in _numbers(rank)]
+    edges = [histogram_bin_edges(c, b, r) for c, b, r in zip(columns, bins_of, ranges, strict=True)]
+    return _histogramdd(columns, values, edges, density=bool(density)), edges
+
+
+_numbers = range
+
+
+@composite(static_argnames=("density",))
+def _histogramdd(columns: Any, weights: Any, edges: Any, *, density: bool) -> Array:
+    shape = tuple([e.size + 1 for e in edges])
+    flat: Any = 0
+    for x, e, n in zip(columns, edges, shape, strict=True):
+        place = choose("histogram", x == e[-1], n - 2, searchsorted(e, x, side="right"))
+        flat = flat * n + place
+    counts = zeros((math.prod(shape),), weights.dtype).at[flat].add(weights, mode="drop")
+    counts = reshape(counts, shape)[(slice(1, -1),) * len(shape)]
+    if density:
+        counts = counts / sum_(counts)
+        for i, e in enumerate(edges):
+            counts = counts / reshape(diff(e), [-1 if k == i else 1 for k in _numbers(len(shape))])
+    return counts  # type: ignore[no-any-return]

@@ -1,0 +1,174 @@
+"""Reductions that leave NaNs out: `nansum`, `nanmax`, `nanmean` and their kin."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from olympus_core import dtypes
+from olympus_core.avals import ShapedArray
+from olympus_core.library.axes import Axis, axis_tuple, keep_dims
+from olympus_core.library.composite import composite
+from olympus_core.library.numpy.reductions import statistics, sums
+from olympus_core.library.numpy.reductions.statistics import variance
+from olympus_core.library.operands import mask, operand, reject_out, scalar
+from olympus_core.library.promotion import promote
+from olympus_core.primitives.elementwise.arithmetic import sqrt_p
+from olympus_core.primitives.elementwise.logic import and_p, eq_p, not_p
+from olympus_core.primitives.elementwise.selection import select_n_p
+from olympus_core.primitives.reduction import Reduction, reduce_and_p, reduce_max_p, reduce_min_p
+
+__all__ = [
+    "nanmax",
+    "nanmean",
+    "nanmin",
+    "nanprod",
+    "nanstd",
+    "nansum",
+    "nanvar",
+]
+
+_STATIC = ("axis", "dtype", "ddof", "keepdims")
+
+
+def _is_inexact(aval: ShapedArray) -> bool:
+    return dtypes.kind(aval.dtype) in "fc"
+
+
+def _filled(a: Any, aval: ShapedArray, value: Any) -> Any:
+    """`a` with a value in the place of NaNs."""
+    return select_n_p.bind(eq_p.bind(a, a), scalar(value, aval.dtype), a)
+
+
+def _total(name: str, reduction: Callable[..., Any], neutral: int) -> Callable[..., Any]:
+    """A sum or product to which a NaN adds nothing."""
+
+    def total(
+        a: Any,
+        axis: Axis = None,
+        dtype: Any = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: Any = None,
+        where: Any = None,
+    ) -> Any:
+        a, aval = operand(name, a)
+        if _is_inexact(aval):
+            a = _filled(a, aval, neutral)
+        return reduction(a, axis, dtype, out, keepdims, initial, where)
+
+    return _documented(total, name, f"NaNs count as {neutral}.")
+
+
+def _extremum(name: str, reduction: Callable[..., Any], primitive: Reduction) -> Callable[..., Any]:
+    """An extreme element of those that are not NaN; where all are, NaN or `initial`."""
+
+    def extremum(
+        a: Any,
+        axis: Axis = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: Any = None,
+        where: Any = None,
+    ) -> Any:
+        a, aval = operand(name, a)
+        if not _is_inexact(aval):
+            return reduction(a, axis, out, keepdims, initial, where)
+        filled = _filled(a, aval, primitive.identity(aval.dtype))
+        found = reduction(filled, axis, out, keepdims, initial, where)
+        if initial is not None:
+            return found
+        axes = axis_tuple(name, aval.ndim, axis)
+        number = reduce_and_p.bind(not_p.bind(eq_p.bind(a, a)), axes=axes)
+        if keepdims:
+            number = keep_dims(number, aval.shape, axes)
+        return select_n_p.bind(number, found, scalar(math.nan, found.dtype))
+
+    return _documented(extremum, name, "Where all are NaN, so is the result without `initial`.")
+
+
+def _documented(function: Any, name: str, more: str) -> Callable[..., Any]:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"""The {name[3:]} over `axis` of the elements that are not NaN.  {more}
+
+    The arguments are those of `{name[3:]}`.
+    """
+    static = [name for name in ("axis", "dtype", "keepdims") if name in function.__annotations__]
+    result: Callable[..., Any] = composite(static_argnames=static)(function)
+    return result
+
+
+nansum = _total("nansum", sums.sum, 0)
+nanprod = _total("nanprod", sums.prod, 1)
+nanmax = _extremum("nanmax", sums.max, reduce_max_p)
+nanmin = _extremum("nanmin", sums.min, reduce_min_p)
+
+
+def _counted(name: str, a: Any, where: Any) -> Any:
+    """Which elements count, those that `where` lets through and that are not NaN; None: all."""
+    a, aval = operand(name, a)
+    if not _is_inexact(aval):
+        return where
+    number = eq_p.bind(a, a)
+    if where is None:
+        return number
+    return and_p.bind(*promote(name, number, mask(name, where, aval.shape)))
+
+
+@composite(static_argnames=("axis", "dtype", "keepdims"))
+def nanmean(
+    a: Any,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    where: Any = None,
+) -> Any:
+    """The mean over `axis` of the elements that are not NaN; NaN where there are none.
+
+    The arguments are those of `mean`.
+    """
+    reject_out("nanmean", out)
+    where = _counted("nanmean", a, where)
+    return statistics.mean(a, axis, dtype, None, keepdims, where=where)
+
+
+@composite(static_argnames=_STATIC)
+def nanvar(
+    a: Any,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    where: Any = None,
+    mean: Any = None,
+) -> Any:
+    """The variance over `axis` of the elements that are not NaN; NaN where there are none.
+
+    The arguments are those of `var`.
+    """
+    reject_out("nanvar", out)
+    where = _counted("nanvar", a, where)
+    return variance("nanvar", a, axis, dtype, ddof, keepdims, where, mean)
+
+
+@composite(static_argnames=_STATIC)
+def nanstd(
+    a: Any,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    where: Any = None,
+    mean: Any = None,
+) -> Any:
+    """The standard deviation over `axis` of the elements that are not NaN.
+
+    The arguments are those of `std`.
+    """
+    reject_out("nanstd", out)
+    where = _counted("nanstd", a, where)
+    return sqrt_p.bind(variance("nanstd", a, axis, dtype, ddof, keepdims, where, mean))

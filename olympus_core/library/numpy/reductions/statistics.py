@@ -1,0 +1,276 @@
+"""Averages and variances over axes: `mean`, `average`, `ptp`, `var`, `std`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from olympus_core import dtypes
+from olympus_core.avals import ShapedArray, shape_of
+from olympus_core.dtypes import DType
+from olympus_core.errors import DTypeError, ShapeError, TraceError
+from olympus_core.library.axes import Axis, axis_tuple, keep_dims, list_axis
+from olympus_core.library.composite import composite
+from olympus_core.library.numpy.reductions.sums import HALF, SUM, max, min, reduce_axes, sum
+from olympus_core.library.operands import mask, operand, reject_out, scalar
+from olympus_core.library.promotion import broadcast_to, convert, promote, promote_inexact
+from olympus_core.primitives.elementwise.arithmetic import (
+    div_p,
+    integer_pow_p,
+    mul_p,
+    sqrt_p,
+    sub_p,
+)
+from olympus_core.primitives.elementwise.conversion import conj_p, real_p
+from olympus_core.primitives.elementwise.logic import gt_p
+from olympus_core.primitives.elementwise.selection import select_n_p
+from olympus_core.primitives.shape import reshape_p
+from olympus_core.tracer import Array
+
+__all__ = [
+    "average",
+    "mean",
+    "ptp",
+    "std",
+    "var",
+    "variance",
+]
+
+_F32 = np.dtype("float32")
+
+
+def mean(
+    a: Any,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+) -> Any:
+    """The arithmetic mean over `axis` (all axes by default).
+
+    Integers and bools become floats; half floats are summed in float32.  Over no elements the
+    mean is NaN.
+
+    >>> mean(array([1, 2, 4]))
+    Array(2.3333333, dtype=float32)
+    """
+    a, aval = operand("mean", a)
+    if out is not None:
+        reject_out("mean", out)
+    result = dtypes.to_inexact(aval.dtype) if dtype is None else dtypes.canonicalize(dtype)
+    compute = _F32 if result in HALF else result
+    axes = axis_tuple("mean", aval.ndim, axis)
+    total = reduce_axes(SUM, a, aval, axes, compute, keepdims, None, where)
+    if where is None:
+        count = 1
+        for i in axes:
+            count *= aval.shape[i]
+        divisor = scalar(count, compute)
+    else:
+        divisor = count_of(mask("mean", where, aval.shape), aval.shape, axes, compute, keepdims)
+    total = div_p.bind(total, divisor)
+    return total if compute == result else convert(total, result)
+
+
+def count_of(
+    where: Any, shape: tuple[int, ...], axes: tuple[int, ...], dtype: DType, keepdims: bool
+) -> Any:
+    """How many elements a mask at `shape` lets through over `axes`."""
+    where, aval = operand("mean", where)
+    if not aval.shape:
+        size = 1
+        for i in axes:
+            size *= shape[i]
+        return mul_p.bind(convert(where, dtype), scalar(size, dtype))
+    return reduce_axes(SUM, where, aval, axes, dtype, keepdims)
+
+
+def ptp(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> Any:
+    """The range of the elements over `axis`: the greatest less the least.
+
+    Raises ShapeError for no elements.
+    """
+    reject_out("ptp", out)
+    return sub_p.bind(max(a, axis, keepdims=keepdims), min(a, axis, keepdims=keepdims))
+
+
+def average(
+    a: Any,
+    axis: Axis = None,
+    weights: Any = None,
+    returned: bool = False,
+    keepdims: bool = False,
+) -> Any:
+    """The mean over `axis`, weighted by `weights`; with `returned`, (mean, sum of weights).
+
+    weights: of the shape of `a`, or of the sizes of the axes that `axis` names.
+
+    Raises ShapeError for weights of another shape.
+    """
+    a, aval = operand("average", a)
+    axes = axis_tuple("average", aval.ndim, axis)
+    if weights is None:
+        result = mean(a, axis, keepdims=keepdims)
+        count = int(np.prod([aval.shape[i] for i in axes]))
+        total = scalar(count, result.dtype)
+    else:
+        weights = _weights_at(operand("average", weights)[0], aval, axis, axes)
+        a, weights = promote_inexact(a, weights)
+        total = sum(weights, axis, keepdims=keepdims)
+        products = mul_p.bind(*promote("average", a, weights))
+        result = div_p.bind(*promote("average", sum(products, axis, keepdims=keepdims), total))
+    return (result, broadcast_to(total, result.shape)) if returned else result
+
+
+def _weights_at(weights: Any, aval: ShapedArray, axis: Axis, axes: tuple[int, ...]) -> Any:
+    """Weights of some axes, in the order named, as an array that broadcasts to `aval.shape`."""
+    have = shape_of(weights)
+    if have == aval.shape:
+        return weights
+    want = tuple([aval.shape[i] for i in axes])
+    if axis is None or have != want:
+        raise ShapeError(f"average needs weights of shape {aval.shape} or {want}, and got {have}")
+    order = tuple(sorted(range(len(axes)), key=axes.__getitem__))
+    sizes = tuple([n if i in axes else 1 for i, n in enumerate(aval.shape)])
+    return reshape_p.bind(weights, dimensions=order, new_sizes=sizes)
+
+
+_mean = mean  # `var` has an argument of that name
+
+
+def _dtypes(name: str, have: DType, dtype: Any) -> tuple[DType, DType]:
+    """The dtype that a variance is computed in, and that of its result.
+
+    Raises DTypeError for a real dtype and complex elements, or an integer dtype.
+    """
+    if dtype is None:
+        compute = dtypes.to_inexact(have)
+        result = dtypes.to_real(compute)
+    else:
+        compute = result = dtypes.canonicalize(dtype)
+        if (dtypes.kind(have) == "c") > (dtypes.kind(compute) == "c"):
+            raise DTypeError(f"{name} of complex elements cannot be of dtype {result}")
+    return (np.dtype("float32") if compute in HALF else compute), result
+
+
+def _squared(x: Any) -> Any:
+    """The squared magnitudes of the elements."""
+    if dtypes.kind(x.dtype) == "c":
+        return real_p.bind(mul_p.bind(x, conj_p.bind(x)))
+    return integer_pow_p.bind(x, y=2)
+
+
+def _centered(a: Any, axes: tuple[int, ...], where: Any, center: Any) -> Any:
+    """The elements less their mean, which is computed where it is not given."""
+    if center is not None:
+        return sub_p.bind(*promote("var", a, convert(center, a.dtype)))
+    # as users write it, so that a mean of theirs is the same equation
+    return sub_p.bind(*promote("var", a, _mean(a, axes, keepdims=True, where=where)))
+
+
+def _correction(name: str, ddof: Any, correction: Any) -> Any:
+    if correction is None:
+        return ddof
+    if not isinstance(ddof, int) or ddof != 0:
+        raise TraceError(
+            f"{name} takes one of ddof and correction, and got {ddof} and {correction}"
+        )
+    return correction
+
+
+def _normalizer(
+    shape: tuple[int, ...],
+    axes: tuple[int, ...],
+    correction: Any,
+    where: Any,
+    dtype: DType,
+) -> Any:
+    """The number of elements less the correction; NaN where that is not positive."""
+    size = math.prod([shape[i] for i in axes])
+    if where is None and not isinstance(correction, Array):
+        number = size - correction
+        return scalar(number if number > 0 else math.nan, dtype)
+    count = scalar(size, dtype) if where is None else count_of(where, shape, axes, dtype, False)
+    number = sub_p.bind(count, convert(correction, dtype))
+    positive = gt_p.bind(number, scalar(0, dtype))
+    return select_n_p.bind(positive, scalar(math.nan, dtype), number)
+
+
+def variance(
+    name: str,
+    a: Any,
+    axis: Axis,
+    dtype: Any,
+    correction: Any,
+    keepdims: bool,
+    where: Any,
+    center: Any,
+) -> Any:
+    """The mean squared distance from `center`, from the mean where it is None."""
+    a, aval = operand(name, a)
+    axes = axis_tuple(name, aval.ndim, axis)
+    compute, result = _dtypes(name, aval.dtype, dtype)
+    if where is not None:
+        where = mask(name, where, aval.shape)
+    centered = _centered(convert(a, compute), axes, where, center)
+    if where is not None:  # before the square: the derivative at a NaN left out is 0
+        centered = select_n_p.bind(where, scalar(0, centered.dtype), centered)
+    squares = _squared(centered)
+    total = sum(squares, axes, dtype=squares.dtype)
+    number = _normalizer(aval.shape, axes, correction, where, squares.dtype)
+    out = div_p.bind(total, number)
+    return convert(keep_dims(out, aval.shape, axes) if keepdims else out, result)
+
+
+@list_axis
+@composite(static_argnames=("axis", "dtype", "ddof", "keepdims"))
+def var(
+    a: Any,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+    mean: Any = None,
+    correction: Any = None,
+) -> Any:
+    """The variance over `axis` (all axes by default): the mean squared distance from the mean.
+
+    The sum of squares is divided by the number of elements less `ddof` (or `correction`); where
+    that is not positive, the result is NaN.  mean: used instead of the elements' own; it has the
+    reduced axes, with size 1.  Integers become floats; half floats are computed in float32.
+
+    Raises DTypeError for complex elements and a real dtype, ShapeError for a wrong axis.
+
+    >>> var(array([1., 2., 3.]), ddof=1)
+    Array(1., dtype=float32)
+    """
+    reject_out("var", out)
+    correction = _correction("var", ddof, correction)
+    return variance("var", a, axis, dtype, correction, keepdims, where, mean)
+
+
+@list_axis
+@composite(static_argnames=("axis", "dtype", "ddof", "keepdims"))
+def std(
+    a: Any,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+    mean: Any = None,
+    correction: Any = None,
+) -> Any:
+    """The standard deviation over `axis`: the square root of `var` with the same arguments."""
+    reject_out("std", out)
+    correction = _correction("std", ddof, correction)
+    return sqrt_p.bind(variance("std", a, axis, dtype, correction, keepdims, where, mean))

@@ -1,0 +1,214 @@
+"""Sums, products, extrema and truth over axes: `sum`, `prod`, `max`, `min`, `all`, `any`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from olympus_core import dtypes
+from olympus_core.avals import ShapedArray
+from olympus_core.dtypes import DType
+from olympus_core.errors import ShapeError
+from olympus_core.library.axes import Axis, axis_tuple, keep_dims
+from olympus_core.library.operands import mask, operand, reject_out, scalar
+from olympus_core.library.promotion import convert, wide_integer
+from olympus_core.primitives.elementwise.arithmetic import add_p, max_p, min_p, mul_p
+from olympus_core.primitives.elementwise.base import BOOL
+from olympus_core.primitives.elementwise.conversion import convert_element_type_p
+from olympus_core.primitives.elementwise.logic import and_p, ne_p, or_p
+from olympus_core.primitives.elementwise.selection import select_n_p
+from olympus_core.primitives.reduction import (
+    Reduction,
+    reduce_and_p,
+    reduce_max_p,
+    reduce_min_p,
+    reduce_or_p,
+    reduce_prod_p,
+    reduce_sum_p,
+)
+from olympus_core.tracer import Array
+
+__all__ = [
+    "SUM",
+    "all",
+    "amax",
+    "amin",
+    "any",
+    "count_nonzero",
+    "max",
+    "min",
+    "prod",
+    "reduce_axes",
+    "sum",
+]
+
+#: dtypes that are summed in float32
+HALF = frozenset({np.dtype("float16"), dtypes.bfloat16})
+_F32 = np.dtype("float32")
+
+
+class _Rule(NamedTuple):
+    """A reduction: its primitive, the operation on two values, and the same for bools."""
+
+    name: str
+    primitive: Reduction
+    combine: Any
+    on_bools: tuple[Reduction, Any]
+    has_identity: bool = True
+    upcast: bool = False  # half floats are summed in float32
+
+
+SUM = _Rule("sum", reduce_sum_p, add_p, (reduce_or_p, or_p), upcast=True)
+_PROD = _Rule("prod", reduce_prod_p, mul_p, (reduce_and_p, and_p), upcast=True)
+_MAX = _Rule("max", reduce_max_p, max_p, (reduce_max_p, max_p), has_identity=False)
+_MIN = _Rule("min", reduce_min_p, min_p, (reduce_min_p, min_p), has_identity=False)
+_ALL = _Rule("all", reduce_and_p, and_p, (reduce_and_p, and_p))
+_ANY = _Rule("any", reduce_or_p, or_p, (reduce_or_p, or_p))
+
+
+def reduce_axes(
+    rule: _Rule,
+    a: Any,
+    aval: ShapedArray,
+    axes: tuple[int, ...],
+    dtype: DType,
+    keepdims: bool,
+    initial: Any = None,
+    where: Any = None,
+) -> Any:
+    """Reduce `a` in `dtype`; the result is of that dtype, and not weak."""
+    compute = _F32 if rule.upcast and dtype in HALF else dtype
+    if aval.dtype != compute or (aval.weak_type and not axes):
+        a = convert_element_type_p.bind(a, new_dtype=compute, weak_type=False)
+    primitive, combine = rule[1:3] if compute != BOOL else rule.on_bools
+    shape = aval.shape
+    if where is not None or not rule.has_identity:
+        a, shape = _prepare(rule, primitive, a, shape, axes, compute, initial, where)
+    if axes or not isinstance(a, Array):
+        a = primitive.bind(a, axes=axes)
+    if initial is not None:
+        a = combine.bind(convert(initial, compute), a)
+    if keepdims:
+        a = keep_dims(a, shape, axes)
+    if compute != dtype or (aval.weak_type and axes and aval.dtype == compute):
+        a = convert_element_type_p.bind(a, new_dtype=dtype, weak_type=False)
+    return a
+
+
+def _prepare(
+    rule: _Rule,
+    primitive: Reduction,
+    a: Any,
+    shape: tuple[int, ...],
+    axes: tuple[int, ...],
+    dtype: DType,
+    initial: Any,
+    where: Any,
+) -> tuple[Any, tuple[int, ...]]:
+    """The operand with what `where` leaves out replaced by the identity."""
+    if initial is None and not rule.has_identity:
+        if where is not None:
+            raise ShapeError(f"{rule.name} with where needs initial: {rule.name} has no identity")
+        for i in axes:
+            if shape[i] == 0:
+                raise ShapeError(f"{rule.name} of no elements has no value: the shape is {shape}")
+    if where is None:
+        return a, shape
+    neutral = scalar(primitive.identity(dtype), dtype)
+    return select_n_p.bind(mask(rule.name, where, shape), neutral, a), shape
+
+
+def _total(rule: _Rule) -> Callable[..., Any]:
+    """A reduction that widens integers, and takes a dtype."""
+
+    def total(
+        a: Any,
+        axis: Axis = None,
+        dtype: Any = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: Any = None,
+        where: Any = None,
+        promote_integers: bool = True,
+    ) -> Any:
+        name = rule.name
+        a, aval = operand(name, a)
+        if out is not None:
+            reject_out(name, out)
+        if dtype is not None:
+            wide = dtypes.canonicalize(dtype)
+        else:
+            wide = wide_integer(aval.dtype) if promote_integers else aval.dtype
+        axes = axis_tuple(name, aval.ndim, axis)
+        return reduce_axes(rule, a, aval, axes, wide, keepdims, initial, where)
+
+    return _documented(total, rule.name, "dtype: of the result; integers widen by default.")
+
+
+def _extremum(rule: _Rule, name: str) -> Callable[..., Any]:
+    """A reduction that keeps the dtype, and has no value for no elements."""
+
+    def extremum(
+        a: Any,
+        axis: Axis = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: Any = None,
+        where: Any = None,
+    ) -> Any:
+        a, aval = operand(name, a)
+        if out is not None:
+            reject_out(name, out)
+        axes = axis_tuple(name, aval.ndim, axis)
+        return reduce_axes(rule, a, aval, axes, aval.dtype, keepdims, initial, where)
+
+    return _documented(extremum, name, "A NaN counts as the result.")
+
+
+def _logical(rule: _Rule) -> Callable[..., Any]:
+    """A reduction of truth values."""
+
+    def logical(
+        a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None
+    ) -> Any:
+        a, aval = operand(rule.name, a)
+        if out is not None:
+            reject_out(rule.name, out)
+        axes = axis_tuple(rule.name, aval.ndim, axis)
+        return reduce_axes(rule, a, aval, axes, BOOL, keepdims, None, where)
+
+    return _documented(logical, rule.name, "Elements other than 0 are true.")
+
+
+def _documented(function: Any, name: str, more: str) -> Callable[..., Any]:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"""The {name} of the elements over `axis` (all axes by default).
+
+    a: an array or scalar.  axis: an int, a tuple of ints, or None.  keepdims: keep the reduced
+    axes, with size 1.  where: a bool array, the elements that count.  {more}
+
+    Raises DTypeError for what is not an array, ShapeError for an axis that the array does not
+    have, and TraceError for `out`.
+    """
+    result: Callable[..., Any] = function
+    return result
+
+
+sum = _total(SUM)
+prod = _total(_PROD)
+max = _extremum(_MAX, "max")
+min = _extremum(_MIN, "min")
+amax = _extremum(_MAX, "amax")
+amin = _extremum(_MIN, "amin")
+all = _logical(_ALL)
+any = _logical(_ANY)
+
+
+def count_nonzero(a: Any, axis: Axis = None, keepdims: bool = False) -> Any:
+    """How many elements over `axis` are not 0, as the default integer dtype."""
+    a, aval = operand("count_nonzero", a)
+    if aval.dtype != BOOL:
+        a = ne_p.bind(a, scalar(0, aval.dtype))
+    return sum(a, axis, dtype=dtypes.default_dtype("i"), keepdims=keepdims)

@@ -1,0 +1,1 @@
+"""Signals sampled along an axis: convolution, windows, differences, interpolation."""

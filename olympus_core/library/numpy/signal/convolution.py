@@ -1,0 +1,88 @@
+"""Convolution and correlation of vectors: `convolve` and `correlate`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from olympus_core.avals import shape_of
+from olympus_core.errors import ArgumentError, ShapeError
+from olympus_core.library.composite import composite
+from olympus_core.library.lax.conv import conv_general_dilated
+from olympus_core.library.numpy.elementwise.complex import conj
+from olympus_core.library.numpy.manipulation.rearranging import flip
+from olympus_core.library.numpy.manipulation.shapes import expand_dims, squeeze
+from olympus_core.library.operands import operand
+from olympus_core.library.promotion import promote_inexact
+from olympus_core.tracer import Array
+
+__all__ = [
+    "convolve",
+    "correlate",
+]
+
+
+def _vectors(name: str, a: Any, v: Any, mode: str) -> tuple[Any, Any]:
+    a, v = promote_inexact(operand(name, a)[0], operand(name, v)[0])
+    if len(shape_of(a)) != 1 or len(shape_of(v)) != 1:
+        shapes = f"{shape_of(a)} and {shape_of(v)}"
+        raise ShapeError(f"{name} needs two vectors, and got shapes {shapes}")
+    if not shape_of(a)[0] or not shape_of(v)[0]:
+        raise ShapeError(f"{name} needs vectors of one element or more")
+    if mode not in ("full", "same", "valid"):
+        raise ArgumentError(f"{name} has the modes 'full', 'same' and 'valid', and got {mode!r}")
+    return a, v
+
+
+def _sliding(a: Any, v: Any, mode: str, precision: Any, element: Any) -> Array:
+    """The products of `a` with the shorter `v` at each place, `v` as it lies."""
+    n = shape_of(v)[0]
+    pads = {"full": (n - 1, n - 1), "same": (n // 2, n - n // 2 - 1), "valid": (0, 0)}
+    result = conv_general_dilated(
+        expand_dims(a, (0, 1)),
+        expand_dims(v, (0, 1)),
+        (1,),
+        [pads[mode]],
+        precision=precision,
+        preferred_element_type=element,
+    )
+    return squeeze(result, (0, 1))
+
+
+@composite(static_argnames=("mode", "precision", "preferred_element_type"))
+def convolve(
+    a: Any, v: Any, mode: str = "full", *, precision: Any = None, preferred_element_type: Any = None
+) -> Array:
+    """The convolution of two vectors: sum over j of a[j] v[k - j].
+
+    `mode` "full" has every k with a term, "same" as many as the longer vector, "valid" those where
+    the vectors overlap wholly.  Raises ShapeError for what is not a vector.
+
+    >>> convolve(asarray([1.0, 2.0]), asarray([1.0, 1.0]))
+    Array([1., 3., 2.], dtype=float32)
+    """
+    a, v = _vectors("convolve", a, v, mode)
+    if shape_of(a)[0] < shape_of(v)[0]:
+        a, v = v, a
+    return _sliding(a, flip(v), mode, precision, preferred_element_type)
+
+
+@composite(static_argnames=("mode", "precision", "preferred_element_type"))
+def correlate(
+    a: Any,
+    v: Any,
+    mode: str = "valid",
+    *,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Array:
+    """The correlation of two vectors: sum over j of a[j + k] conj(v[j]); `mode` is `convolve`'s.
+
+    >>> correlate(asarray([1.0, 2.0, 3.0]), asarray([0.0, 1.0]))
+    Array([2., 3.], dtype=float32)
+    """
+    a, v = _vectors("correlate", a, v, mode)
+    v = conj(v)
+    if shape_of(a)[0] >= shape_of(v)[0]:
+        return _sliding(a, v, mode, precision, preferred_element_type)
+    swapped = _sliding(v, a, mode, precision, preferred_element_type)
+    return flip(swapped)

@@ -1,0 +1,83 @@
+"""Window functions: weights that taper off a signal's ends."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from olympus_core import dtypes
+from olympus_core.errors import ArgumentError
+from olympus_core.library.composite import composite
+from olympus_core.library.numpy.creation.fills import ones
+from olympus_core.library.numpy.elementwise.arithmetic import abs as abs_
+from olympus_core.library.numpy.elementwise.bessel import i0
+from olympus_core.library.numpy.elementwise.trigonometric import cos
+from olympus_core.primitives.shape import iota_p
+from olympus_core.tracer import Array
+
+__all__ = [
+    "bartlett",
+    "blackman",
+    "hamming",
+    "hanning",
+    "kaiser",
+]
+
+
+def _points(name: str, length: int) -> Any:
+    count = operator.index(length)
+    if count < 0:
+        raise ArgumentError(f"{name} needs a length >= 0, and got {count}")
+    return iota_p.bind(dtype=dtypes.default_dtype("f"), shape=(count,), dimension=0)
+
+
+def _window(name: str, summary: str, weights: Callable[[Any, int], Any]) -> Any:
+    def function(M: int) -> Array:
+        points = _points(name, M)
+        result: Array = weights(points, M) if M > 1 else ones((M,))
+        return result
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"""The {summary} window of `M` points, whose greatest weight is 1.
+
+    Raises ArgumentError for a negative length.
+    """
+    return composite(static_argnames=("M",))(function)
+
+
+def _cosines(*weights: float) -> Callable[[Any, int], Any]:
+    """A sum of cosines of the multiples of an angle that goes around once."""
+
+    def total(n: Any, length: int) -> Any:
+        result: Any = weights[0]
+        for k, weight in enumerate(weights[1:], 1):
+            result = result + weight * cos(2 * math.pi * k / (length - 1) * n)
+        return result
+
+    return total
+
+
+def _triangle(n: Any, length: int) -> Any:
+    return 1 - abs_(2 * n - length + 1) / (length - 1)
+
+
+bartlett = _window("bartlett", "triangular", _triangle)
+hanning = _window("hanning", "Hann (a cosine's bell)", _cosines(0.5, -0.5))
+hamming = _window("hamming", "Hamming (a cosine's bell above 0.08)", _cosines(0.54, -0.46))
+blackman = _window("blackman", "Blackman (of two cosines)", _cosines(0.42, -0.5, 0.08))
+
+
+@composite(static_argnames=("M",))
+def kaiser(M: int, beta: Any) -> Array:
+    """The Kaiser window of `M` points: i0(beta * sqrt(1 - x**2)) / i0(beta) for x in [-1, 1].
+
+    Raises ArgumentError for a negative length.
+    """
+    points = _points("kaiser", M)
+    if M <= 1:
+        return ones((M,))
+    middle = 0.5 * (M - 1)
+    x = (points - middle) / middle
+    return i0(beta * (1 - x * x) ** 0.5) / i0(beta)  # type: ignore[no-any-return]

@@ -1,0 +1,313 @@
+"""Searching: `where`, `nonzero`, `argmax`, `searchsorted`.
+
+The shape of `nonzero` and its kin follows from `size`, or, outside of a trace, from the values.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from olympus_core import dtypes
+from olympus_core.avals import ShapedArray, get_aval
+from olympus_core.errors import ArgumentError, ConcretizationError, ShapeError
+from olympus_core.library.axes import keep_dims, one_axis
+from olympus_core.library.composite import composite
+from olympus_core.library.lax.cumulative import cumsum
+from olympus_core.library.numpy.creation.array import asarray
+from olympus_core.library.numpy.creation.fills import full, zeros
+from olympus_core.library.numpy.elementwise.logic import equal, isnan, less, less_equal, not_equal
+from olympus_core.library.numpy.indexing.reading import read
+from olympus_core.library.numpy.manipulation.joining import concatenate, stack
+from olympus_core.library.numpy.manipulation.shapes import broadcast_to, ravel, reshape
+from olympus_core.library.numpy.reductions import sums
+from olympus_core.library.numpy.sorting.sorting import argsort
+from olympus_core.library.operands import choose, operand, reject_out, scalar
+from olympus_core.library.operands import choose as choose_between
+from olympus_core.library.promotion import convert, promote_dtypes, promote_shapes
+from olympus_core.library.structural import structural
+from olympus_core.primitives.elementwise.conversion import imag_p, real_p
+from olympus_core.primitives.elementwise.logic import and_p, le_p, ne_p, not_p, or_p
+from olympus_core.primitives.elementwise.selection import select_n_p
+from olympus_core.primitives.reduction import (
+    ArgExtremum,
+    argmax_p,
+    argmin_p,
+    reduce_and_p,
+    reduce_sum_p,
+)
+from olympus_core.primitives.shape import iota_p, reshape_p
+from olympus_core.tracer import Array, Tracer
+
+__all__ = [
+    "argmax",
+    "argmin",
+    "argwhere",
+    "flatnonzero",
+    "nanargmax",
+    "nanargmin",
+    "nonzero",
+    "searchsorted",
+    "where",
+]
+
+
+@structural(1, 2)
+def where(
+    condition: Any,
+    x: Any = None,
+    y: Any = None,
+    /,
+    *,
+    size: int | None = None,
+    fill_value: Any = None,
+) -> Any:
+    """`x` where `condition` holds, `y` elsewhere; the three are broadcast to one shape.
+
+    `condition` is bool, or a number that is not 0.  With `condition` alone, `nonzero(condition)`.
+    Raises ShapeError for shapes that do not broadcast, ArgumentError for just one of x and y.
+
+    >>> where(asarray([True, False]), 1.0, asarray([2.0, 3.0]))
+    Array([1., 3.], dtype=float32)
+    """
+    if x is None and y is None:
+        return nonzero(condition, size=size, fill_value=fill_value)
+    if x is None or y is None:
+        raise ArgumentError("where needs both x and y, or neither")
+    if size is not None or fill_value is not None:
+        raise ArgumentError("where takes size and fill_value with a condition alone")
+    return choose_between("where", condition, x, y)
+
+
+@composite(static_argnames=("size",))
+def _nonzero_of(mask: Any, size: int, fill_value: Any) -> tuple[Array, ...]:
+    shape = mask.shape
+    wanted = dtypes.default_dtype("i")
+    if not mask.size or not size:
+        return (full((size,), 0, wanted),) * len(shape)
+    flat = ravel(mask)
+    rank = cumsum(flat.astype(wanted)) - 1  # where each true element goes in the result
+    target = choose_between("nonzero", flat, rank, size)
+    count = iota_p.bind(dtype=wanted, shape=(mask.size,), dimension=0)
+    found = zeros((size,), wanted).at[target].set(count, mode="drop")
+    missing = iota_p.bind(dtype=wanted, shape=(size,), dimension=0) > rank[-1]
+    results = []
+    for axis, n in enumerate(shape):
+        index = (found // math.prod(shape[axis + 1 :])) % n
+        results.append(choose_between("nonzero", missing, fill_value[axis], index))
+    return tuple(convert(x, wanted) for x in results)
+
+
+def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Array, ...]:
+    """The indices of the elements that are not 0: a vector for each axis.
+
+    Under a trace the number of them must be given as `size`: further ones are left out, and
+    missing ones are `fill_value` (0 unless given; one for each axis if a tuple).  Raises
+    ConcretizationError where it is not given, ShapeError for an array without dimensions.
+
+    >>> nonzero(asarray([0, 5, 6]))
+    (Array([1, 2], dtype=int32),)
+    """
+    a, aval = operand("nonzero", a)
+    if not aval.shape:
+        raise ShapeError("nonzero needs an array with dimensions: use atleast_1d")
+    if size is None:
+        if isinstance(a, Tracer):
+            raise ConcretizationError(
+                f"nonzero of {aval.long_name()}: how many elements are not 0 is not known while "
+                f"tracing, and the array is {a.origin()}",
+                hint="pass size=, a bound of their number, or use where with three arguments",
+            )
+        wanted = dtypes.default_dtype("i")
+        return tuple(asarray(i.astype(wanted)) for i in np.nonzero(np.asarray(a)))
+    one = 0 if fill_value is None else fill_value
+    fills = one if isinstance(one, tuple) else (one,) * aval.ndim
+    if len(fills) != aval.ndim:
+        raise ShapeError(f"nonzero needs {aval.ndim} fill values, and got {len(fills)}")
+    mask = a if aval.dtype == dtypes.bool_ else not_equal(a, 0)
+    return _nonzero_of(asarray(mask), size, fills)
+
+
+def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
+    """The indices of the elements of the flattened array that are not 0; see `nonzero`."""
+    return nonzero(ravel(a), size=size, fill_value=fill_value)[0]
+
+
+def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
+    """The indices of the elements that are not 0, as the rows of a matrix; see `nonzero`."""
+    a, aval = operand("argwhere", a)
+    if not aval.shape:
+        count = size if size is not None else int(bool(np.asarray(a)))
+        return zeros((count, 0), dtypes.default_dtype("i"))
+    return stack(nonzero(a, size=size, fill_value=fill_value), axis=1)
+
+
+def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+    """The index of the first greatest element along `axis`, or among all; NaN is the greatest.
+
+    The result is of the default integer dtype.  Raises ShapeError for no elements.
+
+    >>> argmax(array([1, 5, 5]))
+    Array(1, dtype=int32)
+    """
+    reject_out("argmax", out)
+    return _position(argmax_p, *operand("argmax", a), axis, bool(keepdims))
+
+
+def _extremes(greatest: bool, z: Any, axis: int) -> Any:
+    """Where the complex extremes along an axis are, in lexicographic order; nan is one."""
+    worst = -math.inf if greatest else math.inf
+    extreme = sums.max if greatest else sums.min
+    real, imag = real_p.bind(z), imag_p.bind(z)
+    best = equal(real, extreme(real, axis=axis, keepdims=True))
+    imag = choose("argmax", best, imag, worst)
+    best = and_p.bind(best, equal(imag, extreme(imag, axis=axis, keepdims=True)))
+    nan = isnan(z)
+    return choose("argmax", sums.any(nan, axis=axis, keepdims=True), nan, best)
+
+
+def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+    """The index of the first least element along `axis`, or among all; NaN is the least.
+
+    The result is of the default integer dtype.  Raises ShapeError for no elements.
+    """
+    reject_out("argmin", out)
+    return _position(argmin_p, *operand("argmin", a), axis, bool(keepdims))
+
+
+def _position(
+    primitive: ArgExtremum, a: Any, aval: ShapedArray, axis: int | None, keepdims: bool
+) -> Any:
+    length = aval.size if axis is None else aval.shape[one_axis(primitive.name, aval.ndim, axis)]
+    if length == 0:
+        raise ShapeError(f"{primitive} of no elements has no value: the shape is {aval.shape}")
+    if axis is None:
+        flat = aval.ndim == 1
+        a = a if flat else reshape_p.bind(a, dimensions=None, new_sizes=(aval.size,))
+        axes: tuple[int, ...] = tuple(range(aval.ndim))
+        place = 0
+    else:
+        place = one_axis(primitive.name, aval.ndim, axis)
+        axes = (place,)
+    if dtypes.kind(aval.dtype) == "c":
+        primitive, a = argmax_p, _extremes(primitive is argmax_p, a, place)
+    found = primitive.bind(a, axes=(place,), index_dtype=dtypes.default_dtype("i"))
+    return keep_dims(found, aval.shape, axes) if keepdims else found
+
+
+@composite(static_argnames=("axis", "keepdims"))
+def nanargmax(
+    a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
+) -> Any:
+    """The index of the first greatest element that is not NaN; where all are NaN, -1."""
+    return _without_nan(argmax_p, a, axis, out, keepdims)
+
+
+@composite(static_argnames=("axis", "keepdims"))
+def nanargmin(
+    a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
+) -> Any:
+    """The index of the first least element that is not NaN; where all are NaN, -1."""
+    return _without_nan(argmin_p, a, axis, out, keepdims)
+
+
+def _without_nan(
+    primitive: ArgExtremum, a: Any, axis: int | None, out: None, keepdims: bool | None
+) -> Any:
+    name = f"nan{primitive}"
+    reject_out(name, out)
+    a, aval = operand(name, a)
+    if dtypes.kind(aval.dtype) not in "fc":
+        return _position(primitive, a, aval, axis, bool(keepdims))
+    is_nan = ne_p.bind(a, a)
+    real = dtypes.to_real(aval.dtype)
+    filled = select_n_p.bind(is_nan, a, scalar(primitive.identity(real), aval.dtype))
+    found = _position(primitive, filled, aval, axis, bool(keepdims))
+    axes = tuple(range(aval.ndim)) if axis is None else (one_axis(name, aval.ndim, axis),)
+    nothing = reduce_and_p.bind(is_nan, axes=axes)
+    if keepdims:
+        nothing = keep_dims(nothing, aval.shape, axes)
+    return select_n_p.bind(nothing, found, scalar(-1, found.dtype))
+
+
+_INT32 = np.dtype("int32")
+
+
+def _precedes(x: Any, y: Any, or_equal: bool) -> Any:
+    """Whether x comes before y in a sorted array, where NaNs are last; or is equal to it."""
+    before = (less_equal if or_equal else less)(x, y)
+    if dtypes.kind(get_aval(x).dtype) != "f":
+        return before
+    is_nan = ne_p.bind(y, y)
+    if not or_equal:
+        is_nan = and_p.bind(is_nan, not_p.bind(ne_p.bind(x, x)))
+    return or_p.bind(before, is_nan)
+
+
+@composite(static_argnames=("side", "method"))
+def searchsorted(
+    a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan"
+) -> Any:
+    """Where to put each element of `v` in the sorted vector `a`, so that it stays sorted.
+
+    side: "left" of elements that are equal, or "right".  sorter: indices that sort `a`, where it
+    is not sorted.  method: "scan" and "scan_unrolled" halve the range of places, "compare_all"
+    compares with each element, "sort" sorts both.  The result is of int32.
+
+    Raises ShapeError unless `a` is a vector, ArgumentError for another side or method.
+
+    >>> searchsorted(array([1, 2, 2, 3]), 2)
+    Array(1, dtype=int32)
+    """
+    if side not in ("left", "right"):
+        raise ArgumentError(f"searchsorted has the sides 'left' and 'right', and got {side!r}")
+    if method not in _METHODS:
+        raise ArgumentError(f"searchsorted has the methods {', '.join(_METHODS)}, not {method!r}")
+    a, v = promote_dtypes(operand("searchsorted", a)[0], operand("searchsorted", v)[0])
+    if get_aval(a).ndim != 1:
+        raise ShapeError(f"searchsorted needs a vector, and got {get_aval(a).long_name()}")
+    if sorter is not None:
+        a = read(a, sorter)
+    v = broadcast_to(convert(v, get_aval(v).dtype), get_aval(v).shape)
+    return _METHODS[method](a, v, side == "right")
+
+
+def _by_halves(a: Any, v: Any, after: bool) -> Any:
+    """Jumps of falling powers of two, each taken if what it jumps over precedes the value."""
+    length = get_aval(a).shape[0]
+    place = broadcast_to(scalar(0, _INT32), v.shape)
+    jump = 1 << max(length.bit_length() - 1, 0)
+    while jump and length:
+        ahead = place + jump
+        last = read(a, ahead - 1, mode="clip", wrap_negative_indices=False)
+        fits = and_p.bind(_precedes(last, v, after), le_p.bind(ahead, scalar(length, _INT32)))
+        place = choose("searchsorted", fits, ahead, place)
+        jump >>= 1
+    return place
+
+
+def _by_comparing(a: Any, v: Any, after: bool) -> Any:
+    """The number of elements that precede each value."""
+    x, y = promote_shapes("searchsorted", a, reshape(v, (*v.shape, 1)))
+    precedes = convert(_precedes(x, y, after), _INT32)
+    return reduce_sum_p.bind(precedes, axes=(v.ndim,))
+
+
+def _by_sorting(a: Any, v: Any, after: bool) -> Any:
+    """The places of the values among all, less the number of values before each."""
+    length, flat = get_aval(a).shape[0], ravel(v)
+    both = concatenate([a, flat] if after else [flat, a])
+    start = length if after else 0
+    rank = argsort(argsort(both, dtype=_INT32), dtype=_INT32)[start : start + flat.size]
+    own = argsort(argsort(flat, dtype=_INT32), dtype=_INT32)
+    return reshape(rank - own, v.shape)
+
+
+_METHODS: dict[str, Any] = {
+    "scan": _by_halves,
+    "scan_unrolled": _by_halves,
+    "compare_all": _by_comparing,
+    "sort": _by_sorting,
+}

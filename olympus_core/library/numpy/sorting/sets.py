@@ -1,0 +1,409 @@
+"""Sets, as vectors of distinct elements in rising order: `unique`, `isin`, `union1d`.
+
+How many elements there are depends on the values: outside of a trace they are looked at, and in
+a trace the caller says how many to give, by `size`.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from olympus_core import dtypes
+from olympus_core.array import put, to_numpy
+from olympus_core.avals import shape_of
+from olympus_core.errors import ArgumentError, ConcretizationError, ShapeError
+from olympus_core.library.axes import canonical_axis
+from olympus_core.library.composite import composite
+from olympus_core.library.numpy.creation.array import asarray
+from olympus_core.library.numpy.creation.fills import full, zeros
+from olympus_core.library.numpy.creation.ranges import arange
+from olympus_core.library.numpy.elementwise.arithmetic import minimum
+from olympus_core.library.numpy.indexing.reading import read
+from olympus_core.library.numpy.manipulation.joining import concatenate
+from olympus_core.library.numpy.manipulation.shapes import ravel, reshape
+from olympus_core.library.numpy.manipulation.transposing import moveaxis
+from olympus_core.library.numpy.reductions.cumulative import cumsum
+from olympus_core.library.numpy.reductions.sums import any as any_of
+from olympus_core.library.numpy.reductions.sums import sum as sum_of
+from olympus_core.library.numpy.sorting.searching import nonzero, searchsorted, where
+from olympus_core.library.numpy.sorting.sorting import argsort, sort
+from olympus_core.library.operands import choose, operand
+from olympus_core.library.promotion import convert, promote_dtypes
+from olympus_core.primitives.elementwise.logic import ne_p
+from olympus_core.primitives.shape import iota_p
+from olympus_core.primitives.sort import sort_p
+from olympus_core.tracer import Array, Tracer
+
+__all__ = [
+    "intersect1d",
+    "isin",
+    "setdiff1d",
+    "setxor1d",
+    "union1d",
+    "unique",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
+]
+
+
+def unique(
+    ar: Any,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+    size: int | None = None,
+    fill_value: Any = None,
+    sorted: bool = True,
+) -> Any:
+    """The distinct elements in rising order; with `axis`, the distinct slices along it.
+
+    return_index: also where each is found first; return_inverse: also which of them each element
+    of `ar` is; return_counts: also how often each occurs.  equal_nan: all NaNs are one.  size:
+    how many to give, which is needed in a trace; where there are fewer, the rest is `fill_value`,
+    or the least element.  The result is sorted whatever `sorted` says.
+
+    Raises ConcretizationError for a traced array and no size.
+
+    >>> unique(array([3, 1, 3]))
+    Array([1, 3], dtype=int32)
+    """
+    ar, aval = operand("unique", ar)
+    wanted = (return_index, return_inverse, return_counts)
+    if size is None:
+        if isinstance(ar, Tracer):
+            raise ConcretizationError(
+                f"the number of distinct elements of a traced array {aval.long_name()} is not "
+                "known: unique needs its size",
+                hint="pass size=n, the number of elements to give",
+            )
+        results = _on_host(ar, axis, wanted, equal_nan)
+    else:
+        if not aval.size and size and fill_value is None:
+            raise ShapeError("unique of no elements needs a fill_value to give any")
+        results = _sized(ar, wanted, axis, equal_nan, operator.index(size), fill_value)
+    return results if len(results) > 1 else results[0]
+
+
+def _on_host(
+    ar: Any, axis: int | None, wanted: tuple[bool, ...], equal_nan: bool
+) -> tuple[Array, ...]:
+    value = to_numpy(ar)
+    on_host: Callable[..., Any] = np.unique  # its overloads know literal flags only
+    found = on_host(value, *wanted, axis=axis, equal_nan=equal_nan)
+    arrays = list(found) if isinstance(found, tuple) else [found]
+    if wanted[1] and axis is None:
+        arrays[1 + wanted[0]] = arrays[1 + wanted[0]].reshape(value.shape)
+    return tuple([put(x) for x in arrays])
+
+
+def _sorted_slices(ar: Any, equal_nan: bool) -> tuple[Any, Any, Any]:
+    """Slices along the first axis in order, where each differs from the one before, the order."""
+    length = ar.shape[0]
+    columns = reshape(ar, (length, math.prod(ar.shape[1:])))
+    keys = [columns[:, i] for i in range(columns.shape[1])]
+    places = iota_p.bind(dtype=dtypes.default_dtype("i"), shape=(length,), dimension=0)
+    order = places  # of empty slices, which are all equal
+    if keys:
+        order = sort_p.bind(*keys, places, dimension=0, is_stable=True, num_keys=len(keys))[-1]
+    ordered = read(columns, order)
+    before, after = ordered[:-1], ordered[1:]
+    differs = ne_p.bind(before, after)
+    if equal_nan and dtypes.kind(ar.dtype) in "fc":  # two that are not themselves are both NaN
+        differs = differs & ((before == before) | (after == after))
+    first = full((1,), True, bool)
+    mask = concatenate([first, any_of(differs, 1)]) if length else first[:0]
+    return reshape(ordered, ar.shape), mask, order
+
+
+@composite(static_argnames=("wanted", "axis", "equal_nan", "size"))
+def _sized(
+    ar: Any,
+    wanted: tuple[bool, ...],
+    axis: int | None,
+    equal_nan: bool,
+    size: int,
+    fill_value: Any,
+) -> tuple[Array, ...]:
+    """The first `size` distinct slices, and what else is wanted."""
+    shape = ar.shape
+    index = dtypes.default_dtype("i")
+    place = 0 if axis is None else canonical_axis(axis, len(shape), "the axis of unique")
+    slices = ravel(ar) if axis is None else moveaxis(ar, place, 0)
+    ordered, mask, order = _sorted_slices(slices, equal_nan)
+    (starts,) = nonzero(mask, size=size)
+    values = read(ordered, starts) if slices.size else zeros((size, *slices.shape[1:]), ar.dtype)
+    if fill_value is not None:
+        valid = arange(size) < sum_of(mask)
+        valid = reshape(valid, (size, *[1] * (values.ndim - 1)))
+        values = choose("unique", valid, values, convert(fill_value, ar.dtype))
+    results = [moveaxis(values, 0, place)]
+    if wanted[0]:
+        results.append(read(order, starts) if shape_of(order)[0] else starts)
+    if wanted[1]:
+        which = zeros(mask.shape, index).at[order].set(cumsum(mask, dtype=index) - 1)
+        results.append(which if axis is not None else reshape(which, shape))
+    if wanted[2]:
+        (ends,) = nonzero(mask, size=size + 1, fill_value=mask.size)
+        (begins,) = nonzero(mask, size=size, fill_value=mask.size)
+        results.append(ends[1:] - begins)
+    return tuple(results)
+
+
+class UniqueAll(NamedTuple):
+    """The distinct elements, where each is first, which each element is, and how many there are."""
+
+    values: Array
+    indices: Array
+    inverse_indices: Array
+    counts: Array
+
+
+class UniqueCounts(NamedTuple):
+    """The distinct elements, and how often each occurs."""
+
+    values: Array
+    counts: Array
+
+
+class UniqueInverse(NamedTuple):
+    """The distinct elements, and which of them each element is."""
+
+    values: Array
+    inverse_indices: Array
+
+
+def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueAll:
+    """`unique` with all that it can give; NaNs are all different."""
+    return UniqueAll(
+        *unique(x, True, True, True, equal_nan=False, size=size, fill_value=fill_value)
+    )
+
+
+def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueCounts:
+    """`unique` with how often each element occurs; NaNs are all different."""
+    found = unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value)
+    return UniqueCounts(*found)
+
+
+def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueInverse:
+    """`unique` with which of them each element is; NaNs are all different."""
+    found = unique(x, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value)
+    return UniqueInverse(*found)
+
+
+def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Array:
+    """`unique` alone; NaNs are all different."""
+    found: Array = unique(x, equal_nan=False, size=size, fill_value=fill_value)
+    return found
+
+
+_METHODS = ("auto", "compare_all", "binary_search", "sort")
+_FEW = 64  # so many comparisons of each element are quicker than a search
+
+
+def isin(
+    element: Any,
+    test_elements: Any,
+    assume_unique: bool = False,
+    invert: bool = False,
+    *,
+    method: str = "auto",
+) -> Array:
+    """Whether each element of `element` is in `test_elements`: bools of the shape of `element`.
+
+    assume_unique: allowed, and without effect.  invert: whether it is not in them.  method: how
+    to find out: "compare_all", "binary_search", "sort" or "auto"; the result is the same.
+
+    Raises ArgumentError for another method.
+
+    >>> isin(array([1, 2, 3]), array([2, 5]))
+    Array([False,  True, False], dtype=bool)
+    """
+    if method not in _METHODS:
+        raise ArgumentError(f"isin has the methods {', '.join(_METHODS)}, and got {method!r}")
+    x, y = operand("isin", element)[0], operand("isin", test_elements)[0]
+    return _isin(x, y, invert=bool(invert), method=method)
+
+
+@composite(static_argnames=("invert", "method"))
+def _isin(element: Any, test_elements: Any, *, invert: bool, method: str) -> Array:
+    x, y = (asarray(v) for v in promote_dtypes(element, test_elements))
+    y = ravel(y)
+    if not y.size:
+        return full(x.shape, invert, bool)
+    is_few = method == "auto" and y.size <= _FEW
+    if method == "compare_all" or is_few or dtypes.kind(y.dtype) == "c":
+        found = any_of(x[..., None] == y, axis=-1)
+    else:
+        ordered = sort(y)
+        places = minimum(searchsorted(ordered, x), y.size - 1)
+        found = read(ordered, places) == x
+    return ~found if invert else found  # type: ignore[no-any-return]
+
+
+def _flat(name: str, ar1: Any, ar2: Any) -> tuple[Array, Array]:
+    """Both arrays as vectors of one dtype."""
+    first, second = (asarray(operand(name, x)[0]) for x in (ar1, ar2))
+    first, second = promote_dtypes(ravel(first), ravel(second))
+    return first, second
+
+
+def _differs(ordered: Any) -> Any:
+    """Whether each element but the first of an ordered vector is not the one before."""
+    before, after = ordered[:-1], ordered[1:]
+    differs = before != after
+    if dtypes.kind(ordered.dtype) in "fc":  # two that are not themselves are both NaN
+        differs = differs & ((before == before) | (after == after))
+    return differs
+
+
+def _first_of_each(ordered: Any) -> Any:
+    """Whether each element of an ordered vector is the first of those that equal it."""
+    true = full((min(1, ordered.size),), True, bool)
+    return concatenate([true, _differs(ordered)]) if ordered.size else true
+
+
+def _selected(name: str, mask: Any, size: int | None) -> tuple[Any, Any]:
+    """(the positions of what the mask has, whether each is one of them), `size` of them."""
+    if size is None:
+        if isinstance(mask, Tracer):
+            raise ConcretizationError(
+                f"the number of elements that {name} gives is not known of traced arrays: it "
+                "needs a size",
+                hint="pass size=n, the number of elements to give",
+            )
+        size = int(sum_of(mask))
+    (places,) = nonzero(mask, size=int(size))
+    return places, arange(int(size)) < sum_of(mask)
+
+
+def _given(values: Any, places: Any, valid: Any, fill_value: Any) -> Array:
+    """The values at the places, and where there is none the fill value, or the least of them."""
+    if not values.size:
+        return full(places.shape, 0 if fill_value is None else fill_value, values.dtype)
+    found = read(values, places)
+    fill = found[:1] if fill_value is None else convert(fill_value, values.dtype)
+    return where(valid, found, fill)  # type: ignore[no-any-return]
+
+
+def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
+    """The elements that are in either array, each once.
+
+    size: how many to give, which is needed in a trace; where there are fewer, the rest is
+    `fill_value`, or the least element.
+
+    Raises ConcretizationError for traced arrays and no size.
+
+    >>> union1d(array([3, 1]), array([1, 2]))
+    Array([1, 2, 3], dtype=int32)
+    """
+    found: Array = unique(
+        concatenate(list(_flat("union1d", ar1, ar2))), size=size, fill_value=fill_value
+    )
+    return found
+
+
+def intersect1d(
+    ar1: Any,
+    ar2: Any,
+    assume_unique: bool = False,
+    return_indices: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: Any = None,
+) -> Any:
+    """The elements that are in both arrays, each once.
+
+    assume_unique: neither array has an element twice.  return_indices: also where each is first
+    in the one and in the other array, flattened; their lengths where there is none.  size and
+    fill_value as in `union1d`.
+
+    Raises ConcretizationError for traced arrays and no size.
+
+    >>> intersect1d(array([5, 3, 9]), array([9, 7, 3]))
+    Array([3, 9], dtype=int32)
+    """
+    first, second = _flat("intersect1d", ar1, ar2)
+    order = argsort(first)
+    ordered = read(first, order) if first.size else first
+    mask = _first_of_each(ordered) & isin(ordered, second)
+    places, valid = _selected("intersect1d", mask, size)
+    values = _given(ordered, places, valid, fill_value)
+    if not return_indices:
+        return values
+    order2 = argsort(second)
+    if not first.size or not second.size:
+        return values, full(places.shape, first.size, int), full(places.shape, second.size, int)
+    there = minimum(searchsorted(read(second, order2), values), second.size - 1)
+    return (
+        values,
+        where(valid, read(order, places), first.size),
+        where(valid, read(order2, there), second.size),
+    )
+
+
+def setdiff1d(
+    ar1: Any,
+    ar2: Any,
+    assume_unique: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: Any = None,
+) -> Array:
+    """The elements of `ar1` that are not in `ar2`, each once, in the dtype of `ar1`.
+
+    assume_unique: `ar1` has no element twice; its order is kept.  size as in `union1d`; where
+    there are fewer elements, the rest is `fill_value`, or 0.
+
+    Raises ConcretizationError for traced arrays and no size.
+
+    >>> setdiff1d(array([5, 3, 9]), array([3, 7]))
+    Array([5, 9], dtype=int32)
+    """
+    values = ravel(asarray(operand("setdiff1d", ar1)[0]))
+    mask = full(values.shape, True, bool)
+    if not assume_unique:
+        values = sort(values)
+        mask = _first_of_each(values)
+    mask = mask & isin(values, operand("setdiff1d", ar2)[0], invert=True)
+    places, valid = _selected("setdiff1d", mask, size)
+    return _given(values, places, valid, 0 if fill_value is None else fill_value)
+
+
+def setxor1d(
+    ar1: Any,
+    ar2: Any,
+    assume_unique: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: Any = None,
+) -> Array:
+    """The elements that are in just one of the arrays, each once.
+
+    assume_unique: neither array has an element twice.  size and fill_value as in `union1d`.
+
+    Raises ConcretizationError for traced arrays and no size.
+
+    >>> setxor1d(array([5, 3, 9]), array([3, 7]))
+    Array([5, 7, 9], dtype=int32)
+    """
+    first, second = _flat("setxor1d", ar1, ar2)
+    ordered = sort(concatenate([first, second]))
+    mask = _first_of_each(ordered)
+    if assume_unique:
+        true = full((min(1, ordered.size),), True, bool)
+        mask = mask & concatenate([_differs(ordered), true]) if ordered.size else mask
+    else:
+        mask = mask & ~(isin(ordered, first) & isin(ordered, second))
+    places, valid = _selected("setxor1d", mask, size)
+    return _given(ordered, places, valid, fill_value)

@@ -1,0 +1,156 @@
+"""Sorting: `sort`, `argsort`, `lexsort`, `partition`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from olympus_core import dtypes
+from olympus_core.avals import get_aval
+from olympus_core.errors import ShapeError, TraceError
+from olympus_core.library.axes import canonical_axis
+from olympus_core.library.composite import composite
+from olympus_core.library.numpy.manipulation.shapes import broadcast_to, ravel
+from olympus_core.library.operands import operand, scalar
+from olympus_core.library.promotion import convert
+from olympus_core.primitives.shape import iota_p, rev_p
+from olympus_core.primitives.sort import sort_p
+
+__all__ = [
+    "argpartition",
+    "argsort",
+    "lexsort",
+    "partition",
+    "sort",
+    "sort_complex",
+]
+
+_STATIC = ("axis", "kind", "order", "stable", "descending", "dtype")
+_INT32 = np.dtype("int32")
+
+
+def _along(name: str, a: Any, axis: int | None) -> tuple[Any, int]:
+    """The array and the axis to sort along; None is for all elements in row-major order."""
+    a, aval = operand(name, a)
+    if axis is None:
+        return (a if aval.ndim == 1 else ravel(a)), 0
+    return a, canonical_axis(axis, aval.ndim, f"the axis of {name}")
+
+
+def _check_kind(name: str, kind: Any, order: Any) -> None:
+    if kind is not None or order is not None:
+        raise TraceError(
+            f"{name} takes neither kind nor order, and got {kind!r} and {order!r}",
+            hint="the sort is stable; stable=False leaves that to the target",
+        )
+
+
+@composite(static_argnames=_STATIC[:-1])
+def sort(
+    a: Any,
+    axis: int | None = -1,
+    *,
+    kind: None = None,
+    order: None = None,
+    stable: bool = True,
+    descending: bool = False,
+) -> Any:
+    """The elements in rising order along `axis`, or in one dimension if it is None.
+
+    NaNs come last, and complex elements go by their real parts first.  descending: the reverse.
+
+    Raises ShapeError for an axis that the array does not have.
+
+    >>> sort(array([3, 1, 2]))
+    Array([1, 2, 3], dtype=int32)
+    """
+    _check_kind("sort", kind, order)
+    a, place = _along("sort", a, axis)
+    (out,) = sort_p.bind(a, dimension=place, is_stable=stable, num_keys=1)
+    return rev_p.bind(out, dimensions=(place,)) if descending else out
+
+
+@composite(static_argnames=_STATIC)
+def argsort(
+    a: Any,
+    axis: int | None = -1,
+    *,
+    kind: None = None,
+    order: None = None,
+    stable: bool = True,
+    descending: bool = False,
+    dtype: Any = None,
+) -> Any:
+    """The indices that sort the array along `axis`, or all elements if it is None.
+
+    Equal elements stay in order, with `stable`.  dtype: of the indices, an integer one.
+
+    Raises ShapeError for an axis that the array does not have.
+
+    >>> argsort(array([3, 1, 2]))
+    Array([1, 2, 0], dtype=int32)
+    """
+    _check_kind("argsort", kind, order)
+    a, place = _along("argsort", a, axis)
+    index = dtypes.default_dtype("i") if dtype is None else dtypes.canonicalize(dtype)
+    places = iota_p.bind(dtype=index, shape=get_aval(a).shape, dimension=place)
+    if descending and stable:  # the reverse of a stable sort of the reverse keeps equals in order
+        a, places = (rev_p.bind(x, dimensions=(place,)) for x in (a, places))
+    out = sort_p.bind(a, places, dimension=place, is_stable=stable, num_keys=1)[1]
+    return rev_p.bind(out, dimensions=(place,)) if descending else out
+
+
+def sort_complex(a: Any) -> Any:
+    """`a` in rising order along its last axis, as complex numbers: by real part, then imaginary.
+
+    Raises ShapeError for a scalar.
+
+    >>> sort_complex(array([3, 1, 2]))
+    Array([1.+0.j, 2.+0.j, 3.+0.j], dtype=complex64)
+    """
+    a = sort(a)
+    return convert(a, dtypes.to_complex(dtypes.to_inexact(a.dtype)))
+
+
+def lexsort(keys: Any, axis: int = -1) -> Any:
+    """The indices that sort by several keys, arrays of one shape, of which the last is the first.
+
+    Raises ShapeError for no keys, or keys of different shapes.
+    """
+    arrays = [operand("lexsort", k)[0] for k in keys]
+    if not arrays:
+        raise ShapeError("lexsort needs at least one key, and got none")
+    shape, index = get_aval(arrays[0]).shape, dtypes.default_dtype("i")
+    if not shape:
+        return broadcast_to(scalar(0, index), ())
+    place = canonical_axis(axis, len(shape), "the axis of lexsort")
+    places = iota_p.bind(dtype=index, shape=shape, dimension=place)
+    operands = (*reversed(arrays), places)
+    return sort_p.bind(*operands, dimension=place, is_stable=True, num_keys=len(arrays))[-1]
+
+
+def _check_kth(name: str, a: Any, kth: int, axis: int) -> None:
+    shape = operand(name, a)[1].shape
+    place = canonical_axis(axis, len(shape), f"the axis of {name}")
+    canonical_axis(kth, shape[place], f"kth of {name}")
+
+
+def partition(a: Any, kth: int, axis: int = -1) -> Any:
+    """The elements along `axis` with the one that sorting puts at `kth` there, the smaller before.
+
+    All are in order here, NaNs last, which is one of the orders that a partition may have.
+
+    Raises ShapeError for an axis, or a `kth`, that the array does not have.
+    """
+    _check_kth("partition", a, kth, axis)
+    return sort(a, axis)
+
+
+def argpartition(a: Any, kth: int, axis: int = -1) -> Any:
+    """The indices that `partition` the array along `axis`.
+
+    Raises ShapeError for an axis, or a `kth`, that the array does not have.
+    """
+    _check_kth("argpartition", a, kth, axis)
+    return argsort(a, axis)

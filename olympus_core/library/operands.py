@@ -1,0 +1,199 @@
+"""The operands of library functions: checked, aligned to one shape, and chosen from."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from olympus_core import dtypes
+from olympus_core.avals import Shape, ShapedArray, get_aval, shape_of
+from olympus_core.dtypes import DType
+from olympus_core.errors import DTypeError, ShapeError, TraceError
+from olympus_core.library.promotion import (
+    broadcast_shapes,
+    broadcast_to,
+    check_arrays,
+    check_ranks,
+    convert,
+    promote_dtypes,
+)
+from olympus_core.primitives.elementwise.base import BOOL
+from olympus_core.primitives.elementwise.logic import ne_p
+from olympus_core.primitives.elementwise.selection import select_n_p
+from olympus_core.primitives.shape import broadcast_in_dim_p
+from olympus_core.tracer import Array
+
+__all__ = [
+    "align",
+    "casts",
+    "choose",
+    "mask",
+    "operand",
+    "promote_numeric",
+    "reject_out",
+    "scalar",
+]
+
+
+def operand(name: str, x: Any) -> tuple[Any, ShapedArray]:
+    """An operand of function `name`, and its aval; raises DTypeError if it is not an array."""
+    if isinstance(x, Array):
+        return x, x.aval
+    check_arrays(name, x)
+    if hasattr(x, "__jax_array__"):
+        x = x.__jax_array__()
+    return x, get_aval(x)
+
+
+def reject_out(name: str, out: Any) -> None:
+    """Raise TraceError for an `out` argument: arrays are immutable."""
+    if out is not None:
+        raise TraceError(
+            f"{name} does not take 'out': arrays cannot be written to", hint="use the result"
+        )
+
+
+def mask(name: str, where: Any, shape: tuple[int, ...]) -> Any:
+    """A `where` argument at `shape`; raises DTypeError unless it is bool."""
+    where, aval = operand(name, where)
+    if aval.dtype != BOOL:
+        raise DTypeError(f"{name} needs a bool array as where, and got {aval.long_name()}")
+    return where if not aval.shape else broadcast_to(where, shape)
+
+
+def scalar(value: Any, dtype: DType) -> Any:
+    """A value as a NumPy scalar of a dtype: a literal of the IR that is not weak."""
+    if value.__class__ is int:  # only ints are kept: 0.0 and -0.0 would be one key
+        return _int_scalar(value, dtype)
+    with np.errstate(all="ignore"):
+        return np.asarray(value).astype(dtype)[()]
+
+
+@functools.lru_cache(maxsize=4096)
+def _int_scalar(value: int, dtype: DType) -> Any:
+    with np.errstate(all="ignore"):
+        return np.asarray(value).astype(dtype)[()]
+
+
+_KIND_RANK: Final = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+
+
+_SCALAR_RANK: Final = {bool: 0, int: 1, float: 2}
+
+
+_CASTABLE: Final = {
+    np.dtype(name) for name in (*"?bBhHiIlL", "int64", "uint64", *"efdFD", dtypes.bfloat16)
+}
+
+
+Cast = tuple[Callable[[Any], Any], float, float]
+
+
+class _Casts(dict[tuple[type, ShapedArray | None], Cast | None]):
+    """How a Python scalar of a class becomes one of an array's dtype, and in which range.
+
+    None where the pair has to be promoted: the dtype gives way, or the scalar is none.
+    """
+
+    def __missing__(self, key: tuple[type, ShapedArray | None]) -> Cast | None:
+        cls, aval = key
+        found = None
+        if aval is not None and not aval.weak_type and aval.dtype in _CASTABLE:
+            rank = _SCALAR_RANK.get(cls, 4)
+            if rank <= _KIND_RANK[dtypes.kind(aval.dtype)]:
+                found = (aval.dtype.type, *_range(aval.dtype))
+        self[key] = found
+        return found
+
+
+def _range(dtype: DType) -> tuple[float, float]:
+    """The finite Python scalars that NumPy casts to the dtype without an error or a warning.
+
+    Ints that int32, the narrower default, does not hold are left to promotion.
+    """
+    kind = dtypes.kind(dtype)
+    if kind in "iu":
+        info, default = dtypes.iinfo(dtype), dtypes.iinfo("int32")
+        return max(int(info.min), int(default.min)), min(int(info.max), int(default.max))
+    return (0, 1) if kind == "b" else (-65504.0, 65504.0)  # what the narrowest, float16, holds
+
+
+casts: Final = _Casts()
+#: a cast takes these too
+_INFINITIES: Final = (float("inf"), -float("inf"))
+
+
+def promote_numeric(*xs: Any) -> list[Any]:
+    """The operands in the least dtype that they share, an integer one at least."""
+    promoted = promote_dtypes(*xs)
+    if get_aval(promoted[0]).dtype != dtypes.bool_:
+        return promoted
+    return [convert(x, dtypes.canonicalize("int32")) for x in promoted]
+
+
+@functools.lru_cache(maxsize=4096)
+def _axes(shapes: tuple[Shape, ...], shaped_from: int) -> tuple[Shape, Sequence[Shape | None]]:
+    """The shape that `shapes` broadcast to, and for each that has to, the axes that its own are.
+
+    Rank-0 ones may stay, as elementwise primitives take them, unless all from `shaped_from` are.
+    """
+    shape = broadcast_shapes(*shapes)
+    axes: list[Shape | None] = [
+        None if s in ((), shape) else tuple(range(len(shape) - len(s), len(shape))) for s in shapes
+    ]
+    if shape and not any(shapes[shaped_from:]):
+        axes[-1] = ()
+    return shape, axes
+
+
+def align(name: str, *xs: Any, shaped_from: int = 0) -> Sequence[Any]:
+    """The operands of function `name` broadcast to one shape, rank-0 ones aside; see `_axes`."""
+    shapes = tuple([shape_of(x) for x in xs])
+    if len(set(shapes)) == 1:
+        return xs
+    check_ranks(name, shapes)
+    try:
+        shape, axes = _axes(shapes, shaped_from)
+    except ShapeError as e:
+        raise ShapeError(f"{name}: {e}") from None
+    return [
+        x if dims is None else broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=dims)
+        for x, dims in zip(xs, axes, strict=True)
+    ]
+
+
+def choose(name: str, condition: Any, x: Any, y: Any) -> Any:
+    """`x` where `condition` holds, `y` elsewhere, for the function `name`."""
+    if hasattr(condition, "__jax_array__"):
+        condition = condition.__jax_array__()
+    aval = getattr(condition, "aval", None)
+    if aval is None or aval.dtype is not dtypes.bool_:
+        check_arrays(name, condition)
+        if get_aval(condition).dtype != dtypes.bool_:
+            condition = ne_p.bind(condition, _zero(condition))
+    x, y = _one_dtype(name, x, y)
+    return select_n_p.bind(*align(name, condition, y, x, shaped_from=1))
+
+
+def _zero(x: Any) -> Any:
+    return convert(0, get_aval(x).dtype)
+
+
+def _one_dtype(name: str, x: Any, y: Any) -> tuple[Any, Any]:
+    a, b = getattr(x, "aval", None), getattr(y, "aval", None)
+    if a is not None and b is None:
+        cast = casts[y.__class__, a]
+        if cast is not None and (cast[1] <= y <= cast[2] or y in _INFINITIES):
+            return x, cast[0](y)
+    elif b is not None and a is None:
+        cast = casts[x.__class__, b]
+        if cast is not None and (cast[1] <= x <= cast[2] or x in _INFINITIES):
+            return cast[0](x), y
+    elif a is not None and b is not None and a.dtype is b.dtype:
+        return x, y
+    check_arrays(name, x, y)
+    one, other = promote_dtypes(x, y)
+    return one, other

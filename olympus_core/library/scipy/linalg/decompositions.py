@@ -1,0 +1,186 @@
+"""Decompositions of matrices, as `olympus.scipy.linalg` has them.
+
+Matrices are the last two axes of arrays; integers become floats.  SciPy's switches for memory and
+checks (`overwrite_a`, `check_finite` and such) have no effect.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from olympus_core import dtypes
+from olympus_core.avals import get_aval, shape_of
+from olympus_core.errors import ArgumentError
+from olympus_core.library.composite import composite
+from olympus_core.library.lax import linalg
+from olympus_core.library.numpy.creation.fills import zeros
+from olympus_core.library.numpy.linalg import decompositions
+from olympus_core.library.numpy.linalg.decompositions import inexact
+from olympus_core.library.promotion import convert
+from olympus_core.primitive import op
+from olympus_core.primitives.linalg.algebra import (
+    adjoint,
+    block,
+    conj,
+    dot,
+    eye,
+    inverse_order,
+    take_rows,
+    triangle,
+)
+from olympus_core.tracer import Array
+
+__all__ = [
+    "cho_factor",
+    "cholesky",
+    "eigh",
+    "lu",
+    "lu_factor",
+    "polar",
+    "qr",
+    "svd",
+]
+
+
+@composite(static_argnames=("lower", "overwrite_a", "check_finite"))
+def cholesky(
+    a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> Array:
+    """The upper triangular U with U^H U = a, or L with L L^H = a if `lower`; NaN if there is none.
+
+    Of `a` that triangle is read alone.  Raises ShapeError for matrices that are not square.
+
+    >>> cholesky(array([[4.0, 2.0], [2.0, 2.0]]), lower=True)
+    Array([[2., 0.],
+           [1., 1.]], dtype=float32)
+    """
+    a = inexact("cholesky", a, square=True)
+    factor = linalg.cholesky(a if lower else adjoint(a), symmetrize_input=False)
+    return factor if lower else adjoint(factor)
+
+
+def cho_factor(
+    a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> tuple[Array, bool]:
+    """`cholesky(a, lower)` and `lower`, as `cho_solve` takes them."""
+    return cholesky(a, lower=lower), lower
+
+
+@composite(static_argnames=("overwrite_a", "check_finite"))
+def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Array, Array]:
+    """L and U in one array, and the pivots, as `lu_solve` takes them; see `lax.linalg.lu`."""
+    factors, pivots, _ = linalg.lu(inexact("lu_factor", a))
+    return factors, pivots
+
+
+@composite(static_argnames=("permute_l", "overwrite_a", "check_finite"))
+def lu(
+    a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> tuple[Array, ...]:
+    """P, L and U with P L U = a: a permutation matrix, unit lower and upper triangular matrices.
+
+    permute_l: give P L and U.  `a` is (m, n); L is (m, k) and U (k, n) with k = min(m, n).
+    """
+    a = inexact("lu", a)
+    k = min(shape_of(a)[-2:])
+    factors, _, order = linalg.lu(a)
+    low = block(factors, columns=slice(k))
+    low = op.add(triangle(low, lower=True, strict=True), eye(low))
+    upper = triangle(block(factors, slice(k)), lower=False)
+    back = inverse_order(order)
+    if permute_l:
+        return take_rows(low, back), upper
+    rows = shape_of(a)[-2]
+    real = zeros((*shape_of(a)[:-2], rows, rows), dtypes.to_real(get_aval(a).dtype))
+    return take_rows(eye(real), back), low, upper
+
+
+@composite(static_argnames=("overwrite_a", "lwork", "mode", "pivoting", "check_finite"))
+def qr(
+    a: Any,
+    overwrite_a: bool = False,
+    lwork: Any = None,
+    mode: str = "full",
+    pivoting: bool = False,
+    check_finite: bool = True,
+) -> tuple[Array, ...]:
+    """Q and R with Q R = a of (m, n), and the columns' permutation if `pivoting`.
+
+    mode: "full" for Q of (m, m), "economic" for Q of (m, k) and R of (k, n) with k = min(m, n), or
+    "r" for R of (m, n) alone, in a tuple.  Raises ArgumentError for another.
+    """
+    if mode not in ("full", "economic", "r"):
+        raise ArgumentError(f"qr has the modes 'full', 'economic' and 'r', and not {mode!r}")
+    found = linalg.qr(inexact("qr", a), pivoting=pivoting, full_matrices=mode != "economic")
+    return found[1:] if mode == "r" else found
+
+
+@composite(
+    static_argnames=(
+        "lower",
+        "eigvals_only",
+        "overwrite_a",
+        "overwrite_b",
+        "turbo",
+        "eigvals",
+        "type",
+        "check_finite",
+    )
+)
+def eigh(
+    a: Any,
+    b: None = None,
+    lower: bool = True,
+    eigvals_only: bool = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    turbo: bool = True,
+    eigvals: None = None,
+    type: int = 1,
+    check_finite: bool = True,
+) -> Any:
+    """The eigenvalues w, rising, and the eigenvectors v, as columns, of Hermitian matrices.
+
+    Returns (w, v), or w if `eigvals_only`.  Raises ArgumentError for a problem with a second matrix
+    `b`, of another `type`, or for a part of the values.
+    """
+    if b is not None or eigvals is not None or type != 1:
+        raise ArgumentError("eigh solves a v = w v for all values: b, eigvals and type have no use")
+    v, w = linalg.eigh(inexact("eigh", a, square=True), lower=lower)
+    return w if eigvals_only else (w, v)
+
+
+def svd(
+    a: Any,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+    lapack_driver: str = "gesdd",
+) -> Any:
+    """(U, s, V^H) with U diag(s) V^H = a, or s without `compute_uv`; see `numpy.linalg.svd`."""
+    found = decompositions.svd(a, full_matrices, compute_uv)
+    return tuple(found) if compute_uv else found
+
+
+@composite(static_argnames=("side", "method", "eps", "max_iterations"))
+def polar(
+    a: Any,
+    side: str = "right",
+    *,
+    method: str = "svd",
+    eps: float | None = None,
+    max_iterations: int | None = None,
+) -> tuple[Array, Array]:
+    """U with orthonormal columns or rows, and positive semidefinite P, with U P = a.
+
+    side: "left" for P U = a.  The method is always the singular value decomposition, so `eps` and
+    `max_iterations` have no effect.  Raises ArgumentError for another side.
+    """
+    if side not in ("left", "right"):
+        raise ArgumentError(f"polar has the sides 'left' and 'right', and not {side!r}")
+    u, s, vh = linalg.svd(inexact("polar", a), full_matrices=False)
+    scale = convert(s, get_aval(u).dtype)
+    if side == "right":
+        return dot(u, vh), dot(conj(vh), scale[..., :, None] * vh, swap_a=True)
+    return dot(u, vh), dot(u * scale[..., None, :], conj(u), swap_b=True)

@@ -1,0 +1,117 @@
+"""The exponential of square matrices, `expm`.
+
+It is Pade's approximant of a scaled matrix, squared again as often as it was halved.
+Source: N. Higham, "The scaling and squaring method for the matrix exponential revisited",
+SIAM J. Matrix Anal. Appl. 26 (2005).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from olympus_core import dtypes
+from olympus_core.avals import get_aval, shape_of
+from olympus_core.errors import DTypeError, ShapeError
+from olympus_core.library.composite import composite
+from olympus_core.library.lax.control import cond, scan
+from olympus_core.library.lax.gradients import stop_gradient
+from olympus_core.library.numpy.creation.ranges import arange
+from olympus_core.library.numpy.elementwise.exponential import exp2, log2
+from olympus_core.library.numpy.elementwise.rounding import ceil
+from olympus_core.library.numpy.linalg.decompositions import inexact
+from olympus_core.library.numpy.linalg.norms import norm
+from olympus_core.library.numpy.reductions.sums import any as any_
+from olympus_core.library.numpy.sorting.searching import where
+from olympus_core.library.operands import operand
+from olympus_core.library.promotion import convert, promote_inexact
+from olympus_core.primitives.linalg.algebra import dot, eye, solve, solve_by_lu
+from olympus_core.tracer import Array
+from olympus_core.transforms.autodiff import jvp
+
+__all__ = [
+    "expm",
+    "expm_frechet",
+]
+
+#: the degree of the approximant, and the greatest 1-norm for which it is exact to rounding
+_DEGREES = {"float32": (7, 3.925724783138660), "float64": (13, 5.371920351148152)}
+
+
+def _coefficients(degree: int) -> list[float]:
+    """Of the numerator of exp's diagonal Pade approximant, that of the highest power being 1."""
+    m = degree
+    whole = [math.comb(m, k) * math.factorial(2 * m - k) // math.factorial(m) for k in range(m + 1)]
+    return [float(c) for c in whole]
+
+
+def _approximant(a: Any, degree: int) -> tuple[Any, Any]:
+    """The odd and the even part of the numerator at `a`."""
+    c, one = _coefficients(degree), eye(a)
+    powers = [one, dot(a, a)]
+    while len(powers) <= min(degree // 2, 3):
+        powers.append(dot(powers[-1], powers[1]))
+
+    def polynomial(offset: int) -> Any:
+        terms = [c[2 * i + offset] * p for i, p in enumerate(powers)]
+        total = sum(terms[1:], start=terms[0])
+        high = [c[2 * i + 6 + offset] * p for i, p in enumerate(powers) if i and 2 * i + 6 < degree]
+        return total + dot(powers[3], sum(high[1:], start=high[0])) if high else total
+
+    return dot(a, polynomial(1)), polynomial(0)
+
+
+@composite(static_argnames=("upper_triangular", "max_squarings"))
+def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
+    """The exponential of square matrices, the sum of A^k / k!.
+
+    upper_triangular: A is, and the equations are solved as such.  max_squarings: how often A may
+    have to be halved; NaN where that is not enough.
+
+    Raises ShapeError for matrices that are not square, DTypeError for half floats.
+
+    >>> expm(zeros((2, 2)))
+    Array([[1., 0.],
+           [0., 1.]], dtype=float32)
+    """
+    a = inexact("expm", A, square=True)
+    real = dtypes.to_real(get_aval(a).dtype)
+    if dtypes.long_name(real) not in _DEGREES:
+        raise DTypeError(f"expm takes no {get_aval(a).long_name()}: make it float32")
+    degree, bound = _DEGREES[dtypes.long_name(real)]
+    size = stop_gradient(norm(a, ord=1, axis=(-2, -1)))[..., None, None]
+    halvings = ceil(log2(where(size > bound, size / bound, 1)))
+    odd, even = _approximant(a * convert(exp2(-halvings), get_aval(a).dtype), degree)
+    divided: Callable[[Any, Any], Any] = solve if upper_triangular else solve_by_lu
+    result = divided(even - odd, even + odd)
+
+    def square(x: Any, i: Any) -> Any:
+        again = i < halvings
+        return cond(any_(again), lambda x: where(again, dot(x, x), x), lambda x: x, x), None
+
+    result, _ = scan(square, result, arange(max_squarings, dtype=real))
+    return where(halvings > max_squarings, np.nan, result)  # type: ignore[no-any-return]
+
+
+@composite(static_argnames=("method", "compute_expm"))
+def expm_frechet(
+    A: Any,
+    E: Any,
+    *,
+    method: str | None = None,
+    compute_expm: bool = True,
+) -> Any:
+    """The exponential of A and its derivative in the direction E, or that alone.
+
+    `method` has no effect.  Raises ShapeError for matrices that are not square, or differ in shape.
+    """
+    a, e = promote_inexact(operand("expm_frechet", A)[0], operand("expm_frechet", E)[0])
+    if shape_of(a) != shape_of(e):
+        raise ShapeError(
+            f"expm_frechet needs A and E of one shape, and got {shape_of(a)} and {shape_of(e)}"
+        )
+    value, derivative = jvp(expm, (a,), (e,))
+    return (value, derivative) if compute_expm else derivative

@@ -1,0 +1,280 @@
+"""Matrices of a structure, made of a few vectors or a size: `toeplitz`, `block_diag`.
+
+Vectors are the last axes of arrays; the axes before broadcast.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_core import dtypes
+from olympus_core.avals import get_aval, shape_of
+from olympus_core.errors import ArgumentError, DTypeError, ShapeError
+from olympus_core.library.composite import composite
+from olympus_core.library.lax.slicing import pad
+from olympus_core.library.numpy.creation.array import asarray
+from olympus_core.library.numpy.creation.fills import ones_like, zeros, zeros_like
+from olympus_core.library.numpy.elementwise.arithmetic import abs as abs_
+from olympus_core.library.numpy.manipulation.joining import concatenate
+from olympus_core.library.operands import operand
+from olympus_core.library.promotion import (
+    broadcast_shapes,
+    broadcast_to,
+    convert,
+    promote_dtypes,
+    promote_inexact,
+)
+from olympus_core.primitive import op
+from olympus_core.primitives.elementwise.base import zero_like
+from olympus_core.primitives.linalg.algebra import conj
+from olympus_core.tracer import Array
+
+__all__ = [
+    "block_diag",
+    "circulant",
+    "companion",
+    "convolution_matrix",
+    "dft",
+    "fiedler",
+    "hadamard",
+    "hankel",
+    "helmert",
+    "hilbert",
+    "leslie",
+    "pascal",
+    "toeplitz",
+]
+
+
+def _vector(name: str, x: Any) -> Any:
+    """An array of one axis or more; a number is a vector of length 1."""
+    x, aval = operand(name, x)
+    return x if aval.ndim else asarray(x)[None]
+
+
+def _together(*xs: Any) -> list[Any]:
+    """Vectors of one dtype and one batch shape."""
+    xs = tuple(promote_dtypes(*xs))
+    batch = broadcast_shapes(*(shape_of(x)[:-1] for x in xs))
+    return [broadcast_to(x, (*batch, shape_of(x)[-1])) for x in xs]
+
+
+def _skewed(column: Any, row: Any) -> Any:
+    """Toeplitz matrices, by repeating a vector that is one longer than the rows that are cut of it.
+
+    Each next row then starts one earlier in the vector, which has the first row at its start and
+    the first column, upwards, at its end.
+    """
+    (*batch, m), n = shape_of(column), shape_of(row)[-1]
+    gap = zeros((*batch, 1), get_aval(row).dtype)
+    upwards = op.rev(column, dimensions=(len(batch),))
+    once = concatenate([column[..., :1], row[..., 1:], gap, upwards[..., :-1]], axis=-1)
+    times = op.tile(once, reps=(*(1 for _ in batch), m))[..., : m * (m + n - 1)]
+    return times.reshape((*batch, m, m + n - 1))[..., :n]
+
+
+@composite()
+def toeplitz(c: Any, r: Any = None) -> Array:
+    """The matrices with first column `c`, first row `r` but for its first element, and constant
+    diagonals; r is by default c's conjugate.
+
+    >>> toeplitz(array([1, 2]), array([1, 3]))
+    Array([[1, 3],
+           [2, 1]], dtype=int32)
+    """
+    column = _vector("toeplitz", c)
+    column, row = _together(column, conj(column) if r is None else _vector("toeplitz", r))
+    (*batch, m), n = shape_of(column), shape_of(row)[-1]
+    if not m or not n:
+        return zeros((*batch, m, n), get_aval(row).dtype)
+    return _skewed(column, row)  # type: ignore[no-any-return]
+
+
+@composite()
+def hankel(c: Any, r: Any = None) -> Array:
+    """The matrices with first column `c`, last row `r` but for its first element, and constant
+    antidiagonals; r is by default zeros.  Raises ShapeError for a number."""
+    c, aval = operand("hankel", c)
+    last = zeros_like(c) if r is None else operand("hankel", r)[0]
+    if not aval.ndim or not shape_of(last):
+        raise ShapeError("hankel needs vectors, and got a number")
+    c, last = _together(c, last)
+    (*batch, m), n = shape_of(c), shape_of(last)[-1]
+    if not m or not n:
+        return zeros((*batch, m, n), get_aval(c).dtype)
+    along = len(batch)
+    elements = concatenate([c, last[..., 1:]], axis=-1)
+    upwards = _skewed(op.rev(c, dimensions=(along,)), elements[..., m - 1 :])
+    return op.rev(upwards, dimensions=(along,))  # type: ignore[no-any-return]
+
+
+@composite()
+def circulant(c: Any) -> Array:
+    """The matrices whose first column is `c`, and each next one is moved down by one."""
+    c = _vector("circulant", c)
+    back = op.rev(c, dimensions=(len(shape_of(c)) - 1,))
+    return toeplitz(c, concatenate([c[..., :1], back[..., :-1]], axis=-1))
+
+
+def _with_subdiagonal(first: Any, below: Any) -> Any:
+    """Matrices of a first row and of what stands below the diagonal, zeros elsewhere."""
+    n = shape_of(first)[-1]
+    low = below[..., None] * asarray(np.eye(n - 1, n)).astype(get_aval(below).dtype)
+    return concatenate([first[..., None, :], low], axis=-2)
+
+
+@composite()
+def companion(a: Any) -> Array:
+    """The matrices whose characteristic polynomial has the coefficients `a`, highest power first.
+
+    Raises ShapeError for fewer than two coefficients.
+    """
+    (a,) = promote_inexact(_vector("companion", a))
+    if shape_of(a)[-1] < 2:
+        raise ShapeError(f"companion needs two coefficients or more, and got shape {shape_of(a)}")
+    first = -a[..., 1:] / a[..., :1]
+    return _with_subdiagonal(first, ones_like(first[..., 1:]))  # type: ignore[no-any-return]
+
+
+@composite()
+def leslie(f: Any, s: Any) -> Array:
+    """The matrices with the fecundities `f` as first row, the survivals `s` below the diagonal.
+
+    Raises ShapeError unless s is one shorter than f.
+    """
+    f, s = _together(_vector("leslie", f), _vector("leslie", s))
+    if not 2 <= shape_of(f)[-1] == shape_of(s)[-1] + 1:
+        raise ShapeError(
+            "leslie needs f of 2 elements or more, and s of one less, and got shapes "
+            f"{shape_of(f)} and {shape_of(s)}"
+        )
+    return _with_subdiagonal(f, s)  # type: ignore[no-any-return]
+
+
+@composite()
+def fiedler(a: Any) -> Array:
+    """The matrices of the distances |a_i - a_j|."""
+    a = asarray(_vector("fiedler", a))
+    return abs_(a[..., None] - a[..., None, :])  # type: ignore[no-any-return]
+
+
+_MODES = ("full", "valid", "same")
+
+
+@composite(static_argnames=("n", "mode"))
+def convolution_matrix(a: Any, n: int, mode: str = "full") -> Array:
+    """The matrices that convolve a vector of length `n` with `a`; see `numpy.convolve` for `mode`.
+
+    Raises ShapeError for a size below 1, ArgumentError for another mode.
+    """
+    a, aval = operand("convolution_matrix", a)
+    size = operator.index(n)
+    if not aval.ndim or not aval.shape[-1] or size <= 0:
+        raise ShapeError(
+            f"convolution_matrix needs a vector and n > 0, and got {aval.long_name()} and n={n}"
+        )
+    if mode not in _MODES:
+        raise ArgumentError(f"convolution_matrix has the modes {_MODES}, and not {mode!r}")
+    m = aval.shape[-1]
+    cut = {"full": 0, "same": min(size, m) - 1, "valid": 2 * (min(size, m) - 1)}[mode]
+    top = cut // 2
+    column = pad(a, zero_like(a), [(0, 0, 0)] * (aval.ndim - 1) + [(0, size - 1, 0)])
+    full = toeplitz(column, zeros_like(column[..., :size]))
+    return full[..., top : m + size - 1 - (cut - top), :]  # type: ignore[no-any-return]
+
+
+@composite()
+def block_diag(*arrs: Any) -> Array:
+    """The matrix with the given matrices on its diagonal; vectors are rows.
+
+    Raises ShapeError for an array of more than two axes.
+    """
+    given = [operand("block_diag", x)[0] for x in arrs] or [zeros((1, 0))]
+    if any(len(shape_of(x)) > 2 for x in given):
+        shapes = ", ".join(str(shape_of(x)) for x in given)
+        raise ShapeError(f"block_diag needs matrices, and got shapes {shapes}")
+    blocks = promote_dtypes(*[_row(x) for x in given])
+    width, start, rows = sum(shape_of(x)[1] for x in blocks), 0, []
+    for x in blocks:
+        columns = shape_of(x)[1]
+        around = [(0, 0, 0), (start, width - start - columns, 0)]
+        rows.append(pad(x, zero_like(x), around))
+        start += columns
+    return concatenate(rows, axis=0)
+
+
+def _row(x: Any) -> Any:
+    shape = shape_of(x)
+    return x if len(shape) == 2 else asarray(x).reshape((1, math.prod(shape)))
+
+
+def _default(values: Any) -> Array:
+    return asarray(np.asarray(values, dtypes.default_dtype("f")))
+
+
+def hilbert(n: int) -> Array:
+    """The n x n matrix of 1 / (i + j + 1)."""
+    i = np.arange(n)
+    return _default(1 / (i[:, None] + i + 1))
+
+
+def helmert(n: int, full: bool = False) -> Array:
+    """Orthonormal contrasts of n values as rows; `full` adds the row of the mean.
+
+    Raises ShapeError for n < 1.
+    """
+    if n < 1:
+        raise ShapeError(f"helmert needs n >= 1, and got {n}")
+    k = np.arange(1, n)[:, None]
+    rows = (np.tri(n - 1, n) - k * np.eye(n - 1, n, 1)) / np.sqrt(k * (k + 1))
+    return _default(np.vstack([np.full((1, n), n**-0.5), rows]) if full else rows)
+
+
+def hadamard(n: int, dtype: Any = int) -> Array:
+    """The n x n matrix of 1 and -1 with orthogonal rows, by Sylvester's construction.
+
+    Raises ShapeError unless n is a power of 2.
+    """
+    if n < 1 or n & (n - 1):
+        raise ShapeError(f"hadamard needs a power of 2, and got {n}")
+    matrix: np.ndarray[Any, Any] = np.ones((1, 1))
+    while len(matrix) < n:
+        matrix = np.kron([[1, 1], [1, -1]], matrix)
+    return asarray(matrix.astype(np.int8)).astype(dtypes.canonicalize(dtype))  # type: ignore[no-any-return]
+
+
+def pascal(n: int, kind: str | None = None) -> Array:
+    """The n x n matrix of binomial coefficients, as float32.
+
+    kind: "symmetric" (the default) for those of i + j over i, "lower" for those of i over j, or
+    "upper", its transpose.  Raises ArgumentError for another.
+    """
+    if kind not in (None, "symmetric", "lower", "upper"):
+        raise ArgumentError(f"pascal has the kinds 'symmetric', 'lower', 'upper': not {kind!r}")
+    whole, size = kind in (None, "symmetric"), max(operator.index(n), 0)
+    rows: Sequence[Sequence[int]] = [
+        [math.comb(i + j, i) if whole else math.comb(i, j) for j in range(size)]
+        for i in range(size)
+    ]
+    values = np.asarray(rows, np.float32).reshape(size, size)
+    return asarray(values.T if kind == "upper" else values)
+
+
+def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Array:
+    """The n x n matrix that `fft` multiplies with; `scale` divides it by "sqrtn" or by "n".
+
+    Raises ArgumentError for another scale, DTypeError for a dtype that is not complex.
+    """
+    if scale not in (None, "sqrtn", "n"):
+        raise ArgumentError(f"dft has the scales 'sqrtn' and 'n', and not {scale!r}")
+    wanted = dtypes.default_dtype("c") if dtype is None else dtypes.canonicalize(dtype)
+    if dtypes.kind(wanted) != "c":
+        raise DTypeError(f"dft needs a complex dtype, and got {dtypes.long_name(wanted)}")
+    turns = np.outer(np.arange(n), np.arange(n)) % max(n, 1) / max(n, 1)
+    divisor = {None: 1.0, "sqrtn": math.sqrt(n), "n": n}[scale]
+    return convert(asarray((np.exp(-2j * np.pi * turns) / divisor).astype(wanted)), wanted)  # type: ignore[no-any-return]

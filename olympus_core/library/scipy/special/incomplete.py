@@ -1,0 +1,43 @@
+"""Incomplete gamma and beta functions, as `olympus.scipy.special` has them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from olympus_core.library.promotion import check_arrays, promote_inexact
+from olympus_core.library.special import lax
+from olympus_core.tracer import Array
+
+__all__ = [
+    "betainc",
+    "gammainc",
+    "gammaincc",
+]
+
+
+def gammainc(a: Any, x: Any) -> Array:
+    """The regularized lower incomplete gamma function, `lax.igamma`; integers become floats.
+
+    Raises DTypeError for complex arrays, ShapeError for shapes that do not broadcast.
+
+    >>> gammainc(2, 1.0)
+    Array(0.26424113, dtype=float32, weak_type=True)
+    """
+    check_arrays("gammainc", a, x)
+    return lax.igamma(*promote_inexact(a, x))
+
+
+def gammaincc(a: Any, x: Any) -> Array:
+    """The regularized upper incomplete gamma function, 1 - `gammainc`, exact where it is small."""
+    check_arrays("gammaincc", a, x)
+    return lax.igammac(*promote_inexact(a, x))
+
+
+def betainc(a: Any, b: Any, x: Any) -> Array:
+    """The regularized incomplete beta function, `lax.betainc`; integers become floats.
+
+    >>> betainc(1, 2, 0.5)
+    Array(0.75, dtype=float32, weak_type=True)
+    """
+    check_arrays("betainc", a, b, x)
+    return lax.betainc(*promote_inexact(a, b, x))

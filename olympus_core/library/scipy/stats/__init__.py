@@ -1,0 +1,1 @@
+"""`olympus.scipy.stats`."""

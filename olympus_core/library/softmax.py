@@ -1,0 +1,160 @@
+"""Softmax and sums of exponentials, for `olympus.nn`, `olympus.scipy` and samplers.
+
+The greatest logit is taken off before anything is raised to a power, so that nothing overflows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from olympus_core import dtypes
+from olympus_core.avals import Shape, get_aval
+from olympus_core.library.axes import Axis, axis_tuple, keep_dims, list_axis
+from olympus_core.library.composite import composite
+from olympus_core.library.operands import choose, mask, operand, scalar
+from olympus_core.library.promotion import broadcast_to, convert, promote_inexact
+from olympus_core.primitives.elementwise.arithmetic import abs_p, add_p, div_p, mul_p, sign_p, sub_p
+from olympus_core.primitives.elementwise.conversion import real_p, stop_gradient_p
+from olympus_core.primitives.elementwise.logic import eq_p
+from olympus_core.primitives.elementwise.transcendental import exp_p, log_p
+from olympus_core.primitives.reduction import reduce_max_p, reduce_sum_p
+from olympus_core.primitives.shape import broadcast_in_dim_p
+
+__all__ = [
+    "log_softmax",
+    "logmeanexp",
+    "logsumexp",
+    "softmax",
+]
+
+_HALF = frozenset({np.dtype("float16"), dtypes.bfloat16})
+_F32 = np.dtype("float32")
+_INF = float("inf")
+
+
+def _floats(name: str, x: Any) -> Any:
+    """The operand of function `name` as an array of floats."""
+    x, aval = operand(name, x)
+    return x if dtypes.kind(aval.dtype) in "fc" else promote_inexact(x)[0]
+
+
+def _spread(x: Any, shape: Shape, axes: tuple[int, ...]) -> Any:
+    """What a reduction of an array of `shape` over `axes` gave, at that shape."""
+    kept = tuple([i for i in range(len(shape)) if i not in axes])
+    return broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=kept)
+
+
+def _greatest(x: Any, axes: tuple[int, ...]) -> Any:
+    """The greatest element along axes: a shift, which no derivative should follow."""
+    return stop_gradient_p.bind(reduce_max_p.bind(x, axes=axes))
+
+
+def _sum(x: Any, axes: tuple[int, ...]) -> Any:
+    """The sum along axes; that of half floats is made in float32."""
+    dtype = get_aval(x).dtype
+    if dtype not in _HALF:
+        return reduce_sum_p.bind(x, axes=axes)
+    return convert(reduce_sum_p.bind(convert(x, _F32), axes=axes), dtype)
+
+
+def _shifted(name: str, x: Any, axis: Axis, where: Any) -> tuple[Any, Shape, tuple[int, ...]]:
+    """x less its greatest element along `axis` (-inf where `where` leaves it out), shape, axes."""
+    x = _floats(name, x)
+    shape = get_aval(x).shape
+    axes = axis_tuple(name, len(shape), axis)
+    x = convert(x, get_aval(x).dtype)  # not of a weak type, as JAX has it
+    if where is not None:
+        x = choose(name, mask(name, where, shape), x, -_INF)
+    return sub_p.bind(x, _spread(_greatest(x, axes), shape, axes)), shape, axes
+
+
+@list_axis
+@composite(static_argnames=("axis",))
+def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
+    """exp(x) / sum(exp(x)) along `axis` (an int, a tuple of ints, or None for all).
+
+    Elements where the bool array `where` is False are left out, and are 0 in the result.
+
+    Raises ShapeError for an axis that x does not have.
+    """
+    shifted, shape, axes = _shifted("softmax", x, axis, where)
+    powers = exp_p.bind(shifted)
+    result = div_p.bind(powers, _spread(_sum(powers, axes), shape, axes))
+    return result if where is None else choose("softmax", where, result, 0)
+
+
+@list_axis
+@composite(static_argnames=("axis",))
+def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
+    """log(softmax(x, axis, where)), exact for probabilities next to 0."""
+    shifted, shape, axes = _shifted("log_softmax", x, axis, where)
+    total = log_p.bind(_sum(exp_p.bind(shifted), axes))
+    result = sub_p.bind(shifted, _spread(total, shape, axes))
+    return result if where is None else choose("log_softmax", where, result, -_INF)
+
+
+@list_axis
+@composite(static_argnames=("axis", "keepdims", "return_sign"))
+def logsumexp(
+    a: Any,
+    axis: Axis = None,
+    b: Any = None,
+    keepdims: bool = False,
+    return_sign: bool = False,
+    where: Any = None,
+) -> Any:
+    """log(sum(b * exp(a))) along `axis`, without overflow; `b` has scale factors, by default 1.
+
+    With `return_sign` it gives (log |sum|, the sum's sign); otherwise a negative sum gives NaN.
+
+    Raises ShapeError for an axis that a does not have.
+    """
+    a, b = (_floats("logsumexp", a), None) if b is None else promote_inexact(a, b)
+    if b is not None:
+        b = broadcast_to(b, np.broadcast_shapes(get_aval(a).shape, get_aval(b).shape))
+        a = choose("logsumexp", eq_p.bind(b, scalar(0, get_aval(b).dtype)), -_INF, a)
+    aval = get_aval(a)
+    shape, is_complex = aval.shape, dtypes.kind(aval.dtype) == "c"
+    axes = axis_tuple("logsumexp", len(shape), axis)
+    if where is not None:
+        a = choose("logsumexp", mask("logsumexp", where, shape), a, -_INF)
+    most = _greatest(real_p.bind(a) if is_complex else a, axes)
+    is_finite = eq_p.bind(sub_p.bind(most, most), scalar(0, get_aval(most).dtype))
+    most = choose("logsumexp", is_finite, most, 0)
+    shift = convert(_spread(most, shape, axes), aval.dtype)
+    powers = exp_p.bind(sub_p.bind(a, shift))
+    total = _sum(powers if b is None else mul_p.bind(powers, b), axes)
+    out, sign = _log_and_sign(total, most, b is not None or return_sign, return_sign)
+    if keepdims:
+        out, sign = (None if x is None else keep_dims(x, shape, axes) for x in (out, sign))
+    return (out, sign) if return_sign else out
+
+
+def _log_and_sign(total: Any, most: Any, is_signed: bool, of_magnitude: bool) -> tuple[Any, Any]:
+    is_complex = dtypes.kind(get_aval(total).dtype) == "c"
+    sign = sign_p.bind(total) if is_signed else None
+    if of_magnitude:
+        total = abs_p.bind(total)
+    logarithm = log_p.bind(total)  # of a negative number: NaN
+    if is_complex and not of_magnitude:
+        most = convert(most, get_aval(total).dtype)
+    return add_p.bind(logarithm, most), sign
+
+
+@list_axis
+@composite(static_argnames=("axis", "keepdims"))
+def logmeanexp(x: Any, axis: Axis = None, where: Any = None, keepdims: bool = False) -> Any:
+    """log(mean(exp(x))) along `axis`, without overflow."""
+    total = logsumexp(x, axis=axis, where=where, keepdims=keepdims)
+    shape, dtype = get_aval(x).shape, get_aval(total).dtype
+    axes = axis_tuple("logmeanexp", len(shape), axis)
+    if where is None:
+        count = float(np.prod([shape[i] for i in axes], dtype=np.int64))
+        with np.errstate(divide="ignore"):
+            return sub_p.bind(total, scalar(np.log(count), dtype))
+    count = _sum(convert(mask("logmeanexp", where, shape), dtype), axes)
+    if keepdims:
+        count = keep_dims(count, shape, axes)
+    return sub_p.bind(total, log_p.bind(count))
