@@ -19,7 +19,7 @@ from olympus_core.library.lax.slicing import concatenate, wrapped
 from olympus_core.library.numpy.index_parsing import Span
 from olympus_core.library.promotion import broadcast_shapes
 from olympus_core.primitives.elementwise.arithmetic import add_p, mul_p
-from olympus_core.primitives.indexing import GatherDimensionNumbers, ScatterDimensionNumbers
+from olympus_core.primitives.gather import GatherDimensionNumbers, ScatterDimensionNumbers
 
 __all__ = ["Plan", "coordinates", "make_plan"]
 

@@ -22,7 +22,7 @@ from olympus_core.library.numpy.division import remainder
 from olympus_core.library.numpy.indexing import read
 from olympus_core.library.promotion import broadcast_shapes, broadcast_to, check_arrays
 from olympus_core.library.structural import structural
-from olympus_core.primitives.indexing import GatherDimensionNumbers, GatherScatterMode
+from olympus_core.primitives.gather import GatherDimensionNumbers, GatherScatterMode
 from olympus_core.tracer import Array
 
 __all__ = ["put_along_axis", "take", "take_along_axis"]

@@ -9,7 +9,7 @@ import numpy as np
 from olympus_core import dtypes
 from olympus_core.avals import get_aval, shape_of
 from olympus_core.primitive import op
-from olympus_core.primitives.elementwise.base import zeros_like
+from olympus_core.primitives.elementwise.base import reshape, zeros_like
 from olympus_core.primitives.linalg.algebra import block, dot, solve, take_rows
 from olympus_core.primitives.linalg.portable.arrays import (
     INT32,
@@ -65,8 +65,8 @@ def lu(a: Any) -> tuple[Any, Any, Any]:
 
 
 def _reordered(order: Any, turn: Any) -> Any:
-    column = op.reshape(order, dimensions=None, new_sizes=(*shape_of(order), 1))
-    return op.reshape(take_rows(column, turn), dimensions=None, new_sizes=shape_of(order))
+    column = reshape(order, (*shape_of(order), 1))
+    return reshape(take_rows(column, turn), shape_of(order))
 
 
 def _panel(a: Any, start: Any, pivots: Any) -> tuple[Any, Any, Any]:
