@@ -100,8 +100,8 @@ class Reshape(LinearPrimitive):
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
         shape, order = operands[0].aval.shape, params["dimensions"]
         if order is None:
-            return [self.bind(cotangent, shape)]
-        x = self.bind(cotangent, tuple([shape[i] for i in order]))
+            return [reshape(cotangent, shape)]
+        x = reshape(cotangent, [shape[i] for i in order])
         return [op.transpose(x, permutation=inverse(order))]
 
     def batch(
