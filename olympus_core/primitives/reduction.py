@@ -21,7 +21,6 @@ from olympus_core.olympuspr import Literal, Olympuspr
 from olympus_core.primitive import Batched, Primitive, op
 from olympus_core.primitives.elementwise.base import (
     BOOL,
-    Elementwise,
     at_front,
     check_kinds,
     constant,
@@ -413,7 +412,7 @@ def _fold_tangents(
     The program is taken to be associative and commutative.  Raises TransformError where it is more
     than elementwise operations, which apply to arrays as they do to scalars.
     """
-    if not all(isinstance(e.primitive, Elementwise) for e in program.eqns):
+    if not all(e.primitive.is_elementwise for e in program.eqns):
         raise TransformError(
             "the derivative of lax.reduce needs a function made of elementwise operations",
             hint="use reduce_sum, reduce_max, ... or write the reduction as a scan",

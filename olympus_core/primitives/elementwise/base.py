@@ -92,6 +92,7 @@ class Elementwise(Primitive):
     has a rule for each operand that the primitive is linear in.
     """
 
+    is_elementwise: ClassVar[bool] = True
     takes_literals: ClassVar[bool] = True
 
     def __init__(
