@@ -268,7 +268,7 @@ def _mapped(
 
 
 class CustomCall(InlineCall):
-    """Runs `olympuspr`; differentiated by the `FlatRule` that the parameter `rule` holds.
+    """Runs `olympuspr`; differentiated by a `FlatRule`, which its parameter named `rule` holds.
 
     The first `num_consts` operands are what the function closes over, and have no derivative.
     """
@@ -342,9 +342,11 @@ class CustomFunction(abc.ABC):
         return self if instance is None else functools.partial(self, instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        name = function_name(self.fun)
         if not self._defined:
-            raise TransformError(f"no derivative is defined for '{name}': call its {self._definer}")
+            raise TransformError(
+                f"no derivative is defined for '{function_name(self.fun)}': "
+                f"call its {self._definer}"
+            )
         if trace.at_base():
             return self.fun(*args, **kwargs)
         positional = _bind_positions(self.fun, args, kwargs)
@@ -360,7 +362,7 @@ class CustomFunction(abc.ABC):
         outs = self._primitive.bind(
             *body.consts,
             *leaves,
-            name=name,
+            name=function_name(self.fun),
             num_consts=len(body.consts),
             olympuspr=body.program,
             **{self._primitive.rule: self._flat_rule(call, body)},
