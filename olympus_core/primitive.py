@@ -158,6 +158,8 @@ class Primitive:
     inlined: ClassVar[bool] = False
     #: a sum of products: what the policies of `checkpoint` call a dot
     is_product: ClassVar[bool] = False
+    #: it applies to arrays of one shape as it does to scalars, element by element
+    is_elementwise: ClassVar[bool] = False
     #: the parameter with the name, or the tuple of names, of the mapped axes that it works along
     axis_param: ClassVar[str | None] = None
 

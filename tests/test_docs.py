@@ -15,7 +15,6 @@ from pathlib import Path
 
 import click
 import pytest
-from documents import ROOT, read
 
 import olympus
 from olympus import errors
@@ -23,6 +22,7 @@ from olympus_cli.main import COMMANDS
 from olympus_cli.spec.project import PROJECT_KEYS, TARGET_KEYS
 from olympus_core.absent import api
 from olympus_core.primitive import op
+from tests.documents import ROOT, read
 
 DOCS = ROOT / "docs"
 API: dict[str, set[str]] = {

@@ -6,7 +6,7 @@ import fnmatch
 import tomllib
 from typing import Any
 
-from documents import ROOT, read
+from tests.documents import ROOT, read
 
 PROJECT: dict[str, Any] = tomllib.loads(read(ROOT / "pyproject.toml"))
 DATA = [

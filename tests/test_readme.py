@@ -6,7 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-from documents import (
+
+from tests.documents import (
     DOCUMENTS,
     LANGUAGES,
     ROOT,

@@ -1,4 +1,4 @@
-"""Bodies of control flow: Python functions enter, closed programs of agreeing types leave.
+"""Bodies of control flow: Python functions staged as programs whose types and constants agree.
 
 A body may close over arrays and tracers; these become the leading operands of its program.
 """

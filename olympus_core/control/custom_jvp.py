@@ -4,30 +4,26 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
-from olympus_core import trace, tree
-from olympus_core.avals import ShapedArray, get_aval
-from olympus_core.control.bodies import stage_body
-from olympus_core.control.call import InlineCall
+from olympus_core import tree
+from olympus_core.avals import get_aval
+from olympus_core.control.bodies import Body
 from olympus_core.control.custom_rules import (
+    CustomCall,
+    CustomFunction,
+    RuleCall,
     SymbolicZero,
     VmapAxes,
-    bind_positions,
-    call_at_once,
-    check_closure,
     check_types,
-    part_static,
-    positions,
+    mapped_in_front,
 )
-from olympus_core.errors import ConcretizationError, TransformError
-from olympus_core.primitive import Batched, Split, op
+from olympus_core.errors import TransformError
+from olympus_core.primitive import Batched, op
 from olympus_core.source import function_name
 from olympus_core.transforms import data
-from olympus_core.transforms.batching import batch_flat, place_axis
 from olympus_core.transforms.flat import instantiate
 from olympus_core.transforms.linearize import tangent_aval
-from olympus_core.transforms.programs import batch_program
 
 __all__ = ["custom_jvp"]
 
@@ -38,18 +34,12 @@ class _Rule:
     `out_tree` and `out_avals` are what the function returns, where that is known by now.
     """
 
-    def __init__(
-        self,
-        owner: custom_jvp,
-        static: tuple[Any, ...],
-        in_tree: tree.PyTreeDef,
-        out_tree: tree.PyTreeDef | None = None,
-        out_avals: Sequence[ShapedArray] | None = None,
-    ) -> None:
-        self.owner, self.static = owner, static
+    def __init__(self, owner: custom_jvp, call: RuleCall, body: Body | None) -> None:
+        self.owner, self.static = owner, call.static
         self.name = function_name(owner.fun)
-        self.in_tree, self.out_tree = in_tree, out_tree
-        self.out_avals = out_avals
+        self.in_tree = call.in_tree
+        self.out_tree = None if body is None else body.out_tree
+        self.out_avals = None if body is None else body.out_avals
         self.axes = VmapAxes()
 
     def differentiate(
@@ -132,9 +122,7 @@ class _MappedRule:
         tangent_dims = [d for d, a in zip(self.dims, active, strict=True) if a]
         axis = self.axes.of(self.batched)
         dims = [*self.dims, *tangent_dims]
-        outs, out_dims = batch_flat(flat, self.batched, values, dims, axis=axis)
-        size = self.batched.size
-        placed = [place_axis(x, d, 0, size) for x, d in zip(outs, out_dims, strict=True)]
+        placed = mapped_in_front(flat, self.batched, values, dims, axis)
         count = len(made)
         rest = iter(placed[count:])
         return placed[:count], [next(rest) if m else None for m in made]
@@ -144,36 +132,10 @@ class _MappedRule:
         return _MappedRule(self, batched, dims)
 
 
-class CustomJVPCall(InlineCall):
-    """Runs `olympuspr`; differentiated forward by `rule`, a function of flat lists.
-
-    The first `num_consts` operands are what the function closes over, and have no derivative.
-    """
-
-    def jvp(
-        self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
-    ) -> tuple[list[Any], list[Any]]:
-        n = params["num_consts"]
-        check_closure(params["name"], tangents[:n])
-        outs, out_tangents = params["rule"].differentiate(primals[n:], tangents[n:])
-        return outs, out_tangents
-
-    def batch(
-        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
-    ) -> tuple[list[Any], tuple[int | None, ...]]:
-        everything = (True,) * len(params["olympuspr"].outvars)
-        program, out_dims = batch_program(params["olympuspr"], batched, tuple(dims), everything)
-        rule = params["rule"].mapped(batched, dims[params["num_consts"] :])
-        return self.bind(*args, **(params | {"olympuspr": program, "rule": rule})), out_dims
-
-    def split(self, unknown: tuple[bool, ...], **params: Any) -> Split | None:
-        return None
+custom_jvp_call_p = CustomCall("custom_jvp_call", rule="rule")
 
 
-custom_jvp_call_p = CustomJVPCall("custom_jvp_call")
-
-
-class custom_jvp:
+class custom_jvp(CustomFunction):
     """A function whose forward derivative is given by `defjvp` or `defjvps`.
 
     `nondiff_argnums` are positions, and `nondiff_argnames` names, of arguments that are passed to
@@ -188,17 +150,17 @@ class custom_jvp:
     ... def _(primals, tangents): return f(*primals), 2 * primals[0] * tangents[0]
     """
 
+    _primitive: ClassVar[CustomCall] = custom_jvp_call_p
+    _definer: ClassVar[str] = "defjvp"
+
     def __init__(
         self,
         fun: Callable[..., Any],
         nondiff_argnums: Sequence[int] = (),
         nondiff_argnames: Sequence[str] = (),
     ) -> None:
-        functools.update_wrapper(self, fun)
-        self.fun = fun
-        self.nondiff_argnums = positions("nondiff_argnums", nondiff_argnums, fun, nondiff_argnames)
+        super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.rule: Callable[..., Any] | None = None
-        self.symbolic_zeros = False
 
     def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
         """Set the rule: (primals, tangents) -> (result, its tangent), as tuples and trees."""
@@ -221,33 +183,11 @@ class custom_jvp:
 
         self.defjvp(rule)
 
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        return self if instance is None else functools.partial(self, instance)
+    @property
+    def _defined(self) -> bool:
+        """Whether the rule has been set."""
+        return self.rule is not None
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self.rule is None:
-            raise TransformError(
-                f"no derivative is defined for '{function_name(self.fun)}': call its defjvp"
-            )
-        if trace.at_base():
-            return self.fun(*args, **kwargs)
-        positional = bind_positions(self.fun, args, kwargs)
-        fun, diff, static = part_static(
-            "nondiff_argnums", self.fun, positional, self.nondiff_argnums
-        )
-        leaves, in_tree = data.flatten(diff)
-        avals = [get_aval(x) for x in leaves]
-        try:
-            body = stage_body(fun, in_tree, avals, "a function with a rule of its own")
-        except ConcretizationError as error:  # its control flow needs values
-            rule = _Rule(self, static, in_tree)
-            return call_at_once(fun, rule, leaves, error)
-        outs = custom_jvp_call_p.bind(
-            *body.consts,
-            *leaves,
-            name=function_name(self.fun),
-            num_consts=len(body.consts),
-            olympuspr=body.program,
-            rule=_Rule(self, static, in_tree, body.out_tree, body.out_avals),
-        )
-        return body.out_tree.unflatten(outs)
+    def _flat_rule(self, call: RuleCall, body: Body | None) -> _Rule:
+        """The rule of a call, on flat lists."""
+        return _Rule(self, call, body)

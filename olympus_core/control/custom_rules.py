@@ -1,21 +1,24 @@
-"""What custom rules share: their arguments, zeros, the vmaps around them, and calls at once.
+"""What `custom_jvp` and `custom_vjp` share: functions with derivative rules, and calls of them.
 
 A function with a rule is staged as a program, which the `custom_jvp_call` or `custom_vjp_call`
-equation carries.  One whose Python control flow needs values cannot be staged; `call_at_once` runs
-it, or its rule, as the transformations around it ask.
+equation carries.  One whose Python control flow needs values cannot be staged; it runs at once, or
+its rule does, as the transformations around it ask.
 """
 
 from __future__ import annotations
 
+import abc
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
-from olympus_core import trace
+from olympus_core import trace, tree
 from olympus_core.avals import ShapedArray, get_aval
+from olympus_core.control.bodies import Body, stage_body
+from olympus_core.control.call import InlineCall
 from olympus_core.errors import ConcretizationError, SignatureError, TransformError
-from olympus_core.primitive import Batched
+from olympus_core.primitive import Batched, Split
 from olympus_core.source import function_name
 from olympus_core.trace import Trace, using
 from olympus_core.tracer import Tracer
@@ -24,21 +27,23 @@ from olympus_core.transforms.batching import BatchTrace, batch_flat, place_axis
 from olympus_core.transforms.flat import canonical_argnums, check_positions
 from olympus_core.transforms.jvp import JVPTrace
 from olympus_core.transforms.linearize import LinearTrace
+from olympus_core.transforms.programs import batch_program
 from olympus_core.transforms.staging import StagedTracer, StagingTrace
 
 __all__ = [
+    "CustomCall",
+    "CustomFunction",
+    "RuleCall",
     "SymbolicZero",
     "VmapAxes",
-    "bind_positions",
-    "call_at_once",
-    "check_closure",
     "check_types",
+    "mapped_in_front",
     "part_static",
     "positions",
 ]
 
 
-def bind_positions(
+def _bind_positions(
     fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Any, ...]:
     """All arguments by position, defaults filled in; rules get them so.
@@ -61,7 +66,7 @@ def bind_positions(
     return bound.args
 
 
-def check_closure(name: str, tangents: Sequence[Any]) -> None:
+def _check_closure(name: str, tangents: Sequence[Any]) -> None:
     """Raise TransformError where a value that a function with a rule closes over has a tangent."""
     if any(t is not None for t in tangents):
         raise TransformError(
@@ -171,6 +176,19 @@ class VmapAxes:
         return next((axis for known, axis in self._axes if known is batched), None)
 
 
+def mapped_in_front(
+    function: Callable[..., list[Any]],
+    batched: Batched,
+    values: Sequence[Any],
+    dims: Sequence[int | None],
+    axis: object,
+    what: str = "vmap",
+) -> list[Any]:
+    """The results of a function on flat lists that is mapped over an axis, which is their first."""
+    outs, out_dims = batch_flat(function, batched, values, dims, what, axis)
+    return [place_axis(x, d, 0, batched.size) for x, d in zip(outs, out_dims, strict=True)]
+
+
 class FlatRule(Protocol):
     """A function's derivative on flat lists."""
 
@@ -178,14 +196,14 @@ class FlatRule(Protocol):
 
     def differentiate(
         self, primals: Sequence[Any], tangents: Sequence[Any]
-    ) -> tuple[Sequence[Any], Sequence[Any]]:
+    ) -> tuple[list[Any], list[Any]]:
         """The results and their tangents; None is a tangent that is zero."""
 
     def mapped(self, batched: Batched, dims: Sequence[int | None]) -> FlatRule:
         """The rule mapped over the axes `dims` of the operands, and axis 0 of the results."""
 
 
-def call_at_once(
+def _call_at_once(
     fun: Callable[..., Any], rule: Any, leaves: Sequence[Any], unstaged: ConcretizationError
 ) -> Any:
     """The result of a function with a rule, without a program of it.
@@ -244,8 +262,109 @@ def _mapped(
     function: Callable[..., list[Any]], around: BatchTrace, dims: Sequence[int | None]
 ) -> Callable[..., list[Any]]:
     def mapped(*values: Any) -> list[Any]:
-        batched = around.batched
-        outs, out_dims = batch_flat(function, batched, values, dims, around.what, around.axis)
-        return [place_axis(x, d, 0, batched.size) for x, d in zip(outs, out_dims, strict=True)]
+        return mapped_in_front(function, around.batched, values, dims, around.axis, around.what)
 
     return mapped
+
+
+class CustomCall(InlineCall):
+    """Runs `olympuspr`; differentiated by a `FlatRule`, which its parameter named `rule` holds.
+
+    The first `num_consts` operands are what the function closes over, and have no derivative.
+    """
+
+    def __init__(self, name: str, rule: str) -> None:
+        super().__init__(name)
+        self.rule = rule
+
+    def jvp(
+        self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[list[Any], list[Any]]:
+        n = params["num_consts"]
+        _check_closure(params["name"], tangents[:n])
+        rule: FlatRule = params[self.rule]
+        return rule.differentiate(primals[n:], tangents[n:])
+
+    def batch(
+        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[list[Any], tuple[int | None, ...]]:
+        everything = (True,) * len(params["olympuspr"].outvars)
+        program, out_dims = batch_program(params["olympuspr"], batched, tuple(dims), everything)
+        rule: FlatRule = params[self.rule].mapped(batched, dims[params["num_consts"] :])
+        return self.bind(*args, **(params | {"olympuspr": program, self.rule: rule})), out_dims
+
+    def split(self, unknown: tuple[bool, ...], **params: Any) -> Split | None:
+        return None
+
+
+class RuleCall(NamedTuple):
+    """A call of a function with a rule.
+
+    All arguments by position, those that are passed to the rule as they are, and the tree and the
+    types of the others.
+    """
+
+    args: tuple[Any, ...]
+    static: tuple[Any, ...]
+    in_tree: tree.PyTreeDef
+    in_avals: list[ShapedArray]
+
+
+class CustomFunction(abc.ABC):
+    """A function with a derivative that its author wrote: a rule, set after the definition."""
+
+    #: the call of the staged function
+    _primitive: ClassVar[CustomCall]
+    #: the method that sets the rule
+    _definer: ClassVar[str]
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        nondiff_argnums: Sequence[int] = (),
+        nondiff_argnames: Sequence[str] = (),
+    ) -> None:
+        functools.update_wrapper(self, fun)
+        self.fun = fun
+        self.nondiff_argnums = positions("nondiff_argnums", nondiff_argnums, fun, nondiff_argnames)
+        self.symbolic_zeros = False
+
+    @property
+    @abc.abstractmethod
+    def _defined(self) -> bool:
+        """Whether the rule has been set."""
+
+    @abc.abstractmethod
+    def _flat_rule(self, call: RuleCall, body: Body | None) -> FlatRule:
+        """The rule of a call, on flat lists; `body` is what was staged, where it could be."""
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not self._defined:
+            raise TransformError(
+                f"no derivative is defined for '{function_name(self.fun)}': "
+                f"call its {self._definer}"
+            )
+        if trace.at_base():
+            return self.fun(*args, **kwargs)
+        positional = _bind_positions(self.fun, args, kwargs)
+        fun, diff, static = part_static(
+            "nondiff_argnums", self.fun, positional, self.nondiff_argnums
+        )
+        leaves, in_tree = data.flatten(diff)
+        call = RuleCall(positional, static, in_tree, [get_aval(x) for x in leaves])
+        try:
+            body = stage_body(fun, in_tree, call.in_avals, "a function with a rule of its own")
+        except ConcretizationError as error:  # its control flow needs values
+            return _call_at_once(fun, self._flat_rule(call, None), leaves, error)
+        outs = self._primitive.bind(
+            *body.consts,
+            *leaves,
+            name=function_name(self.fun),
+            num_consts=len(body.consts),
+            olympuspr=body.program,
+            **{self._primitive.rule: self._flat_rule(call, body)},
+        )
+        return body.out_tree.unflatten(outs)

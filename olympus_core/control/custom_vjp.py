@@ -6,33 +6,31 @@ transpose is its `bwd`.
 
 from __future__ import annotations
 
-import functools
+import abc
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
-from olympus_core import dtypes, trace, tree
+from olympus_core import dtypes, tree
 from olympus_core.avals import ShapedArray, get_aval
-from olympus_core.control.bodies import stage_body
-from olympus_core.control.call import InlineCall
+from olympus_core.control.bodies import Body
 from olympus_core.control.custom_rules import (
+    CustomCall,
+    CustomFunction,
+    RuleCall,
     SymbolicZero,
     VmapAxes,
-    bind_positions,
-    call_at_once,
-    check_closure,
     check_types,
+    mapped_in_front,
     part_static,
-    positions,
 )
-from olympus_core.errors import ConcretizationError, DTypeError, TransformError
-from olympus_core.primitive import Batched, Linear, Primitive, Split, op
+from olympus_core.errors import DTypeError, TransformError
+from olympus_core.primitive import Batched, Linear, Primitive, op
 from olympus_core.source import function_name
 from olympus_core.transforms import data
 from olympus_core.transforms.autodiff import differentiable
 from olympus_core.transforms.batching import batch_flat, batched_aval, place_axis
 from olympus_core.transforms.flat import instantiate
 from olympus_core.transforms.linearize import tangent_aval
-from olympus_core.transforms.programs import batch_program
 
 __all__ = ["CustomVJPPrimal", "custom_vjp"]
 
@@ -59,31 +57,71 @@ class _Forward(NamedTuple):
     residual_tree: tree.PyTreeDef
 
 
-class _Rules:
+class _Pair(abc.ABC):
+    """A forward and a backward function on flat lists, and the derivative that they make."""
+
+    name: str
+    axes: VmapAxes
+    symbolic_zeros: bool
+
+    @abc.abstractmethod
+    def forward(self, primals: Sequence[Any], active: Sequence[bool]) -> _Forward:
+        """The results and the residuals; a derivative is asked for in the `active` primals."""
+
+    @abc.abstractmethod
+    def backward(
+        self, residual_tree: tree.PyTreeDef, residuals: Sequence[Any], cotangents: Sequence[Any]
+    ) -> list[Any]:
+        """A cotangent, or None, for each primal; those of the results may be SymbolicZero."""
+
+    def differentiate(
+        self, primals: Sequence[Any], tangents: Sequence[Any]
+    ) -> tuple[list[Any], list[Any]]:
+        """The results and their tangents: one linear equation, whose transpose is `backward`."""
+        active = tuple(t is not None for t in tangents)
+        outs, residuals, residual_tree = self.forward(primals, active)
+        out_avals = tuple(tangent_aval(get_aval(x)) for x in outs)
+        given = [t for t in tangents if t is not None]
+        out_tangents = backward_p.bind(
+            *residuals,
+            *given,
+            active=active,
+            name=self.name,
+            num_residuals=len(residuals),
+            out_avals=out_avals,
+            residual_tree=residual_tree,
+            rules=self,
+        )
+        kept = [
+            t if differentiable(a) else None for t, a in zip(out_tangents, out_avals, strict=True)
+        ]
+        return outs, kept
+
+    def mapped(self, batched: Batched, dims: Sequence[int | None]) -> _MappedRules:
+        """The pair mapped over an axis."""
+        return _MappedRules(self, batched, dims)
+
+
+class _Rules(_Pair):
     """A user's `fwd` and `bwd` on flat lists.
 
     `out_tree` and `out_avals` are what the function returns, where that is known by now.
     """
 
-    def __init__(
-        self,
-        owner: custom_vjp,
-        static: tuple[Any, ...],
-        fwd: Callable[..., Any],
-        in_tree: tree.PyTreeDef,
-        in_avals: Sequence[ShapedArray],
-        out_tree: tree.PyTreeDef | None = None,
-        out_avals: Sequence[ShapedArray] | None = None,
-    ) -> None:
-        self.owner, self.static, self.fwd = owner, static, fwd
+    def __init__(self, owner: custom_vjp, call: RuleCall, body: Body | None) -> None:
+        assert owner.fwd is not None
+        self.owner, self.static = owner, call.static
+        self.fwd, _, _ = part_static(
+            "nondiff_argnums of the fwd", owner.fwd, call.args, owner.nondiff_argnums
+        )
         self.name = function_name(owner.fun)
-        self.in_tree, self.out_tree = in_tree, out_tree
-        self.in_avals, self.out_avals = list(in_avals), out_avals
+        self.in_tree, self.in_avals = call.in_tree, call.in_avals
+        self.out_tree = None if body is None else body.out_tree
+        self.out_avals = None if body is None else body.out_avals
         self.axes = VmapAxes()
         self.symbolic_zeros = owner.symbolic_zeros
 
     def forward(self, primals: Sequence[Any], active: Sequence[bool]) -> _Forward:
-        """The results and the residuals; a derivative is asked for in the `active` primals."""
         given: Sequence[Any] = primals
         if self.symbolic_zeros:
             given = [CustomVJPPrimal(x, a) for x, a in zip(primals, active, strict=True)]
@@ -108,7 +146,6 @@ class _Rules:
     def backward(
         self, residual_tree: tree.PyTreeDef, residuals: Sequence[Any], cotangents: Sequence[Any]
     ) -> list[Any]:
-        """A cotangent, or None, for each primal; those of the results may be SymbolicZero."""
         assert self.out_tree is not None
         given = self.owner.bwd(  # type: ignore[misc]
             *self.static,
@@ -153,25 +190,15 @@ class _Rules:
             return cotangent
         return op.convert_element_type(cotangent, new_dtype=aval.dtype, weak_type=False)
 
-    def differentiate(
-        self, primals: Sequence[Any], tangents: Sequence[Any]
-    ) -> tuple[list[Any], list[Any]]:
-        """The results and their tangents: one linear equation, whose transpose is `bwd`."""
-        return _differentiate(self, self.name, primals, tangents)
 
-    def mapped(self, batched: Batched, dims: Sequence[int | None]) -> _MappedRules:
-        """The rules mapped over an axis."""
-        return _MappedRules(self, batched, dims)
-
-
-class _MappedRules:
+class _MappedRules(_Pair):
     """Rules mapped over an axis; results and residuals have theirs in front."""
 
-    def __init__(self, rules: Any, batched: Batched, dims: Sequence[int | None]) -> None:
+    def __init__(self, rules: _Pair, batched: Batched, dims: Sequence[int | None]) -> None:
         self.rules, self.batched, self.dims = rules, batched, tuple(dims)
-        self.name: str = rules.name
-        self.axes: VmapAxes = rules.axes
-        self.symbolic_zeros: bool = rules.symbolic_zeros
+        self.name = rules.name
+        self.axes = rules.axes
+        self.symbolic_zeros = rules.symbolic_zeros
 
     def forward(self, primals: Sequence[Any], active: Sequence[bool]) -> _Forward:
         """The results and the residuals, all mapped at axis 0."""
@@ -182,8 +209,7 @@ class _MappedRules:
             return [*made[0].outs, *made[0].residuals]
 
         axis = self.axes.of(self.batched)
-        outs, dims = batch_flat(flat, self.batched, primals, self.dims, axis=axis)
-        placed = [place_axis(x, d, 0, self.batched.size) for x, d in zip(outs, dims, strict=True)]
+        placed = mapped_in_front(flat, self.batched, primals, self.dims, axis)
         count = len(made[0].outs)
         return _Forward(placed[:count], placed[count:], made[0].residual_tree)
 
@@ -214,63 +240,10 @@ class _MappedRules:
             for m, d in zip(made, self.dims, strict=True)
         ]
 
-    def differentiate(
-        self, primals: Sequence[Any], tangents: Sequence[Any]
-    ) -> tuple[list[Any], list[Any]]:
-        """As that of the rules which are mapped."""
-        return _differentiate(self, self.name, primals, tangents)
-
-    def mapped(self, batched: Batched, dims: Sequence[int | None]) -> _MappedRules:
-        """The rules mapped over one more axis."""
-        return _MappedRules(self, batched, dims)
-
     def _placed(self, x: Any, dim: int | None, wanted: int | None) -> Any:
         if wanted is not None:
             return place_axis(x, dim, wanted, self.batched.size)
         return op.reduce_sum(place_axis(x, dim, 0, self.batched.size), axes=(0,))
-
-
-def _differentiate(
-    rules: _Rules | _MappedRules, name: str, primals: Sequence[Any], tangents: Sequence[Any]
-) -> tuple[list[Any], list[Any]]:
-    active = tuple(t is not None for t in tangents)
-    outs, residuals, residual_tree = rules.forward(primals, active)
-    out_avals = tuple(tangent_aval(get_aval(x)) for x in outs)
-    given = [t for t in tangents if t is not None]
-    out_tangents = backward_p.bind(
-        *residuals,
-        *given,
-        active=active,
-        name=name,
-        num_residuals=len(residuals),
-        out_avals=out_avals,
-        residual_tree=residual_tree,
-        rules=rules,
-    )
-    kept = [t if differentiable(a) else None for t, a in zip(out_tangents, out_avals, strict=True)]
-    return outs, kept
-
-
-class CustomVJPCall(InlineCall):
-    """Runs `olympuspr`; differentiated by `rules`, a forward and a backward function."""
-
-    def jvp(
-        self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
-    ) -> tuple[list[Any], list[Any]]:
-        n = params["num_consts"]
-        check_closure(params["name"], tangents[:n])
-        return _differentiate(params["rules"], params["name"], primals[n:], tangents[n:])
-
-    def batch(
-        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
-    ) -> tuple[list[Any], tuple[int | None, ...]]:
-        everything = (True,) * len(params["olympuspr"].outvars)
-        program, out_dims = batch_program(params["olympuspr"], batched, tuple(dims), everything)
-        rules = params["rules"].mapped(batched, dims[params["num_consts"] :])
-        return self.bind(*args, **(params | {"olympuspr": program, "rules": rules})), out_dims
-
-    def split(self, unknown: tuple[bool, ...], **params: Any) -> Split | None:
-        return None
 
 
 class CustomBackward(Primitive):
@@ -351,11 +324,11 @@ class _MappedBackward:
         return mapped.backward(residual_tree, placed, cotangents)
 
 
-custom_vjp_call_p = CustomVJPCall("custom_vjp_call")
+custom_vjp_call_p = CustomCall("custom_vjp_call", rule="rules")
 backward_p = CustomBackward("custom_vjp_backward")
 
 
-class custom_vjp:
+class custom_vjp(CustomFunction):
     """A function whose reverse derivative is given by `defvjp(fwd, bwd)`.
 
     `fwd` takes the arguments and gives (result, residuals); `bwd` takes the residuals and the
@@ -370,18 +343,18 @@ class custom_vjp:
     >>> f.defvjp(lambda x: (f(x), x), lambda x, ct: (2 * x * ct,))
     """
 
+    _primitive: ClassVar[CustomCall] = custom_vjp_call_p
+    _definer: ClassVar[str] = "defvjp"
+
     def __init__(
         self,
         fun: Callable[..., Any],
         nondiff_argnums: Sequence[int] = (),
         nondiff_argnames: Sequence[str] = (),
     ) -> None:
-        functools.update_wrapper(self, fun)
-        self.fun = fun
-        self.nondiff_argnums = positions("nondiff_argnums", nondiff_argnums, fun, nondiff_argnames)
+        super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.fwd: Callable[..., Any] | None = None
         self.bwd: Callable[..., Any] | None = None
-        self.symbolic_zeros = False
 
     def defvjp(
         self,
@@ -398,36 +371,11 @@ class custom_vjp:
         """
         self.fwd, self.bwd, self.symbolic_zeros = fwd, bwd, symbolic_zeros
 
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        return self if instance is None else functools.partial(self, instance)
+    @property
+    def _defined(self) -> bool:
+        """Whether the rules have been set."""
+        return self.fwd is not None and self.bwd is not None
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self.fwd is None or self.bwd is None:
-            raise TransformError(
-                f"no derivative is defined for '{function_name(self.fun)}': call its defvjp"
-            )
-        if trace.at_base():
-            return self.fun(*args, **kwargs)
-        positional = bind_positions(self.fun, args, kwargs)
-        fun, diff, static = part_static(
-            "nondiff_argnums", self.fun, positional, self.nondiff_argnums
-        )
-        fwd, _, _ = part_static(
-            "nondiff_argnums of the fwd", self.fwd, positional, self.nondiff_argnums
-        )
-        leaves, in_tree = data.flatten(diff)
-        avals = [get_aval(x) for x in leaves]
-        try:
-            body = stage_body(fun, in_tree, avals, "a function with a rule of its own")
-        except ConcretizationError as error:  # its control flow needs values
-            rules = _Rules(self, static, fwd, in_tree, avals)
-            return call_at_once(fun, rules, leaves, error)
-        outs = custom_vjp_call_p.bind(
-            *body.consts,
-            *leaves,
-            name=function_name(self.fun),
-            num_consts=len(body.consts),
-            olympuspr=body.program,
-            rules=_Rules(self, static, fwd, in_tree, avals, body.out_tree, body.out_avals),
-        )
-        return body.out_tree.unflatten(outs)
+    def _flat_rule(self, call: RuleCall, body: Body | None) -> _Rules:
+        """The rules of a call, on flat lists."""
+        return _Rules(self, call, body)

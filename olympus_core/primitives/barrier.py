@@ -1,4 +1,4 @@
-"""optimization_barrier: arrays pass through; the compiler moves nothing across it."""
+"""The barrier that the compiler moves nothing across: arrays pass through it as they are."""
 
 from __future__ import annotations
 

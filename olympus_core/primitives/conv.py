@@ -1,4 +1,9 @@
-"""conv_general_dilated: an array and a kernel in, their convolution out."""
+"""Convolutions over any number of space axes.
+
+Its derivatives and batches are convolutions too.  With lhs index l, kernel index k and output index
+o of one space axis, a product contributes where l * lhs_dilation + low = o * stride +
+k * rhs_dilation.  Each pull-back solves this for one of them.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +12,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from olympus_core import dtypes, mlir
-from olympus_core.avals import Shape, ShapedArray, shaped
+from olympus_core.avals import Shape, ShapedArray, get_aval, shape_of, shaped
 from olympus_core.errors import ShapeError
 from olympus_core.primitive import Batched, Linear, Primitive, op
-from olympus_core.primitives.conv_rules import batched_conv, pull_back_lhs, pull_back_rhs
 from olympus_core.primitives.dot import product_dtype
-from olympus_core.primitives.elementwise.base import check_one_dtype
+from olympus_core.primitives.elementwise.base import check_one_dtype, move_axis, reshape
 from olympus_core.primitives.precision import precision_config
 from olympus_core.primitives.window import dilated, pairs_attr, windows
 
@@ -21,6 +25,8 @@ if TYPE_CHECKING:
     from olympus_core.mlir import ir
 
 __all__ = ["ConvDimensionNumbers", "conv_general_dilated_p"]
+
+Params = dict[str, Any]
 
 
 class ConvDimensionNumbers(NamedTuple):
@@ -60,7 +66,7 @@ class Convolution(Primitive):
             return self._complex(ctx, operands, params)
         return mlir.op1("stablehlo.convolution", ctx.aval_out, operands, _attributes(params))
 
-    def _complex(self, ctx: LoweringContext, operands: Any, params: dict[str, Any]) -> Any:
+    def _complex(self, ctx: LoweringContext, operands: Any, params: Params) -> Any:
         """By three real convolutions, since XLA has no complex ones.
 
         (a + ib)(c + id) = (ac - bd) + i((a + b)(c + d) - ac - bd).
@@ -94,16 +100,16 @@ class Convolution(Primitive):
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
         x, k = operands
         if isinstance(x, Linear):
-            return [pull_back_lhs(cotangent, k, x.aval, params), None]
-        return [None, pull_back_rhs(cotangent, x, k.aval, params)]
+            return [_pull_back_lhs(cotangent, k, x.aval, params), None]
+        return [None, _pull_back_rhs(cotangent, x, k.aval, params)]
 
     def batch(
         self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
     ) -> tuple[Any, Any]:
-        return batched_conv(batched.size, args, dims, params)
+        return _batched(batched.size, args, dims, params)
 
 
-def _space(lhs: ShapedArray, rhs: ShapedArray, params: dict[str, Any]) -> Shape:
+def _space(lhs: ShapedArray, rhs: ShapedArray, params: Params) -> Shape:
     """The sizes of the result's space axes."""
     numbers: ConvDimensionNumbers = params["dimension_numbers"]
     return tuple(
@@ -122,7 +128,7 @@ def _space(lhs: ShapedArray, rhs: ShapedArray, params: dict[str, Any]) -> Shape:
     )
 
 
-def _check(lhs: ShapedArray, rhs: ShapedArray, params: dict[str, Any]) -> None:
+def _check(lhs: ShapedArray, rhs: ShapedArray, params: Params) -> None:
     """Raise ShapeError unless ranks, features and groups fit."""
     numbers: ConvDimensionNumbers = params["dimension_numbers"]
     space = lhs.ndim - 2
@@ -159,7 +165,7 @@ def _check(lhs: ShapedArray, rhs: ShapedArray, params: dict[str, Any]) -> None:
         )
 
 
-def _attributes(params: dict[str, Any]) -> dict[str, ir.Attribute]:
+def _attributes(params: Params) -> dict[str, ir.Attribute]:
     return {
         "window_strides": mlir.i64_array(params["window_strides"]),
         "padding": pairs_attr(params["padding"]),
@@ -183,6 +189,156 @@ def _dimensions(numbers: ConvDimensionNumbers) -> ir.Attribute:
         texts.append(f"[{', '.join(labels)}]")
     lhs, rhs, out = texts
     return mlir.parsed_attr(f"#stablehlo.conv<{lhs}x{rhs}->{out}>")
+
+
+def _pull_back_lhs(cotangent: Any, rhs: Any, lhs: ShapedArray, params: Params) -> Any:
+    """The cotangent of the array: the result's, convolved with the flipped kernel."""
+    numbers: ConvDimensionNumbers = params["dimension_numbers"]
+    of_lhs, of_rhs, of_out = numbers
+    batch_groups = params["batch_group_count"]
+    groups = max(params["feature_group_count"], batch_groups)
+    flipped = op.rev(rhs, dimensions=of_rhs[2:]) if of_rhs[2:] else rhs
+    if groups > 1:  # a group's input features are now its output features
+        flipped = _moved(flipped, of_rhs[0], of_rhs[1], groups)
+    out = _convolved(
+        cotangent,
+        flipped,
+        lhs,
+        params
+        | {
+            "dimension_numbers": ConvDimensionNumbers(of_out, _swapped(of_rhs), of_lhs),
+            "window_strides": params["lhs_dilation"],
+            "lhs_dilation": params["window_strides"],
+            "padding": tuple(
+                [
+                    (kernel - low - 1, array + low - result)
+                    for array, kernel, result, (low, _) in _extents(lhs, rhs, cotangent, params)
+                ]
+            ),
+            "feature_group_count": groups,
+            "batch_group_count": 1,
+        },
+    )
+    return out if batch_groups == 1 else _moved(out, of_lhs[1], of_lhs[0], batch_groups)
+
+
+def _pull_back_rhs(cotangent: Any, lhs: Any, rhs: ShapedArray, params: Params) -> Any:
+    """The cotangent of the kernel: the array convolved with the result's, summed over the batch."""
+    numbers: ConvDimensionNumbers = params["dimension_numbers"]
+    of_lhs, of_rhs, of_out = map(_swapped, numbers)
+    return _convolved(
+        lhs,
+        cotangent,
+        rhs,
+        params
+        | {
+            "dimension_numbers": ConvDimensionNumbers(of_lhs, of_out, of_rhs),
+            "window_strides": params["rhs_dilation"],
+            "rhs_dilation": params["window_strides"],
+            "padding": tuple(
+                [
+                    (low, result + kernel - 1 - array - low)
+                    for array, kernel, result, (low, _) in _extents(lhs, rhs, cotangent, params)
+                ]
+            ),
+            "feature_group_count": params["batch_group_count"],
+            "batch_group_count": params["feature_group_count"],
+        },
+    )
+
+
+def _extents(
+    lhs: Any, rhs: Any, out: Any, params: Params
+) -> list[tuple[int, int, int, tuple[int, int]]]:
+    """For each space axis the dilated extents of array, kernel and result, and the padding."""
+    spaces = []
+    for x, spec, name in zip(
+        (lhs, rhs, out),
+        params["dimension_numbers"],
+        ("lhs_dilation", "rhs_dilation", "window_strides"),
+        strict=True,
+    ):
+        shape = x.shape if isinstance(x, ShapedArray) else shape_of(x)
+        spaces.append([dilated(shape[i], d) for i, d in zip(spec[2:], params[name], strict=True)])
+    return list(zip(*spaces, params["padding"], strict=True))
+
+
+def _swapped(spec: tuple[int, ...]) -> tuple[int, ...]:
+    """Axes with batch and feature, or output and input features, in each other's place."""
+    return (spec[1], spec[0], *spec[2:])
+
+
+def _convolved(x: Any, kernel: Any, like: ShapedArray, params: Params) -> Any:
+    """A convolution whose operands may differ in width, as a value of the dtype of `like`."""
+    dtype = max(get_aval(x).dtype, get_aval(kernel).dtype, key=lambda d: d.itemsize)
+    out = op.conv_general_dilated(_as(x, dtype), _as(kernel, dtype), **params)
+    return _as(out, like.dtype)
+
+
+def _as(x: Any, dtype: Any) -> Any:
+    if get_aval(x).dtype == dtype:
+        return x
+    return op.convert_element_type(x, new_dtype=dtype, weak_type=False)
+
+
+def _moved(x: Any, source: int, target: int, groups: int) -> Any:
+    """`x` with the groups that an axis is divided in taken out of it, and put in front of another.
+
+    Both axes keep the rest of their elements in order.
+    """
+    shape = shape_of(x)
+    split = (*shape[:source], groups, shape[source] // groups, *shape[source + 1 :])
+    return _fold(reshape(x, split), source, target, 1)
+
+
+def _batched(
+    size: int, args: Sequence[Any], dims: Sequence[int | None], params: Params
+) -> tuple[Any, int]:
+    """The convolution of each array, or with each kernel: as one with a larger batch or with
+    more features, or where both are mapped, with a group for each."""
+    (lhs, rhs), (dx, dk) = args, dims
+    of_lhs, of_rhs, of_out = params["dimension_numbers"]
+    groups, batch_groups = params["feature_group_count"], params["batch_group_count"]
+    if dx is None:
+        assert dk is not None
+        chunks = max(groups, batch_groups)
+        rhs = _fold(rhs, dk, of_rhs[0], chunks)
+        return _unfold(op.conv_general_dilated(lhs, rhs, **params), of_out[1], chunks, size)
+    if dk is None:
+        lhs = _fold(lhs, dx, of_lhs[0], batch_groups)
+        return _unfold(op.conv_general_dilated(lhs, rhs, **params), of_out[0], 1, size)
+    count = "batch_group_count" if batch_groups > 1 else "feature_group_count"
+    lhs = _fold(lhs, dx, of_lhs[0 if batch_groups > 1 else 1], 1)
+    rhs = _fold(rhs, dk, of_rhs[0], 1)
+    out = op.conv_general_dilated(lhs, rhs, **(params | {count: params[count] * size}))
+    return _unfold(out, of_out[1], 1, size)
+
+
+def _fold(x: Any, dim: int, axis: int, groups: int) -> Any:
+    """`x` without axis `dim`, which becomes part of `axis` of what remains.
+
+    That axis is then in the order (group, dim, rest of the group).
+    """
+    shape = [n for i, n in enumerate(shape_of(x)) if i != dim]
+    size, rest = shape_of(x)[dim], shape[axis] // groups
+    if groups == 1:
+        x = move_axis(x, dim, axis)
+    else:
+        place = axis + (axis >= dim)
+        full = shape_of(x)
+        x = reshape(x, (*full[:place], groups, rest, *full[place + 1 :]))
+        x = move_axis(x, dim + (dim > place), axis + 1)
+    return reshape(x, (*shape[:axis], groups * size * rest, *shape[axis + 1 :]))
+
+
+def _unfold(x: Any, axis: int, groups: int, size: int) -> tuple[Any, int]:
+    """What `_fold` made one axis of, as two again; the mapped axis is the first of them."""
+    shape = shape_of(x)
+    before, after = shape[:axis], shape[axis + 1 :]
+    rest = shape[axis] // (groups * size)
+    if groups > 1:
+        x = move_axis(reshape(x, (*before, groups, size, rest, *after)), axis + 1, axis)
+    return reshape(x, (*before, size, groups * rest, *after)), axis
 
 
 conv_general_dilated_p = Convolution("conv_general_dilated")

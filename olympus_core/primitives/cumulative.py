@@ -1,4 +1,4 @@
-"""Cumulative primitives: an array in, the reductions of its elements so far along an axis out.
+"""Cumulative primitives: the reductions of all elements so far along an axis.
 
 They are lowered as window reductions over the whole axis, which XLA's backends turn into scans of
 a logarithmic number of steps: no other form compiles or runs faster on the CPU.

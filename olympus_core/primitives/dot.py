@@ -1,4 +1,4 @@
-"""dot_general: the contraction of two arrays over pairs of axes, batched over others."""
+"""Products of arrays: the contraction of two over pairs of axes, batched over others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""fft: arrays enter, their discrete Fourier transforms along the last axes leave.
+"""Discrete Fourier transforms along the last axes.
 
 A transform is linear, and the one of complex numbers is a symmetric matrix.  So the rules are
 those of linear algebra; only the halves that transforms of real numbers leave out need care.

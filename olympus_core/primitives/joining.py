@@ -1,16 +1,17 @@
-"""Joining primitives: whole arrays enter as parts and leave as one, or the other way round."""
+"""Joining primitives: they put arrays together along an axis, or cut one apart."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from olympus_core import mlir
 from olympus_core.avals import ShapedArray, shape_of
 from olympus_core.errors import ShapeError
 from olympus_core.primitive import Batched, Linear, LinearPrimitive, Primitive, op
 from olympus_core.primitives.elementwise.base import at_front, check_one_dtype, spread, zeros_like
-from olympus_core.primitives.mapped_slices import zero_of
 from olympus_core.primitives.slicing import emit_slice
 
 if TYPE_CHECKING:
@@ -34,6 +35,11 @@ def _check_alike(name: str, avals: tuple[ShapedArray, ...], alike: bool) -> None
 def _check_axis(name: str, x: ShapedArray, axis: int, rank: int) -> None:
     if not 0 <= axis < rank:
         raise ShapeError(f"{name} of {x.short_name()} has no axis {axis}")
+
+
+def _zero(aval: ShapedArray) -> Any:
+    """Zero as a scalar of a type's dtype."""
+    return np.zeros((), aval.dtype)[()]
 
 
 class _Joined(Primitive):
@@ -130,7 +136,7 @@ class Split(LinearPrimitive):
         x, axis = operands[0].aval, params["axis"]
         before, after = x.shape[:axis], x.shape[axis + 1 :]
         parts = [
-            spread(zero_of(x), (*before, n, *after)) if c is None else c
+            spread(_zero(x), (*before, n, *after)) if c is None else c
             for c, n in zip(cotangent, params["sizes"], strict=True)
         ]
         return [op.concatenate(*parts, dimension=axis)]
@@ -174,7 +180,7 @@ class Unstack(LinearPrimitive):
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
         x, axis = operands[0].aval, params["axis"]
         part = x.update(shape=(*x.shape[:axis], *x.shape[axis + 1 :]), weak_type=False)
-        parts = [spread(zero_of(x), part.shape) if c is None else c for c in cotangent]
+        parts = [spread(_zero(x), part.shape) if c is None else c for c in cotangent]
         return [op.stack(*parts, axis=axis)]
 
     def batch(

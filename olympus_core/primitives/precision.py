@@ -1,7 +1,7 @@
 """What precision a contraction may be computed in.
 
-Names and values of the user's enter, the parameter `precision` of `dot_general` and
-`conv_general_dilated` leaves, and the attributes that it becomes.
+It makes the parameter `precision` of `dot_general` and `conv_general_dilated` of the names and
+values that users give, and the attributes of StableHLO of that.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Random primitives: keys enter; random bits and new keys leave.
+"""Random primitives: bits from keys, and keys from seeds and from other keys.
 
 A key is two uint32 words along the last axis.  Everything is a hash of a key and a counter, the
 20-round Threefry-2x32 of Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (SC 2011);

@@ -1,4 +1,4 @@
-"""Reduction primitives: an array in, an array without the reduced axes out.
+"""Reduction primitives: they combine the elements along axes, which the result lacks.
 
 The common ones are a row of a table: name, StableHLO operation, kinds of dtype, and the value
 that an empty reduction has.  `reduce` takes a program of the user's; argmax and argmin give
@@ -17,14 +17,16 @@ from olympus_core import dtypes, mlir
 from olympus_core.avals import Shape, ShapedArray, get_aval, shape_of, shaped
 from olympus_core.dtypes import DType
 from olympus_core.errors import DTypeError, ShapeError, TransformError
-from olympus_core.olympuspr import Olympuspr
+from olympus_core.olympuspr import Literal, Olympuspr
 from olympus_core.primitive import Batched, Primitive, op
 from olympus_core.primitives.elementwise.base import (
     BOOL,
     at_front,
     check_kinds,
     constant,
+    reshape,
     shift_all,
+    spread,
 )
 from olympus_core.primitives.elementwise.logic import (
     emit_compare,
@@ -34,14 +36,17 @@ from olympus_core.primitives.elementwise.logic import (
     lt_p,
     ne_p,
 )
-from olympus_core.primitives.folding import fold_tangents
 
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
 
 __all__ = [
+    "Reduction",
     "argmax_p",
     "argmin_p",
+    "check_axes",
+    "check_combiner",
+    "fill_region",
     "highest",
     "lowest",
     "reduce_and_p",
@@ -53,6 +58,7 @@ __all__ = [
     "reduce_sum_p",
     "reduce_xor_p",
     "shifted",
+    "split_half",
 ]
 
 
@@ -89,12 +95,12 @@ def check_axes(name: str, x: ShapedArray, axes: tuple[int, ...]) -> None:
         )
 
 
-def without(shape: Shape, axes: tuple[int, ...]) -> Shape:
-    """A shape without some of its axes."""
+def _without(shape: Shape, axes: tuple[int, ...]) -> Shape:
+    """A shape _without some of its axes."""
     return tuple([n for i, n in enumerate(shape) if i not in axes])
 
 
-def emit_reduce(
+def _emit_reduce(
     ctx: LoweringContext,
     operands: Sequence[Any],
     inits: Sequence[Any],
@@ -138,7 +144,7 @@ class Reduction(Primitive):
         (x,), axes = avals, params["axes"]
         check_kinds(self.name, self.kinds, x)
         check_axes(self.name, x, axes)
-        return x.update(shape=without(x.shape, axes))
+        return x.update(shape=_without(x.shape, axes))
 
     def combine(self, aval: ShapedArray, x: Any, y: Any) -> Any:
         """Emit the operation on two values of one aval."""
@@ -148,7 +154,7 @@ class Reduction(Primitive):
         (x,) = ctx.avals_in
         scalar = x.update(shape=())
         init = ctx.numpy_constant(np.asarray(self.identity(x.dtype)).astype(x.dtype))
-        return emit_reduce(
+        return _emit_reduce(
             ctx, operands, (init,), params["axes"], lambda a, b: (self.combine(scalar, a, b),)
         )[0]
 
@@ -165,7 +171,7 @@ class Reduction(Primitive):
         return self.bind(args[0], axes=moved), dim - sum(a < dim for a in moved)
 
 
-def spread_back(x: Any, shape: Shape, axes: tuple[int, ...]) -> Any:
+def _spread_back(x: Any, shape: Shape, axes: tuple[int, ...]) -> Any:
     """A reduction's result, repeated along the axes it lost."""
     kept = tuple([i for i in range(len(shape)) if i not in axes])
     return op.broadcast_in_dim(x, shape=shape, broadcast_dimensions=kept)
@@ -180,7 +186,7 @@ class Sum(Reduction):
         return self.bind(*primals, **params), self.bind(tangents[0], **params)
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
-        return [spread_back(cotangent, operands[0].aval.shape, params["axes"])]
+        return [_spread_back(cotangent, operands[0].aval.shape, params["axes"])]
 
 
 class Product(Reduction):
@@ -195,10 +201,7 @@ class Product(Reduction):
         kept = [i for i in range(len(shape)) if i not in axes]
         flat = (*[shape[i] for i in kept], math.prod(shape[i] for i in axes))
         order = (*kept, *axes)
-        x, t = (
-            op.reshape(op.transpose(v, permutation=order), dimensions=None, new_sizes=flat)
-            for v in (x, t)
-        )
+        x, t = (reshape(op.transpose(v, permutation=order), flat) for v in (x, t))
         others = _others(x, len(kept))
         return out, op.reduce_sum(op.mul(t, others), axes=(len(kept),))
 
@@ -228,10 +231,10 @@ class Extremum(Reduction):
     ) -> tuple[Any, Any]:
         (x,), (t,), axes = primals, tangents, params["axes"]
         out = self.bind(x, axes=axes)
-        where = op.eq(x, spread_back(out, shape_of(x), axes))
+        where = op.eq(x, _spread_back(out, shape_of(x), axes))
         chosen = op.convert_element_type(where, new_dtype=get_aval(x).dtype, weak_type=False)
         count = op.reduce_sum(chosen, axes=axes)
-        share = op.div(chosen, spread_back(count, shape_of(x), axes))
+        share = op.div(chosen, _spread_back(count, shape_of(x), axes))
         return out, op.reduce_sum(op.mul(t, share), axes=axes)
 
 
@@ -257,7 +260,7 @@ class ArgExtremum(Primitive):
             raise DTypeError(f"{self.name} gives indices of an integer dtype, not {text}")
         if x.shape[axes[0]] < 1:
             raise ShapeError(f"{self.name} needs elements along axis {axes[0]} of {x.long_name()}")
-        return shaped(without(x.shape, axes), index_dtype)
+        return shaped(_without(x.shape, axes), index_dtype)
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         (x,), out, axes = ctx.avals_in, ctx.aval_out, params["axes"]
@@ -273,7 +276,7 @@ class ArgExtremum(Primitive):
             ctx.numpy_constant(np.zeros((), out.dtype)),
         ]
         ctx.avals_out = (shaped(out.shape, x.dtype), out)
-        return emit_reduce(
+        return _emit_reduce(
             ctx, (operands[0], positions), inits, axes, lambda *v: self._pick(values, index, *v)
         )[1]
 
@@ -324,7 +327,7 @@ class Reduce(Primitive):
             if x.shape != arrays[0].shape:
                 text = ", ".join(a.short_name() for a in arrays)
                 raise ShapeError(f"reduce needs arrays of one shape, and got {text}")
-        return tuple([shaped(without(x.shape, dimensions), x.dtype) for x in arrays])
+        return tuple([shaped(_without(x.shape, dimensions), x.dtype) for x in arrays])
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
         half = len(operands) // 2
@@ -341,7 +344,9 @@ class Reduce(Primitive):
     ) -> tuple[Any, Any]:
         half = len(primals) // 2
         pairs = list(zip(primals, tangents, strict=True))
-        moved = fold_tangents(params["olympuspr"], pairs[:half], pairs[half:], params["dimensions"])
+        moved = _fold_tangents(
+            params["olympuspr"], pairs[:half], pairs[half:], params["dimensions"]
+        )
         return self.bind(*primals, **params), moved
 
     def batch(
@@ -391,6 +396,78 @@ def check_combiner(
         got = ", ".join(a.short_name() for a in program.out_avals)
         want = ", ".join(i.short_name() for i in inits)
         raise DTypeError(f"the computation of {name} must give ({want}), and gives ({got})")
+
+
+#: a value and its tangent, None for zero
+_Dual = tuple[Any, Any]
+
+
+def _fold_tangents(
+    program: Olympuspr, arrays: Sequence[_Dual], inits: Sequence[_Dual], axes: tuple[int, ...]
+) -> list[Any]:
+    """The tangents of the reductions of arrays over axes, by operations on whole arrays.
+
+    Each of a logarithmic number of steps combines one half of what is left with the other.
+
+    The program is taken to be associative and commutative.  Raises TransformError where it is more
+    than elementwise operations, which apply to arrays as they do to scalars.
+    """
+    if not all(e.primitive.is_elementwise for e in program.eqns):
+        raise TransformError(
+            "the derivative of lax.reduce needs a function made of elementwise operations",
+            hint="use reduce_sum, reduce_max, ... or write the reduction as a scan",
+        )
+    shape = shape_of(arrays[0][0])
+    kept = tuple([i for i in range(len(shape)) if i not in axes])
+    count, rest = math.prod([shape[i] for i in axes]), tuple([shape[i] for i in kept])
+    if count == 0:
+        return [None if t is None else spread(t, rest) for _, t in inits]
+    order = (*axes, *kept)
+    values = _each(lambda v: op.transpose(v, permutation=order), arrays)
+    values = _each(lambda v: reshape(v, (count, *rest)), values)
+    odd = []
+    while count > 1:
+        half = count // 2
+        if count % 2:
+            odd.append(_rows(values, count - 1, count))
+        values = _combined(program, [*_rows(values, 0, half), *_rows(values, half, 2 * half)])
+        count = half
+    for part in odd:
+        values = _combined(program, [*values, *part])
+    values = _each(lambda v: reshape(v, rest), values)
+    return [t for _, t in _combined(program, [*inits, *values])]
+
+
+def _each(function: Callable[[Any], Any], values: Sequence[_Dual]) -> list[_Dual]:
+    """A linear function of values and of their tangents."""
+    return [(function(x), None if t is None else function(t)) for x, t in values]
+
+
+def _rows(values: Sequence[_Dual], start: int, limit: int) -> list[_Dual]:
+    """Rows of each array."""
+    rest = shape_of(values[0][0])[1:]
+    begin, end = (start, *[0] * len(rest)), (limit, *rest)
+    return _each(
+        lambda v: op.slice(v, start_indices=begin, limit_indices=end, strides=None), values
+    )
+
+
+def _combined(program: Olympuspr, args: Sequence[_Dual]) -> list[_Dual]:
+    """The program's results and their tangents."""
+    env: dict[Any, _Dual] = dict(zip(program.invars, args, strict=True))
+
+    def read(atom: Any) -> _Dual:
+        return (atom.value, None) if atom.__class__ is Literal else env[atom]
+
+    for eqn in program.eqns:
+        primals, tangents = zip(*map(read, eqn.inputs), strict=True)
+        (result,) = eqn.outputs
+        if all(t is None for t in tangents):
+            env[result] = eqn.primitive.bind(*primals, **eqn.params), None
+        else:
+            env[result] = eqn.primitive.jvp(primals, tangents, **eqn.params)
+    shape = shape_of(args[-1][0])
+    return _each(lambda v: spread(v, shape), [read(atom) for atom in program.outvars])
 
 
 def _all_ones(dtype: DType) -> Any:

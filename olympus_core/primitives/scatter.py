@@ -1,13 +1,15 @@
-"""Scatter primitives: they write windows at computed positions.
+"""Scatter primitives: they write windows at computed positions, or combine them with what is there.
 
-The operand, coordinates and updates enter; the operand with each update combined in leaves.  See
-`indexing.py` for what coordinates and dimension numbers are.
+See `gather.py` for what coordinates and dimension numbers are.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
 
 from olympus_core import dtypes, mlir
 from olympus_core.avals import Shape, ShapedArray, get_aval, shape_of
@@ -18,13 +20,15 @@ from olympus_core.primitives.elementwise.base import (
     at_front,
     check_one_dtype,
     constant,
+    reshape,
     shift_all,
     spread,
     zero_like,
     zeros_like,
 )
 from olympus_core.primitives.elementwise.logic import emit_extremum
-from olympus_core.primitives.indexing import (
+from olympus_core.primitives.gather import (
+    GatherDimensionNumbers,
     GatherScatterMode,
     ScatterDimensionNumbers,
     check_indices,
@@ -35,7 +39,6 @@ from olympus_core.primitives.indexing import (
     require,
 )
 from olympus_core.primitives.reduction import fill_region
-from olympus_core.primitives.scatter_windows import alone, chosen, where, window_sizes, windows
 
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
@@ -143,11 +146,57 @@ _SCATTER_FIELDS = {"operand_batching_dims": "input_batching_dims"}
 def _clipped(ctx: LoweringContext, indices: Any, dims: ScatterDimensionNumbers) -> Any:
     """Emit the coordinates moved so that every window lies within the operand."""
     x, aval, updates = ctx.avals_in
-    sizes = window_sizes(dims, x.ndim, updates.shape)
+    sizes = _window_sizes(dims, x.ndim, updates.shape)
     highest = int(dtypes.iinfo(aval.dtype).max)
     bounds = [min(x.shape[i] - sizes[i], highest) for i in dims.scatter_dims_to_operand_dims]
     last = emit_bounds(ctx, aval, bounds)
     return mlir.op1("stablehlo.clamp", aval, (mlir.full(aval, 0), indices, last))
+
+
+def _window_sizes(dims: ScatterDimensionNumbers, rank: int, updates: Shape) -> Shape:
+    """The lengths of a window along each axis of the operand."""
+    absent = {*dims.inserted_window_dims, *dims.operand_batching_dims}
+    window = iter(dims.update_window_dims)
+    return tuple([1 if i in absent else updates[next(window)] for i in range(rank)])
+
+
+def _windows(x: Any, indices: Any, updates: Shape, params: dict[str, Any]) -> Any:
+    """What an array has where updates of a shape are written; 0 where none is written."""
+    dims: ScatterDimensionNumbers = params["dimension_numbers"]
+    return op.gather(
+        x,
+        indices,
+        dimension_numbers=GatherDimensionNumbers(*dims),
+        slice_sizes=_window_sizes(dims, len(shape_of(x)), updates),
+        indices_are_sorted=params["indices_are_sorted"],
+        unique_indices=params["unique_indices"],
+        mode=params["mode"],
+        fill_value=0,
+    )
+
+
+def _alone(indices: Any, params: dict[str, Any]) -> bool:
+    """Whether no element is written twice."""
+    shape, dims = shape_of(indices), params["dimension_numbers"]
+    shared = (*dims.scatter_indices_batching_dims, len(shape) - 1)
+    count = math.prod([n for i, n in enumerate(shape) if i not in shared])
+    return count <= 1 or params["unique_indices"]
+
+
+def _chosen(shape: Shape, indices: Any, updates: Shape, params: dict[str, Any]) -> tuple[Any, Any]:
+    """Which elements of the operand stay, and which of the updates are written."""
+    count = math.prod(updates)
+    dtype = np.dtype("uint32" if count < 2**32 - 1 else "uint64")
+    flat = op.iota(shape=(count,), dimension=0, dtype=dtype)
+    numbers = reshape(op.add(flat, dtype.type(1)), updates)
+    none = dtype.type(0)
+    left = op.scatter(spread(none, shape), indices, numbers, **params)
+    return op.eq(left, none), op.eq(_windows(left, indices, updates, params), numbers)
+
+
+def _where(condition: Any, x: Any) -> Any:
+    """`x` where a condition holds, and 0 elsewhere."""
+    return op.select_n(condition, zero_like(x), x)
 
 
 def _shape(x: Any) -> Shape:
@@ -174,13 +223,13 @@ class Replace(Scatter):
             return self.bind(*primals, **params), None
         dx = zeros_like(x) if dx is None else dx
         du = zeros_like(updates) if du is None else du
-        if alone(indices, params):
+        if _alone(indices, params):
             params["unique_indices"] = True
             return self.bind(*primals, **params), self.bind(dx, indices, du, **params)
-        kept, written = chosen(shape_of(x), indices, shape_of(updates), params)
+        kept, written = _chosen(shape_of(x), indices, shape_of(updates), params)
 
         def combined(x: Any, updates: Any) -> Any:
-            return op.scatter_add(where(kept, x), indices, where(written, updates), **params)
+            return op.scatter_add(_where(kept, x), indices, _where(written, updates), **params)
 
         return combined(x, updates), combined(dx, du)
 
@@ -188,15 +237,15 @@ class Replace(Scatter):
         x, indices, updates = operands
         shape, dx, du = _shape(updates), None, None
         if isinstance(updates, Linear):
-            du = windows(cotangent, indices, shape, params)
-        if alone(indices, params):
+            du = _windows(cotangent, indices, shape, params)
+        if _alone(indices, params):
             if isinstance(x, Linear):
                 hole = spread(zero_like(cotangent), shape)
                 dx = self.bind(cotangent, indices, hole, **params)
             return [dx, None, du]
-        kept, written = chosen(shape_of(cotangent), indices, shape, params)
-        dx = where(kept, cotangent) if isinstance(x, Linear) else None
-        return [dx, None, None if du is None else where(written, du)]
+        kept, written = _chosen(shape_of(cotangent), indices, shape, params)
+        dx = _where(kept, cotangent) if isinstance(x, Linear) else None
+        return [dx, None, None if du is None else _where(written, du)]
 
 
 class Sum(Scatter):
@@ -216,7 +265,7 @@ class Sum(Scatter):
         x, indices, updates = operands
         share = None
         if isinstance(updates, Linear):
-            share = windows(cotangent, indices, updates.aval.shape, params)
+            share = _windows(cotangent, indices, updates.aval.shape, params)
             share = op.neg(share) if self is scatter_sub_p else share
         return [cotangent if isinstance(x, Linear) else None, None, share]
 
@@ -231,7 +280,7 @@ class Product(Scatter):
         dx, _, du = tangents
         total = None if dx is None else self.bind(dx, indices, updates, **params)
         if du is not None:
-            if not alone(indices, params):
+            if not _alone(indices, params):
                 raise TransformError(
                     "scatter_mul has no derivative in its updates where windows may overlap",
                     hint="pass unique_indices=True if they do not",
@@ -264,7 +313,7 @@ class Extremum(Scatter):
         dx, _, du = tangents
         if dx is None and du is None:
             return out, None
-        best = windows(out, indices, shape_of(updates), params)
+        best = _windows(out, indices, shape_of(updates), params)
         kept, written = (
             op.convert_element_type(op.eq(*pair), new_dtype=dtype, weak_type=False)
             for pair in ((x, out), (updates, best))

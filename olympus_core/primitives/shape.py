@@ -1,7 +1,7 @@
 """Shape primitives: they arrange elements anew, and compute none.
 
-An array enters; its elements leave in another arrangement (`iota` counts from nothing).
-Primitives that cut arrays apart and put them together are in `slicing.py`.
+`iota` is among them, which counts from nothing.  Primitives that cut arrays apart and put them
+together are in `slicing.py` and `joining.py`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from olympus_core.avals import Shape, ShapedArray, shape_of, shaped
 from olympus_core.errors import DTypeError, ShapeError
 from olympus_core.olympuspr import Literal
 from olympus_core.primitive import Batched, LinearPrimitive, Primitive, op
-from olympus_core.primitives.elementwise.base import move_axis, shift_all
+from olympus_core.primitives.elementwise.base import move_axis, reshape, shift_all
 from olympus_core.primitives.reduction import check_axes
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class BroadcastInDim(LinearPrimitive):
         new = tuple([i for i in range(len(params["shape"])) if i not in dims])
         wide = tuple([d for d, n in zip(dims, have, strict=True) if n == 1 != params["shape"][d]])
         x = op.reduce_sum(cotangent, axes=(*new, *wide)) if new or wide else cotangent
-        return [x if shape_of(x) == have else op.reshape(x, dimensions=None, new_sizes=have)]
+        return [x if shape_of(x) == have else reshape(x, have)]
 
     def batch(
         self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
@@ -100,8 +100,8 @@ class Reshape(LinearPrimitive):
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
         shape, order = operands[0].aval.shape, params["dimensions"]
         if order is None:
-            return [self.bind(cotangent, dimensions=None, new_sizes=shape)]
-        x = self.bind(cotangent, dimensions=None, new_sizes=tuple([shape[i] for i in order]))
+            return [reshape(cotangent, shape)]
+        x = reshape(cotangent, [shape[i] for i in order])
         return [op.transpose(x, permutation=inverse(order))]
 
     def batch(
@@ -173,7 +173,7 @@ class Squeeze(LinearPrimitive):
         return mlir.op1("stablehlo.reshape", ctx.aval_out, operands)
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
-        return [op.reshape(cotangent, dimensions=None, new_sizes=operands[0].aval.shape)]
+        return [reshape(cotangent, operands[0].aval.shape)]
 
     def batch(
         self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
@@ -225,7 +225,7 @@ class Tile(LinearPrimitive):
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
         shape, reps = operands[0].aval.shape, params["reps"]
         wide = tuple([n for pair in zip(reps, shape, strict=True) for n in pair])
-        split = op.reshape(cotangent, dimensions=None, new_sizes=wide)
+        split = reshape(cotangent, wide)
         return [op.reduce_sum(split, axes=tuple(range(0, len(wide), 2)))]
 
     def batch(

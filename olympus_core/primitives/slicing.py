@@ -1,6 +1,6 @@
 """Slicing primitives: they read, write or surround a part of an array.
 
-Arrays enter (and, where a position is dynamic, integer scalars); parts or wholes leave.
+A slice at mapped positions is a gather, and an update at mapped positions a scatter.
 """
 
 from __future__ import annotations
@@ -17,11 +17,16 @@ from olympus_core.primitive import Batched, Linear, LinearPrimitive, Primitive, 
 from olympus_core.primitives.elementwise.base import (
     at_front,
     check_one_dtype,
+    move_axis,
     spread,
     zero_like,
     zeros_like,
 )
-from olympus_core.primitives.mapped_slices import gather_slices, scatter_slices
+from olympus_core.primitives.gather import (
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    ScatterDimensionNumbers,
+)
 
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
@@ -128,11 +133,44 @@ class DynamicSlice(LinearPrimitive):
     ) -> tuple[Any, Any]:
         x, *starts = args
         if any(d is not None for d in dims[1:]):
-            return gather_slices(batched, args, dims, params["slice_sizes"])
+            return _gather_slices(batched, args, dims, params["slice_sizes"])
         dim = dims[0] or 0
         zero = zero_like(starts[0]) if starts else np.int32(0)
         sizes = _insert(params["slice_sizes"], dim, batched.size)
         return self.bind(x, *starts[:dim], zero, *starts[dim:], slice_sizes=sizes), dim
+
+
+def _gather_slices(
+    batched: Batched, args: Sequence[Any], dims: Sequence[int | None], sizes: Shape
+) -> tuple[Any, int]:
+    """Slices at positions of their own, by a gather; starts are clamped, as dynamic_slice's."""
+    x, indices = args[0], _starts(batched, args[1:], dims[1:])
+    rank, mapped = len(sizes), dims[0] is not None
+    x = move_axis(x, dims[0], 0) if dims[0] is not None else x
+    first = 1 if mapped else 0
+    out = op.gather(
+        x,
+        indices,
+        dimension_numbers=GatherDimensionNumbers(
+            offset_dims=tuple(range(1, rank + 1)),
+            collapsed_slice_dims=(),
+            start_index_map=tuple(range(first, rank + first)),
+            operand_batching_dims=(0,) if mapped else (),
+            start_indices_batching_dims=(0,) if mapped else (),
+        ),
+        slice_sizes=(*((1,) if mapped else ()), *sizes),
+        indices_are_sorted=True,
+        unique_indices=True,
+        mode=GatherScatterMode.CLIP,
+        fill_value=None,
+    )
+    return out, 0
+
+
+def _starts(batched: Batched, starts: Sequence[Any], dims: Sequence[int | None]) -> Any:
+    """Start indices, one row for each mapped value, as gather and scatter take them."""
+    columns = [at_front(s, d, batched.size) for s, d in zip(starts, dims, strict=True)]
+    return op.stack(*columns, axis=1)
 
 
 class DynamicUpdateSlice(Primitive):
@@ -178,13 +216,37 @@ class DynamicUpdateSlice(Primitive):
         self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
     ) -> tuple[Any, Any]:
         if any(d is not None for d in dims[2:]):
-            return scatter_slices(batched, args, dims)
+            return _scatter_slices(batched, args, dims)
         x, update, *starts = args
         x, update = (
             at_front(v, d, batched.size) for v, d in zip((x, update), dims[:2], strict=True)
         )
         zero = zero_like(starts[0]) if starts else np.int32(0)
         return self.bind(x, update, zero, *starts), 0
+
+
+def _scatter_slices(
+    batched: Batched, args: Sequence[Any], dims: Sequence[int | None]
+) -> tuple[Any, int]:
+    """Updates at positions of their own, by a scatter; starts are clamped."""
+    x, update = (at_front(v, d, batched.size) for v, d in zip(args[:2], dims[:2], strict=True))
+    rank = len(shape_of(update)) - 1
+    out = op.scatter(
+        x,
+        _starts(batched, args[2:], dims[2:]),
+        update,
+        dimension_numbers=ScatterDimensionNumbers(
+            update_window_dims=tuple(range(1, rank + 1)),
+            inserted_window_dims=(),
+            scatter_dims_to_operand_dims=tuple(range(1, rank + 1)),
+            operand_batching_dims=(0,),
+            scatter_indices_batching_dims=(0,),
+        ),
+        indices_are_sorted=True,
+        unique_indices=True,
+        mode=GatherScatterMode.CLIP,
+    )
+    return out, 0
 
 
 class Pad(Primitive):

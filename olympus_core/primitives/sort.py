@@ -1,4 +1,4 @@
-"""sort and top_k: arrays in, the same elements in order out."""
+"""Sorting primitives: they put elements in order, or take the greatest."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from olympus_core import dtypes, mlir
 from olympus_core.avals import ShapedArray, shape_of, shaped
 from olympus_core.errors import ShapeError
 from olympus_core.primitive import Batched, Primitive, op
-from olympus_core.primitives.elementwise.base import BOOL, at_front, check_kinds, move_axis
+from olympus_core.primitives.elementwise.base import BOOL, at_front, check_kinds, move_axis, reshape
 from olympus_core.primitives.elementwise.logic import emit_compare, eq_p, ne_p
-from olympus_core.primitives.indexing import GatherDimensionNumbers, GatherScatterMode
+from olympus_core.primitives.gather import GatherDimensionNumbers, GatherScatterMode
 from olympus_core.primitives.reduction import check_axes
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def along(x: Any, positions: Any, axis: int) -> Any:
     others = tuple([i for i in range(rank) if i != axis])
     return op.gather(
         x,
-        op.reshape(positions, dimensions=None, new_sizes=(*shape_of(positions), 1)),
+        reshape(positions, (*shape_of(positions), 1)),
         dimension_numbers=GatherDimensionNumbers((), (axis,), (axis,), others, others),
         slice_sizes=(1,) * rank,
         indices_are_sorted=False,

@@ -1,4 +1,4 @@
-"""The geometry of windows: shapes and a window's parameters in, the shape of the windows out.
+"""Window primitives: a reduction of each window of an array, and the geometry of windows.
 
 A window has `window_dimensions`, moves by `window_strides`, and takes every `window_dilation`-th
 element of the operand, which has `base_dilation` - 1 holes between its elements and `padding`
@@ -7,15 +7,37 @@ element of the operand, which has `base_dilation` - 1 holes between its elements
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from olympus_core import mlir
-from olympus_core.avals import Shape
-from olympus_core.errors import ShapeError
-from olympus_core.primitives.reduction import fill_region
+from olympus_core.avals import Shape, ShapedArray, shape_of, shaped
+from olympus_core.errors import ShapeError, TransformError
+from olympus_core.olympuspr import Olympuspr
+from olympus_core.primitive import Batched, LinearPrimitive, Primitive, op
+from olympus_core.primitives.elementwise.base import (
+    at_front,
+    check_kinds,
+    reshape,
+    spread,
+    zero_like,
+)
+from olympus_core.primitives.elementwise.logic import emit_compare, ge_p, le_p
+from olympus_core.primitives.gather import GatherScatterMode, ScatterDimensionNumbers
+from olympus_core.primitives.reduction import (
+    Reduction,
+    check_combiner,
+    fill_region,
+    highest,
+    lowest,
+    reduce_max_p,
+    reduce_min_p,
+    reduce_sum_p,
+    split_half,
+)
 
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
@@ -25,9 +47,12 @@ __all__ = [
     "Padding",
     "dilated",
     "emit_reduce_window",
-    "map_axis",
     "pairs_attr",
-    "window_attributes",
+    "reduce_window_max_p",
+    "reduce_window_min_p",
+    "reduce_window_p",
+    "reduce_window_sum_p",
+    "select_and_gather_add_p",
     "window_shape",
     "windows",
 ]
@@ -79,7 +104,7 @@ def pairs_attr(pairs: Padding) -> ir.Attribute:
     return mlir.dense(np.asarray(pairs, np.int64).reshape(-1, 2))
 
 
-def window_attributes(params: dict[str, Any]) -> dict[str, ir.Attribute]:
+def _attributes(params: dict[str, Any]) -> dict[str, ir.Attribute]:
     """The attributes of `stablehlo.reduce_window`."""
     return {
         "window_dimensions": mlir.i64_array(params["window_dimensions"]),
@@ -90,7 +115,7 @@ def window_attributes(params: dict[str, Any]) -> dict[str, ir.Attribute]:
     }
 
 
-def map_axis(params: dict[str, Any], dim: int) -> dict[str, Any]:
+def _map_axis(params: dict[str, Any], dim: int) -> dict[str, Any]:
     """The parameters for an array that has a mapped axis at `dim` as well."""
     moved = dict(params)
     for name, value in (
@@ -117,8 +142,208 @@ def emit_reduce_window(
         "stablehlo.reduce_window",
         (mlir.tensor_type(out),),
         (operand, init),
-        window_attributes(params),
+        _attributes(params),
         regions=1,
     )
     fill_region(made, (out.update(shape=()),), body)
     return made.result
+
+
+class WindowReduction(Primitive):
+    """The reduction of each window by the operation of `reduction`."""
+
+    def __init__(self, name: str, reduction: Reduction) -> None:
+        super().__init__(name)
+        self.reduction = reduction
+
+    def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
+        (x,) = avals
+        check_kinds(self.name, self.reduction.kinds, x)
+        return x.update(shape=window_shape(self.name, x.shape, params))
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
+        out, rule = ctx.aval_out, self.reduction
+        scalar = out.update(shape=())
+        init = ctx.numpy_constant(np.asarray(rule.identity(out.dtype)).astype(out.dtype))
+        return emit_reduce_window(
+            ctx, operands[0], init, params, lambda x, y: (rule.combine(scalar, x, y),)
+        )
+
+    def batch(
+        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[Any, Any]:
+        dim = dims[0] or 0
+        return self.bind(args[0], **_map_axis(params, dim)), dim
+
+
+class WindowSum(WindowReduction):
+    """The sum of each window, which is linear."""
+
+    def jvp(
+        self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[Any, Any]:
+        return self.bind(*primals, **params), self.bind(tangents[0], **params)
+
+    def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
+        """Windows over the cotangents, dilated by the strides, of those that have an element."""
+        shape = operands[0].aval.shape
+        strides, ones = params["window_strides"], (1,) * len(shape)
+        kept = zip(
+            shape,
+            params["base_dilation"],
+            params["window_dimensions"],
+            params["window_dilation"],
+            params["padding"],
+            shape_of(cotangent),
+            strides,
+            strict=True,
+        )
+        around = []
+        for n, base, window, dilation, (low, _), count, stride in kept:
+            extent = dilated(window, dilation)
+            below = extent - low - 1
+            above = dilated(n, base) + extent - 1 - dilated(count, stride) - below
+            around.append((below, above, stride - 1))
+        padded = op.pad(cotangent, zero_like(cotangent), padding_config=tuple(around))
+        moved = params | {
+            "window_strides": params["base_dilation"],
+            "base_dilation": ones,
+            "padding": ((0, 0),) * len(shape),
+        }
+        return [self.bind(padded, **moved)]
+
+
+class WindowExtremum(WindowReduction):
+    """The greatest or least element of each window."""
+
+    def jvp(
+        self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[Any, Any]:
+        (x,), (t,) = primals, tangents
+        select = "ge" if self is reduce_window_max_p else "le"
+        return self.bind(x, **params), select_and_gather_add_p.bind(
+            t, x, select_prim=select, **params
+        )
+
+
+_SELECTIONS = {"ge": (ge_p, lowest), "le": (le_p, highest)}
+
+
+class SelectAndGather(LinearPrimitive):
+    """For each window of the second operand the first's element where the second's is selected.
+
+    `select_prim` is "ge" to select the greatest, "le" the least; 0 where nothing but padding is.
+    This is the derivative of window maxima and minima: a tangent is selected as the value is.
+    """
+
+    def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
+        taken, x = avals
+        if taken.shape != x.shape:
+            raise ShapeError(
+                f"{self.name} needs arrays of one shape, and got {taken.short_name()} and "
+                f"{x.short_name()}"
+            )
+        return shaped(window_shape(self.name, x.shape, params), taken.dtype)
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
+        compare, identity = _SELECTIONS[params["select_prim"]]
+        taken, x = (a.update(shape=()) for a in ctx.avals_in)
+        inits = [
+            ctx.numpy_constant(np.asarray(identity(x.dtype)).astype(x.dtype)),
+            ctx.numpy_constant(np.zeros((), taken.dtype)),
+        ]
+        outs = [x.update(shape=ctx.aval_out.shape), ctx.aval_out]
+        made = mlir.op(
+            "stablehlo.reduce_window",
+            [mlir.tensor_type(a) for a in outs],
+            (operands[1], operands[0], *inits),
+            _attributes(params),
+            regions=1,
+        )
+
+        def better(a: Any, s: Any, b: Any, t: Any) -> tuple[Any, Any]:
+            first = emit_compare(compare, x, a, b)
+            value = mlir.op1("stablehlo.select", x, (first, a, b))
+            return value, mlir.op1("stablehlo.select", taken, (first, s, t))
+
+        fill_region(made, [x, taken], better)
+        return made.results[1]
+
+    def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
+        """Each window's cotangent is added where its element was selected."""
+        shape, x = operands[0].aval.shape, operands[1]
+        count = math.prod(shape)
+        numbers = op.iota(shape=(count,), dimension=0, dtype=np.dtype("int32"))
+        # from 1 on, for 0 says that nothing was selected
+        numbers = reshape(op.add(numbers, np.int32(1)), shape)
+        places = op.sub(self.bind(numbers, x, **params), np.int32(1))
+        total = op.scatter_add(
+            spread(zero_like(cotangent), (count,)),
+            reshape(places, (*shape_of(places), 1)),
+            cotangent,
+            dimension_numbers=ScatterDimensionNumbers((), (0,), (0,)),
+            indices_are_sorted=False,
+            unique_indices=False,
+            mode=GatherScatterMode.FILL_OR_DROP,
+        )
+        return [reshape(total, shape), None]
+
+    def batch(
+        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[Any, Any]:
+        arrays = [at_front(x, d, batched.size) for x, d in zip(args, dims, strict=True)]
+        return self.bind(*arrays, **_map_axis(params, 0)), 0
+
+
+class ReduceWindow(Primitive):
+    """Reduces the windows of several arrays at once by the program `olympuspr`.
+
+    Operands are the arrays, then an initial scalar for each.
+    """
+
+    multiple_results = True
+    higher_order: ClassVar[bool] = True
+
+    def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
+        arrays, inits = split_half(self.name, avals)
+        check_combiner(self.name, params["olympuspr"], arrays, inits)
+        shape = window_shape(self.name, arrays[0].shape, params)
+        if any(x.shape != arrays[0].shape for x in arrays):
+            text = ", ".join(a.short_name() for a in arrays)
+            raise ShapeError(f"reduce_window needs arrays of one shape, and got {text}")
+        return tuple([shaped(shape, x.dtype) for x in arrays])
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
+        types = [mlir.tensor_type(a) for a in ctx.avals_out]
+        program: Olympuspr = params["olympuspr"]
+        attributes = _attributes(params)
+        made = mlir.op("stablehlo.reduce_window", types, operands, attributes, regions=1)
+        ctx.region(made.regions[0], program)
+        return list(made.results)
+
+    def jvp(
+        self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[Any, Any]:
+        raise TransformError(
+            "lax.reduce_window with a function of one's own has no derivative rule",
+            hint="use lax.add, lax.max or lax.min as the function",
+        )
+
+    def batch(
+        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[Any, Any]:
+        half = len(args) // 2
+        if any(d is not None for d in dims[half:]):
+            raise TransformError("vmap cannot map over the initial values of lax.reduce_window")
+        arrays = [
+            at_front(x, d, batched.size) for x, d in zip(args[:half], dims[:half], strict=True)
+        ]
+        outs = self.bind(*arrays, *args[half:], **_map_axis(params, 0))
+        return outs, [0] * len(outs)
+
+
+reduce_window_sum_p = WindowSum("reduce_window_sum", reduce_sum_p)
+reduce_window_max_p = WindowExtremum("reduce_window_max", reduce_max_p)
+reduce_window_min_p = WindowExtremum("reduce_window_min", reduce_min_p)
+select_and_gather_add_p = SelectAndGather("select_and_gather_add")
+reduce_window_p = ReduceWindow("reduce_window")

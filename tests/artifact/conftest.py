@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from bundles import save, traced_mlp
+
+from tests.artifact.bundles import save, traced_mlp
 
 
 @pytest.fixture(scope="session")

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bundles import change_manifest, members_of, replace_member, save, struct
 
 import olympus
 from olympus import artifact, lax
 from olympus.errors import ArtifactError
+from tests.artifact.bundles import change_manifest, members_of, replace_member, save, struct
 
 PROGRAM = "program.stablehlo.bc"
 EXECUTABLE = "executables/cpu.bin"

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from bundles import change_manifest, save, struct
 
 import olympus
 from olympus import artifact, lax
 from olympus.errors import SignatureError
+from tests.artifact.bundles import change_manifest, save, struct
 
 
 class State(NamedTuple):

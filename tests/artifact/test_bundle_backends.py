@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bundles import change_manifest, members_of, save, struct
 
 import olympus
 from olympus import artifact, lax
 from olympus.errors import ArtifactError, BackendError
 from olympus_core import stages, xla
+from tests.artifact.bundles import change_manifest, members_of, save, struct
 
 H200 = olympus.target("gpu", "h200")
 HAS_COMPILER = {status.name: status.available for status in olympus.backends()}["gpu"]

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bundles import change_manifest, mlp, replace_member, save, struct, traced_mlp
 
 import olympus
 from olympus import artifact, lax, tree
 from olympus.errors import ArtifactError, SignatureError, UsageError
+from tests.artifact.bundles import change_manifest, mlp, replace_member, save, struct, traced_mlp
 
 X = np.arange(6, dtype="float32").reshape(2, 3)
 ARGS = ({"w": X / 10, "b": X - 2}, X + 1)

@@ -9,10 +9,10 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from bundles import members_of, pack
 
 from olympus import artifact
 from olympus.errors import ArtifactError, UsageError
+from tests.artifact.bundles import members_of, pack
 
 LARGE = 1_000_000
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bundles import change_manifest, members_of, pack, python, replace_member
 
 from olympus import artifact
 from olympus.errors import ArtifactError, UsageError
+from tests.artifact.bundles import change_manifest, members_of, pack, python, replace_member
 
 Damage = Callable[[Path], object]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from bundles import ROOT, python
+from tests.artifact.bundles import ROOT, python
 
 EXAMPLE = re.compile(r"```python\n(.*?)```", re.DOTALL)
 SAID = re.compile(r"^(\S.*\S) {3}# (.*)$", re.MULTILINE)

@@ -16,11 +16,11 @@ from typing import Any
 import jsonschema
 import numpy as np
 import pytest
-from bundles import members_of, python, save, struct, traced_mlp
 
 import olympus
 from olympus import artifact, lax
 from olympus.errors import UsageError
+from tests.artifact.bundles import members_of, python, save, struct, traced_mlp
 
 SCHEMA = json.loads((files("olympus_core.artifact") / "bundle.schema.json").read_text())
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bundles import change_manifest
 
 from olympus import artifact
 from olympus.errors import ArtifactError
 from olympus_core.artifact.host import Host, cpu_features
+from tests.artifact.bundles import change_manifest
 
 X86 = """processor\t: 0
 model name\t: A processor

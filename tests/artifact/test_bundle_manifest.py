@@ -11,11 +11,11 @@ from typing import Any
 
 import jsonschema
 import pytest
-from bundles import change_manifest, members_of
 
 from olympus import artifact
 from olympus.errors import ArtifactError
 from olympus_core.artifact.reading import parse_manifest
+from tests.artifact.bundles import change_manifest, members_of
 
 SCHEMA = json.loads((files("olympus_core.artifact") / "bundle.schema.json").read_text())
 VALID = jsonschema.Draft202012Validator(SCHEMA).is_valid

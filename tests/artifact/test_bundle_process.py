@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bundles import python
+from tests.artifact.bundles import python
 
 MODULE = """
 from typing import NamedTuple

@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from bundles import change_manifest, members_of, pack, replace_member
 
 from olympus import artifact
 from olympus.errors import ArtifactError, BackendError, UsageError
+from tests.artifact.bundles import change_manifest, members_of, pack, replace_member
 
 SIGNATURE = "signature.ed25519"
 

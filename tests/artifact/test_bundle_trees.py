@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bundles import python, save, struct
 
 import olympus
 from olympus import artifact, tree, tree_util
 from olympus.artifact import Node
 from olympus.errors import UsageError
+from tests.artifact.bundles import python, save, struct
 
 Point = collections.namedtuple("Point", "x y")
 

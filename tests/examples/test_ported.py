@@ -7,9 +7,9 @@ import jax.flatten_util
 import jax.test_util
 import numpy as np
 import pytest
-from ported import PROGRAMS
 
 import olympus
+from tests.examples.ported import PROGRAMS
 
 
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)

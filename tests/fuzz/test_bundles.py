@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bundle_mutations import MUTATIONS, executable
-from conftest import Fuzz
 
 import olympus
 from olympus import artifact, lax
+from tests.fuzz.bundle_mutations import MUTATIONS, executable
+from tests.fuzz.conftest import Fuzz
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 120  # that a case may take on a loaded machine: what takes more hangs

@@ -13,10 +13,10 @@ import jax.numpy
 import ml_dtypes
 import numpy as np
 import pytest
-from oracle import Row, check, disagreements, row
 
 import olympus as ox
 from olympus import errors
+from tests.library.oracle import Row, check, disagreements, row
 
 xp = ox.numpy
 F32, I32 = np.float32, np.int32

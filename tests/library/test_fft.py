@@ -8,11 +8,11 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from oracle import Row, check, check_derivatives, check_types, row
 
 import olympus as ox
 from olympus.errors import ArgumentError, DTypeError, ShapeError
 from olympus_core.xla import gpu
+from tests.library.oracle import Row, check, check_derivatives, check_types, row
 
 jnp = ox.numpy
 rng = np.random.default_rng(0)

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from oracle import Row, check, row
 
 import olympus as ox
 from olympus.errors import IndexingError, ShapeError
+from tests.library.oracle import Row, check, row
 
 SHAPES = hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4)
 examples = settings(max_examples=50)

@@ -9,10 +9,10 @@ import jax
 import jax.numpy
 import numpy as np
 import pytest
-from oracle import check, check_derivatives, row
 
 import olympus as ox
 from olympus.errors import ArgumentError, DTypeError, LoweringError, ShapeError, TransformError
+from tests.library.oracle import check, check_derivatives, row
 
 LAX = {ox.numpy: ox.lax, jax.numpy: jax.lax}
 X = np.arange(1, 25, dtype=np.float32).reshape(2, 3, 4)

@@ -13,12 +13,12 @@ import jax
 import jax.numpy
 import numpy as np
 import pytest
-from oracle import Row, check, check_derivatives, row
 
 import olympus as ox
 from olympus import artifact
 from olympus.errors import ArgumentError, DTypeError, ShapeError, TransformError
 from olympus_core.xla import gpu
+from tests.library.oracle import Row, check, check_derivatives, row
 
 rng = np.random.default_rng(0)
 

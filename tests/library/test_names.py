@@ -8,9 +8,9 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from oracle import check, row
 
 import olympus as ox
+from tests.library.oracle import check, row
 
 NAMESPACES = [
     "",

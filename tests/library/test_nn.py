@@ -8,9 +8,9 @@ import jax
 import ml_dtypes
 import numpy as np
 import pytest
-from oracle import Row, check, row
 
 import olympus as ox
+from tests.library.oracle import Row, check, row
 
 PACKAGE = {ox.numpy: ox, jax.numpy: jax}
 RNG = np.random.default_rng(0)

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from oracle import check, row
 
 import olympus as ox
 from olympus.errors import ConcretizationError, DTypeError, ShapeError
+from tests.library.oracle import check, row
 
 jnp = ox.numpy
 Call = Callable[..., Any]

@@ -11,9 +11,9 @@ import jax.numpy
 import ml_dtypes
 import numpy as np
 import pytest
-from oracle import Row, check, check_types, row
 
 import olympus as ox
+from tests.library.oracle import Row, check, check_types, row
 
 DTYPES = ["bool", "int8", "uint8", "int32", "uint32", "bfloat16", "float16", "float32", "complex64"]
 SCALARS: list[Any] = [True, 2, 2.5, 1 + 2j]

@@ -9,9 +9,9 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from oracle import check, row
 
 import olympus as ox
+from tests.library.oracle import check, row
 
 jnp = ox.numpy
 Call = Callable[..., Any]

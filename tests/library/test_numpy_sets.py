@@ -9,10 +9,10 @@ import jax
 import jax.numpy
 import numpy as np
 import pytest
-from oracle import check, check_derivatives, row
 
 import olympus as ox
 from olympus.errors import ArgumentError, ConcretizationError, DTypeError, ShapeError
+from tests.library.oracle import check, check_derivatives, row
 
 jnp = ox.numpy
 A, B = np.array([5, 3, 3, 9]), np.array([3, 7, 9, 9])

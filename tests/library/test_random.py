@@ -9,11 +9,11 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from oracle import Row, check, row
 
 import olympus as ox
 from olympus.errors import TransformError
 from olympus_core.library.random.keys import KeyArray
+from tests.library.oracle import Row, check, row
 
 PACKAGE = {ox.numpy: ox, jax.numpy: jax}
 WORDS = np.asarray([1234567, 89], np.uint32)

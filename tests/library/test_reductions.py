@@ -12,10 +12,10 @@ import jax.numpy
 import ml_dtypes
 import numpy as np
 import pytest
-from oracle import Row, check, row
 
 import olympus as ox
 from olympus.errors import DTypeError, ShapeError, TraceError
+from tests.library.oracle import Row, check, row
 
 jnp = ox.numpy
 

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 import scipy.linalg
 import scipy.special
-from oracle import Row, check, check_derivatives, row
 
 import olympus as ox
 import olympus.scipy
 from olympus.errors import ArgumentError, DTypeError, ShapeError
+from tests.library.oracle import Row, check, check_derivatives, row
 
 rng = np.random.default_rng(0)
 A, A3, TALL = rng.normal(size=(4, 4)), rng.normal(size=(2, 4, 4)), rng.normal(size=(5, 3))

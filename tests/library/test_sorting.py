@@ -10,10 +10,10 @@ import hypothesis.strategies as st
 import ml_dtypes
 import numpy as np
 import pytest
-from oracle import Row, check, row
 
 import olympus as ox
 from olympus.errors import ConcretizationError, ShapeError, TraceError
+from tests.library.oracle import Row, check, row
 
 jnp = ox.numpy
 

@@ -13,11 +13,11 @@ import jax.scipy.stats
 import numpy as np
 import pytest
 import scipy.special
-from oracle import Row, check, row
 
 import olympus as ox
 import olympus.scipy
 from olympus.errors import DTypeError, ShapeError
+from tests.library.oracle import Row, check, row
 
 PACKAGE = {ox.numpy: ox, jax.numpy: jax}
 rng = np.random.default_rng(0)

@@ -10,7 +10,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-__all__ = ["Arg", "Case", "arg"]
+__all__ = ["Arg", "Case", "arg", "as_plain"]
 
 
 @dataclass(frozen=True)
@@ -70,3 +70,8 @@ def _draw(rng: np.random.Generator, a: Arg, dtype: np.dtype[Any]) -> np.ndarray[
     if dtype.kind == "c":
         return (values + 1j * rng.uniform(a.low, a.high, a.shape)).astype(dtype)
     return np.asarray(values).astype(dtype)
+
+
+def as_plain(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """An array as one of a dtype that NumPy itself has, which its comparisons need."""
+    return x if x.dtype.kind in "biufc" else x.astype(np.float64)

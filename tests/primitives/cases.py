@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from case import Case
-from cases_control import CASES as CONTROL
-from cases_dot import CASES as DOT
-from cases_elementwise import CASES as ELEMENTWISE
-from cases_fft import CASES as FFT
-from cases_indexing import CASES as INDEXING
-from cases_linalg import CASES as LINALG
-from cases_random import CASES as RANDOM
-from cases_reduction import CASES as REDUCTION
-from cases_rules import CASES as RULES
-from cases_shape import CASES as SHAPE
-from cases_sort import CASES as SORT
+from tests.primitives.case import Case
+from tests.primitives.cases_control import CASES as CONTROL
+from tests.primitives.cases_dot import CASES as DOT
+from tests.primitives.cases_elementwise import CASES as ELEMENTWISE
+from tests.primitives.cases_fft import CASES as FFT
+from tests.primitives.cases_indexing import CASES as INDEXING
+from tests.primitives.cases_linalg import CASES as LINALG
+from tests.primitives.cases_random import CASES as RANDOM
+from tests.primitives.cases_reduction import CASES as REDUCTION
+from tests.primitives.cases_rules import CASES as RULES
+from tests.primitives.cases_shape import CASES as SHAPE
+from tests.primitives.cases_sort import CASES as SORT
 
 __all__ = ["CASES"]
 

@@ -5,7 +5,7 @@ The leading axis of each operand is the mapped one, of size 4.
 
 from __future__ import annotations
 
-from case import Case, arg
+from tests.primitives.case import Case, arg
 
 SIZE = 4
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from case import Case, arg
+from tests.primitives.case import Case, arg
 
 
 def _scan(lax: Any, c: Any, xs: Any, **options: Any) -> Any:

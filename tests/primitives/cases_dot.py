@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from case import Case, arg
+from tests.primitives.case import Case, arg
 
 DOT = ("float32", "bfloat16", "int32", "complex64")
 CONV = ("float32", "complex64")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import jax
-from case import Arg, Case, arg
 
 import olympus
+from tests.primitives.case import Arg, Case, arg
 
 FLOATS = ("float32", "bfloat16", "float16")
 COMPLEX = ("float32", "complex64")

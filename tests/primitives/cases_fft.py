@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from case import Case, arg
+from tests.primitives.case import Case, arg
 
 
 def fft(kind: str, shape: tuple[int, ...], lengths: tuple[int, ...], label: str) -> Case:

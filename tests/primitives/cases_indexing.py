@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from case import Arg, Case, arg
+from tests.primitives.case import Arg, Case, arg
 
 NUMBERS = ("float32", "bfloat16", "int32", "uint8", "complex64")
 REAL = ("float32", "bfloat16", "int32", "uint8")

@@ -8,11 +8,11 @@ from typing import Any
 import jax
 import jax.scipy.linalg
 import numpy as np
-from case import Case, arg
 
 import olympus
 import olympus.scipy
 from olympus_core.primitives.linalg.qr import geqrf_p
+from tests.primitives.case import Case, arg
 
 __all__ = ["CASES"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import jax
-from case import Case, arg
 
 import olympus
 from olympus_core.primitives.random import random_bits_p, random_fold_in_p, random_split_p
+from tests.primitives.case import Case, arg
 
 __all__ = ["CASES"]
 

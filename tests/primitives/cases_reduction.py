@@ -7,9 +7,9 @@ from typing import Any
 
 import jax
 import numpy as np
-from case import Case, arg
 
 import olympus
+from tests.primitives.case import Case, arg
 
 ORDERED = ("float32", "float16", "bfloat16", "int32", "uint8", "bool")
 NUMBERS = ("float32", "bfloat16", "int32", "uint8", "complex64")

@@ -6,10 +6,10 @@ from typing import Any
 
 import jax
 import numpy as np
-from case import Case, arg
 from jax.ad_checkpoint import checkpoint_name
 
 import olympus
+from tests.primitives.case import Case, arg
 
 TABLE = np.array([0.5, -1.5, 2.0, 0.25], np.float32)
 

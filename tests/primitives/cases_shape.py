@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from case import Arg, Case, arg
+
+from tests.primitives.case import Arg, Case, arg
 
 MANY = ("float32", "bfloat16", "int32", "bool", "complex64")
 X = arg(3, 4, 2)

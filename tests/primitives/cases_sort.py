@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from case import Case, arg
+from tests.primitives.case import Case, arg
 
 KEYS = ("float32", "bfloat16", "int32", "uint8", "bool", "complex64")
 

@@ -10,12 +10,12 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from case import Case
-from cases_collective import AXIS_CASES, SIZE
 
 import olympus
 from olympus_core import lowering
 from olympus_core.check import check
+from tests.primitives.case import Case
+from tests.primitives.cases_collective import AXIS_CASES, SIZE
 
 PAIRS = [pytest.param(c, d, id=f"{c.id}-{d}") for c in AXIS_CASES for d in c.dtypes]
 # JAX has no derivative of pmax and pmin under their names
@@ -120,8 +120,8 @@ def test_lowering_for_replicas_is_golden_and_well_typed(
     program = olympus.make_olympuspr(ours(case), axis_env=[("i", SIZE)])(x[0])
     check(program)
     assert f" {case.primitive}[" in str(program)
-    signature = lowering.Entry("f", axes=(("i", SIZE),))
-    module = lowering.lower_module(program, signature)
+    entry = lowering.Entry("f", axes=(("i", SIZE),))
+    module = lowering.lower_module(program, entry)
     golden(f"primitives/{case.id}.txt", f"{program}\n\n{module}")
     proto = olympus.xla_computation(ours(case), axis_env=[("i", SIZE)])(x[0])
     assert proto.as_serialized_hlo_module_proto()

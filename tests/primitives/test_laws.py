@@ -13,12 +13,11 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from case import Case
-from cases import CASES
-from test_primitives import as_plain
 
 import olympus
 from olympus_core.errors import TransformError
+from tests.primitives.case import Case, as_plain
+from tests.primitives.cases import CASES
 
 DIFFERENTIABLE = [
     pytest.param(c, d, id=f"{c.id}-{d}")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from cases import CASES
 
 import olympus as ox
+from tests.primitives.cases import CASES
 
 
 @pytest.mark.parametrize("target", [ox.target("gpu", "h200"), ox.target("tpu")], ids=["gpu", "tpu"])

@@ -6,19 +6,20 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 import pytest
-from case import Case
-from cases import CASES
-from cases_collective import AXIS_CASES
 
 import olympus
 from olympus_core.check import check
 from olympus_core.errors import InternalError
 from olympus_core.primitive import Primitive, op
+from tests.primitives.case import Case, as_plain
+from tests.primitives.cases import CASES
+from tests.primitives.cases_collective import AXIS_CASES
 
 PAIRS = [pytest.param(c, d, id=f"{c.id}-{d}") for c in CASES for d in c.dtypes]
 FIRST = [pytest.param(c, id=c.id) for c in CASES]
@@ -27,10 +28,6 @@ _COARSE = {"bfloat16": 2e-2, "float16": 2e-3}
 
 def leaves(tree: Any) -> list[np.ndarray[Any, Any]]:
     return [np.asarray(x) for x in jax.tree.leaves(tree)]
-
-
-def as_plain(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    return x if x.dtype.kind in "biufc" else x.astype(np.float64)
 
 
 def assert_agree(got: Any, want: Any, case: Case, dtype: str) -> None:
@@ -62,6 +59,13 @@ def test_lowering_is_golden_and_well_typed(case: Case, golden: Callable[[str, st
     check(traced.olympuspr)
     text = f"{traced.olympuspr}\n\n{traced.lower().as_text()}"
     golden(f"primitives/{case.id}.txt", text)
+
+
+def test_every_golden_file_is_of_a_row() -> None:
+    names = {f"primitives/{case.id}.txt" for case in [*CASES, *AXIS_CASES]}
+    folder = Path(__file__).parents[1] / "golden"
+    files = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
+    assert sorted(files - names) == []
 
 
 def test_every_primitive_has_a_row() -> None:

@@ -24,11 +24,15 @@ from olympus_core.library.axes import canonical_axis
 from olympus_core.library.lax.shape import expand_dims, reshape, squeeze
 from olympus_core.library.promotion import check_arrays, convert
 from olympus_core.primitive import op
-from olympus_core.primitives.collective import Collective, axis_index_p, pmax_p, pmin_p, psum_p
-from olympus_core.primitives.exchange import (
+from olympus_core.primitives.collective import (
+    Collective,
     all_gather_p,
     all_to_all_p,
+    axis_index_p,
+    pmax_p,
+    pmin_p,
     ppermute_p,
+    psum_p,
     reduce_scatter_p,
 )
 from olympus_core.tracer import Tracer

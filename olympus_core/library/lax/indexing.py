@@ -22,7 +22,7 @@ from olympus_core.primitives import scatter as p
 from olympus_core.primitives.elementwise.arithmetic import add_p, rem_p
 from olympus_core.primitives.elementwise.logic import lt_p
 from olympus_core.primitives.elementwise.selection import select_n_p
-from olympus_core.primitives.indexing import (
+from olympus_core.primitives.gather import (
     GatherDimensionNumbers,
     GatherScatterMode,
     ScatterDimensionNumbers,

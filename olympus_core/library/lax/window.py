@@ -15,12 +15,14 @@ from olympus_core.primitives.reduction import (
     reduce_min_p,
     reduce_sum_p,
 )
-from olympus_core.primitives.window import Padding, dilated, window_shape
-from olympus_core.primitives.window_reduction import (
+from olympus_core.primitives.window import (
+    Padding,
+    dilated,
     reduce_window_max_p,
     reduce_window_min_p,
     reduce_window_p,
     reduce_window_sum_p,
+    window_shape,
 )
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""What elementwise primitives share: a value of each operand in, a value of the result out.
+"""What elementwise primitives share, and small helpers for the rules of all primitives.
 
 Operands have one shape and one dtype; a rank-0 operand stands for one of that shape, so that
 `2.0 * x` needs no broadcast in the IR.  Most primitives are a row of a table: name, StableHLO
@@ -38,6 +38,7 @@ __all__ = [
     "move_axis",
     "one_minus",
     "one_plus",
+    "reshape",
     "shift_all",
     "spread",
     "square",
@@ -91,6 +92,7 @@ class Elementwise(Primitive):
     has a rule for each operand that the primitive is linear in.
     """
 
+    is_elementwise: ClassVar[bool] = True
     takes_literals: ClassVar[bool] = True
 
     def __init__(
@@ -205,6 +207,11 @@ def _mapped_shape(
         if len(shape) == rank:
             return (*shape[:dim], size, *shape[dim:])
     raise AssertionError("some operand has the highest rank")
+
+
+def reshape(x: Any, shape: Sequence[int]) -> Any:
+    """The elements of `x`, in order, in another shape."""
+    return op.reshape(x, dimensions=None, new_sizes=tuple(shape))
 
 
 def move_axis(x: Any, source: int, destination: int) -> Any:

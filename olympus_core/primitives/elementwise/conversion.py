@@ -36,6 +36,7 @@ __all__ = [
 class Convert(Primitive):
     """To `new_dtype`; a complex value loses its imaginary part, a bool becomes 0 or 1."""
 
+    is_elementwise: ClassVar[bool] = True
     takes_literals: ClassVar[bool] = True
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
@@ -73,6 +74,8 @@ class Convert(Primitive):
 
 class BitcastConvert(Primitive):
     """The same bits as another dtype; a change of width adds or removes the last axis."""
+
+    is_elementwise: ClassVar[bool] = True
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         (x,), new = avals, params["new_dtype"]

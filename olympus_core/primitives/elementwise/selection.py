@@ -35,6 +35,7 @@ __all__ = [
 class SelectN(Primitive):
     """`cases[which]` element by element; `which` is bool for two cases, or int32."""
 
+    is_elementwise: ClassVar[bool] = True
     takes_literals: ClassVar[bool] = True
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
@@ -120,6 +121,8 @@ def _same_shape(cases: Sequence[Any]) -> list[Any]:
 
 class Clamp(Primitive):
     """min(max(lo, x), hi); the bounds have x's shape or none."""
+
+    is_elementwise: ClassVar[bool] = True
 
     takes_literals: ClassVar[bool] = True
 

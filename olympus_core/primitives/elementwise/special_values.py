@@ -1,8 +1,8 @@
 """The special values of complex functions: what they are at infinities, nan and signed zeros.
 
-The value that XLA computes enters, the same value leaves, mended where it differs from Annex G of
-the C standard (C99) and from the array API standard.  XLA multiplies infinities by zeros there,
-which gives nan, and loses the sign of a zero.
+What XLA computes is corrected where it differs from Annex G of the C standard (C99) and from the
+array API standard.  XLA multiplies infinities by zeros there, which gives nan, and loses the sign
+of a zero.
 """
 
 from __future__ import annotations

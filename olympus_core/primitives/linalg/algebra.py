@@ -1,7 +1,7 @@
 """Matrix algebra for derivative rules and library functions, written on the primitives.
 
-Matrices are the last two axes; the batch axes before are the same in all operands.  Arrays enter,
-arrays leave; products are computed in the highest precision, as decompositions are.
+Matrices are the last two axes; the batch axes before are the same in all operands.  Products are
+computed in the highest precision, as decompositions are.
 """
 
 from __future__ import annotations
@@ -13,8 +13,14 @@ import numpy as np
 from olympus_core import dtypes
 from olympus_core.avals import get_aval, shape_of
 from olympus_core.primitive import op
-from olympus_core.primitives.elementwise.base import constant, spread, zero_like, zeros_like
-from olympus_core.primitives.indexing import GatherDimensionNumbers, GatherScatterMode
+from olympus_core.primitives.elementwise.base import (
+    constant,
+    reshape,
+    spread,
+    zero_like,
+    zeros_like,
+)
+from olympus_core.primitives.gather import GatherDimensionNumbers, GatherScatterMode
 from olympus_core.primitives.precision import Precision
 
 __all__ = [
@@ -198,7 +204,7 @@ def take_rows(x: Any, permutation: Any) -> Any:
     if not rows:
         return x
     n = len(batch)
-    indices = op.reshape(permutation, dimensions=None, new_sizes=(*shape_of(permutation), 1))
+    indices = reshape(permutation, (*shape_of(permutation), 1))
     return op.gather(
         x,
         indices,

@@ -1,8 +1,7 @@
 """What the primitives of matrices share: their types, their batching, and calls of LAPACK.
 
 A matrix is the last two axes of an array; the axes before are batch axes, and every operand of a
-primitive has the same ones.  Values of matrices enter; values that a LAPACK routine, or a few
-operations of StableHLO, made of them leave.
+primitive has the same ones.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""cholesky: Hermitian positive-definite matrices enter, their lower triangular factors leave."""
+"""The Cholesky decomposition of Hermitian positive-definite matrices."""
 
 from __future__ import annotations
 

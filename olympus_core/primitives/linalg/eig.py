@@ -1,4 +1,4 @@
-"""eig: square matrices enter, their eigenvalues, and eigenvectors if wanted, leave."""
+"""Eigenvalues, and eigenvectors if wanted, of square matrices."""
 
 from __future__ import annotations
 

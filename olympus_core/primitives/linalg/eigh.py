@@ -1,4 +1,4 @@
-"""eigh: Hermitian matrices enter, their eigenvectors and eigenvalues leave."""
+"""Eigenvalues and eigenvectors of Hermitian matrices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""factored_solve: matrices, their factors and right-hand sides enter, the solutions leave."""
+"""Solutions of linear systems whose matrices have been factorized."""
 
 from __future__ import annotations
 

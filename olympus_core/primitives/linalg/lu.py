@@ -1,4 +1,4 @@
-"""lu: matrices enter; triangular factors, the row swaps and the permutation of the rows leave."""
+"""The LU decomposition with partial pivoting."""
 
 from __future__ import annotations
 

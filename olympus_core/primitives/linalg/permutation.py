@@ -1,4 +1,4 @@
-"""lu_pivots_to_permutation: the row swaps of an LU decomposition enter, a permutation leaves."""
+"""The permutation that the row swaps of an LU decomposition make."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""geqrf, householder_product and qr: matrices enter, orthonormal and triangular factors leave."""
+"""The QR decomposition, and the Householder reflectors that it is made of."""
 
 from __future__ import annotations
 

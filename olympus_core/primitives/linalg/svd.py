@@ -1,4 +1,4 @@
-"""svd: matrices enter, their singular values, and singular vectors if wanted, leave."""
+"""The singular value decomposition: singular values, and vectors if wanted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""triangular_solve: triangular matrices and right-hand sides enter, the solutions leave."""
+"""Solutions of linear systems whose matrices are triangular."""
 
 from __future__ import annotations
 
@@ -9,7 +9,12 @@ from olympus_core import dtypes, mlir
 from olympus_core.avals import ShapedArray, shape_of
 from olympus_core.errors import ShapeError
 from olympus_core.primitive import Batched, op
-from olympus_core.primitives.elementwise.base import check_kinds, check_one_dtype, move_axis
+from olympus_core.primitives.elementwise.base import (
+    check_kinds,
+    check_one_dtype,
+    move_axis,
+    reshape,
+)
 from olympus_core.primitives.linalg.algebra import conj, dot, swap, triangle
 from olympus_core.primitives.linalg.base import (
     LAPACK_DTYPES,
@@ -117,8 +122,8 @@ def with_more_columns(solve: Callable[[Any], Any], b: Any, dim: int, place: int)
     b = move_axis(b, dim, place)
     shape = shape_of(b)
     joined = (*shape[: place - 1], shape[place - 1] * shape[place], *shape[place + 1 :])
-    out = solve(op.reshape(b, dimensions=None, new_sizes=joined))
-    return op.reshape(out, dimensions=None, new_sizes=shape), place
+    out = solve(reshape(b, joined))
+    return reshape(out, shape), place
 
 
 triangular_solve_p = TriangularSolve("triangular_solve")

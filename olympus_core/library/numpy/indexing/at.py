@@ -39,7 +39,7 @@ from olympus_core.primitives.elementwise.arithmetic import add_p, max_p, min_p, 
 from olympus_core.primitives.elementwise.base import BOOL
 from olympus_core.primitives.elementwise.conversion import convert_element_type_p
 from olympus_core.primitives.elementwise.selection import select_n_p
-from olympus_core.primitives.indexing import GatherScatterMode
+from olympus_core.primitives.gather import GatherScatterMode
 from olympus_core.primitives.shape import broadcast_in_dim_p
 from olympus_core.primitives.slicing import dynamic_slice_p, dynamic_update_slice_p, slice_p
 from olympus_core.tracer import Array, Tracer

@@ -24,7 +24,7 @@ from olympus_core.library.lax.slicing import concatenate, wrapped
 from olympus_core.library.numpy.creation.array import asarray
 from olympus_core.library.promotion import broadcast_shapes
 from olympus_core.primitives.elementwise.arithmetic import add_p, mul_p
-from olympus_core.primitives.indexing import GatherDimensionNumbers, ScatterDimensionNumbers
+from olympus_core.primitives.gather import GatherDimensionNumbers, ScatterDimensionNumbers
 from olympus_core.tracer import Array, Tracer
 
 __all__ = [

@@ -21,7 +21,7 @@ from olympus_core.library.lax.indexing import Mode, gather
 from olympus_core.library.lax.shape import expand_dims, full_like
 from olympus_core.library.lax.slicing import slice_in_dim, wrapped
 from olympus_core.library.numpy.indexing.plan import Plan, Span, coordinates, make_plan, parse
-from olympus_core.primitives.indexing import GatherScatterMode
+from olympus_core.primitives.gather import GatherScatterMode
 from olympus_core.primitives.shape import rev_p, squeeze_p
 from olympus_core.primitives.slicing import dynamic_slice_p, slice_p
 from olympus_core.tracer import Array

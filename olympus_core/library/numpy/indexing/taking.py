@@ -23,7 +23,7 @@ from olympus_core.library.numpy.sorting.searching import nonzero
 from olympus_core.library.operands import operand, reject_out
 from olympus_core.library.promotion import broadcast_shapes, broadcast_to, check_arrays
 from olympus_core.library.structural import structural
-from olympus_core.primitives.indexing import GatherDimensionNumbers, GatherScatterMode
+from olympus_core.primitives.gather import GatherDimensionNumbers, GatherScatterMode
 from olympus_core.tracer import Array
 
 __all__ = [

@@ -19,6 +19,7 @@ from olympus_core.primitives.linalg.algebra import as_dtype
 
 __all__ = [
     "INT32",
+    "ascending",
     "at",
     "epsilon",
     "exchange",
@@ -35,6 +36,8 @@ __all__ = [
     "squares",
     "take",
     "total",
+    "trimmed",
+    "unpermuted",
     "where",
     "window",
     "zeros",
@@ -75,6 +78,13 @@ def padded(x: Any, *sizes: int) -> Any:
     config = [(0, 0, 0)] * kept
     config += [(0, size - n, 0) for size, n in zip(sizes, shape[kept:], strict=True)]
     return op.pad(x, zero_like(x), padding_config=tuple(config))
+
+
+def trimmed(x: Any, *sizes: int) -> Any:
+    """What `padded` was given: the first elements of arrays, this many along the last axes."""
+    shape = shape_of(x)
+    limits = (*shape[: len(shape) - len(sizes)], *sizes)
+    return op.slice(x, start_indices=(0,) * len(shape), limit_indices=limits, strides=None)
 
 
 def window(x: Any, start: Any, width: int, axis: int) -> Any:
@@ -122,6 +132,18 @@ def places(x: Any, axis: int) -> Any:
     """The index of each element along an axis, int32."""
     shape = shape_of(x)
     return op.iota(dtype=INT32, shape=shape, dimension=len(shape) + axis)
+
+
+def unpermuted(*shape: int) -> Any:
+    """Permutations, along the last axis, that change nothing."""
+    return op.iota(dtype=INT32, shape=shape, dimension=len(shape) - 1)
+
+
+def ascending(x: Any) -> tuple[Any, Any]:
+    """The elements in rising order along the last axis, and the permutations that sort them."""
+    last = len(shape_of(x)) - 1
+    x, order = op.sort(x, places(x, -1), dimension=last, is_stable=True, num_keys=1)
+    return x, order
 
 
 def total(x: Any, *axes: int) -> Any:

@@ -23,6 +23,7 @@ from olympus_core.primitives.linalg.algebra import (
     triangle,
 )
 from olympus_core.primitives.linalg.portable.arrays import (
+    ascending,
     epsilon,
     over,
     places,
@@ -64,7 +65,7 @@ def eigh(a: Any, *, lower: bool) -> tuple[Any, Any]:
     # v^H a v has less rounding than what many rotations made of the diagonal
     w = total(real(op.mul(conj(v), dot(a, v))), -2)
     v = where(over(op.is_finite(unit), v), v, np.nan)
-    w, order = op.sort(w, places(w, -1), dimension=len(shape_of(w)) - 1, is_stable=True, num_keys=1)
+    w, order = ascending(w)
     v = swap(take_rows(swap(v), order))
     return v, op.mul(w, over(unit, w))
 

@@ -9,7 +9,7 @@ import numpy as np
 from olympus_core import dtypes
 from olympus_core.avals import get_aval, shape_of
 from olympus_core.primitive import op
-from olympus_core.primitives.elementwise.base import zeros_like
+from olympus_core.primitives.elementwise.base import reshape, zeros_like
 from olympus_core.primitives.linalg.algebra import block, dot, solve, take_rows
 from olympus_core.primitives.linalg.portable.arrays import (
     INT32,
@@ -22,6 +22,8 @@ from olympus_core.primitives.linalg.portable.arrays import (
     put,
     put_window,
     repeat,
+    trimmed,
+    unpermuted,
     where,
     window,
     zeros,
@@ -42,12 +44,12 @@ def lu(a: Any) -> tuple[Any, Any, Any]:
     *batch, rows, columns = shape_of(a)
     k = min(rows, columns)
     if not k:
-        order = op.iota(dtype=INT32, shape=(*batch, rows), dimension=len(batch))
+        order = unpermuted(*batch, rows)
         return a, zeros((*batch, 0), INT32), order
     count, width = panels(k)
     size = count * width
     a = padded(a, max(rows, size), max(columns, size))
-    order = op.iota(dtype=INT32, shape=shape_of(a)[:-1], dimension=len(batch))
+    order = unpermuted(*shape_of(a)[:-1])
 
     def step(i: Any, a: Any, pivots: Any, order: Any) -> tuple[Any, ...]:
         start = op.mul(i, np.int32(width))
@@ -57,16 +59,13 @@ def lu(a: Any) -> tuple[Any, Any, Any]:
         return put_window(a, factors, start, -1), pivots, _reordered(order, turn)
 
     a, pivots, order = repeat(count, step, a, zeros((*batch, size), INT32), order)
-    pivots, order = (
-        op.slice(x, start_indices=(0,) * len(s), limit_indices=s, strides=None)
-        for x, s in ((pivots, (*batch, k)), (order, (*batch, rows)))
-    )
+    pivots, order = trimmed(pivots, k), trimmed(order, rows)
     return block(a, slice(rows), slice(columns)), pivots, order
 
 
 def _reordered(order: Any, turn: Any) -> Any:
-    column = op.reshape(order, dimensions=None, new_sizes=(*shape_of(order), 1))
-    return op.reshape(take_rows(column, turn), dimensions=None, new_sizes=shape_of(order))
+    column = reshape(order, (*shape_of(order), 1))
+    return reshape(take_rows(column, turn), shape_of(order))
 
 
 def _panel(a: Any, start: Any, pivots: Any) -> tuple[Any, Any, Any]:
@@ -94,7 +93,7 @@ def _panel(a: Any, start: Any, pivots: Any) -> tuple[Any, Any, Any]:
         a = where(op.and_(below, op.eq(column, over(j, a))), factors, a)
         return a, put(pivots, top, pivot, -1), order
 
-    order = op.iota(dtype=INT32, shape=(*batch, rows), dimension=len(batch))
+    order = unpermuted(*batch, rows)
     found = repeat(columns, step, a, pivots, order)
     return found[0], found[1], found[2]
 

@@ -34,6 +34,8 @@ from olympus_core.primitives.linalg.portable.arrays import (
     scaled,
     squares,
     total,
+    trimmed,
+    unpermuted,
     where,
     window,
     zeros,
@@ -48,7 +50,7 @@ def qr(a: Any, *, full: bool, pivoting: bool) -> tuple[Any, ...]:
     size = rows if full else min(rows, columns)
     if not get_aval(a).size:
         q, r = eye(zeros((*batch, rows, size), get_aval(a).dtype)), (*batch, size, columns)
-        order = op.iota(dtype=INT32, shape=(*batch, columns), dimension=len(batch))
+        order = unpermuted(*batch, columns)
         return q, zeros(r, get_aval(a).dtype), *[order] * pivoting
     packed, taus, *order = pivoted_geqrf(a) if pivoting else geqrf(a)
     made = block(packed, columns=slice(size)) if size <= columns else padded(packed, rows, size)
@@ -85,9 +87,7 @@ def geqrf(a: Any) -> tuple[Any, Any]:
         return put_window(a, packed, start, -1), taus
 
     a, taus = repeat(count, step, a, zeros((*batch, size), get_aval(a).dtype))
-    taus = op.slice(
-        taus, start_indices=(0,) * (len(batch) + 1), limit_indices=(*batch, k), strides=None
-    )
+    taus = trimmed(taus, k)
     return _unscaled(block(a, slice(rows), slice(columns)), unit), taus
 
 
@@ -198,6 +198,6 @@ def pivoted_geqrf(a: Any) -> tuple[Any, Any, Any]:
         return *_reflected(a, j, j, taus), order
 
     taus = zeros((*batch, k), get_aval(a).dtype)
-    order = op.iota(dtype=INT32, shape=(*batch, columns), dimension=len(batch))
+    order = unpermuted(*batch, columns)
     a, taus, order = repeat(k, step, a, taus, order)
     return _unscaled(a, unit), taus, order

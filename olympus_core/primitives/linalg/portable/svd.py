@@ -24,6 +24,7 @@ from olympus_core.primitives.linalg.algebra import (
     triangle,
 )
 from olympus_core.primitives.linalg.portable.arrays import (
+    ascending,
     epsilon,
     negligible,
     over,
@@ -92,8 +93,7 @@ def _orthogonalized(x: Any, compute_uv: bool) -> tuple[Any, ...]:
     x = even(x)
     (x,) = sweeps(_round, _unfinished, join(x, eye(x), axis=-2) if compute_uv else x)
     x, v = block(x, slice(n), slice(n)), block(x, slice(n + n % 2, 2 * n + n % 2), slice(n))
-    s = op.neg(_lengths(x))
-    s, order = op.sort(s, places(s, -1), dimension=len(shape_of(s)) - 1, is_stable=True, num_keys=1)
+    s, order = ascending(op.neg(_lengths(x)))
     s = op.neg(s)
     found = (op.mul(s, over(unit, s)),)
     if not compute_uv:

@@ -16,9 +16,8 @@ from olympus_core import dtypes, mlir
 from olympus_core.avals import Shape, ShapedArray, shape_of, shaped
 from olympus_core.errors import ArgumentError, ShapeError
 from olympus_core.primitive import Batched, Primitive, op
-from olympus_core.primitives.elementwise.base import BOOL, move_axis, spread, zero_like
+from olympus_core.primitives.elementwise.base import BOOL, move_axis, shift_all, spread, zero_like
 from olympus_core.primitives.elementwise.logic import emit_compare, ge_p, le_p
-from olympus_core.primitives.gather_batching import over_indices, over_operand
 from olympus_core.primitives.reduction import fill_region
 
 if TYPE_CHECKING:
@@ -28,7 +27,13 @@ __all__ = [
     "GatherDimensionNumbers",
     "GatherScatterMode",
     "ScatterDimensionNumbers",
+    "check_indices",
+    "distinct",
+    "emit_bounds",
     "gather_p",
+    "increasing",
+    "merge",
+    "require",
 ]
 
 Axes = tuple[int, ...]
@@ -142,8 +147,28 @@ def increasing(axes: Axes, rank: int) -> bool:
     return distinct(axes, rank) and list(axes) == sorted(axes)
 
 
+def merge(rank: int, window_dims: Axes, window: list[int], batch: Shape) -> Shape:
+    """A shape with the window's lengths at `window_dims`, and the batch's elsewhere, in order."""
+    rest, shape = iter(batch), [0] * rank
+    for d, n in zip(window_dims, window, strict=True):
+        shape[d] = n
+    return tuple([shape[i] if i in window_dims else next(rest) for i in range(rank)])
+
+
+def emit_bounds(ctx: LoweringContext, indices: ShapedArray, bounds: Sequence[int]) -> Any:
+    """Emit a bound for each coordinate, at every vector of coordinates."""
+    if len(set(bounds)) == 1:
+        return mlir.full(indices, bounds[0])
+    row = ctx.numpy_constant(np.array(bounds, indices.dtype))
+    return mlir.broadcast(row, indices, (indices.ndim - 1,))
+
+
 class Gather(Primitive):
-    """Windows of `slice_sizes` at each of the coordinates in the indices."""
+    """Windows of `slice_sizes` at each of the coordinates in the indices.
+
+    No array is moved or repeated for a batch: a mapped operand has one more axis in each window,
+    mapped indices have more windows, and axes of both are batching axes.
+    """
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         x, indices = avals
@@ -218,11 +243,11 @@ class Gather(Primitive):
         rank = len(shape_of(indices)) - (di is not None) - 1 + len(numbers.offset_dims)
         if di is None:
             assert dx is not None
-            numbers, place = over_operand(numbers, dx, rank)
+            numbers, place = _over_operand(numbers, dx, rank)
         else:
             if di == len(shape_of(indices)) - 1:
                 indices, di = move_axis(indices, di, 0), 0
-            numbers, place = over_indices(numbers, dx, di, rank)
+            numbers, place = _over_indices(numbers, dx, di, rank)
             again = dx is None or di > 0  # the order, and the positions, start again
             for name in ("indices_are_sorted", "unique_indices"):
                 params[name] = params[name] and not again
@@ -232,14 +257,6 @@ class Gather(Primitive):
             sizes = params["slice_sizes"]
             params["slice_sizes"] = (*sizes[:dx], size, *sizes[dx:])
         return self.bind(x, indices, **params), place
-
-
-def merge(rank: int, window_dims: Axes, window: list[int], batch: Shape) -> Shape:
-    """A shape with the window's lengths at `window_dims`, and the batch's elsewhere, in order."""
-    rest, shape = iter(batch), [0] * rank
-    for d, n in zip(window_dims, window, strict=True):
-        shape[d] = n
-    return tuple([shape[i] if i in window_dims else next(rest) for i in range(rank)])
 
 
 def _gather(ctx: LoweringContext, x: Any, indices: Any, params: dict[str, Any]) -> Any:
@@ -260,14 +277,6 @@ def _signed(indices: ShapedArray) -> ShapedArray:
     return shaped(indices.shape, np.dtype("int64" if wide else "int32"))
 
 
-def emit_bounds(ctx: LoweringContext, indices: ShapedArray, bounds: Sequence[int]) -> Any:
-    """Emit a bound for each coordinate, at every vector of coordinates."""
-    if len(set(bounds)) == 1:
-        return mlir.full(indices, bounds[0])
-    row = ctx.numpy_constant(np.array(bounds, indices.dtype))
-    return mlir.broadcast(row, indices, (indices.ndim - 1,))
-
-
 def _inside(ctx: LoweringContext, indices: Any, aval: ShapedArray, params: dict[str, Any]) -> Any:
     """Emit, for each vector of coordinates, whether its window lies within the operand."""
     dims: GatherDimensionNumbers = params["dimension_numbers"]
@@ -284,6 +293,62 @@ def _inside(ctx: LoweringContext, indices: Any, aval: ShapedArray, params: dict[
     made = mlir.op("stablehlo.reduce", [mlir.tensor_type(inside)], (both, init), over, regions=1)
     fill_region(made, [flag], lambda a, b: (mlir.op1("stablehlo.and", flag, (a, b)),))
     return made.result
+
+
+def _over_operand(
+    numbers: GatherDimensionNumbers, dim: int, rank: int
+) -> tuple[GatherDimensionNumbers, int]:
+    """Numbers for an operand with one more axis, whole in every window; its place in the result."""
+    absent = {
+        _shift(a, dim) for a in (*numbers.collapsed_slice_dims, *numbers.operand_batching_dims)
+    }
+    before = sum([i not in absent for i in range(dim)])
+    offsets = numbers.offset_dims
+    place = offsets[before] if before < len(offsets) else rank
+    shifted = [_shift(i, place) for i in offsets]
+    return (
+        numbers._replace(
+            offset_dims=(*shifted[:before], place, *shifted[before:]),
+            collapsed_slice_dims=shift_all(numbers.collapsed_slice_dims, dim),
+            start_index_map=shift_all(numbers.start_index_map, dim),
+            operand_batching_dims=shift_all(numbers.operand_batching_dims, dim),
+        ),
+        place,
+    )
+
+
+def _over_indices(
+    numbers: GatherDimensionNumbers, of_operand: int | None, dim: int, rank: int
+) -> tuple[GatherDimensionNumbers, int]:
+    """Numbers for indices, and where it is mapped an operand, with one more axis."""
+    rest = [i for i in range(rank) if i not in numbers.offset_dims]
+    place = rest[dim] if dim < len(rest) else rank
+    pairs = list(
+        zip(
+            numbers.operand_batching_dims,
+            shift_all(numbers.start_indices_batching_dims, dim),
+            strict=True,
+        )
+    )
+    collapsed, starts = numbers.collapsed_slice_dims, numbers.start_index_map
+    if of_operand is not None:
+        pairs = sorted([(of_operand, dim), *((_shift(a, of_operand), b) for a, b in pairs)])
+        collapsed, starts = shift_all(collapsed, of_operand), shift_all(starts, of_operand)
+    return (
+        GatherDimensionNumbers(
+            shift_all(numbers.offset_dims, place),
+            collapsed,
+            starts,
+            tuple([a for a, _ in pairs]),
+            tuple([b for _, b in pairs]),
+        ),
+        place,
+    )
+
+
+def _shift(axis: int, dim: int) -> int:
+    """An axis of a value, as one of the array that has a mapped axis at `dim` as well."""
+    return axis + (axis >= dim)
 
 
 gather_p = Gather("gather")
