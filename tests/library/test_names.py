@@ -36,10 +36,11 @@ NAMESPACES = [
 ]
 OURS = {
     "": {
-        *("Target", "artifact", "backends", "known_devices", "target"),
+        *("BackendStatus", "Target", "artifact", "backends", "known_devices", "target"),
         *("ad_checkpoint", "make_olympuspr", "xla_computation"),
     },
-    ".stages": {"MemoryAnalysis", "checked_options"},
+    ".extend": {"mark_caller"},
+    ".stages": {"MemoryAnalysis", "StagedFunction", "checked_options"},
 }
 IMPORTED = ("jax.extend", "jax.flatten_util", "jax.test_util")  # which `import jax` leaves out
 PACKAGE = {ox.numpy: ox, jax.numpy: jax}
