@@ -1,7 +1,7 @@
 """Why a public namespace does not have a name of the API: left out on purpose, or not there yet.
 
-A namespace and a name enter; a reason for the user leaves.  The names are in `api_names.toml`,
-from which docs/differences.md is made too; it is read when an error asks.
+The names are in `api_names.toml`, from which docs/differences.md is made too; it is read when an
+error asks.
 """
 
 from __future__ import annotations

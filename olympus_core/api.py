@@ -1,6 +1,4 @@
-"""The transformations as users call them: `jit` and its kin.
-
-Functions enter, functions leave.
+"""`jit`, `eval_shape` and `make_olympuspr`: how users begin to trace a function.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """DeviceArray: an array on a device.
 
-NumPy values and Python scalars enter through `put`; results of executables through the
-constructor; NumPy arrays and Python scalars leave.
+`put` makes one of a NumPy value or a Python scalar, the constructor one of what an executable
+returned; `to_numpy` and the conversions of Python read it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Abstract values: what is known of an array before it has data.
 
-Shapes, dtypes, arrays and Python scalars enter; interned `ShapedArray`s leave.  Interning makes
-equality identity, so an aval hashes as fast as any object and serves as a key in every cache.
+A `ShapedArray` has a shape, a dtype and a weak type.  They are interned: equality is identity, so
+an aval hashes as fast as any object and serves as a key in every cache.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Calling a staged function: arguments enter, sorted into static values and avals of arrays.
+"""What `jit` makes of a function: one that is traced once for each kind of arguments.
 
-`StagedFunction` is what `jit` makes of a function: it traces once for each kind of arguments,
-keeps the program, and binds it as one `jit` equation, which the current trace runs, records or
-transforms.
+`StagedFunction` keeps each program, and binds it as one `jit` equation, which the current trace
+runs, records or transforms.
 """
 
 from __future__ import annotations

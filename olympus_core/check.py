@@ -1,6 +1,6 @@
 """The checker: re-types a program, as after a pass, and says where it breaks a rule.
 
-A program enters; nothing leaves but InternalError: the IR is ours, and so is a fault in it.
+The error is InternalError: the IR is ours, and so is a fault in it.
 """
 
 from __future__ import annotations

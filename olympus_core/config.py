@@ -1,6 +1,4 @@
 """`config`: what holds for the whole process, under the names that programs set it by.
-
-A name such as "jax_enable_x64" and a value enter; the switch of that name is set.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Eager execution: the base trace, which compiles an operation when first seen and runs it.
 
-Arrays and scalars enter; device arrays leave.  An operation on operands of known avals is
-compiled once a process, as a program of one equation.
+An operation on operands of known avals is compiled once a process, as a program of one equation.
 """
 
 from __future__ import annotations

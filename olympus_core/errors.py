@@ -1,7 +1,6 @@
 """Every error OLYMPUS raises on purpose, with the exit code the command line gives it.
 
-Nothing enters; classes leave.  Raised anywhere in the core or the command line, printed in one
-place (`olympus_cli/main.py`).  Where Python has a class that users of array programs expect
+They are raised anywhere in the core or the command line, and printed in one place.  Where Python has a class that users of array programs expect
 (`TypeError`, `ValueError`, `IndexError`), the class here derives from it too.
 """
 

@@ -1,4 +1,4 @@
-"""Lowering: an Olympuspr enters, a StableHLO module leaves.
+"""Lowering: from an Olympuspr to a StableHLO module.
 
 Each equation becomes what its primitive's `lower` emits, at the location of the user's line.
 Nested programs become functions, one for each distinct program of a module; dead equations and

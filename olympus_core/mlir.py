@@ -1,8 +1,7 @@
 """The door to MLIR: context, types, attributes, constants, and a fast way to emit an operation.
 
-Avals, NumPy values and Python numbers enter; MLIR objects leave.  jaxlib's MLIR bindings cost
-about 30 ms to import, and a program that only traces never needs them: `ir`, `hlo`, `chlo` and
-`func` are loaded when first asked for.
+jaxlib's MLIR bindings cost about 30 ms to import, and a program that only traces never needs them:
+`ir`, `hlo`, `chlo` and `func` are loaded when first asked for.
 """
 
 from __future__ import annotations

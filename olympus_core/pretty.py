@@ -1,4 +1,4 @@
-"""The printer: an Olympuspr enters, deterministic text leaves.
+"""The printer of an Olympuspr.
 
 Variables are named a, b, ..., z, aa, ab, ... in the order in which they are bound, so that the
 text depends on the program alone.

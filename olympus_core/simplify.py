@@ -1,4 +1,4 @@
-"""Simplification: a program enters, one of the same meaning with fewer equations leaves.
+"""Simplification: a program of the same meaning with fewer equations.
 
 What no result depends on is dropped, also inside nested programs, and what is computed twice in
 one program is computed once.  Equations have no effects, so nothing else can tell the difference.

@@ -1,7 +1,7 @@
 """Where in the user's program an operation comes from: its frame, and its name scope.
 
-Python frames enter; cheap `Source` marks leave, resolved to file, line and column only when an
-error, a location or a report asks.
+A `Source` is a cheap mark, resolved to file, line and column only when an error, a location or a
+report asks.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
 """The stages of ahead-of-time compilation: Traced -> Lowered -> Compiled.
-
-A traced program enters; StableHLO, an executable, what it costs, and calls of it leave.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """What a public package has beyond its own names: submodules on demand, and reasons for the rest.
 
-A package's name and names of submodules enter; the package's `__getattr__` and `__dir__` (PEP 562)
-leave.  A submodule is imported when a program first names it: what few programs need (linear
+A submodule is imported when a program first names it (PEP 562): what few programs need (linear
 algebra, transforms) then costs nothing to the others.  A name that the package does not have is an
 AttributeError, which says why where the API has that name.
 """

@@ -1,8 +1,8 @@
 """Pytrees: nested containers of leaves, flattened and rebuilt by jaxlib's C++ registry.
 
-Containers (tuples, lists, dicts, named tuples, None and registered classes) enter; flat lists of
-leaves and a `PyTreeDef` that rebuilds them leave.  The registry is OLYMPUS's own, so registering a
-class here touches no other framework in the process.
+Containers are tuples, lists, dicts, named tuples, None and registered classes; a `PyTreeDef`
+rebuilds one from its leaves.  The registry is OLYMPUS's own, so registering a class here touches no
+other framework in the process.
 """
 
 from __future__ import annotations

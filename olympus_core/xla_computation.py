@@ -1,4 +1,4 @@
-"""`xla_computation`: a Python function enters, and its unoptimized HLO leaves.
+"""`xla_computation`: the unoptimized HLO of a Python function.
 
 With an `axis_env`, the program is one that replicas run together: the named axes span them, in
 row-major order, and collectives are messages among them.

@@ -1,8 +1,7 @@
-"""Whether a bundle's manifest says of its program what the program is.
+"""The check of a bundle's manifest against the program inside.
 
-A manifest, a StableHLO program or an executable enter; nothing leaves, or an error that says what
-differs.  A manifest that is believed without that makes wrong answers: bytes of one dtype are read
-as another, rows as columns.
+A manifest that is believed without it makes wrong answers: bytes of one dtype are read as another,
+rows as columns.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A bundle becomes a compiled program again.
+"""Reading a bundle, and making a program of it that can be called.
 
-A file enters, and is verified whole before any runtime is touched; a `Bundle` leaves, and from it
-a program that can be called, loaded as it was compiled or compiled anew for this machine.
+The file is verified whole before any runtime is touched.  The program is loaded as it was compiled,
+or compiled anew for this machine.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""A bundle's program is called with what has the shape of its arguments, by position or by name.
+"""Calls of a bundle's program: arguments are matched by the shape of their tree, and by name.
 
-The process that calls it may have none of the classes that it was built with.  Positional and
-keyword arguments enter; the arrays in them leave, in the program's order, or an error that names
-the place that does not fit.
+The process that calls it may have none of the classes that it was built with.  An error names the
+place in the arguments that does not fit.
 """
 
 from __future__ import annotations

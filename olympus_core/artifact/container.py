@@ -1,8 +1,7 @@
 """The zip file that a bundle is; it appears whole or not at all.
 
-Members (names and bytes) enter and a file leaves, or the other way round.  Members are stored as
-they are, uncompressed and without a date, in the order of their names: equal members make equal
-bytes.
+Members are stored as they are, uncompressed and without a date, in the order of their names: equal
+members make equal bytes.
 """
 
 from __future__ import annotations

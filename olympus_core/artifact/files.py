@@ -1,6 +1,6 @@
-"""A file appears whole or not at all: content enters, and takes its path's place at the end.
+"""Files that appear whole or not at all: the content takes its path's place at the end.
 
-What is no file cannot be replaced: a device or a pipe is written to as it stands.
+A device or a pipe cannot be replaced, and is written to as it stands.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
 """The machine that this is, and whether an executable built on another one fits it.
-
-What the operating system tells of the processor enters; a `Host`, or why an executable does not
-fit, leaves.
 """
 
 from __future__ import annotations

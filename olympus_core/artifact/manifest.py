@@ -1,7 +1,6 @@
 """What a bundle says of itself: the content of `manifest.json`, typed.
 
-Plain values enter; JSON-like data in the form of `bundle.schema.json` leaves.  `reading` is the
-way back.
+`bundle.schema.json` has its form as JSON; `reading` reads it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""A manifest's bytes become a `Manifest`, or an error that says what in them is wrong.
+"""The reader of a manifest's bytes, which anybody may have written.
 
-Bytes that anybody may have written enter; a value whose every part has the type and form that
-`bundle.schema.json` says leaves.
+Every part is checked against the type and form that `bundle.schema.json` says.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""A compiled program becomes a bundle.
-
-The stages of one function, lowered and compiled for one or several targets, enter; a file leaves.
+"""Writing a bundle from the stages of one function, lowered for one or several targets.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """Who made a bundle: a signature of its manifest, which has the SHA-256 of every other member.
 
-A manifest and a private key enter, and a signature leaves; or a manifest, its signature and the
-keys that are trusted enter, and nothing leaves but an error.  The algorithm is Ed25519 (RFC 8032),
-as the package `cryptography` has it.
+The algorithm is Ed25519 (RFC 8032), as the package `cryptography` has it.
 """
 
 from __future__ import annotations

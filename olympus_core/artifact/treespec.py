@@ -1,9 +1,8 @@
-"""Pytree structures as plain data.
+"""Pytree structures as plain data: a `PyTreeDef` as a `Node`, and back.
 
-A `PyTreeDef` enters and a `Node`, which is JSON-like data in another form, leaves; a `PyTreeDef`
-is built from it again.  Nothing is imported for that, and no code of a module runs: a namedtuple of
-a class that this process has not loaded comes back as one with the same fields, and a container of
-any other class, but for an array of random keys, as a tuple of its children.
+Nothing is imported on the way back, and no code of a module runs: a namedtuple of a class that this
+process has not loaded becomes one with the same fields, and a container of any other class, but for
+an array of random keys, a tuple of its children.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""A JSON document is read part by part, each as what it has to be.
+"""A part of a JSON document that anybody may have written, read as what it has to be.
 
-A part of a document that anybody may have written enters; a value of a Python type leaves, or an
-error that names the part, what it must be, and what it is.
+An error names the part, what it must be, and what it is.
 """
 
 from __future__ import annotations

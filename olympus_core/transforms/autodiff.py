@@ -1,4 +1,4 @@
-"""Derivatives as users ask for them: functions of trees enter, functions of trees leave.
+"""Derivatives as users ask for them, of functions of trees.
 
 `jvp` and `linearize` go forward, `vjp` and `grad` back; `jacfwd`, `jacrev` and `hessian` build
 whole matrices of derivatives from them.

@@ -1,4 +1,4 @@
-"""Batching: a function of single values enters, one of values with a mapped axis leaves.
+"""Batching: a function of single values, applied along a mapped axis.
 
 A `BatchTracer` is a value that stands for one of each along an axis of an array.
 """

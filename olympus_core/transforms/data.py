@@ -1,6 +1,6 @@
-"""What of a value a program can hold: a tree enters, its leaves of data and a structure leave.
+"""What of a value a program can hold: the leaves with data, and the structure of the rest.
 
-A float0 array, the tangent of an integer, has a shape and no data.  It is no leaf: its shape is
+A float0 array, the tangent of an integer, has a shape and no data.  It is not a leaf: its shape is
 part of the structure, which makes it anew where it is filled with leaves.
 """
 

@@ -1,4 +1,4 @@
-"""Evaluation: a program and values enter, the program's results leave.
+"""Evaluation: a program applied to values.
 
 Each equation is bound anew under the current trace, and at the line and scope it came from.
 """

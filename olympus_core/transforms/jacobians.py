@@ -1,7 +1,7 @@
 """Whole matrices of derivatives: `jacfwd`, `jacrev`, `hessian`.
 
-A function of trees enters; a function leaves whose result has, for each pair of a result's leaf and
-an argument's leaf, the array of all derivatives, of shape result + argument.
+Each makes a function whose result has, for each pair of a result's leaf and an argument's leaf, the
+array of all derivatives, of shape result + argument.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Forward mode: a function and its point and direction enter, value and derivative leave.
+"""Forward mode: the value of a function, and its derivative in a direction.
 
 A tangent that is zero is `None` throughout, so that no zeros are made or computed with.
 """

@@ -1,4 +1,4 @@
-"""Leaks: a transformation that has ended enters; an error leaves where a value of it is still held.
+"""Leaks: values of a transformation that are still held when it has ended.
 
 The garbage collector knows who holds the tracers of a trace, so that tracing itself keeps no
 record of them.

@@ -1,7 +1,7 @@
 """Linearization and reverse mode.
 
-A function and a point enter; its value and a linear program from tangents to tangents leave.
-Transposed, the linear program takes cotangents back.
+At a point, a function has a value and a linear program from tangents to tangents; transposed, that
+takes cotangents back.
 
 The linear program is recorded while the function is differentiated forward: `JVPTrace` runs on a
 `LinearTrace`, which passes what depends on primal values alone to the trace below, and records

@@ -1,4 +1,4 @@
-"""Transformations of programs: an Olympuspr enters, the transformed Olympuspr leaves.
+"""Transformations of programs: from an Olympuspr to its derivative, transpose, batch or parts.
 
 These are what the rules of primitives with programs are made of.  Each is cached by the program's
 identity, so that a program that is called often is transformed once.

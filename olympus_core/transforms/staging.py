@@ -1,4 +1,4 @@
-"""Staging: a Python function enters with the avals of its arguments, an Olympuspr leaves.
+"""Staging: the Olympuspr of a Python function, for arguments of given avals.
 
 The function runs once on tracers.  Every primitive it binds becomes an equation; whatever it
 closes over becomes a literal (scalars) or a constant (arrays, and tracers of outer traces).

@@ -1,4 +1,4 @@
-"""`vmap`: a function of trees enters, the function mapped over axes of their arrays leaves."""
+"""`vmap`: a function of trees, mapped over axes of their arrays."""
 
 from __future__ import annotations
 

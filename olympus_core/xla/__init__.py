@@ -1,7 +1,6 @@
 """The door to jaxlib's compilers and runtimes, and the only one.
 
-StableHLO modules and NumPy arrays enter; executables and `Buffer`s leave.  Every difference
-between the supported versions of jaxlib ends in this package.
+Every difference between the supported versions of jaxlib ends in this package.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Arrays of the runtime: from NumPy to a device and back.
 
-NumPy values enter; `Buffer`s leave, and the other way round.  A Buffer is opaque: it is passed
-to executables and to the functions here, and is never printed or patched, because jax patches
-the same class when it is in the process.
+A Buffer is opaque: it is passed to executables and to the functions here, and is never printed or
+patched, because jax patches the same class when it is in the process.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The runtime's clients and devices: made when first needed, once a process.
 
-A backend's name enters; runtime devices leave.  Nothing here starts an accelerator that was not
-asked for by name.
+Nothing here starts an accelerator that was not asked for by name.
 """
 
 from __future__ import annotations

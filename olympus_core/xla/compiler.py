@@ -1,7 +1,6 @@
-"""The compilers: a StableHLO module in, an executable out; and stored executables back in.
+"""The compilers: from a StableHLO module to an executable; and the loading of stored executables.
 
-A module (the MLIR bindings' object, or bytes of text, bytecode or portable StableHLO), a target
-and compiler options enter; an `Executable` or a `CompileOnlyExecutable` leaves.
+A module is the MLIR bindings' object, or bytes of text, bytecode or portable StableHLO.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The import of jaxlib's runtime modules: `_jax` and `_hlo` leave, as untyped modules."""
+"""The import of jaxlib's runtime modules, `_jax` and `_hlo`, which have no types."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """What a compiler made: a program to run, to inspect or to store.
 
-jaxlib's compiled objects enter; `Executable` (can run here) and `CompileOnlyExecutable` (was
-compiled for a device that is not here) leave.
+An `Executable` can run here; a `CompileOnlyExecutable` was compiled for a device that is not here.
 """
 
 from __future__ import annotations

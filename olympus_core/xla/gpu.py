@@ -1,7 +1,6 @@
 """XLA's GPU compiler, run on a machine that may have no GPU.
 
-A StableHLO module and the name of a device of `gpu_targets.GPUS` enter; a `CompileOnlyExecutable`
-leaves.  All it takes is one wheel, which holds the compiler; NVIDIA's libraries are not needed.
+All it takes is one wheel, which holds the compiler; NVIDIA's libraries are not needed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The GPUs that programs can be compiled for without having one, as figures.
 
-Nothing enters; `GPUS` and `config_text` leave: the text of XLA's `GpuTargetConfigProto` (declared
-in xla/stream_executor/device_description.proto), which its GPU compiler takes in a device's place.
+`config_text` is the text of XLA's `GpuTargetConfigProto` (declared in
+xla/stream_executor/device_description.proto), which its GPU compiler takes in a device's place.
 
 Sources.  Cores, clocks, memory, bandwidth and caches: NVIDIA's data sheets and architecture white
 papers of A100 ("NVIDIA A100 Tensor Core GPU Architecture"), H100 ("NVIDIA H100 Tensor Core GPU

@@ -1,7 +1,5 @@
-"""The program as XLA first sees it: HLO before any optimization.
-
-A StableHLO module enters, as the MLIR bindings' object or as bytes; text, a graph, a serialized
-`HloModuleProto` or XLA's estimate of the cost leaves.
+"""The program as XLA first sees it, HLO before any optimization: as text, as a graph, as a serialized
+`HloModuleProto`, and XLA's estimate of its cost.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
 """The runtime's and the compiler's error texts, made readable and given one of our classes.
-
-An exception of jaxlib enters; an `OlympusError` leaves, for the caller to raise.
 """
 
 from __future__ import annotations

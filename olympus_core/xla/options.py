@@ -1,9 +1,8 @@
 """The compiler options that a program may ask for: one table, with the values that each takes.
 
-Options by name, as a user, an `olympus.toml` or a bundle gives them, enter; the same options with
-values of the right type leave, or an error.  The table holds what changes how a program is
-compiled.  An option that reads or writes files, loads a library, prints, or can end the process is
-not in it: a bundle comes from anybody.  `XLA_FLAGS` of the environment, which is the user's own,
+The options come from a user, an `olympus.toml` or a bundle.  The table holds what changes how a
+program is compiled.  An option that reads or writes files, loads a library, prints, or can end the
+process is not in it: a bundle comes from anybody.  `XLA_FLAGS` of the environment, which is the user's own,
 takes any option.
 """
 

@@ -1,6 +1,6 @@
 """The values of device arrays, as NumPy arrays.
 
-A `Buffer` enters; a read-only `ndarray` leaves, which shares the runtime's memory where it can.
+They are read-only, and share the runtime's memory where they can.
 
 jaxlib's own method for this imports jax when it is installed, so it is kept for the last.  The
 buffer protocol serves every dtype that NumPy has itself.  For the others jaxlib 0.12 has a method

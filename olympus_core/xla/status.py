@@ -1,7 +1,6 @@
 """What there is to compile for and to run on, for `olympus doctor`.
 
-Nothing enters; one `BackendStatus` a backend and the versions leave.  No accelerator is started,
-and nothing here fails because something is missing.
+No accelerator is started, and nothing here fails because something is missing.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a program is compiled for: a backend and, for accelerators, a kind of device.
 
-The user's two words enter; a checked `Target` leaves.  No runtime is started here.
+No runtime is started here.
 """
 
 from __future__ import annotations
