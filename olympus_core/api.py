@@ -1,5 +1,4 @@
-"""`jit`, `eval_shape` and `make_olympuspr`: how users begin to trace a function.
-"""
+"""`jit`, `eval_shape` and `make_olympuspr`: how users begin to trace a function."""
 
 from __future__ import annotations
 

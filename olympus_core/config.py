@@ -1,5 +1,4 @@
-"""`config`: what holds for the whole process, under the names that programs set it by.
-"""
+"""`config`: what holds for the whole process, under the names that programs set it by."""
 
 from __future__ import annotations
 

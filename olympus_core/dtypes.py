@@ -1,7 +1,8 @@
 """Dtypes: names, kinds, weak types, the promotion lattice, and the x64 switch.
 
-A *weak* type belongs to a value written without a dtype (a Python scalar, or what was computed
-from such scalars alone): it gives way to any explicit dtype of the same or a higher kind.  The lattice is the one users of JAX know; see its type-promotion page.
+A *weak* type belongs to a value written without a dtype (a Python scalar, or what was computed from
+such scalars alone): it gives way to any explicit dtype of the same or a higher kind.  The lattice
+is the one users of JAX know; see its type-promotion page.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Every error OLYMPUS raises on purpose, with the exit code the command line gives it.
 
-They are raised anywhere in the core or the command line, and printed in one place.  Where Python has a class that users of array programs expect
-(`TypeError`, `ValueError`, `IndexError`), the class here derives from it too.
+They are raised anywhere in the core or the command line, and printed in one place.  Where Python
+has a class that users of array programs expect (`TypeError`, `ValueError`, `IndexError`), the class
+here derives from it too.
 """
 
 from __future__ import annotations

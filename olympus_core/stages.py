@@ -1,5 +1,4 @@
-"""The stages of ahead-of-time compilation: Traced -> Lowered -> Compiled.
-"""
+"""The stages of ahead-of-time compilation: Traced -> Lowered -> Compiled."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The machine that this is, and whether an executable built on another one fits it.
-"""
+"""The machine that this is, and whether an executable built on another one fits it."""
 
 from __future__ import annotations
 

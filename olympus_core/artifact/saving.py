@@ -1,5 +1,4 @@
-"""Writing a bundle from the stages of one function, lowered for one or several targets.
-"""
+"""Writing a bundle from the stages of one function, lowered for one or several targets."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""The program as XLA first sees it, HLO before any optimization: as text, as a graph, as a serialized
-`HloModuleProto`, and XLA's estimate of its cost.
+"""The program as XLA first sees it: HLO before any optimization.
+
+It is given as text, as a graph, as a serialized `HloModuleProto`, and with XLA's estimate of its
+cost.
 """
 
 from __future__ import annotations

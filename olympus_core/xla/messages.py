@@ -1,5 +1,4 @@
-"""The runtime's and the compiler's error texts, made readable and given one of our classes.
-"""
+"""The runtime's and the compiler's error texts, made readable and given one of our classes."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 The options come from a user, an `olympus.toml` or a bundle.  The table holds what changes how a
 program is compiled.  An option that reads or writes files, loads a library, prints, or can end the
-process is not in it: a bundle comes from anybody.  `XLA_FLAGS` of the environment, which is the user's own,
-takes any option.
+process is not in it: a bundle comes from anybody.  `XLA_FLAGS` of the environment, which is the
+user's own, takes any option.
 """
 
 from __future__ import annotations
