@@ -51,7 +51,7 @@ class Jit(StagedFunction):
 
 
 def _struct(x: Any) -> Any:
-    """A float0 array, which is no data of a program, by its shape too."""
+    """A float0 array, which is not data of a program, by its shape too."""
     return ShapeDtypeStruct(x.shape, x.dtype) if is_float0(x) else x
 
 

@@ -49,7 +49,7 @@ def _names(value: str | Iterable[str] | None) -> tuple[str, ...]:
 class JitOptions(NamedTuple):
     """Which arguments are static (values known while tracing), and which are donated.
 
-    An `inline` function is no call of its own where it is called in a trace.  Where it is called
+    An `inline` function is not a call of its own where it is called in a trace.  Where it is called
     at once, its program is compiled with `compiler_options`, sorted by name.
     """
 

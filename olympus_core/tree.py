@@ -143,7 +143,7 @@ def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) ->
 
 
 def flatten_up_to(treedef: PyTreeDef, tree: Any) -> list[Any]:
-    """The parts of `tree` at the leaves of `treedef`; TreeError if that is no prefix of it."""
+    """The parts of `tree` at the leaves of `treedef`; TreeError if that is not a prefix of it."""
     try:
         return treedef.flatten_up_to(tree)
     except ValueError as e:
@@ -196,7 +196,7 @@ def prefix_leaves(
 ) -> list[Any]:
     """One leaf of `prefix` for each leaf of `full`; each leaf of `prefix` covers a subtree.
 
-    Raises TransformError where `prefix`, the argument `what` of `asker`, is no prefix of `full`.
+    Raises TransformError where `prefix`, the argument `what` of `asker`, is not a prefix of `full`.
     """
     result: list[Any] = []
     values, treedef = flatten(prefix, is_leaf or (lambda x: x is None))

@@ -226,7 +226,7 @@ def value_and_grad(
     structure and types of their arguments.  `holomorphic` takes complex derivatives of complex
     functions; `allow_int` gives integers gradients of dtype float0.
 
-    Raises TransformError for a result that is no scalar, or an argument that has no derivative.
+    Raises TransformError for a result that is not a scalar, or an argument that has no derivative.
     """
     check_callable("grad", fun)
     name = function_name(fun)

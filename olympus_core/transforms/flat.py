@@ -52,7 +52,7 @@ def names_of(
 
 
 def check_callable(what: str, fun: Any) -> None:
-    """Raise TransformError for what is no function."""
+    """Raise TransformError for what is not a function."""
     if not callable(fun):
         raise TransformError(f"{what} needs a function, and got {fun!r:.80}")
 

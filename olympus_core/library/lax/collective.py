@@ -267,7 +267,7 @@ def _check_length(function: str, length: int, place: int, size: int, tiled: bool
 def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
     """For each pair (source, destination) of `perm`, the source's value at the destination.
 
-    An index that is no destination gets zeros.  Raises ArgumentError where an index is out of
+    An index that is not a destination gets zeros.  Raises ArgumentError where an index is out of
     range, or the source or the destination of two pairs.
 
     >>> vmap(lambda x: ppermute(x, "i", [(0, 1), (1, 0)]), axis_name="i")(array([5, 6]))

@@ -190,7 +190,7 @@ def poly(seq_of_zeros: Any) -> Array:
     if zeros_.shape == (0,):
         return ones((), zeros_.dtype)
     if zeros_.ndim == 2 and zeros_.shape[0] == zeros_.shape[1] > 0:
-        # not before: linear algebra is no part of importing olympus
+        # not before: linear algebra is not a part of importing olympus
         from olympus_core.library.numpy.linalg.decompositions import eigvals
 
         zeros_ = eigvals(zeros_)
@@ -261,7 +261,7 @@ def polyfit(
     >>> polyfit(array([0.0, 1.0, 2.0]), array([1.0, 3.0, 5.0]), 1)
     Array([2., 1.], dtype=float32)
     """
-    # not before: linear algebra is no part of importing olympus
+    # not before: linear algebra is not a part of importing olympus
     from olympus_core.library.numpy.linalg.equations import lstsq
 
     order = operator.index(deg) + 1

@@ -134,7 +134,7 @@ def _binomial(key: Any, n: Any, p: Any, shape: Shape, dtype: DType) -> Any:
 def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Any:
     """Floats with whole values: the successes among n tries of chance p.
 
-    Of an invalid n or p, NaN.  Raises ArgumentError (a ValueError) for a dtype that is no float.
+    Of an invalid n or p, NaN.  Raises ArgumentError (a ValueError) for a dtype that is not a float.
     """
     words, shape = one_key("binomial", key), result_shape("binomial", shape, n, p)
     return _binomial(words, n, p, shape=shape, dtype=float_dtype("binomial", dtype))
@@ -163,7 +163,7 @@ def multinomial(key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = Non
 
     The outcomes are along the last axis of p, and of the result; `shape` is that of the result
     without it, by default p's.  Raises ShapeError for parameters that do not fit, ArgumentError
-    (a ValueError) for a dtype that is no float.
+    (a ValueError) for a dtype that is not a float.
     """
     words, chances = one_key("multinomial", key), shape_of(p)
     if not chances:

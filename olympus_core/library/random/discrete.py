@@ -92,7 +92,7 @@ def _geometric(key: Any, p: Any, shape: Shape, dtype: DType) -> Any:
 def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None) -> Any:
     """Integers >= 1 of chance (1 - p)**(k - 1) * p: the tries up to the first success.
 
-    Raises ArgumentError (a ValueError) for a dtype that is no integer.
+    Raises ArgumentError (a ValueError) for a dtype that is not an integer.
     """
     words, shape = one_key("geometric", key), result_shape("geometric", shape, p)
     return _geometric(words, p, shape=shape, dtype=integer_dtype("geometric", dtype))

@@ -204,7 +204,7 @@ class KeyArray:
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         raise DTypeError(
-            "random keys are no numbers, and cannot become a NumPy array",
+            "random keys are not numbers, and cannot become a NumPy array",
             hint="olympus.random.key_data gives the words of keys",
         )
 
@@ -224,7 +224,7 @@ tree.register_node(
 
 
 def key_words(name: str, keys: Any) -> Any:
-    """The words of raw or typed keys; raises DTypeError or ShapeError for what is no key."""
+    """The words of raw or typed keys; raises DTypeError or ShapeError for what is not a key."""
     data = keys.data if keys.__class__ is KeyArray else keys
     try:
         aval = get_aval(data)

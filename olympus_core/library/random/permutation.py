@@ -58,7 +58,7 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> A
 
     With `independent` the elements of each line along `axis` have an order of their own.
 
-    Raises DTypeError for a scalar that is no int, ShapeError for an axis that x does not have.
+    Raises DTypeError for a scalar that is not an int, ShapeError for an axis that x does not have.
 
     >>> permutation(key(0), 3).shape
     (3,)

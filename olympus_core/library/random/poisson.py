@@ -76,7 +76,7 @@ def _poisson(key: Any, lam: Any, shape: Shape, dtype: DType) -> Any:
 def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None) -> Any:
     """Integers >= 0 of chance lam**k * exp(-lam) / k!, for lam >= 0.
 
-    Raises ArgumentError (a ValueError) for a dtype that is no integer.
+    Raises ArgumentError (a ValueError) for a dtype that is not an integer.
     """
     words, shape = one_key("poisson", key), result_shape("poisson", shape, lam)
     return _poisson(words, lam, shape=shape, dtype=integer_dtype("poisson", dtype))

@@ -161,7 +161,7 @@ def uniform(
 ) -> Any:
     """Floats drawn evenly from [minval, maxval).
 
-    Raises ArgumentError (a ValueError) for a dtype that is no float.
+    Raises ArgumentError (a ValueError) for a dtype that is not a float.
 
     >>> uniform(key(0), (2, 3)).shape
     (2, 3)
@@ -269,7 +269,7 @@ def randint(
 ) -> Any:
     """Integers drawn evenly from [minval, maxval), bounds being scalars or arrays that fit.
 
-    Raises DTypeError for a dtype that is no integer, ShapeError for bounds that do not fit.
+    Raises DTypeError for a dtype that is not an integer, ShapeError for bounds that do not fit.
 
     >>> int(randint(key(0), (), 3, 4))
     3

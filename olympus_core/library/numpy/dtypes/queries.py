@@ -188,7 +188,7 @@ def can_cast(from_: Any, to: Any, casting: Any = "safe") -> builtins.bool:
 def isdtype(dtype: Any, kind: Any) -> builtins.bool:
     """Whether a dtype is of a kind: a dtype, a name such as "real floating", or a tuple of these.
 
-    Raises ArgumentError for a name that is no kind.
+    Raises ArgumentError for a name that is not a kind.
 
     >>> isdtype("int8", ("integral", "bool"))
     True
@@ -203,7 +203,7 @@ def isdtype(dtype: Any, kind: Any) -> builtins.bool:
     except DTypeError:
         names = ", ".join(map(repr, _KINDS))
         raise ArgumentError(
-            f"{kind!r} is no kind of dtype; there are {names}, and dtypes"
+            f"{kind!r} is not a kind of dtype; there are {names}, and dtypes"
         ) from None
 
 

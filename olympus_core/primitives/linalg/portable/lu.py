@@ -38,7 +38,7 @@ def lu(a: Any) -> tuple[Any, Any, Any]:
     Right-looking: a panel of columns is factorized column by column, all columns get its row
     swaps, and the rest of the matrix is updated by one triangular solution and one product.
     Every panel works on matrices of the whole size, of which it changes a part, so that one loop
-    does for all of them; the zeros that fill the last panel are no pivots.
+    does for all of them; the zeros that fill the last panel are not pivots.
     Source: G. Golub and C. Van Loan, "Matrix Computations", 4th ed. (2013), 3.2.11 and 3.4.
     """
     *batch, rows, columns = shape_of(a)
