@@ -20,7 +20,7 @@ from olympus_cli.nearest import did_you_mean, nearest
 from olympus_cli.spec.model import ArgSpec, FromEntry, ShapeSpec
 from olympus_cli.spec.toml import parse_value
 
-__all__ = ["DEEPEST", "DTYPES", "parse_arg", "parse_shape", "parse_shapes"]
+__all__ = ["DEEPEST", "DTYPES", "parse_arg", "parse_shapes"]
 
 T = TypeVar("T")
 
@@ -88,12 +88,6 @@ def parse_arg(text: str) -> ArgSpec:
     """One argument: a shape, or a table or an array of them.  Raises SpecError as above."""
     reader = _Reader(text)
     return reader.whole(reader.value)
-
-
-def parse_shape(text: str) -> ShapeSpec:
-    """One shape, such as `f32[8,128]` or `i32[]`.  Raises SpecError as above."""
-    reader = _Reader(text)
-    return reader.whole(reader.shape)
 
 
 class _Reader:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from olympus.errors import SpecError
 from olympus_cli.spec.model import ArgSpec, FromEntry, ShapeSpec
-from olympus_cli.spec.shapes import DTYPES, parse_arg, parse_shape, parse_shapes
+from olympus_cli.spec.shapes import DTYPES, parse_arg, parse_shapes
 
 X = ShapeSpec("float32", (8, 3))
 
@@ -28,7 +28,7 @@ X = ShapeSpec("float32", (8, 3))
     ],
 )
 def test_a_shape(text: str, dtype: str, shape: tuple[int, ...]) -> None:
-    assert parse_shape(text) == ShapeSpec(dtype, shape)
+    assert parse_arg(text) == ShapeSpec(dtype, shape)
 
 
 def test_every_dtype_is_one_of_numpys() -> None:
