@@ -100,6 +100,8 @@ RANGES: dict[str, Call] = {
     "hanning 1": lambda np: np.hanning(1),
     "i0": lambda np: np.i0(np.array([-3.0, 0.0, 0.5, 7.9, 8.1, 20.0])),
     "fftfreq": lambda np: np.fft.fftfreq(5, 0.1),
+    "fftfreq int32": lambda np: np.fft.fftfreq(5, 0.1, dtype="int32"),
+    "fftfreq float16": lambda np: np.fft.fftfreq(5, np.array([0.5]), dtype="float16"),
     "rfftfreq": lambda np: np.fft.rfftfreq(6),
     "fftshift": lambda np: np.fft.fftshift(np.arange(10).reshape(2, 5)),
     "ifftshift": lambda np: np.fft.ifftshift(np.arange(10).reshape(2, 5), axes=1),

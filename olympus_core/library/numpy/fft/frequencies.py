@@ -9,11 +9,13 @@ from typing import Any
 from olympus_core import dtypes
 from olympus_core.errors import ArgumentError
 from olympus_core.library.axes import canonical_axis
-from olympus_core.library.numpy.creation.array import requested_dtype
+from olympus_core.library.numpy.creation.array import asarray, requested_dtype
 from olympus_core.library.numpy.creation.ranges import arange
 from olympus_core.library.numpy.manipulation.rearranging import roll
+from olympus_core.library.numpy.manipulation.shapes import reshape
 from olympus_core.library.operands import operand
 from olympus_core.library.placement import placed
+from olympus_core.library.promotion import convert
 from olympus_core.tracer import Array
 
 __all__ = [
@@ -30,14 +32,22 @@ def _frequencies(
     size = operator.index(n)
     if size <= 0:
         raise ArgumentError(f"{name} needs a window of one sample or more, and got {n}")
+    _, spacing = operand(name, d)
+    if spacing.size != 1:
+        raise ArgumentError(f"{name} needs a spacing of one value, and got {spacing.long_name()}")
     wanted = requested_dtype(name, dtype, dtypes.default_dtype("f"))
-    return placed(arange(first, last, dtype=wanted) / (d * size), device)  # type: ignore[no-any-return]
+    computed = dtypes.to_inexact(wanted)
+    step = reshape(asarray(d, dtype=computed), ()) * size
+    found = convert(arange(first, last, dtype=computed) / step, wanted)
+    return placed(found, device)  # type: ignore[no-any-return]
 
 
 def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
     """The frequencies, in cycles a unit of the sample spacing `d`, of a transform of `n` samples.
 
-    The negative ones come last.  Raises ArgumentError for a window of no samples.
+    The negative ones come last.  They are of `dtype`, a default float if that is None.
+
+    Raises ArgumentError for a window of no samples, or a spacing of more than one value.
 
     >>> fftfreq(4)
     Array([ 0.  ,  0.25, -0.5 , -0.25], dtype=float32)
