@@ -19,7 +19,7 @@ from typing import Any
 
 from benchmarks.programs import PROGRAMS, ROOT, RUNS
 from benchmarks.scaling import SCALING
-from benchmarks.stats import summarize
+from olympus_cli.bench.statistics import summarize
 
 TASKS = ("import", *PROGRAMS, *RUNS, *SCALING, "call", "help")
 SHORT_TASKS = tuple(task for task in TASKS if task != "run_gpt")  # which takes a minute a pair

@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarks.measure import Results
 from benchmarks.scaling import SCALING, STAGES
-from benchmarks.stats import summarize
+from olympus_cli.bench.statistics import summarize
 
 COLORS = ("tab:blue", "tab:orange")
 LINES = ("-", "--")

@@ -11,7 +11,7 @@ from typing import Any
 from benchmarks.measure import MOST_ROUNDS, Results
 from benchmarks.programs import PROGRAMS, RUNS
 from benchmarks.scaling import SCALING, Scaling
-from benchmarks.stats import Summary, paired_ratio, summarize
+from olympus_cli.bench.statistics import Summary, paired_ratio, summarize
 
 MILLI, MICRO, MEGA, ONE = (1e3, "ms"), (1e6, "µs"), (1e-6, "MB"), (1.0, "")
 
@@ -143,14 +143,14 @@ def table(lines: list[Row], ours: str, theirs: str, what: str = "") -> str:
 def cell(summary: Summary, unit: str, bold: bool = False) -> str:
     """The median with its unit, and the quartiles where they differ from it.
 
-    >>> cell(Summary(1.0, 2.0, 3.5, 5), "ms")
-    '2.00 ms (1.00 to 3.50)'
+    >>> cell(summarize([1.0, 2.0, 3.0]), "ms")
+    '2.00 ms (1.50 to 2.50)'
     """
     median = f"{number(summary.median)} {unit}".strip()
     text = f"**{median}**" if bold else median
-    if summary.low == summary.high:
+    if summary.q1 == summary.q3:
         return text
-    return f"{text} ({number(summary.low)} to {number(summary.high)})"
+    return f"{text} ({number(summary.q1)} to {number(summary.q3)})"
 
 
 def number(value: float) -> str:

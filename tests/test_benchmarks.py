@@ -14,11 +14,12 @@ import pytest
 
 import olympus
 from benchmarks import __main__ as cli
-from benchmarks import measure, plot, programs, report, scaling, stats, worker
+from benchmarks import measure, plot, programs, report, scaling, worker
 from benchmarks.measure import Results, Side
+from olympus_cli.bench import statistics
 
 
-@pytest.mark.parametrize("module", [report, stats, worker])
+@pytest.mark.parametrize("module", [report, statistics, worker])
 def test_docstring_examples(module: object) -> None:
     outcome = doctest.testmod(module)  # type: ignore[arg-type]
     assert outcome.attempted > 0 and outcome.failed == 0
@@ -27,27 +28,26 @@ def test_docstring_examples(module: object) -> None:
 @pytest.mark.parametrize("count", [2, 3, 4, 7, 10])
 def test_quartiles_are_numpys(count: int) -> None:
     samples = np.random.default_rng(count).exponential(size=count).tolist()
-    found = stats.summarize(samples)
+    found = statistics.summarize(samples)
     want = np.percentile(samples, [25, 50, 75])
-    np.testing.assert_allclose([found.low, found.median, found.high], want)
+    np.testing.assert_allclose([found.q1, found.median, found.q3], want)
     assert found.count == count
 
 
 def test_one_sample_is_its_own_quartiles() -> None:
-    assert stats.summarize([3.0]) == stats.Summary(3.0, 3.0, 3.0, 1)
+    found = statistics.summarize([3.0])
+    assert (found.q1, found.median, found.q3, found.count) == (3.0, 3.0, 3.0, 1)
 
 
-def test_statistics_refuse_what_they_cannot_do() -> None:
-    with pytest.raises(ValueError, match="at least one sample"):
-        stats.summarize([])
-    with pytest.raises(ValueError, match="got 2 and 1"):
-        stats.paired_ratio([1.0, 2.0], [1.0])
+def test_pairs_need_as_many_samples_of_each() -> None:
+    with pytest.raises(ValueError, match="shorter"):
+        statistics.paired_ratio([1.0, 2.0], [1.0])
 
 
 def test_pairs_cancel_a_drift_that_medians_do_not() -> None:
     drift = np.array([1.0, 2.0, 4.0, 8.0])
-    ratio = stats.paired_ratio((0.5 * drift).tolist(), drift.tolist())
-    assert (ratio.low, ratio.median, ratio.high) == (0.5, 0.5, 0.5)
+    ratio = statistics.paired_ratio((0.5 * drift).tolist(), drift.tolist())
+    assert (ratio.q1, ratio.median, ratio.q3) == (0.5, 0.5, 0.5)
 
 
 def test_operations_are_counted_and_returns_are_not() -> None:
