@@ -70,7 +70,7 @@ def test_the_upper_gamma_function_where_a_is_small(x64: None, dtype: str) -> Non
     want = scipy.special.gammaincc(a.astype(float), x.astype(float))
     got = np.asarray(ox.lax.igammac(a, x))
     assert got.dtype == dtype
-    np.testing.assert_allclose(got, want, rtol=1e-12 if dtype == "float64" else 6e-6)
+    np.testing.assert_allclose(got, want, rtol=1e-12 if dtype == "float64" else 8e-6)
 
 
 def test_edges(x64: None) -> None:
