@@ -12,6 +12,7 @@ from __future__ import annotations
 import _thread
 import os
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -29,6 +30,9 @@ __all__ = [
 
 EXIT_CODE = 130  # 128 + SIGINT, as shells have it
 MESSAGE = "interrupted"
+
+
+_NUDGE = signal.SIGURG  # which nothing else uses, and which a process without a handler ignores
 
 
 class _State:
@@ -53,8 +57,9 @@ def install() -> None:
     read, write = os.pipe()
     os.set_blocking(write, False)
     signal.signal(signal.SIGINT, _handle)
+    signal.signal(_NUDGE, lambda _number, _frame: None)
     signal.set_wakeup_fd(write, warn_on_full_buffer=False)
-    _thread.start_new_thread(_watch, (read,))
+    _thread.start_new_thread(_watch, (read, _thread.get_ident()))
 
 
 def left_to_another_process() -> None:
@@ -100,11 +105,25 @@ def _handle(_number: int, _frame: FrameType | None) -> None:
     _leave()
 
 
-def _watch(pipe: int) -> NoReturn:
+def _watch(pipe: int, main: int) -> NoReturn:
     """In a thread, for a main thread that is in C for long."""
     while True:
-        if signal.SIGINT in os.read(pipe, 1) and not (_state.raising or _state.was_raised):
+        came = os.read(pipe, 1)
+        if signal.SIGINT in came and not (_state.raising or _state.was_raised):
             _leave()
+        if _NUDGE not in came:
+            _nudge(main)
+
+
+def _nudge(main: int) -> None:
+    """Interrupt what the main thread waits for, so that Python runs the handler of a signal.
+
+    It does not by itself where the signal came just before the wait began.  A nudge may come too
+    early too: there are several.
+    """
+    for seconds in (0.01, 0.1, 0.5):
+        time.sleep(seconds)
+        signal.pthread_kill(main, _NUDGE)
 
 
 def _leave() -> None:

@@ -189,3 +189,29 @@ def test_containers_of_results_may_print(work: Path) -> None:
     assert done.returncode == 0, done.stderr
     json.loads(done.stdout)
     assert "flattened" in done.stderr
+
+
+HELD = """
+import select, signal, threading, time
+from olympus_cli import interrupts
+
+def interrupt():
+    time.sleep(0.2)
+    signal.pthread_kill(threading.get_ident(), signal.SIGINT)  # not the thread that waits
+
+interrupts.install()
+threading.Thread(target=interrupt).start()
+try:
+    with interrupts.raised():
+        select.select([], [], [])
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_an_interrupt_that_does_not_end_a_wait_by_itself_is_heard() -> None:
+    """As one that comes just before the wait begins, which no test can hit."""
+    done = subprocess.run(
+        [sys.executable, "-c", HELD], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout == "interrupted\n"
