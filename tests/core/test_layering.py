@@ -178,6 +178,17 @@ def test_namespaces_of_the_library_go_down(path: Path) -> None:
     assert not above, f"{relative(path)} imports {above}"
 
 
+#: tests of what all namespaces have in common
+ACROSS = {"names", "namespaces", "edges"}
+
+
+def test_the_tests_of_the_library_are_named_after_its_modules() -> None:
+    paths = [p.relative_to(LIBRARY) for p in (*LIBRARY.glob("**/*.py"), *LIBRARY.glob("**/*/"))]
+    modules = {"_".join(path.with_suffix("").parts) for path in paths}
+    tests = {p.stem.removeprefix("test_") for p in Path(ROOT, "tests/library").glob("test_*.py")}
+    assert tests - modules == ACROSS
+
+
 @pytest.mark.parametrize("package", ORDERS)
 def test_every_module_has_a_layer(package: str) -> None:
     tops = {p.relative_to(ROOT / package).parts[0] for p in (ROOT / package).rglob("*.py")}

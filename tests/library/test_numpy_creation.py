@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import olympus as ox
-from olympus.errors import ConcretizationError, DTypeError, ShapeError
+from olympus.errors import ArgumentError, ConcretizationError, DTypeError, ShapeError
 from tests.library.oracle import check, row
 
 jnp = ox.numpy
@@ -294,3 +294,20 @@ def test_scalar_types_are_dtypes_everywhere() -> None:
         jnp.result_type()
     with pytest.raises(ValueError, match="not a kind of dtype"):
         jnp.isdtype("int8", "integers")
+
+
+def test_buffers_and_iterables() -> None:
+    check([
+        row("doubles", lambda n: n.frombuffer(np.arange(3.0).tobytes())),
+        row("bytes", lambda n: n.frombuffer(b"abcd", dtype="uint8", count=2, offset=1)),
+        row("bytearray", lambda n: n.frombuffer(bytearray(8), dtype="int16")),
+    ], jit=False)  # fmt: skip
+    # the oracle refuses it
+    np.testing.assert_array_equal(jnp.fromiter(iter(range(4)), "float32", count=3), [0, 1, 2])
+
+
+def test_buffers_that_cannot_be_read() -> None:
+    with pytest.raises(ArgumentError, match="cannot read the buffer"):
+        jnp.frombuffer(b"abc", dtype="int32")
+    with pytest.raises(ArgumentError, match="cannot read the elements"):
+        jnp.fromiter(["a"], "int32")
