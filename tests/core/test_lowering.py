@@ -64,6 +64,8 @@ def test_zero_and_minus_zero_are_not_the_same_constant():
     out = olympus.jit(lambda x: (x * 0.0, x * -0.0))(X + 1)
     assert not np.signbit(np.asarray(out[0])).any()
     assert np.signbit(np.asarray(out[1])).all()
+    weak = olympus.jit(lambda x: (olympus.lax.mul(x, 0.0), olympus.lax.mul(x, -0.0)))(2.0)
+    assert [bool(np.signbit(x)) for x in weak] == [False, True]
 
 
 def test_a_scalar_constant_is_emitted_once_at_the_shape_it_has():
@@ -87,6 +89,12 @@ def test_locations_survive_transformations():
     module = step.lower(np.ones((2, 3), np.float32)).as_text(debug_info=True)
     assert re.search(r'loc\("jit_<lambda>/inner/mul"', module)
     assert __file__ in module
+
+
+def test_donated_arguments_of_one_type_are_aliased_in_order():
+    module = text(lambda a, b: (a + 1, b * 2), X, X, donate_argnums=(0, 1))
+    (main,) = re.findall(r"func.func public @main\((.*)\) ->", module)
+    assert re.findall(r"aliasing_output = (\d)", main) == ["0", "1"]
 
 
 def test_donated_arguments_are_aliased_to_results_of_their_type():

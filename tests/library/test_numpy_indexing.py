@@ -183,6 +183,19 @@ def test_reads_out_of_bounds(jit: bool) -> None:
     check(rows if jit else rows[::7], jit=jit)
 
 
+@pytest.mark.parametrize(("x_axis", "kept"), [(None, False), (0, True)])
+def test_a_batch_keeps_a_promise_about_indices_only_where_it_holds(
+    x_axis: int | None, kept: bool
+) -> None:
+    def read(x: Any, i: Any) -> Any:
+        return x.at[i].get(indices_are_sorted=True, unique_indices=True)
+
+    x, i = np.zeros((4, 4), np.float32), np.zeros((4, 2), int)
+    program = ox.make_olympuspr(ox.vmap(read, in_axes=(x_axis, 0)))(x, i)
+    (gather,) = (e for e in program.eqns if e.primitive.name == "gather")
+    assert gather.params["indices_are_sorted"] is gather.params["unique_indices"] is kept
+
+
 @pytest.mark.parametrize("name", ["set", "add", "multiply", "max"])
 def test_updates_out_of_bounds(name: str) -> None:
     check(at_rows(name, np.float32(0.5)))

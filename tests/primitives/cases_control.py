@@ -11,6 +11,16 @@ def _scan(lax: Any, c: Any, xs: Any, **options: Any) -> Any:
     return lax.scan(lambda c, x: (lax.add(lax.mul(c, x), x), lax.sin(c)), c, xs, **options)
 
 
+def _until_far(lax: Any, x: Any) -> Any:
+    """Powers of `x`, as many as the first element takes to add up to 4."""
+    step = lax.add(lax.index_in_dim(x, 0, keepdims=False), lax.full_like(x, 0.1, shape=()))
+    return lax.while_loop(
+        lambda v: lax.lt(v[0], lax.full_like(v[0], 4)),
+        lambda v: (lax.add(v[0], step), lax.mul(v[1], x)),
+        (lax.full_like(x, 0, shape=()), x),
+    )
+
+
 CASES: list[Case] = [
     *(
         Case(
@@ -35,6 +45,7 @@ CASES: list[Case] = [
         ),
         (arg(3),),
     ),
+    Case("while", _until_far, (arg(3, low=0.2, high=2.0),), label="as_long_as_values_say"),
     Case("scan", _scan, (arg(4), arg(5, 4)), ("float32", "complex64")),
     Case(
         "scan",
