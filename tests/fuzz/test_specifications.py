@@ -155,7 +155,7 @@ def test_shapes(fuzz: Fuzz, tmp_path: Path, run: Callable[..., Result]) -> None:
     (tmp_path / "fuzzed_program.py").write_text(
         "def f(*args, **named):\n    return args, named\n\n\ndef init():\n    return ()\n"
     )
-    for seed in fuzz.seeds(600):
+    for seed in fuzz.seeds(250):
         rng = random.Random(seed)
         text = mutated(rng.choice(SHAPES), rng).replace("\0", "")  # which no command line can hold
         check(run("trace", "fuzzed_program:f", f"--shapes={text}"), f"seed {seed}: {text[:500]!r}")
@@ -164,7 +164,7 @@ def test_shapes(fuzz: Fuzz, tmp_path: Path, run: Callable[..., Result]) -> None:
 def test_statics(fuzz: Fuzz, tmp_path: Path, run: Callable[..., Result]) -> None:
     """So are values of a static argument."""
     (tmp_path / "fuzzed_program.py").write_text("def f(x, k=0):\n    return x\n")
-    for seed in fuzz.seeds(300):
+    for seed in fuzz.seeds(120):
         rng = random.Random(seed)
         value = mutated(rng.choice(("1", "1e3", '"a b"', "2024-02-29", "[1, 2]", "{a = 1}")), rng)
         text = f"k={value}".replace("\0", "")
