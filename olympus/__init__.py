@@ -3,7 +3,7 @@
 The public API: explicit re-exports, no logic.  See the README for a first program.
 """
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+import typing as _typing
 
 from olympus import ad_checkpoint as ad_checkpoint
 from olympus import custom_derivatives as custom_derivatives
@@ -18,10 +18,9 @@ from olympus import tree as tree
 from olympus import tree_util as tree_util
 from olympus_core.api import eval_shape as eval_shape
 from olympus_core.api import jit as jit
-from olympus_core.api import make_olympuspr as make_jaxpr
 from olympus_core.api import make_olympuspr as make_olympuspr
 from olympus_core.avals import ShapeDtypeStruct as ShapeDtypeStruct
-from olympus_core.avals import get_aval as typeof
+from olympus_core.avals import get_aval as _get_aval
 from olympus_core.config import config as config
 from olympus_core.context import check_tracer_leaks as check_tracer_leaks
 from olympus_core.context import checking_leaks as checking_leaks
@@ -33,9 +32,8 @@ from olympus_core.context import enable_x64 as enable_x64
 from olympus_core.context import log_compiles as log_compiles
 from olympus_core.context import numpy_dtype_promotion as numpy_dtype_promotion
 from olympus_core.context import numpy_rank_promotion as numpy_rank_promotion
-from olympus_core.control.checkpoint import CheckpointPolicies as checkpoint_policies
+from olympus_core.control.checkpoint import CheckpointPolicies as _CheckpointPolicies
 from olympus_core.control.checkpoint import checkpoint as checkpoint
-from olympus_core.control.checkpoint import checkpoint as remat
 from olympus_core.control.custom_jvp import custom_jvp as custom_jvp
 from olympus_core.control.custom_vjp import custom_vjp as custom_vjp
 from olympus_core.dtypes import float0 as float0
@@ -53,7 +51,7 @@ from olympus_core.library.device import local_device_count as local_device_count
 from olympus_core.library.device import local_devices as local_devices
 from olympus_core.library.device import print_environment_info as print_environment_info
 from olympus_core.primitives.precision import default_matmul_precision as default_matmul_precision
-from olympus_core.source import name_scope as named_scope
+from olympus_core.source import name_scope as _name_scope
 from olympus_core.submodules import on_demand as _on_demand
 from olympus_core.tracer import Array as Array
 from olympus_core.transforms.autodiff import grad as grad
@@ -65,7 +63,6 @@ from olympus_core.transforms.autodiff import vjp as vjp
 from olympus_core.transforms.closure import closure_convert as closure_convert
 from olympus_core.transforms.jacobians import hessian as hessian
 from olympus_core.transforms.jacobians import jacfwd as jacfwd
-from olympus_core.transforms.jacobians import jacrev as jacobian
 from olympus_core.transforms.jacobians import jacrev as jacrev
 from olympus_core.transforms.vmapping import vmap as vmap
 from olympus_core.version import __version__ as __version__
@@ -77,7 +74,14 @@ from olympus_core.xla import known_devices as known_devices
 from olympus_core.xla import target as target
 from olympus_core.xla_computation import xla_computation as xla_computation
 
-if _TYPE_CHECKING:
+checkpoint_policies = _CheckpointPolicies
+jacobian = jacrev
+make_jaxpr = make_olympuspr
+named_scope = _name_scope
+remat = checkpoint
+typeof = _get_aval
+
+if _typing.TYPE_CHECKING:
     from olympus import artifact as artifact
     from olympus import core as core
     from olympus import experimental as experimental

@@ -1,6 +1,5 @@
 """The types of values, tracers, and the parts of the IR, under the names of JAX's."""
 
-from olympus_core.avals import ShapedArray as AbstractValue
 from olympus_core.avals import ShapedArray as ShapedArray
 from olympus_core.avals import get_aval as get_aval
 from olympus_core.eager import ensure_compile_time_eval as ensure_compile_time_eval
@@ -16,9 +15,12 @@ from olympus_core.library.jaxprs import new_jaxpr_eqn as new_jaxpr_eqn
 from olympus_core.library.jaxprs import subjaxprs as subjaxprs
 from olympus_core.library.jaxprs import valid_jaxtype as valid_jaxtype
 from olympus_core.olympuspr import Atom as Atom
-from olympus_core.olympuspr import Eqn as JaxprEqn
+from olympus_core.olympuspr import Eqn as _Eqn
 from olympus_core.olympuspr import Literal as Literal
 from olympus_core.olympuspr import Var as Var
 from olympus_core.primitive import Primitive as Primitive
 from olympus_core.trace import Trace as Trace
 from olympus_core.tracer import Tracer as Tracer
+
+AbstractValue = ShapedArray
+JaxprEqn = _Eqn

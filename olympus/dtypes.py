@@ -7,9 +7,11 @@ from olympus_core.dtypes import extended as extended
 from olympus_core.dtypes import finfo as finfo
 from olympus_core.dtypes import float0 as float0
 from olympus_core.dtypes import iinfo as iinfo
-from olympus_core.dtypes import is_sub_dtype as issubdtype
+from olympus_core.dtypes import is_sub_dtype as _is_sub_dtype
 from olympus_core.dtypes import itemsize_bits as itemsize_bits
 from olympus_core.dtypes import prng_key as prng_key
 from olympus_core.dtypes import scalar_type_of as scalar_type_of
 from olympus_core.errors import TypePromotionError as TypePromotionError
 from olympus_core.library.numpy.dtypes.queries import result_type as result_type
+
+issubdtype = _is_sub_dtype

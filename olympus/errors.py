@@ -9,7 +9,6 @@ from olympus_core.errors import ArtifactError as ArtifactError
 from olympus_core.errors import BackendError as BackendError
 from olympus_core.errors import CompileError as CompileError
 from olympus_core.errors import ConcretizationError as ConcretizationError
-from olympus_core.errors import ConcretizationError as ConcretizationTypeError
 from olympus_core.errors import ConfigError as ConfigError
 from olympus_core.errors import DeletedArrayError as DeletedArrayError
 from olympus_core.errors import DTypeError as DTypeError
@@ -20,9 +19,7 @@ from olympus_core.errors import IndexingError as IndexingError
 from olympus_core.errors import InternalError as InternalError
 from olympus_core.errors import KeyReuseError as KeyReuseError
 from olympus_core.errors import LeakedTracerError as LeakedTracerError
-from olympus_core.errors import LeakedTracerError as UnexpectedTracerError
 from olympus_core.errors import LoweringError as LoweringError
-from olympus_core.errors import MachineError as JaxRuntimeError
 from olympus_core.errors import MachineError as MachineError
 from olympus_core.errors import MissingRuleError as MissingRuleError
 from olympus_core.errors import NaNError as NaNError
@@ -42,3 +39,7 @@ from olympus_core.errors import TreeError as TreeError
 from olympus_core.errors import TypePromotionError as TypePromotionError
 from olympus_core.errors import UnboundAxisError as UnboundAxisError
 from olympus_core.errors import UsageError as UsageError
+
+ConcretizationTypeError = ConcretizationError
+JaxRuntimeError = MachineError
+UnexpectedTracerError = LeakedTracerError

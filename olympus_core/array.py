@@ -7,7 +7,7 @@ returned; `to_numpy` and the conversions of Python read it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -34,11 +34,11 @@ class DeviceArray(Array):
         self.buffer = buffer
 
     @property
-    def device(self) -> Any:
+    def device(self) -> xla.Device:
         """The device that holds the array."""
         return xla.device_of(self.buffer)
 
-    def devices(self) -> set[Any]:
+    def devices(self) -> set[xla.Device]:
         """The devices that hold the array: one."""
         return {self.device}
 
@@ -79,7 +79,7 @@ class DeviceArray(Array):
         """The array whose elements have their bytes in reverse order."""
         return put(self.numpy().byteswap(), self.aval)
 
-    def tobytes(self, order: Any = "C") -> bytes:
+    def tobytes(self, order: Literal["K", "A", "C", "F"] | None = "C") -> bytes:
         """The bytes of the elements, in row-major order unless `order` is "F"."""
         return self.numpy().tobytes(order)
 
@@ -104,7 +104,7 @@ class DeviceArray(Array):
             raise TypeError("only integer scalar arrays can be converted to a scalar index")
         return int(self.numpy())
 
-    def _rows(self) -> Iterator[Any]:
+    def _rows(self) -> Iterator[Array]:
         if not trace.at_base():  # a program takes the array as one constant
             return super()._rows()
         # each is copied when it is asked for: nothing is compiled, however long the array is

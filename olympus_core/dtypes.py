@@ -8,13 +8,16 @@ is the one users of JAX know; see its type-promotion page.
 from __future__ import annotations
 
 import functools
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import ml_dtypes
 import numpy as np
 
 from olympus_core.context import state
 from olympus_core.errors import DTypeError, RangeError, TypePromotionError
+
+if TYPE_CHECKING:
+    from olympus_core.library.typing import DTypeLike
 
 __all__ = [
     "DType",
@@ -296,7 +299,7 @@ class prng_key(extended):
     """The category of the dtypes of random keys."""
 
 
-def is_sub_dtype(a: Any, b: Any) -> bool:
+def is_sub_dtype(a: DTypeLike, b: DTypeLike) -> bool:
     """Whether dtype `a` is `b`, or of the NumPy category `b` such as `np.floating`."""
     a_class, b_class = (x if isinstance(x, type) else getattr(x, "type", None) for x in (a, b))
     if any(isinstance(c, type) and issubclass(c, extended) for c in (a_class, b_class)):

@@ -1,7 +1,7 @@
 """`olympus.lax`: thin functions on the primitives, and control flow on traced values."""
 
+import typing as _typing
 from collections.abc import Callable as _Callable
-from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from olympus_core.library.lax.associative import associative_scan as associative_scan
 from olympus_core.library.lax.barrier import optimization_barrier as optimization_barrier
@@ -206,7 +206,7 @@ from olympus_core.primitive import op as _op
 from olympus_core.primitives.conv import ConvDimensionNumbers as ConvDimensionNumbers
 from olympus_core.submodules import on_demand as _on_demand
 
-if _TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from olympus.lax import linalg as linalg
 
     __getattr__: _Callable[[str], _Primitive]

@@ -1,6 +1,6 @@
 """Neural-network functions: activations, softmax, attention; initializers of weights."""
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+import typing as _typing
 
 from olympus_core.library.nn.activations import celu as celu
 from olympus_core.library.nn.activations import elu as elu
@@ -36,7 +36,7 @@ from olympus_core.library.softmax import logsumexp as logsumexp
 from olympus_core.library.softmax import softmax as softmax
 from olympus_core.submodules import on_demand as _on_demand
 
-if _TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from olympus.nn import initializers as initializers
 else:
     __getattr__, __dir__ = _on_demand(__name__, "initializers")

@@ -1,8 +1,8 @@
 """`olympus.numpy`: NumPy's functions on OLYMPUS arrays.  Explicit re-exports, no logic."""
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+import typing as _typing
 
-from olympus_core.dtypes import is_sub_dtype as issubdtype
+from olympus_core.dtypes import is_sub_dtype as _is_sub_dtype
 from olympus_core.library.numpy.array_api import __array_api_version__ as __array_api_version__
 from olympus_core.library.numpy.array_api import (
     __array_namespace_info__ as __array_namespace_info__,
@@ -409,7 +409,9 @@ from olympus_core.library.numpy.sorting.sorting import sort as sort
 from olympus_core.library.numpy.sorting.sorting import sort_complex as sort_complex
 from olympus_core.submodules import on_demand as _on_demand
 
-if _TYPE_CHECKING:
+issubdtype = _is_sub_dtype
+
+if _typing.TYPE_CHECKING:
     from olympus.numpy import fft as fft
     from olympus.numpy import linalg as linalg
 else:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from olympus_core.avals import as_sequence
 from olympus_core.errors import ShapeError
 from olympus_core.primitives.shape import broadcast_in_dim_p
+from olympus_core.tracer import Array
 
 __all__ = [
     "Axis",
@@ -24,7 +25,7 @@ __all__ = [
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
-Axis = Any  # int | Sequence[int] | None
+Axis = int | Sequence[int] | None
 
 
 def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
@@ -54,13 +55,13 @@ def one_axis(name: str, ndim: int, axis: Any) -> int:
     return canonical_axis(axis, ndim, f"the axis of {name}")
 
 
-def list_axis(function: _F) -> _F:
-    """The function, which must take its axes as a tuple, for lists of axes too."""
+def list_axis(function: _F, place: int = 1) -> _F:
+    """The function, which must take its axes, argument `place`, as a tuple, for lists too."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if len(args) > 1 and isinstance(args[1], list):
-            args = (args[0], tuple(args[1]), *args[2:])
+        if len(args) > place and isinstance(args[place], list):
+            args = (*args[:place], tuple(args[place]), *args[place + 1 :])
         if isinstance(kwargs.get("axis"), list):
             kwargs["axis"] = tuple(kwargs["axis"])
         return function(*args, **kwargs)
@@ -80,10 +81,11 @@ def axis_tuple(name: str, ndim: int, axis: Axis) -> tuple[int, ...]:
     return canonical_axes(axis, ndim, f"an axis of {name}")
 
 
-def keep_dims(x: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
+def keep_dims(x: Array, shape: tuple[int, ...], axes: tuple[int, ...]) -> Array:
     """A reduction's result with the axes that were reduced as axes of size 1."""
     if not axes:
         return x
     kept = tuple([i for i in range(len(shape)) if i not in axes])
     sizes = tuple([1 if i in axes else n for i, n in enumerate(shape)])
-    return broadcast_in_dim_p.bind(x, shape=sizes, broadcast_dimensions=kept)
+    result: Array = broadcast_in_dim_p.bind(x, shape=sizes, broadcast_dimensions=kept)
+    return result

@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from olympus_core import dtypes, trace
 from olympus_core.avals import ShapedArray, get_aval
@@ -20,7 +20,9 @@ from olympus_core.errors import DTypeError
 from olympus_core.library.composite import composite
 from olympus_core.library.operands import align, casts
 from olympus_core.library.promotion import check_arrays, promote_dtypes, promote_inexact
+from olympus_core.library.typing import ArrayLike
 from olympus_core.primitives.elementwise.base import Elementwise, kinds_text
+from olympus_core.tracer import Array
 
 __all__ = [
     "Rows",
@@ -30,13 +32,16 @@ __all__ = [
     "unary",
 ]
 
-Operation = Callable[..., Any]
+Operation = Callable[..., Array]
 
 
 Rows = dict[str, Operation]
 
 
 Promotion = Callable[..., list[Any]]
+
+
+_F = TypeVar("_F", bound=Operation)
 
 
 _UNARY_DOC = """{summary}
@@ -77,7 +82,7 @@ class _Direct(dict[ShapedArray | None, Operation | None]):
         return found
 
 
-def _apply(name: str, rows: Rows, operands: Sequence[Any]) -> Any:
+def _apply(name: str, rows: Rows, operands: Sequence[Any]) -> Array:
     """The row's operation for promoted operands; raises DTypeError where there is none."""
     aval = get_aval(operands[0])
     kind = dtypes.kind(aval.dtype)
@@ -89,8 +94,8 @@ def _apply(name: str, rows: Rows, operands: Sequence[Any]) -> Any:
 
 
 def _document(
-    function: Operation, name: str, summary: str, template: str, rows: Rows, promotion: Promotion
-) -> Operation:
+    function: _F, name: str, summary: str, template: str, rows: Rows, promotion: Promotion
+) -> _F:
     function.__name__ = function.__qualname__ = name
     kinds = kinds_text("".join(rows))
     text = _PROMOTIONS.get(promotion, "; bools become integers")
@@ -106,17 +111,17 @@ def _given(name: str, *operands: Any) -> list[Any]:
 
 def unary(
     name: str, summary: str, rows: Rows, promotion: Promotion = promote_dtypes
-) -> Callable[[Any], Any]:
+) -> Callable[[ArrayLike], Array]:
     """The function `name` of one array, by its rows."""
     direct = _Direct(rows)
 
-    def after_promotion(x: Any) -> Any:
+    def after_promotion(x: Any) -> Array:
         return _apply(name, rows, promotion(x))
 
     after_promotion.__name__ = name
     converted = composite()(after_promotion)
 
-    def function(x: Any, /) -> Any:
+    def function(x: ArrayLike, /) -> Array:
         operation = direct[getattr(x, "aval", None)]
         if operation is not None:
             return operation(x)
@@ -127,24 +132,26 @@ def unary(
     return _document(function, name, summary, _UNARY_DOC, rows, promotion)
 
 
-def inexact(name: str, summary: str, primitive: Elementwise, kinds: str = "fc") -> Any:
+def inexact(
+    name: str, summary: str, primitive: Elementwise, kinds: str = "fc"
+) -> Callable[[ArrayLike], Array]:
     """The function `name` that is one primitive, of floats; integers become these."""
     return unary(name, summary, {kinds: primitive.bind}, promote_inexact)
 
 
 def binary(
     name: str, summary: str, rows: Rows, promotion: Promotion = promote_dtypes
-) -> Callable[[Any, Any], Any]:
+) -> Callable[[ArrayLike, ArrayLike], Array]:
     """The function `name` of two arrays, by its rows."""
     direct, scalars = _Direct(rows), casts
 
-    def after_promotion(x: Any, y: Any) -> Any:
+    def after_promotion(x: Any, y: Any) -> Array:
         return _apply(name, rows, align(name, *promotion(x, y)))
 
     after_promotion.__name__ = name
     converted = composite()(after_promotion)
 
-    def function(x: Any, y: Any, /) -> Any:
+    def function(x: ArrayLike, y: ArrayLike, /) -> Array:
         a, b = getattr(x, "aval", None), getattr(y, "aval", None)
         if a is b:
             operation = direct[a]
@@ -174,11 +181,12 @@ def binary(
 
 def by_name(function: Operation, *names: str) -> Operation:
     """The function with parameters that may be given by name, as SciPy's are."""
-    parameters = [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in names]
-    signature = inspect.Signature(parameters)
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    parameters = [inspect.Parameter(n, kind, annotation="ArrayLike") for n in names]
+    signature = inspect.Signature(parameters, return_annotation="Array")
 
     @functools.wraps(function)
-    def named(*args: Any, **kwargs: Any) -> Any:
+    def named(*args: Any, **kwargs: Any) -> Array:
         return function(*(signature.bind(*args, **kwargs).args if kwargs else args))
 
     named.__signature__ = signature  # type: ignore[attr-defined]

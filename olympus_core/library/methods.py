@@ -22,6 +22,7 @@ from olympus_core.library.numpy.manipulation import shapes, tiling, transposing,
 from olympus_core.library.numpy.products import matmul
 from olympus_core.library.numpy.reductions import cumulative, statistics, sums
 from olympus_core.library.numpy.sorting import searching, sorting
+from olympus_core.library.typing import ArrayLike, IndexLike
 from olympus_core.tracer import Array
 
 __all__: list[str] = []
@@ -74,25 +75,33 @@ _COMPARISONS: Final[dict[str, Callable[[Any, Any], Any]]] = {
 }
 
 
-def _setitem(self: Any, index: Any, value: Any) -> NoReturn:
+def _setitem(self: Array, index: IndexLike, value: ArrayLike) -> NoReturn:
     raise TypeError(
         "arrays cannot be written to: for x[index] = y, write x = x.at[index].set(y), and for "
         "x[index] += y, x = x.at[index].add(y)"
     )
 
 
-def _round(self: Any, ndigits: int | None = None) -> Any:
+def _round(self: Array, ndigits: int | None = None) -> Array:
     """Python's `round`: to an integer, unless a number of digits is given."""
     if ndigits is None:
         return array.astype(rounding.round(self), int)
     return rounding.round(self, decimals=ndigits)
 
 
-def _compress(self: Any, condition: Any, axis: int | None = None, **options: Any) -> Any:
-    return taking.compress(condition, self, axis, **options)
+def _compress(
+    self: Array,
+    condition: ArrayLike,
+    axis: int | None = None,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike = 0,
+    out: None = None,
+) -> Array:
+    return taking.compress(condition, self, axis, size=size, fill_value=fill_value, out=out)
 
 
-def _contains(self: Any, value: Any) -> bool:
+def _contains(self: Array, value: ArrayLike) -> bool:
     """Whether an element equals `value`, as NumPy has it."""
     return builtins.bool(sums.any(logic.equal(self, value)))
 

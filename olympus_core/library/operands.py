@@ -89,7 +89,7 @@ _CASTABLE: Final = {
 }
 
 
-Cast = tuple[Callable[[Any], Any], float, float]
+Cast = tuple[Callable[[Any], Any], Any, Any]
 
 
 class _Casts(dict[tuple[type, ShapedArray | None], Cast | None]):
@@ -165,7 +165,7 @@ def align(name: str, *xs: Any, shaped_from: int = 0) -> Sequence[Any]:
     ]
 
 
-def choose(name: str, condition: Any, x: Any, y: Any) -> Any:
+def choose(name: str, condition: Any, x: Any, y: Any) -> Array:
     """`x` where `condition` holds, `y` elsewhere, for the function `name`."""
     if hasattr(condition, "__jax_array__"):
         condition = condition.__jax_array__()
@@ -175,7 +175,8 @@ def choose(name: str, condition: Any, x: Any, y: Any) -> Any:
         if get_aval(condition).dtype != dtypes.bool_:
             condition = ne_p.bind(condition, _zero(condition))
     x, y = _one_dtype(name, x, y)
-    return select_n_p.bind(*align(name, condition, y, x, shaped_from=1))
+    chosen: Array = select_n_p.bind(*align(name, condition, y, x, shaped_from=1))
+    return chosen
 
 
 def _zero(x: Any) -> Any:

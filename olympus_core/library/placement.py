@@ -22,7 +22,7 @@ def check_device(device: Any) -> xla.Device | None:
     )
 
 
-def placed(x: Any, device: Any) -> Any:
+def placed(x: Array, device: Any) -> Array:
     """The array `x` on a device, or where it is for None; a traced array stays as it is.
 
     Raises ArgumentError for what is not a device.
@@ -32,8 +32,8 @@ def placed(x: Any, device: Any) -> Any:
     return put(x.numpy(), x.aval, device)
 
 
-def like(x: Any, prototype: Any, device: Any) -> Array:
+def like(x: Array, prototype: Any, device: Any) -> Array:
     """The array `x` on `device`, or for None on the device of `prototype`, where it has one."""
     if device is None and isinstance(prototype, DeviceArray):
         device = prototype.device
-    return placed(x, device)  # type: ignore[no-any-return]
+    return placed(x, device)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -47,6 +47,14 @@ def check_arrays(name: str, *xs: Any) -> None:
                 f"{name} needs arrays or scalars, and got {type(x).__name__} at position {i}",
                 hint="turn lists and tuples into arrays with olympus.numpy.array",
             )
+
+
+@overload
+def convert(x: Array, dtype: DType, weak_type: bool = False) -> Array: ...
+
+
+@overload
+def convert(x: Any, dtype: DType, weak_type: bool = False) -> Any: ...
 
 
 def convert(x: Any, dtype: DType, weak_type: bool = False) -> Any:
@@ -129,7 +137,7 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
     return tuple(result)
 
 
-def broadcast_to(x: Any, shape: Shape) -> Any:
+def broadcast_to(x: Any, shape: Shape) -> Array:
     """`x` repeated to `shape` by NumPy's rule; raises ShapeError where it does not fit."""
     have = shape_of(x)
     if have == shape and isinstance(x, Array):
@@ -138,7 +146,8 @@ def broadcast_to(x: Any, shape: Shape) -> Any:
         raise ShapeError(f"an array of shape {have} does not broadcast to {shape}")
     offset = len(shape) - len(have)
     dims = tuple(range(offset, len(shape)))
-    return broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=dims)
+    result: Array = broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=dims)
+    return result
 
 
 def promote_shapes(name: str, *xs: Any) -> list[Any]:

@@ -5,7 +5,7 @@ The greatest logit is taken off before anything is raised to a power, so that no
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -15,12 +15,14 @@ from olympus_core.library.axes import Axis, axis_tuple, keep_dims, list_axis
 from olympus_core.library.composite import composite
 from olympus_core.library.operands import choose, mask, operand, scalar
 from olympus_core.library.promotion import broadcast_to, convert, promote_inexact
+from olympus_core.library.typing import ArrayLike
 from olympus_core.primitives.elementwise.arithmetic import abs_p, add_p, div_p, mul_p, sign_p, sub_p
 from olympus_core.primitives.elementwise.conversion import real_p, stop_gradient_p
 from olympus_core.primitives.elementwise.logic import eq_p
 from olympus_core.primitives.elementwise.transcendental import exp_p, log_p
 from olympus_core.primitives.reduction import reduce_max_p, reduce_sum_p
 from olympus_core.primitives.shape import broadcast_in_dim_p
+from olympus_core.tracer import Array
 
 __all__ = [
     "log_softmax",
@@ -72,7 +74,7 @@ def _shifted(name: str, x: Any, axis: Axis, where: Any) -> tuple[Any, Shape, tup
 
 @list_axis
 @composite(static_argnames=("axis",))
-def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
+def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
     """exp(x) / sum(exp(x)) along `axis` (an int, a tuple of ints, or None for all).
 
     Elements where the bool array `where` is False are left out, and are 0 in the result.
@@ -87,7 +89,7 @@ def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
 
 @list_axis
 @composite(static_argnames=("axis",))
-def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
+def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
     """log(softmax(x, axis, where)), exact for probabilities next to 0."""
     shifted, shape, axes = _shifted("log_softmax", x, axis, where)
     total = log_p.bind(_sum(exp_p.bind(shifted), axes))
@@ -95,16 +97,39 @@ def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
     return result if where is None else choose("log_softmax", where, result, -_INF)
 
 
+@overload
+def logsumexp(
+    a: ArrayLike,
+    axis: Axis = None,
+    b: ArrayLike | None = None,
+    keepdims: bool = False,
+    return_sign: Literal[False] = False,
+    where: ArrayLike | None = None,
+) -> Array: ...
+
+
+@overload
+def logsumexp(
+    a: ArrayLike,
+    axis: Axis = None,
+    b: ArrayLike | None = None,
+    keepdims: bool = False,
+    *,
+    return_sign: Literal[True],
+    where: ArrayLike | None = None,
+) -> tuple[Array, Array]: ...
+
+
 @list_axis
 @composite(static_argnames=("axis", "keepdims", "return_sign"))
 def logsumexp(
-    a: Any,
+    a: ArrayLike,
     axis: Axis = None,
-    b: Any = None,
+    b: ArrayLike | None = None,
     keepdims: bool = False,
     return_sign: bool = False,
-    where: Any = None,
-) -> Any:
+    where: ArrayLike | None = None,
+) -> Array | tuple[Array, Array]:
     """log(sum(b * exp(a))) along `axis`, without overflow; `b` has scale factors, by default 1.
 
     With `return_sign` it gives (log |sum|, the sum's sign); otherwise a negative sum gives NaN.
@@ -145,15 +170,17 @@ def _log_and_sign(total: Any, most: Any, is_signed: bool, of_magnitude: bool) ->
 
 @list_axis
 @composite(static_argnames=("axis", "keepdims"))
-def logmeanexp(x: Any, axis: Axis = None, where: Any = None, keepdims: bool = False) -> Any:
+def logmeanexp(
+    x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None, keepdims: bool = False
+) -> Array:
     """log(mean(exp(x))) along `axis`, without overflow."""
     total = logsumexp(x, axis=axis, where=where, keepdims=keepdims)
     shape, dtype = get_aval(x).shape, get_aval(total).dtype
     axes = axis_tuple("logmeanexp", len(shape), axis)
     if where is None:
-        count = float(np.prod([shape[i] for i in axes], dtype=np.int64))
+        size = float(np.prod([shape[i] for i in axes], dtype=np.int64))
         with np.errstate(divide="ignore"):
-            return sub_p.bind(total, scalar(np.log(count), dtype))
+            return sub_p.bind(total, scalar(np.log(size), dtype))
     count = _sum(convert(mask("logmeanexp", where, shape), dtype), axes)
     if keepdims:
         count = keep_dims(count, shape, axes)

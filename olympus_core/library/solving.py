@@ -6,6 +6,7 @@ with.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from olympus_core.avals import Shape, get_aval, shape_of
@@ -13,6 +14,7 @@ from olympus_core.errors import ShapeError
 from olympus_core.library.promotion import broadcast_shapes, broadcast_to
 from olympus_core.primitive import op
 from olympus_core.primitives.linalg.algebra import eye, solve_by_lu
+from olympus_core.tracer import Array
 
 __all__ = ["inverse", "solve_by_cholesky", "solve_each"]
 
@@ -23,12 +25,13 @@ def solve_by_cholesky(a: Any, b: Any) -> Any:
     return op.factored_solve(a, factor, b, by="cholesky", transpose_a=False)
 
 
-def inverse(a: Any) -> Any:
+def inverse(a: Any) -> Array:
     """The inverses of square matrices."""
-    return solve_by_lu(a, eye(a))
+    result: Array = solve_by_lu(a, eye(a))
+    return result
 
 
-def solve_each(name: str, solve: Any, a: Any, b: Any, *extras: Any) -> Any:
+def solve_each(name: str, solve: Callable[..., Array], a: Any, b: Any, *extras: Any) -> Array:
     """Solve for a vector or for matrices b, with NumPy's broadcasting of the batch axes.
 
     `solve(a, b, *extras)` takes matrices, and extra arrays of the batch shape of a, of one batch
@@ -45,7 +48,8 @@ def solve_each(name: str, solve: Any, a: Any, b: Any, *extras: Any) -> Any:
     if len(right) == 1:
         b = op.reshape(b, dimensions=None, new_sizes=(*right, 1))
         out = solve_each(name, solve, a, b, *extras)
-        return op.reshape(out, dimensions=None, new_sizes=shape_of(out)[:-1])
+        flat: Array = op.reshape(out, dimensions=None, new_sizes=shape_of(out)[:-1])
+        return flat
     if len(left) == 2 < len(right):
         return _solve_together(solve, a, b, *extras)
     n, batch = len(left) - 2, broadcast_shapes(left[:-2], right[:-2])
@@ -59,7 +63,7 @@ def _of_batch(x: Any, batch: Shape, count: int) -> Any:
     return x if shape[:count] == batch else broadcast_to(x, (*batch, *shape[count:]))
 
 
-def _solve_together(solve: Any, a: Any, b: Any, *extras: Any) -> Any:
+def _solve_together(solve: Callable[..., Array], a: Any, b: Any, *extras: Any) -> Array:
     """Solve for many right-hand sides of one matrix, as columns of one."""
     shape = shape_of(b)
     n = len(shape)
@@ -69,4 +73,5 @@ def _solve_together(solve: Any, a: Any, b: Any, *extras: Any) -> Any:
     wide = (moved[0], get_aval(b).size // moved[0] if moved[0] else 0)
     x = solve(a, op.reshape(b, dimensions=None, new_sizes=wide), *extras)
     x = op.reshape(x, dimensions=None, new_sizes=moved)
-    return op.transpose(x, permutation=(*range(1, n - 1), 0, n - 1))
+    result: Array = op.transpose(x, permutation=(*range(1, n - 1), 0, n - 1))
+    return result

@@ -2,20 +2,36 @@
 
 `ArrayLike` is what a function of the library takes for an array: an Array (traced ones are), a
 NumPy array or scalar, or a Python scalar.  `DTypeLike` is what it takes for a dtype: a name, a
-NumPy dtype or scalar type, a scalar type of `olympus.numpy`, or what has a `dtype`.
+NumPy dtype or scalar type, a scalar type of `olympus.numpy`, or what has a `dtype`.  `ShapeLike`
+is what it takes for a shape: a length, or the length of each dimension.
 
 >>> def scale(x: ArrayLike, factor: ArrayLike = 2) -> Array: ...
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex, TypeAlias, runtime_checkable
 
 import numpy as np
 
 from olympus_core.tracer import Array
 
-__all__ = ["ArrayLike", "DTypeLike"]
+if TYPE_CHECKING:
+    from types import EllipsisType
+
+    from olympus_core.library.random.keys import KeyArray
+
+__all__ = [
+    "ArrayLike",
+    "ArrayOrKeys",
+    "ArraySequence",
+    "ArraysOrKeys",
+    "DTypeLike",
+    "IndexLike",
+    "NestedArrayLike",
+    "ShapeLike",
+]
 
 
 @runtime_checkable
@@ -35,3 +51,17 @@ if TYPE_CHECKING:
 else:
     ArrayLike = Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex
     DTypeLike = str | type | np.dtype | SupportsDType
+
+ShapeLike = SupportsIndex | Sequence[SupportsIndex]
+
+# the others are for annotations alone, and cost an import nothing as strings
+#: several arrays: a sequence of them, or the rows of one
+ArraySequence: TypeAlias = "Array | np.ndarray[Any, Any] | Sequence[ArrayLike]"
+#: what functions take that move elements, whatever they are: of keys they make keys
+ArrayOrKeys: TypeAlias = "ArrayLike | KeyArray"
+ArraysOrKeys: TypeAlias = "ArraySequence | KeyArray | Sequence[ArrayOrKeys]"
+#: what the few functions take that make arrays of nested lists, too
+NestedArrayLike: TypeAlias = "ArrayLike | list[Any] | tuple[Any, ...]"
+_Index: TypeAlias = "SupportsIndex | np.bool_ | slice | EllipsisType | None"
+#: what `x[...]` takes: a list is an index array, and stands among others alone
+IndexLike: TypeAlias = "_Index | tuple[_Index | list[Any] | tuple[Any, ...], ...]"

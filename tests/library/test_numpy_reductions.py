@@ -200,6 +200,14 @@ def test_axes_as_numpy_has_them(
     np.testing.assert_allclose(np.asarray(got), want, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("name", ["nansum", "nanmax", "nanmean", "nanvar", "median", "quantile"])
+def test_axes_may_be_a_list(name: str) -> None:
+    function, fraction = getattr(jnp, name), (0.5,) if name == "quantile" else ()
+    want = function(values(), *fraction, (0, 1))
+    assert np.array_equal(function(values(), *fraction, [0, 1]), want)
+    assert np.array_equal(function(values(), *fraction, axis=[0, 1]), want)
+
+
 def test_sixty_four_bits() -> None:
     names = ["sum", "mean", "argmax", "cumsum", "any", "var", "count_nonzero", "argsort"]
     with ox.enable_x64(), jax.enable_x64(True):

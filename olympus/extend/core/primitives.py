@@ -1,7 +1,7 @@
 """The operations that an Olympuspr may hold, by name: `sin_p`."""
 
+import typing as _typing
 from collections.abc import Callable as _Callable
-from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from olympus_core.control.checkpoint import checkpoint_p as remat_p
 from olympus_core.primitive import Primitive as _Primitive
@@ -10,7 +10,7 @@ from olympus_core.submodules import on_demand as _on_demand
 
 __all__ = ["remat_p"]
 
-if _TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     __getattr__: _Callable[[str], _Primitive]
 else:
     __getattr__, __dir__ = _on_demand(__name__, others=_op.by_public_name)

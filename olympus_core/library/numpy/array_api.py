@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 from types import ModuleType
-from typing import Any, Final
+from typing import Final
 
 from olympus_core import dtypes as types
 from olympus_core import xla
@@ -16,6 +16,7 @@ from olympus_core.errors import ArgumentError
 from olympus_core.library.numpy.dtypes.queries import isdtype
 from olympus_core.library.placement import check_device, placed
 from olympus_core.tracer import Array
+from olympus_core.xla import Device
 
 __all__ = [
     "Info",
@@ -41,7 +42,7 @@ _NAMES: Final = (
 class Info:
     """Answers about `olympus.numpy`, as the array API standard asks them."""
 
-    def capabilities(self) -> dict[str, Any]:
+    def capabilities(self) -> dict[str, bool | int]:
         """What the namespace can do: traced arrays have no shapes that depend on their values."""
         return {"boolean indexing": False, "data-dependent shapes": False, "max dimensions": 64}
 
@@ -53,7 +54,7 @@ class Info:
         """The devices that the keyword `device` takes."""
         return tuple(xla.devices())
 
-    def default_dtypes(self, *, device: Any = None) -> dict[str, DType]:
+    def default_dtypes(self, *, device: Device | None = None) -> dict[str, DType]:
         """The dtype of each kind that arrays have where none is named; the same on all devices.
 
         Raises ArgumentError for what is not a device.
@@ -68,7 +69,7 @@ class Info:
         }
 
     def dtypes(
-        self, *, device: Any = None, kind: str | tuple[str, ...] | None = None
+        self, *, device: Device | None = None, kind: str | tuple[str, ...] | None = None
     ) -> dict[str, DType]:
         """The dtypes of the standard that arrays can have, by name: all, or those of a kind.
 
@@ -113,11 +114,11 @@ def array_namespace(self: Array, /, *, api_version: str | None = None) -> Module
     return importlib.import_module("olympus.numpy")
 
 
-def to_device(self: Array, device: Any, /, *, stream: Any = None) -> Array:
+def to_device(self: Array, device: Device | None, /, *, stream: None = None) -> Array:
     """The array on `device`; a traced array stays as it is.
 
     Raises ArgumentError for what is not a device, and for a stream, which CPUs do not have.
     """
     if stream is not None:
         raise ArgumentError(f"to_device takes no stream here: it is None, and was {stream!r:.80}")
-    return placed(self, device)  # type: ignore[no-any-return]
+    return placed(self, device)

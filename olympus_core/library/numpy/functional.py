@@ -22,6 +22,7 @@ from olympus_core.library.numpy.manipulation.shapes import broadcast_to, expand_
 from olympus_core.library.operands import choose as choose_between
 from olympus_core.library.operands import operand
 from olympus_core.library.promotion import broadcast_shapes, check_arrays, convert
+from olympus_core.library.typing import ArrayLike, ArraySequence, DTypeLike, ShapeLike
 from olympus_core.source import function_name
 from olympus_core.tracer import Array
 from olympus_core.transforms.vmapping import vmap
@@ -35,7 +36,13 @@ __all__ = [
 ]
 
 
-def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Array:
+def piecewise(
+    x: ArrayLike,
+    condlist: bool | ArraySequence,
+    funclist: Sequence[ArrayLike | Callable[..., ArrayLike]],
+    *args: Any,
+    **kw: Any,
+) -> Array:
     """For each element, the function of the last condition that holds, applied to it.
 
     `funclist` has functions of an array (called with `args` and `kw` too) or values, one for each
@@ -46,9 +53,10 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
     Array([1., 7.], dtype=float32)
     """
     x, aval = operand("piecewise", x)
+    given: Any = condlist
     if not isinstance(condlist, (Array, np.ndarray)) and np.isscalar(condlist):
-        condlist = [condlist]
-    conditions = [convert(asarray(c), dtypes.bool_) for c in condlist]
+        given = [condlist]
+    conditions = [convert(asarray(c), dtypes.bool_) for c in given]
     count = len(conditions)
     if len(funclist) not in (count, count + 1):
         raise ArgumentError(
@@ -59,7 +67,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
     result = _value(otherwise, x, args, kw)
     for condition, function in zip(conditions, functions, strict=True):
         result = choose_between("piecewise", condition, _value(function, x, args, kw), result)
-    return convert(broadcast_to(result, aval.shape), aval.dtype)  # type: ignore[no-any-return]
+    return convert(broadcast_to(result, aval.shape), aval.dtype)
 
 
 def _value(function: Any, x: Any, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
@@ -212,7 +220,7 @@ def _mapped(call: Callable[..., Any], arrays: list[Any], loops: Sequence[Shape])
 
 
 def apply_along_axis(
-    func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any
+    func1d: Callable[..., Any], axis: int, arr: ArrayLike, *args: Any, **kwargs: Any
 ) -> Any:
     """`func1d(a, *args, **kwargs)` for each vector `a` along an axis of an array.
 
@@ -236,7 +244,7 @@ def apply_along_axis(
 
 
 def fromfunction(
-    function: Callable[..., Any], shape: Any, *, dtype: Any = float, **kwargs: Any
+    function: Callable[..., Any], shape: ShapeLike, *, dtype: DTypeLike = float, **kwargs: Any
 ) -> Any:
     """`function(i, j, ..., **kwargs)` for each index of an array of the given shape.
 
@@ -257,7 +265,9 @@ def fromfunction(
     return mapped(*(arange(n, dtype=dtype) for n in sizes))
 
 
-def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: Sequence[int]) -> Array:
+def apply_over_axes(
+    func: Callable[[Array, int], ArrayLike], a: ArrayLike, axes: Sequence[int]
+) -> Array:
     """`func(a, axis)` for each axis in turn; an axis that it reduces is kept, with length 1.
 
     Raises ShapeError where a result has neither as many dimensions nor one fewer.

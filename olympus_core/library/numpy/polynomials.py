@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from olympus_core.library.promotion import (
     promote_dtypes,
     promote_inexact,
 )
+from olympus_core.library.typing import ArrayLike
 from olympus_core.tracer import Array, Tracer
 
 __all__ = [
@@ -54,7 +55,7 @@ def _coefficients(name: str, p: Any) -> Any:
 
 
 @composite(static_argnames=("unroll",))
-def polyval(p: Any, x: Any, *, unroll: int = 16) -> Array:
+def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     """The value of a polynomial at each element of `x`, by Horner's rule.
 
     >>> polyval(asarray([1, 2, 3]), 2)
@@ -84,38 +85,38 @@ def _padded(name: str, a1: Any, a2: Any) -> tuple[Array, Array]:
 
 
 @composite()
-def polyadd(a1: Any, a2: Any) -> Array:
+def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     """The sum of two polynomials.
 
     >>> polyadd(asarray([1, 2]), asarray([3]))
     Array([1, 5], dtype=int32)
     """
     x, y = _padded("polyadd", a1, a2)
-    return x + y  # type: ignore[no-any-return]
+    return x + y
 
 
 @composite()
-def polysub(a1: Any, a2: Any) -> Array:
+def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
     """The difference of two polynomials."""
     x, y = _padded("polysub", a1, a2)
-    return x - y  # type: ignore[no-any-return]
+    return x - y
 
 
-def _trimmed(name: str, x: Any, trim: bool) -> Array:
+def _trimmed(name: str, p: Any, trim: bool) -> Array:
     """The vector without the zeros in front, where that is asked for."""
-    x = atleast_1d(operand(name, x)[0])
+    x = atleast_1d(operand(name, p)[0])
     if not trim:
-        return x  # type: ignore[no-any-return]
+        return x
     if isinstance(x, Tracer):
         raise ConcretizationError(
             f"{name} cannot trim zeros while tracing: the coefficients are {x.origin()}",
             hint="leave trim_leading_zeros False",
         )
     used = np.flatnonzero(np.asarray(x))
-    return x[int(used[0]) :] if len(used) else x[-1:]  # type: ignore[no-any-return]
+    return x[int(used[0]) :] if len(used) else x[-1:]
 
 
-def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Array:
+def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -> Array:
     """The product of two polynomials, as floats.
 
     >>> polymul(asarray([1.0, 1.0]), asarray([1.0, -1.0]))
@@ -131,7 +132,7 @@ def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Array:
 
 
 @composite(static_argnames=("m",))
-def polyder(p: Any, m: int = 1) -> Array:
+def polyder(p: ArrayLike, m: int = 1) -> Array:
     """The derivative of order `m` of a polynomial, as floats.  Raises ArgumentError for m < 0.
 
     >>> polyder(asarray([1.0, 2.0, 3.0]))
@@ -148,11 +149,12 @@ def polyder(p: Any, m: int = 1) -> Array:
     factors = np.ones(len(powers))
     for k in range(order):
         factors = factors * (powers - k)
-    return asarray(p)[:-order] * convert(factors, get_aval(p).dtype)  # type: ignore[no-any-return]
+    result: Array = asarray(p)[:-order] * convert(factors, get_aval(p).dtype)
+    return result
 
 
 @composite(static_argnames=("m",))
-def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
+def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     """The integral of order `m` of a polynomial, as floats, with constants `k` (0 unless given).
 
     Raises ArgumentError for m < 0, ShapeError for another number of constants.
@@ -177,7 +179,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
 
 
 @composite()
-def poly(seq_of_zeros: Any) -> Array:
+def poly(seq_of_zeros: ArrayLike) -> Array:
     """The polynomial with given zeros, and 1 as its first coefficient; of no zeros, 1.
 
     Of a square matrix it is the characteristic polynomial.  Raises ShapeError for other shapes.
@@ -207,7 +209,7 @@ def poly(seq_of_zeros: Any) -> Array:
     return result
 
 
-def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Array, Array]:
+def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> tuple[Array, Array]:
     """(quotient, remainder) of two polynomials.
 
     The remainder has the length of `u`, unless `trim_leading_zeros` (not under a trace).
@@ -235,15 +237,53 @@ def _divided(u: Any, v: Any) -> tuple[Array, Array]:
     return result
 
 
+@overload
 def polyfit(
-    x: Any,
-    y: Any,
+    x: ArrayLike,
+    y: ArrayLike,
+    deg: int,
+    rcond: float | None = None,
+    full: Literal[False] = False,
+    w: ArrayLike | None = None,
+    cov: Literal[False] = False,
+) -> Array: ...
+
+
+@overload
+def polyfit(
+    x: ArrayLike,
+    y: ArrayLike,
+    deg: int,
+    rcond: float | None = None,
+    full: Literal[False] = False,
+    w: ArrayLike | None = None,
+    *,
+    cov: Literal[True, "unscaled"],
+) -> tuple[Array, Array]: ...
+
+
+@overload
+def polyfit(
+    x: ArrayLike,
+    y: ArrayLike,
+    deg: int,
+    rcond: float | None = None,
+    *,
+    full: Literal[True],
+    w: ArrayLike | None = None,
+    cov: bool | str = False,
+) -> tuple[Array, Array, Array, Array, Array]: ...
+
+
+def polyfit(
+    x: ArrayLike,
+    y: ArrayLike,
     deg: int,
     rcond: float | None = None,
     full: bool = False,
-    w: Any = None,
+    w: ArrayLike | None = None,
     cov: bool | str = False,
-) -> Any:
+) -> Array | tuple[Array, ...]:
     """The polynomial of degree `deg` that fits the points (x, y) best, by least squares.
 
     x: a vector; y: a vector of its length, or a matrix with a set of values in each column.
@@ -300,7 +340,7 @@ def _covariance(lhs: Any, scale: Any, residuals: Any, ndim: int, cov: bool | str
 
     points, order = lhs.shape
     base = inv(lhs.T @ lhs) / (scale[:, None] * scale)
-    factor: Any = ones((), base.dtype)
+    factor = ones((), base.dtype)
     if cov != "unscaled":
         if points <= order:
             raise ShapeError(
@@ -308,10 +348,11 @@ def _covariance(lhs: Any, scale: Any, residuals: Any, ndim: int, cov: bool | str
                 f"covariance, and got {points}"
             )
         factor = residuals / (points - order)
-    return base * factor if ndim == 1 else base[:, :, None] * factor  # type: ignore[no-any-return]
+    result: Array = base * factor if ndim == 1 else base[:, :, None] * factor
+    return result
 
 
-def roots(p: Any, *, strip_zeros: bool = True) -> Array:
+def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     """The zeros of a polynomial, complex, as the eigenvalues of its companion matrix.
 
     strip_zeros: take leading and trailing zeros off first, which needs values: in a trace it has

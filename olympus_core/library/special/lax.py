@@ -15,6 +15,7 @@ from olympus_core.library.composite import composite
 from olympus_core.library.numpy.elementwise.bessel import scaled_i0, scaled_i1
 from olympus_core.library.promotion import broadcast_shapes, broadcast_to, check_arrays, convert
 from olympus_core.library.special import incomplete
+from olympus_core.library.typing import ArrayLike
 from olympus_core.primitives.elementwise.base import check_kinds, check_one_dtype
 from olympus_core.tracer import Array
 
@@ -38,12 +39,12 @@ def _in_floats(name: str, formula: Callable[..., Any], *operands: Any) -> Array:
     dtype = avals[0].dtype
     wide = dtypes.dtype("float32") if dtype.itemsize < 4 else dtype
     shape = broadcast_shapes(*(a.shape for a in avals))
-    out = formula(*(broadcast_to(convert(x, wide), shape) for x in operands))
-    return convert(out, dtype, all(a.weak_type for a in avals))  # type: ignore[no-any-return]
+    out: Array = formula(*(broadcast_to(convert(x, wide), shape) for x in operands))
+    return convert(out, dtype, all(a.weak_type for a in avals))
 
 
 @composite()
-def igamma(a: Any, x: Any) -> Array:
+def igamma(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularized incomplete gamma function P(a, x): of t^(a-1) exp(-t) / gamma(a), to x.
 
     a, x: floats >= 0 of one dtype, of shapes that broadcast; the result is nan for others.  It
@@ -58,7 +59,7 @@ def igamma(a: Any, x: Any) -> Array:
 
 
 @composite()
-def igammac(a: Any, x: Any) -> Array:
+def igammac(a: ArrayLike, x: ArrayLike) -> Array:
     """The complement Q(a, x) = 1 - P(a, x) of `igamma`, exact where it is small.
 
     >>> igammac(2.0, 50.0)
@@ -68,7 +69,7 @@ def igammac(a: Any, x: Any) -> Array:
 
 
 @composite()
-def igamma_grad_a(a: Any, x: Any) -> Array:
+def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
     """The derivative of `igamma` in `a`.
 
     >>> igamma_grad_a(2.0, 1.0)
@@ -78,7 +79,7 @@ def igamma_grad_a(a: Any, x: Any) -> Array:
 
 
 @composite()
-def random_gamma_grad(a: Any, x: Any) -> Array:
+def random_gamma_grad(a: ArrayLike, x: ArrayLike) -> Array:
     """The derivative in `a` of a sample `x` of the gamma distribution, its probability held.
 
     It is that of P(a, x) in `a`, over the density at `x`, with the other sign.
@@ -94,7 +95,7 @@ def random_gamma_grad(a: Any, x: Any) -> Array:
 
 
 @composite()
-def betainc(a: Any, b: Any, x: Any) -> Array:
+def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """The regularized incomplete beta function: of t^(a-1) (1-t)^(b-1) / beta(a, b), from 0 to x.
 
     a, b, x: floats of one dtype, of shapes that broadcast, a and b >= 0 and x from 0 to 1; the
@@ -109,7 +110,7 @@ def betainc(a: Any, b: Any, x: Any) -> Array:
 
 
 @composite()
-def bessel_i0e(x: Any) -> Array:
+def bessel_i0e(x: ArrayLike) -> Array:
     """exp(-|x|) times the modified Bessel function I0.  Raises DTypeError for other than floats.
 
     >>> bessel_i0e(1.0)
@@ -119,7 +120,7 @@ def bessel_i0e(x: Any) -> Array:
 
 
 @composite()
-def bessel_i1e(x: Any) -> Array:
+def bessel_i1e(x: ArrayLike) -> Array:
     """exp(-|x|) times the modified Bessel function I1.  Raises DTypeError for other than floats.
 
     >>> bessel_i1e(1.0)

@@ -21,6 +21,7 @@ from olympus_core.primitive import Batched, Linear, Primitive, op
 
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
+    from olympus_core.tracer import Array
 
 __all__ = [
     "BOOL",
@@ -94,6 +95,10 @@ class Elementwise(Primitive):
 
     is_elementwise: ClassVar[bool] = True
     takes_literals: ClassVar[bool] = True
+
+    if TYPE_CHECKING:  # a function that returns it is checked
+
+        def bind(self, *args: Any, **params: Any) -> Array: ...
 
     def __init__(
         self,

@@ -18,8 +18,10 @@ from olympus_core.library.lax.slicing import stack
 from olympus_core.library.placement import placed
 from olympus_core.library.promotion import check_arrays, convert
 from olympus_core.library.structural import structural
+from olympus_core.library.typing import ArrayLike, ArrayOrKeys, DTypeLike
 from olympus_core.primitives.shape import broadcast_in_dim_p, copy_p
 from olympus_core.tracer import Array
+from olympus_core.xla import Device
 
 __all__ = [
     "array",
@@ -35,7 +37,7 @@ __all__ = [
 _PYTHON_TYPES: Final = frozenset({bool, int, float, complex})
 
 
-def requested_dtype(name: str, dtype: Any, default: DType | None = None) -> DType:
+def requested_dtype(name: str, dtype: DTypeLike | None, default: DType | None = None) -> DType:
     """The dtype that a caller of function `name` asked for, or `default` for None.
 
     Warns (UserWarning) where a 64-bit dtype was asked for and x64 is not enabled.
@@ -65,11 +67,11 @@ def _user_level() -> int:
 @structural()
 def asarray(
     a: Any,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     order: str | None = None,
     *,
     copy: bool | None = None,
-    device: Any = None,
+    device: Device | None = None,
 ) -> Array:
     """`a` as an array: itself where it is one of that dtype already.
 
@@ -84,25 +86,25 @@ def asarray(
     """
     if dtype is None and not copy and isinstance(a, Array) and device is None:
         return a
-    result: Any = a
+    found: Any = a
     same = isinstance(a, Array) and (dtype is None or dtypes.dtype(dtype) == a.dtype)
     if copy is not False or not same:
-        result = array(a, dtype, copy=bool(copy), order=order or "K")
-    result = placed(result, device)
+        found = array(a, dtype, copy=bool(copy), order=order or "K")
+    result = placed(found, device)
     if copy is False and result is not a:
         raise ArgumentError(f"asarray cannot make an array of a {type(a).__name__} without a copy")
-    return result  # type: ignore[no-any-return]
+    return result
 
 
 @structural()
 def array(
     object: Any,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     copy: bool = True,
     order: str | None = "K",
     ndmin: int = 0,
     *,
-    device: Any = None,
+    device: Device | None = None,
 ) -> Array:
     """A new array of the values of `object`, with at least `ndmin` dimensions; see `asarray`.
 
@@ -221,13 +223,15 @@ def _stacked(x: Any, dtype: DType) -> Array:
 
 
 @structural()
-def copy(a: Any, order: str | None = None) -> Array:
+def copy(a: ArrayOrKeys, order: str | None = None) -> Array:
     """A new array with the values of `a`."""
     check_arrays("copy", a)
     return array(a, copy=True, order=order)
 
 
-def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Array:
+def astype(
+    x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False, device: Device | None = None
+) -> Array:
     """`x` with its elements converted to `dtype` (the default float for None), on `device`.
 
     Floats lose their fraction as integers, and complex values their imaginary part.
@@ -241,7 +245,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
     return result if device is None else placed(result, device)
 
 
-def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
+def from_dlpack(x: Any, /, *, device: Device | None = None, copy: bool | None = None) -> Array:
     """The array of another library, which it hands out by `__dlpack__`, as an array on `device`.
 
     The elements are copied, as the other library may write to its own; an array of OLYMPUS is
@@ -262,10 +266,10 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
             f"from_dlpack cannot take the {type(x).__name__} without a copy",
             hint="pass copy=None, or leave it out",
         )
-    return result  # type: ignore[no-any-return]
+    return result
 
 
-def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Array:
+def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: int = 0) -> Array:
     """The vector whose elements' bytes are in a buffer, such as bytes; they are copied.
 
     dtype: what the bytes are read as; the default, float, is 64 bits wide.  count: how many
@@ -283,7 +287,7 @@ def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0
     return asarray(value)
 
 
-def fromiter(iter: Iterable[Any], dtype: Any, count: int = -1) -> Array:
+def fromiter(iter: Iterable[ArrayLike], dtype: DTypeLike, count: int = -1) -> Array:
     """The vector of the elements of an iterable, as `dtype`; the first `count`, or all.
 
     Raises ArgumentError where there are fewer, or one does not fit the dtype.

@@ -14,8 +14,10 @@ from olympus_core.library.numpy.creation.array import requested_dtype
 from olympus_core.library.placement import check_device, like, placed
 from olympus_core.library.promotion import broadcast_to, check_arrays, convert
 from olympus_core.library.structural import structural
+from olympus_core.library.typing import ArrayOrKeys, DTypeLike, ShapeLike
 from olympus_core.primitives.shape import broadcast_in_dim_p
 from olympus_core.tracer import Array
+from olympus_core.xla import Device
 
 __all__ = [
     "empty",
@@ -29,19 +31,25 @@ __all__ = [
 ]
 
 
-def _filled(shape: Shape, value: Any, device: Any = None) -> Array:
+def _filled(shape: Shape, value: Any, device: Device | None = None) -> Array:
     check_device(device)
     if isinstance(value, Array) or trace.current().__class__ is not EagerTrace:
         if shape_of(value):
-            return placed(broadcast_to(value, shape), device)  # type: ignore[no-any-return]
+            return placed(broadcast_to(value, shape), device)
         filled = broadcast_in_dim_p.bind(value, shape=shape, broadcast_dimensions=())
-        return placed(filled, device)  # type: ignore[no-any-return]
+        return placed(filled, device)
     aval = get_aval(value).update(shape=shape)  # nothing to compile a program for
     return put(np.broadcast_to(np.asarray(value, aval.dtype), shape), aval, device)
 
 
 @structural(1)
-def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Array:
+def full(
+    shape: ShapeLike,
+    fill_value: ArrayOrKeys,
+    dtype: DTypeLike | None = None,
+    *,
+    device: Device | None = None,
+) -> Array:
     """An array of `shape` (an int or a sequence of ints) filled with a value, as `dtype` if given.
 
     `fill_value` is a scalar or an array that broadcasts to `shape`.  Raises ShapeError for a shape
@@ -58,7 +66,9 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) 
     return _filled(canonical_shape(shape), fill_value, device)
 
 
-def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Array:
+def zeros(
+    shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Device | None = None
+) -> Array:
     """An array of `shape` (an int or a sequence of ints) filled with 0, float unless `dtype` says.
 
     >>> zeros((2,))
@@ -67,7 +77,9 @@ def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Array:
     return _filled(canonical_shape(shape), requested_dtype("zeros", dtype).type(0), device)
 
 
-def ones(shape: Any, dtype: Any = None, *, device: Any = None) -> Array:
+def ones(
+    shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Device | None = None
+) -> Array:
     """An array of `shape` (an int or a sequence of ints) filled with 1, float unless `dtype` says.
 
     >>> ones((2,), "int8")
@@ -76,14 +88,21 @@ def ones(shape: Any, dtype: Any = None, *, device: Any = None) -> Array:
     return _filled(canonical_shape(shape), requested_dtype("ones", dtype).type(1), device)
 
 
-def empty(shape: Any, dtype: Any = None, *, device: Any = None) -> Array:
+def empty(
+    shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Device | None = None
+) -> Array:
     """An array of `shape` and `dtype` whose elements are not to be relied on (they are 0)."""
     return zeros(shape, dtype, device=device)
 
 
 @structural(0, 1)
 def full_like(
-    a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None
+    a: ArrayOrKeys,
+    fill_value: ArrayOrKeys,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike | None = None,
+    *,
+    device: Device | None = None,
 ) -> Array:
     """An array filled with a value, of the shape, dtype and device of `a` unless they are given.
 
@@ -99,20 +118,36 @@ def full_like(
 
 
 @structural()
-def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Array:
+def zeros_like(
+    a: ArrayOrKeys,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike | None = None,
+    *,
+    device: Device | None = None,
+) -> Array:
     """An array filled with 0, of the shape, dtype and device of `a` unless they are given."""
     return full_like(a, 0, dtype, shape, device=device)
 
 
 @structural()
-def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Array:
+def ones_like(
+    a: ArrayOrKeys,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike | None = None,
+    *,
+    device: Device | None = None,
+) -> Array:
     """An array filled with 1, of the shape, dtype and device of `a` unless they are given."""
     return full_like(a, 1, dtype, shape, device=device)
 
 
 @structural()
 def empty_like(
-    prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None
+    prototype: ArrayOrKeys,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike | None = None,
+    *,
+    device: Device | None = None,
 ) -> Array:
     """An array of the shape and dtype of `prototype`, with elements not to be relied on (0)."""
     return full_like(prototype, 0, dtype, shape, device=device)

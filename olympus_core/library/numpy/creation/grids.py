@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal, overload
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from olympus_core.library.numpy.dtypes.queries import result_type
 from olympus_core.library.numpy.manipulation.joining import concatenate, stack
 from olympus_core.library.numpy.manipulation.shapes import expand_dims, ravel
 from olympus_core.library.promotion import check_arrays, convert
+from olympus_core.library.typing import ArrayLike, DTypeLike, NestedArrayLike, ShapeLike
 from olympus_core.primitives.shape import broadcast_in_dim_p
 from olympus_core.tracer import Array
 
@@ -33,7 +33,7 @@ __all__ = [
 
 
 def meshgrid(
-    *xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy"
+    *xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: str = "xy"
 ) -> tuple[Array, ...]:
     """Coordinate arrays of the grid that vectors span: one for each vector.
 
@@ -59,7 +59,7 @@ def meshgrid(
     return tuple([along(v, a, tuple(shape), sparse) for v, a in grid])
 
 
-def _refuse(x: Any) -> Array:
+def _refuse(x: ArrayLike) -> Array:
     raise ShapeError(f"meshgrid needs vectors, and got an array of shape {shape_of(x)}")
 
 
@@ -71,7 +71,21 @@ def along(vector: Array, axis: int, shape: Shape, sparse: bool) -> Array:
     return result
 
 
-def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) -> Any:
+@overload
+def indices(
+    dimensions: ShapeLike, dtype: DTypeLike | None = None, sparse: Literal[False] = False
+) -> Array: ...
+
+
+@overload
+def indices(
+    dimensions: ShapeLike, dtype: DTypeLike | None = None, *, sparse: Literal[True]
+) -> tuple[Array, ...]: ...
+
+
+def indices(
+    dimensions: ShapeLike, dtype: DTypeLike | None = None, sparse: bool = False
+) -> Array | tuple[Array, ...]:
     """The index of each element of a grid: one array with an axis in front, or, sparse, a tuple.
 
     >>> indices((2, 2))[1]
@@ -98,25 +112,41 @@ def _of_slice(part: slice) -> Array:
     step = 1 if part.step is None else part.step
     start = 0 if part.start is None else part.start
     if isinstance(step, complex):
-        return linspace(start, part.stop, int(abs(step)))  # type: ignore[no-any-return]
+        return linspace(start, part.stop, int(abs(step)))
     return arange(start, part.stop, step)
 
 
+def _coordinates(key: tuple[slice, ...], sparse: bool) -> tuple[Array, ...]:
+    """The coordinates of the grid that slices span, of one dtype."""
+    vectors = [_of_slice(part) for part in key]
+    dtype = result_type(*vectors)
+    return meshgrid(*(convert(v, dtype) for v in vectors), sparse=sparse, indexing="ij")
+
+
 class _Grid:
-    """`mgrid` and `ogrid`: slices between brackets enter, a grid of coordinates leaves."""
+    """`mgrid`: slices between brackets enter, a grid of coordinates leaves."""
 
-    def __init__(self, sparse: bool) -> None:
-        self.sparse = sparse
-
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: slice | tuple[slice, ...]) -> Array:
         if isinstance(key, slice):
             return _of_slice(key)
         if not key:
-            return () if self.sparse else asarray(np.zeros((0,), dtypes.default_dtype("i")))
-        vectors = [_of_slice(part) for part in key]
-        dtype = result_type(*vectors)
-        grids = meshgrid(*(convert(v, dtype) for v in vectors), sparse=self.sparse, indexing="ij")
-        return grids if self.sparse else stack(grids)
+            return asarray(np.zeros((0,), dtypes.default_dtype("i")))
+        return stack(_coordinates(key, sparse=False))
+
+
+class _OpenGrid:
+    """`ogrid`: slices between brackets enter, coordinates that broadcast to a grid leave."""
+
+    @overload
+    def __getitem__(self, key: slice) -> Array: ...
+
+    @overload
+    def __getitem__(self, key: tuple[slice, ...]) -> tuple[Array, ...]: ...
+
+    def __getitem__(self, key: slice | tuple[slice, ...]) -> Array | tuple[Array, ...]:
+        if isinstance(key, slice):
+            return _of_slice(key)
+        return _coordinates(key, sparse=True) if key else ()
 
 
 class _Concatenator:
@@ -125,8 +155,10 @@ class _Concatenator:
     def __init__(self, axis: int, ndmin: int, trans1d: int) -> None:
         self.defaults = axis, ndmin, trans1d
 
-    def __getitem__(self, key: Any) -> Array:
-        parts = list(key) if isinstance(key, tuple) else [key]
+    def __getitem__(
+        self, key: str | slice | ArrayLike | tuple[str | slice | NestedArrayLike, ...]
+    ) -> Array:
+        parts: list[Any] = list(key) if isinstance(key, tuple) else [key]
         axis, ndmin, trans1d = self.defaults
         if parts and isinstance(parts[0], str):
             axis, ndmin, trans1d = self._directive(parts.pop(0))
@@ -142,7 +174,7 @@ class _Concatenator:
         axis, ndmin, trans1d = (*numbers, *self.defaults[len(numbers) :])
         return axis, ndmin, trans1d
 
-    def _part(self, part: Any, ndmin: int, trans1d: int) -> Array:
+    def _part(self, part: slice | NestedArrayLike, ndmin: int, trans1d: int) -> Array:
         if isinstance(part, slice):
             part = _of_slice(part)
         x = asarray(part)
@@ -154,10 +186,10 @@ class _Concatenator:
         return expand_dims(x, tuple(i for i in range(x.ndim + missing) if i not in kept))
 
 
-mgrid: Final = _Grid(sparse=False)
+mgrid: Final = _Grid()
 
 
-ogrid: Final = _Grid(sparse=True)
+ogrid: Final = _OpenGrid()
 
 
 r_: Final = _Concatenator(axis=0, ndmin=1, trans1d=-1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -23,11 +23,13 @@ from olympus_core.library.operands import choose, operand, reject_out
 from olympus_core.library.placement import placed
 from olympus_core.library.promotion import convert
 from olympus_core.library.structural import structural
+from olympus_core.library.typing import ArrayLike, ArrayOrKeys, DTypeLike, NestedArrayLike
 from olympus_core.primitives.elementwise.arithmetic import add_p, pow_p
 from olympus_core.primitives.elementwise.base import Elementwise
 from olympus_core.primitives.elementwise.logic import and_p, eq_p, ge_p
 from olympus_core.primitives.shape import broadcast_in_dim_p, iota_p
 from olympus_core.tracer import Array
+from olympus_core.xla import Device
 
 __all__ = [
     "check_sizes",
@@ -47,7 +49,7 @@ __all__ = [
 _INT32 = np.dtype("int32")
 
 
-def _compared(rows: int, columns: int, k: Any, compare: Elementwise) -> Any:
+def _compared(rows: int, columns: int, k: ArrayLike, compare: Elementwise) -> Array:
     """Where row + k stands in a relation to column, as bool[rows, columns]."""
     row, column = (iota_p.bind(dtype=_INT32, shape=(rows, columns), dimension=i) for i in (0, 1))
     if not (k.__class__ is int and k == 0):
@@ -56,7 +58,12 @@ def _compared(rows: int, columns: int, k: Any, compare: Elementwise) -> Any:
 
 
 def eye(
-    N: int, M: int | None = None, k: Any = 0, dtype: Any = None, *, device: Any = None
+    N: SupportsIndex,
+    M: SupportsIndex | None = None,
+    k: ArrayLike = 0,
+    dtype: DTypeLike | None = None,
+    *,
+    device: Device | None = None,
 ) -> Array:
     """Ones on the diagonal `k` (above the main one if positive) of an N x M matrix of zeros.
 
@@ -67,7 +74,7 @@ def eye(
     wanted = requested_dtype("eye", dtype)
     rows, columns = check_sizes("eye", N, N if M is None else M)
     ones = convert(_compared(rows, columns, k, eq_p), wanted)
-    return placed(ones, device)  # type: ignore[no-any-return]
+    return placed(ones, device)
 
 
 def check_sizes(name: str, *sizes: Any) -> tuple[int, ...]:
@@ -78,19 +85,21 @@ def check_sizes(name: str, *sizes: Any) -> tuple[int, ...]:
     return found
 
 
-def identity(n: int, dtype: Any = None) -> Array:
+def identity(n: SupportsIndex, dtype: DTypeLike | None = None) -> Array:
     """The n x n matrix with ones on its diagonal."""
     return eye(n, dtype=dtype)
 
 
-def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Array:
+def tri(
+    N: SupportsIndex, M: SupportsIndex | None = None, k: int = 0, dtype: DTypeLike | None = None
+) -> Array:
     """Ones on and below the diagonal `k` of an N x M matrix, zeros above."""
     wanted = requested_dtype("tri", dtype)
     rows, columns = check_sizes("tri", N, N if M is None else M)
-    return convert(_compared(rows, columns, k, ge_p), wanted)  # type: ignore[no-any-return]
+    return convert(_compared(rows, columns, k, ge_p), wanted)
 
 
-def _triangle(name: str, m: Any, k: int, upper: bool) -> Array:
+def _triangle(name: str, m: ArrayLike, k: int, upper: bool) -> Array:
     m, aval = operand(name, m)
     if aval.ndim < 2:
         raise ShapeError(f"{name} needs two or more dimensions, and got {aval.long_name()}")
@@ -103,7 +112,7 @@ def _triangle(name: str, m: Any, k: int, upper: bool) -> Array:
 
 
 @composite(static_argnames=("k",))
-def tril(m: Any, k: int = 0) -> Array:
+def tril(m: ArrayLike, k: int = 0) -> Array:
     """The matrices `m` with zeros above the diagonal `k`; ShapeError for under two dimensions.
 
     >>> tril(np.ones((2, 2)))
@@ -114,13 +123,13 @@ def tril(m: Any, k: int = 0) -> Array:
 
 
 @composite(static_argnames=("k",))
-def triu(m: Any, k: int = 0) -> Array:
+def triu(m: ArrayLike, k: int = 0) -> Array:
     """The matrices `m` with zeros below the diagonal `k`; ShapeError for under two dimensions."""
     return _triangle("triu", m, k, upper=True)
 
 
 @composite(static_argnames=("N", "increasing"))
-def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
+def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Array:
     """The matrix of the powers of a vector: N columns, from the highest power down to 0.
 
     >>> vander(asarray([1, 2]), 3)
@@ -145,7 +154,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
 
 
 @composite(static_argnames=("k",))
-def diag(v: Any, k: int = 0) -> Array:
+def diag(v: ArrayLike, k: int = 0) -> Array:
     """The matrix with the vector `v` on diagonal `k`, or diagonal `k` of the matrix `v`.
 
     >>> diag(asarray([1, 2]))
@@ -166,7 +175,7 @@ def diag(v: Any, k: int = 0) -> Array:
     return result
 
 
-def diagflat(v: Any, k: int = 0) -> Array:
+def diagflat(v: ArrayLike, k: int = 0) -> Array:
     """The matrix with the elements of `v` on diagonal `k`."""
     v = ravel(v)
     return diag(convert(v, v.dtype), k)
@@ -174,7 +183,7 @@ def diagflat(v: Any, k: int = 0) -> Array:
 
 @structural()
 @composite(static_argnames=("offset", "axis1", "axis2"))
-def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
+def diagonal(a: ArrayOrKeys, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """The elements with equal indices (`offset` more in `axis2`) on two axes, as the last axis.
 
     >>> diagonal(asarray([[1, 2], [3, 4]]))
@@ -193,7 +202,12 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
 
 @composite(static_argnames=("axis1", "axis2", "dtype"))
 def trace(
-    a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: None = None
+    a: ArrayLike,
+    offset: ArrayLike = 0,
+    axis1: int = 0,
+    axis2: int = 1,
+    dtype: DTypeLike | None = None,
+    out: None = None,
 ) -> Array:
     """The sum of the diagonal `offset` over two axes, as `dtype` if given.
 
@@ -209,7 +223,7 @@ def trace(
     on = _compared(rows, columns, offset, eq_p)
     a = choose("trace", on, a, convert(0, aval.dtype, aval.weak_type))
     wanted = None if dtype is None else requested_dtype("trace", dtype)
-    return sum_(a, axis=(-2, -1), dtype=wanted)  # type: ignore[no-any-return]
+    return sum_(a, axis=(-2, -1), dtype=wanted)
 
 
 @composite()
@@ -226,7 +240,7 @@ def _filled_diagonal(a: Any, values: Any) -> Array:
     return result
 
 
-def _all_equal(shape: tuple[int, ...]) -> Any:
+def _all_equal(shape: tuple[int, ...]) -> Array:
     counts = [iota_p.bind(dtype=_INT32, shape=shape, dimension=i) for i in range(len(shape))]
     on = eq_p.bind(counts[0], counts[1])
     for count in counts[2:]:
@@ -234,7 +248,9 @@ def _all_equal(shape: tuple[int, ...]) -> Any:
     return on
 
 
-def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Array:
+def fill_diagonal(
+    a: ArrayLike, val: NestedArrayLike, wrap: bool = False, *, inplace: bool = True
+) -> Array:
     """A copy of `a` with `val` (a scalar, or values to repeat) on its main diagonal.
 
     Arrays cannot be written to, so `inplace=False` is required (ArgumentError).

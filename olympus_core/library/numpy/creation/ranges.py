@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any
+from typing import Any, Literal, SupportsIndex, overload
 
 import numpy as np
 
@@ -25,10 +25,12 @@ from olympus_core.library.numpy.manipulation.shapes import broadcast_to, expand_
 from olympus_core.library.numpy.manipulation.transposing import moveaxis
 from olympus_core.library.placement import placed
 from olympus_core.library.promotion import broadcast_shapes, check_arrays, convert
+from olympus_core.library.typing import ArrayLike, DTypeLike
 from olympus_core.primitives.elementwise.arithmetic import add_p, floor_p, mul_p, sign_p
 from olympus_core.primitives.elementwise.transcendental import log_p
 from olympus_core.primitives.shape import iota_p
 from olympus_core.tracer import Array, Tracer
+from olympus_core.xla import Device
 
 __all__ = [
     "arange",
@@ -40,7 +42,12 @@ __all__ = [
 
 
 def arange(
-    start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None
+    start: ArrayLike,
+    stop: ArrayLike | None = None,
+    step: ArrayLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    device: Device | None = None,
 ) -> Array:
     """The numbers `start`, `start + step`, ... below `stop`; with one argument, from 0 to it.
 
@@ -72,7 +79,7 @@ def arange(
     first, last = bounds[:2]
     by = bounds[2] if len(bounds) == 3 else 1
     count = max(math.ceil((last - first) / by), 0)
-    return placed(progression(first, by, count, wanted), device)  # type: ignore[no-any-return]
+    return placed(progression(first, by, count, wanted), device)
 
 
 def progression(first: Any, step: Any, count: int, dtype: DType) -> Array:
@@ -86,17 +93,45 @@ def progression(first: Any, step: Any, count: int, dtype: DType) -> Array:
     return numbers
 
 
+@overload
 def linspace(
-    start: Any,
-    stop: Any,
-    num: int = 50,
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: SupportsIndex = 50,
     endpoint: bool = True,
-    retstep: bool = False,
-    dtype: Any = None,
+    retstep: Literal[False] = False,
+    dtype: DTypeLike | None = None,
     axis: int = 0,
     *,
-    device: Any = None,
-) -> Any:
+    device: Device | None = None,
+) -> Array: ...
+
+
+@overload
+def linspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: SupportsIndex = 50,
+    endpoint: bool = True,
+    *,
+    retstep: Literal[True],
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+    device: Device | None = None,
+) -> tuple[Array, Array]: ...
+
+
+def linspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: SupportsIndex = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+    *,
+    device: Device | None = None,
+) -> Array | tuple[Array, Array]:
     """`num` numbers at even distances from `start` to `stop`, or to before it without `endpoint`.
 
     The bounds may be arrays that broadcast; the numbers run along the new axis `axis`.  With
@@ -105,8 +140,8 @@ def linspace(
     >>> linspace(0, 1, 3)
     Array([0. , 0.5, 1. ], dtype=float32)
     """
-    num = sample_count("linspace", num)
-    made = _linspace(start, stop, num, endpoint=bool(endpoint), dtype=dtype, axis=axis)
+    count = sample_count("linspace", num)
+    made = _linspace(start, stop, count, endpoint=bool(endpoint), dtype=dtype, axis=axis)
     numbers = placed(made[0], device)
     return (numbers, placed(made[1], device)) if retstep else numbers
 
@@ -162,12 +197,12 @@ def _interpolated(first: Array, last: Array, num: int, gaps: int, endpoint: bool
 
 
 def logspace(
-    start: Any,
-    stop: Any,
-    num: int = 50,
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: SupportsIndex = 50,
     endpoint: bool = True,
-    base: Any = 10.0,
-    dtype: Any = None,
+    base: ArrayLike = 10.0,
+    dtype: DTypeLike | None = None,
     axis: int = 0,
 ) -> Array:
     """`base ** x` for the numbers x of `linspace`.
@@ -177,27 +212,26 @@ def logspace(
     """
     check_arrays("logspace", start, stop, base)
     count = sample_count("logspace", num)
-    return _logspace(  # type: ignore[no-any-return]
-        start, stop, count, base, endpoint=bool(endpoint), dtype=dtype, axis=axis
-    )
+    return _logspace(start, stop, count, base, endpoint=bool(endpoint), dtype=dtype, axis=axis)
 
 
 @composite(static_argnames=("num", "endpoint", "dtype", "axis"))
 def _logspace(
     start: Any, stop: Any, num: int, base: Any, *, endpoint: bool, dtype: Any, axis: int
-) -> Any:
+) -> Array:
     wanted = requested_dtype("logspace", dtype, dtypes.to_inexact(result_type(start, stop)))
     inexact = dtypes.to_inexact(wanted)
     exponents = linspace(start, stop, num, endpoint, dtype=inexact, axis=axis)
-    return convert(convert(base, inexact) ** exponents, wanted)
+    powers: Array = convert(base, inexact) ** exponents
+    return convert(powers, wanted)
 
 
 def geomspace(
-    start: Any,
-    stop: Any,
-    num: int = 50,
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: SupportsIndex = 50,
     endpoint: bool = True,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     axis: int = 0,
 ) -> Array:
     """`num` numbers from `start` to `stop`, each the same multiple of the one before.
@@ -207,13 +241,11 @@ def geomspace(
     """
     check_arrays("geomspace", start, stop)
     count = sample_count("geomspace", num)
-    return _geomspace(  # type: ignore[no-any-return]
-        start, stop, count, endpoint=bool(endpoint), dtype=dtype, axis=axis
-    )
+    return _geomspace(start, stop, count, endpoint=bool(endpoint), dtype=dtype, axis=axis)
 
 
 @composite(static_argnames=("num", "endpoint", "dtype", "axis"))
-def _geomspace(start: Any, stop: Any, num: int, *, endpoint: bool, dtype: Any, axis: int) -> Any:
+def _geomspace(start: Any, stop: Any, num: int, *, endpoint: bool, dtype: Any, axis: int) -> Array:
     wanted = requested_dtype("geomspace", dtype, dtypes.to_inexact(result_type(start, stop)))
     inexact = dtypes.to_inexact(wanted)
     first, last = asarray(start, inexact), asarray(stop, inexact)

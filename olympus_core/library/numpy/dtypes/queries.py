@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from olympus_core.context import enable_x64
 from olympus_core.dtypes import DType
 from olympus_core.errors import ArgumentError, DTypeError
 from olympus_core.library.axes import canonical_axes
+from olympus_core.library.typing import ArrayLike, DTypeLike, NestedArrayLike
 from olympus_core.tracer import Array
 
 __all__ = [
@@ -90,7 +91,7 @@ class finfo:
     nmant: int
     precision: int
 
-    def __init__(self, dtype: Any) -> None:
+    def __init__(self, dtype: ArrayLike | DTypeLike) -> None:
         asked = dtypes.to_real(_dtype_of(dtype))
         if dtypes.kind(asked) != "f":
             raise DTypeError(f"finfo takes float and complex dtypes, and got {asked}")
@@ -109,7 +110,7 @@ class finfo:
         return self._text[1]
 
 
-def iinfo(dtype: Any) -> Any:
+def iinfo(dtype: ArrayLike | DTypeLike) -> np.iinfo[Any]:
     """The limits of an integer dtype (or of an array's) as Python ints: `bits`, `min`, `max`.
 
     Raises DTypeError for other dtypes.
@@ -120,7 +121,8 @@ def iinfo(dtype: Any) -> Any:
     asked = _dtype_of(dtype)
     if dtypes.kind(asked) not in "iu":
         raise DTypeError(f"iinfo takes integer dtypes, and got {asked}")
-    return dtypes.iinfo(asked)
+    limits: np.iinfo[Any] = dtypes.iinfo(asked)
+    return limits
 
 
 def _dtype_of(x: Any) -> DType:
@@ -157,7 +159,7 @@ def _entry(x: Any) -> tuple[DType, builtins.bool]:
     return dtypes.canonicalize(x), False
 
 
-def result_type(*args: Any) -> DType:
+def result_type(*args: ArrayLike | DTypeLike | None) -> DType:
     """The dtype that arrays, scalars and dtypes are promoted to when they meet.
 
     Raises DTypeError where there is none, and ArgumentError for no arguments.
@@ -170,7 +172,7 @@ def result_type(*args: Any) -> DType:
     return dtypes.canonicalize(dtypes.promote(*map(_entry, args))[0])
 
 
-def promote_types(a: Any, b: Any) -> DType:
+def promote_types(a: DTypeLike, b: DTypeLike) -> DType:
     """The dtype that values of two dtypes are promoted to; `int`, `float`, `complex` are weak.
 
     >>> promote_types("int8", "uint8")
@@ -180,12 +182,16 @@ def promote_types(a: Any, b: Any) -> DType:
         return dtypes.promote(_entry(a), _entry(b))[0]
 
 
-def can_cast(from_: Any, to: Any, casting: Any = "safe") -> builtins.bool:
+def can_cast(
+    from_: DTypeLike,
+    to: DTypeLike,
+    casting: Literal["no", "equiv", "safe", "same_kind", "unsafe"] = "safe",
+) -> builtins.bool:
     """Whether NumPy's rule `casting` lets values of one dtype become another."""
     return np.can_cast(dtypes.dtype(from_), dtypes.dtype(to), casting=casting)
 
 
-def isdtype(dtype: Any, kind: Any) -> builtins.bool:
+def isdtype(dtype: DTypeLike, kind: DTypeLike | tuple[DTypeLike, ...]) -> builtins.bool:
     """Whether a dtype is of a kind: a dtype, a name such as "real floating", or a tuple of these.
 
     Raises ArgumentError for a name that is not a kind.
@@ -223,17 +229,17 @@ def iterable(y: Any) -> builtins.bool:
     return True
 
 
-def ndim(a: Any) -> int:
+def ndim(a: NestedArrayLike) -> int:
     """The number of dimensions of an array or scalar."""
     return len(shape_of(a))
 
 
-def shape(a: Any) -> tuple[int, ...]:
+def shape(a: NestedArrayLike) -> tuple[int, ...]:
     """The shape of an array or scalar."""
     return shape_of(a)
 
 
-def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
+def size(a: NestedArrayLike, axis: int | Sequence[int] | None = None) -> int:
     """The number of elements, or the length along one axis or several.
 
     >>> size(np.zeros((2, 3)), axis=1)

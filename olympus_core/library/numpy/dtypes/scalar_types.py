@@ -7,7 +7,6 @@ dtype when called.
 from __future__ import annotations
 
 import builtins
-from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from olympus_core import dtypes
 from olympus_core.dtypes import DType
 from olympus_core.library.numpy.creation.array import asarray
+from olympus_core.library.typing import NestedArrayLike
 from olympus_core.tracer import Array
 
 __all__ = [
@@ -77,7 +77,7 @@ class ScalarType:
         self.dtype = np.dtype(getattr(ml_dtypes, name, name))
         self.__name__ = self.__qualname__ = dtypes.long_name(self.dtype)
 
-    def __call__(self, x: Any = 0) -> Array:
+    def __call__(self, x: NestedArrayLike = 0) -> Array:
         return asarray(x, dtype=self.dtype)
 
     def __eq__(self, other: object) -> builtins.bool:

@@ -27,6 +27,7 @@ from olympus_core.library.numpy.elementwise.logic import (
 )
 from olympus_core.library.operands import align, choose, promote_numeric
 from olympus_core.library.promotion import check_arrays, promote_inexact
+from olympus_core.library.typing import ArrayLike
 from olympus_core.primitives.elementwise.arithmetic import (
     abs_p,
     add_p,
@@ -141,7 +142,7 @@ def _static_int(y: Any) -> int | None:
         return None
 
 
-def power(x1: Any, x2: Any, /) -> Array:
+def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """`x1 ** x2`, by repeated squaring where `x2` is a Python int.
 
     A float or complex base keeps its dtype with an integer exponent.  Raises DTypeError where an
@@ -154,11 +155,11 @@ def power(x1: Any, x2: Any, /) -> Array:
     if exponent is not None:
         return _integer_power(x1, exponent)
     check_arrays("power", x1, x2)
-    return _power(x1, x2)  # type: ignore[no-any-return]
+    return _power(x1, x2)
 
 
 @composite()
-def _power(x1: Any, x2: Any) -> Any:
+def _power(x1: Any, x2: Any) -> Array:
     base, other = get_aval(x1), get_aval(x2)
     if dtypes.kind(other.dtype) in "iu" and dtypes.kind(base.dtype) in "fc":
         operands = [x1, x2]
@@ -205,7 +206,9 @@ fmin = binary(
 )
 
 
-def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Array:
+def clip(
+    arr: ArrayLike | None = None, /, min: ArrayLike | None = None, max: ArrayLike | None = None
+) -> Array:
     """`arr`, raised to `min` and lowered to `max` where they are given; they broadcast.
 
     Raises DTypeError for complex values, which have no order.
@@ -217,11 +220,12 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Array:
     check_arrays("clip", arr, *given)
     if any(dtypes.kind(get_aval(x).dtype) == "c" for x in given):
         raise DTypeError("clip needs ordered values, and got complex ones: clip .real and .imag")
+    bounded: Any = arr
     if min is not None:
-        arr = maximum(min, arr)
+        bounded = maximum(min, bounded)
     if max is not None:
-        arr = minimum(max, arr)
-    return asarray(arr)
+        bounded = minimum(max, bounded)
+    return asarray(bounded)
 
 
 @composite()
@@ -304,7 +308,7 @@ fmod = binary(
 )
 
 
-def divmod(x: Any, y: Any, /) -> tuple[Array, Array]:
+def divmod(x: ArrayLike, y: ArrayLike, /) -> tuple[Array, Array]:
     """(floor_divide(x, y), remainder(x, y)).
 
     >>> divmod(7, -2)

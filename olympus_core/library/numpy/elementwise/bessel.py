@@ -6,7 +6,7 @@ Their Chebyshev expansions are computed here, from the functions' integrals, whe
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,8 +20,10 @@ from olympus_core.library.numpy.elementwise.arithmetic import abs as abs_
 from olympus_core.library.numpy.elementwise.logic import less_equal
 from olympus_core.library.operands import choose
 from olympus_core.library.promotion import promote_inexact
+from olympus_core.library.typing import ArrayLike
 from olympus_core.primitives.elementwise.arithmetic import rsqrt_p, sign_p
 from olympus_core.primitives.elementwise.transcendental import exp_p
+from olympus_core.tracer import Array
 
 __all__ = [
     "i0",
@@ -62,15 +64,16 @@ def _coefficients(order: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
     return tuple(both[0].tolist()), tuple(both[1].tolist())
 
 
-def _chebyshev(coefficients: tuple[float, ...], u: Any) -> Any:
+def _chebyshev(coefficients: tuple[float, ...], u: Array) -> Array:
     """The expansion at u in [-1, 1], by Clenshaw's recurrence."""
-    twice, before, last = u + u, 0.0, 0.0
+    twice: Any = u + u
+    before, last = 0.0, 0.0
     for c in reversed(coefficients[1:]):
         before, last = last, twice * last - before + c
     return u * last - before + coefficients[0]
 
 
-def _expanded(x: Any, order: int) -> Any:
+def _expanded(x: Any, order: int) -> Array:
     """exp(-|x|) I(x)."""
     size = abs_(x)
     near, far = _coefficients(order)
@@ -93,13 +96,13 @@ def _over(x: Any, value: Any) -> Any:
 
 
 @custom_jvp
-def scaled_i0(x: Any) -> Any:
+def scaled_i0(x: ArrayLike) -> Array:
     """exp(-|x|) I0(x), of a float array."""
     return _expanded(x, 0)
 
 
 @custom_jvp
-def scaled_i1(x: Any) -> Any:
+def scaled_i1(x: ArrayLike) -> Array:
     """exp(-|x|) I1(x), of a float array."""
     return _expanded(x, 1)
 
@@ -139,7 +142,7 @@ def _i1_rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]
     return out, tangents[0] * (_i0(*primals) - _over(primals[0], out))
 
 
-def _made(name: str, summary: str, operation: Any) -> Any:
+def _made(name: str, summary: str, operation: Any) -> Callable[[ArrayLike], Array]:
     return unary(name, summary, {"f": composite()(operation)}, promote_inexact)
 
 

@@ -19,6 +19,7 @@ from olympus_core.library.numpy.manipulation.transposing import moveaxis
 from olympus_core.library.numpy.reductions.sums import sum as sum_
 from olympus_core.library.operands import operand, promote_numeric
 from olympus_core.library.promotion import convert
+from olympus_core.library.typing import ArrayLike
 from olympus_core.primitives.elementwise.arithmetic import abs_p
 from olympus_core.primitives.elementwise.logic import (
     and_p,
@@ -85,7 +86,7 @@ def _bits_order(name: str, bitorder: str) -> np.ndarray[Any, Any]:
 
 
 @composite(static_argnames=("axis", "bitorder"))
-def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Array:
+def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Array:
     """Eight elements along an axis (of the flattened array, for None) as the bits of a uint8.
 
     Elements other than 0 are bits that are 1; the last bits are filled with 0.  Raises DTypeError
@@ -110,7 +111,7 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Array:
 
 @composite(static_argnames=("axis", "count", "bitorder"))
 def unpackbits(
-    a: Any, axis: int | None = None, count: int | None = None, bitorder: str = "big"
+    a: ArrayLike, axis: int | None = None, count: int | None = None, bitorder: str = "big"
 ) -> Array:
     """The bits of uint8 elements, 0 or 1, along an axis (of the flattened array, for None).
 

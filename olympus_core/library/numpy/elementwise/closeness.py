@@ -23,6 +23,7 @@ from olympus_core.library.numpy.reductions.sums import all as all_
 from olympus_core.library.operands import align
 from olympus_core.library.promotion import broadcast_shapes, check_arrays, promote_dtypes
 from olympus_core.library.structural import structural
+from olympus_core.library.typing import ArrayLike, NestedArrayLike
 from olympus_core.tracer import Array
 
 __all__ = [
@@ -34,7 +35,13 @@ __all__ = [
 
 
 @composite(static_argnames=("equal_nan",))
-def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Array:
+def isclose(
+    a: ArrayLike,
+    b: ArrayLike,
+    rtol: ArrayLike = 1e-05,
+    atol: ArrayLike = 1e-08,
+    equal_nan: bool = False,
+) -> Array:
     """Whether |a - b| <= atol + rtol * |b|, element by element; infinities equal themselves.
 
     With `equal_nan`, nan equals nan.  Integers are compared exactly but for the tolerances.
@@ -46,7 +53,7 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
     a, b = align("isclose", *promote_dtypes(a, b))
     dtype = get_aval(a).dtype
     if dtype == dtypes.bool_:
-        return equal(a, b)  # type: ignore[no-any-return]
+        return equal(a, b)
     if dtypes.kind(dtype) not in "fc":
         a, b = (x.astype(dtypes.default_dtype("f")) for x in map(asarray, (a, b)))
     bound = add(atol, multiply(rtol, abs_(b)))
@@ -54,18 +61,22 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
     result = logical_or(logical_and(near, logical_and(isfinite(a), isfinite(b))), equal(a, b))
     if equal_nan:
         result = logical_or(result, logical_and(isnan(a), isnan(b)))
-    return result  # type: ignore[no-any-return]
+    return result
 
 
 @composite(static_argnames=("equal_nan",))
 def allclose(
-    a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
+    a: ArrayLike,
+    b: ArrayLike,
+    rtol: ArrayLike = 1e-05,
+    atol: ArrayLike = 1e-08,
+    equal_nan: bool = False,
 ) -> Array:
     """Whether all elements are close, as `isclose` has it: a bool array without dimensions."""
-    return all_(isclose(a, b, rtol, atol, equal_nan))  # type: ignore[no-any-return]
+    return all_(isclose(a, b, rtol, atol, equal_nan))
 
 
-def _as_array(x: Any) -> Any:
+def _as_array(x: Any) -> Array | None:
     """The array that `x` is or can become, or None."""
     try:
         return asarray(x)
@@ -74,7 +85,7 @@ def _as_array(x: Any) -> Any:
 
 
 @structural(0, 1, every=True)
-def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
+def array_equal(a1: NestedArrayLike, a2: NestedArrayLike, equal_nan: bool = False) -> Array:
     """Whether two arrays have one shape and equal elements; with `equal_nan`, nan equals nan.
 
     >>> array_equal(asarray([1, 2]), [1, 2])
@@ -86,10 +97,10 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
     same = equal(a, b)
     if equal_nan:
         same = logical_or(same, logical_and(isnan(a), isnan(b)))
-    return all_(same)  # type: ignore[no-any-return]
+    return all_(same)
 
 
-def array_equiv(a1: Any, a2: Any) -> Array:
+def array_equiv(a1: NestedArrayLike, a2: NestedArrayLike) -> Array:
     """Whether two arrays broadcast to one shape and have equal elements in it."""
     a, b = _as_array(a1), _as_array(a2)
     if a is None or b is None:
@@ -98,4 +109,4 @@ def array_equiv(a1: Any, a2: Any) -> Array:
         broadcast_shapes(a.shape, b.shape)
     except ShapeError:
         return asarray(False)
-    return all_(equal(a, b))  # type: ignore[no-any-return]
+    return all_(equal(a, b))

@@ -14,6 +14,7 @@ from olympus_core.library.numpy.creation.fills import full_like, zeros_like
 from olympus_core.library.numpy.elementwise.arithmetic import multiply
 from olympus_core.library.numpy.elementwise.logic import equal, not_equal
 from olympus_core.library.promotion import check_arrays, convert, promote_inexact
+from olympus_core.library.typing import ArrayLike
 from olympus_core.primitives.elementwise.conversion import conj_p, imag_p, real_p
 from olympus_core.primitives.elementwise.transcendental import atan2_p
 from olympus_core.tracer import Array
@@ -49,7 +50,7 @@ isreal = unary(
 )
 
 
-def angle(z: Any, deg: bool = False) -> Array:
+def angle(z: ArrayLike, deg: bool = False) -> Array:
     """The angle of each element in the complex plane, in radians, or degrees with `deg`.
 
     >>> angle(1j, deg=True)

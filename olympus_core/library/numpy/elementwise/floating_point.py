@@ -21,6 +21,7 @@ from olympus_core.library.numpy.elementwise.arithmetic import clip, minimum, neg
 from olympus_core.library.numpy.elementwise.logic import equal, greater, isinf, isnan, less
 from olympus_core.library.operands import choose, operand
 from olympus_core.library.promotion import check_arrays, convert, promote_inexact
+from olympus_core.library.typing import ArrayLike
 from olympus_core.primitives.elementwise.arithmetic import mul_p, nextafter_p, sub_p
 from olympus_core.primitives.elementwise.conversion import bitcast_convert_type_p, complex_p
 from olympus_core.primitives.elementwise.logic import is_finite_p, not_p, or_p
@@ -119,7 +120,7 @@ def _frexp_rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, A
 
 
 @composite()
-def frexp(x: Any, /) -> tuple[Array, Array]:
+def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     """(mantissa, exponent) of each float: x = mantissa * 2**exponent, 0.5 <= |mantissa| < 1.
 
     The exponent is int32.  Zero, nan and infinities are their own mantissas, with exponent 0.
@@ -137,7 +138,7 @@ def frexp(x: Any, /) -> tuple[Array, Array]:
 
 
 @composite()
-def ldexp(x1: Any, x2: Any, /) -> Array:
+def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """x1 * 2**x2, for integers x2: the reverse of `frexp`.  Raises DTypeError for other ones.
 
     >>> ldexp(0.75, 3)
@@ -154,7 +155,8 @@ def ldexp(x1: Any, x2: Any, /) -> Array:
     for _ in range(3):
         part = clip(left, info.minexp, info.maxexp - 1)
         x, left = x * _power_of_two(part, info), left - part
-    return x  # type: ignore[no-any-return]
+    result: Array = x
+    return result
 
 
 def _bounded_exponent(x: Any, most: int) -> Any:
@@ -173,7 +175,11 @@ def _power_of_two(exponent: Any, info: Any) -> Any:
 
 
 def nan_to_num(
-    x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
+    x: ArrayLike,
+    copy: bool = True,
+    nan: ArrayLike = 0.0,
+    posinf: ArrayLike | None = None,
+    neginf: ArrayLike | None = None,
 ) -> Array:
     """`x` with nan replaced, by 0, and infinities, by the largest finite floats, unless given.
 
@@ -189,7 +195,7 @@ def nan_to_num(
     low = float(info.min) if neginf is None else neginf
     if kind == "c":
         parts = [_replaced(part, nan, high, low) for part in (x.real, x.imag)]
-        return complex_p.bind(*parts)  # type: ignore[no-any-return]
+        return complex_p.bind(*parts)
     return _replaced(x, nan, high, low)
 
 

@@ -10,6 +10,7 @@ from olympus_core.avals import get_aval
 from olympus_core.library.composite import composite
 from olympus_core.library.elementwise import binary, unary
 from olympus_core.library.numpy.creation.fills import full_like
+from olympus_core.library.typing import ArrayLike
 from olympus_core.primitives.elementwise.arithmetic import abs_p
 from olympus_core.primitives.elementwise.conversion import imag_p, real_p
 from olympus_core.primitives.elementwise.logic import (
@@ -25,6 +26,7 @@ from olympus_core.primitives.elementwise.logic import (
     or_p,
     xor_p,
 )
+from olympus_core.tracer import Array
 
 __all__ = [
     "equal",
@@ -65,7 +67,9 @@ def _parts(z: Any) -> tuple[Any, Any]:
     return real_p.bind(z), imag_p.bind(z)
 
 
-def _comparison(name: str, text: str, compare: Any, strict: Any) -> Callable[[Any, Any], Any]:
+def _comparison(
+    name: str, text: str, compare: Any, strict: Any
+) -> Callable[[ArrayLike, ArrayLike], Array]:
     rows = {"buif": compare.bind, "c": _ordered(compare, strict)}
     return binary(name, f"Whether x {text} y; complex values are in lexicographic order.", rows)
 
@@ -81,7 +85,7 @@ def _nonzero(x: Any) -> Any:
     return x if aval.dtype == dtypes.bool_ else not_equal(x, 0)
 
 
-def _logical(name: str, text: str, primitive: Any) -> Callable[[Any, Any], Any]:
+def _logical(name: str, text: str, primitive: Any) -> Callable[[ArrayLike, ArrayLike], Array]:
     def operation(x: Any, y: Any) -> Any:
         return primitive.bind(_nonzero(x), _nonzero(y))
 

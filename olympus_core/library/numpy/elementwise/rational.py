@@ -16,6 +16,7 @@ from olympus_core.library.numpy.manipulation.shapes import broadcast_to
 from olympus_core.library.numpy.reductions.sums import any as any_
 from olympus_core.library.operands import choose, promote_numeric
 from olympus_core.library.promotion import broadcast_shapes, check_arrays
+from olympus_core.library.typing import ArrayLike
 from olympus_core.primitives.elementwise.arithmetic import div_p, mul_p, rem_p
 from olympus_core.tracer import Array
 
@@ -34,7 +35,7 @@ def _integers(name: str, x1: Any, x2: Any) -> Sequence[Any]:
 
 
 @composite()
-def gcd(x1: Any, x2: Any) -> Array:
+def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The greatest common divisor of each pair of integers, by Euclid's algorithm.
 
     Raises DTypeError for what is not integer.
@@ -54,7 +55,7 @@ def gcd(x1: Any, x2: Any) -> Array:
 
 
 @composite()
-def lcm(x1: Any, x2: Any) -> Array:
+def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The least common multiple of each pair of integers; 0 where one is 0.
 
     Raises DTypeError for what is not integer.
@@ -66,4 +67,4 @@ def lcm(x1: Any, x2: Any) -> Array:
     x, y = abs_(x), abs_(y)
     divisor = gcd(x, y)
     safe = choose("lcm", equal(divisor, 0), 1, divisor)
-    return mul_p.bind(x, div_p.bind(y, safe))  # type: ignore[no-any-return]
+    return mul_p.bind(x, div_p.bind(y, safe))

@@ -15,6 +15,7 @@ from olympus_core.library.numpy.elementwise.arithmetic import divide, multiply, 
 from olympus_core.library.numpy.elementwise.logic import isinf, less
 from olympus_core.library.operands import choose
 from olympus_core.library.promotion import check_arrays, convert, promote_inexact
+from olympus_core.library.typing import ArrayLike
 from olympus_core.primitives.elementwise.arithmetic import ceil_p, floor_p, round_p
 from olympus_core.primitives.elementwise.conversion import complex_p, imag_p, real_p
 from olympus_core.tracer import Array
@@ -63,7 +64,7 @@ rint = unary(
 
 
 @composite(static_argnames=("decimals",))
-def round(a: Any, decimals: int = 0, out: None = None) -> Array:
+def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     """Each element at the nearest multiple of 10**-decimals, halves to the even one.
 
     Integers stay as they are.  Raises DTypeError for integers and negative `decimals`, and bools.
@@ -98,7 +99,7 @@ def _round(x: Any, decimals: int) -> Any:
 around = round
 
 
-def modf(x: Any, /, out: None = None) -> tuple[Array, Array]:
+def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:
     """(fraction, whole) of each element, both with its sign; they add up to `x`.
 
     >>> modf(2.5)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -23,6 +23,7 @@ from olympus_core.library.numpy.elementwise.arithmetic import (
 from olympus_core.library.numpy.elementwise.logic import equal
 from olympus_core.library.operands import choose
 from olympus_core.library.promotion import promote_inexact
+from olympus_core.library.typing import ArrayLike
 from olympus_core.primitives.elementwise.arithmetic import abs_p, sqrt_p
 from olympus_core.primitives.elementwise.logic import or_p
 from olympus_core.primitives.elementwise.transcendental import (
@@ -40,6 +41,7 @@ from olympus_core.primitives.elementwise.transcendental import (
     tan_p,
     tanh_p,
 )
+from olympus_core.tracer import Array
 
 __all__ = [
     "acos",
@@ -95,7 +97,7 @@ arctan2 = binary(
 atan2 = arctan2
 
 
-def _scaled(name: str, summary: str, factor: float) -> Any:
+def _scaled(name: str, summary: str, factor: float) -> Callable[[ArrayLike], Array]:
     return unary(name, summary, {"fc": lambda x: multiply(x, factor)}, promote_inexact)
 
 

@@ -16,7 +16,9 @@ from olympus_core.library.numpy.manipulation.shapes import reshape
 from olympus_core.library.operands import operand
 from olympus_core.library.placement import placed
 from olympus_core.library.promotion import convert
+from olympus_core.library.typing import ArrayLike, DTypeLike
 from olympus_core.tracer import Array
+from olympus_core.xla import Device
 
 __all__ = [
     "fftfreq",
@@ -39,10 +41,12 @@ def _frequencies(
     computed = dtypes.to_inexact(wanted)
     step = reshape(asarray(d, dtype=computed), ()) * size
     found = convert(arange(first, last, dtype=computed) / step, wanted)
-    return placed(found, device)  # type: ignore[no-any-return]
+    return placed(found, device)
 
 
-def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
+def fftfreq(
+    n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: Device | None = None
+) -> Array:
     """The frequencies, in cycles a unit of the sample spacing `d`, of a transform of `n` samples.
 
     The negative ones come last.  They are of `dtype`, a default float if that is None.
@@ -53,10 +57,12 @@ def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> A
     Array([ 0.  ,  0.25, -0.5 , -0.25], dtype=float32)
     """
     frequencies = _frequencies("fftfreq", n, -(n // 2), (n + 1) // 2, d, dtype, None)
-    return placed(ifftshift(frequencies), device)  # type: ignore[no-any-return]
+    return placed(ifftshift(frequencies), device)
 
 
-def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
+def rfftfreq(
+    n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: Device | None = None
+) -> Array:
     """The frequencies of a transform of `n` real samples: those that are not negative."""
     return _frequencies("rfftfreq", n, 0, n // 2 + 1, d, dtype, device)
 
@@ -72,7 +78,7 @@ def _shifted(name: str, x: Any, axes: int | Sequence[int] | None, back: bool) ->
     return roll(x, [-n for n in halves] if back else halves, which)
 
 
-def fftshift(x: Any, axes: int | Sequence[int] | None = None) -> Array:
+def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
     """`x` with the zero frequency, which is first along the axes (all unless given), in the middle.
 
     >>> fftshift(fftfreq(4))
@@ -81,6 +87,6 @@ def fftshift(x: Any, axes: int | Sequence[int] | None = None) -> Array:
     return _shifted("fftshift", x, axes, back=False)
 
 
-def ifftshift(x: Any, axes: int | Sequence[int] | None = None) -> Array:
+def ifftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
     """The reverse of `fftshift`."""
     return _shifted("ifftshift", x, axes, back=True)

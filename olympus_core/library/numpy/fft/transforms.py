@@ -23,6 +23,7 @@ from olympus_core.library.numpy.elementwise.complex import conjugate
 from olympus_core.library.numpy.manipulation.transposing import moveaxis
 from olympus_core.library.operands import operand
 from olympus_core.library.promotion import convert
+from olympus_core.library.typing import ArrayLike
 from olympus_core.tracer import Array
 
 __all__ = [
@@ -140,7 +141,7 @@ def _along_two(
     return _transform(name, kind, a, s, axes, norm)
 
 
-def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The discrete Fourier transform along an axis, complex.
 
     n: the length of the signal: it is cut, or padded with zeros; its own unless given.  norm:
@@ -156,7 +157,7 @@ def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -
     return _along_one("fft", FftType.FFT, a, n, axis, norm)
 
 
-def ifft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of `fft`, with the same arguments.
 
     >>> ifft(array([10, -2 + 2j, -2, -2 - 2j]))
@@ -165,7 +166,7 @@ def ifft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
     return _along_one("ifft", FftType.IFFT, a, n, axis, norm)
 
 
-def rfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The `fft` of real numbers: the n // 2 + 1 frequencies that are not negative.
 
     Raises ArgumentError for a complex array, and what `fft` raises.
@@ -176,7 +177,7 @@ def rfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
     return _along_one("rfft", FftType.RFFT, a, n, axis, norm)
 
 
-def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of `rfft`: `n` real numbers, or 2 (m - 1) of m frequencies.
 
     >>> irfft(array([10, -2 + 2j, -2]))
@@ -194,7 +195,7 @@ def _reversed(name: str, norm: str | None) -> str:
     return _REVERSED[norm]
 
 
-def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The `fft` of a signal that is Hermitian, x[-j] = conj(x[j]), of which half is given: real.
 
     n: the number of results, 2 (m - 1) of m samples unless given; norm as in `fft`.
@@ -206,7 +207,7 @@ def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
     return _along_one("hfft", FftType.IRFFT, x, n, axis, _reversed("hfft", norm))
 
 
-def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of `hfft`: of real numbers, the half of the signal that determines it.
 
     >>> ihfft(array([8.0, -2.0, 0.0, -2.0]))
@@ -217,35 +218,47 @@ def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None)
 
 
 def fft2(
-    a: Any, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
+    a: ArrayLike,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] = (-2, -1),
+    norm: str | None = None,
 ) -> Array:
     """`fftn` along two axes, the last ones unless given."""
     return _along_two("fft2", FftType.FFT, a, s, axes, norm)
 
 
 def ifft2(
-    a: Any, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
+    a: ArrayLike,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] = (-2, -1),
+    norm: str | None = None,
 ) -> Array:
     """`ifftn` along two axes, the last ones unless given."""
     return _along_two("ifft2", FftType.IFFT, a, s, axes, norm)
 
 
 def rfft2(
-    a: Any, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
+    a: ArrayLike,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] = (-2, -1),
+    norm: str | None = None,
 ) -> Array:
     """`rfftn` along two axes, the last ones unless given."""
     return _along_two("rfft2", FftType.RFFT, a, s, axes, norm)
 
 
 def irfft2(
-    a: Any, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
+    a: ArrayLike,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] = (-2, -1),
+    norm: str | None = None,
 ) -> Array:
     """`irfftn` along two axes, the last ones unless given."""
     return _along_two("irfft2", FftType.IRFFT, a, s, axes, norm)
 
 
 def fftn(
-    a: Any,
+    a: ArrayLike,
     s: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
     norm: str | None = None,
@@ -267,7 +280,7 @@ def fftn(
 
 
 def ifftn(
-    a: Any,
+    a: ArrayLike,
     s: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
     norm: str | None = None,
@@ -277,7 +290,7 @@ def ifftn(
 
 
 def rfftn(
-    a: Any,
+    a: ArrayLike,
     s: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
     norm: str | None = None,
@@ -290,7 +303,7 @@ def rfftn(
 
 
 def irfftn(
-    a: Any,
+    a: ArrayLike,
     s: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
     norm: str | None = None,

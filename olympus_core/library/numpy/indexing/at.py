@@ -8,7 +8,7 @@ otherwise.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
@@ -34,6 +34,7 @@ from olympus_core.library.numpy.indexing.plan import (
 )
 from olympus_core.library.numpy.indexing.reading import read
 from olympus_core.library.promotion import broadcast_shapes, broadcast_to, convert
+from olympus_core.library.typing import ArrayLike, IndexLike, NestedArrayLike
 from olympus_core.primitive import Primitive
 from olympus_core.primitives.elementwise.arithmetic import add_p, max_p, min_p, mul_p, sub_p
 from olympus_core.primitives.elementwise.base import BOOL
@@ -79,6 +80,16 @@ class Options(NamedTuple):
     unique_indices: bool = False
     mode: Mode = None
     wrap_negative_indices: bool = True
+
+
+class UpdateOptions(TypedDict, total=False):
+    """The keywords of an update: its options, and `out_sharding`, which is None."""
+
+    indices_are_sorted: bool
+    unique_indices: bool
+    mode: Mode
+    wrap_negative_indices: bool
+    out_sharding: None
 
 
 def _updated(array: Any, index: Any, values: Any, operation: Operation, options: Options) -> Array:
@@ -297,10 +308,10 @@ class IndexUpdateHelper:
 
     __slots__ = ("array",)
 
-    def __init__(self, array: Any) -> None:
+    def __init__(self, array: ArrayLike) -> None:
         self.array = array
 
-    def __getitem__(self, index: Any) -> IndexUpdateRef:
+    def __getitem__(self, index: IndexLike) -> IndexUpdateRef:
         return IndexUpdateRef(self.array, index)
 
     def __repr__(self) -> str:
@@ -312,7 +323,7 @@ class IndexUpdateRef:
 
     __slots__ = ("array", "index")
 
-    def __init__(self, array: Any, index: Any) -> None:
+    def __init__(self, array: ArrayLike, index: IndexLike) -> None:
         self.array = array
         self.index = index
 
@@ -325,7 +336,7 @@ class IndexUpdateRef:
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         mode: Mode = None,
-        fill_value: Any = None,
+        fill_value: ArrayLike | None = None,
         out_sharding: None = None,
         wrap_negative_indices: bool = True,
     ) -> Array:
@@ -341,50 +352,54 @@ class IndexUpdateRef:
         )
 
     def _update(
-        self, values: Any, operation: Operation, out_sharding: None = None, **options: Any
+        self,
+        values: NestedArrayLike,
+        operation: Operation,
+        out_sharding: None = None,
+        **options: Any,
     ) -> Array:
         if hasattr(values, "__jax_array__"):
             values = values.__jax_array__()
         return _updated(self.array, self.index, values, operation, Options(**options))
 
-    def set(self, values: Any, **options: Any) -> Array:
+    def set(self, values: NestedArrayLike, **options: Unpack[UpdateOptions]) -> Array:
         """The array with the elements replaced by `values`."""
         return self._update(values, _SET, **options)
 
-    def add(self, values: Any, **options: Any) -> Array:
+    def add(self, values: NestedArrayLike, **options: Unpack[UpdateOptions]) -> Array:
         """The array with `values` added to the elements."""
         return self._update(values, _ADD, **options)
 
-    def subtract(self, values: Any, **options: Any) -> Array:
+    def subtract(self, values: NestedArrayLike, **options: Unpack[UpdateOptions]) -> Array:
         """The array with `values` subtracted from the elements."""
         return self._update(values, _SUBTRACT, **options)
 
-    def multiply(self, values: Any, **options: Any) -> Array:
+    def multiply(self, values: NestedArrayLike, **options: Unpack[UpdateOptions]) -> Array:
         """The array with the elements multiplied by `values`."""
         return self._update(values, _MULTIPLY, **options)
 
     mul = multiply
 
-    def divide(self, values: Any, **options: Any) -> Array:
+    def divide(self, values: NestedArrayLike, **options: Unpack[UpdateOptions]) -> Array:
         """The array with the elements divided by `values`."""
         ones = IndexUpdateRef(ones_like(self.array), self.index)
         result: Array = divide(self.array, ones.multiply(values, **options))
         return result
 
-    def power(self, values: Any, **options: Any) -> Array:
+    def power(self, values: NestedArrayLike, **options: Unpack[UpdateOptions]) -> Array:
         """The array with the elements raised to the power `values`."""
         ones = IndexUpdateRef(ones_like(self.array), self.index)
         return power(self.array, ones.multiply(values, **options))
 
-    def min(self, values: Any, **options: Any) -> Array:
+    def min(self, values: NestedArrayLike, **options: Unpack[UpdateOptions]) -> Array:
         """The array with each element the lesser of itself and its value."""
         return self._update(values, _MIN, **options)
 
-    def max(self, values: Any, **options: Any) -> Array:
+    def max(self, values: NestedArrayLike, **options: Unpack[UpdateOptions]) -> Array:
         """The array with each element the greater of itself and its value."""
         return self._update(values, _MAX, **options)
 
-    def apply(self, func: Callable[[Any], Any], **options: Any) -> Array:
+    def apply(self, func: Callable[[Array], ArrayLike], **options: Unpack[UpdateOptions]) -> Array:
         """The array with `func`, of a scalar, applied to each element, as often as it is named."""
 
         def scatter(x: Any, indices: Any, values: Any, numbers: Any, **kwargs: Any) -> Array:

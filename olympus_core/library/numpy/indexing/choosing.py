@@ -26,6 +26,7 @@ from olympus_core.library.operands import choose as choose_between
 from olympus_core.library.operands import operand, reject_out
 from olympus_core.library.promotion import convert, promote_dtypes
 from olympus_core.library.structural import structural
+from olympus_core.library.typing import ArrayLike, ArrayOrKeys, ArraysOrKeys
 from olympus_core.primitives.elementwise.selection import select_n_p
 from olympus_core.tracer import Array, Tracer
 
@@ -38,7 +39,9 @@ __all__ = [
 
 
 @structural(1, 2)
-def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Array:
+def select(
+    condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayOrKeys], default: ArrayOrKeys = 0
+) -> Array:
     """For each element, the choice that goes with the first condition that holds, or `default`.
 
     Raises ArgumentError unless there are as many choices as conditions, and at least one.
@@ -61,7 +64,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
 
 
 @structural(1)
-def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array:
+def choose(a: ArrayLike, choices: ArraysOrKeys, out: None = None, mode: str = "raise") -> Array:
     """For each element of `a`, a number, the element of the choice of that number at its place.
 
     `choices` is a sequence of arrays, or the rows of one array, which broadcast with `a`.  Numbers
@@ -104,7 +107,7 @@ def _in_place(name: str) -> ArgumentError:
     return ArgumentError(f"{name} cannot write to an array: pass inplace=False, and use the result")
 
 
-def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
+def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True) -> Array:
     """A copy of `arr` with the elements where `mask` holds replaced by `vals`, in turn.
 
     `vals` is repeated as often as needed.  Raises ArgumentError without `inplace=False`.
@@ -124,7 +127,9 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
     return reshape(choose_between("place", flat, chosen, ravel(array)), array.shape)
 
 
-def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Array:
+def put(
+    a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *, inplace: bool = True
+) -> Array:
     """A copy of `a` with the elements at flat indices replaced by `v`, repeated as needed.
 
     Indices out of range are moved to the nearest one, or, for `mode` "wrap", counted around.

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from olympus_core import dtypes
-from olympus_core.avals import get_aval, shape_of
+from olympus_core.avals import as_sequence, get_aval, shape_of
 from olympus_core.errors import ArgumentError, ConcretizationError, DTypeError, ShapeError
 from olympus_core.library.numpy.creation.array import asarray
 from olympus_core.library.numpy.creation.fills import zeros
 from olympus_core.library.numpy.creation.grids import along
 from olympus_core.library.numpy.creation.matrices import check_sizes
 from olympus_core.library.operands import choose, operand
+from olympus_core.library.typing import ArrayLike, DTypeLike, NestedArrayLike, ShapeLike
 from olympus_core.primitives.shape import iota_p
 from olympus_core.tracer import Array, Tracer
 
@@ -34,7 +35,7 @@ __all__ = [
 ]
 
 
-def ix_(*args: Any) -> tuple[Array, ...]:
+def ix_(*args: NestedArrayLike) -> tuple[Array, ...]:
     """Vectors as index arrays that pick out the grid they span; a bool vector by its True ones.
 
     >>> asarray([[1, 2], [3, 4]])[ix_(asarray([1]), asarray([0, 1]))]
@@ -68,13 +69,13 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, ...]:
     return _positions(~np.tri(n, n if m is None else m, k - 1, dtype=bool))
 
 
-def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, ...]:
+def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, ...]:
     """(rows, columns) of the elements of a matrix on and below diagonal `k`."""
     rows, columns = _matrix("tril_indices_from", arr)
     return tril_indices(rows, k, columns)
 
 
-def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, ...]:
+def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, ...]:
     """(rows, columns) of the elements of a matrix on and above diagonal `k`."""
     rows, columns = _matrix("triu_indices_from", arr)
     return triu_indices(rows, k, columns)
@@ -87,7 +88,9 @@ def _matrix(name: str, arr: Any) -> tuple[int, int]:
     return shape[0], shape[1]
 
 
-def mask_indices(n: int, mask_func: Callable[[Any, int], Any], k: int = 0) -> tuple[Array, ...]:
+def mask_indices(
+    n: int, mask_func: Callable[[Array, int], ArrayLike], k: int = 0
+) -> tuple[Array, ...]:
     """(rows, columns) where `mask_func` (such as `triu`) leaves an n x n matrix of ones true."""
     return _positions(np.asarray(mask_func(asarray(np.ones((n, n), bool)), k)))
 
@@ -98,7 +101,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     return (iota_p.bind(dtype=dtypes.default_dtype("i"), shape=(n,), dimension=0),) * ndim
 
 
-def diag_indices_from(arr: Any) -> tuple[Array, ...]:
+def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
     """The indices of the diagonal of a square array; ShapeError for another."""
     shape = shape_of(arr)
     if len(shape) < 2 or len(set(shape)) > 1:
@@ -106,7 +109,7 @@ def diag_indices_from(arr: Any) -> tuple[Array, ...]:
     return diag_indices(shape[0], len(shape))
 
 
-def unravel_index(indices: Any, shape: int | Sequence[int]) -> tuple[Array, ...]:
+def unravel_index(indices: ArrayLike, shape: ShapeLike) -> tuple[Array, ...]:
     """The index along each axis of elements given by their place in the flattened array.
 
     Places out of bounds are moved to the nearest element; negative ones count from the end.
@@ -115,7 +118,7 @@ def unravel_index(indices: Any, shape: int | Sequence[int]) -> tuple[Array, ...]
     (Array([1], dtype=int32), Array([2], dtype=int32))
     """
     indices, _ = operand("unravel_index", indices)
-    sizes = (shape,) if isinstance(shape, int) else tuple(operator.index(n) for n in shape)
+    sizes = tuple(operator.index(n) for n in as_sequence(shape))
     total = math.prod(sizes)
     flat = asarray(indices)
     flat = choose("unravel_index", flat < 0, flat + total, flat).clip(0, max(total - 1, 0))
@@ -127,12 +130,12 @@ def unravel_index(indices: Any, shape: int | Sequence[int]) -> tuple[Array, ...]
 
 
 def ravel_multi_index(
-    multi_index: Sequence[Any],
+    multi_index: Sequence[ArrayLike],
     dims: Sequence[int],
     mode: str = "raise",
     order: str = "C",
     *,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
 ) -> Array:
     """The place in the flattened array of elements given by their index along each axis.
 
@@ -155,10 +158,10 @@ def ravel_multi_index(
     # in the wide dtype from the start: a narrow one may not hold the lengths
     wide = [asarray(i) if isinstance(i, int) else asarray(i).astype(wanted) for i in multi_index]
     pairs = [(_bounded(i, n, mode), n) for i, n in zip(wide, dims, strict=True)]
-    result: Any = zeros((), wanted)
+    result = zeros((), wanted)
     for index, n in pairs if order == "C" else reversed(pairs):
         result = result * n + asarray(index).astype(wanted)
-    return result  # type: ignore[no-any-return]
+    return result
 
 
 def _bounded(index: Any, length: int, mode: str) -> Any:

@@ -23,6 +23,7 @@ from olympus_core.library.lax.shape import broadcast_in_dim, iota
 from olympus_core.library.lax.slicing import concatenate, wrapped
 from olympus_core.library.numpy.creation.array import asarray
 from olympus_core.library.promotion import broadcast_shapes
+from olympus_core.library.typing import IndexLike
 from olympus_core.primitives.elementwise.arithmetic import add_p, mul_p
 from olympus_core.primitives.gather import GatherDimensionNumbers, ScatterDimensionNumbers
 from olympus_core.tracer import Array, Tracer
@@ -134,7 +135,7 @@ def _consumed(i: Any) -> int:
     return 0 if i is None or i is Ellipsis or i.__class__ is bool else 1
 
 
-def parse(index: Any, shape: Shape) -> Index:
+def parse(index: IndexLike, shape: Shape) -> Index:
     """Understand an index of an array of the given shape.
 
     Raises IndexingError for what is not an index, or has too many or mismatched parts.

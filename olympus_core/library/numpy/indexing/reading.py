@@ -21,6 +21,7 @@ from olympus_core.library.lax.indexing import Mode, gather
 from olympus_core.library.lax.shape import expand_dims, full_like
 from olympus_core.library.lax.slicing import slice_in_dim, wrapped
 from olympus_core.library.numpy.indexing.plan import Plan, Span, coordinates, make_plan, parse
+from olympus_core.library.typing import ArrayLike, IndexLike
 from olympus_core.primitives.gather import GatherScatterMode
 from olympus_core.primitives.shape import rev_p, squeeze_p
 from olympus_core.primitives.slicing import dynamic_slice_p, slice_p
@@ -35,7 +36,7 @@ _INT32 = np.dtype("int32")
 _CLIPPED = (GatherScatterMode.CLIP, GatherScatterMode.PROMISE_IN_BOUNDS)
 
 
-def getitem(x: Any, index: Any) -> Array:
+def getitem(x: ArrayLike, index: IndexLike) -> Array:
     """`x[index]`, with indices out of bounds moved to the nearest element.
 
     Raises IndexingError for what is not an index of the array.
@@ -44,13 +45,13 @@ def getitem(x: Any, index: Any) -> Array:
 
 
 def read(
-    x: Any,
-    index: Any,
+    x: ArrayLike,
+    index: IndexLike,
     *,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
     mode: Mode = None,
-    fill_value: Any = None,
+    fill_value: ArrayLike | None = None,
     wrap_negative_indices: bool = True,
 ) -> Array:
     """`x.at[index].get(...)`: the elements at an index, with a say in what out of bounds means."""

@@ -23,6 +23,7 @@ from olympus_core.library.numpy.sorting.searching import nonzero
 from olympus_core.library.operands import operand, reject_out
 from olympus_core.library.promotion import broadcast_shapes, broadcast_to, check_arrays
 from olympus_core.library.structural import structural
+from olympus_core.library.typing import ArrayLike, ArrayOrKeys
 from olympus_core.primitives.gather import GatherDimensionNumbers, GatherScatterMode
 from olympus_core.tracer import Array
 
@@ -48,14 +49,14 @@ def _flat(a: Any) -> Array:
 
 @structural()
 def take(
-    a: Any,
-    indices: Any,
+    a: ArrayOrKeys,
+    indices: ArrayLike,
     axis: int | None = None,
     out: None = None,
     mode: str | None = None,
     unique_indices: bool = False,
     indices_are_sorted: bool = False,
-    fill_value: Any = None,
+    fill_value: ArrayLike | None = None,
 ) -> Array:
     """The slices of `a` at the indices along an axis (None: of the elements in a row).
 
@@ -71,16 +72,16 @@ def take(
         raise TraceError("take does not write to an 'out' array: arrays are immutable")
     _check_positions("take", a, indices)
     position = 0 if axis is None else canonical_axis(axis, len(shape_of(a)))
-    if axis is None:
-        a = _flat(a)
+    x: Any = _flat(a) if axis is None else a
     how: Mode = "fill" if mode is None else mode
     if mode == "wrap":
-        indices, how = remainder(indices, shape_of(a)[position]), "promise_in_bounds"
+        indices, how = remainder(indices, shape_of(x)[position]), "promise_in_bounds"
     elif how not in ("fill", "clip"):
         raise ShapeError(f"the mode of take is 'fill', 'clip' or 'wrap', and not {mode!r}")
+    index: tuple[Any, ...] = (*[slice(None)] * position, indices)
     return read(
-        a,
-        (*[slice(None)] * position, indices),
+        x,
+        index,
         unique_indices=unique_indices,
         indices_are_sorted=indices_are_sorted,
         mode=how,
@@ -91,11 +92,11 @@ def take(
 
 @structural()
 def take_along_axis(
-    arr: Any,
-    indices: Any,
+    arr: ArrayOrKeys,
+    indices: ArrayLike,
     axis: int | None = -1,
     mode: Mode = None,
-    fill_value: Any = None,
+    fill_value: ArrayLike | None = None,
     *,
     wrap_negative_indices: bool | None = None,
 ) -> Array:
@@ -167,9 +168,9 @@ def _along_axis(
 
 
 def put_along_axis(
-    arr: Any,
-    indices: Any,
-    values: Any,
+    arr: ArrayLike,
+    indices: ArrayLike,
+    values: ArrayLike,
     axis: int | None,
     inplace: bool = True,
     *,
@@ -206,19 +207,21 @@ def _range_along(shape: Shape, axis: int) -> Array:
     return broadcasted_iota("int32", alone, axis)
 
 
-def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Array:
+def extract(
+    condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fill_value: ArrayLike = 0
+) -> Array:
     """The elements of the flattened `arr` where the flattened condition holds; see `nonzero`."""
     return compress(ravel(condition), ravel(arr), size=size, fill_value=fill_value)
 
 
 @structural(1)
 def compress(
-    condition: Any,
-    a: Any,
+    condition: ArrayLike,
+    a: ArrayOrKeys,
     axis: int | None = None,
     *,
     size: int | None = None,
-    fill_value: Any = 0,
+    fill_value: ArrayLike = 0,
     out: None = None,
 ) -> Array:
     """The slices of `a` along an axis (or its elements, flattened) where the condition holds.

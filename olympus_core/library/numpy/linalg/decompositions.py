@@ -5,7 +5,7 @@ Matrices are the last two axes of arrays; integers become floats.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 from olympus_core.avals import get_aval
 from olympus_core.errors import ArgumentError
@@ -17,6 +17,7 @@ from olympus_core.library.numpy.indexing.taking import take_along_axis
 from olympus_core.library.numpy.sorting.sorting import argsort
 from olympus_core.library.operands import operand
 from olympus_core.library.promotion import convert, promote_inexact
+from olympus_core.library.typing import ArrayLike
 from olympus_core.primitive import op
 from olympus_core.primitives.linalg.algebra import adjoint, swap
 from olympus_core.tracer import Array
@@ -37,33 +38,33 @@ __all__ = [
 class QRResult(NamedTuple):
     """What `qr` gives: Q R is the matrix."""
 
-    Q: Any
-    R: Any
+    Q: Array
+    R: Array
 
 
 class EigResult(NamedTuple):
     """What `eig` gives: column i of the vectors goes with value i."""
 
-    eigenvalues: Any
-    eigenvectors: Any
+    eigenvalues: Array
+    eigenvectors: Array
 
 
 class EighResult(NamedTuple):
     """What `eigh` gives: column i of the vectors goes with value i."""
 
-    eigenvalues: Any
-    eigenvectors: Any
+    eigenvalues: Array
+    eigenvectors: Array
 
 
 class SVDResult(NamedTuple):
     """What `svd` gives: U diag(S) Vh is the matrix."""
 
-    U: Any
-    S: Any
-    Vh: Any
+    U: Array
+    S: Array
+    Vh: Array
 
 
-def inexact(name: str, x: Any, *, square: bool = False) -> Any:
+def inexact(name: str, x: ArrayLike, *, square: bool = False) -> Any:
     """Matrices as floats or complex numbers; raises ShapeError, for function `name`, for others."""
     x, _ = operand(name, x)
     (x,) = promote_inexact(x)
@@ -71,7 +72,7 @@ def inexact(name: str, x: Any, *, square: bool = False) -> Any:
 
 
 @composite(static_argnames=("upper", "symmetrize_input"))
-def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
+def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
     """The lower triangular L with L L^H = a, or its adjoint if `upper`; NaN where there is none.
 
     symmetrize_input: take (a + a^H) / 2; if False, a's lower triangle is read alone.
@@ -86,8 +87,22 @@ def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> A
     return adjoint(factor) if upper else factor
 
 
+@overload
+def qr(
+    a: ArrayLike, mode: Literal["reduced", "complete", "full", "raw"] = "reduced"
+) -> QRResult: ...
+
+
+@overload
+def qr(a: ArrayLike, mode: Literal["r"]) -> Array: ...
+
+
+@overload
+def qr(a: ArrayLike, mode: str) -> Array | QRResult: ...
+
+
 @composite(static_argnames=("mode",))
-def qr(a: Any, mode: str = "reduced") -> Any:
+def qr(a: ArrayLike, mode: str = "reduced") -> Array | QRResult:
     """Q with orthonormal columns and upper triangular R, Q R = a of (..., m, n).
 
     mode: "reduced" (Q (..., m, k) and R (..., k, n), k = min(m, n)), "complete" (Q (..., m, m) and
@@ -109,7 +124,7 @@ def qr(a: Any, mode: str = "reduced") -> Any:
 
 
 @composite()
-def eig(a: Any) -> EigResult:
+def eig(a: ArrayLike) -> EigResult:
     """The eigenvalues and the eigenvectors, as columns, of square matrices; both are complex.
 
     The vectors have no derivative; see `lax.linalg.eig`.  Raises ShapeError for matrices that are
@@ -120,7 +135,7 @@ def eig(a: Any) -> EigResult:
 
 
 @composite()
-def eigvals(a: Any) -> Array:
+def eigvals(a: ArrayLike) -> Array:
     """The eigenvalues of square matrices, complex, in no order; see `eig`.
 
     >>> eigvals(asarray([[0.0, 1.0], [-1.0, 0.0]]))
@@ -131,7 +146,7 @@ def eigvals(a: Any) -> Array:
 
 
 @composite(static_argnames=("UPLO", "symmetrize_input"))
-def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
+def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
     """The eigenvalues, rising, and the eigenvectors, as columns, of Hermitian matrices.
 
     symmetrize_input: take (a + a^H) / 2; if False, the lower triangle is read alone, or the upper
@@ -150,20 +165,41 @@ def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> Eigh
 
 
 @composite(static_argnames=("UPLO", "symmetrize_input"))
-def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
+def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
     """The eigenvalues of Hermitian matrices, rising; see `eigh`."""
     values: Array = eigh(a, UPLO, symmetrize_input).eigenvalues
     return values
 
 
+@overload
+def svd(
+    a: ArrayLike,
+    full_matrices: bool = True,
+    compute_uv: Literal[True] = True,
+    hermitian: bool = False,
+    subset_by_index: tuple[int, int] | None = None,
+) -> SVDResult: ...
+
+
+@overload
+def svd(
+    a: ArrayLike,
+    full_matrices: bool = True,
+    *,
+    compute_uv: Literal[False],
+    hermitian: bool = False,
+    subset_by_index: tuple[int, int] | None = None,
+) -> Array: ...
+
+
 @composite(static_argnames=("full_matrices", "compute_uv", "hermitian", "subset_by_index"))
 def svd(
-    a: Any,
+    a: ArrayLike,
     full_matrices: bool = True,
     compute_uv: bool = True,
     hermitian: bool = False,
     subset_by_index: tuple[int, int] | None = None,
-) -> Any:
+) -> Array | SVDResult:
     """U diag(S) Vh = a with orthonormal columns in U and rows in Vh, and S falling.
 
     full_matrices: U is (..., m, m) and Vh (..., n, n) for a of (..., m, n); if False, (..., m, k)
@@ -188,7 +224,7 @@ def svd(
     return SVDResult(*found) if compute_uv else found
 
 
-def _hermitian_svd(a: Any, compute_uv: bool, subset: tuple[int, int] | None) -> Any:
+def _hermitian_svd(a: Any, compute_uv: bool, subset: tuple[int, int] | None) -> Array | SVDResult:
     """The eigenvalues' magnitudes, falling; a negative one turns the vector on the right."""
     v, w = linalg.eigh(a, subset_by_index=subset)
     order = argsort(abs_(w), axis=-1, descending=True)
@@ -200,7 +236,7 @@ def _hermitian_svd(a: Any, compute_uv: bool, subset: tuple[int, int] | None) -> 
     return SVDResult(u, abs_(w), adjoint(u * signs[..., None, :]))
 
 
-def svdvals(x: Any, /) -> Array:
+def svdvals(x: ArrayLike, /) -> Array:
     """The singular values of matrices, falling."""
     values: Array = svd(x, compute_uv=False)
     return values

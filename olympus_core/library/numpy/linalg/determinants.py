@@ -25,6 +25,7 @@ from olympus_core.library.numpy.reductions.sums import prod
 from olympus_core.library.numpy.reductions.sums import sum as sum_
 from olympus_core.library.numpy.sorting.searching import where
 from olympus_core.library.promotion import convert
+from olympus_core.library.typing import ArrayLike
 from olympus_core.primitive import op
 from olympus_core.primitives.linalg.algebra import (
     diagonal,
@@ -80,7 +81,7 @@ def _slogdet_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, 
 
 
 @composite(static_argnames=("method",))
-def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
+def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     """The sign and the logarithm of the magnitude of the determinants of square matrices.
 
     method: "lu" (the default) or "qr", which real matrices alone have; the results agree.
@@ -145,7 +146,7 @@ def _expanded(a: Any) -> Any:
 
 
 @composite()
-def det(a: Any) -> Array:
+def det(a: ArrayLike) -> Array:
     """The determinants of square matrices; their derivatives hold for singular ones as well.
 
     Raises ShapeError for matrices that are not square.
@@ -153,10 +154,12 @@ def det(a: Any) -> Array:
     >>> det(asarray([[1.0, 2.0], [3.0, 4.0]]))
     Array(-2., dtype=float32)
     """
-    a = inexact("det", a, square=True)
-    *batch, n, _ = shape_of(a)
+    x = inexact("det", a, square=True)
+    *batch, n, _ = shape_of(x)
     if n == 0:
-        return ones(tuple(batch), get_aval(a).dtype)
+        return ones(tuple(batch), get_aval(x).dtype)
     if n == 2:
-        return a[..., 0, 0] * a[..., 1, 1] - a[..., 0, 1] * a[..., 1, 0]  # type: ignore[no-any-return]
-    return _expanded(a) if n <= 3 else _det(a)  # type: ignore[no-any-return]
+        result: Array = x[..., 0, 0] * x[..., 1, 1] - x[..., 0, 1] * x[..., 1, 0]
+    else:
+        result = _expanded(x) if n <= 3 else _det(x)
+    return result

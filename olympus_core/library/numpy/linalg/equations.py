@@ -34,6 +34,7 @@ from olympus_core.library.numpy.sorting.searching import where
 from olympus_core.library.operands import operand
 from olympus_core.library.promotion import convert, promote_inexact
 from olympus_core.library.solving import inverse, solve_each
+from olympus_core.library.typing import ArrayLike
 from olympus_core.primitives.linalg.algebra import adjoint, conj, dot, solve_by_lu
 from olympus_core.tracer import Array
 
@@ -50,7 +51,7 @@ __all__ = [
 
 
 @composite()
-def solve(a: Any, b: Any) -> Array:
+def solve(a: ArrayLike, b: ArrayLike) -> Array:
     """x with a x = b, for square matrices a of (..., m, m), by LU decomposition.
 
     b: a vector (m,), or matrices (..., m, k); the batch axes broadcast.
@@ -62,11 +63,11 @@ def solve(a: Any, b: Any) -> Array:
     """
     (a, _), (b, _) = operand("solve", a), operand("solve", b)
     a, b = promote_inexact(a, b)
-    return solve_each("solve", solve_by_lu, a, b)  # type: ignore[no-any-return]
+    return solve_each("solve", solve_by_lu, a, b)
 
 
 @composite()
-def inv(a: Any) -> Array:
+def inv(a: ArrayLike) -> Array:
     """The inverses of square matrices; to solve equations, `solve` is quicker and more exact.
 
     Raises ShapeError for matrices that are not square.
@@ -75,10 +76,10 @@ def inv(a: Any) -> Array:
     Array([[0.5 , 0.  ],
            [0.  , 0.25]], dtype=float32)
     """
-    return inverse(inexact("inv", a, square=True))  # type: ignore[no-any-return]
+    return inverse(inexact("inv", a, square=True))
 
 
-def tensorinv(a: Any, ind: int = 2) -> Array:
+def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
     """The inverse of `a` as a linear map, from its axes after `ind` to its first `ind` axes.
 
     Raises ArgumentError for `ind` below 1, ShapeError where these have different sizes.
@@ -96,7 +97,7 @@ def tensorinv(a: Any, ind: int = 2) -> Array:
     return reshape(inv(reshape(a, (size, size))), (*shape[count:], *shape[:count]))
 
 
-def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> Array:
+def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     """x with tensordot(a, x, x.ndim) = b; `axes` of a are moved to its end first.
 
     Raises ShapeError where the shapes do not fit.
@@ -128,11 +129,11 @@ def _one_of(name: str, first: Any, second: Any, names: str) -> Any:
 
 @composite(static_argnames=("hermitian",))
 def matrix_rank(
-    M: Any,
-    rtol: Any = None,
+    M: ArrayLike,
+    rtol: ArrayLike | None = None,
     *,
     hermitian: bool = False,
-    tol: Any = None,
+    tol: ArrayLike | None = None,
 ) -> Array:
     """How many singular values of matrices are above `rtol`.
 
@@ -144,14 +145,20 @@ def matrix_rank(
     bound = _one_of("matrix_rank", rtol, tol, "'rtol' and 'tol'")
     x, aval = operand("matrix_rank", M)
     if aval.ndim < 2:
-        return convert(any_(not_equal(x, 0)), np.dtype("int32"))  # type: ignore[no-any-return]
+        return convert(any_(not_equal(x, 0)), np.dtype("int32"))
     s = svd(x, full_matrices=False, compute_uv=False, hermitian=hermitian)
     if bound is None:
         bound = max_(s, axis=-1, initial=0) * (max(aval.shape[-2:]) * _epsilon(s))
-    return sum_(s > asarray(bound)[..., None], axis=-1)  # type: ignore[no-any-return]
+    return sum_(s > asarray(bound)[..., None], axis=-1)
 
 
-def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None) -> Array:
+def pinv(
+    a: ArrayLike,
+    rtol: ArrayLike | None = None,
+    hermitian: bool = False,
+    *,
+    rcond: ArrayLike | None = None,
+) -> Array:
     """The pseudo-inverses (..., n, m) of matrices (..., m, n), by their singular values.
 
     rtol: singular values below it times the greatest count as zero; by default 10 max(m, n) times
@@ -173,7 +180,8 @@ def _bounded_pinv(a: Any, bound: Any, *, hermitian: bool) -> Array:
         bound = 10 * max(shape_of(a)[-2:]) * _epsilon(a)
     if hermitian:
         a = symmetrized(a)
-    return _pinv(a, convert(asarray(bound), dtypes.to_real(get_aval(a).dtype)))  # type: ignore[no-any-return]
+    result: Array = _pinv(a, convert(asarray(bound), dtypes.to_real(get_aval(a).dtype)))
+    return result
 
 
 @custom_jvp
@@ -209,7 +217,7 @@ def _lstsq(a: Any, b: Any, rcond: Any) -> tuple[Any, Any, Any]:
     """The solution, the rank and the singular values."""
     u, s, vh = svd(a, full_matrices=False)
     if rcond is None:
-        bound = _epsilon(s) * max(shape_of(a))
+        bound: Any = _epsilon(s) * max(shape_of(a))
     else:
         rcond = asarray(rcond)
         bound = where(rcond < 0, _epsilon(s), rcond)
@@ -225,7 +233,7 @@ def _residuals(a: Any, x: Any, b: Any) -> Any:
 
 
 def lstsq(
-    a: Any, b: Any, rcond: Any = None, *, numpy_resid: bool = False
+    a: ArrayLike, b: ArrayLike, rcond: ArrayLike | None = None, *, numpy_resid: bool = False
 ) -> tuple[Array, Array, Array, Array]:
     """x of least |a x - b|, and of those the shortest, by the singular values of a, (m, n).
 
@@ -258,7 +266,7 @@ def lstsq(
 
 
 @composite(static_argnames=("p",))
-def cond(x: Any, p: Any = None) -> Array:
+def cond(x: ArrayLike, p: int | float | str | None = None) -> Array:
     """The condition number of matrices in a norm: that of the matrix times that of its inverse.
 
     p: an order of `norm`, or None or 2 for the greatest singular value over the least.
@@ -272,10 +280,10 @@ def cond(x: Any, p: Any = None) -> Array:
     if p in (None, 2, -2):
         s = svdvals(x)
         if p != -2:
-            return s[..., 0] / s[..., -1]  # type: ignore[no-any-return]
+            return s[..., 0] / s[..., -1]
         ratio = s[..., -1] / s[..., 0]
     else:
         size = functools.partial(norm, ord=p, axis=(-2, -1))
         ratio = size(x) * size(inv(x))
     undefined = isnan(ratio) & ~any_(isnan(x), axis=(-2, -1))
-    return where(undefined, np.inf, ratio)  # type: ignore[no-any-return]
+    return where(undefined, np.inf, ratio)

@@ -22,6 +22,7 @@ from olympus_core.library.numpy.reductions.sums import min as min_
 from olympus_core.library.numpy.reductions.sums import sum as sum_
 from olympus_core.library.operands import operand
 from olympus_core.library.promotion import convert, promote_inexact
+from olympus_core.library.typing import ArrayLike
 from olympus_core.tracer import Array
 
 __all__ = [
@@ -41,29 +42,30 @@ def _squares(x: Any) -> Any:
 
 
 def _vector(x: Any, order: Any, axes: Axes, keepdims: bool) -> Array:
-    def total(values: Any) -> Any:
+    def total(values: Any) -> Array:
         return sum_(values, axis=axes, keepdims=keepdims)
 
     if order is None or order == 2:
-        return sqrt(total(_squares(x)))  # type: ignore[no-any-return]
+        return sqrt(total(_squares(x)))
     if order in (np.inf, -np.inf):
         sizes = abs_(x)
         if order < 0:
-            return min_(sizes, axis=axes, keepdims=keepdims)  # type: ignore[no-any-return]
-        return max_(sizes, axis=axes, keepdims=keepdims, initial=0)  # type: ignore[no-any-return]
+            return min_(sizes, axis=axes, keepdims=keepdims)
+        return max_(sizes, axis=axes, keepdims=keepdims, initial=0)
     if order == 0:
         real = dtypes.to_real(get_aval(x).dtype)
-        return total(convert(not_equal(x, 0), real))  # type: ignore[no-any-return]
+        return total(convert(not_equal(x, 0), real))
     if order == 1:
-        return total(abs_(x))  # type: ignore[no-any-return]
+        return total(abs_(x))
     if isinstance(order, str):
         raise ArgumentError(f"norm of vectors has no order {order!r}")
-    return total(abs_(x) ** order) ** (1.0 / order)  # type: ignore[no-any-return]
+    power: float = 1.0 / order
+    return total(abs_(x) ** order) ** power
 
 
 def _matrix(x: Any, order: Any, axes: Axes, keepdims: bool) -> Array:
     if order is None or order in ("f", "fro"):
-        return sqrt(sum_(_squares(x), axis=axes, keepdims=keepdims))  # type: ignore[no-any-return]
+        return sqrt(sum_(_squares(x), axis=axes, keepdims=keepdims))
     if order in ("nuc", 2, -2):
         result = _of_singular_values(x, order, axes)
         return expand_dims(result, axes) if keepdims else result
@@ -90,8 +92,8 @@ def _of_singular_values(x: Any, order: Any, axes: Axes) -> Any:
 
 @composite(static_argnames=("ord", "axis", "keepdims"))
 def norm(
-    x: Any,
-    ord: Any = None,
+    x: ArrayLike,
+    ord: int | float | str | None = None,
     axis: int | tuple[int, ...] | None = None,
     keepdims: bool = False,
 ) -> Array:
@@ -123,12 +125,12 @@ def norm(
 
 @composite(static_argnames=("ord", "axis", "keepdims"))
 def vector_norm(
-    x: Any,
+    x: ArrayLike,
     /,
     *,
     axis: int | tuple[int, ...] | None = None,
     keepdims: bool = False,
-    ord: Any = 2,
+    ord: int | float | str | None = 2,
 ) -> Array:
     """The norm of the vectors along one axis or several, of all elements by default; see `norm`."""
     x, aval = operand("vector_norm", x)
@@ -138,6 +140,8 @@ def vector_norm(
 
 
 @composite(static_argnames=("ord", "keepdims"))
-def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
+def matrix_norm(
+    x: ArrayLike, /, *, keepdims: bool = False, ord: int | float | str | None = "fro"
+) -> Array:
     """The norm of the matrices in the last two axes; see `norm`."""
     return norm(x, ord=ord, keepdims=keepdims, axis=(-2, -1))

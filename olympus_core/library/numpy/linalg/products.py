@@ -10,6 +10,7 @@ from olympus_core.avals import shape_of
 from olympus_core.errors import ShapeError
 from olympus_core.library.axes import canonical_axis
 from olympus_core.library.composite import composite
+from olympus_core.library.lax.dot import PrecisionLike
 from olympus_core.library.numpy.creation import matrices
 from olympus_core.library.numpy.creation.array import asarray
 from olympus_core.library.numpy.linalg.equations import inv
@@ -17,6 +18,7 @@ from olympus_core.library.numpy.manipulation.shapes import broadcast_to, reshape
 from olympus_core.library.numpy.products import matmul
 from olympus_core.library.operands import operand
 from olympus_core.library.promotion import check_arrays
+from olympus_core.library.typing import ArrayLike, DTypeLike
 from olympus_core.tracer import Array
 
 __all__ = [
@@ -30,44 +32,50 @@ __all__ = [
 ]
 
 
-def outer(x1: Any, x2: Any, /) -> Array:
+def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The products of each element of the vector `x1` and each of the vector `x2`."""
     (x1, _), (x2, _) = operand("outer", x1), operand("outer", x2)
     if len(shape_of(x1)) != 1 or len(shape_of(x2)) != 1:
         raise ShapeError(f"outer needs vectors, and got shapes {shape_of(x1)} and {shape_of(x2)}")
-    return matmul.outer(x1, x2)  # type: ignore[no-any-return]
+    return matmul.outer(x1, x2)
 
 
-def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
+def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     """The cross product of vectors of three elements along an axis."""
     avals = [operand("cross", x)[1] for x in (x1, x2)]
     sizes = {a.shape[canonical_axis(axis, a.ndim, "the axis of cross")] for a in avals}
     if sizes != {3}:
         raise ShapeError(f"cross needs 3 elements along axis {axis}, and got {sorted(sizes)}")
-    return matmul.cross(x1, x2, axis=axis)  # type: ignore[no-any-return]
+    return matmul.cross(x1, x2, axis=axis)
 
 
 def tensordot(
-    x1: Any, x2: Any, /, *, axes: Any = 2, precision: Any = None, preferred_element_type: Any = None
+    x1: ArrayLike,
+    x2: ArrayLike,
+    /,
+    *,
+    axes: int | Sequence[int] | Sequence[Sequence[int]] = 2,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """The sums of products over axes of two arrays; see `numpy.tensordot`."""
-    return matmul.tensordot(  # type: ignore[no-any-return]
+    return matmul.tensordot(
         x1, x2, axes, precision=precision, preferred_element_type=preferred_element_type
     )
 
 
-def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
+def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Array:
     """The sum of the diagonal `offset` of the matrices in the last two axes."""
     return matrices.trace(x, offset=offset, axis1=-2, axis2=-1, dtype=dtype)
 
 
-def diagonal(x: Any, /, *, offset: int = 0) -> Array:
+def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
     """The diagonal `offset` of the matrices in the last two axes."""
     return matrices.diagonal(x, offset=offset, axis1=-2, axis2=-1)
 
 
 @composite(static_argnames=("n",))
-def matrix_power(a: Any, n: int) -> Array:
+def matrix_power(a: ArrayLike, n: int) -> Array:
     """The n-th power of square matrices, by repeated squaring; of their inverses if n < 0.
 
     Raises ShapeError for matrices that are not square.
@@ -111,7 +119,7 @@ def _best_splits(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
     return split
 
 
-def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Array:
+def multi_dot(arrays: Sequence[ArrayLike], *, precision: PrecisionLike = None) -> Array:
     """The product of matrices, in the order of fewest multiplications; the ends may be vectors.
 
     Raises ShapeError for fewer than two arrays.

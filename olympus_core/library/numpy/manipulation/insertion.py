@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from olympus_core.library.numpy.manipulation.transposing import moveaxis
 from olympus_core.library.operands import choose, operand
 from olympus_core.library.promotion import broadcast_shapes, convert
 from olympus_core.library.structural import structural
+from olympus_core.library.typing import ArrayLike, ArrayOrKeys
 from olympus_core.primitives.shape import iota_p
 from olympus_core.tracer import Array, Tracer
 
@@ -42,7 +44,11 @@ def _flat(name: str, arr: Any, axis: int | None) -> tuple[Array, int]:
 
 @structural()
 def delete(
-    arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False
+    arr: ArrayOrKeys,
+    obj: ArrayLike | Sequence[int] | slice,
+    axis: int | None = None,
+    *,
+    assume_unique_indices: bool = False,
 ) -> Array:
     """The array without the elements at an index, indices, or a slice along an axis.
 
@@ -70,13 +76,18 @@ def delete(
             hint="pass assume_unique_indices=True where no index is given twice",
         )
     gone = ravel(choose("delete", obj < 0, obj + length, obj))
-    keep = zeros((length,), bool).at[gone].set(True, mode="drop")
-    (kept,) = (~keep).nonzero(size=length - gone.size)
+    left = zeros((length,), bool).at[gone].set(True, mode="drop")
+    (kept,) = (~left).nonzero(size=length - gone.size)
     return getitem(a, (*here, kept))
 
 
 @structural(0, 2)
-def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
+def insert(
+    arr: ArrayOrKeys,
+    obj: ArrayLike | Sequence[int] | slice,
+    values: ArrayOrKeys,
+    axis: int | None = None,
+) -> Array:
     """The array with `values` before the elements at an index, indices, or a slice along an axis.
 
     With axis None the array is flattened.

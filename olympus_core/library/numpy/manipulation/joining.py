@@ -5,7 +5,6 @@ The arrays are promoted to one dtype.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,11 @@ from olympus_core.library.numpy.manipulation.shapes import (
 from olympus_core.library.operands import reject_out
 from olympus_core.library.promotion import check_arrays, convert, promote_dtypes
 from olympus_core.library.structural import structural
+from olympus_core.library.typing import (
+    ArrayOrKeys,
+    ArraysOrKeys,
+    DTypeLike,
+)
 from olympus_core.primitives.joining import concatenate_p, stack_p
 from olympus_core.tracer import Array
 
@@ -67,7 +71,9 @@ def _sequence(name: str, arrays: Any) -> list[Any]:
 
 
 @structural()
-def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
+def concatenate(
+    arrays: ArraysOrKeys, axis: int | None = 0, dtype: DTypeLike | None = None
+) -> Array:
     """The arrays one after the other along an axis; with axis None, each is flattened first.
 
     They agree in shape but for that axis (ShapeError), and are promoted to one dtype or `dtype`.
@@ -89,13 +95,18 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
 
 
 @structural()
-def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Array:
+def concat(arrays: ArraysOrKeys, /, *, axis: int | None = 0) -> Array:
     """The arrays one after the other along an axis; see `concatenate`."""
     return concatenate(arrays, axis)
 
 
 @structural()
-def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Array:
+def stack(
+    arrays: ArraysOrKeys,
+    axis: int = 0,
+    out: None = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Arrays of one shape (ShapeError) side by side along a new axis.
 
     >>> stack([asarray([1, 2]), asarray([3, 4])], axis=1)
@@ -110,26 +121,26 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Ar
 
 
 @structural()
-def hstack(tup: Any, dtype: Any = None) -> Array:
+def hstack(tup: ArraysOrKeys, dtype: DTypeLike | None = None) -> Array:
     """The arrays side by side along axis 1, or axis 0 where they are vectors or scalars."""
     arrays = [atleast_1d(x) for x in tup]
     return concatenate(arrays, 0 if arrays and arrays[0].ndim == 1 else 1, dtype)
 
 
 @structural()
-def vstack(tup: Any, dtype: Any = None) -> Array:
+def vstack(tup: ArraysOrKeys, dtype: DTypeLike | None = None) -> Array:
     """The arrays on top of each other along axis 0; vectors are rows."""
     return concatenate([atleast_2d(x) for x in tup], 0, dtype)
 
 
 @structural()
-def dstack(tup: Any, dtype: Any = None) -> Array:
+def dstack(tup: ArraysOrKeys, dtype: DTypeLike | None = None) -> Array:
     """The arrays one behind the other along axis 2."""
     return concatenate([atleast_3d(x) for x in tup], 2, dtype)
 
 
 @structural()
-def column_stack(tup: Any) -> Array:
+def column_stack(tup: ArraysOrKeys) -> Array:
     """The arrays side by side as columns; vectors are columns."""
     arrays = [asarray(x) for x in tup]
     columns = [x if x.ndim > 1 else reshape(x, (-1, 1)) for x in arrays]
@@ -137,7 +148,7 @@ def column_stack(tup: Any) -> Array:
 
 
 @structural()
-def block(arrays: Any) -> Array:
+def block(arrays: ArrayOrKeys | list[Any]) -> Array:
     """One array of nested lists of blocks: the innermost lists run along the last axis.
 
     >>> block([[np.ones((1, 1)), np.zeros((1, 2))]])
@@ -164,6 +175,6 @@ def _block(blocks: Any) -> tuple[Array, int]:
 
 
 @structural(0, 1)
-def append(arr: Any, values: Any, axis: int | None = None) -> Array:
+def append(arr: ArrayOrKeys, values: ArrayOrKeys, axis: int | None = None) -> Array:
     """`values` after the elements of `arr` along an axis; with None, both are flattened."""
     return concatenate([arr, values], axis)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, SupportsIndex, TypeAlias
 
 import numpy as np
 
@@ -35,6 +35,7 @@ from olympus_core.library.numpy.reductions.sums import max as max_
 from olympus_core.library.numpy.reductions.sums import min as min_
 from olympus_core.library.operands import operand
 from olympus_core.library.promotion import convert
+from olympus_core.library.typing import ArrayLike, NestedArrayLike
 from olympus_core.tracer import Array, Tracer
 from olympus_core.transforms.vmapping import vmap
 
@@ -44,6 +45,12 @@ __all__ = [
 ]
 
 Pair = tuple[Any, Any]
+
+#: what is added: a number, a pair for before and after, one or a pair for each axis, or by axis
+PadWidth: TypeAlias = (
+    "ArrayLike | Sequence[SupportsIndex | Sequence[SupportsIndex]] "
+    "| Mapping[int, SupportsIndex | tuple[SupportsIndex, SupportsIndex]]"
+)
 
 
 Pairs = tuple[Pair, ...]
@@ -215,7 +222,10 @@ def _padded(x: Any, widths: tuple[tuple[int, int], ...], mode: str, option: Any)
 
 
 def pad(
-    array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant", **kwargs: Any
+    array: ArrayLike,
+    pad_width: PadWidth,
+    mode: str | Callable[..., Any] = "constant",
+    **kwargs: Any,
 ) -> Array:
     """The array with elements added before and after it along its axes.
 
@@ -273,7 +283,9 @@ def _hashable(option: Any) -> Any:
     return np.asarray(option).item() if concrete else option
 
 
-def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Array:
+def trim_zeros(
+    filt: NestedArrayLike, trim: str = "fb", axis: int | Sequence[int] | None = None
+) -> Array:
     """The array without the zeros at its front ("f") and back ("b") along its axes.
 
     Its length depends on the values: raises ConcretizationError under a trace.

@@ -17,6 +17,7 @@ from olympus_core.library.numpy.manipulation.shapes import ravel, reshape
 from olympus_core.library.numpy.manipulation.transposing import swapaxes
 from olympus_core.library.operands import operand
 from olympus_core.library.structural import structural
+from olympus_core.library.typing import ArrayLike, ArrayOrKeys
 from olympus_core.tracer import Array, Tracer
 
 __all__ = [
@@ -29,7 +30,7 @@ __all__ = [
 
 
 @structural()
-def flip(m: Any, axis: int | Sequence[int] | None = None) -> Array:
+def flip(m: ArrayOrKeys, axis: int | Sequence[int] | None = None) -> Array:
     """The elements in reverse order along an axis, several, or all.
 
     >>> flip(asarray([1, 2, 3]))
@@ -41,19 +42,19 @@ def flip(m: Any, axis: int | Sequence[int] | None = None) -> Array:
 
 
 @structural()
-def fliplr(m: Any) -> Array:
+def fliplr(m: ArrayOrKeys) -> Array:
     """The elements in reverse order along axis 1."""
     return flip(m, 1)
 
 
 @structural()
-def flipud(m: Any) -> Array:
+def flipud(m: ArrayOrKeys) -> Array:
     """The elements in reverse order along axis 0."""
     return flip(m, 0)
 
 
 @structural()
-def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
+def rot90(m: ArrayOrKeys, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     """The array turned by `k` quarters in the plane of two axes, from the first to the second.
 
     >>> rot90(asarray([[1, 2], [3, 4]]))
@@ -73,7 +74,9 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
 
 
 @structural()
-def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
+def roll(
+    a: ArrayOrKeys, shift: ArrayLike | Sequence[ArrayLike], axis: int | Sequence[int] | None = None
+) -> Array:
     """The elements moved by `shift` places along an axis (of the flattened array, for None).
 
     Those that leave at the end come back at the start.  For several axes there are as many

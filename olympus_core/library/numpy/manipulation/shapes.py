@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, overload
 
 from olympus_core.avals import Shape, as_sequence, canonical_shape, get_aval, shape_of
 from olympus_core.errors import ArgumentError, ShapeError
@@ -15,6 +15,7 @@ from olympus_core.library.lax import shape as lax
 from olympus_core.library.numpy.creation.array import asarray
 from olympus_core.library.operands import operand
 from olympus_core.library.structural import structural
+from olympus_core.library.typing import ArrayOrKeys, ShapeLike
 from olympus_core.primitives.shape import broadcast_in_dim_p, reshape_p
 from olympus_core.tracer import Array
 
@@ -35,7 +36,9 @@ broadcast_shapes = lax.broadcast_shapes
 
 
 @structural()
-def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -> Array:
+def reshape(
+    a: ArrayOrKeys, shape: ShapeLike, order: str = "C", *, copy: bool | None = None
+) -> Array:
     """The elements of `a` at a new shape, in which one length may be -1: what is left over.
 
     `order` "F" reads and writes with the first axis changing fastest.  Raises ShapeError where
@@ -78,13 +81,13 @@ def _fortran(a: Any, sizes: Shape) -> Array:
 
 
 @structural()
-def ravel(a: Any, order: str = "C") -> Array:
+def ravel(a: ArrayOrKeys, order: str = "C") -> Array:
     """The elements of `a` in one dimension, in row-major order (column-major for "F")."""
     return reshape(a, (math.prod(shape_of(a)),), order)
 
 
 @structural()
-def expand_dims(a: Any, axis: int | Sequence[int]) -> Array:
+def expand_dims(a: ArrayOrKeys, axis: int | Sequence[int]) -> Array:
     """`a` with axes of length 1 inserted, at the positions `axis` of the result.
 
     >>> expand_dims(asarray([1, 2]), 0).shape
@@ -95,7 +98,7 @@ def expand_dims(a: Any, axis: int | Sequence[int]) -> Array:
 
 
 @structural()
-def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Array:
+def squeeze(a: ArrayOrKeys, axis: int | Sequence[int] | None = None) -> Array:
     """`a` without its axes of length 1, or without `axis`, whose length must be 1 (ShapeError)."""
     a, aval = operand("squeeze", a)
     if axis is None:
@@ -104,7 +107,7 @@ def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Array:
 
 
 @structural()
-def broadcast_to(array: Any, shape: Any) -> Array:
+def broadcast_to(array: ArrayOrKeys, shape: ShapeLike) -> Array:
     """`array` repeated to `shape` by NumPy's rule; raises ShapeError where it does not fit.
 
     >>> broadcast_to(asarray([1, 2]), (2, 2))
@@ -117,13 +120,13 @@ def broadcast_to(array: Any, shape: Any) -> Array:
 
 
 @structural(-1)
-def broadcast_arrays(*args: Any) -> tuple[Array, ...]:
+def broadcast_arrays(*args: ArrayOrKeys) -> tuple[Array, ...]:
     """The arrays repeated to the shape that all of them broadcast to; see `broadcast_to`."""
     shape = promotion.broadcast_shapes(*(get_aval(x).shape for x in args))
     return tuple([broadcast_to(x, shape) for x in args])
 
 
-def _at_least(name: str, rank: int, arrays: tuple[Any, ...]) -> Any:
+def _at_least(name: str, rank: int, arrays: tuple[Any, ...]) -> Array | list[Array]:
     results = [_of_rank(operand(name, x)[0], rank) for x in arrays]
     return results[0] if len(results) == 1 else results
 
@@ -142,19 +145,43 @@ def _of_rank(x: Any, rank: int) -> Array:
     return result
 
 
+@overload
+def atleast_1d(ary: ArrayOrKeys, /) -> Array: ...
+
+
+@overload
+def atleast_1d(*arys: ArrayOrKeys) -> list[Array]: ...
+
+
 @structural(-1)
-def atleast_1d(*arys: Any) -> Any:
+def atleast_1d(*arys: ArrayOrKeys) -> Array | list[Array]:
     """Each array with one dimension or more; one array, or a list for several."""
     return _at_least("atleast_1d", 1, arys)
 
 
+@overload
+def atleast_2d(ary: ArrayOrKeys, /) -> Array: ...
+
+
+@overload
+def atleast_2d(*arys: ArrayOrKeys) -> list[Array]: ...
+
+
 @structural(-1)
-def atleast_2d(*arys: Any) -> Any:
+def atleast_2d(*arys: ArrayOrKeys) -> Array | list[Array]:
     """Each array with two dimensions or more: a vector becomes a row."""
     return _at_least("atleast_2d", 2, arys)
 
 
+@overload
+def atleast_3d(ary: ArrayOrKeys, /) -> Array: ...
+
+
+@overload
+def atleast_3d(*arys: ArrayOrKeys) -> list[Array]: ...
+
+
 @structural(-1)
-def atleast_3d(*arys: Any) -> Any:
+def atleast_3d(*arys: ArrayOrKeys) -> Array | list[Array]:
     """Each array with three dimensions or more: (n,) to (1, n, 1), and (m, n) to (m, n, 1)."""
     return _at_least("atleast_3d", 3, arys)

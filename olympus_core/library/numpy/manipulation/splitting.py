@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from olympus_core.library.axes import canonical_axis
 from olympus_core.library.lax import slicing as lax
 from olympus_core.library.operands import operand
 from olympus_core.library.structural import structural
+from olympus_core.library.typing import ArrayLike, ArrayOrKeys
 from olympus_core.tracer import Array
 
 __all__ = [
@@ -25,7 +27,7 @@ __all__ = [
 
 
 @structural()
-def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
+def unstack(x: ArrayOrKeys, /, *, axis: int = 0) -> tuple[Array, ...]:
     """The slices of `x` along an axis, without that axis; the reverse of `stack`."""
     x, aval = operand("unstack", x)
     if not aval.shape:
@@ -34,7 +36,9 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
 
 
 @structural()
-def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
+def split(
+    ary: ArrayOrKeys, indices_or_sections: int | Sequence[int] | ArrayLike, axis: int = 0
+) -> list[Array]:
     """Parts of an array along an axis: so many of equal length, or cut before given indices.
 
     Raises ShapeError where the parts cannot be of equal length.
@@ -46,7 +50,9 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
 
 
 @structural()
-def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
+def array_split(
+    ary: ArrayOrKeys, indices_or_sections: int | Sequence[int] | ArrayLike, axis: int = 0
+) -> list[Array]:
     """As `split`; where the length does not divide, the first parts are longer by one."""
     return _split("array_split", ary, indices_or_sections, axis, even=False)
 
@@ -76,18 +82,18 @@ def _slices(x: Any, axis: int, starts: list[int], sizes: list[int]) -> list[Arra
 
 
 @structural()
-def hsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
+def hsplit(ary: ArrayOrKeys, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
     """Parts along axis 1, or axis 0 of a vector; see `split`."""
     return split(ary, indices_or_sections, 0 if get_aval(ary).ndim == 1 else 1)
 
 
 @structural()
-def vsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
+def vsplit(ary: ArrayOrKeys, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
     """Parts along axis 0; see `split`."""
     return split(ary, indices_or_sections, 0)
 
 
 @structural()
-def dsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
+def dsplit(ary: ArrayOrKeys, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
     """Parts along axis 2; see `split`."""
     return split(ary, indices_or_sections, 2)

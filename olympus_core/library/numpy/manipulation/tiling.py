@@ -23,6 +23,7 @@ from olympus_core.library.numpy.indexing.reading import getitem
 from olympus_core.library.numpy.manipulation.shapes import broadcast_to, expand_dims, ravel, reshape
 from olympus_core.library.operands import operand
 from olympus_core.library.structural import structural
+from olympus_core.library.typing import ArrayLike, ArrayOrKeys, ShapeLike
 from olympus_core.primitives.shape import broadcast_in_dim_p
 from olympus_core.tracer import Array, Tracer
 
@@ -36,7 +37,7 @@ _INT32 = np.dtype("int32")
 
 
 @structural()
-def tile(A: Any, reps: int | Sequence[int]) -> Array:
+def tile(A: ArrayOrKeys, reps: ShapeLike) -> Array:
     """The array repeated `reps[i]` times along axis i; the last axes, if there are fewer.
 
     >>> tile(asarray([1, 2]), (2, 2))
@@ -52,7 +53,11 @@ def tile(A: Any, reps: int | Sequence[int]) -> Array:
 
 @structural()
 def repeat(
-    a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None
+    a: ArrayOrKeys,
+    repeats: ArrayLike | Sequence[int],
+    axis: int | None = None,
+    *,
+    total_repeat_length: int | None = None,
 ) -> Array:
     """Each element along an axis (of the flattened array, for None) repeated.
 
@@ -63,26 +68,26 @@ def repeat(
     >>> repeat(asarray([1, 2]), 2)
     Array([1, 1, 2, 2], dtype=int32)
     """
-    a, aval = operand("repeat", a)
+    x, aval = operand("repeat", a)
     if axis is None or not aval.shape:
-        a, place = ravel(a), 0
+        x, place = ravel(x), 0
     else:
         place = canonical_axis(axis, aval.ndim)
     if isinstance(repeats, int) and total_repeat_length is None:
-        return _each(a, repeats, place)
-    length = shape_of(a)[place]
+        return _each(x, repeats, place)
+    length = shape_of(x)[place]
     if not isinstance(repeats, Tracer):
         counts = np.broadcast_to(np.ravel(np.asarray(repeats)), (length,))
         index = np.repeat(np.arange(length, dtype=_INT32), counts)
         if total_repeat_length is not None:
             index = _fitted(index, total_repeat_length, length)
-        return getitem(a, (slice(None),) * place + (index,))
+        return getitem(x, (slice(None),) * place + (index,))
     if total_repeat_length is None:
         raise ConcretizationError(
             f"repeat cannot know its length while tracing: `repeats` is {repeats.origin()}",
             hint="pass total_repeat_length=, or make `repeats` static",
         )
-    return _dynamic_repeat(a, repeats, place, total_repeat_length)
+    return _dynamic_repeat(x, repeats, place, total_repeat_length)
 
 
 def _each(a: Any, count: int, axis: int) -> Array:
@@ -110,7 +115,7 @@ def _dynamic_repeat(a: Any, repeats: Any, axis: int, total: int) -> Array:
 
 
 @structural()
-def resize(a: Any, new_shape: int | Sequence[int]) -> Array:
+def resize(a: ArrayOrKeys, new_shape: ShapeLike) -> Array:
     """The elements of `a`, again and again, at a new shape.
 
     >>> resize(asarray([1, 2]), (3,))

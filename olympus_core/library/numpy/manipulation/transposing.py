@@ -9,6 +9,7 @@ from olympus_core.errors import ShapeError
 from olympus_core.library.axes import canonical_axes, canonical_axis
 from olympus_core.library.operands import operand
 from olympus_core.library.structural import structural
+from olympus_core.library.typing import ArrayOrKeys
 from olympus_core.primitives.shape import transpose_p
 from olympus_core.tracer import Array
 
@@ -23,7 +24,7 @@ __all__ = [
 
 
 @structural()
-def transpose(a: Any, axes: Sequence[int] | None = None) -> Array:
+def transpose(a: ArrayOrKeys, axes: Sequence[int] | None = None) -> Array:
     """`a` with its axes in the order `axes`: reversed, unless given.
 
     Raises ShapeError unless `axes` names each axis once.
@@ -45,13 +46,13 @@ def _transposed(a: Any, order: tuple[int, ...]) -> Array:
 
 
 @structural()
-def permute_dims(a: Any, /, axes: tuple[int, ...]) -> Array:
+def permute_dims(a: ArrayOrKeys, /, axes: Sequence[int]) -> Array:
     """`a` with its axes in the order `axes`."""
     return transpose(a, axes)
 
 
 @structural()
-def matrix_transpose(x: Any, /) -> Array:
+def matrix_transpose(x: ArrayOrKeys, /) -> Array:
     """`x` with its last two axes exchanged; raises ShapeError for fewer than two."""
     x, aval = operand("matrix_transpose", x)
     if aval.ndim < 2:
@@ -60,7 +61,7 @@ def matrix_transpose(x: Any, /) -> Array:
 
 
 @structural()
-def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
+def swapaxes(a: ArrayOrKeys, axis1: int, axis2: int) -> Array:
     """`a` with two axes exchanged; raises ShapeError for an axis out of range."""
     a, aval = operand("swapaxes", a)
     ndim = aval.ndim
@@ -71,7 +72,9 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
 
 
 @structural()
-def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
+def moveaxis(
+    a: ArrayOrKeys, source: int | Sequence[int], destination: int | Sequence[int]
+) -> Array:
     """`a` with axes moved from the positions `source` to the positions `destination`.
 
     Raises ShapeError for axes out of range or repeated, or of different numbers.
@@ -91,7 +94,7 @@ def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[in
 
 
 @structural()
-def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
+def rollaxis(a: ArrayOrKeys, axis: int, start: int = 0) -> Array:
     """`a` with `axis` moved to before the axis that is at `start`, or behind all for `ndim`.
 
     A negative `start` counts from the end, as an axis does.  Raises ShapeError for one that is out

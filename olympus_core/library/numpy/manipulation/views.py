@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from olympus_core import dtypes
@@ -12,6 +13,7 @@ from olympus_core.library.numpy.manipulation.joining import stack
 from olympus_core.library.numpy.manipulation.shapes import ravel, reshape
 from olympus_core.library.numpy.manipulation.transposing import transpose
 from olympus_core.library.promotion import convert
+from olympus_core.library.typing import DTypeLike, ShapeLike
 from olympus_core.primitives.elementwise.conversion import (
     bit_width,
     bitcast_convert_type_p,
@@ -27,7 +29,7 @@ __all__ = [
 ]
 
 
-def view(self: Array, dtype: Any = None, type: None = None) -> Array:
+def view(self: Array, dtype: DTypeLike | None = None, type: None = None) -> Array:
     """The bytes of the array as another dtype: the last axis gets longer or shorter with its width.
 
     Raises ShapeError where the last axis does not hold a whole number of elements.
@@ -75,14 +77,17 @@ def flatten(self: Array, order: str = "C") -> Array:
     return ravel(self, order)
 
 
-def reshape_method(self: Array, *args: Any, order: str = "C", copy: bool | None = None) -> Array:
+def reshape_method(
+    self: Array, *args: ShapeLike, order: str = "C", copy: bool | None = None
+) -> Array:
     """The elements at a new shape, given as one sequence or as one argument a length."""
-    return reshape(self, args[0] if len(args) == 1 else args, order)
+    shape: Any = args[0] if len(args) == 1 else args
+    return reshape(self, shape, order)
 
 
-def transpose_method(self: Array, *args: Any) -> Array:
+def transpose_method(self: Array, *args: int | Sequence[int] | None) -> Array:
     """The array with its axes in the order given, as one sequence or one by one, or reversed."""
     if not args or args == (None,):
         return transpose(self)
-    axes = args[0] if len(args) == 1 and not hasattr(args[0], "__index__") else args
+    axes: Any = args[0] if len(args) == 1 and not hasattr(args[0], "__index__") else args
     return transpose(self, axes)

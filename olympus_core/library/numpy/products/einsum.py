@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import string
 from collections.abc import Callable, Sequence
+from types import EllipsisType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,9 +18,10 @@ from olympus_core import dtypes
 from olympus_core.avals import get_aval, shape_of
 from olympus_core.errors import ShapeError, TraceError
 from olympus_core.library.axes import one_axis
-from olympus_core.library.lax.dot import canonical_preferred
+from olympus_core.library.lax.dot import PrecisionLike, canonical_preferred
 from olympus_core.library.operands import operand, reject_out
 from olympus_core.library.promotion import convert, promote_dtypes
+from olympus_core.library.typing import ArrayLike, DTypeLike
 from olympus_core.primitives.dot import dot_general_p
 from olympus_core.primitives.elementwise.base import BOOL
 from olympus_core.primitives.elementwise.conversion import conj_p
@@ -38,6 +40,9 @@ __all__ = [
 ]
 
 Shape = tuple[int, ...]
+
+#: the axes of an operand or of the result, as numbers; equal ones are one label
+Axes = Sequence[int | EllipsisType]
 
 
 class Step(NamedTuple):
@@ -227,14 +232,14 @@ def _plan(
 
 
 def einsum(
-    subscripts: Any,
+    subscripts: str | ArrayLike | Axes,
     /,
-    *operands: Any,
+    *operands: ArrayLike | Axes,
     out: None = None,
-    optimize: Any = "auto",
-    precision: Any = None,
-    preferred_element_type: Any = None,
-) -> Any:
+    optimize: bool | str | Sequence[str | Sequence[int]] = "auto",
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """Sums of products, by Einstein's convention.
 
     subscripts: such as "ij,jk->ik", with a letter for each axis of each operand, "..." for
@@ -334,7 +339,10 @@ _UNARY: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def einsum_path(
-    subscripts: Any, /, *operands: Any, optimize: Any = "auto"
+    subscripts: str | ArrayLike | Axes,
+    /,
+    *operands: ArrayLike | Axes,
+    optimize: bool | str | Sequence[str | Sequence[int]] = "auto",
 ) -> tuple[list[tuple[int, ...]], str]:
     """The order in which `einsum` contracts its operands, and a description of it.
 
@@ -348,14 +356,14 @@ def einsum_path(
 
 
 def vecdot(
-    x1: Any,
-    x2: Any,
+    x1: ArrayLike,
+    x2: ArrayLike,
     /,
     *,
     axis: int = -1,
-    precision: Any = None,
-    preferred_element_type: Any = None,
-) -> Any:
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """The scalar products of vectors along `axis`, those of `x1` conjugated; the rest broadcasts.
 
     Raises ShapeError where the vectors differ in length.
@@ -374,8 +382,13 @@ def vecdot(
 
 
 def matvec(
-    x1: Any, x2: Any, /, *, precision: Any = None, preferred_element_type: Any = None
-) -> Any:
+    x1: ArrayLike,
+    x2: ArrayLike,
+    /,
+    *,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """The products of matrices (..., n, k) with vectors (..., k); leading axes broadcast.
 
     Raises ShapeError where the contracted sizes differ.
@@ -390,8 +403,13 @@ def matvec(
 
 
 def vecmat(
-    x1: Any, x2: Any, /, *, precision: Any = None, preferred_element_type: Any = None
-) -> Any:
+    x1: ArrayLike,
+    x2: ArrayLike,
+    /,
+    *,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """The products of vectors (..., k), conjugated, with matrices (..., k, m).
 
     Raises ShapeError where the contracted sizes differ.

@@ -9,7 +9,7 @@ from typing import Any
 from olympus_core.avals import ShapedArray, get_aval, shape_of
 from olympus_core.errors import ShapeError
 from olympus_core.library.axes import one_axis
-from olympus_core.library.lax.dot import canonical_preferred
+from olympus_core.library.lax.dot import PrecisionLike, canonical_preferred
 from olympus_core.library.operands import operand, reject_out
 from olympus_core.library.promotion import (
     broadcast_shapes,
@@ -17,6 +17,7 @@ from olympus_core.library.promotion import (
     promote_dtypes,
     promote_shapes,
 )
+from olympus_core.library.typing import ArrayLike, DTypeLike
 from olympus_core.primitives.dot import DotDimensions, dot_general_p
 from olympus_core.primitives.elementwise.arithmetic import mul_p, neg_p, sub_p
 from olympus_core.primitives.elementwise.conversion import conj_p
@@ -47,15 +48,16 @@ def _operands(name: str, a: Any, b: Any) -> tuple[Any, Any, ShapedArray, ShapedA
 
 def contract(
     a: Any, b: Any, dimensions: DotDimensions, precision: Any, preferred_element_type: Any
-) -> Any:
+) -> Array:
     """`dot_general` of operands of one dtype, with the user's precision and dtype."""
-    return dot_general_p.bind(
+    product: Array = dot_general_p.bind(
         a,
         b,
         dimension_numbers=dimensions,
         precision=canonical_precision(precision),
         preferred_element_type=canonical_preferred(preferred_element_type),
     )
+    return product
 
 
 @functools.cache
@@ -71,7 +73,13 @@ def _batched(rank: int) -> DotDimensions:
     return ((rank - 1,), (rank - 2,)), (batch, batch)
 
 
-def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+def matmul(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """The matrix product of arrays of shapes (..., n, k) and (..., k, m): `a @ b`.
 
     Leading axes broadcast; a vector is a row on the left and a column on the right, and its axis
@@ -98,7 +106,7 @@ def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any
 
 def _broadcasting_matmul(
     a: Any, b: Any, left: ShapedArray, right: ShapedArray, precision: Any, preferred: Any
-) -> Any:
+) -> Array:
     """The product where leading axes broadcast: one that only one operand has is not a batch axis,
     and is moved to its place after."""
     plan = _broadcast_plan(left.shape, right.shape)
@@ -108,7 +116,9 @@ def _broadcasting_matmul(
     if squeeze_b:
         b = squeeze_p.bind(b, dimensions=squeeze_b)
     out = contract(a, b, dimensions, precision, preferred)
-    return out if order is None else transpose_p.bind(out, permutation=order)
+    if order is not None:
+        out = transpose_p.bind(out, permutation=order)
+    return out
 
 
 @functools.lru_cache(maxsize=1024)
@@ -139,7 +149,13 @@ def _broadcast_plan(
     return squeezed[0], squeezed[1], dimensions, None if have == sorted(have) else order
 
 
-def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+def dot(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """The product of the last axis of `a` with the last but one of `b` (or its only one).
 
     A scalar multiplies.  The result's axes are the rest of a's, then the rest of b's.
@@ -158,7 +174,13 @@ def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = 
     return contract(a, b, _unbatched(left.ndim, axis), precision, preferred_element_type)
 
 
-def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+def vdot(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """The scalar product of all elements, those of `a` conjugated.
 
     Raises ShapeError where the arrays differ in size.
@@ -175,7 +197,13 @@ def _conj(x: Any) -> Any:
     return conj_p.bind(x) if get_aval(x).dtype.kind == "c" else x
 
 
-def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+def inner(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """The products of the last axes of `a` and `b`; a scalar multiplies.
 
     Raises ShapeError where the last axes differ in size.
@@ -187,7 +215,7 @@ def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any 
     return contract(a, b, dimensions, precision, preferred_element_type)
 
 
-def outer(a: Any, b: Any, out: None = None) -> Any:
+def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     """The products of each element of `a` with each of `b`, of shape (a.size, b.size)."""
     reject_out("outer", out)
     a, b, left, right = _operands("outer", a, b)
@@ -196,7 +224,7 @@ def outer(a: Any, b: Any, out: None = None) -> Any:
     return mul_p.bind(*promote_shapes("outer", column, row))
 
 
-def kron(a: Any, b: Any) -> Any:
+def kron(a: ArrayLike, b: ArrayLike) -> Array:
     """The Kronecker product: each element of `a` times the whole of `b`, in its place."""
     a, b, left, right = _operands("kron", a, b)
     rank = max(left.ndim, right.ndim)
@@ -206,19 +234,20 @@ def kron(a: Any, b: Any) -> Any:
         reshape_p.bind(x, dimensions=None, new_sizes=tuple(sizes))
         for x, sizes in zip((a, b), wide, strict=True)
     ]
-    product = mul_p.bind(*promote_shapes("kron", *blocks))
+    product: Any = mul_p.bind(*promote_shapes("kron", *blocks))
     sizes = tuple([m * n for m, n in zip(rows, columns, strict=True)])
-    return reshape_p.bind(product, dimensions=None, new_sizes=sizes)
+    result: Array = reshape_p.bind(product, dimensions=None, new_sizes=sizes)
+    return result
 
 
 def tensordot(
-    a: Any,
-    b: Any,
+    a: ArrayLike,
+    b: ArrayLike,
     axes: int | Sequence[int] | Sequence[Sequence[int]] = 2,
     *,
-    precision: Any = None,
-    preferred_element_type: Any = None,
-) -> Any:
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """The sum of products over pairs of axes.
 
     axes: a number n, for the last n of `a` with the first n of `b`, or the two lists of axes.
@@ -241,8 +270,13 @@ def tensordot(
 
 
 def cross(
-    a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
-) -> Any:
+    a: ArrayLike,
+    b: ArrayLike,
+    axisa: int = -1,
+    axisb: int = -1,
+    axisc: int = -1,
+    axis: int | None = None,
+) -> Array:
     """The vector product of the vectors of 3 (or 2) elements along an axis of each operand.
 
     axisa, axisb, axisc: where the vectors are in `a`, `b` and the result; `axis` is all three.
@@ -262,14 +296,15 @@ def cross(
         )
     x, y = _components(a, left, axisa), _components(b, right, axisb)
     flat = len(x) == 2 and len(y) == 2
-    parts = [_minor(x, y, i) for i in ((2,) if flat else (0, 1, 2))]
+    parts: list[Array] = [_minor(x, y, i) for i in ((2,) if flat else (0, 1, 2))]
     if flat:
         return parts[0]
     shape: tuple[int, ...] = broadcast_shapes(*map(shape_of, parts))
     place = one_axis("cross", len(shape) + 1, axisc)
     wide = (*shape[:place], 1, *shape[place:])
     parts = [reshape_p.bind(broadcast_to(p, shape), dimensions=None, new_sizes=wide) for p in parts]
-    return concatenate_p.bind(*parts, dimension=place)
+    result: Array = concatenate_p.bind(*parts, dimension=place)
+    return result
 
 
 def _components(x: Any, aval: ShapedArray, axis: int) -> list[Any]:

@@ -22,6 +22,7 @@ from olympus_core.library.numpy.reductions.statistics import average
 from olympus_core.library.numpy.reductions.sums import sum as sum_
 from olympus_core.library.operands import operand
 from olympus_core.library.promotion import convert, promote_inexact
+from olympus_core.library.typing import ArrayLike, DTypeLike
 from olympus_core.primitives.elementwise.conversion import complex_p
 from olympus_core.tracer import Array
 
@@ -33,14 +34,14 @@ __all__ = [
 
 @composite(static_argnames=("rowvar", "bias", "ddof", "dtype"))
 def cov(
-    m: Any,
-    y: Any = None,
+    m: ArrayLike,
+    y: ArrayLike | None = None,
     rowvar: bool = True,
     bias: bool = False,
     ddof: int | None = None,
-    fweights: Any = None,
-    aweights: Any = None,
-    dtype: Any = None,
+    fweights: ArrayLike | None = None,
+    aweights: ArrayLike | None = None,
+    dtype: DTypeLike | None = None,
 ) -> Array:
     """The covariance matrix of variables, the rows of `m` (the columns, without `rowvar`).
 
@@ -107,14 +108,16 @@ def _weights(name: str, weights: Any, kinds: str, count: int) -> Any:
 
 
 @composite(static_argnames=("rowvar", "dtype"))
-def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Array:
+def corrcoef(
+    x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: DTypeLike | None = None
+) -> Array:
     """The correlation coefficients, in [-1, 1], of variables: see `cov`."""
     c = cov(x, y, rowvar, dtype=dtype)
     if not shape_of(c):
-        return c / c  # type: ignore[no-any-return]
+        return c / c
     scale = sqrt(real(diag(c)))
     c = c / scale[:, None] / scale[None, :]
     if dtypes.kind(get_aval(c).dtype) == "c":
         parts = [clip(part, -1, 1) for part in (real(c), imag(c))]
-        return complex_p.bind(*parts)  # type: ignore[no-any-return]
+        return complex_p.bind(*parts)
     return clip(c, -1, 1)

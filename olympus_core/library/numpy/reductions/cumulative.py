@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from olympus_core import dtypes
 from olympus_core.avals import ShapedArray
@@ -11,6 +10,7 @@ from olympus_core.errors import ShapeError
 from olympus_core.library.axes import one_axis
 from olympus_core.library.operands import operand, reject_out, scalar
 from olympus_core.library.promotion import wide_integer
+from olympus_core.library.typing import ArrayLike, DTypeLike
 from olympus_core.primitives.cumulative import Cumulative, cumprod_p, cumsum_p
 from olympus_core.primitives.elementwise.base import BOOL
 from olympus_core.primitives.elementwise.conversion import convert_element_type_p
@@ -18,6 +18,11 @@ from olympus_core.primitives.elementwise.logic import ne_p
 from olympus_core.primitives.elementwise.selection import select_n_p
 from olympus_core.primitives.joining import concatenate_p
 from olympus_core.primitives.shape import broadcast_in_dim_p, reshape_p
+from olympus_core.tracer import Array
+
+if TYPE_CHECKING:
+    from olympus_core.library.signatures import Cumulative as CumulativeFunction
+    from olympus_core.library.signatures import CumulativeOfAxis
 
 __all__ = [
     "cumprod",
@@ -41,7 +46,7 @@ class _Rule(NamedTuple):
 
 def _accumulate(
     rule: _Rule, a: Any, aval: ShapedArray, axis: int | None, dtype: Any
-) -> tuple[Any, int]:
+) -> tuple[Array, int]:
     """The cumulative values, and the axis that they are along."""
     if axis is None or not aval.ndim:
         a = a if aval.ndim == 1 else reshape_p.bind(a, dimensions=None, new_sizes=(aval.size,))
@@ -65,8 +70,10 @@ def _accumulate(
     return a, place
 
 
-def _numpy_style(rule: _Rule) -> Callable[..., Any]:
-    def cumulative(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+def _numpy_style(rule: _Rule) -> CumulativeFunction:
+    def cumulative(
+        a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
+    ) -> Array:
         if out is not None:
             reject_out(rule.name, out)
         return _accumulate(rule, *operand(rule.name, a), axis, dtype)[0]
@@ -90,15 +97,15 @@ nancumsum = _numpy_style(_Rule("nancumsum", cumsum_p, 0, skip_nan=True))
 nancumprod = _numpy_style(_Rule("nancumprod", cumprod_p, 1, skip_nan=True))
 
 
-def _standard_style(rule: _Rule) -> Callable[..., Any]:
+def _standard_style(rule: _Rule) -> CumulativeOfAxis:
     def cumulative(
-        x: Any,
+        x: ArrayLike,
         /,
         *,
         axis: int | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         include_initial: bool = False,
-    ) -> Any:
+    ) -> Array:
         x, aval = operand(rule.name, x)
         if not aval.ndim or (axis is None and aval.ndim > 1):
             raise ShapeError(
@@ -110,7 +117,8 @@ def _standard_style(rule: _Rule) -> Callable[..., Any]:
         shape = tuple([1 if i == place else n for i, n in enumerate(aval.shape)])
         start = scalar(rule.start, out.dtype)
         first = broadcast_in_dim_p.bind(start, shape=shape, broadcast_dimensions=())
-        return concatenate_p.bind(first, out, dimension=place)
+        whole: Array = concatenate_p.bind(first, out, dimension=place)
+        return whole
 
     what = "product" if rule.start else "sum"
     cumulative.__name__ = cumulative.__qualname__ = rule.name

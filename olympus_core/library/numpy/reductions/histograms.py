@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from olympus_core.library.numpy.signal.differences import diff
 from olympus_core.library.numpy.sorting.searching import searchsorted
 from olympus_core.library.operands import choose, operand
 from olympus_core.library.promotion import check_arrays, promote_inexact
+from olympus_core.library.typing import ArrayLike
 from olympus_core.tracer import Array, Tracer
 
 __all__ = [
@@ -37,8 +39,12 @@ __all__ = [
 ]
 
 
+#: the least and the greatest value that counts
+Range: TypeAlias = "tuple[ArrayLike, ArrayLike] | Sequence[float] | Array | np.ndarray[Any, Any]"
+
+
 def bincount(
-    x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None
+    x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0, *, length: int | None = None
 ) -> Array:
     """How often each of 0, 1, 2, ... occurs in a vector, or the sum of the `weights` of it.
 
@@ -77,7 +83,9 @@ def _counted(x: Any, values: Any, length: int) -> Array:
     return result
 
 
-def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = None) -> Array:
+def digitize(
+    x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str | None = None
+) -> Array:
     """The number of the bin that each element falls into, of those between edges in order.
 
     Bin i goes from edge i - 1 to before edge i; with `right`, from after the one to the other.
@@ -99,10 +107,12 @@ def _digitized(x: Any, bins: Any, *, right: bool, method: str) -> Array:
     side = "left" if right else "right"
     rising = searchsorted(bins, x, side=side, method=method)
     falling = len(bins) - searchsorted(flip(bins), x, side=side, method=method)
-    return choose("digitize", bins[-1] >= bins[0], rising, falling)  # type: ignore[no-any-return]
+    return choose("digitize", bins[-1] >= bins[0], rising, falling)
 
 
-def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Array:
+def histogram_bin_edges(
+    a: ArrayLike, bins: ArrayLike = 10, range: Range | None = None, weights: ArrayLike | None = None
+) -> Array:
     """The edges of so many bins of equal width from the least element to the greatest, or `range`.
 
     A `bins` that is a vector has the edges.  Raises ArgumentError for the name of a rule.
@@ -115,7 +125,8 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
         return asarray(bins, get_aval(a).dtype)
     low, high = range if range is not None else _extent(a)
     low, high = (asarray(x, get_aval(a).dtype) for x in (low, high))
-    return _edges(low, high, count=operator.index(bins))
+    number: Any = bins
+    return _edges(low, high, count=operator.index(number))
 
 
 @composite(static_argnames=("count",))
@@ -125,7 +136,7 @@ def _edges(low: Any, high: Any, *, count: int) -> Array:
         choose("histogram", flat, low - 0.5, low),
         choose("histogram", flat, high + 0.5, high),
     )
-    return linspace(low, high, count + 1, dtype=low.dtype)  # type: ignore[no-any-return]
+    return linspace(low, high, count + 1, dtype=low.dtype)
 
 
 def _extent(a: Any) -> tuple[Any, Any]:
@@ -133,10 +144,10 @@ def _extent(a: Any) -> tuple[Any, Any]:
 
 
 def histogram(
-    a: Any,
-    bins: Any = 10,
-    range: Any = None,
-    weights: Any = None,
+    a: ArrayLike,
+    bins: ArrayLike = 10,
+    range: Range | None = None,
+    weights: ArrayLike | None = None,
     density: bool | None = None,
 ) -> tuple[Array, Array]:
     """(how many elements fall into each bin, the edges of the bins); see `histogram_bin_edges`.
@@ -167,32 +178,33 @@ def _histogram(a: Any, weights: Any, edges: Any, *, density: bool) -> Array:
     counts = zeros((count + 2,), weights.dtype).at[place].add(weights, mode="drop")[1:-1]
     if density:
         counts = counts / diff(edges) / sum_(counts)
-    return counts  # type: ignore[no-any-return]
+    return counts
 
 
 def histogram2d(
-    x: Any,
-    y: Any,
-    bins: Any = 10,
-    range: Any = None,
-    weights: Any = None,
+    x: ArrayLike,
+    y: ArrayLike,
+    bins: ArrayLike | Sequence[ArrayLike] = 10,
+    range: Sequence[Range | None] | None = None,
+    weights: ArrayLike | None = None,
     density: bool | None = None,
 ) -> tuple[Array, Array, Array]:
     """(how many points (x, y) fall into each bin, the edges along x, those along y).
 
     `bins` is a number or a vector of edges, for both axes, or a pair of them; see `histogram`.
     """
-    several = isinstance(bins, (list, tuple)) and len(bins) == 2
-    pair = list(bins) if several else [bins, bins]
+    pair: list[Any] = (
+        list(bins) if isinstance(bins, (list, tuple)) and len(bins) == 2 else [bins, bins]
+    )
     counts, edges = histogramdd(stack([ravel(x), ravel(y)], axis=1), pair, range, weights, density)
     return counts, edges[0], edges[1]
 
 
 def histogramdd(
-    sample: Any,
-    bins: Any = 10,
-    range: Any = None,
-    weights: Any = None,
+    sample: ArrayLike,
+    bins: ArrayLike | Sequence[ArrayLike] = 10,
+    range: Sequence[Range | None] | None = None,
+    weights: ArrayLike | None = None,
     density: bool | None = None,
 ) -> tuple[Array, list[Array]]:
     """(how many rows of the matrix `sample` fall into each bin, the edges along each axis).
@@ -200,16 +212,16 @@ def histogramdd(
     `bins` is a number of bins, or for each axis a number or edges; `range` a pair for each axis,
     or None.  Raises ShapeError for another number of them than `sample` has columns.
     """
-    (sample,) = promote_inexact(operand("histogramdd", sample)[0])
-    if len(shape_of(sample)) != 2:
-        raise ShapeError(f"histogramdd needs a matrix of points, and got shape {shape_of(sample)}")
-    count, rank = shape_of(sample)
-    bins_of = list(bins) if isinstance(bins, (list, tuple)) else [bins] * rank
+    (points,) = promote_inexact(operand("histogramdd", sample)[0])
+    if len(shape_of(points)) != 2:
+        raise ShapeError(f"histogramdd needs a matrix of points, and got shape {shape_of(points)}")
+    count, rank = shape_of(points)
+    bins_of: list[Any] = list(bins) if isinstance(bins, (list, tuple)) else [bins] * rank
     ranges = list(range) if range is not None else [None] * rank
     if len(bins_of) != rank or len(ranges) != rank:
         raise ShapeError(f"histogramdd needs bins and ranges for {rank} axes")
     values = ones((count,), "int32") if weights is None else asarray(weights)
-    columns = [sample[:, i] for i in _numbers(rank)]
+    columns = [points[:, i] for i in _numbers(rank)]
     edges = [histogram_bin_edges(c, b, r) for c, b, r in zip(columns, bins_of, ranges, strict=True)]
     return _histogramdd(columns, values, edges, density=bool(density)), edges
 
@@ -230,4 +242,4 @@ def _histogramdd(columns: Any, weights: Any, edges: Any, *, density: bool) -> Ar
         counts = counts / sum_(counts)
         for i, e in enumerate(edges):
             counts = counts / reshape(diff(e), [-1 if k == i else 1 for k in _numbers(len(shape))])
-    return counts  # type: ignore[no-any-return]
+    return counts

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from olympus_core import dtypes
 from olympus_core.avals import ShapedArray
-from olympus_core.library.axes import Axis, axis_tuple, keep_dims
+from olympus_core.library.axes import Axis, axis_tuple, keep_dims, list_axis
 from olympus_core.library.composite import composite
 from olympus_core.library.numpy.reductions import statistics, sums
 from olympus_core.library.numpy.reductions.statistics import variance
 from olympus_core.library.operands import mask, operand, reject_out, scalar
 from olympus_core.library.promotion import promote
+from olympus_core.library.typing import ArrayLike, DTypeLike
 from olympus_core.primitives.elementwise.arithmetic import sqrt_p
 from olympus_core.primitives.elementwise.logic import and_p, eq_p, not_p
 from olympus_core.primitives.elementwise.selection import select_n_p
 from olympus_core.primitives.reduction import Reduction, reduce_and_p, reduce_max_p, reduce_min_p
+from olympus_core.tracer import Array
+
+if TYPE_CHECKING:
+    from olympus_core.library.signatures import Extremum, NanTotal, Total
 
 __all__ = [
     "nanmax",
@@ -29,6 +34,7 @@ __all__ = [
     "nanvar",
 ]
 
+_F = TypeVar("_F", bound=Callable[..., Array])
 _STATIC = ("axis", "dtype", "ddof", "keepdims")
 
 
@@ -41,18 +47,18 @@ def _filled(a: Any, aval: ShapedArray, value: Any) -> Any:
     return select_n_p.bind(eq_p.bind(a, a), scalar(value, aval.dtype), a)
 
 
-def _total(name: str, reduction: Callable[..., Any], neutral: int) -> Callable[..., Any]:
+def _total(name: str, reduction: Total, neutral: int) -> NanTotal:
     """A sum or product to which a NaN adds nothing."""
 
     def total(
-        a: Any,
+        a: ArrayLike,
         axis: Axis = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         out: None = None,
         keepdims: bool = False,
-        initial: Any = None,
-        where: Any = None,
-    ) -> Any:
+        initial: ArrayLike | None = None,
+        where: ArrayLike | None = None,
+    ) -> Array:
         a, aval = operand(name, a)
         if _is_inexact(aval):
             a = _filled(a, aval, neutral)
@@ -61,17 +67,17 @@ def _total(name: str, reduction: Callable[..., Any], neutral: int) -> Callable[.
     return _documented(total, name, f"NaNs count as {neutral}.")
 
 
-def _extremum(name: str, reduction: Callable[..., Any], primitive: Reduction) -> Callable[..., Any]:
+def _extremum(name: str, reduction: Extremum, primitive: Reduction) -> Extremum:
     """An extreme element of those that are not NaN; where all are, NaN or `initial`."""
 
     def extremum(
-        a: Any,
+        a: ArrayLike,
         axis: Axis = None,
         out: None = None,
         keepdims: bool = False,
-        initial: Any = None,
-        where: Any = None,
-    ) -> Any:
+        initial: ArrayLike | None = None,
+        where: ArrayLike | None = None,
+    ) -> Array:
         a, aval = operand(name, a)
         if not _is_inexact(aval):
             return reduction(a, axis, out, keepdims, initial, where)
@@ -83,20 +89,20 @@ def _extremum(name: str, reduction: Callable[..., Any], primitive: Reduction) ->
         number = reduce_and_p.bind(not_p.bind(eq_p.bind(a, a)), axes=axes)
         if keepdims:
             number = keep_dims(number, aval.shape, axes)
-        return select_n_p.bind(number, found, scalar(math.nan, found.dtype))
+        result: Array = select_n_p.bind(number, found, scalar(math.nan, found.dtype))
+        return result
 
     return _documented(extremum, name, "Where all are NaN, so is the result without `initial`.")
 
 
-def _documented(function: Any, name: str, more: str) -> Callable[..., Any]:
+def _documented(function: _F, name: str, more: str) -> _F:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"""The {name[3:]} over `axis` of the elements that are not NaN.  {more}
 
     The arguments are those of `{name[3:]}`.
     """
     static = [name for name in ("axis", "dtype", "keepdims") if name in function.__annotations__]
-    result: Callable[..., Any] = composite(static_argnames=static)(function)
-    return result
+    return list_axis(composite(static_argnames=static)(function))
 
 
 nansum = _total("nansum", sums.sum, 0)
@@ -116,15 +122,16 @@ def _counted(name: str, a: Any, where: Any) -> Any:
     return and_p.bind(*promote(name, number, mask(name, where, aval.shape)))
 
 
+@list_axis
 @composite(static_argnames=("axis", "dtype", "keepdims"))
 def nanmean(
-    a: Any,
+    a: ArrayLike,
     axis: Axis = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
-    where: Any = None,
-) -> Any:
+    where: ArrayLike | None = None,
+) -> Array:
     """The mean over `axis` of the elements that are not NaN; NaN where there are none.
 
     The arguments are those of `mean`.
@@ -134,41 +141,41 @@ def nanmean(
     return statistics.mean(a, axis, dtype, None, keepdims, where=where)
 
 
+@list_axis
 @composite(static_argnames=_STATIC)
 def nanvar(
-    a: Any,
+    a: ArrayLike,
     axis: Axis = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     ddof: int = 0,
     keepdims: bool = False,
-    where: Any = None,
-    mean: Any = None,
-) -> Any:
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+) -> Array:
     """The variance over `axis` of the elements that are not NaN; NaN where there are none.
 
     The arguments are those of `var`.
     """
-    reject_out("nanvar", out)
     where = _counted("nanvar", a, where)
-    return variance("nanvar", a, axis, dtype, ddof, keepdims, where, mean)
+    return variance("nanvar", a, axis, dtype, out, ddof, keepdims, where, mean)
 
 
+@list_axis
 @composite(static_argnames=_STATIC)
 def nanstd(
-    a: Any,
+    a: ArrayLike,
     axis: Axis = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     ddof: int = 0,
     keepdims: bool = False,
-    where: Any = None,
-    mean: Any = None,
-) -> Any:
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+) -> Array:
     """The standard deviation over `axis` of the elements that are not NaN.
 
     The arguments are those of `std`.
     """
-    reject_out("nanstd", out)
     where = _counted("nanstd", a, where)
-    return sqrt_p.bind(variance("nanstd", a, axis, dtype, ddof, keepdims, where, mean))
+    return sqrt_p.bind(variance("nanstd", a, axis, dtype, out, ddof, keepdims, where, mean))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from olympus_core import dtypes
 from olympus_core.avals import get_aval
 from olympus_core.errors import ArgumentError, DTypeError, ShapeError
-from olympus_core.library.axes import Axis, axis_tuple
+from olympus_core.library.axes import Axis, axis_tuple, list_axis
 from olympus_core.library.composite import composite
 from olympus_core.library.numpy.creation.fills import zeros
 from olympus_core.library.numpy.elementwise import arithmetic
@@ -22,10 +22,15 @@ from olympus_core.library.numpy.reductions import sums
 from olympus_core.library.numpy.reductions.cumulative import cumsum
 from olympus_core.library.operands import choose, operand, reject_out, scalar
 from olympus_core.library.promotion import convert, promote_inexact
+from olympus_core.library.typing import ArrayLike
 from olympus_core.primitives.elementwise.arithmetic import ceil_p, floor_p
 from olympus_core.primitives.elementwise.logic import eq_p
 from olympus_core.primitives.shape import reshape_p
 from olympus_core.primitives.sort import sort_p
+from olympus_core.tracer import Array
+
+if TYPE_CHECKING:
+    from olympus_core.library.signatures import Median, Quantile
 
 __all__ = [
     "median",
@@ -36,6 +41,7 @@ __all__ = [
     "quantile",
 ]
 
+_F = TypeVar("_F", bound=Callable[..., Array])
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 
 
@@ -48,7 +54,7 @@ def _quantile(
     keepdims: bool,
     skip_nan: bool,
     weights: Any = None,
-) -> Any:
+) -> Array:
     """The value below which a fraction `q` of the elements over `axis` lies."""
     a, q = _checked(name, a, q, method, weights)
     shape = a.shape
@@ -184,48 +190,48 @@ def _inverted(rows: Any, weights: Any, q: Any, skip_nan: bool) -> Any:
     return choose("quantile", bad, scalar(math.nan, out.dtype), out)
 
 
-def _at_fractions(name: str, doc: str, skip_nan: bool, whole: int = 1) -> Callable[..., Any]:
+def _at_fractions(name: str, doc: str, skip_nan: bool, whole: int = 1) -> Quantile:
     """The values at fractions that are given as parts of `whole`."""
 
     def at_fractions(
-        a: Any,
-        q: Any,
+        a: ArrayLike,
+        q: ArrayLike,
         axis: Axis = None,
         out: None = None,
         overwrite_input: bool = False,
         method: str = "linear",
         keepdims: bool = False,
         *,
-        weights: Any = None,
-    ) -> Any:
+        weights: ArrayLike | None = None,
+    ) -> Array:
         reject_out(name, out)
         if whole != 1:
             q = arithmetic.divide(q, whole)
         return _quantile(name, a, q, axis, method, keepdims, skip_nan, weights)
 
-    return _named(at_fractions, name, doc, "method")
+    return _named(at_fractions, name, doc, 2, "method")
 
 
-def _middle(name: str, doc: str, skip_nan: bool) -> Callable[..., Any]:
+def _middle(name: str, doc: str, skip_nan: bool) -> Median:
     def middle(
-        a: Any,
+        a: ArrayLike,
         axis: Axis = None,
         out: None = None,
         overwrite_input: bool = False,
         keepdims: bool = False,
-    ) -> Any:
+    ) -> Array:
         reject_out(name, out)
         return _quantile(name, a, 0.5, axis, "midpoint", keepdims, skip_nan)
 
-    return _named(middle, name, doc)
+    return _named(middle, name, doc, 1)
 
 
-def _named(function: Any, name: str, doc: str, *static: str) -> Callable[..., Any]:
+def _named(function: _F, name: str, doc: str, axis: int, *static: str) -> _F:
+    """The function as users call it; `axis` is the place of that argument."""
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
     names = ("axis", "overwrite_input", "keepdims", *static)
-    result: Callable[..., Any] = composite(static_argnames=names)(function)
-    return result
+    return list_axis(composite(static_argnames=names)(function), axis)
 
 
 quantile = _at_fractions(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from olympus_core.library.composite import composite
 from olympus_core.library.numpy.reductions.sums import HALF, SUM, max, min, reduce_axes, sum
 from olympus_core.library.operands import mask, operand, reject_out, scalar
 from olympus_core.library.promotion import broadcast_to, convert, promote, promote_inexact
+from olympus_core.library.typing import ArrayLike, DTypeLike
 from olympus_core.primitives.elementwise.arithmetic import (
     div_p,
     integer_pow_p,
@@ -42,14 +43,14 @@ _F32 = np.dtype("float32")
 
 
 def mean(
-    a: Any,
+    a: ArrayLike,
     axis: Axis = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
     *,
-    where: Any = None,
-) -> Any:
+    where: ArrayLike | None = None,
+) -> Array:
     """The arithmetic mean over `axis` (all axes by default).
 
     Integers and bools become floats; half floats are summed in float32.  Over no elements the
@@ -89,7 +90,7 @@ def count_of(
     return reduce_axes(SUM, where, aval, axes, dtype, keepdims)
 
 
-def ptp(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> Any:
+def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
     """The range of the elements over `axis`: the greatest less the least.
 
     Raises ShapeError for no elements.
@@ -98,13 +99,34 @@ def ptp(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> 
     return sub_p.bind(max(a, axis, keepdims=keepdims), min(a, axis, keepdims=keepdims))
 
 
+@overload
 def average(
-    a: Any,
+    a: ArrayLike,
     axis: Axis = None,
-    weights: Any = None,
+    weights: ArrayLike | None = None,
+    returned: Literal[False] = False,
+    keepdims: bool = False,
+) -> Array: ...
+
+
+@overload
+def average(
+    a: ArrayLike,
+    axis: Axis = None,
+    weights: ArrayLike | None = None,
+    *,
+    returned: Literal[True],
+    keepdims: bool = False,
+) -> tuple[Array, Array]: ...
+
+
+def average(
+    a: ArrayLike,
+    axis: Axis = None,
+    weights: ArrayLike | None = None,
     returned: bool = False,
     keepdims: bool = False,
-) -> Any:
+) -> Array | tuple[Array, Array]:
     """The mean over `axis`, weighted by `weights`; with `returned`, (mean, sum of weights).
 
     weights: of the shape of `a`, or of the sizes of the axes that `axis` names.
@@ -202,44 +224,48 @@ def _normalizer(
 
 def variance(
     name: str,
-    a: Any,
+    a: ArrayLike,
     axis: Axis,
-    dtype: Any,
-    correction: Any,
+    dtype: DTypeLike | None,
+    out: None,
+    ddof: int,
     keepdims: bool,
-    where: Any,
-    center: Any,
-) -> Any:
-    """The mean squared distance from `center`, from the mean where it is None."""
+    where: ArrayLike | None,
+    mean: ArrayLike | None,
+    correction: ArrayLike | None = None,
+) -> Array:
+    """`var` for the function `name`, whose arguments they are."""
+    reject_out(name, out)
+    correction = _correction(name, ddof, correction)
     a, aval = operand(name, a)
     axes = axis_tuple(name, aval.ndim, axis)
     compute, result = _dtypes(name, aval.dtype, dtype)
     if where is not None:
         where = mask(name, where, aval.shape)
-    centered = _centered(convert(a, compute), axes, where, center)
+    centered = _centered(convert(a, compute), axes, where, mean)
     if where is not None:  # before the square: the derivative at a NaN left out is 0
         centered = select_n_p.bind(where, scalar(0, centered.dtype), centered)
     squares = _squared(centered)
     total = sum(squares, axes, dtype=squares.dtype)
     number = _normalizer(aval.shape, axes, correction, where, squares.dtype)
-    out = div_p.bind(total, number)
-    return convert(keep_dims(out, aval.shape, axes) if keepdims else out, result)
+    found = div_p.bind(total, number)
+    return convert(keep_dims(found, aval.shape, axes) if keepdims else found, result)
 
 
 @list_axis
 @composite(static_argnames=("axis", "dtype", "ddof", "keepdims"))
 def var(
-    a: Any,
+    a: ArrayLike,
     axis: Axis = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     ddof: int = 0,
     keepdims: bool = False,
     *,
-    where: Any = None,
-    mean: Any = None,
-    correction: Any = None,
-) -> Any:
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+    correction: ArrayLike | None = None,
+) -> Array:
     """The variance over `axis` (all axes by default): the mean squared distance from the mean.
 
     The sum of squares is divided by the number of elements less `ddof` (or `correction`); where
@@ -251,26 +277,23 @@ def var(
     >>> var(array([1., 2., 3.]), ddof=1)
     Array(1., dtype=float32)
     """
-    reject_out("var", out)
-    correction = _correction("var", ddof, correction)
-    return variance("var", a, axis, dtype, correction, keepdims, where, mean)
+    return variance("var", a, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
 @list_axis
 @composite(static_argnames=("axis", "dtype", "ddof", "keepdims"))
 def std(
-    a: Any,
+    a: ArrayLike,
     axis: Axis = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     ddof: int = 0,
     keepdims: bool = False,
     *,
-    where: Any = None,
-    mean: Any = None,
-    correction: Any = None,
-) -> Any:
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+    correction: ArrayLike | None = None,
+) -> Array:
     """The standard deviation over `axis`: the square root of `var` with the same arguments."""
-    reject_out("std", out)
-    correction = _correction("std", ddof, correction)
-    return sqrt_p.bind(variance("std", a, axis, dtype, correction, keepdims, where, mean))
+    squared = variance("std", a, axis, dtype, out, ddof, keepdims, where, mean, correction)
+    return sqrt_p.bind(squared)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from olympus_core.errors import ShapeError
 from olympus_core.library.axes import Axis, axis_tuple, keep_dims
 from olympus_core.library.operands import mask, operand, reject_out, scalar
 from olympus_core.library.promotion import convert, wide_integer
+from olympus_core.library.typing import ArrayLike, DTypeLike
 from olympus_core.primitives.elementwise.arithmetic import add_p, max_p, min_p, mul_p
 from olympus_core.primitives.elementwise.base import BOOL
 from olympus_core.primitives.elementwise.conversion import convert_element_type_p
@@ -30,6 +31,9 @@ from olympus_core.primitives.reduction import (
 )
 from olympus_core.tracer import Array
 
+if TYPE_CHECKING:
+    from olympus_core.library.signatures import Extremum, Logical, Total
+
 __all__ = [
     "SUM",
     "all",
@@ -43,6 +47,8 @@ __all__ = [
     "reduce_axes",
     "sum",
 ]
+
+_F = TypeVar("_F", bound=Callable[..., Array])
 
 #: dtypes that are summed in float32
 HALF = frozenset({np.dtype("float16"), dtypes.bfloat16})
@@ -75,9 +81,9 @@ def reduce_axes(
     axes: tuple[int, ...],
     dtype: DType,
     keepdims: bool,
-    initial: Any = None,
+    initial: ArrayLike | None = None,
     where: Any = None,
-) -> Any:
+) -> Array:
     """Reduce `a` in `dtype`; the result is of that dtype, and not weak."""
     compute = _F32 if rule.upcast and dtype in HALF else dtype
     if aval.dtype != compute or (aval.weak_type and not axes):
@@ -94,7 +100,8 @@ def reduce_axes(
         a = keep_dims(a, shape, axes)
     if compute != dtype or (aval.weak_type and axes and aval.dtype == compute):
         a = convert_element_type_p.bind(a, new_dtype=dtype, weak_type=False)
-    return a
+    result: Array = a
+    return result
 
 
 def _prepare(
@@ -120,19 +127,19 @@ def _prepare(
     return select_n_p.bind(mask(rule.name, where, shape), neutral, a), shape
 
 
-def _total(rule: _Rule) -> Callable[..., Any]:
+def _total(rule: _Rule) -> Total:
     """A reduction that widens integers, and takes a dtype."""
 
     def total(
-        a: Any,
+        a: ArrayLike,
         axis: Axis = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         out: None = None,
         keepdims: bool = False,
-        initial: Any = None,
-        where: Any = None,
+        initial: ArrayLike | None = None,
+        where: ArrayLike | None = None,
         promote_integers: bool = True,
-    ) -> Any:
+    ) -> Array:
         name = rule.name
         a, aval = operand(name, a)
         if out is not None:
@@ -147,17 +154,17 @@ def _total(rule: _Rule) -> Callable[..., Any]:
     return _documented(total, rule.name, "dtype: of the result; integers widen by default.")
 
 
-def _extremum(rule: _Rule, name: str) -> Callable[..., Any]:
+def _extremum(rule: _Rule, name: str) -> Extremum:
     """A reduction that keeps the dtype, and has no value for no elements."""
 
     def extremum(
-        a: Any,
+        a: ArrayLike,
         axis: Axis = None,
         out: None = None,
         keepdims: bool = False,
-        initial: Any = None,
-        where: Any = None,
-    ) -> Any:
+        initial: ArrayLike | None = None,
+        where: ArrayLike | None = None,
+    ) -> Array:
         a, aval = operand(name, a)
         if out is not None:
             reject_out(name, out)
@@ -167,12 +174,17 @@ def _extremum(rule: _Rule, name: str) -> Callable[..., Any]:
     return _documented(extremum, name, "A NaN counts as the result.")
 
 
-def _logical(rule: _Rule) -> Callable[..., Any]:
+def _logical(rule: _Rule) -> Logical:
     """A reduction of truth values."""
 
     def logical(
-        a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None
-    ) -> Any:
+        a: ArrayLike,
+        axis: Axis = None,
+        out: None = None,
+        keepdims: bool = False,
+        *,
+        where: ArrayLike | None = None,
+    ) -> Array:
         a, aval = operand(rule.name, a)
         if out is not None:
             reject_out(rule.name, out)
@@ -182,7 +194,7 @@ def _logical(rule: _Rule) -> Callable[..., Any]:
     return _documented(logical, rule.name, "Elements other than 0 are true.")
 
 
-def _documented(function: Any, name: str, more: str) -> Callable[..., Any]:
+def _documented(function: _F, name: str, more: str) -> _F:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"""The {name} of the elements over `axis` (all axes by default).
 
@@ -192,8 +204,7 @@ def _documented(function: Any, name: str, more: str) -> Callable[..., Any]:
     Raises DTypeError for what is not an array, ShapeError for an axis that the array does not
     have, and TraceError for `out`.
     """
-    result: Callable[..., Any] = function
-    return result
+    return function
 
 
 sum = _total(SUM)
@@ -206,7 +217,7 @@ all = _logical(_ALL)
 any = _logical(_ANY)
 
 
-def count_nonzero(a: Any, axis: Axis = None, keepdims: bool = False) -> Any:
+def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
     """How many elements over `axis` are not 0, as the default integer dtype."""
     a, aval = operand("count_nonzero", a)
     if aval.dtype != BOOL:

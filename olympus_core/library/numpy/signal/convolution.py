@@ -8,11 +8,13 @@ from olympus_core.avals import shape_of
 from olympus_core.errors import ArgumentError, ShapeError
 from olympus_core.library.composite import composite
 from olympus_core.library.lax.conv import conv_general_dilated
+from olympus_core.library.lax.dot import PrecisionLike
 from olympus_core.library.numpy.elementwise.complex import conj
 from olympus_core.library.numpy.manipulation.rearranging import flip
 from olympus_core.library.numpy.manipulation.shapes import expand_dims, squeeze
 from olympus_core.library.operands import operand
 from olympus_core.library.promotion import promote_inexact
+from olympus_core.library.typing import ArrayLike, DTypeLike
 from olympus_core.tracer import Array
 
 __all__ = [
@@ -50,7 +52,12 @@ def _sliding(a: Any, v: Any, mode: str, precision: Any, element: Any) -> Array:
 
 @composite(static_argnames=("mode", "precision", "preferred_element_type"))
 def convolve(
-    a: Any, v: Any, mode: str = "full", *, precision: Any = None, preferred_element_type: Any = None
+    a: ArrayLike,
+    v: ArrayLike,
+    mode: str = "full",
+    *,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """The convolution of two vectors: sum over j of a[j] v[k - j].
 
@@ -68,12 +75,12 @@ def convolve(
 
 @composite(static_argnames=("mode", "precision", "preferred_element_type"))
 def correlate(
-    a: Any,
-    v: Any,
+    a: ArrayLike,
+    v: ArrayLike,
     mode: str = "valid",
     *,
-    precision: Any = None,
-    preferred_element_type: Any = None,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """The correlation of two vectors: sum over j of a[j + k] conj(v[j]); `mode` is `convolve`'s.
 

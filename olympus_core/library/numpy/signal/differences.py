@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, overload
 
 from olympus_core import dtypes
 from olympus_core.avals import get_aval, shape_of
@@ -19,6 +19,7 @@ from olympus_core.library.numpy.manipulation.transposing import moveaxis
 from olympus_core.library.numpy.reductions.sums import sum as sum_
 from olympus_core.library.operands import operand
 from olympus_core.library.promotion import check_arrays, convert, promote_inexact
+from olympus_core.library.typing import ArrayLike
 from olympus_core.tracer import Array
 
 __all__ = [
@@ -30,7 +31,13 @@ __all__ = [
 
 
 @composite(static_argnames=("n", "axis"))
-def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Array:
+def diff(
+    a: ArrayLike,
+    n: int = 1,
+    axis: int = -1,
+    prepend: ArrayLike | None = None,
+    append: ArrayLike | None = None,
+) -> Array:
     """The differences of neighbours along an axis, `n` times over; of bools, whether they differ.
 
     `prepend` and `append` are values to put before and after the array first.  Raises ArgumentError
@@ -66,7 +73,9 @@ def _edge(value: Any, shape: tuple[int, ...], axis: int) -> Any:
     return broadcast_to(value, (*shape[:axis], 1, *shape[axis + 1 :]))
 
 
-def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
+def ediff1d(
+    ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None
+) -> Array:
     """The differences of neighbours in the flattened array, between `to_begin` and `to_end`.
 
     >>> ediff1d(asarray([1, 2, 4]))
@@ -105,9 +114,27 @@ def _slope(y: Array, axis: int, spacing: Any) -> Array:
     return concatenate([first, inner, last], axis)
 
 
+@overload
 def gradient(
-    f: Any, *varargs: Any, axis: int | Sequence[int] | None = None, edge_order: int | None = None
-) -> Any:
+    f: ArrayLike, *varargs: ArrayLike, axis: int, edge_order: int | None = None
+) -> Array: ...
+
+
+@overload
+def gradient(
+    f: ArrayLike,
+    *varargs: ArrayLike,
+    axis: Sequence[int] | None = None,
+    edge_order: int | None = None,
+) -> Array | list[Array]: ...
+
+
+def gradient(
+    f: ArrayLike,
+    *varargs: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    edge_order: int | None = None,
+) -> Array | list[Array]:
     """The slope of samples along each axis (or those given): an array, or a list for several axes.
 
     `varargs` has the distance of the samples, one for all axes or for each, or their coordinates.
@@ -136,7 +163,9 @@ def gradient(
 
 
 @composite(static_argnames=("axis",))
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
+def trapezoid(
+    y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1
+) -> Array:
     """The integral of samples along an axis, by the trapezoidal rule.
 
     They are `dx` apart, or at the places `x`.
@@ -152,4 +181,4 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
         y, x = promote_inexact(operand("trapezoid", y)[0], operand("trapezoid", x)[0])
         y = moveaxis(y, axis, -1)
         widths = diff(x) if len(shape_of(x)) == 1 else moveaxis(diff(x, axis=axis), axis, -1)
-    return 0.5 * sum_(widths * (y[..., 1:] + y[..., :-1]), axis=-1)  # type: ignore[no-any-return]
+    return 0.5 * sum_(widths * (y[..., 1:] + y[..., :-1]), axis=-1)

@@ -23,6 +23,7 @@ from olympus_core.library.numpy.sorting.searching import searchsorted
 from olympus_core.library.numpy.sorting.sorting import argsort
 from olympus_core.library.operands import choose, operand
 from olympus_core.library.promotion import check_arrays, promote_inexact
+from olympus_core.library.typing import ArrayLike
 from olympus_core.tracer import Array
 
 __all__ = [
@@ -32,7 +33,12 @@ __all__ = [
 
 
 def interp(
-    x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
+    x: ArrayLike,
+    xp: ArrayLike,
+    fp: ArrayLike,
+    left: ArrayLike | str | None = None,
+    right: ArrayLike | str | None = None,
+    period: ArrayLike | None = None,
 ) -> Array:
     """The values at `x` of the line through the points (xp, fp), where `xp` increases.
 
@@ -78,7 +84,7 @@ def _interp(
             result = choose("interp", x < xp[0], fp[0] if left is None else left, result)
         if not extrapolate[1]:
             result = choose("interp", x > xp[-1], fp[-1] if right is None else right, result)
-    return result  # type: ignore[no-any-return]
+    return result
 
 
 def _periodic(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
@@ -91,7 +97,9 @@ def _periodic(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
 
 
 @composite(static_argnames=("axis",))
-def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.pi) -> Array:
+def unwrap(
+    p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, period: ArrayLike = 2 * math.pi
+) -> Array:
     """Angles along an axis without jumps: neighbours differ by at most half a `period`.
 
     With `discont`, jumps below it stay.
@@ -109,12 +117,13 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.p
     if aval.shape[place] == 0:
         return asarray(x)
     steps = diff(x, axis=place)
-    half = period // 2 if whole else period / 2
+    turn: Any = period
+    half = turn // 2 if whole else turn / 2
     near = remainder(steps + half, period) - half
     # half a period either way: as the step went (an odd whole period has no such step)
     tied = logical_and(near == -half, steps > 0)
     near = choose("unwrap", logical_and(tied, period == 2 * half), half, near)
-    limit = period / 2 if discont is None else discont
+    limit = turn / 2 if discont is None else discont
     turns = choose("unwrap", abs_(steps) < limit, 0, near - steps)
     first = slice_in_dim(x, 0, 1, axis=place)
     rest = slice_in_dim(x, 1, None, axis=place) + cumsum(turns, axis=place)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from olympus_core import dtypes
 from olympus_core.errors import ArgumentError
@@ -14,8 +14,12 @@ from olympus_core.library.numpy.creation.fills import ones
 from olympus_core.library.numpy.elementwise.arithmetic import abs as abs_
 from olympus_core.library.numpy.elementwise.bessel import i0
 from olympus_core.library.numpy.elementwise.trigonometric import cos
+from olympus_core.library.typing import ArrayLike
 from olympus_core.primitives.shape import iota_p
 from olympus_core.tracer import Array
+
+if TYPE_CHECKING:
+    from olympus_core.library.signatures import Window
 
 __all__ = [
     "bartlett",
@@ -33,7 +37,7 @@ def _points(name: str, length: int) -> Any:
     return iota_p.bind(dtype=dtypes.default_dtype("f"), shape=(count,), dimension=0)
 
 
-def _window(name: str, summary: str, weights: Callable[[Any, int], Any]) -> Any:
+def _window(name: str, summary: str, weights: Callable[[Any, int], Any]) -> Window:
     def function(M: int) -> Array:
         points = _points(name, M)
         result: Array = weights(points, M) if M > 1 else ones((M,))
@@ -70,7 +74,7 @@ blackman = _window("blackman", "Blackman (of two cosines)", _cosines(0.42, -0.5,
 
 
 @composite(static_argnames=("M",))
-def kaiser(M: int, beta: Any) -> Array:
+def kaiser(M: int, beta: ArrayLike) -> Array:
     """The Kaiser window of `M` points: i0(beta * sqrt(1 - x**2)) / i0(beta) for x in [-1, 1].
 
     Raises ArgumentError for a negative length.
@@ -80,4 +84,4 @@ def kaiser(M: int, beta: Any) -> Array:
         return ones((M,))
     middle = 0.5 * (M - 1)
     x = (points - middle) / middle
-    return i0(beta * (1 - x * x) ** 0.5) / i0(beta)  # type: ignore[no-any-return]
+    return i0(beta * (1 - x * x) ** 0.5) / i0(beta)

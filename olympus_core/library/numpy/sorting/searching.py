@@ -6,7 +6,8 @@ The shape of `nonzero` and its kin follows from `size`, or, outside of a trace, 
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, overload
 
 import numpy as np
 
@@ -28,6 +29,7 @@ from olympus_core.library.operands import choose, operand, reject_out, scalar
 from olympus_core.library.operands import choose as choose_between
 from olympus_core.library.promotion import convert, promote_dtypes, promote_shapes
 from olympus_core.library.structural import structural
+from olympus_core.library.typing import ArrayLike, ArrayOrKeys
 from olympus_core.primitives.elementwise.conversion import imag_p, real_p
 from olympus_core.primitives.elementwise.logic import and_p, le_p, ne_p, not_p, or_p
 from olympus_core.primitives.elementwise.selection import select_n_p
@@ -54,16 +56,30 @@ __all__ = [
 ]
 
 
-@structural(1, 2)
+@overload
 def where(
-    condition: Any,
-    x: Any = None,
-    y: Any = None,
+    condition: ArrayLike,
     /,
     *,
     size: int | None = None,
-    fill_value: Any = None,
-) -> Any:
+    fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None,
+) -> tuple[Array, ...]: ...
+
+
+@overload
+def where(condition: ArrayLike, x: ArrayOrKeys, y: ArrayOrKeys, /) -> Array: ...
+
+
+@structural(1, 2)
+def where(
+    condition: ArrayLike,
+    x: ArrayOrKeys | None = None,
+    y: ArrayOrKeys | None = None,
+    /,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None,
+) -> Array | tuple[Array, ...]:
     """`x` where `condition` holds, `y` elsewhere; the three are broadcast to one shape.
 
     `condition` is bool, or a number that is not 0.  With `condition` alone, `nonzero(condition)`.
@@ -100,7 +116,12 @@ def _nonzero_of(mask: Any, size: int, fill_value: Any) -> tuple[Array, ...]:
     return tuple(convert(x, wanted) for x in results)
 
 
-def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Array, ...]:
+def nonzero(
+    a: ArrayLike,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None,
+) -> tuple[Array, ...]:
     """The indices of the elements that are not 0: a vector for each axis.
 
     Under a trace the number of them must be given as `size`: further ones are left out, and
@@ -130,12 +151,19 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     return _nonzero_of(asarray(mask), size, fills)
 
 
-def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
+def flatnonzero(
+    a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> Array:
     """The indices of the elements of the flattened array that are not 0; see `nonzero`."""
     return nonzero(ravel(a), size=size, fill_value=fill_value)[0]
 
 
-def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
+def argwhere(
+    a: ArrayLike,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None,
+) -> Array:
     """The indices of the elements that are not 0, as the rows of a matrix; see `nonzero`."""
     a, aval = operand("argwhere", a)
     if not aval.shape:
@@ -144,7 +172,9 @@ def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Arra
     return stack(nonzero(a, size=size, fill_value=fill_value), axis=1)
 
 
-def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+def argmax(
+    a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
+) -> Array:
     """The index of the first greatest element along `axis`, or among all; NaN is the greatest.
 
     The result is of the default integer dtype.  Raises ShapeError for no elements.
@@ -168,7 +198,9 @@ def _extremes(greatest: bool, z: Any, axis: int) -> Any:
     return choose("argmax", sums.any(nan, axis=axis, keepdims=True), nan, best)
 
 
-def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+def argmin(
+    a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
+) -> Array:
     """The index of the first least element along `axis`, or among all; NaN is the least.
 
     The result is of the default integer dtype.  Raises ShapeError for no elements.
@@ -179,7 +211,7 @@ def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | N
 
 def _position(
     primitive: ArgExtremum, a: Any, aval: ShapedArray, axis: int | None, keepdims: bool
-) -> Any:
+) -> Array:
     length = aval.size if axis is None else aval.shape[one_axis(primitive.name, aval.ndim, axis)]
     if length == 0:
         raise ShapeError(f"{primitive} of no elements has no value: the shape is {aval.shape}")
@@ -193,29 +225,29 @@ def _position(
         axes = (place,)
     if dtypes.kind(aval.dtype) == "c":
         primitive, a = argmax_p, _extremes(primitive is argmax_p, a, place)
-    found = primitive.bind(a, axes=(place,), index_dtype=dtypes.default_dtype("i"))
+    found: Array = primitive.bind(a, axes=(place,), index_dtype=dtypes.default_dtype("i"))
     return keep_dims(found, aval.shape, axes) if keepdims else found
 
 
 @composite(static_argnames=("axis", "keepdims"))
 def nanargmax(
-    a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
-) -> Any:
+    a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
+) -> Array:
     """The index of the first greatest element that is not NaN; where all are NaN, -1."""
     return _without_nan(argmax_p, a, axis, out, keepdims)
 
 
 @composite(static_argnames=("axis", "keepdims"))
 def nanargmin(
-    a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
-) -> Any:
+    a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
+) -> Array:
     """The index of the first least element that is not NaN; where all are NaN, -1."""
     return _without_nan(argmin_p, a, axis, out, keepdims)
 
 
 def _without_nan(
     primitive: ArgExtremum, a: Any, axis: int | None, out: None, keepdims: bool | None
-) -> Any:
+) -> Array:
     name = f"nan{primitive}"
     reject_out(name, out)
     a, aval = operand(name, a)
@@ -229,7 +261,8 @@ def _without_nan(
     nothing = reduce_and_p.bind(is_nan, axes=axes)
     if keepdims:
         nothing = keep_dims(nothing, aval.shape, axes)
-    return select_n_p.bind(nothing, found, scalar(-1, found.dtype))
+    result: Array = select_n_p.bind(nothing, found, scalar(-1, found.dtype))
+    return result
 
 
 _INT32 = np.dtype("int32")
@@ -248,8 +281,13 @@ def _precedes(x: Any, y: Any, or_equal: bool) -> Any:
 
 @composite(static_argnames=("side", "method"))
 def searchsorted(
-    a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan"
-) -> Any:
+    a: ArrayLike,
+    v: ArrayLike,
+    side: str = "left",
+    sorter: ArrayLike | None = None,
+    *,
+    method: str = "scan",
+) -> Array:
     """Where to put each element of `v` in the sorted vector `a`, so that it stays sorted.
 
     side: "left" of elements that are equal, or "right".  sorter: indices that sort `a`, where it
@@ -269,12 +307,12 @@ def searchsorted(
     if get_aval(a).ndim != 1:
         raise ShapeError(f"searchsorted needs a vector, and got {get_aval(a).long_name()}")
     if sorter is not None:
-        a = read(a, sorter)
+        a = read(a, asarray(sorter))
     v = broadcast_to(convert(v, get_aval(v).dtype), get_aval(v).shape)
     return _METHODS[method](a, v, side == "right")
 
 
-def _by_halves(a: Any, v: Any, after: bool) -> Any:
+def _by_halves(a: Any, v: Any, after: bool) -> Array:
     """Jumps of falling powers of two, each taken if what it jumps over precedes the value."""
     length = get_aval(a).shape[0]
     place = broadcast_to(scalar(0, _INT32), v.shape)
@@ -288,14 +326,15 @@ def _by_halves(a: Any, v: Any, after: bool) -> Any:
     return place
 
 
-def _by_comparing(a: Any, v: Any, after: bool) -> Any:
+def _by_comparing(a: Any, v: Any, after: bool) -> Array:
     """The number of elements that precede each value."""
     x, y = promote_shapes("searchsorted", a, reshape(v, (*v.shape, 1)))
     precedes = convert(_precedes(x, y, after), _INT32)
-    return reduce_sum_p.bind(precedes, axes=(v.ndim,))
+    count: Array = reduce_sum_p.bind(precedes, axes=(v.ndim,))
+    return count
 
 
-def _by_sorting(a: Any, v: Any, after: bool) -> Any:
+def _by_sorting(a: Any, v: Any, after: bool) -> Array:
     """The places of the values among all, less the number of values before each."""
     length, flat = get_aval(a).shape[0], ravel(v)
     both = concatenate([a, flat] if after else [flat, a])
@@ -305,7 +344,7 @@ def _by_sorting(a: Any, v: Any, after: bool) -> Any:
     return reshape(rank - own, v.shape)
 
 
-_METHODS: dict[str, Any] = {
+_METHODS: dict[str, Callable[[Any, Any, bool], Array]] = {
     "scan": _by_halves,
     "scan_unrolled": _by_halves,
     "compare_all": _by_comparing,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -34,6 +34,7 @@ from olympus_core.library.numpy.sorting.searching import nonzero, searchsorted, 
 from olympus_core.library.numpy.sorting.sorting import argsort, sort
 from olympus_core.library.operands import choose, operand
 from olympus_core.library.promotion import convert, promote_dtypes
+from olympus_core.library.typing import ArrayLike
 from olympus_core.primitives.elementwise.logic import ne_p
 from olympus_core.primitives.shape import iota_p
 from olympus_core.primitives.sort import sort_p
@@ -53,8 +54,24 @@ __all__ = [
 ]
 
 
+@overload
 def unique(
-    ar: Any,
+    ar: ArrayLike,
+    return_index: Literal[False] = False,
+    return_inverse: Literal[False] = False,
+    return_counts: Literal[False] = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+    sorted: bool = True,
+) -> Array: ...
+
+
+@overload
+def unique(
+    ar: ArrayLike,
     return_index: bool = False,
     return_inverse: bool = False,
     return_counts: bool = False,
@@ -62,9 +79,23 @@ def unique(
     *,
     equal_nan: bool = True,
     size: int | None = None,
-    fill_value: Any = None,
+    fill_value: ArrayLike | None = None,
     sorted: bool = True,
-) -> Any:
+) -> tuple[Array, ...]: ...
+
+
+def unique(
+    ar: ArrayLike,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+    sorted: bool = True,
+) -> Array | tuple[Array, ...]:
     """The distinct elements in rising order; with `axis`, the distinct slices along it.
 
     return_index: also where each is found first; return_inverse: also which of them each element
@@ -182,26 +213,34 @@ class UniqueInverse(NamedTuple):
     inverse_indices: Array
 
 
-def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueAll:
+def unique_all(
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> UniqueAll:
     """`unique` with all that it can give; NaNs are all different."""
     return UniqueAll(
         *unique(x, True, True, True, equal_nan=False, size=size, fill_value=fill_value)
     )
 
 
-def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueCounts:
+def unique_counts(
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> UniqueCounts:
     """`unique` with how often each element occurs; NaNs are all different."""
     found = unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value)
     return UniqueCounts(*found)
 
 
-def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueInverse:
+def unique_inverse(
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> UniqueInverse:
     """`unique` with which of them each element is; NaNs are all different."""
     found = unique(x, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value)
     return UniqueInverse(*found)
 
 
-def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Array:
+def unique_values(
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> Array:
     """`unique` alone; NaNs are all different."""
     found: Array = unique(x, equal_nan=False, size=size, fill_value=fill_value)
     return found
@@ -212,8 +251,8 @@ _FEW = 64  # so many comparisons of each element are quicker than a search
 
 
 def isin(
-    element: Any,
-    test_elements: Any,
+    element: ArrayLike,
+    test_elements: ArrayLike,
     assume_unique: bool = False,
     invert: bool = False,
     *,
@@ -248,7 +287,7 @@ def _isin(element: Any, test_elements: Any, *, invert: bool, method: str) -> Arr
         ordered = sort(y)
         places = minimum(searchsorted(ordered, x), y.size - 1)
         found = read(ordered, places) == x
-    return ~found if invert else found  # type: ignore[no-any-return]
+    return ~found if invert else found
 
 
 def _flat(name: str, ar1: Any, ar2: Any) -> tuple[Array, Array]:
@@ -293,10 +332,12 @@ def _given(values: Any, places: Any, valid: Any, fill_value: Any) -> Array:
         return full(places.shape, 0 if fill_value is None else fill_value, values.dtype)
     found = read(values, places)
     fill = found[:1] if fill_value is None else convert(fill_value, values.dtype)
-    return where(valid, found, fill)  # type: ignore[no-any-return]
+    return where(valid, found, fill)
 
 
-def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
+def union1d(
+    ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> Array:
     """The elements that are in either array, each once.
 
     size: how many to give, which is needed in a trace; where there are fewer, the rest is
@@ -313,15 +354,39 @@ def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = No
     return found
 
 
+@overload
 def intersect1d(
-    ar1: Any,
-    ar2: Any,
+    ar1: ArrayLike,
+    ar2: ArrayLike,
+    assume_unique: bool = False,
+    return_indices: Literal[False] = False,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+) -> Array: ...
+
+
+@overload
+def intersect1d(
+    ar1: ArrayLike,
+    ar2: ArrayLike,
+    assume_unique: bool = False,
+    *,
+    return_indices: Literal[True],
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+) -> tuple[Array, Array, Array]: ...
+
+
+def intersect1d(
+    ar1: ArrayLike,
+    ar2: ArrayLike,
     assume_unique: bool = False,
     return_indices: bool = False,
     *,
     size: int | None = None,
-    fill_value: Any = None,
-) -> Any:
+    fill_value: ArrayLike | None = None,
+) -> Array | tuple[Array, Array, Array]:
     """The elements that are in both arrays, each once.
 
     assume_unique: neither array has an element twice.  return_indices: also where each is first
@@ -353,12 +418,12 @@ def intersect1d(
 
 
 def setdiff1d(
-    ar1: Any,
-    ar2: Any,
+    ar1: ArrayLike,
+    ar2: ArrayLike,
     assume_unique: bool = False,
     *,
     size: int | None = None,
-    fill_value: Any = None,
+    fill_value: ArrayLike | None = None,
 ) -> Array:
     """The elements of `ar1` that are not in `ar2`, each once, in the dtype of `ar1`.
 
@@ -381,12 +446,12 @@ def setdiff1d(
 
 
 def setxor1d(
-    ar1: Any,
-    ar2: Any,
+    ar1: ArrayLike,
+    ar2: ArrayLike,
     assume_unique: bool = False,
     *,
     size: int | None = None,
-    fill_value: Any = None,
+    fill_value: ArrayLike | None = None,
 ) -> Array:
     """The elements that are in just one of the arrays, each once.
 

@@ -14,8 +14,10 @@ from olympus_core.library.composite import composite
 from olympus_core.library.numpy.manipulation.shapes import broadcast_to, ravel
 from olympus_core.library.operands import operand, scalar
 from olympus_core.library.promotion import convert
+from olympus_core.library.typing import ArrayLike, ArraySequence, DTypeLike
 from olympus_core.primitives.shape import iota_p, rev_p
 from olympus_core.primitives.sort import sort_p
+from olympus_core.tracer import Array
 
 __all__ = [
     "argpartition",
@@ -48,14 +50,14 @@ def _check_kind(name: str, kind: Any, order: Any) -> None:
 
 @composite(static_argnames=_STATIC[:-1])
 def sort(
-    a: Any,
+    a: ArrayLike,
     axis: int | None = -1,
     *,
     kind: None = None,
     order: None = None,
     stable: bool = True,
     descending: bool = False,
-) -> Any:
+) -> Array:
     """The elements in rising order along `axis`, or in one dimension if it is None.
 
     NaNs come last, and complex elements go by their real parts first.  descending: the reverse.
@@ -67,21 +69,24 @@ def sort(
     """
     _check_kind("sort", kind, order)
     a, place = _along("sort", a, axis)
+    out: Array
     (out,) = sort_p.bind(a, dimension=place, is_stable=stable, num_keys=1)
-    return rev_p.bind(out, dimensions=(place,)) if descending else out
+    if descending:
+        out = rev_p.bind(out, dimensions=(place,))
+    return out
 
 
 @composite(static_argnames=_STATIC)
 def argsort(
-    a: Any,
+    a: ArrayLike,
     axis: int | None = -1,
     *,
     kind: None = None,
     order: None = None,
     stable: bool = True,
     descending: bool = False,
-    dtype: Any = None,
-) -> Any:
+    dtype: DTypeLike | None = None,
+) -> Array:
     """The indices that sort the array along `axis`, or all elements if it is None.
 
     Equal elements stay in order, with `stable`.  dtype: of the indices, an integer one.
@@ -97,11 +102,13 @@ def argsort(
     places = iota_p.bind(dtype=index, shape=get_aval(a).shape, dimension=place)
     if descending and stable:  # the reverse of a stable sort of the reverse keeps equals in order
         a, places = (rev_p.bind(x, dimensions=(place,)) for x in (a, places))
-    out = sort_p.bind(a, places, dimension=place, is_stable=stable, num_keys=1)[1]
-    return rev_p.bind(out, dimensions=(place,)) if descending else out
+    out: Array = sort_p.bind(a, places, dimension=place, is_stable=stable, num_keys=1)[1]
+    if descending:
+        out = rev_p.bind(out, dimensions=(place,))
+    return out
 
 
-def sort_complex(a: Any) -> Any:
+def sort_complex(a: ArrayLike) -> Array:
     """`a` in rising order along its last axis, as complex numbers: by real part, then imaginary.
 
     Raises ShapeError for a scalar.
@@ -113,7 +120,7 @@ def sort_complex(a: Any) -> Any:
     return convert(a, dtypes.to_complex(dtypes.to_inexact(a.dtype)))
 
 
-def lexsort(keys: Any, axis: int = -1) -> Any:
+def lexsort(keys: ArraySequence, axis: int = -1) -> Array:
     """The indices that sort by several keys, arrays of one shape, of which the last is the first.
 
     Raises ShapeError for no keys, or keys of different shapes.
@@ -127,7 +134,9 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
     place = canonical_axis(axis, len(shape), "the axis of lexsort")
     places = iota_p.bind(dtype=index, shape=shape, dimension=place)
     operands = (*reversed(arrays), places)
-    return sort_p.bind(*operands, dimension=place, is_stable=True, num_keys=len(arrays))[-1]
+    *_, order = sort_p.bind(*operands, dimension=place, is_stable=True, num_keys=len(arrays))
+    result: Array = order
+    return result
 
 
 def _check_kth(name: str, a: Any, kth: int, axis: int) -> None:
@@ -136,7 +145,7 @@ def _check_kth(name: str, a: Any, kth: int, axis: int) -> None:
     canonical_axis(kth, shape[place], f"kth of {name}")
 
 
-def partition(a: Any, kth: int, axis: int = -1) -> Any:
+def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """The elements along `axis` with the one that sorting puts at `kth` there, the smaller before.
 
     All are in order here, NaNs last, which is one of the orders that a partition may have.
@@ -147,7 +156,7 @@ def partition(a: Any, kth: int, axis: int = -1) -> Any:
     return sort(a, axis)
 
 
-def argpartition(a: Any, kth: int, axis: int = -1) -> Any:
+def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """The indices that `partition` the array along `axis`.
 
     Raises ShapeError for an axis, or a `kth`, that the array does not have.

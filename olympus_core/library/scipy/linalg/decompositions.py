@@ -6,7 +6,7 @@ checks (`overwrite_a`, `check_finite` and such) have no effect.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Literal, overload
 
 from olympus_core import dtypes
 from olympus_core.avals import get_aval, shape_of
@@ -17,6 +17,7 @@ from olympus_core.library.numpy.creation.fills import zeros
 from olympus_core.library.numpy.linalg import decompositions
 from olympus_core.library.numpy.linalg.decompositions import inexact
 from olympus_core.library.promotion import convert
+from olympus_core.library.typing import ArrayLike
 from olympus_core.primitive import op
 from olympus_core.primitives.linalg.algebra import (
     adjoint,
@@ -44,7 +45,7 @@ __all__ = [
 
 @composite(static_argnames=("lower", "overwrite_a", "check_finite"))
 def cholesky(
-    a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
+    a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Array:
     """The upper triangular U with U^H U = a, or L with L L^H = a if `lower`; NaN if there is none.
 
@@ -60,14 +61,16 @@ def cholesky(
 
 
 def cho_factor(
-    a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
+    a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, bool]:
     """`cholesky(a, lower)` and `lower`, as `cho_solve` takes them."""
     return cholesky(a, lower=lower), lower
 
 
 @composite(static_argnames=("overwrite_a", "check_finite"))
-def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Array, Array]:
+def lu_factor(
+    a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True
+) -> tuple[Array, Array]:
     """L and U in one array, and the pivots, as `lu_solve` takes them; see `lax.linalg.lu`."""
     factors, pivots, _ = linalg.lu(inexact("lu_factor", a))
     return factors, pivots
@@ -75,7 +78,7 @@ def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> t
 
 @composite(static_argnames=("permute_l", "overwrite_a", "check_finite"))
 def lu(
-    a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
+    a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, ...]:
     """P, L and U with P L U = a: a permutation matrix, unit lower and upper triangular matrices.
 
@@ -97,9 +100,9 @@ def lu(
 
 @composite(static_argnames=("overwrite_a", "lwork", "mode", "pivoting", "check_finite"))
 def qr(
-    a: Any,
+    a: ArrayLike,
     overwrite_a: bool = False,
-    lwork: Any = None,
+    lwork: None = None,
     mode: str = "full",
     pivoting: bool = False,
     check_finite: bool = True,
@@ -115,6 +118,37 @@ def qr(
     return found[1:] if mode == "r" else found
 
 
+@overload
+def eigh(
+    a: ArrayLike,
+    b: None = None,
+    lower: bool = True,
+    eigvals_only: Literal[False] = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    turbo: bool = True,
+    eigvals: None = None,
+    type: int = 1,
+    check_finite: bool = True,
+) -> tuple[Array, Array]: ...
+
+
+@overload
+def eigh(
+    a: ArrayLike,
+    b: None = None,
+    lower: bool = True,
+    *,
+    eigvals_only: Literal[True],
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    turbo: bool = True,
+    eigvals: None = None,
+    type: int = 1,
+    check_finite: bool = True,
+) -> Array: ...
+
+
 @composite(
     static_argnames=(
         "lower",
@@ -128,7 +162,7 @@ def qr(
     )
 )
 def eigh(
-    a: Any,
+    a: ArrayLike,
     b: None = None,
     lower: bool = True,
     eigvals_only: bool = False,
@@ -138,7 +172,7 @@ def eigh(
     eigvals: None = None,
     type: int = 1,
     check_finite: bool = True,
-) -> Any:
+) -> Array | tuple[Array, Array]:
     """The eigenvalues w, rising, and the eigenvectors v, as columns, of Hermitian matrices.
 
     Returns (w, v), or w if `eigvals_only`.  Raises ArgumentError for a problem with a second matrix
@@ -150,22 +184,46 @@ def eigh(
     return w if eigvals_only else (w, v)
 
 
+@overload
 def svd(
-    a: Any,
+    a: ArrayLike,
+    full_matrices: bool = True,
+    compute_uv: Literal[True] = True,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+    lapack_driver: str = "gesdd",
+) -> tuple[Array, Array, Array]: ...
+
+
+@overload
+def svd(
+    a: ArrayLike,
+    full_matrices: bool = True,
+    *,
+    compute_uv: Literal[False],
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+    lapack_driver: str = "gesdd",
+) -> Array: ...
+
+
+def svd(
+    a: ArrayLike,
     full_matrices: bool = True,
     compute_uv: bool = True,
     overwrite_a: bool = False,
     check_finite: bool = True,
     lapack_driver: str = "gesdd",
-) -> Any:
+) -> Array | tuple[Array, ...]:
     """(U, s, V^H) with U diag(s) V^H = a, or s without `compute_uv`; see `numpy.linalg.svd`."""
-    found = decompositions.svd(a, full_matrices, compute_uv)
-    return tuple(found) if compute_uv else found
+    if not compute_uv:
+        return decompositions.svd(a, full_matrices, compute_uv=False)
+    return tuple(decompositions.svd(a, full_matrices))
 
 
 @composite(static_argnames=("side", "method", "eps", "max_iterations"))
 def polar(
-    a: Any,
+    a: ArrayLike,
     side: str = "right",
     *,
     method: str = "svd",

@@ -16,6 +16,7 @@ from olympus_core.library.numpy.linalg import determinants, equations
 from olympus_core.library.operands import operand
 from olympus_core.library.promotion import promote_inexact
 from olympus_core.library.solving import solve_by_cholesky, solve_each
+from olympus_core.library.typing import ArrayLike
 from olympus_core.primitives.linalg.algebra import adjoint, inverse_order, take_rows
 from olympus_core.primitives.linalg.algebra import solve as solve_triangle
 from olympus_core.tracer import Array
@@ -30,19 +31,19 @@ __all__ = [
 ]
 
 
-def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
+def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """The determinants of square matrices; see `numpy.linalg.det`."""
     return determinants.det(a)
 
 
-def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
+def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """The inverses of square matrices; see `numpy.linalg.inv`."""
     return equations.inv(a)
 
 
 def solve(
-    a: Any,
-    b: Any,
+    a: ArrayLike,
+    b: ArrayLike,
     lower: bool = False,
     overwrite_a: bool = False,
     overwrite_b: bool = False,
@@ -72,7 +73,7 @@ def _solve_positive(a: Any, b: Any, *, lower: bool) -> Array:
     def one(a: Any, b: Any) -> Any:
         return solve_by_cholesky(a if lower else adjoint(a), b)
 
-    return solve_each("solve", one, a, b)  # type: ignore[no-any-return]
+    return solve_each("solve", one, a, b)
 
 
 _TRANSPOSES = {
@@ -92,13 +93,13 @@ _TRANSPOSES = {
     )
 )
 def solve_triangular(
-    a: Any,
-    b: Any,
+    a: ArrayLike,
+    b: ArrayLike,
     trans: int | str = 0,
     lower: bool = False,
     unit_diagonal: bool = False,
     overwrite_b: bool = False,
-    debug: Any = None,
+    debug: None = None,
     check_finite: bool = True,
 ) -> Array:
     """x with op(a) x = b, for triangular matrices a; b is (m,) or (..., m, k).
@@ -122,11 +123,14 @@ def solve_triangular(
             a, b, lower=lower, transpose=transpose, conjugate=conjugate, unit=unit_diagonal
         )
 
-    return solve_each("solve_triangular", one, a, b)  # type: ignore[no-any-return]
+    return solve_each("solve_triangular", one, a, b)
 
 
 def cho_solve(
-    c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False, check_finite: bool = True
+    c_and_lower: tuple[ArrayLike, bool],
+    b: ArrayLike,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
 ) -> Array:
     """x with a x = b, given `cho_factor(a)`; b is (m,) or (..., m, k).
 
@@ -146,12 +150,12 @@ def _cho_solve(factor: Any, b: Any, *, lower: bool) -> Array:
             b = solve_triangle(c, b, lower=lower, transpose=turned, conjugate=turned)
         return b
 
-    return solve_each("cho_solve", both, c, b)  # type: ignore[no-any-return]
+    return solve_each("cho_solve", both, c, b)
 
 
 def lu_solve(
-    lu_and_piv: tuple[Any, Any],
-    b: Any,
+    lu_and_piv: tuple[ArrayLike, ArrayLike],
+    b: ArrayLike,
     trans: int = 0,
     overwrite_b: bool = False,
     check_finite: bool = True,
@@ -180,4 +184,4 @@ def _lu_solve(factors: Any, pivots: Any, b: Any, *, trans: int) -> Array:
         b = solve_triangle(a, solve_triangle(a, b, **turned), lower=True, unit=True, **turned)
         return take_rows(b, inverse_order(order))
 
-    return solve_each("lu_solve", both, a, b, order)  # type: ignore[no-any-return]
+    return solve_each("lu_solve", both, a, b, order)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from olympus_core.library.numpy.reductions.sums import any as any_
 from olympus_core.library.numpy.sorting.searching import where
 from olympus_core.library.operands import operand
 from olympus_core.library.promotion import convert, promote_inexact
+from olympus_core.library.typing import ArrayLike
 from olympus_core.primitives.linalg.algebra import dot, eye, solve, solve_by_lu
 from olympus_core.tracer import Array
 from olympus_core.transforms.autodiff import jvp
@@ -65,7 +66,7 @@ def _approximant(a: Any, degree: int) -> tuple[Any, Any]:
 
 
 @composite(static_argnames=("upper_triangular", "max_squarings"))
-def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
+def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
     """The exponential of square matrices, the sum of A^k / k!.
 
     upper_triangular: A is, and the equations are solved as such.  max_squarings: how often A may
@@ -93,17 +94,33 @@ def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> 
         return cond(any_(again), lambda x: where(again, dot(x, x), x), lambda x: x, x), None
 
     result, _ = scan(square, result, arange(max_squarings, dtype=real))
-    return where(halvings > max_squarings, np.nan, result)  # type: ignore[no-any-return]
+    return where(halvings > max_squarings, np.nan, result)
+
+
+@overload
+def expm_frechet(
+    A: ArrayLike,
+    E: ArrayLike,
+    *,
+    method: str | None = None,
+    compute_expm: Literal[True] = True,
+) -> tuple[Array, Array]: ...
+
+
+@overload
+def expm_frechet(
+    A: ArrayLike, E: ArrayLike, *, method: str | None = None, compute_expm: Literal[False]
+) -> Array: ...
 
 
 @composite(static_argnames=("method", "compute_expm"))
 def expm_frechet(
-    A: Any,
-    E: Any,
+    A: ArrayLike,
+    E: ArrayLike,
     *,
     method: str | None = None,
     compute_expm: bool = True,
-) -> Any:
+) -> Array | tuple[Array, Array]:
     """The exponential of A and its derivative in the direction E, or that alone.
 
     `method` has no effect.  Raises ShapeError for matrices that are not square, or differ in shape.

@@ -29,6 +29,7 @@ from olympus_core.library.promotion import (
     promote_dtypes,
     promote_inexact,
 )
+from olympus_core.library.typing import ArrayLike, DTypeLike
 from olympus_core.primitive import op
 from olympus_core.primitives.elementwise.base import zero_like
 from olympus_core.primitives.linalg.algebra import conj
@@ -64,7 +65,7 @@ def _together(*xs: Any) -> list[Any]:
     return [broadcast_to(x, (*batch, shape_of(x)[-1])) for x in xs]
 
 
-def _skewed(column: Any, row: Any) -> Any:
+def _skewed(column: Any, row: Any) -> Array:
     """Toeplitz matrices, by repeating a vector that is one longer than the rows that are cut of it.
 
     Each next row then starts one earlier in the vector, which has the first row at its start and
@@ -75,11 +76,12 @@ def _skewed(column: Any, row: Any) -> Any:
     upwards = op.rev(column, dimensions=(len(batch),))
     once = concatenate([column[..., :1], row[..., 1:], gap, upwards[..., :-1]], axis=-1)
     times = op.tile(once, reps=(*(1 for _ in batch), m))[..., : m * (m + n - 1)]
-    return times.reshape((*batch, m, m + n - 1))[..., :n]
+    skewed: Array = times.reshape((*batch, m, m + n - 1))[..., :n]
+    return skewed
 
 
 @composite()
-def toeplitz(c: Any, r: Any = None) -> Array:
+def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     """The matrices with first column `c`, first row `r` but for its first element, and constant
     diagonals; r is by default c's conjugate.
 
@@ -92,11 +94,11 @@ def toeplitz(c: Any, r: Any = None) -> Array:
     (*batch, m), n = shape_of(column), shape_of(row)[-1]
     if not m or not n:
         return zeros((*batch, m, n), get_aval(row).dtype)
-    return _skewed(column, row)  # type: ignore[no-any-return]
+    return _skewed(column, row)
 
 
 @composite()
-def hankel(c: Any, r: Any = None) -> Array:
+def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     """The matrices with first column `c`, last row `r` but for its first element, and constant
     antidiagonals; r is by default zeros.  Raises ShapeError for a number."""
     c, aval = operand("hankel", c)
@@ -110,18 +112,19 @@ def hankel(c: Any, r: Any = None) -> Array:
     along = len(batch)
     elements = concatenate([c, last[..., 1:]], axis=-1)
     upwards = _skewed(op.rev(c, dimensions=(along,)), elements[..., m - 1 :])
-    return op.rev(upwards, dimensions=(along,))  # type: ignore[no-any-return]
+    result: Array = op.rev(upwards, dimensions=(along,))
+    return result
 
 
 @composite()
-def circulant(c: Any) -> Array:
+def circulant(c: ArrayLike) -> Array:
     """The matrices whose first column is `c`, and each next one is moved down by one."""
-    c = _vector("circulant", c)
-    back = op.rev(c, dimensions=(len(shape_of(c)) - 1,))
-    return toeplitz(c, concatenate([c[..., :1], back[..., :-1]], axis=-1))
+    column = _vector("circulant", c)
+    back = op.rev(column, dimensions=(len(shape_of(column)) - 1,))
+    return toeplitz(column, concatenate([column[..., :1], back[..., :-1]], axis=-1))
 
 
-def _with_subdiagonal(first: Any, below: Any) -> Any:
+def _with_subdiagonal(first: Any, below: Any) -> Array:
     """Matrices of a first row and of what stands below the diagonal, zeros elsewhere."""
     n = shape_of(first)[-1]
     low = below[..., None] * asarray(np.eye(n - 1, n)).astype(get_aval(below).dtype)
@@ -129,20 +132,20 @@ def _with_subdiagonal(first: Any, below: Any) -> Any:
 
 
 @composite()
-def companion(a: Any) -> Array:
+def companion(a: ArrayLike) -> Array:
     """The matrices whose characteristic polynomial has the coefficients `a`, highest power first.
 
     Raises ShapeError for fewer than two coefficients.
     """
-    (a,) = promote_inexact(_vector("companion", a))
-    if shape_of(a)[-1] < 2:
-        raise ShapeError(f"companion needs two coefficients or more, and got shape {shape_of(a)}")
-    first = -a[..., 1:] / a[..., :1]
-    return _with_subdiagonal(first, ones_like(first[..., 1:]))  # type: ignore[no-any-return]
+    (x,) = promote_inexact(_vector("companion", a))
+    if shape_of(x)[-1] < 2:
+        raise ShapeError(f"companion needs two coefficients or more, and got shape {shape_of(x)}")
+    first = -x[..., 1:] / x[..., :1]
+    return _with_subdiagonal(first, ones_like(first[..., 1:]))
 
 
 @composite()
-def leslie(f: Any, s: Any) -> Array:
+def leslie(f: ArrayLike, s: ArrayLike) -> Array:
     """The matrices with the fecundities `f` as first row, the survivals `s` below the diagonal.
 
     Raises ShapeError unless s is one shorter than f.
@@ -153,21 +156,21 @@ def leslie(f: Any, s: Any) -> Array:
             "leslie needs f of 2 elements or more, and s of one less, and got shapes "
             f"{shape_of(f)} and {shape_of(s)}"
         )
-    return _with_subdiagonal(f, s)  # type: ignore[no-any-return]
+    return _with_subdiagonal(f, s)
 
 
 @composite()
-def fiedler(a: Any) -> Array:
+def fiedler(a: ArrayLike) -> Array:
     """The matrices of the distances |a_i - a_j|."""
     a = asarray(_vector("fiedler", a))
-    return abs_(a[..., None] - a[..., None, :])  # type: ignore[no-any-return]
+    return abs_(a[..., None] - a[..., None, :])
 
 
 _MODES = ("full", "valid", "same")
 
 
 @composite(static_argnames=("n", "mode"))
-def convolution_matrix(a: Any, n: int, mode: str = "full") -> Array:
+def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
     """The matrices that convolve a vector of length `n` with `a`; see `numpy.convolve` for `mode`.
 
     Raises ShapeError for a size below 1, ArgumentError for another mode.
@@ -185,11 +188,11 @@ def convolution_matrix(a: Any, n: int, mode: str = "full") -> Array:
     top = cut // 2
     column = pad(a, zero_like(a), [(0, 0, 0)] * (aval.ndim - 1) + [(0, size - 1, 0)])
     full = toeplitz(column, zeros_like(column[..., :size]))
-    return full[..., top : m + size - 1 - (cut - top), :]  # type: ignore[no-any-return]
+    return full[..., top : m + size - 1 - (cut - top), :]
 
 
 @composite()
-def block_diag(*arrs: Any) -> Array:
+def block_diag(*arrs: ArrayLike) -> Array:
     """The matrix with the given matrices on its diagonal; vectors are rows.
 
     Raises ShapeError for an array of more than two axes.
@@ -235,7 +238,7 @@ def helmert(n: int, full: bool = False) -> Array:
     return _default(np.vstack([np.full((1, n), n**-0.5), rows]) if full else rows)
 
 
-def hadamard(n: int, dtype: Any = int) -> Array:
+def hadamard(n: int, dtype: DTypeLike = int) -> Array:
     """The n x n matrix of 1 and -1 with orthogonal rows, by Sylvester's construction.
 
     Raises ShapeError unless n is a power of 2.
@@ -245,7 +248,7 @@ def hadamard(n: int, dtype: Any = int) -> Array:
     matrix: np.ndarray[Any, Any] = np.ones((1, 1))
     while len(matrix) < n:
         matrix = np.kron([[1, 1], [1, -1]], matrix)
-    return asarray(matrix.astype(np.int8)).astype(dtypes.canonicalize(dtype))  # type: ignore[no-any-return]
+    return asarray(matrix.astype(np.int8)).astype(dtypes.canonicalize(dtype))
 
 
 def pascal(n: int, kind: str | None = None) -> Array:
@@ -265,7 +268,7 @@ def pascal(n: int, kind: str | None = None) -> Array:
     return asarray(values.T if kind == "upper" else values)
 
 
-def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Array:
+def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> Array:
     """The n x n matrix that `fft` multiplies with; `scale` divides it by "sqrtn" or by "n".
 
     Raises ArgumentError for another scale, DTypeError for a dtype that is not complex.
@@ -277,4 +280,4 @@ def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Array:
         raise DTypeError(f"dft needs a complex dtype, and got {dtypes.long_name(wanted)}")
     turns = np.outer(np.arange(n), np.arange(n)) % max(n, 1) / max(n, 1)
     divisor = {None: 1.0, "sqrtn": math.sqrt(n), "n": n}[scale]
-    return convert(asarray((np.exp(-2j * np.pi * turns) / divisor).astype(wanted)), wanted)  # type: ignore[no-any-return]
+    return convert(asarray((np.exp(-2j * np.pi * turns) / divisor).astype(wanted)), wanted)

@@ -6,13 +6,14 @@ Integers become floats.  0 log 0 counts as 0.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from olympus_core.avals import shape_of
 from olympus_core.control.custom_jvp import custom_jvp
 from olympus_core.library import softmax as normalized
+from olympus_core.library.axes import Axis
 from olympus_core.library.composite import composite
 from olympus_core.library.elementwise import binary, by_name, unary
 from olympus_core.library.numpy.elementwise.arithmetic import divide
@@ -20,6 +21,11 @@ from olympus_core.library.numpy.elementwise.exponential import log, log1p
 from olympus_core.library.numpy.elementwise.logic import isnan
 from olympus_core.library.numpy.sorting.searching import where
 from olympus_core.library.promotion import broadcast_to, promote_inexact
+from olympus_core.library.typing import ArrayLike
+from olympus_core.tracer import Array
+
+if TYPE_CHECKING:
+    from olympus_core.library.signatures import OfPQ, OfX, OfXY
 
 __all__ = [
     "entr",
@@ -55,10 +61,10 @@ def _times_log(logarithm: Callable[[Any], Any], inner: Callable[[Any], Any]) -> 
 
 _xlogy = _times_log(log, lambda y: y)
 _xlog1py = _times_log(log1p, lambda y: 1 + y)
-xlogy = by_name(
+xlogy: OfXY = by_name(
     binary("xlogy", "x log(y), 0 where x is 0.", {"fc": _xlogy}, promote_inexact), "x", "y"
 )
-xlog1py = by_name(
+xlog1py: OfXY = by_name(
     binary("xlog1py", "x log(1 + y), 0 where x is 0.", {"fc": _xlog1py}, promote_inexact), "x", "y"
 )
 
@@ -92,10 +98,12 @@ def _kl_div(p: Any, q: Any) -> Any:
     return _rel_entr(p, q) - p + q
 
 
-entr = by_name(unary("entr", "-x log(x); -inf for negative x.", {"f": _entr}, promote_inexact), "x")
+entr: OfX = by_name(
+    unary("entr", "-x log(x); -inf for negative x.", {"f": _entr}, promote_inexact), "x"
+)
 
 
-def _divergence(name: str, summary: str, operation: Callable[[Any, Any], Any]) -> Any:
+def _divergence(name: str, summary: str, operation: Callable[[Any, Any], Any]) -> OfPQ:
     text = f"{summary}; inf where either is negative."
     return by_name(binary(name, text, {"f": operation}, promote_inexact), "p", "q")
 
@@ -104,7 +112,7 @@ rel_entr = _divergence("rel_entr", "p log(p / q)", _rel_entr)
 kl_div = _divergence("kl_div", "p log(p / q) - p + q", _kl_div)
 
 
-def softmax(x: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Any:
+def softmax(x: ArrayLike, /, *, axis: Axis = None) -> Array:
     """exp(x) over its sum along `axis`, by default over all elements.
 
     Raises ShapeError for an axis that x does not have.
@@ -112,6 +120,6 @@ def softmax(x: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Any:
     return normalized.softmax(x, axis=axis)
 
 
-def log_softmax(x: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Any:
+def log_softmax(x: ArrayLike, /, *, axis: Axis = None) -> Array:
     """The logarithm of `softmax`, computed without overflow."""
     return normalized.log_softmax(x, axis=axis)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from olympus_core.avals import get_aval
 from olympus_core.control.custom_jvp import custom_jvp
 from olympus_core.errors import ArgumentError, DTypeError
 from olympus_core.library.composite import composite
-from olympus_core.library.elementwise import binary, by_name, inexact, unary
+from olympus_core.library.elementwise import Rows, binary, by_name, inexact, unary
 from olympus_core.library.numpy.creation.array import asarray
 from olympus_core.library.numpy.creation.ranges import arange
 from olympus_core.library.numpy.elementwise import bessel
@@ -26,6 +26,8 @@ from olympus_core.library.numpy.elementwise.rounding import floor
 from olympus_core.library.numpy.reductions.sums import sum as sum_
 from olympus_core.library.numpy.sorting.searching import where
 from olympus_core.library.promotion import check_arrays, convert, promote_inexact
+from olympus_core.library.typing import ArrayLike
+from olympus_core.primitives.elementwise.base import Elementwise
 from olympus_core.primitives.elementwise.transcendental import (
     digamma_p,
     erf_inv_p,
@@ -36,6 +38,10 @@ from olympus_core.primitives.elementwise.transcendental import (
     polygamma_p,
     zeta_p,
 )
+from olympus_core.tracer import Array
+
+if TYPE_CHECKING:
+    from olympus_core.library.signatures import OfAB, OfX, OfXLmbda, OfXQ, OfZM
 
 __all__ = [
     "beta",
@@ -67,15 +73,15 @@ __all__ = [
 ]
 
 
-def _inexact(name: str, summary: str, primitive: Any, kinds: str) -> Any:
+def _inexact(name: str, summary: str, primitive: Elementwise, kinds: str) -> OfX:
     return by_name(inexact(name, summary, primitive, kinds), "x")
 
 
-def _unary(name: str, summary: str, rows: Any) -> Any:
+def _unary(name: str, summary: str, rows: Rows) -> OfX:
     return by_name(unary(name, summary, rows, promote_inexact), "x")
 
 
-def _binary(name: str, summary: str, rows: Any, *names: str) -> Any:
+def _binary(name: str, summary: str, rows: Rows, *names: str) -> Callable[..., Array]:
     return by_name(binary(name, summary, rows, promote_inexact), *names)
 
 
@@ -168,15 +174,17 @@ def _poch(z: Any, m: Any) -> Any:
     return where(m == 0, 1.0, gamma(z + m) / gamma(z))
 
 
-betaln = _binary("betaln", "The logarithm of |beta(a, b)|.", {"f": _betaln}, "a", "b")
-beta = _binary(
+betaln: OfAB = _binary("betaln", "The logarithm of |beta(a, b)|.", {"f": _betaln}, "a", "b")
+beta: OfAB = _binary(
     "beta", "The beta function, gamma(a) gamma(b) / gamma(a + b).", {"f": _beta}, "a", "b"
 )
-poch = _binary("poch", "Pochhammer's gamma(z + m) / gamma(z).", {"f": _poch}, "z", "m")
-zeta = _binary("zeta", "Hurwitz's sum of 1 / (k + q)^x over k >= 0.", {"f": zeta_p.bind}, "x", "q")
+poch: OfZM = _binary("poch", "Pochhammer's gamma(z + m) / gamma(z).", {"f": _poch}, "z", "m")
+zeta: OfXQ = _binary(
+    "zeta", "Hurwitz's sum of 1 / (k + q)^x over k >= 0.", {"f": zeta_p.bind}, "x", "q"
+)
 
 
-def polygamma(n: Any, x: Any) -> Any:
+def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
     """The derivative of order `n` + 1, an integer or an array of them, of `gammaln`.
 
     Raises DTypeError for an order that is not an integer.
@@ -192,7 +200,7 @@ _polygamma = binary(
 )
 
 
-def factorial(n: Any, exact: bool = False) -> Any:
+def factorial(n: ArrayLike, exact: bool = False) -> Array:
     """n!, as gamma(n + 1); 0 for negative n.  Raises ArgumentError if `exact` is asked for."""
     if exact:
         raise ArgumentError("factorial computes in floats: exact=True is for Python's integers")
@@ -200,26 +208,26 @@ def factorial(n: Any, exact: bool = False) -> Any:
 
 
 @composite()
-def _factorial(n: Any) -> Any:
+def _factorial(n: Any) -> Array:
     check_arrays("factorial", n)
     (n,) = promote_inexact(n)
     return where(n < 0, 0, exp(gammaln(n + 1)))
 
 
 @composite(static_argnames=("repetition",))
-def comb(N: Any, k: Any, *, repetition: bool = False) -> Any:
+def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
     """How many ways there are to choose `k` of `N`; with `repetition`, each any number of times."""
     check_arrays("comb", N, k)
-    n, k = promote_inexact(N, k)
+    n, m = promote_inexact(N, k)
     if repetition:
-        return where((k == 0) & (n >= 0), 1.0, comb(n + k - 1, k))
-    defined = (k <= n) & (n >= 0) & (k >= 0)
-    n, k = where(defined, n, 0), where(defined, k, 0)
-    return where(defined, exp(gammaln(n + 1) - gammaln(k + 1) - gammaln(n + 1 - k)), 0)
+        return where((m == 0) & (n >= 0), 1.0, comb(n + m - 1, m))
+    defined = (m <= n) & (n >= 0) & (m >= 0)
+    n, m = where(defined, n, 0), where(defined, m, 0)
+    return where(defined, exp(gammaln(n + 1) - gammaln(m + 1) - gammaln(n + 1 - m)), 0)
 
 
 @composite(static_argnames=("d",))
-def multigammaln(a: Any, d: int) -> Any:
+def multigammaln(a: ArrayLike, d: int) -> Array:
     """The logarithm of the multivariate gamma function of dimension `d`."""
     check_arrays("multigammaln", a)
     count = operator.index(d)
@@ -238,13 +246,13 @@ def _power_transform(logarithm: Any) -> Any:
     return transform
 
 
-boxcox = _binary(
+boxcox: OfXLmbda = _binary(
     "boxcox",
     "(x^lmbda - 1) / lmbda, or log(x) where lmbda is 0.",
     {"fc": _power_transform(log)},
     *("x", "lmbda"),
 )
-boxcox1p = _binary(
+boxcox1p: OfXLmbda = _binary(
     "boxcox1p",
     "((1 + x)^lmbda - 1) / lmbda, or log(1 + x) where lmbda is 0.",
     {"fc": _power_transform(log1p)},
@@ -267,7 +275,7 @@ ndtr = _unary("ndtr", "The normal distribution function.", {"f": _ndtr})
 _SEGMENTS = {"float32": (-10.0, 5.0), "float64": (-20.0, 8.0)}
 
 
-def log_ndtr(x: Any, series_order: int = 3) -> Any:
+def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
     """The logarithm of the normal distribution function, exact in both tails.
 
     series_order: how many terms, to 30, the series of the lower tail has.
@@ -284,8 +292,9 @@ def log_ndtr(x: Any, series_order: int = 3) -> Any:
 
 
 @composite(static_argnames=("series_order",))
-def _log_ndtr(x: Any, *, series_order: int) -> Any:
-    return _log_of_normal(x, series_order)
+def _log_ndtr(x: Any, *, series_order: int) -> Array:
+    value: Array = _log_of_normal(x, series_order)
+    return value
 
 
 def _tail_series(x: Any, order: int) -> Any:
@@ -297,7 +306,7 @@ def _tail_series(x: Any, order: int) -> Any:
     return -0.5 * x * x - log(-x) - 0.5 * math.log(2 * math.pi) + log(total)
 
 
-def _log_of_normal_value(x: Any, order: int) -> Any:
+def _log_of_normal_value(x: Any, order: int) -> Array:
     low, high = _SEGMENTS[dtypes.long_name(get_aval(x).dtype)]
     upper, lower = x > high, x <= low
     near = ndtr(where(upper, -x, where(lower, low, x)))

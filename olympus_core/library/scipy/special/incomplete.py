@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from olympus_core.library.promotion import check_arrays, promote_inexact
 from olympus_core.library.special import lax
+from olympus_core.library.typing import ArrayLike
 from olympus_core.tracer import Array
 
 __all__ = [
@@ -15,7 +14,7 @@ __all__ = [
 ]
 
 
-def gammainc(a: Any, x: Any) -> Array:
+def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularized lower incomplete gamma function, `lax.igamma`; integers become floats.
 
     Raises DTypeError for complex arrays, ShapeError for shapes that do not broadcast.
@@ -27,13 +26,13 @@ def gammainc(a: Any, x: Any) -> Array:
     return lax.igamma(*promote_inexact(a, x))
 
 
-def gammaincc(a: Any, x: Any) -> Array:
+def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularized upper incomplete gamma function, 1 - `gammainc`, exact where it is small."""
     check_arrays("gammaincc", a, x)
     return lax.igammac(*promote_inexact(a, x))
 
 
-def betainc(a: Any, b: Any, x: Any) -> Array:
+def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """The regularized incomplete beta function, `lax.betainc`; integers become floats.
 
     >>> betainc(1, 2, 0.5)

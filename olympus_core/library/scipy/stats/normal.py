@@ -23,6 +23,7 @@ from olympus_core.library.numpy.elementwise.exponential import exp, log, sqrt
 from olympus_core.library.numpy.sorting.searching import where
 from olympus_core.library.promotion import check_arrays, convert, promote_inexact
 from olympus_core.library.scipy.special.gamma import log_ndtr, ndtr
+from olympus_core.library.typing import ArrayLike
 from olympus_core.tracer import Array
 
 __all__ = [
@@ -40,7 +41,7 @@ __all__ = [
 _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 
 
-def _log_density(x: Any) -> Any:
+def _log_density(x: Array) -> Array:
     return -0.5 * x * x - _LOG_SQRT_2PI
 
 
@@ -69,7 +70,7 @@ def _quantile_rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any
 
 
 @composite()
-def ndtri(p: Any) -> Array:
+def ndtri(p: ArrayLike) -> Array:
     """The quantile of the standard normal distribution: the x whose `ndtr` is `p`.
 
     It is infinite for 0 and 1, and nan for what is not a probability.  Raises DTypeError for
@@ -83,7 +84,8 @@ def ndtri(p: Any) -> Array:
     aval = get_aval(p)
     if dtypes.long_name(aval.dtype) not in ("float32", "float64"):
         raise DTypeError(f"ndtri takes float32 and float64, and got {aval.long_name()}")
-    return _quantile(convert(p, aval.dtype))  # type: ignore[no-any-return]
+    value: Array = _quantile(convert(p, aval.dtype))
+    return value
 
 
 def _standardized(name: str, x: Any, loc: Any, scale: Any) -> tuple[Any, Any]:
@@ -95,7 +97,7 @@ def _standardized(name: str, x: Any, loc: Any, scale: Any) -> tuple[Any, Any]:
 
 
 @composite()
-def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density of the normal distribution at `x`.
 
     loc, scale: the mean and the standard deviation, of shapes that broadcast with `x`.
@@ -106,41 +108,41 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     Array(-0.9189385, dtype=float32, weak_type=True)
     """
     z, scale = _standardized("logpdf", x, loc, scale)
-    return _log_density(z) - log(scale)  # type: ignore[no-any-return]
+    return _log_density(z) - log(scale)
 
 
 @composite()
-def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density of the normal distribution at `x`; the arguments are those of `logpdf`."""
-    return exp(logpdf(x, loc, scale))  # type: ignore[no-any-return]
+    return exp(logpdf(x, loc, scale))
 
 
 @composite()
-def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of a value of at most `x`; the arguments are those of `logpdf`."""
-    return ndtr(_standardized("cdf", x, loc, scale)[0])  # type: ignore[no-any-return]
+    return ndtr(_standardized("cdf", x, loc, scale)[0])
 
 
 @composite()
-def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of `cdf`, exact in both tails; the arguments are those of `logpdf`."""
-    return log_ndtr(_standardized("logcdf", x, loc, scale)[0])  # type: ignore[no-any-return]
+    return log_ndtr(_standardized("logcdf", x, loc, scale)[0])
 
 
 @composite()
-def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of a value above `x`, 1 - `cdf`, exact where it is small."""
-    return ndtr(-_standardized("sf", x, loc, scale)[0])  # type: ignore[no-any-return]
+    return ndtr(-_standardized("sf", x, loc, scale)[0])
 
 
 @composite()
-def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of `sf`, exact in both tails; the arguments are those of `logpdf`."""
-    return log_ndtr(-_standardized("logsf", x, loc, scale)[0])  # type: ignore[no-any-return]
+    return log_ndtr(-_standardized("logsf", x, loc, scale)[0])
 
 
 @composite()
-def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The value whose `cdf` is `q`; the other arguments are those of `logpdf`.
 
     >>> ppf(0.5, 3.0)
@@ -148,12 +150,12 @@ def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """
     check_arrays("norm.ppf", q, loc, scale)
     q, loc, scale = promote_inexact(q, loc, scale)
-    return ndtri(q) * scale + loc  # type: ignore[no-any-return]
+    return ndtri(q) * scale + loc
 
 
 @composite()
-def isf(q: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The value whose `sf` is `q`; the other arguments are those of `logpdf`."""
     check_arrays("norm.isf", q, loc, scale)
     q, loc, scale = promote_inexact(q, loc, scale)
-    return loc - ndtri(q) * scale  # type: ignore[no-any-return]
+    return subtract(loc, ndtri(q) * scale)

@@ -1,0 +1,194 @@
+"""The types of functions that are made by tables: for annotations, at no cost to an import.
+
+Each has the parameters of the functions that a factory makes, as their callers may name them.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from olympus_core.library.axes import Axis
+from olympus_core.library.typing import ArrayLike, DTypeLike
+from olympus_core.tracer import Array
+
+__all__ = [
+    "Cumulative",
+    "CumulativeOfAxis",
+    "Extremum",
+    "Logical",
+    "Median",
+    "NanTotal",
+    "OfAB",
+    "OfPQ",
+    "OfX",
+    "OfXLmbda",
+    "OfXQ",
+    "OfXY",
+    "OfZM",
+    "Quantile",
+    "Total",
+    "Window",
+]
+
+
+class OfX(Protocol):
+    """A function of one array."""
+
+    def __call__(self, x: ArrayLike) -> Array: ...
+
+
+class OfXY(Protocol):
+    """A function of `x` and `y`."""
+
+    def __call__(self, x: ArrayLike, y: ArrayLike) -> Array: ...
+
+
+class OfXQ(Protocol):
+    """A function of `x` and `q`."""
+
+    def __call__(self, x: ArrayLike, q: ArrayLike) -> Array: ...
+
+
+class OfXLmbda(Protocol):
+    """A function of `x` and `lmbda`."""
+
+    def __call__(self, x: ArrayLike, lmbda: ArrayLike) -> Array: ...
+
+
+class OfAB(Protocol):
+    """A function of `a` and `b`."""
+
+    def __call__(self, a: ArrayLike, b: ArrayLike) -> Array: ...
+
+
+class OfPQ(Protocol):
+    """A function of `p` and `q`."""
+
+    def __call__(self, p: ArrayLike, q: ArrayLike) -> Array: ...
+
+
+class OfZM(Protocol):
+    """A function of `z` and `m`."""
+
+    def __call__(self, z: ArrayLike, m: ArrayLike) -> Array: ...
+
+
+class Total(Protocol):
+    """A sum or a product."""
+
+    def __call__(
+        self,
+        a: ArrayLike,
+        axis: Axis = None,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: ArrayLike | None = None,
+        where: ArrayLike | None = None,
+        promote_integers: bool = True,
+    ) -> Array: ...
+
+
+class NanTotal(Protocol):
+    """A sum or a product that leaves NaNs out."""
+
+    def __call__(
+        self,
+        a: ArrayLike,
+        axis: Axis = None,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: ArrayLike | None = None,
+        where: ArrayLike | None = None,
+    ) -> Array: ...
+
+
+class Extremum(Protocol):
+    """The greatest element, or the least."""
+
+    def __call__(
+        self,
+        a: ArrayLike,
+        axis: Axis = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: ArrayLike | None = None,
+        where: ArrayLike | None = None,
+    ) -> Array: ...
+
+
+class Logical(Protocol):
+    """Whether all elements are true, or any."""
+
+    def __call__(
+        self,
+        a: ArrayLike,
+        axis: Axis = None,
+        out: None = None,
+        keepdims: bool = False,
+        *,
+        where: ArrayLike | None = None,
+    ) -> Array: ...
+
+
+class Cumulative(Protocol):
+    """Sums or products up to each element, as NumPy has always had them."""
+
+    def __call__(
+        self,
+        a: ArrayLike,
+        axis: int | None = None,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+    ) -> Array: ...
+
+
+class CumulativeOfAxis(Protocol):
+    """Sums or products up to each element, as the array API standard has them."""
+
+    def __call__(
+        self,
+        x: ArrayLike,
+        /,
+        *,
+        axis: int | None = None,
+        dtype: DTypeLike | None = None,
+        include_initial: bool = False,
+    ) -> Array: ...
+
+
+class Quantile(Protocol):
+    """The values at fractions, or percentages, of the elements."""
+
+    def __call__(
+        self,
+        a: ArrayLike,
+        q: ArrayLike,
+        axis: Axis = None,
+        out: None = None,
+        overwrite_input: bool = False,
+        method: str = "linear",
+        keepdims: bool = False,
+        *,
+        weights: ArrayLike | None = None,
+    ) -> Array: ...
+
+
+class Median(Protocol):
+    """The value in the middle of the elements."""
+
+    def __call__(
+        self,
+        a: ArrayLike,
+        axis: Axis = None,
+        out: None = None,
+        overwrite_input: bool = False,
+        keepdims: bool = False,
+    ) -> Array: ...
+
+
+class Window(Protocol):
+    """The weights of a window of `M` points."""
+
+    def __call__(self, M: int) -> Array: ...

@@ -1,0 +1,165 @@
+"""What users write, and a strict type check accepts: each function stands for a kind of code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+import olympus as ox
+import olympus.numpy as jnp
+from olympus import lax, nn, random, stages
+from olympus.scipy import special
+from olympus.scipy.stats import norm
+from olympus.typing import ArrayLike, DTypeLike, ShapeLike
+
+
+def scale(x: ArrayLike, factor: ArrayLike = 2, dtype: DTypeLike | None = None) -> ox.Array:
+    return jnp.asarray(x, dtype=dtype) * factor
+
+
+def creation(shape: ShapeLike, like: ox.Array) -> ox.Array:
+    zeros = jnp.zeros(shape, dtype="float32") + jnp.ones(like.shape, jnp.bfloat16)
+    full = jnp.full((2, like.shape[0]), 1.5, like.dtype) + jnp.zeros_like(like, dtype=np.float32)
+    nested = jnp.array([[1, 2], [3, 4.0]]) + jnp.asarray([np.float32(1), True])
+    numbers = jnp.arange(10)[::2] + jnp.linspace(0, 1, 5) + jnp.eye(5, k=1)[0]
+    grid = jnp.mgrid[0:3, 0:2] + jnp.ogrid[0:3, 0:2][1] + jnp.r_[1:3, 5]
+    ticks, step = jnp.linspace(0, 1, 5, retstep=True)
+    on_device = jnp.zeros(3, device=ox.devices()[0])
+    return (
+        grid[0, 0]
+        + zeros.sum()
+        + full.sum()
+        + nested.sum()
+        + numbers
+        + ticks * step
+        + on_device.sum()
+    )
+
+
+def elementwise(x: ox.Array, values: np.ndarray[tuple[int], np.dtype[np.float32]]) -> ox.Array:
+    y = jnp.sin(x) + jnp.exp(-jnp.abs(x)) * jnp.maximum(x, 0) - jnp.power(x, 2) / jnp.float32(3)
+    y = jnp.where(x > 0, y, jnp.nan) + jnp.clip(x, min=0.0, max=1) + jnp.add(values, 1j)
+    return jnp.round(y, 2) + jnp.logaddexp(x, True) + np.float32(1.0) * x
+
+
+def reductions(x: ox.Array) -> float:
+    total: ox.Array = jnp.sum(x, axis=(0, 1), keepdims=True, where=x > 0)
+    spread = jnp.std(x, axis=-1, ddof=1) + jnp.nanmax(x, axis=0, initial=-1.0)
+    mean, weight = jnp.average(x, weights=x, returned=True)
+    middle = jnp.quantile(x, jnp.array([0.1, 0.9]), axis=[0, 1], method="lower")
+    return float(total.max() + spread.min() + mean * weight + middle[0] + jnp.cumsum(x, axis=0)[-1])
+
+
+def shapes(x: ox.Array, y: ox.Array) -> list[ox.Array]:
+    joined = jnp.concatenate([x, y, np.zeros(3)], axis=0) + jnp.stack((x, y), axis=1)
+    rows = jnp.vstack([x, 1.0]).reshape(2, -1).reshape((3, 4), order="F").transpose(1, 0)
+    several = jnp.atleast_2d(x, y)
+    flat = jnp.atleast_1d(x).ravel() + jnp.moveaxis(rows, (0, 1), (1, 0)).squeeze(0)
+    flat = jnp.roll(flat, 1) + jnp.roll(x, (1, -1), axis=(0, 1)) + jnp.expand_dims(y, (0, 1))
+    padded = jnp.pad(x, ((1, 2), (0, 0))) + jnp.tile(y, (2, 1)) + jnp.repeat(x, 2, axis=0)
+    return [joined, flat, padded, *several, *jnp.split(x, [1, 3]), *jnp.meshgrid(x, y)]
+
+
+def indexing(x: ox.Array, i: ox.Array) -> ox.Array:
+    picked = x[0] + x[-1, :] + x[..., None] + x[i] + x[i > 0] + x[:, [0, 2]] + x[1:3, i, ::2]
+    picked = picked + x.at[0].set(1.0) + x.at[i, 1].add(x, mode="drop", unique_indices=True)
+    picked = picked + x.at[1:].get(mode="fill", fill_value=0) + x.at[0].apply(jnp.sin)
+    (places,) = jnp.nonzero(x, size=3, fill_value=-1)
+    (found,) = jnp.where(x > 0)
+    return picked + jnp.take(x, i, axis=0) + jnp.take_along_axis(x, places[None], 0) + found
+
+
+def methods(x: ox.Array) -> ox.Array:
+    y = x.T @ x.astype(jnp.float16).real.conj() + x.mean(axis=0, dtype="float32").at[0].mul(2)
+    y = y.sum(-1, keepdims=True).clip(0, 1).argsort(descending=True).swapaxes(0, 1).flatten()
+    quotient, rest = divmod(y, 3)
+    y = (2 - quotient) ** 2 // 3 % 5 + (1 / rest) + (1 << y) + (-y) + abs(~y) + round(y, 1)
+    same: ox.Array = (x == y) & (x != 1) | (x <= y) ^ (x > np.float32(0))
+    for row in y:
+        y = y + row.max() * len(x) * x.ndim * x.size
+    return jnp.where(same.all() | same.any(), y, 0).block_until_ready()
+
+
+def values(
+    x: ox.Array,
+) -> tuple[int, float, bool, np.ndarray[tuple[int, ...], np.dtype[np.float32]]]:
+    host = np.asarray(x, dtype=np.float32)
+    host = host + np.asarray(np.from_dlpack(x), np.float32)
+    return int(x.argmax()), float(x[0]), bool((x > 0).any()), host + x.numpy() + x.item()
+
+
+def algebra(a: ox.Array, b: ox.Array) -> ox.Array:
+    q, r = jnp.linalg.qr(a)
+    u, s, vh = jnp.linalg.svd(a, full_matrices=False)
+    singular = jnp.linalg.svd(a, compute_uv=False)
+    w = jnp.linalg.eigh(a).eigenvalues + jnp.linalg.norm(a, ord="fro", axis=(0, 1))
+    product = jnp.einsum("ij,jk->ik", a, b, precision="highest") + jnp.matmul(a, b) + jnp.dot(a, b)
+    solved = jnp.linalg.solve(a, b) + jnp.linalg.lstsq(a, b)[0] + jnp.linalg.inv(a)
+    return q @ r + u * s @ vh + singular + w + product + solved + jnp.fft.fft(a, axis=-1).real
+
+
+def sets_and_sorting(x: ox.Array) -> ox.Array:
+    distinct = jnp.unique(x, size=3)
+    elements, counts = jnp.unique(x, return_counts=True)
+    order = jnp.argsort(x, axis=-1) + jnp.searchsorted(x, 0.5, side="right")
+    edges = jnp.histogram(x, bins=10, range=(0, 1))[1]
+    return jnp.sort(distinct) + elements * counts + order + edges + jnp.isin(x, elements)
+
+
+def special_functions(x: ox.Array) -> ox.Array:
+    total = special.gammaln(x) + special.erf(x=x) + special.betaln(a=x, b=2) + special.xlogy(x, x)
+    return total + special.logsumexp(x, axis=0) + norm.logpdf(x, loc=0, scale=2.0)
+
+
+def dtypes(x: ox.Array) -> bool:
+    wide = jnp.promote_types("int8", jnp.uint8)
+    limit = jnp.finfo(jnp.float32).eps + jnp.finfo(x.dtype).max + jnp.iinfo("int32").max
+    return jnp.issubdtype(x.dtype, jnp.floating) and wide == jnp.result_type(x, 1) and limit > 0
+
+
+def functions(x: ox.Array) -> ox.Array:
+    mapped = jnp.vectorize(lambda a, b: a + b)(x, x)
+    pieces = jnp.piecewise(x, [x < 0], [lambda v: -v, 1.0])
+    chosen = jnp.select([x < 0, x > 1], [x, 0], default=1)
+    total: ox.Array = mapped + pieces + chosen
+    return total
+
+
+def loss(w: ox.Array, x: ox.Array) -> ox.Array:
+    return jnp.mean(nn.relu(x @ w) ** 2) + jnp.sum(nn.softmax(w, axis=-1))
+
+
+def train(w: ox.Array, x: ox.Array) -> ox.Array:
+    step: Callable[..., ox.Array] = ox.jit(ox.grad(loss))
+    value, slope = ox.value_and_grad(loss)(w, x)
+    batched = ox.vmap(loss, in_axes=(None, 0))(w, x[None])
+    updated: ox.Array = w - 0.1 * step(w, x) - slope * value * batched
+    return updated
+
+
+def ahead_of_time(x: ox.Array) -> ox.Array:
+    lowered = ox.jit(loss).lower(x, x)
+    compiled: stages.Compiled = lowered.compile()
+    result: ox.Array = compiled(x, x)
+    return result
+
+
+def control(x: ox.Array) -> ox.Array:
+    doubled: ox.Array = lax.fori_loop(0, 3, lambda i, v: v * 2, x)
+    picked: ox.Array = lax.cond(x.sum() > 0, lambda v: v, jnp.negative, doubled)
+    total: ox.Array
+    total, _ = lax.scan(lambda c, v: (c + v, None), x[0], picked)
+    result: ox.Array = total + lax.add(x, x) + lax.dynamic_slice_in_dim(x, 0, 1)
+    return result
+
+
+def sampling(seed: int) -> ox.Array:
+    key = random.key(seed)
+    left, right = random.split(key)
+    moved = jnp.stack([left, right]).reshape(2, 1)[::-1]
+    chosen = jnp.where(moved[0, 0] == moved[1, 0], left, right)
+    noise: ox.Array = random.normal(left, (2, 3), dtype="float32")
+    result: ox.Array = noise + random.uniform(right, (3,), minval=-1.0)
+    result = result + random.normal(chosen)
+    return result
