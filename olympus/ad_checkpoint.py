@@ -1,6 +1,8 @@
 """Checkpointing: recomputing for a derivative instead of storing."""
 
-from olympus_core.control.checkpoint import CheckpointPolicies as checkpoint_policies
+from olympus_core.control.checkpoint import CheckpointPolicies as _CheckpointPolicies
 from olympus_core.control.checkpoint import checkpoint_name as checkpoint_name
+
+checkpoint_policies = _CheckpointPolicies
 
 __all__ = ["checkpoint_name", "checkpoint_policies"]

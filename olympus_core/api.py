@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 from olympus_core import (
     eager,  # noqa: F401  (installs the base trace)
@@ -15,14 +15,18 @@ from olympus_core import (
 from olympus_core.avals import ShapeDtypeStruct
 from olympus_core.calling import JitOptions, StagedFunction
 from olympus_core.errors import UsageError
+from olympus_core.olympuspr import Olympuspr
 from olympus_core.stages import Interface, Lowered, Traced
 from olympus_core.transforms.data import is_float0
 from olympus_core.xla import Options, named_options
 
 __all__ = ["Jit", "axes_of", "eval_shape", "jit", "make_olympuspr"]
 
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
-class Jit(StagedFunction):
+
+class Jit(StagedFunction[_P, _R]):
     """What `jit` makes of a function: call it, or take it through the stages one by one."""
 
     def trace(self, *args: Any, **kwargs: Any) -> Traced:
@@ -55,8 +59,9 @@ def _struct(x: Any) -> Any:
     return ShapeDtypeStruct(x.shape, x.dtype) if is_float0(x) else x
 
 
+@overload
 def jit(
-    fun: Callable[..., Any] | None = None,
+    fun: Callable[_P, _R],
     /,
     *,
     static_argnums: int | Iterable[int] | None = None,
@@ -66,7 +71,32 @@ def jit(
     inline: bool = False,
     keep_unused: bool = True,
     compiler_options: Options | None = None,
-) -> Any:
+) -> Jit[_P, _R]: ...
+@overload
+def jit(
+    fun: None = None,
+    /,
+    *,
+    static_argnums: int | Iterable[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
+    donate_argnums: int | Iterable[int] | None = None,
+    donate_argnames: str | Iterable[str] | None = None,
+    inline: bool = False,
+    keep_unused: bool = True,
+    compiler_options: Options | None = None,
+) -> Callable[[Callable[_P, _R]], Jit[_P, _R]]: ...
+def jit(
+    fun: Callable[_P, _R] | None = None,
+    /,
+    *,
+    static_argnums: int | Iterable[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
+    donate_argnums: int | Iterable[int] | None = None,
+    donate_argnames: str | Iterable[str] | None = None,
+    inline: bool = False,
+    keep_unused: bool = True,
+    compiler_options: Options | None = None,
+) -> Jit[_P, _R] | Callable[[Callable[_P, _R]], Jit[_P, _R]]:
     """Make a function that is traced, compiled and run as one program.
 
     `static_*` name arguments whose Python values are fixed while tracing; `donate_*` arguments
@@ -84,7 +114,7 @@ def jit(
     Array(6, dtype=int32, weak_type=True)
     """
     if fun is None:
-        return functools.partial(
+        decorator: Callable[..., Any] = functools.partial(
             jit,
             static_argnums=static_argnums,
             static_argnames=static_argnames,
@@ -94,6 +124,7 @@ def jit(
             keep_unused=keep_unused,
             compiler_options=compiler_options,
         )
+        return decorator
     if not callable(fun):
         raise UsageError(f"jit needs a function, and got {fun!r:.80}")
     options = JitOptions.of(fun, static_argnums, static_argnames, donate_argnums, donate_argnames)
@@ -110,7 +141,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return Jit(fun, JitOptions()).eval_shape(*args, **kwargs)
 
 
-def axes_of(axis_env: Sequence[tuple[Any, int]] | None) -> trace.Axes:
+def axes_of(axis_env: Sequence[tuple[Hashable, int]] | None) -> trace.Axes:
     """The axes that an `axis_env` binds; raises UsageError unless it has names and sizes."""
     try:
         axes = tuple((name, operator.index(size)) for name, size in axis_env or ())
@@ -125,12 +156,27 @@ def axes_of(axis_env: Sequence[tuple[Any, int]] | None) -> trace.Axes:
     return axes
 
 
+@overload
 def make_olympuspr(
     fun: Callable[..., Any],
     static_argnums: int | Iterable[int] = (),
-    axis_env: Sequence[tuple[Any, int]] | None = None,
+    axis_env: Sequence[tuple[Hashable, int]] | None = None,
+    return_shape: Literal[False] = False,
+) -> Callable[..., Olympuspr]: ...
+@overload
+def make_olympuspr(
+    fun: Callable[..., Any],
+    static_argnums: int | Iterable[int] = (),
+    axis_env: Sequence[tuple[Hashable, int]] | None = None,
+    *,
+    return_shape: Literal[True],
+) -> Callable[..., tuple[Olympuspr, Any]]: ...
+def make_olympuspr(
+    fun: Callable[..., Any],
+    static_argnums: int | Iterable[int] = (),
+    axis_env: Sequence[tuple[Hashable, int]] | None = None,
     return_shape: bool = False,
-) -> Callable[..., Any]:
+) -> Callable[..., Olympuspr | tuple[Olympuspr, Any]]:
     """A function that gives the program of `fun` for the arguments it is called with.
 
     `axis_env` binds names of axes, each with its size, for the collectives in `fun`.  With
@@ -145,7 +191,7 @@ def make_olympuspr(
     axes = axes_of(axis_env)
 
     @functools.wraps(fun)
-    def make(*args: Any, **kwargs: Any) -> Any:
+    def make(*args: Any, **kwargs: Any) -> Olympuspr | tuple[Olympuspr, Any]:
         with trace.naming(axes):
             traced = staged.trace(*args, **kwargs)
         return (traced.olympuspr, traced.out_info) if return_shape else traced.olympuspr

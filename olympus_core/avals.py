@@ -9,12 +9,15 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from olympus_core import dtypes
 from olympus_core.errors import ArgumentError, DTypeError, ShapeError
+
+if TYPE_CHECKING:
+    from olympus_core.library.typing import DTypeLike, ShapeLike
 
 __all__ = ["ShapeDtypeStruct", "ShapedArray", "get_aval", "register_aval", "shape_of", "shaped"]
 
@@ -39,7 +42,7 @@ class ShapedArray:
     ndim: int
     size: int
 
-    def __new__(cls, shape: Any, dtype: Any, weak_type: bool = False) -> ShapedArray:
+    def __new__(cls, shape: ShapeLike, dtype: DTypeLike, weak_type: bool = False) -> ShapedArray:
         """The type; raises ShapeError and DTypeError for what an array cannot have."""
         return shaped(canonical_shape(shape), dtypes.canonicalize(dtype), bool(weak_type))
 
@@ -132,7 +135,7 @@ class ShapeDtypeStruct:
 
     __slots__ = ("dtype", "shape", "weak_type")
 
-    def __init__(self, shape: Any, dtype: Any, *, weak_type: bool = False) -> None:
+    def __init__(self, shape: ShapeLike, dtype: DTypeLike, *, weak_type: bool = False) -> None:
         if dtype is None:
             raise DTypeError("ShapeDtypeStruct needs a dtype, and got None")
         self.shape = canonical_shape(shape)

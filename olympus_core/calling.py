@@ -11,7 +11,7 @@ import functools
 import inspect
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, ParamSpec, Self, TypeVar, overload
 
 from olympus_core import dtypes, trace, tree
 from olympus_core.avals import ShapedArray, ShapeDtypeStruct, get_aval, shaped
@@ -32,6 +32,10 @@ __all__ = [
     "StagedFunction",
     "clear_programs",
 ]
+
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 
 def _positions(value: int | Iterable[int] | None) -> tuple[int, ...]:
@@ -155,7 +159,7 @@ def _aval_of(x: Any) -> ShapedArray:
     return get_aval(x)
 
 
-_staged: weakref.WeakSet[StagedFunction] = weakref.WeakSet()
+_staged: weakref.WeakSet[StagedFunction[..., Any]] = weakref.WeakSet()
 
 
 def clear_programs() -> None:
@@ -164,10 +168,13 @@ def clear_programs() -> None:
         staged.clear_cache()
 
 
-class StagedFunction:
+class StagedFunction(Generic[_P, _R]):
     """A function that runs as a program, traced anew for each kind of arguments."""
 
-    def __init__(self, fun: Callable[..., Any], options: JitOptions) -> None:
+    __name__: str
+    __wrapped__: Callable[_P, _R]
+
+    def __init__(self, fun: Callable[_P, _R], options: JitOptions) -> None:
         functools.update_wrapper(self, fun)
         self.fun = fun
         self.options = options
@@ -175,27 +182,33 @@ class StagedFunction:
         self._calls: dict[Any, _Call] = {}
         _staged.add(self)
 
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> Self: ...
+    @overload
+    def __get__(self, instance: object, owner: type | None = None) -> Callable[..., _R]: ...
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
     def __repr__(self) -> str:
         return f"<jit of {self.name}>"
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R:
         if state.disable_jit:
             return self.fun(*args, **kwargs)
         arguments = self.arguments(args, kwargs)
         call = self._call_for(arguments)
         if self.options.inline and not trace.at_base():
             outs = evaluate(call.params["olympuspr"], [*call.consts, *arguments.leaves])
-            return call.out_tree.unflatten(outs)
+            inlined: _R = call.out_tree.unflatten(outs)
+            return inlined
         # within a transformation the values are not ours to donate, and a search for the operation
         # that gives a NaN runs the program again
         looks = state.debug_nans or state.debug_infs
         keeps = looks or not trace.at_base()
         params = call.params if keeps else call.at_once
         outs = trace.current().process(jit_p, [*call.consts, *arguments.leaves], params)
-        return call.out_tree.unflatten(outs)
+        result: _R = call.out_tree.unflatten(outs)
+        return result
 
     def arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
         """Sort the arguments of a call into leaves and statics.

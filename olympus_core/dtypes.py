@@ -8,7 +8,7 @@ is the one users of JAX know; see its type-promotion page.
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, overload
 
 import ml_dtypes
 import numpy as np
@@ -17,7 +17,8 @@ from olympus_core.context import state
 from olympus_core.errors import DTypeError, RangeError, TypePromotionError
 
 if TYPE_CHECKING:
-    from olympus_core.library.typing import DTypeLike
+    from olympus_core.library.random.keys import KeyDType
+    from olympus_core.library.typing import ArrayLike, DTypeLike
 
 __all__ = [
     "DType",
@@ -299,7 +300,7 @@ class prng_key(extended):
     """The category of the dtypes of random keys."""
 
 
-def is_sub_dtype(a: DTypeLike, b: DTypeLike) -> bool:
+def is_sub_dtype(a: DTypeLike | KeyDType, b: DTypeLike) -> bool:
     """Whether dtype `a` is `b`, or of the NumPy category `b` such as `np.floating`."""
     a_class, b_class = (x if isinstance(x, type) else getattr(x, "type", None) for x in (a, b))
     if any(isinstance(c, type) and issubclass(c, extended) for c in (a_class, b_class)):
@@ -336,18 +337,26 @@ def to_real(dt: DType) -> DType:
     return np.dtype("float32") if dt == np.dtype("complex64") else np.dtype("float64")
 
 
-def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
+@overload
+def canonicalize_dtype(dtype: DTypeLike, allow_extended_dtype: bool = False) -> DType: ...
+@overload
+def canonicalize_dtype(dtype: KeyDType, allow_extended_dtype: Literal[True]) -> KeyDType: ...
+def canonicalize_dtype(
+    dtype: DTypeLike | KeyDType, allow_extended_dtype: bool = False
+) -> DType | KeyDType:
     """The dtype that `dtype` names, narrowed to 32 bits unless x64 is enabled.
 
     With `allow_extended_dtype`, the dtype of random keys is itself.  Raises DTypeError otherwise.
     """
-    kind_ = getattr(dtype, "type", None)
+    given: Any = dtype
+    kind_ = getattr(given, "type", None)
     if allow_extended_dtype and isinstance(kind_, type) and issubclass(kind_, extended):
-        return dtype
-    return canonicalize(dtype)
+        extended_dtype: KeyDType = given
+        return extended_dtype
+    return canonicalize(given)
 
 
-def scalar_type_of(x: Any) -> type:
+def scalar_type_of(x: ArrayLike | DTypeLike) -> type:
     """The Python type of scalars of the kind that an array or a dtype has.
 
     >>> scalar_type_of("int8")
@@ -359,7 +368,7 @@ def scalar_type_of(x: Any) -> type:
     return found[kind(dtype(x))]
 
 
-def itemsize_bits(dt: Any) -> int:
+def itemsize_bits(dt: DTypeLike) -> int:
     """The size of an element in bits: 4 for int4."""
     asked = dtype(dt)
     if kind(asked) == "b":
@@ -371,11 +380,11 @@ def itemsize_bits(dt: Any) -> int:
     )
 
 
-def finfo(dt: Any) -> Any:
+def finfo(dt: DTypeLike) -> ml_dtypes.finfo:
     """Machine limits of a float dtype, custom floats included."""
     return ml_dtypes.finfo(dtype(dt))
 
 
-def iinfo(dt: Any) -> Any:
+def iinfo(dt: DTypeLike) -> ml_dtypes.iinfo:
     """Machine limits of an integer dtype, 2- and 4-bit ones included."""
     return ml_dtypes.iinfo(dtype(dt))

@@ -406,6 +406,6 @@ class Compiled(_Stage):
         """The executable as bytes."""
         return self.executable.serialize()
 
-    def runtime_executable(self) -> Any:
+    def runtime_executable(self) -> xla.Executable | xla.CompileOnlyExecutable:
         """The executable itself."""
         return self.executable

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 from olympus_core import lowering, mlir, trace, tree, xla
@@ -65,7 +65,7 @@ class OutShape(ShapeDtypeStruct):
 def xla_computation(
     fun: Callable[..., Any],
     static_argnums: int | Iterable[int] = (),
-    axis_env: Sequence[tuple[Any, int]] | None = None,
+    axis_env: Sequence[tuple[Hashable, int]] | None = None,
     in_parts: Any = None,
     out_parts: Any = None,
     backend: str | None = None,

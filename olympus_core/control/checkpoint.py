@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from olympus_core import mlir, trace, tree
-from olympus_core.avals import get_aval
+from olympus_core.avals import ShapedArray, get_aval
 from olympus_core.control.bodies import stage_body
 from olympus_core.control.call import InlineCall
 from olympus_core.control.custom_rules import part_static, positions
@@ -27,6 +27,8 @@ from olympus_core.transforms.programs import split_program, staged
 __all__ = ["CheckpointPolicies", "Policy", "checkpoint", "checkpoint_name"]
 
 Policy = Callable[..., bool]
+_F = TypeVar("_F", bound=Callable[..., Any])
+_T = TypeVar("_T")
 
 
 class Checkpoint(InlineCall):
@@ -120,13 +122,29 @@ name_p = Name(
 )
 
 
+@overload
 def checkpoint(
-    fun: Callable[..., Any] | None = None,
+    fun: _F,
     *,
     prevent_cse: bool = True,
     policy: Policy | None = None,
     static_argnums: int | Iterable[int] = (),
-) -> Any:
+) -> _F: ...
+@overload
+def checkpoint(
+    fun: None = None,
+    *,
+    prevent_cse: bool = True,
+    policy: Policy | None = None,
+    static_argnums: int | Iterable[int] = (),
+) -> Callable[[_F], _F]: ...
+def checkpoint(
+    fun: _F | None = None,
+    *,
+    prevent_cse: bool = True,
+    policy: Policy | None = None,
+    static_argnums: int | Iterable[int] = (),
+) -> _F | Callable[[_F], _F]:
     """`fun`, whose derivative recomputes what it needs rather than keep it.
 
     Memory for a derivative falls to the arguments and what `policy` keeps (see
@@ -170,36 +188,39 @@ def checkpoint(
     return call
 
 
-def checkpoint_name(x: Any, name: str) -> Any:
+def checkpoint_name(x: _T, name: str) -> _T:
     """`x` (an array, or a tree of arrays), under a name for policies such as
     `save_only_these_names`."""
     if not isinstance(name, str):
         raise UsageError(f"checkpoint_name needs a string, and got {name!r}")
-    return tree.map(lambda v: name_p.bind(v, name=name), x)
+    named: _T = tree.map(lambda v: name_p.bind(v, name=name), x)
+    return named
 
 
 class CheckpointPolicies:
     """The policies: what a checkpointed function keeps for its derivative."""
 
     @staticmethod
-    def everything_saveable(primitive: Primitive, *avals: Any, **params: Any) -> bool:
+    def everything_saveable(primitive: Primitive, *avals: ShapedArray, **params: Any) -> bool:
         """Keep every value, as without `checkpoint`."""
         return True
 
     @staticmethod
-    def nothing_saveable(primitive: Primitive, *avals: Any, **params: Any) -> bool:
+    def nothing_saveable(primitive: Primitive, *avals: ShapedArray, **params: Any) -> bool:
         """Keep only the arguments; the default."""
         return False
 
     @staticmethod
-    def dots_saveable(primitive: Primitive, *avals: Any, **params: Any) -> bool:
+    def dots_saveable(primitive: Primitive, *avals: ShapedArray, **params: Any) -> bool:
         """Keep the results of matrix products and convolutions."""
         return primitive.is_product
 
     checkpoint_dots = dots_saveable
 
     @staticmethod
-    def dots_with_no_batch_dims_saveable(primitive: Primitive, *avals: Any, **params: Any) -> bool:
+    def dots_with_no_batch_dims_saveable(
+        primitive: Primitive, *avals: ShapedArray, **params: Any
+    ) -> bool:
         """Keep the results of matrix products that have no batch dimension."""
         return primitive.is_product and not primitive.has_batch_axes(**params)
 
@@ -224,7 +245,7 @@ class CheckpointPolicies:
     def save_from_both_policies(first: Policy, second: Policy) -> Policy:
         """Keep what either policy keeps."""
 
-        def either(primitive: Primitive, *avals: Any, **params: Any) -> bool:
+        def either(primitive: Primitive, *avals: ShapedArray, **params: Any) -> bool:
             return first(primitive, *avals, **params) or second(primitive, *avals, **params)
 
         return either
@@ -234,7 +255,7 @@ class _NamePolicy:
     def __init__(self, names: Sequence[str], *, keep: bool, anything: bool) -> None:
         self.names, self.keep, self.anything = frozenset(names), keep, anything
 
-    def __call__(self, primitive: Primitive, *avals: Any, **params: Any) -> bool:
+    def __call__(self, primitive: Primitive, *avals: ShapedArray, **params: Any) -> bool:
         if primitive is name_p:
             return (params["name"] in self.names) == self.keep
         return self.anything

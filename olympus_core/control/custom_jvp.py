@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, ParamSpec, TypeVar
 
 from olympus_core import tree
 from olympus_core.avals import get_aval
@@ -27,6 +27,10 @@ from olympus_core.transforms.linearize import tangent_aval
 
 __all__ = ["custom_jvp"]
 
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
 
 class _Rule:
     """A user's rule on flat lists: (primals, tangents or None) -> (results, their tangents).
@@ -34,7 +38,7 @@ class _Rule:
     `out_tree` and `out_avals` are what the function returns, where that is known by now.
     """
 
-    def __init__(self, owner: custom_jvp, call: RuleCall, body: Body | None) -> None:
+    def __init__(self, owner: custom_jvp[..., Any], call: RuleCall, body: Body | None) -> None:
         self.owner, self.static = owner, call.static
         self.name = function_name(owner.fun)
         self.in_tree = call.in_tree
@@ -135,7 +139,7 @@ class _MappedRule:
 custom_jvp_call_p = CustomCall("custom_jvp_call", rule="rule")
 
 
-class custom_jvp(CustomFunction):
+class custom_jvp(CustomFunction[_P, _R]):
     """A function whose forward derivative is given by `defjvp` or `defjvps`.
 
     `nondiff_argnums` are positions, and `nondiff_argnames` names, of arguments that are passed to
@@ -155,14 +159,14 @@ class custom_jvp(CustomFunction):
 
     def __init__(
         self,
-        fun: Callable[..., Any],
-        nondiff_argnums: Sequence[int] = (),
-        nondiff_argnames: Sequence[str] = (),
+        fun: Callable[_P, _R],
+        nondiff_argnums: int | Sequence[int] = (),
+        nondiff_argnames: str | Sequence[str] = (),
     ) -> None:
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.rule: Callable[..., Any] | None = None
 
-    def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
+    def defjvp(self, jvp: _Function, symbolic_zeros: bool = False) -> _Function:
         """Set the rule: (primals, tangents) -> (result, its tangent), as tuples and trees."""
         self.rule = jvp
         self.symbolic_zeros = symbolic_zeros
@@ -173,8 +177,10 @@ class custom_jvp(CustomFunction):
         if self.nondiff_argnums:
             raise TransformError("defjvps does not go with nondiff_argnums; use defjvp")
 
+        value: Callable[..., Any] = self
+
         def rule(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
-            out = self(*primals)
+            out = value(*primals)
             shares = [j(t, out, *primals) for j, t in zip(jvps, tangents, strict=True) if j]
             if not shares:
                 return out, tree.map(lambda x: instantiate(None, tangent_aval(get_aval(x))), out)

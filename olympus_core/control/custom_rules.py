@@ -11,7 +11,7 @@ import abc
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, Generic, NamedTuple, ParamSpec, Protocol, Self, TypeVar, overload
 
 from olympus_core import trace, tree
 from olympus_core.avals import ShapedArray, get_aval
@@ -41,6 +41,9 @@ __all__ = [
     "part_static",
     "positions",
 ]
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 
 def _bind_positions(
@@ -310,9 +313,11 @@ class RuleCall(NamedTuple):
     in_avals: list[ShapedArray]
 
 
-class CustomFunction(abc.ABC):
+class CustomFunction(abc.ABC, Generic[_P, _R]):
     """A function with a derivative that its author wrote: a rule, set after the definition."""
 
+    __name__: str
+    __wrapped__: Callable[_P, _R]
     #: the call of the staged function
     _primitive: ClassVar[CustomCall]
     #: the method that sets the rule
@@ -320,9 +325,9 @@ class CustomFunction(abc.ABC):
 
     def __init__(
         self,
-        fun: Callable[..., Any],
-        nondiff_argnums: Sequence[int] = (),
-        nondiff_argnames: Sequence[str] = (),
+        fun: Callable[_P, _R],
+        nondiff_argnums: int | Sequence[int] = (),
+        nondiff_argnames: str | Sequence[str] = (),
     ) -> None:
         functools.update_wrapper(self, fun)
         self.fun = fun
@@ -338,10 +343,14 @@ class CustomFunction(abc.ABC):
     def _flat_rule(self, call: RuleCall, body: Body | None) -> FlatRule:
         """The rule of a call, on flat lists; `body` is what was staged, where it could be."""
 
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> Self: ...
+    @overload
+    def __get__(self, instance: object, owner: type | None = None) -> Callable[..., _R]: ...
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R:
         if not self._defined:
             raise TransformError(
                 f"no derivative is defined for '{function_name(self.fun)}': "
@@ -358,7 +367,8 @@ class CustomFunction(abc.ABC):
         try:
             body = stage_body(fun, in_tree, call.in_avals, "a function with a rule of its own")
         except ConcretizationError as error:  # its control flow needs values
-            return _call_at_once(fun, self._flat_rule(call, None), leaves, error)
+            known: _R = _call_at_once(fun, self._flat_rule(call, None), leaves, error)
+            return known
         outs = self._primitive.bind(
             *body.consts,
             *leaves,
@@ -367,4 +377,5 @@ class CustomFunction(abc.ABC):
             olympuspr=body.program,
             **{self._primitive.rule: self._flat_rule(call, body)},
         )
-        return body.out_tree.unflatten(outs)
+        result: _R = body.out_tree.unflatten(outs)
+        return result

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, ParamSpec, TypeVar
 
 from olympus_core import dtypes, tree
 from olympus_core.avals import ShapedArray, get_aval
@@ -33,6 +33,9 @@ from olympus_core.transforms.flat import instantiate
 from olympus_core.transforms.linearize import tangent_aval
 
 __all__ = ["CustomVJPPrimal", "custom_vjp"]
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 
 class CustomVJPPrimal:
@@ -108,7 +111,7 @@ class _Rules(_Pair):
     `out_tree` and `out_avals` are what the function returns, where that is known by now.
     """
 
-    def __init__(self, owner: custom_vjp, call: RuleCall, body: Body | None) -> None:
+    def __init__(self, owner: custom_vjp[..., Any], call: RuleCall, body: Body | None) -> None:
         assert owner.fwd is not None
         self.owner, self.static = owner, call.static
         self.fwd, _, _ = part_static(
@@ -328,7 +331,7 @@ custom_vjp_call_p = CustomCall("custom_vjp_call", rule="rules")
 backward_p = CustomBackward("custom_vjp_backward")
 
 
-class custom_vjp(CustomFunction):
+class custom_vjp(CustomFunction[_P, _R]):
     """A function whose reverse derivative is given by `defvjp(fwd, bwd)`.
 
     `fwd` takes the arguments and gives (result, residuals); `bwd` takes the residuals and the
@@ -348,9 +351,9 @@ class custom_vjp(CustomFunction):
 
     def __init__(
         self,
-        fun: Callable[..., Any],
-        nondiff_argnums: Sequence[int] = (),
-        nondiff_argnames: Sequence[str] = (),
+        fun: Callable[_P, _R],
+        nondiff_argnums: int | Sequence[int] = (),
+        nondiff_argnames: str | Sequence[str] = (),
     ) -> None:
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.fwd: Callable[..., Any] | None = None

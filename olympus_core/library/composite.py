@@ -31,7 +31,7 @@ def composite(
 
     def wrap(fun: _F) -> _F:
         @functools.cache  # reading a signature takes its time, and there are many at import
-        def staged() -> StagedFunction:
+        def staged() -> StagedFunction[..., Any]:
             return StagedFunction(fun, JitOptions.of(fun, static_argnums, static_argnames))
 
         @functools.wraps(fun)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import gc
 import platform as host
 import sys
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
 from olympus_core import calling, eager, tree, xla
 from olympus_core.array import DeviceArray, put, to_numpy
 from olympus_core.library.placement import check_device
-from olympus_core.tracer import Tracer
+from olympus_core.library.typing import ArrayLike
+from olympus_core.tracer import Array, Tracer
 from olympus_core.transforms import staging
 from olympus_core.version import __version__
 
@@ -29,6 +30,8 @@ __all__ = [
     "local_devices",
     "print_environment_info",
 ]
+
+_T = TypeVar("_T")
 
 
 def devices(backend: str | None = None) -> list[xla.Device]:
@@ -52,6 +55,10 @@ def default_backend() -> str:
     return "cpu"
 
 
+@overload
+def device_put(x: ArrayLike, device: xla.Device | None = None) -> Array: ...
+@overload
+def device_put(x: Any, device: xla.Device | None = None) -> Any: ...
 def device_put(x: Any, device: xla.Device | None = None) -> Any:
     """A tree of arrays and scalars, on a device; traced arrays stay as they are.
 
@@ -69,6 +76,10 @@ def device_put(x: Any, device: xla.Device | None = None) -> Any:
     return tree.map(leaf, x)
 
 
+@overload
+def device_get(x: Array) -> np.ndarray[Any, Any]: ...
+@overload
+def device_get(x: Any) -> Any: ...
 def device_get(x: Any) -> Any:
     """A tree of arrays as NumPy arrays; what is not an array is itself."""
 
@@ -80,7 +91,7 @@ def device_get(x: Any) -> Any:
     return tree.map(leaf, x)
 
 
-def block_until_ready(x: Any) -> Any:
+def block_until_ready(x: _T) -> _T:
     """Wait until every array of a tree is computed, and give the tree."""
     for leaf in tree.leaves(x):
         if isinstance(leaf, DeviceArray):

@@ -19,6 +19,8 @@ from olympus_core.dtypes import DType
 from olympus_core.errors import ArgumentError, DTypeError
 
 if TYPE_CHECKING:
+    from olympus_core.library.lax.dot import PrecisionLike
+    from olympus_core.library.typing import DTypeLike
     from olympus_core.mlir import ir
 
 __all__ = [
@@ -70,9 +72,9 @@ class DotAlgorithm(NamedTuple):
     `num_primitive_operations` products of parts are summed.
     """
 
-    lhs_precision_type: Any
-    rhs_precision_type: Any
-    accumulation_type: Any
+    lhs_precision_type: DTypeLike
+    rhs_precision_type: DTypeLike
+    accumulation_type: DTypeLike
     lhs_component_count: int = 1
     rhs_component_count: int = 1
     num_primitive_operations: int = 1
@@ -189,7 +191,9 @@ def default_precision() -> Params:
     return found
 
 
-def default_matmul_precision(precision: Any) -> contextlib.AbstractContextManager[None]:
+def default_matmul_precision(
+    precision: PrecisionLike,
+) -> contextlib.AbstractContextManager[None]:
     """Within the context, compute contractions that ask for no precision in this one.
 
     `precision` is what `parsed_precision` takes; None leaves the choice to the target.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -36,12 +36,37 @@ from olympus_core.transforms.staging import stage
 
 __all__ = ["grad", "jvp", "linear_transpose", "linearize", "value_and_grad", "vjp"]
 
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+_Aux = TypeVar("_Aux")
+
 
 def differentiable(aval: ShapedArray) -> bool:
     """Whether values of the type have tangents: floats and complex numbers do."""
     return dtypes.kind(aval.dtype) in "fc"
 
 
+@overload
+def jvp(
+    fun: Callable[..., _R],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    has_aux: Literal[False] = False,
+) -> tuple[_R, _R]: ...
+@overload
+def jvp(
+    fun: Callable[..., tuple[_R, _Aux]],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    has_aux: Literal[True],
+) -> tuple[_R, _R, _Aux]: ...
+@overload
+def jvp(
+    fun: Callable[..., Any],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    has_aux: bool,
+) -> tuple[Any, ...]: ...
 def jvp(
     fun: Callable[..., Any],
     primals: Sequence[Any],
@@ -114,6 +139,16 @@ def _flattened(
     return flat, lambda: found[-1]
 
 
+@overload
+def linearize(
+    fun: Callable[..., _R], *primals: Any, has_aux: Literal[False] = False
+) -> tuple[_R, Callable[..., _R]]: ...
+@overload
+def linearize(
+    fun: Callable[..., tuple[_R, _Aux]], *primals: Any, has_aux: Literal[True]
+) -> tuple[_R, Callable[..., _R], _Aux]: ...
+@overload
+def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool) -> tuple[Any, ...]: ...
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """(fun(*primals), the function of tangents that is its derivative there [, aux]).
 
@@ -169,6 +204,16 @@ def _pull_back(
     return [next(given) if a else None for a in active]
 
 
+@overload
+def vjp(
+    fun: Callable[..., _R], *primals: Any, has_aux: Literal[False] = False
+) -> tuple[_R, Callable[[Any], tuple[Any, ...]]]: ...
+@overload
+def vjp(
+    fun: Callable[..., tuple[_R, _Aux]], *primals: Any, has_aux: Literal[True]
+) -> tuple[_R, Callable[[Any], tuple[Any, ...]], _Aux]: ...
+@overload
+def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool) -> tuple[Any, ...]: ...
 def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """(fun(*primals), the function that pulls a cotangent of the result back [, aux]).
 
@@ -214,12 +259,12 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[
 
 
 def value_and_grad(
-    fun: Callable[..., Any],
+    fun: Callable[_P, _R],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
-) -> Callable[..., Any]:
+) -> Callable[_P, tuple[_R, Any]]:
     """A function that gives `fun`'s value and its gradient in the arguments `argnums`.
 
     `fun` returns a scalar, or with `has_aux` a pair (scalar, anything).  Gradients have the
@@ -233,7 +278,7 @@ def value_and_grad(
     argnums = canonical_argnums(f"argnums of the derivative of '{name}'", argnums)
 
     @functools.wraps(fun)
-    def valued(*args: Any, **kwargs: Any) -> Any:
+    def valued(*args: _P.args, **kwargs: _P.kwargs) -> tuple[_R, Any]:
         chosen = pick(name, args, argnums)
         leaves, in_tree = tree.flatten(chosen)
         names = names_of(fun, in_tree, argnums)
@@ -261,12 +306,12 @@ def value_and_grad(
 
 
 def grad(
-    fun: Callable[..., Any],
+    fun: Callable[_P, Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
-) -> Callable[..., Any]:
+) -> Callable[_P, Any]:
     """A function that gives the gradient of `fun` in the arguments `argnums`; see value_and_grad.
 
     With `has_aux` it gives (gradient, aux).
@@ -277,7 +322,7 @@ def grad(
     valued = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int)
 
     @functools.wraps(fun)
-    def gradient(*args: Any, **kwargs: Any) -> Any:
+    def gradient(*args: _P.args, **kwargs: _P.kwargs) -> Any:
         value, result = valued(*args, **kwargs)
         return (result, value[1]) if has_aux else result
 
@@ -332,7 +377,7 @@ def _check_scalar(
     return aval
 
 
-def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[..., Any]:
+def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], tuple[Any, ...]]:
     """The transpose of a function that is linear in its arguments, at their shapes and dtypes.
 
     It takes a cotangent of the result and gives a tuple with one for each argument, and is a tree

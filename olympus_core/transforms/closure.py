@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from olympus_core import tree
 from olympus_core.avals import get_aval
 from olympus_core.errors import TransformError
 from olympus_core.source import function_name
-from olympus_core.tracer import Tracer
+from olympus_core.tracer import Array, Tracer
 from olympus_core.transforms import data
 from olympus_core.transforms.autodiff import differentiable
 from olympus_core.transforms.batching import BatchTracer
@@ -20,10 +20,12 @@ from olympus_core.transforms.staging import hoist_consts, stage
 
 __all__ = ["closure_convert"]
 
+_R = TypeVar("_R")
+
 
 def closure_convert(
-    fun: Callable[..., Any], *example_args: Any
-) -> tuple[Callable[..., Any], list[Any]]:
+    fun: Callable[..., _R], *example_args: Any
+) -> tuple[Callable[..., _R], list[Array]]:
     """(a function that closes over nothing differentiated, what `fun` closes over of that kind).
 
     The function takes arguments of the structure and types of `example_args`, and then the
@@ -47,7 +49,7 @@ def closure_convert(
     closed, consts = hoist_consts(stage(flat, [get_aval(x) for x in leaves], what=f"'{name}'"))
     hoisted = [_may_be_differentiated(c) for c in consts]
 
-    def converted(*args: Any) -> Any:
+    def converted(*args: Any) -> _R:
         count = len(args) - sum(hoisted)
         values, given_tree = data.flatten(args[:count])
         if given_tree != in_tree:
@@ -57,7 +59,8 @@ def closure_convert(
             )
         later = iter(args[count:])
         full = [next(later) if h else c for h, c in zip(hoisted, consts, strict=True)]
-        return out_trees[-1].unflatten(evaluate(closed, [*full, *values]))
+        result: _R = out_trees[-1].unflatten(evaluate(closed, [*full, *values]))
+        return result
 
     return converted, [c for h, c in zip(hoisted, consts, strict=True) if h]
 

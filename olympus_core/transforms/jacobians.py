@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ParamSpec
 
 import numpy as np
 
@@ -30,6 +30,8 @@ from olympus_core.transforms.flat import (
 from olympus_core.transforms.vmapping import vmap
 
 __all__ = ["hessian", "jacfwd", "jacrev"]
+
+_P = ParamSpec("_P")
 
 
 def _check(
@@ -68,11 +70,11 @@ def _parts(x: Any, axis: int, avals: Sequence[ShapedArray]) -> list[Any]:
 
 
 def jacfwd(
-    fun: Callable[..., Any],
+    fun: Callable[_P, Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
-) -> Callable[..., Any]:
+) -> Callable[_P, Any]:
     """The Jacobian of `fun`, a column at a time, forward: best for few arguments' elements.
 
     Raises TransformError for arguments that are not floats (complex with `holomorphic`).
@@ -82,7 +84,7 @@ def jacfwd(
     argnums = canonical_argnums(f"argnums of the derivative of '{name}'", argnums)
 
     @functools.wraps(fun)
-    def jacobian(*args: Any, **kwargs: Any) -> Any:
+    def jacobian(*args: _P.args, **kwargs: _P.kwargs) -> Any:
         chosen = pick(name, args, argnums)
         leaves, in_tree = tree.flatten(chosen)
         avals = [get_aval(x) for x in leaves]
@@ -127,12 +129,12 @@ def _nested(
 
 
 def jacrev(
-    fun: Callable[..., Any],
+    fun: Callable[_P, Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
-) -> Callable[..., Any]:
+) -> Callable[_P, Any]:
     """The Jacobian of `fun`, a row at a time, in reverse: best for few results' elements.
 
     Raises TransformError for arguments or results that are not floats (complex with
@@ -143,7 +145,7 @@ def jacrev(
     argnums = canonical_argnums(f"argnums of the derivative of '{name}'", argnums)
 
     @functools.wraps(fun)
-    def jacobian(*args: Any, **kwargs: Any) -> Any:
+    def jacobian(*args: _P.args, **kwargs: _P.kwargs) -> Any:
         chosen = pick(name, args, argnums)
         leaves, in_tree = tree.flatten(chosen)
         avals = [get_aval(x) for x in leaves]
@@ -181,11 +183,11 @@ def jacrev(
 
 
 def hessian(
-    fun: Callable[..., Any],
+    fun: Callable[_P, Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
-) -> Callable[..., Any]:
+) -> Callable[_P, Any]:
     """The second derivatives of `fun`: forward mode over reverse.
 
     >>> hessian(lambda x: x @ x)(ones(2))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from olympus_core import tree
 from olympus_core.avals import get_aval
@@ -16,16 +16,18 @@ from olympus_core.transforms.flat import check_arrays, check_callable, check_res
 
 __all__ = ["vmap"]
 
+_F = TypeVar("_F", bound=Callable[..., Any])
+
 _UNMAPPED = "pass None for it in in_axes where it is the same for every index"
 
 
 def vmap(
-    fun: Callable[..., Any],
-    in_axes: Any = 0,
+    fun: _F,
+    in_axes: int | Sequence[Any] | None = 0,
     out_axes: Any = 0,
-    axis_name: Any = None,
+    axis_name: Hashable = None,
     axis_size: int | None = None,
-) -> Callable[..., Any]:
+) -> _F:
     """Map `fun` over axes of its arguments: one result for each index, stacked.
 
     `in_axes` is an int, None (not mapped), or a tuple with a tree prefix for each positional
@@ -73,7 +75,7 @@ def vmap(
             _placed(fun, x, d, w, size) for x, d, w in zip(outs, out_dims, wanted, strict=True)
         )
 
-    return mapped
+    return mapped  # type: ignore[return-value]
 
 
 def _names(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> list[str]:

@@ -248,6 +248,16 @@ def test_the_public_package_has_no_logic() -> None:
             assert isinstance(node, allowed), f"{relative(path)}:{node.lineno} is not a re-export"
 
 
+def test_type_checkers_find_what_the_public_package_exports() -> None:
+    """Of imports they take those for exports that rename nothing (PEP 484, stub files)."""
+    for path in (p for p in FILES if relative(p).startswith("olympus/")):
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.ImportFrom):
+                renamed = [a.asname for a in node.names if a.asname != a.name]
+                public = [name for name in renamed if not name or not name.startswith("_")]
+                assert not public, f"{relative(path)}: write {public} as an assignment"
+
+
 # What Python's own protocols ask for, under the name of the function that raises it.
 PROTOCOLS = {
     "TypeError": {"__index__", "__iter__", "__len__", "_setitem"},

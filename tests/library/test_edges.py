@@ -198,6 +198,19 @@ def test_integer_powers_to_python_numbers() -> None:
         assert int(xp.power(x[:1], xp.asarray(x[-1:]))[0]) == _exact_power(3, 127, dtype)
 
 
+def test_functions_of_lax_make_arrays_of_scalars() -> None:
+    to = ox.lax.convert_element_type
+    for found, want in (
+        (to(1, "float32"), F32(1)),
+        (to(1.5, float), 1.5),
+        (to(F32(2), int), 2),
+        (ox.lax.integer_pow(3.0, 1), 3.0),
+    ):
+        assert isinstance(found, ox.Array)
+        assert found.weak_type == (type(want) is not F32)
+        np.testing.assert_array_equal(found, want)
+
+
 def test_copies_of_traced_arrays() -> None:
     for function in (copy.copy, copy.deepcopy, xp.copy, lambda x: xp.array(x, copy=True)):
         np.testing.assert_array_equal(

@@ -12,8 +12,8 @@ within each list; it is for programs of replicas, and `vmap` takes none.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -35,7 +35,7 @@ from olympus_core.primitives.collective import (
     psum_p,
     reduce_scatter_p,
 )
-from olympus_core.tracer import Tracer
+from olympus_core.tracer import Array, Tracer
 
 __all__ = [
     "all_gather",
@@ -53,9 +53,12 @@ __all__ = [
 ]
 
 Groups = Sequence[Sequence[int]] | None
+#: a mapped axis, or several as one
+AxisName = Hashable | Sequence[Hashable]
+_T = TypeVar("_T")
 
 
-def _names(axis_name: Any) -> tuple[Any, ...]:
+def _names(axis_name: AxisName) -> tuple[Any, ...]:
     return tuple(axis_name) if isinstance(axis_name, (tuple, list)) else (axis_name,)
 
 
@@ -76,12 +79,12 @@ def _bound_size(function: str, name: Any) -> int:
     )
 
 
-def _sizes(function: str, axis_name: Any) -> tuple[tuple[Any, ...], list[int]]:
+def _sizes(function: str, axis_name: AxisName) -> tuple[tuple[Any, ...], list[int]]:
     names = _names(axis_name)
     return names, [_bound_size(function, n) for n in names]
 
 
-def _one(function: str, axis_name: Any) -> tuple[Any, int]:
+def _one(function: str, axis_name: AxisName) -> tuple[Any, int]:
     """The name and size of the only axis; raises ArgumentError where there are more."""
     names, sizes = _sizes(function, axis_name)
     if len(names) != 1:
@@ -102,31 +105,32 @@ def _groups(function: str, groups: Groups, size: int) -> tuple[tuple[int, ...], 
     return parts
 
 
-def _map(function: str, per_leaf: Callable[[Any], Any], x: Any) -> Any:
+def _map(function: str, per_leaf: Callable[[Any], Any], x: _T) -> _T:
     leaves, treedef = tree.flatten(x)
     check_arrays(function, *leaves)
-    return treedef.unflatten(map(per_leaf, leaves))
+    mapped: _T = treedef.unflatten(map(per_leaf, leaves))
+    return mapped
 
 
-def axis_size(axis_name: Any) -> int:
+def axis_size(axis_name: AxisName) -> int:
     """The number of indices along a mapped axis, or along several together: a Python int."""
     return math.prod(_sizes("axis_size", axis_name)[1])
 
 
-def axis_index(axis_name: Any) -> Any:
+def axis_index(axis_name: AxisName) -> Array:
     """The index along a mapped axis, an int32 scalar.
 
     >>> vmap(lambda x: axis_index("i"), axis_name="i")(zeros(3))
     Array([0, 1, 2], dtype=int32)
     """
     names, sizes = _sizes("axis_index", axis_name)
-    index = axis_index_p.bind(axis_name=names[0])
+    index: Array = axis_index_p.bind(axis_name=names[0])
     for name, size in zip(names[1:], sizes[1:], strict=True):
         index = index * np.int32(size) + axis_index_p.bind(axis_name=name)
     return index
 
 
-def _reduce(primitive: Collective, x: Any, axis_name: Any, axis_index_groups: Groups) -> Any:
+def _reduce(primitive: Collective, x: _T, axis_name: AxisName, axis_index_groups: Groups) -> _T:
     names, sizes = _sizes(primitive.name, axis_name)
     groups = _groups(primitive.name, axis_index_groups, math.prod(sizes))
     return _map(
@@ -134,7 +138,7 @@ def _reduce(primitive: Collective, x: Any, axis_name: Any, axis_index_groups: Gr
     )
 
 
-def psum(x: Any, axis_name: Any, *, axis_index_groups: Groups = None) -> Any:
+def psum(x: _T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> _T:
     """The sum over the mapped axes `axis_name`, of each array of the tree `x`; bools are counted.
 
     Of a constant it is the constant times the size: `psum(1, axis_name)` is the axis's size, a
@@ -149,38 +153,42 @@ def psum(x: Any, axis_name: Any, *, axis_index_groups: Groups = None) -> Any:
     size = math.prod(_sizes("psum", axis_name)[1])
     groups = _groups("psum", axis_index_groups, size)
     times = size if groups is None else len(groups[0])
-    return tree.map(lambda v: v * convert(times, get_aval(v).dtype, get_aval(v).weak_type), counted)
+    total: _T = tree.map(
+        lambda v: v * convert(times, get_aval(v).dtype, get_aval(v).weak_type), counted
+    )
+    return total
 
 
 def _counted(x: Any) -> Any:
     return convert(x, np.dtype("int32")) if get_aval(x).dtype == np.bool_ else x
 
 
-def pmean(x: Any, axis_name: Any, *, axis_index_groups: Groups = None) -> Any:
+def pmean(x: _T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> _T:
     """The mean over the mapped axes `axis_name`, of each array of the tree `x`."""
     total = psum(x, axis_name, axis_index_groups=axis_index_groups)
     count = psum(1, axis_name, axis_index_groups=axis_index_groups)
-    return tree.map(lambda v: v / count, total)
+    mean: _T = tree.map(lambda v: v / count, total)
+    return mean
 
 
-def pmax(x: Any, axis_name: Any, *, axis_index_groups: Groups = None) -> Any:
+def pmax(x: _T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> _T:
     """The greatest over the mapped axes `axis_name`, element by element of the tree `x`."""
     return _reduce(pmax_p, x, axis_name, axis_index_groups)
 
 
-def pmin(x: Any, axis_name: Any, *, axis_index_groups: Groups = None) -> Any:
+def pmin(x: _T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> _T:
     """The least over the mapped axes `axis_name`, element by element of the tree `x`."""
     return _reduce(pmin_p, x, axis_name, axis_index_groups)
 
 
 def all_gather(
-    x: Any,
-    axis_name: Any,
+    x: _T,
+    axis_name: AxisName,
     *,
     axis_index_groups: Groups = None,
     axis: int = 0,
     tiled: bool = False,
-) -> Any:
+) -> _T:
     """Every index's value, stacked on a new axis `axis`, or with `tiled` joined along `axis`.
 
     >>> vmap(lambda x: all_gather(x, "i"), axis_name="i")(arange(2))
@@ -219,13 +227,13 @@ def _single(
 
 
 def psum_scatter(
-    x: Any,
-    axis_name: Any,
+    x: _T,
+    axis_name: AxisName,
     *,
     scatter_dimension: int = 0,
     axis_index_groups: Groups = None,
     tiled: bool = False,
-) -> Any:
+) -> _T:
     """The sum over a mapped axis, of which each index gets its part along `scatter_dimension`.
 
     That dimension is as long as the mapped axis, and gone from the result; with `tiled` its
@@ -264,7 +272,7 @@ def _check_length(function: str, length: int, place: int, size: int, tiled: bool
         )
 
 
-def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
+def ppermute(x: _T, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> _T:
     """For each pair (source, destination) of `perm`, the source's value at the destination.
 
     An index that is not a destination gets zeros.  Raises ArgumentError where an index is out of
@@ -284,7 +292,7 @@ def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
     return _map("ppermute", lambda v: ppermute_p.bind(v, axis_name=(name,), perm=pairs), x)
 
 
-def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
+def pshuffle(x: _T, axis_name: AxisName, perm: Sequence[int]) -> _T:
     """At index i, the value of index `perm[i]`; raises ArgumentError unless it is a permutation."""
     _, size = _one("pshuffle", axis_name)
     if sorted(perm) != list(range(size)):
@@ -292,20 +300,20 @@ def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
     return ppermute(x, axis_name, list(zip(perm, range(size), strict=True)))
 
 
-def pswapaxes(x: Any, axis_name: Any, axis: int, *, axis_index_groups: Groups = None) -> Any:
+def pswapaxes(x: _T, axis_name: AxisName, axis: int, *, axis_index_groups: Groups = None) -> _T:
     """The mapped axis exchanged with the axis `axis` of each value, which is as long."""
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
 
 
 def all_to_all(
-    x: Any,
-    axis_name: Any,
+    x: _T,
+    axis_name: AxisName,
     split_axis: int,
     concat_axis: int,
     *,
     axis_index_groups: Groups = None,
     tiled: bool = False,
-) -> Any:
+) -> _T:
     """At index i, part i along `split_axis` of every index's value, along `concat_axis`.
 
     `split_axis` is as long as the mapped axis, and gone from the result, which has the parts

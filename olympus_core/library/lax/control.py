@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from olympus_core.library.lax import unstaged
 from olympus_core.library.lax.shape import reshape
 from olympus_core.library.lax.slicing import concatenate, slice_in_dim
 from olympus_core.library.promotion import convert
+from olympus_core.library.typing import ArrayLike
 from olympus_core.primitives.elementwise.selection import clamp_p
 from olympus_core.source import function_name
 from olympus_core.tracer import Array
@@ -38,6 +39,8 @@ from olympus_core.transforms.vmapping import vmap
 __all__ = ["cond", "fori_loop", "map", "scan", "stage_branches", "switch", "while_loop"]
 
 _T = TypeVar("_T")
+_Carry = TypeVar("_Carry")
+_Y = TypeVar("_Y")
 _NONE_GIVEN: Any = object()
 
 
@@ -53,8 +56,25 @@ def _flatten_arrays(value: Any, what: str) -> tuple[list[Any], tree.PyTreeDef]:
     return leaves, treedef
 
 
+@overload
 def cond(
-    pred: Any,
+    pred: ArrayLike,
+    true_fun: Callable[..., _T],
+    false_fun: Callable[..., _T],
+    *operands: Any,
+    operand: Any = ...,
+) -> _T: ...
+@overload
+def cond(
+    pred: ArrayLike,
+    true_operand: Any,
+    true_fun: Callable[[Any], _T],
+    false_operand: Any,
+    false_fun: Callable[[Any], _T],
+    /,
+) -> _T: ...
+def cond(
+    pred: ArrayLike,
     true_fun: Callable[..., Any],
     false_fun: Callable[..., Any],
     *operands: Any,
@@ -110,11 +130,11 @@ def _operands(name: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, 
 
 
 def switch(
-    index: Any,
-    branches: Sequence[Callable[..., Any]],
+    index: ArrayLike,
+    branches: Sequence[Callable[..., _T]],
     *operands: Any,
     operand: Any = _NONE_GIVEN,
-) -> Any:
+) -> _T:
     """`branches[index](*operands)`, the index clamped to the range there is.
 
     One operand may be named, `operand`.
@@ -136,10 +156,11 @@ def switch(
 
 
 def _branch(
-    name: str, index: Any, functions: Sequence[Callable[..., Any]], operands: tuple[Any, ...]
-) -> Any:
+    name: str, index: Any, functions: Sequence[Callable[..., _T]], operands: tuple[Any, ...]
+) -> _T:
     branches, args, out_tree = stage_branches(name, functions, operands)
-    return out_tree.unflatten(cond_p.bind(index, *args, branches=branches))
+    result: _T = out_tree.unflatten(cond_p.bind(index, *args, branches=branches))
+    return result
 
 
 def stage_branches(
@@ -184,7 +205,9 @@ def _check_branches(
                 )
 
 
-def while_loop(cond_fun: Callable[[_T], Any], body_fun: Callable[[_T], _T], init_val: _T) -> _T:
+def while_loop(
+    cond_fun: Callable[[_T], ArrayLike], body_fun: Callable[[_T], _T], init_val: _T
+) -> _T:
     """`while cond_fun(val): val = body_fun(val)`, from `init_val`, with the carry's types fixed.
 
     Raises TransformError where the body changes the carry's structure or types, or the
@@ -233,8 +256,8 @@ def _while(
 
 
 def fori_loop(
-    lower: Any,
-    upper: Any,
+    lower: ArrayLike,
+    upper: ArrayLike,
     body_fun: Callable[[Any, _T], _T],
     init_val: _T,
     *,
@@ -245,6 +268,7 @@ def fori_loop(
     With Python bounds the number of iterations is fixed, and the loop a `scan`; with traced ones
     it is a `while_loop`, which takes no `unroll`.
     """
+    bounds: tuple[Any, Any] = lower, upper
     dtype = get_aval(lower).dtype
     if get_aval(upper).dtype != dtype:
         raise DTypeError(
@@ -252,7 +276,7 @@ def fori_loop(
             f"and {get_aval(upper).long_name()}"
         )
     try:
-        first, length = operator.index(lower), operator.index(upper) - operator.index(lower)
+        first, last = operator.index(bounds[0]), operator.index(bounds[1])
     except TypeError:
         if unroll is not None:
             raise TransformError(
@@ -264,16 +288,14 @@ def fori_loop(
         i, value = carry
         return (i + 1, body_fun(i, value)), None
 
-    if length <= 0:
+    if last <= first:
         return init_val
     unrolled = 1 if unroll is None else unroll
     traced = isinstance(lower, Array) and not trace.at_base()  # an index of Python's is weak
     start = lower if traced else first
-    (_, end), _ = _fold(
-        "fori_loop", step, (start, init_val), None, length=length, unroll=unrolled, of=body_fun
-    )
-    result: _T = end
-    return result
+    carry, length = (start, init_val), last - first
+    (_, end), _ = _fold("fori_loop", step, carry, None, length, unroll=unrolled, of=body_fun)
+    return end
 
 
 def _dynamic_fori(lower: Any, upper: Any, body_fun: Callable[[Any, _T], _T], init_val: _T) -> _T:
@@ -290,14 +312,14 @@ def _before_end(carry: tuple[Any, Any, Any]) -> Any:
 
 
 def scan(
-    f: Callable[[Any, Any], tuple[Any, Any]],
-    init: Any,
+    f: Callable[[_Carry, Any], tuple[_Carry, _Y]],
+    init: _Carry,
     xs: Any = None,
     length: int | None = None,
     reverse: bool = False,
     unroll: int | bool = 1,
     _split_transpose: bool = False,
-) -> tuple[Any, Any]:
+) -> tuple[_Carry, _Y]:
     """Fold `f(carry, x) -> (carry, y)` over the leading axes of `xs`; (carry, stacked ys).
 
     `length` is needed where `xs` has no arrays.  `unroll` iterations run in one of the loop
@@ -314,14 +336,14 @@ def scan(
 
 def _fold(
     name: str,
-    f: Callable[[Any, Any], tuple[Any, Any]],
-    init: Any,
+    f: Callable[[_Carry, Any], tuple[_Carry, _Y]],
+    init: _Carry,
     xs: Any,
     length: int | None = None,
     reverse: bool = False,
     unroll: int | bool = 1,
     of: Callable[..., Any] | None = None,
-) -> tuple[Any, Any]:
+) -> tuple[_Carry, _Y]:
     """`scan` for the function `name`; `of` is the user's function that `f` calls."""
     init_leaves, carry_tree = _flatten_arrays(init, f"the carry of {name}")
     x_leaves, xs_tree = _flatten_arrays(data.unstack_float0(xs), f"the xs of {name}")
@@ -400,7 +422,7 @@ def _scan_length(x_leaves: list[Any], xs_tree: tree.PyTreeDef, length: int | Non
     return int(lengths.pop())
 
 
-def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
+def map(f: Callable[[Any], _T], xs: Any, *, batch_size: int | None = None) -> _T:
     """`f` of each row of `xs`, one after the other, stacked.
 
     With a `batch_size`, so many rows are mapped at once by `vmap`, and what is left over too.
@@ -417,11 +439,12 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
         for x in leaves
     ]
     each = vmap(f)
-    _, ys = _fold(
+    _, batched = _fold(
         "map in batches", lambda _, x: ((), each(x)), (), xs_tree.unflatten(batches), of=f
     )
-    ys = tree.map(lambda y: reshape(y, (whole, *y.shape[2:])), ys)
+    ys: _T = tree.map(lambda y: reshape(y, (whole, *y.shape[2:])), batched)
     if whole == count:
         return ys
     rest = each(xs_tree.unflatten(slice_in_dim(x, whole, count) for x in leaves))
-    return tree.map(lambda y, r: concatenate([y, r], 0), ys, rest)
+    joined: _T = tree.map(lambda y, r: concatenate([y, r], 0), ys, rest)
+    return joined

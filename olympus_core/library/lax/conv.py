@@ -12,15 +12,17 @@ import numpy as np
 from olympus_core.avals import Shape, get_aval
 from olympus_core.dtypes import DType
 from olympus_core.errors import ShapeError
-from olympus_core.library.lax.dot import canonical_preferred
-from olympus_core.library.lax.window import ints, pads_of
+from olympus_core.library.lax.dot import PrecisionLike, canonical_preferred
+from olympus_core.library.lax.window import PaddingLike, ints, pads_of
 from olympus_core.library.promotion import check_arrays, convert
+from olympus_core.library.typing import ArrayLike, DTypeLike
 from olympus_core.primitives.conv import ConvDimensionNumbers, conv_general_dilated_p
 from olympus_core.primitives.elementwise.arithmetic import rem_p
 from olympus_core.primitives.elementwise.logic import eq_p
 from olympus_core.primitives.precision import Precision, canonical_precision
 from olympus_core.primitives.shape import iota_p, reshape_p, rev_p, transpose_p
 from olympus_core.primitives.window import Padding, dilated, windows
+from olympus_core.tracer import Array
 
 __all__ = [
     "ConvGeneralDilatedDimensionNumbers",
@@ -101,7 +103,7 @@ def check_cropped(sizes: Sequence[int], pads: Padding) -> None:
 
 
 def transpose_padding(
-    sizes: Sequence[int], strides: Sequence[int], dilation: Sequence[int], padding: Any
+    sizes: Sequence[int], strides: Sequence[int], dilation: Sequence[int], padding: PaddingLike
 ) -> tuple[tuple[int, int], ...]:
     """The padding of a transposed convolution, from that of the one that is transposed.
 
@@ -129,7 +131,7 @@ def conv_shape_tuple(
     lhs_shape: Sequence[int],
     rhs_shape: Sequence[int],
     strides: Sequence[int],
-    pads: Any,
+    pads: PaddingLike,
     batch_group_count: int = 1,
 ) -> Shape:
     """The shape of a convolution of layouts (N, C, space...) and (O, I, space...)."""
@@ -147,7 +149,7 @@ def conv_general_shape_tuple(
     lhs_shape: Sequence[int],
     rhs_shape: Sequence[int],
     window_strides: Sequence[int],
-    padding: Any,
+    padding: PaddingLike,
     dimension_numbers: Sequence[str],
 ) -> Shape:
     """The shape of a convolution of arrays of any layouts."""
@@ -162,7 +164,7 @@ def conv_transpose_shape_tuple(
     lhs_shape: Sequence[int],
     rhs_shape: Sequence[int],
     window_strides: Sequence[int],
-    padding: Any,
+    padding: PaddingLike,
     dimension_numbers: Sequence[str],
 ) -> Shape:
     """The shape of a transposed convolution of arrays of any layouts."""
@@ -180,18 +182,18 @@ _INT32 = np.dtype("int32")
 
 
 def conv_general_dilated(
-    lhs: Any,
-    rhs: Any,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
     window_strides: Sequence[int],
-    padding: Any,
+    padding: PaddingLike,
     lhs_dilation: Sequence[int] | None = None,
     rhs_dilation: Sequence[int] | None = None,
     dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
     feature_group_count: int = 1,
     batch_group_count: int = 1,
-    precision: Any = None,
-    preferred_element_type: Any = None,
-) -> Any:
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """Convolve `lhs` with the kernel `rhs` over any number n of space axes, without flipping it.
 
     lhs, rhs: arrays of rank n + 2.  window_strides, lhs_dilation, rhs_dilation: an int per space
@@ -227,7 +229,7 @@ def conv_general_dilated(
     window = tuple([right[i] for i in numbers.rhs_spec[2:]])
     pads = pads_of(padding, sizes, window, strides, grow, spread)
     check_cropped([dilated(n, d) for n, d in zip(sizes, grow, strict=True)], pads)
-    return conv_general_dilated_p.bind(
+    out: Array = conv_general_dilated_p.bind(
         lhs,
         rhs,
         window_strides=strides,
@@ -240,16 +242,17 @@ def conv_general_dilated(
         precision=canonical_precision(precision),
         preferred_element_type=canonical_preferred(preferred_element_type),
     )
+    return out
 
 
 def conv(
-    lhs: Any,
-    rhs: Any,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
     window_strides: Sequence[int],
-    padding: Any,
-    precision: Any = None,
-    preferred_element_type: Any = None,
-) -> Any:
+    padding: PaddingLike,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """Convolve arrays of layouts (N, C, space...) and (O, I, space...); `padding` is by name."""
     return conv_general_dilated(
         lhs,
@@ -262,15 +265,15 @@ def conv(
 
 
 def conv_with_general_padding(
-    lhs: Any,
-    rhs: Any,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
     window_strides: Sequence[int],
-    padding: Any,
+    padding: PaddingLike,
     lhs_dilation: Sequence[int] | None,
     rhs_dilation: Sequence[int] | None,
-    precision: Any = None,
-    preferred_element_type: Any = None,
-) -> Any:
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """Convolve arrays of layouts (N, C, space...) and (O, I, space...), dilated and padded."""
     return conv_general_dilated(
         lhs,
@@ -293,17 +296,17 @@ _LAYOUTS = {
 
 
 def conv_transpose(
-    lhs: Any,
-    rhs: Any,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
     strides: Sequence[int],
-    padding: Any,
+    padding: PaddingLike,
     rhs_dilation: Sequence[int] | None = None,
     dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
     transpose_kernel: bool = False,
-    precision: Any = None,
-    preferred_element_type: Any = None,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
     use_consistent_padding: bool = False,
-) -> Any:
+) -> Array:
     """The transpose of a strided convolution: `lhs` grows by `strides` ("deconvolution").
 
     padding: "SAME" or "VALID" of the convolution that is transposed; pairs (low, high) are the
@@ -344,16 +347,16 @@ def conv_transpose(
 
 
 def conv_general_dilated_patches(
-    lhs: Any,
+    lhs: ArrayLike,
     filter_shape: Sequence[int],
     window_strides: Sequence[int],
-    padding: Any,
+    padding: PaddingLike,
     lhs_dilation: Sequence[int] | None = None,
     rhs_dilation: Sequence[int] | None = None,
     dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
-    precision: Any = None,
-    preferred_element_type: Any = None,
-) -> Any:
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """The patches that a kernel of shape `filter_shape` sees, as features of the result.
 
     The arguments are those of `conv_general_dilated`.  The result has C * prod(filter_shape)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Protocol
 
 from olympus_core.library.promotion import check_arrays
+from olympus_core.library.typing import ArrayLike
 from olympus_core.primitives.cumulative import (
     Cumulative,
     cumlogsumexp_p,
@@ -15,14 +15,25 @@ from olympus_core.primitives.cumulative import (
     cumprod_p,
     cumsum_p,
 )
+from olympus_core.tracer import Array
 
 __all__ = ["cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum"]
 
 
-def _cumulative(primitive: Cumulative, summary: str) -> Callable[..., Any]:
-    def cumulative(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+if TYPE_CHECKING:
+
+    class _AlongAxis(Protocol):
+        """A reduction of the elements up to each one along an axis."""
+
+        def __call__(self, operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array: ...
+
+
+def _cumulative(primitive: Cumulative, summary: str) -> _AlongAxis:
+    def cumulative(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
         check_arrays(primitive.name, operand)
-        return primitive.bind(operand, axis=operator.index(axis), reverse=bool(reverse))
+        place = operator.index(axis)
+        out: Array = primitive.bind(operand, axis=place, reverse=bool(reverse))
+        return out
 
     cumulative.__name__ = cumulative.__qualname__ = primitive.name
     cumulative.__doc__ = f"""{summary} of the elements up to each one along `axis`.

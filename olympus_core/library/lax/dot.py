@@ -12,6 +12,7 @@ from olympus_core.avals import get_aval
 from olympus_core.dtypes import DType
 from olympus_core.errors import ShapeError
 from olympus_core.library.promotion import check_arrays, promote_dtypes
+from olympus_core.library.typing import ArrayLike, DTypeLike
 from olympus_core.primitives.dot import dot_general_p
 from olympus_core.primitives.precision import (
     DotAlgorithm,
@@ -56,11 +57,11 @@ def canonical_preferred(dtype: Any) -> DType | None:
 
 
 def dot_general(
-    lhs: Any,
-    rhs: Any,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
     dimension_numbers: DotDimensionNumbers,
     precision: PrecisionLike = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """Sum products of `lhs` and `rhs` over pairs of contracting axes, for pairs of batch axes.
 
@@ -101,12 +102,12 @@ def _as_arrays(lhs: Any, rhs: Any) -> Sequence[Any]:
 
 
 def dot(
-    lhs: Any,
-    rhs: Any,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
     *,
     dimension_numbers: DotDimensionNumbers | None = None,
     precision: PrecisionLike = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """The product of vectors and matrices; with `dimension_numbers`, `dot_general`.
 
@@ -125,7 +126,7 @@ def dot(
     return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
 
 
-def batch_matmul(lhs: Any, rhs: Any, precision: PrecisionLike = None) -> Array:
+def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None) -> Array:
     """The matrix products of two arrays of shapes (..., n, k) and (..., k, m).
 
     Raises ShapeError for operands of different ranks, or of a rank below 2.

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from olympus_core import dtypes
 from olympus_core.avals import get_aval
 from olympus_core.errors import ArgumentError, DTypeError
 from olympus_core.library.promotion import check_arrays, convert, promote_shapes
 from olympus_core.library.structural import structural
+from olympus_core.library.typing import ArrayLike, ArrayOrKeys, DTypeLike
 from olympus_core.primitive import Primitive
 from olympus_core.primitives.elementwise.arithmetic import (
     abs_p,
@@ -36,11 +37,12 @@ from olympus_core.primitives.elementwise.arithmetic import (
     sqrt_p,
     sub_p,
 )
-from olympus_core.primitives.elementwise.base import check_kinds
+from olympus_core.primitives.elementwise.base import Elementwise, check_kinds
 from olympus_core.primitives.elementwise.conversion import (
     bitcast_convert_type_p,
     complex_p,
     conj_p,
+    convert_element_type_p,
     imag_p,
     real_p,
     reduce_precision_p,
@@ -92,6 +94,10 @@ from olympus_core.primitives.elementwise.transcendental import (
     tanh_p,
     zeta_p,
 )
+from olympus_core.tracer import Array
+
+if TYPE_CHECKING:
+    from olympus_core.library.signatures import OfX, OfXY
 
 __all__ = [
     "AccuracyMode",
@@ -189,20 +195,20 @@ class AccuracyMode(enum.IntEnum):
     DEFAULT = 2
 
 
-def _unary(primitive: Primitive, summary: str) -> Callable[[Any], Any]:
+def _unary(primitive: Elementwise, summary: str) -> OfX:
     bind = primitive.bind
 
-    def function(x: Any) -> Any:
+    def function(x: ArrayLike) -> Array:
         check_arrays(primitive.name, x)
         return bind(x)
 
     return _named(function, primitive, summary)
 
 
-def _binary(primitive: Primitive, summary: str) -> Callable[[Any, Any], Any]:
+def _binary(primitive: Elementwise, summary: str) -> OfXY:
     bind = primitive.bind
 
-    def function(x: Any, y: Any) -> Any:
+    def function(x: ArrayLike, y: ArrayLike) -> Array:
         check_arrays(primitive.name, x, y)
         return bind(*promote_shapes(primitive.name, x, y))
 
@@ -282,7 +288,7 @@ gt = _binary(gt_p, "x > y")
 ge = _binary(ge_p, "x >= y")
 
 
-def conj(x: Any) -> Any:
+def conj(x: ArrayLike) -> Array:
     """The complex conjugate; a float32 or float64 x becomes complex."""
     aval = get_aval(x)
     if dtypes.kind(aval.dtype) != "c":
@@ -290,18 +296,18 @@ def conj(x: Any) -> Any:
     return conj_p.bind(x)
 
 
-def square(x: Any) -> Any:
+def square(x: ArrayLike) -> Array:
     """x * x, element by element."""
     return integer_pow_p.bind(x, y=2)
 
 
-def reciprocal(x: Any) -> Any:
+def reciprocal(x: ArrayLike) -> Array:
     """1 / x of floats or complex numbers, element by element; raises DTypeError for others."""
     check_kinds("reciprocal", "fc", get_aval(x))
     return integer_pow_p.bind(x, y=-1)
 
 
-def integer_pow(x: Any, y: int) -> Any:
+def integer_pow(x: ArrayLike, y: int) -> Array:
     """x ** y for a Python int y, element by element.
 
     Raises DTypeError for an integer x and a negative y.
@@ -309,15 +315,15 @@ def integer_pow(x: Any, y: int) -> Any:
     if y < 0 and dtypes.kind(get_aval(x).dtype) in "iu":
         raise DTypeError(f"an integer array cannot be raised to the negative power {y}")
     check_kinds("integer_pow", "uifc", get_aval(x))
-    return x if y == 1 else integer_pow_p.bind(x, y=y)
+    return x if y == 1 and isinstance(x, Array) else integer_pow_p.bind(x, y=y)
 
 
-def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Any:
+def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Array:
     """The nearest integer, element by element; `rounding_method` says where halves go."""
     return round_p.bind(x, rounding_method=int(rounding_method))
 
 
-def reduce_precision(x: Any, exponent_bits: int, mantissa_bits: int) -> Any:
+def reduce_precision(x: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Array:
     """x rounded to a float of the given bits, in its own dtype.
 
     Raises ArgumentError where `exponent_bits` is less than 1 or `mantissa_bits` less than 0.
@@ -332,30 +338,40 @@ def reduce_precision(x: Any, exponent_bits: int, mantissa_bits: int) -> Any:
     )
 
 
-def convert_element_type(operand: Any, new_dtype: Any) -> Any:
+def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """`operand` as `new_dtype` (complex to real drops the imaginary part)."""
-    python = {bool: "b", int: "i", float: "f"}
+    python: dict[Any, str] = {bool: "b", int: "i", float: "f"}
     if new_dtype in python:
-        return convert(operand, dtypes.default_dtype(python[new_dtype]), new_dtype is not bool)
-    return convert(operand, dtypes.canonicalize(new_dtype))
+        dtype, weak = dtypes.default_dtype(python[new_dtype]), new_dtype is not bool
+    else:
+        dtype, weak = dtypes.canonicalize(new_dtype), False
+    converted = convert(operand, dtype, weak)
+    if not isinstance(converted, Array):  # a scalar stays one
+        converted = convert_element_type_p.bind(converted, new_dtype=dtype, weak_type=weak)
+    found: Array = converted
+    return found
 
 
-def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
+def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """The bits of `operand` read as `new_dtype`; another width adds or takes the last axis."""
-    return bitcast_convert_type_p.bind(operand, new_dtype=dtypes.canonicalize(new_dtype))
+    bits: Array = bitcast_convert_type_p.bind(operand, new_dtype=dtypes.canonicalize(new_dtype))
+    return bits
 
 
-def clamp(min: Any, x: Any, max: Any) -> Any:
+def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
     """x, not below `min` and not above `max`; the bounds are scalars or have x's shape."""
-    return clamp_p.bind(min, x, max)
+    clamped: Array = clamp_p.bind(min, x, max)
+    return clamped
 
 
 @structural(1, 2)
-def select(pred: Any, on_true: Any, on_false: Any) -> Any:
+def select(pred: ArrayLike, on_true: ArrayOrKeys, on_false: ArrayOrKeys) -> Array:
     """`on_true` where `pred`, else `on_false`; `pred` is a scalar or has their shape."""
-    return select_n_p.bind(pred, on_false, on_true)
+    selected: Array = select_n_p.bind(pred, on_false, on_true)
+    return selected
 
 
-def select_n(which: Any, *cases: Any) -> Any:
+def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
     """`cases[which]`, element by element; `which` is bool (two cases) or int32."""
-    return select_n_p.bind(which, *cases)
+    selected: Array = select_n_p.bind(which, *cases)
+    return selected

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any
 
 from olympus_core import dtypes
 from olympus_core.avals import get_aval
 from olympus_core.errors import ArgumentError
 from olympus_core.library.promotion import check_arrays, convert
+from olympus_core.library.typing import ArrayLike
 from olympus_core.primitives.fft import FftType, fft_p
 from olympus_core.tracer import Array
 
@@ -25,7 +25,7 @@ def _kind(fft_type: FftType | str) -> FftType:
     raise ArgumentError(f"fft has the kinds {names}, and got {fft_type!r}")
 
 
-def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
+def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
     """The discrete Fourier transform of the last axes, one for each of the lengths, 3 at most.
 
     x: an array; complex for all kinds but RFFT, float for that (other dtypes are converted).
@@ -47,7 +47,8 @@ def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
     if kind is FftType.RFFT:
         if dtypes.kind(dtype) == "c":
             raise ArgumentError(f"fft of kind RFFT takes real arrays, and got {dtype}")
-        x = convert(x, dtypes.to_inexact(dtype))
+        signal = convert(x, dtypes.to_inexact(dtype))
     else:
-        x = convert(x, dtypes.to_complex(dtype))
-    return fft_p.bind(x, fft_type=kind, fft_lengths=lengths) if lengths else x  # type: ignore[no-any-return]
+        signal = convert(x, dtypes.to_complex(dtype))
+    out: Array = fft_p.bind(signal, fft_type=kind, fft_lengths=lengths) if lengths else signal
+    return out

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeVar
 
 from olympus_core import tree
 from olympus_core.primitive import op
 
 __all__ = ["stop_gradient"]
 
+_T = TypeVar("_T")
 
-def stop_gradient(x: Any) -> Any:
+
+def stop_gradient(x: _T) -> _T:
     """`x` (an array, or a tree of arrays), as a value that no derivative goes through.
 
     >>> grad(lambda x: x * stop_gradient(x))(3.0)
     Array(3., dtype=float32, weak_type=True)
     """
-    return tree.map(op.stop_gradient, x)
+    stopped: _T = tree.map(op.stop_gradient, x)
+    return stopped

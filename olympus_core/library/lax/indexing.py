@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from olympus_core.errors import DTypeError, ShapeError, TransformError
 from olympus_core.library.lax.shape import expand_dims, full
 from olympus_core.library.lax.slicing import concatenate
 from olympus_core.library.promotion import convert
+from olympus_core.library.typing import ArrayLike
 from olympus_core.olympuspr import ExactFloat
 from olympus_core.primitive import Primitive
 from olympus_core.primitives import scatter as p
@@ -50,15 +51,15 @@ Mode = str | GatherScatterMode | None
 
 
 def gather(
-    operand: Any,
-    start_indices: Any,
+    operand: ArrayLike,
+    start_indices: ArrayLike,
     dimension_numbers: GatherDimensionNumbers,
     slice_sizes: Sequence[int],
     *,
     unique_indices: bool = False,
     indices_are_sorted: bool = False,
     mode: Mode = None,
-    fill_value: Any = None,
+    fill_value: ArrayLike | None = None,
 ) -> Array:
     """Windows of `slice_sizes` of the operand, one for each vector in the indices' last axis.
 
@@ -130,11 +131,29 @@ def _scatter(
     return result
 
 
-def _scatter_function(name: str, primitive: Primitive, effect: str) -> Callable[..., Array]:
+if TYPE_CHECKING:
+
+    class _ScatterFunction(Protocol):
+        """A function that writes windows of updates."""
+
+        def __call__(
+            self,
+            operand: ArrayLike,
+            scatter_indices: ArrayLike,
+            updates: ArrayLike,
+            dimension_numbers: ScatterDimensionNumbers,
+            *,
+            indices_are_sorted: bool = False,
+            unique_indices: bool = False,
+            mode: Mode = None,
+        ) -> Array: ...
+
+
+def _scatter_function(name: str, primitive: Primitive, effect: str) -> _ScatterFunction:
     def scatter_function(
-        operand: Any,
-        scatter_indices: Any,
-        updates: Any,
+        operand: ArrayLike,
+        scatter_indices: ArrayLike,
+        updates: ArrayLike,
         dimension_numbers: ScatterDimensionNumbers,
         *,
         indices_are_sorted: bool = False,
@@ -174,9 +193,9 @@ scatter_max = _scatter_function("scatter_max", p.scatter_max_p, "where they are 
 
 
 def scatter_apply(
-    operand: Any,
-    scatter_indices: Any,
-    func: Callable[[Any], Any],
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
+    func: Callable[[Array], ArrayLike],
     dimension_numbers: ScatterDimensionNumbers,
     *,
     update_shape: Shape = (),
@@ -220,7 +239,7 @@ def scatter_apply(
     )
 
 
-def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
+def index_take(src: ArrayLike, idxs: Sequence[ArrayLike], axes: Sequence[int]) -> Array:
     """The slices of `src` at coordinates `idxs`, one rank-1 array for each of the axes.
 
     Coordinates out of range wrap around.

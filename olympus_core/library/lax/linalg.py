@@ -7,12 +7,13 @@ one fails, as on a matrix that is not positive definite, the results of that mat
 from __future__ import annotations
 
 import enum
-from typing import Any
+from typing import Any, Literal, overload
 
 from olympus_core import dtypes
 from olympus_core.avals import get_aval, shape_of
 from olympus_core.errors import ArgumentError, ShapeError
 from olympus_core.library.promotion import check_arrays, convert
+from olympus_core.library.typing import ArrayLike
 from olympus_core.primitive import op
 from olympus_core.primitives.elementwise.base import constant
 from olympus_core.primitives.linalg.algebra import adjoint, dot, swap, triangle
@@ -96,7 +97,7 @@ def symmetrized(x: Any) -> Any:
     return op.mul(op.add(x, adjoint(x)), constant(x, 0.5))
 
 
-def cholesky(x: Any, *, symmetrize_input: bool = True) -> Array:
+def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
     """The lower triangular L with L L^H = x, for Hermitian positive-definite matrices x.
 
     symmetrize_input: take (x + x^H) / 2; if False, x's lower triangle is read alone.
@@ -115,8 +116,8 @@ def cholesky(x: Any, *, symmetrize_input: bool = True) -> Array:
 
 
 def triangular_solve(
-    a: Any,
-    b: Any,
+    a: ArrayLike,
+    b: ArrayLike,
     *,
     left_side: bool = False,
     lower: bool = False,
@@ -155,7 +156,7 @@ def triangular_solve(
     return op.reshape(out, dimensions=None, new_sizes=shape) if single else out
 
 
-def lu(x: Any) -> tuple[Array, Array, Array]:
+def lu(x: ArrayLike) -> tuple[Array, Array, Array]:
     """L U = x[permutation] with unit lower triangular L and upper triangular U.
 
     Returns L (its diagonal of ones left out) and U in one array of x's shape (..., m, n); the
@@ -170,7 +171,7 @@ def lu(x: Any) -> tuple[Array, Array, Array]:
     return factors, pivots, permutation
 
 
-def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Array:
+def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
     """The permutation of `permutation_size` rows that the pivots of `lu` (int32) make."""
     check_arrays("lu_pivots_to_permutation", pivots)
     size = int(permutation_size)
@@ -179,7 +180,11 @@ def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Array:
 
 
 def qr(
-    x: Any, *, pivoting: bool = False, full_matrices: bool = True, use_magma: bool | None = None
+    x: ArrayLike,
+    *,
+    pivoting: bool = False,
+    full_matrices: bool = True,
+    use_magma: bool | None = None,
 ) -> tuple[Array, ...]:
     """Q R = x with orthonormal columns in Q, and upper triangular R.
 
@@ -199,7 +204,7 @@ def qr(
     return tuple(qr_p.bind(x, pivoting=bool(pivoting), full_matrices=bool(full_matrices)))
 
 
-def householder_product(a: Any, taus: Any) -> Array:
+def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
     """The first n columns of the product of reflectors: a column of `a` and an element of `taus`
     make one, as LAPACK's geqrf gives them.
 
@@ -213,7 +218,7 @@ def householder_product(a: Any, taus: Any) -> Array:
 
 
 def eig(
-    x: Any,
+    x: ArrayLike,
     *,
     compute_left_eigenvectors: bool = True,
     compute_right_eigenvectors: bool = True,
@@ -247,7 +252,7 @@ def eig(
 
 
 def eigh(
-    x: Any,
+    x: ArrayLike,
     *,
     lower: bool = True,
     symmetrize_input: bool = True,
@@ -282,14 +287,41 @@ def _check_subset(name: str, subset: tuple[int, int] | None, count: int) -> None
         raise ArgumentError(f"{name} computes all of {count} values, and was asked for {subset}")
 
 
+@overload
 def svd(
-    x: Any,
+    x: ArrayLike,
+    *,
+    full_matrices: bool = True,
+    compute_uv: Literal[True] = True,
+    subset_by_index: tuple[int, int] | None = None,
+    algorithm: SvdAlgorithm | None = None,
+) -> tuple[Array, Array, Array]: ...
+@overload
+def svd(
+    x: ArrayLike,
+    *,
+    full_matrices: bool = True,
+    compute_uv: Literal[False],
+    subset_by_index: tuple[int, int] | None = None,
+    algorithm: SvdAlgorithm | None = None,
+) -> Array: ...
+@overload
+def svd(
+    x: ArrayLike,
+    *,
+    full_matrices: bool = True,
+    compute_uv: bool,
+    subset_by_index: tuple[int, int] | None = None,
+    algorithm: SvdAlgorithm | None = None,
+) -> Any: ...
+def svd(
+    x: ArrayLike,
     *,
     full_matrices: bool = True,
     compute_uv: bool = True,
     subset_by_index: tuple[int, int] | None = None,
     algorithm: SvdAlgorithm | None = None,
-) -> Any:
+) -> Array | tuple[Array, Array, Array]:
     """U diag(s) V^H = x with orthonormal columns in U and V, and s falling.
 
     full_matrices: U is (..., m, m) and V^H (..., n, n) for x of (..., m, n); if False, (..., m, k)
@@ -319,8 +351,8 @@ def svd(
 
 
 def symmetric_product(
-    a_matrix: Any,
-    c_matrix: Any,
+    a_matrix: ArrayLike,
+    c_matrix: ArrayLike,
     *,
     alpha: float = 1.0,
     beta: float = 0.0,

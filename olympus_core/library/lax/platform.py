@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,14 +13,15 @@ from olympus_core.library.lax.control import stage_branches
 
 __all__ = ["platform_dependent"]
 
+_T = TypeVar("_T")
 _PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
 
 
 def platform_dependent(
     *args: Any,
-    default: Callable[..., Any] | None = None,
-    **per_platform: Callable[..., Any] | None,
-) -> Any:
+    default: Callable[..., _T] | None = None,
+    **per_platform: Callable[..., _T] | None,
+) -> _T:
     """The result of the function that is for the platform which the program is lowered for.
 
     per_platform: functions by the name of a platform: cpu, cuda, rocm or tpu; the GPUs that
@@ -46,6 +47,6 @@ def platform_dependent(
     branches, operands, out_tree = stage_branches("platform_dependent", functions, args)
     platforms = (*((name,) for name in given), *(() if default is None else (None,)))
     unused = np.int32(0)
-    return out_tree.unflatten(
-        platform_dependent_p.bind(unused, *operands, branches=branches, platforms=platforms)
-    )
+    outs = platform_dependent_p.bind(unused, *operands, branches=branches, platforms=platforms)
+    result: _T = out_tree.unflatten(outs)
+    return result

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from olympus_core import dtypes, tree
 from olympus_core.avals import ShapedArray, get_aval, shaped
 from olympus_core.errors import ShapeError, TraceError
 from olympus_core.library.promotion import check_arrays, convert
+from olympus_core.library.typing import ArrayLike, DTypeLike
 from olympus_core.olympuspr import Olympuspr
 from olympus_core.primitive import Primitive
 from olympus_core.primitives.elementwise.arithmetic import add_p, max_p, min_p, mul_p
@@ -29,7 +30,7 @@ from olympus_core.primitives.reduction import (
     reduce_sum_p,
     reduce_xor_p,
 )
-from olympus_core.tracer import Tracer
+from olympus_core.tracer import Array, Tracer
 from olympus_core.transforms.staging import stage, stage_once
 
 __all__ = [
@@ -46,10 +47,19 @@ __all__ = [
 ]
 
 
-def _reduction(primitive: Reduction, summary: str) -> Callable[[Any, Sequence[int]], Any]:
-    def reduction(operand: Any, axes: Sequence[int]) -> Any:
+if TYPE_CHECKING:
+
+    class _OverAxes(Protocol):
+        """A reduction over axes."""
+
+        def __call__(self, operand: ArrayLike, axes: Sequence[int]) -> Array: ...
+
+
+def _reduction(primitive: Reduction, summary: str) -> _OverAxes:
+    def reduction(operand: ArrayLike, axes: Sequence[int]) -> Array:
         check_arrays(primitive.name, operand)
-        return primitive.bind(operand, axes=tuple(map(operator.index, axes)))
+        reduced: Array = primitive.bind(operand, axes=tuple(map(operator.index, axes)))
+        return reduced
 
     reduction.__name__ = reduction.__qualname__ = primitive.name
     reduction.__doc__ = f"""{summary} over `axes`, a sequence of distinct axes from 0.
@@ -70,7 +80,7 @@ reduce_or = _reduction(reduce_or_p, "Bitwise or logical 'or' of the elements")
 reduce_xor = _reduction(reduce_xor_p, "Bitwise or logical 'exclusive or' of the elements")
 
 
-def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
+def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     """The index along `axis` of the first greatest element; a NaN counts as the greatest.
 
     The result is of the integer dtype `index_dtype`.  Raises ShapeError for an axis that the
@@ -79,7 +89,7 @@ def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
     return _arg(argmax_p, operand, axis, index_dtype)
 
 
-def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
+def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     """The index along `axis` of the first least element; a NaN counts as the least.
 
     The result is of the integer dtype `index_dtype`.  Raises ShapeError for an axis that the
@@ -88,10 +98,12 @@ def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
     return _arg(argmin_p, operand, axis, index_dtype)
 
 
-def _arg(primitive: Primitive, operand: Any, axis: int, index_dtype: Any) -> Any:
+def _arg(primitive: Primitive, operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     check_arrays(primitive.name, operand)
     place = operator.index(axis)
-    return primitive.bind(operand, axes=(place,), index_dtype=dtypes.canonicalize(index_dtype))
+    dtype = dtypes.canonicalize(index_dtype)
+    index: Array = primitive.bind(operand, axes=(place,), index_dtype=dtype)
+    return index
 
 
 #: what a computation of one operation reduces by

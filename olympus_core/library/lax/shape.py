@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from olympus_core import dtypes
 from olympus_core.avals import Shape, canonical_shape, get_aval, shape_of
@@ -15,6 +14,7 @@ from olympus_core.errors import ShapeError
 from olympus_core.library import promotion
 from olympus_core.library.axes import canonical_axes, canonical_axis
 from olympus_core.library.structural import structural
+from olympus_core.library.typing import ArrayOrKeys, DTypeLike
 from olympus_core.primitives import shape as p
 from olympus_core.tracer import Array
 
@@ -39,7 +39,7 @@ __all__ = [
 
 
 @structural()
-def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: None = None) -> Array:
+def broadcast(operand: ArrayOrKeys, sizes: Sequence[int], *, out_sharding: None = None) -> Array:
     """The array repeated along new leading axes of lengths `sizes`.
 
     Raises ShapeError for a negative size.
@@ -54,7 +54,7 @@ def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: None = None) 
 
 @structural()
 def broadcast_in_dim(
-    operand: Any,
+    operand: ArrayOrKeys,
     shape: Sequence[int],
     broadcast_dimensions: Sequence[int],
     *,
@@ -65,9 +65,9 @@ def broadcast_in_dim(
     Raises ShapeError where the operand's lengths are neither 1 nor those of `shape`.
     """
     target, dims = canonical_shape(shape), tuple(broadcast_dimensions)
-    same = isinstance(operand, Array) and operand.aval.shape == target
-    if same and dims == tuple(range(len(target))):
-        return operand  # type: ignore[no-any-return]
+    is_same = dims == tuple(range(len(target)))
+    if is_same and isinstance(operand, Array) and operand.aval.shape == target:
+        return operand
     result: Array = p.broadcast_in_dim_p.bind(operand, shape=target, broadcast_dimensions=dims)
     return result
 
@@ -82,7 +82,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> Shape:
 
 
 @structural()
-def broadcast_to_rank(x: Any, rank: int) -> Array:
+def broadcast_to_rank(x: ArrayOrKeys, rank: int) -> Array:
     """The array with leading axes of length 1, as many as give it `rank` axes.
 
     Raises ShapeError for an array of more axes.
@@ -93,7 +93,7 @@ def broadcast_to_rank(x: Any, rank: int) -> Array:
     return expand_dims(x, tuple(range(rank - ndim)))
 
 
-def iota(dtype: Any, size: int) -> Array:
+def iota(dtype: DTypeLike, size: int) -> Array:
     """0, 1, ..., size - 1 in the given dtype.
 
     >>> iota("int32", 3)
@@ -103,7 +103,7 @@ def iota(dtype: Any, size: int) -> Array:
 
 
 def broadcasted_iota(
-    dtype: Any, shape: Sequence[int], dimension: int, *, out_sharding: None = None
+    dtype: DTypeLike, shape: Sequence[int], dimension: int, *, out_sharding: None = None
 ) -> Array:
     """An array of `shape` whose elements are their index along axis `dimension`.
 
@@ -117,7 +117,7 @@ def broadcasted_iota(
 
 @structural()
 def reshape(
-    operand: Any,
+    operand: ArrayOrKeys,
     new_sizes: Sequence[int],
     dimensions: Sequence[int] | None = None,
     *,
@@ -142,7 +142,9 @@ def reshape(
 
 
 @structural()
-def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Array:
+def collapse(
+    operand: ArrayOrKeys, start_dimension: int, stop_dimension: int | None = None
+) -> Array:
     """The array with the axes from `start_dimension` to before `stop_dimension` made one.
 
     Raises ShapeError for axes out of range.
@@ -155,7 +157,7 @@ def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = No
 
 
 @structural()
-def transpose(operand: Any, permutation: Sequence[int]) -> Array:
+def transpose(operand: ArrayOrKeys, permutation: Sequence[int]) -> Array:
     """The array with axis i of the result being axis `permutation[i]` of the operand.
 
     Raises ShapeError unless `permutation` names each axis once.
@@ -168,7 +170,7 @@ def transpose(operand: Any, permutation: Sequence[int]) -> Array:
 
 
 @structural()
-def squeeze(array: Any, dimensions: Sequence[int]) -> Array:
+def squeeze(array: ArrayOrKeys, dimensions: Sequence[int]) -> Array:
     """The array without the given axes, whose length must be 1 (ShapeError otherwise)."""
     dims = tuple(sorted(canonical_axes(dimensions, len(shape_of(array)))))
     if not dims and isinstance(array, Array):
@@ -178,7 +180,7 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Array:
 
 
 @structural()
-def expand_dims(array: Any, dimensions: Sequence[int]) -> Array:
+def expand_dims(array: ArrayOrKeys, dimensions: Sequence[int]) -> Array:
     """The array with axes of length 1 inserted, at these positions of the result.
 
     Raises ShapeError for a position that is out of range or given twice.
@@ -194,7 +196,7 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Array:
 
 
 @structural()
-def rev(operand: Any, dimensions: Sequence[int]) -> Array:
+def rev(operand: ArrayOrKeys, dimensions: Sequence[int]) -> Array:
     """The elements in reverse order along the given axes (each once; ShapeError otherwise)."""
     dims = tuple([canonical_axis(d, len(shape_of(operand))) for d in dimensions])
     result: Array = p.rev_p.bind(operand, dimensions=dims)
@@ -202,7 +204,7 @@ def rev(operand: Any, dimensions: Sequence[int]) -> Array:
 
 
 @structural()
-def tile(operand: Any, reps: Sequence[int]) -> Array:
+def tile(operand: ArrayOrKeys, reps: Sequence[int]) -> Array:
     """The array repeated `reps[i]` times along axis i; one repetition an axis (ShapeError)."""
     result: Array = p.tile_p.bind(operand, reps=tuple([int(r) for r in reps]))
     return result
@@ -210,7 +212,11 @@ def tile(operand: Any, reps: Sequence[int]) -> Array:
 
 @structural(1)
 def full(
-    shape: Sequence[int], fill_value: Any, dtype: Any = None, *, sharding: None = None
+    shape: Sequence[int],
+    fill_value: ArrayOrKeys,
+    dtype: DTypeLike | None = None,
+    *,
+    sharding: None = None,
 ) -> Array:
     """An array of `shape` whose elements all are the scalar `fill_value`, as `dtype` if given.
 
@@ -228,9 +234,9 @@ def full(
 
 @structural(0, 1)
 def full_like(
-    x: Any,
-    fill_value: Any,
-    dtype: Any = None,
+    x: ArrayOrKeys,
+    fill_value: ArrayOrKeys,
+    dtype: DTypeLike | None = None,
     shape: Sequence[int] | None = None,
     sharding: None = None,
 ) -> Array:
@@ -241,6 +247,6 @@ def full_like(
     return full(aval.shape if shape is None else shape, value)
 
 
-def empty(shape: Sequence[int], dtype: Any, *, out_sharding: None = None) -> Array:
+def empty(shape: Sequence[int], dtype: DTypeLike, *, out_sharding: None = None) -> Array:
     """An array of `shape` and `dtype` whose elements are not to be relied on (they are zero)."""
     return full(shape, 0, dtype)

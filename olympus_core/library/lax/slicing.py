@@ -19,6 +19,7 @@ from olympus_core.library.axes import canonical_axis
 from olympus_core.library.lax.shape import expand_dims, squeeze
 from olympus_core.library.promotion import convert
 from olympus_core.library.structural import structural
+from olympus_core.library.typing import ArrayLike, ArrayOrKeys, ArraysOrKeys
 from olympus_core.primitives import joining, slicing
 from olympus_core.primitives.elementwise.arithmetic import add_p
 from olympus_core.primitives.elementwise.logic import lt_p
@@ -44,7 +45,7 @@ __all__ = [
 
 
 @structural()
-def concatenate(operands: Any, dimension: int) -> Array:
+def concatenate(operands: ArraysOrKeys, dimension: int) -> Array:
     """The operands, of one dtype, one after the other along axis `dimension`.
 
     Raises ShapeError where there is no operand or they differ along other axes, DTypeError where
@@ -59,7 +60,7 @@ def concatenate(operands: Any, dimension: int) -> Array:
 
 
 @structural()
-def stack(operands: Sequence[Any], axis: int = 0) -> Array:
+def stack(operands: ArraysOrKeys, axis: int = 0) -> Array:
     """The operands, of one dtype and shape, along a new axis of the result.
 
     Raises ShapeError where there is no operand or their shapes differ, DTypeError where dtypes do.
@@ -78,7 +79,7 @@ def _sequence(name: str, operands: Any) -> list[Any]:
 
 
 @structural()
-def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Array]:
+def split(operand: ArrayOrKeys, sizes: Sequence[int], axis: int = 0) -> list[Array]:
     """Parts of the lengths `sizes`, which sum to the axis's (ShapeError otherwise)."""
     position = canonical_axis(axis, len(shape_of(operand)))
     result: list[Array] = joining.split_p.bind(
@@ -88,14 +89,16 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Array]:
 
 
 @structural()
-def unstack(x: Any, axis: int = 0) -> tuple[Array, ...]:
+def unstack(x: ArrayOrKeys, axis: int = 0) -> tuple[Array, ...]:
     """The slices of `x` at each index of an axis, without that axis."""
     position = canonical_axis(axis, len(shape_of(x)))
     return tuple(joining.unstack_p.bind(x, axis=position))
 
 
 @structural(0, 1)
-def pad(operand: Any, padding_value: Any, padding_config: Sequence[Sequence[int]]) -> Array:
+def pad(
+    operand: ArrayOrKeys, padding_value: ArrayOrKeys, padding_config: Sequence[Sequence[int]]
+) -> Array:
     """The array with `padding_config[i]` = (low, high, interior) scalars added along axis i.
 
     `low` and `high` go before and after, and cut off where negative; `interior` go between
@@ -103,16 +106,17 @@ def pad(operand: Any, padding_value: Any, padding_config: Sequence[Sequence[int]
     scalar's dtype is not the operand's.
     """
     config = tuple([tuple([operator.index(n) for n in c]) for c in padding_config])
-    nothing = isinstance(operand, Array) and config == ((0, 0, 0),) * operand.aval.ndim
-    if nothing and get_aval(padding_value).dtype == operand.dtype:
-        return operand  # type: ignore[no-any-return]
+    if isinstance(operand, Array):
+        nothing = config == ((0, 0, 0),) * operand.aval.ndim
+        if nothing and get_aval(padding_value).dtype == operand.dtype:
+            return operand
     result: Array = slicing.pad_p.bind(operand, padding_value, padding_config=config)
     return result
 
 
 @structural()
 def slice(
-    operand: Any,
+    operand: ArrayOrKeys,
     start_indices: Sequence[int],
     limit_indices: Sequence[int],
     strides: Sequence[int] | None = None,
@@ -132,7 +136,7 @@ def slice(
 
 @structural()
 def slice_in_dim(
-    operand: Any,
+    operand: ArrayOrKeys,
     start_index: int | None,
     limit_index: int | None,
     stride: int = 1,
@@ -157,7 +161,7 @@ def _bound(index: int | None, length: int, default: int) -> int:
 
 
 @structural()
-def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Array:
+def index_in_dim(operand: ArrayOrKeys, index: int, axis: int = 0, keepdims: bool = True) -> Array:
     """The slice at a static index of one axis, with that axis (of length 1) or without.
 
     Raises IndexingError for an index out of bounds.
@@ -217,8 +221,8 @@ def wrapped(index: Any, length: int, dtype: dtypes.DType, wrap: bool = True) -> 
 
 @structural()
 def dynamic_slice(
-    operand: Any,
-    start_indices: Any,
+    operand: ArrayOrKeys,
+    start_indices: ArrayLike | Sequence[ArrayLike],
     slice_sizes: Sequence[int],
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
@@ -245,8 +249,8 @@ def _along(shape: Shape, index: Any, axis: int) -> list[Any]:
 
 @structural()
 def dynamic_slice_in_dim(
-    operand: Any,
-    start_index: Any,
+    operand: ArrayOrKeys,
+    start_index: ArrayLike,
     slice_size: int,
     axis: int = 0,
     *,
@@ -263,8 +267,8 @@ def dynamic_slice_in_dim(
 
 @structural()
 def dynamic_index_in_dim(
-    operand: Any,
-    index: Any,
+    operand: ArrayOrKeys,
+    index: ArrayLike,
     axis: int = 0,
     keepdims: bool = True,
     *,
@@ -279,9 +283,9 @@ def dynamic_index_in_dim(
 
 @structural(0, 1)
 def dynamic_update_slice(
-    operand: Any,
-    update: Any,
-    start_indices: Any,
+    operand: ArrayOrKeys,
+    update: ArrayOrKeys,
+    start_indices: ArrayLike | Sequence[ArrayLike],
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
 ) -> Array:
@@ -297,7 +301,12 @@ def dynamic_update_slice(
 
 @structural(0, 1)
 def dynamic_update_slice_in_dim(
-    operand: Any, update: Any, start_index: Any, axis: int, *, allow_negative_indices: bool = True
+    operand: ArrayOrKeys,
+    update: ArrayOrKeys,
+    start_index: ArrayLike,
+    axis: int,
+    *,
+    allow_negative_indices: bool = True,
 ) -> Array:
     """The array with `update` written from a dynamic index of one axis on."""
     shape = shape_of(operand)
@@ -309,7 +318,12 @@ def dynamic_update_slice_in_dim(
 
 @structural(0, 1)
 def dynamic_update_index_in_dim(
-    operand: Any, update: Any, index: Any, axis: int, *, allow_negative_indices: bool = True
+    operand: ArrayOrKeys,
+    update: ArrayOrKeys,
+    index: ArrayLike,
+    axis: int,
+    *,
+    allow_negative_indices: bool = True,
 ) -> Array:
     """The array with one slice of an axis, at a dynamic index, replaced by `update`.
 

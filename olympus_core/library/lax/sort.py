@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import overload
 
 import numpy as np
 
 from olympus_core.avals import get_aval
 from olympus_core.errors import ShapeError
 from olympus_core.library.promotion import check_arrays
+from olympus_core.library.typing import ArrayLike
 from olympus_core.primitives.shape import iota_p, transpose_p
 from olympus_core.primitives.slicing import slice_p
 from olympus_core.primitives.sort import sort_p, top_k_p
+from olympus_core.tracer import Array
 
 __all__ = ["approx_max_k", "approx_min_k", "sort", "sort_key_val", "top_k"]
 
@@ -27,7 +29,20 @@ def _place(name: str, axis: int, ndim: int) -> int:
     return axis % ndim
 
 
-def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
+@overload
+def sort(
+    operand: ArrayLike, dimension: int = -1, is_stable: bool = True, num_keys: int = 1
+) -> Array: ...
+@overload
+def sort(
+    operand: Sequence[ArrayLike], dimension: int = -1, is_stable: bool = True, num_keys: int = 1
+) -> tuple[Array, ...]: ...
+def sort(
+    operand: ArrayLike | Sequence[ArrayLike],
+    dimension: int = -1,
+    is_stable: bool = True,
+    num_keys: int = 1,
+) -> Array | tuple[Array, ...]:
     """Sort an array along `dimension`, or a sequence of arrays of one shape by the first ones.
 
     num_keys: how many of the arrays are keys, compared in order; the rest follows them.
@@ -35,29 +50,28 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
 
     Raises ShapeError for arrays of different shapes, or a dimension that they do not have.
     """
-    several = isinstance(operand, Sequence)
-    arrays = list(operand) if several else [operand]
+    arrays = list(operand) if isinstance(operand, Sequence) else [operand]
     check_arrays("sort", *arrays)
     if not arrays:
         raise ShapeError("sort needs at least one array, and got none")
-    out = sort_p.bind(
+    out: list[Array] = sort_p.bind(
         *arrays,
         dimension=_place("sort", dimension, get_aval(arrays[0]).ndim),
         is_stable=bool(is_stable),
         num_keys=operator.index(num_keys),
     )
-    return tuple(out) if several else out[0]
+    return tuple(out) if isinstance(operand, Sequence) else out[0]
 
 
 def sort_key_val(
-    keys: Any, values: Any, dimension: int = -1, is_stable: bool = True
-) -> tuple[Any, Any]:
+    keys: ArrayLike, values: ArrayLike, dimension: int = -1, is_stable: bool = True
+) -> tuple[Array, Array]:
     """The sorted `keys`, and `values` in the same order."""
     first, second = sort((keys, values), dimension=dimension, is_stable=is_stable, num_keys=1)
     return first, second
 
 
-def top_k(operand: Any, k: int, *, axis: int = -1) -> list[Any]:
+def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> list[Array]:
     """The `k` greatest elements along `axis`, in falling order, and their indices as int32.
 
     Of equal elements the first comes first; a NaN is greater than all.
@@ -72,7 +86,7 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> list[Any]:
     place = _place("top_k", axis, ndim)
     swap = (*[i for i in range(ndim) if i != place], place)
     moved = operand if place == ndim - 1 else transpose_p.bind(operand, permutation=swap)
-    found: list[Any] = top_k_p.bind(moved, k=operator.index(k))
+    found: list[Array] = top_k_p.bind(moved, k=operator.index(k))
     if place != ndim - 1:
         back = tuple(map(swap.index, range(ndim)))
         found = [transpose_p.bind(x, permutation=back) for x in found]
@@ -80,13 +94,13 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> list[Any]:
 
 
 def approx_max_k(
-    operand: Any,
+    operand: ArrayLike,
     k: int,
     reduction_dimension: int = -1,
     recall_target: float = 0.95,
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
-) -> tuple[Any, Any]:
+) -> tuple[Array, Array]:
     """The `k` greatest elements along an axis, in falling order, and their indices.
 
     The result is exact, so a recall of 1, whatever `recall_target` allows; the options that
@@ -97,13 +111,13 @@ def approx_max_k(
 
 
 def approx_min_k(
-    operand: Any,
+    operand: ArrayLike,
     k: int,
     reduction_dimension: int = -1,
     recall_target: float = 0.95,
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
-) -> tuple[Any, Any]:
+) -> tuple[Array, Array]:
     """The `k` least elements along an axis, in rising order, and their indices.
 
     The result is exact, so a recall of 1, whatever `recall_target` allows; the options that

@@ -27,7 +27,7 @@ def wanted(*decisive: Any) -> bool:
     return state.disable_jit and not any(isinstance(x, Tracer) for x in decisive)
 
 
-def branch(index: Any, branches: Sequence[Callable[..., Any]], operands: Sequence[Any]) -> Any:
+def branch(index: Any, branches: Sequence[Callable[..., _T]], operands: Sequence[Any]) -> _T:
     """The result of the branch of the index, clamped to the range there is."""
     return branches[min(max(int(index), 0), len(branches) - 1)](*operands)
 

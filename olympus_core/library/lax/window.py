@@ -38,6 +38,10 @@ _WINDOWED: dict[Reduction, Primitive] = {
 }
 
 
+#: what `padding` may be: a name, or a pair (low, high) for each axis
+PaddingLike = str | Sequence[tuple[int, int]]
+
+
 def ints(values: Any) -> tuple[int, ...]:
     """A sequence of ints as a tuple of Python ints."""
     return tuple([int(v) for v in values])
@@ -47,7 +51,7 @@ def padtype_to_pads(
     in_shape: Sequence[int],
     window_shape: Sequence[int],
     window_strides: Sequence[int],
-    padding: Any,
+    padding: PaddingLike,
 ) -> list[tuple[int, int]]:
     """The (low, high) padding of each dimension that a name asks for.
 
@@ -75,7 +79,7 @@ def padtype_to_pads(
 
 
 def pads_of(
-    padding: Any,
+    padding: PaddingLike,
     shape: Shape,
     window: Sequence[int],
     strides: Sequence[int],
@@ -99,7 +103,7 @@ def _window(
     shape: Shape,
     window_dimensions: Sequence[int],
     window_strides: Sequence[int] | None,
-    padding: Any,
+    padding: PaddingLike,
     base_dilation: Sequence[int] | None,
     window_dilation: Sequence[int] | None,
 ) -> dict[str, Any]:
@@ -129,7 +133,7 @@ def reduce_window(
     computation: Callable[[Any, Any], Any],
     window_dimensions: Sequence[int],
     window_strides: Sequence[int] | None = None,
-    padding: Any = "VALID",
+    padding: PaddingLike = "VALID",
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> Any:
@@ -165,7 +169,7 @@ def reduce_window_shape_tuple(
     operand_shape: Sequence[int],
     window_dimensions: Sequence[int],
     window_strides: Sequence[int],
-    padding: Any,
+    padding: PaddingLike,
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> Shape:

@@ -27,7 +27,9 @@ from olympus_core.library.numpy.elementwise.exponential import expm1, logaddexp,
 from olympus_core.library.numpy.elementwise.trigonometric import tanh
 from olympus_core.library.operands import choose, operand, scalar
 from olympus_core.library.promotion import check_arrays, promote_inexact
-from olympus_core.primitive import op
+from olympus_core.library.typing import ArrayLike
+from olympus_core.primitives.elementwise.arithmetic import relu_p
+from olympus_core.tracer import Array
 
 __all__ = [
     "celu",
@@ -64,26 +66,26 @@ _SELU_ALPHA = 1.6732632423543772848170429916717
 _SELU_SCALE = 1.0507009873554804934193349852946
 
 
-def _array(name: str, x: Any) -> Any:
+def _array(name: str, x: ArrayLike) -> Array:
     """The operand as an array: what operators and methods apply to."""
     return asarray(operand(name, x)[0])
 
 
-def identity(x: Any) -> Any:
+def identity(x: ArrayLike) -> Array:
     """x itself."""
     return _array("identity", x)
 
 
-def relu(x: Any) -> Any:
+def relu(x: ArrayLike) -> Array:
     """max(x, 0); the slope at 0 is 0."""
     check_arrays("relu", x)
     if get_aval(x).dtype == dtypes.bool_:
         return maximum(x, 0)
-    return op.relu(x)
+    return relu_p.bind(x)
 
 
 @custom_jvp
-def _relu6(x: Any) -> Any:
+def _relu6(x: Any) -> Array:
     return minimum(maximum(x, 0), 6.0)
 
 
@@ -95,18 +97,18 @@ def _relu6_rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, A
 
 
 @composite()
-def relu6(x: Any) -> Any:
+def relu6(x: ArrayLike) -> Array:
     """min(max(x, 0), 6); the slopes at 0 and 6 are 0."""
     return _relu6(x)
 
 
-def sigmoid(x: Any) -> Any:
+def sigmoid(x: ArrayLike) -> Array:
     """1 / (1 + exp(-x)); raises DTypeError for integers."""
     return lax.logistic(x)
 
 
 @custom_jvp
-def _softplus(x: Any) -> Any:
+def _softplus(x: Any) -> Array:
     return maximum(x, 0) + lax.log1p(lax.exp(-lax.abs(x)))
 
 
@@ -117,20 +119,22 @@ def _softplus_rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any
 
 
 @composite()
-def softplus(x: Any) -> Any:
+def softplus(x: ArrayLike) -> Array:
     """log(1 + exp(x)), without overflow."""
-    x, _ = promote_inexact(_array("softplus", x), 0)  # a bool beside an int is of a weak type
-    return logaddexp(x, 0.0) if dtypes.kind(x.dtype) == "c" else _softplus(x)
+    # a bool beside an int is of a weak type
+    floats, _ = promote_inexact(_array("softplus", x), 0)
+    is_complex = dtypes.kind(floats.dtype) == "c"
+    return logaddexp(floats, 0.0) if is_complex else _softplus(floats)
 
 
 @composite()
-def log_sigmoid(x: Any) -> Any:
+def log_sigmoid(x: ArrayLike) -> Array:
     """log(sigmoid(x)), without overflow."""
     return -softplus(-_array("log_sigmoid", x))
 
 
 @composite()
-def sparse_plus(x: Any) -> Any:
+def sparse_plus(x: ArrayLike) -> Array:
     """0 below -1, x above 1, and (x + 1)**2 / 4 between."""
     x = _array("sparse_plus", x)
     middle = lax.square(x + 1.0) / 4
@@ -138,20 +142,20 @@ def sparse_plus(x: Any) -> Any:
 
 
 @composite()
-def sparse_sigmoid(x: Any) -> Any:
+def sparse_sigmoid(x: ArrayLike) -> Array:
     """clip((x + 1) / 2, 0, 1)."""
     return 0.5 * clip(_array("sparse_sigmoid", x) + 1.0, 0.0, 2.0)
 
 
 @composite()
-def soft_sign(x: Any) -> Any:
+def soft_sign(x: ArrayLike) -> Array:
     """x / (|x| + 1)."""
     x = _array("soft_sign", x)
     return x / (absolute(x) + 1)
 
 
 @composite()
-def silu(x: Any) -> Any:
+def silu(x: ArrayLike) -> Array:
     """x * sigmoid(x): Elfwing, Uchibe and Doya (2018); also called swish."""
     return _array("silu", x) * lax.logistic(x)
 
@@ -160,13 +164,13 @@ swish = silu
 
 
 @composite()
-def mish(x: Any) -> Any:
+def mish(x: ArrayLike) -> Array:
     """x * tanh(softplus(x)): Misra (2019)."""
     return _array("mish", x) * tanh(softplus(x))
 
 
 @composite()
-def elu(x: Any, alpha: Any = 1.0) -> Any:
+def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """x where positive, elsewhere alpha * (exp(x) - 1): Clevert et al. (2015)."""
     x = _array("elu", x)
     is_positive = x > 0
@@ -176,40 +180,40 @@ def elu(x: Any, alpha: Any = 1.0) -> Any:
 
 
 @composite()
-def celu(x: Any, alpha: Any = 1.0) -> Any:
+def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """max(x, 0) + min(0, alpha * (exp(x / alpha) - 1)): Barron (2017)."""
     x = _array("celu", x)
     return maximum(x, 0.0) + alpha * expm1(minimum(x, 0.0) / alpha)
 
 
 @composite()
-def selu(x: Any) -> Any:
+def selu(x: ArrayLike) -> Array:
     """elu scaled such that layers keep mean 0 and variance 1: Klambauer et al. (2017)."""
     return _SELU_SCALE * elu(x, _SELU_ALPHA)
 
 
 @composite()
-def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Any:
+def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 0.01) -> Array:
     """x where it is not negative, elsewhere negative_slope * x."""
     x = _array("leaky_relu", x)
     return choose("leaky_relu", x >= 0, x, negative_slope * x)
 
 
 @composite()
-def hard_tanh(x: Any) -> Any:
+def hard_tanh(x: ArrayLike) -> Array:
     """clip(x, -1, 1)."""
     x = _array("hard_tanh", x)
     return choose("hard_tanh", x > 1, 1, choose("hard_tanh", x < -1, -1, x))
 
 
 @composite()
-def hard_sigmoid(x: Any) -> Any:
+def hard_sigmoid(x: ArrayLike) -> Array:
     """relu6(x + 3) / 6."""
     return relu6(_array("hard_sigmoid", x) + 3.0) / 6.0
 
 
 @composite()
-def hard_silu(x: Any) -> Any:
+def hard_silu(x: ArrayLike) -> Array:
     """x * hard_sigmoid(x): Howard et al. (2019); also called hard_swish."""
     return _array("hard_silu", x) * hard_sigmoid(x)
 
@@ -218,21 +222,21 @@ hard_swish = hard_silu
 
 
 @composite(static_argnames=("approximate",))
-def gelu(x: Any, approximate: bool = True) -> Any:
+def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     """x times the normal distribution's cdf of x: Hendrycks and Gimpel (2016).
 
     `approximate` has the cdf by tanh, as in that paper, instead of erfc.
     """
-    (x,) = promote_inexact(_array("gelu", x))
-    dtype = x.dtype
+    floats: Array = promote_inexact(_array("gelu", x))[0]
+    dtype = floats.dtype
     if approximate:
-        cubed = x + 0.044715 * lax.integer_pow(x, 3)
-        return x * (0.5 * (1.0 + lax.tanh(scalar(_ROOT_2_OVER_PI, dtype) * cubed)))
-    return (0.5 * x) * lax.erfc(x * scalar(-_ROOT_HALF, dtype))
+        cubed = floats + 0.044715 * lax.integer_pow(floats, 3)
+        return floats * (0.5 * (1.0 + lax.tanh(scalar(_ROOT_2_OVER_PI, dtype) * cubed)))
+    return (0.5 * floats) * lax.erfc(floats * scalar(-_ROOT_HALF, dtype))
 
 
 @composite(static_argnames=("axis",))
-def glu(x: Any, axis: int = -1) -> Any:
+def glu(x: ArrayLike, axis: int = -1) -> Array:
     """The first half of x along `axis` times the sigmoid of the second: Dauphin et al. (2017).
 
     Raises ShapeError for an axis of odd size.
@@ -247,14 +251,14 @@ def glu(x: Any, axis: int = -1) -> Any:
 
 
 @composite()
-def squareplus(x: Any, b: Any = 4) -> Any:
+def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
     """(x + sqrt(x**2 + b)) / 2: Barron (2021)."""
     x = _array("squareplus", x)
     return (x + sqrt(square(x) + b)) / 2
 
 
 @composite()
-def log1mexp(x: Any) -> Any:
+def log1mexp(x: ArrayLike) -> Array:
     """log(1 - exp(-x)) for positive x, exact near 0 and for large x.
 
     By Maechler, "Accurately computing log(1 - exp(-|a|))" (2012).
@@ -263,7 +267,7 @@ def log1mexp(x: Any) -> Any:
 
 
 @custom_jvp
-def _log1mexp(x: Any) -> Any:
+def _log1mexp(x: Any) -> Array:
     small, large = lax.log(-lax.expm1(-x)), lax.log1p(-lax.exp(-x))
     return choose("log1mexp", x < scalar(np.log(2.0), get_aval(x).dtype), small, large)
 

@@ -7,7 +7,7 @@ Logits and probabilities are float32, whatever the dtype of the operands.
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -23,6 +23,8 @@ from olympus_core.library.numpy.products.einsum import einsum
 from olympus_core.library.operands import choose, scalar
 from olympus_core.library.promotion import convert
 from olympus_core.library.softmax import logsumexp, softmax
+from olympus_core.library.typing import ArrayLike
+from olympus_core.tracer import Array
 
 __all__ = ["dot_product_attention"]
 
@@ -30,7 +32,7 @@ INT32, FLOAT32 = np.dtype("int32"), np.dtype("float32")
 Window = tuple[int, int] | None
 
 
-def _rank4(name: str, x: Any) -> Any:
+def _rank4(name: str, x: ArrayLike) -> Array:
     """An operand with leading axes of size 1 up to rank 4."""
     x = asarray(x)
     if x.ndim > 4:
@@ -145,21 +147,53 @@ def _attend(
     return encoded, transpose(residual, (0, 2, 1))
 
 
+@overload
 def dot_product_attention(
-    query: Any,
-    key: Any,
-    value: Any,
-    bias: Any = None,
-    mask: Any = None,
+    query: ArrayLike,
+    key: ArrayLike,
+    value: ArrayLike,
+    bias: ArrayLike | None = None,
+    mask: ArrayLike | None = None,
     *,
-    scale: Any = None,
+    scale: ArrayLike | None = None,
     is_causal: bool = False,
-    query_seq_lengths: Any = None,
-    key_value_seq_lengths: Any = None,
+    query_seq_lengths: ArrayLike | None = None,
+    key_value_seq_lengths: ArrayLike | None = None,
+    local_window_size: int | tuple[int, int] | None = None,
+    implementation: str | None = None,
+    return_residual: Literal[False] = False,
+) -> Array: ...
+@overload
+def dot_product_attention(
+    query: ArrayLike,
+    key: ArrayLike,
+    value: ArrayLike,
+    bias: ArrayLike | None = None,
+    mask: ArrayLike | None = None,
+    *,
+    scale: ArrayLike | None = None,
+    is_causal: bool = False,
+    query_seq_lengths: ArrayLike | None = None,
+    key_value_seq_lengths: ArrayLike | None = None,
+    local_window_size: int | tuple[int, int] | None = None,
+    implementation: str | None = None,
+    return_residual: Literal[True],
+) -> tuple[Array, Array]: ...
+def dot_product_attention(
+    query: ArrayLike,
+    key: ArrayLike,
+    value: ArrayLike,
+    bias: ArrayLike | None = None,
+    mask: ArrayLike | None = None,
+    *,
+    scale: ArrayLike | None = None,
+    is_causal: bool = False,
+    query_seq_lengths: ArrayLike | None = None,
+    key_value_seq_lengths: ArrayLike | None = None,
     local_window_size: int | tuple[int, int] | None = None,
     implementation: str | None = None,
     return_residual: bool = False,
-) -> Any:
+) -> Array | tuple[Array, Array]:
     """softmax(scale * query @ key.T + bias) @ value for each head: Vaswani et al. (2017).
 
     query (B, T, N, H), key and value (B, S, K, H), or all without B; the result is like query.

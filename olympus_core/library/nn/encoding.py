@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
 
 from olympus_core import dtypes
 from olympus_core.avals import get_aval
@@ -16,15 +15,19 @@ from olympus_core.library.numpy.creation.array import asarray
 from olympus_core.library.numpy.elementwise.arithmetic import maximum, subtract
 from olympus_core.library.numpy.reductions.statistics import mean as mean_of
 from olympus_core.library.promotion import check_arrays, convert
+from olympus_core.library.typing import ArrayLike, DTypeLike
 from olympus_core.primitives.elementwise.conversion import convert_element_type_p
 from olympus_core.primitives.elementwise.logic import eq_p
 from olympus_core.primitives.shape import broadcast_in_dim_p
+from olympus_core.tracer import Array
 
 __all__ = ["one_hot", "standardize"]
 
 
 @composite(static_argnames=("num_classes", "dtype", "axis"))
-def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Any:
+def one_hot(
+    x: ArrayLike, num_classes: int, *, dtype: DTypeLike | None = None, axis: int = -1
+) -> Array:
     """1 at position x of a new axis of `num_classes` elements, 0 elsewhere.
 
     An x outside of range gives zeros.  `axis` is the new axis's place in the result; the dtype
@@ -46,20 +49,21 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> A
     is_class = eq_p.bind(spread, broadcasted_iota(aval.dtype, shape, axis))
     if dtype == dtypes.bool_:
         return is_class
-    return convert_element_type_p.bind(is_class, new_dtype=dtype, weak_type=False)
+    encoded: Array = convert_element_type_p.bind(is_class, new_dtype=dtype, weak_type=False)
+    return encoded
 
 
 @composite(static_argnames=("axis", "algorithm"))
 def standardize(
-    x: Any,
+    x: ArrayLike,
     axis: Axis = -1,
-    mean: Any = None,
-    variance: Any = None,
-    epsilon: Any = 1e-5,
-    where: Any = None,
+    mean: ArrayLike | None = None,
+    variance: ArrayLike | None = None,
+    epsilon: ArrayLike = 1e-5,
+    where: ArrayLike | None = None,
     *,
     algorithm: str = "fast",
-) -> Any:
+) -> Array:
     """(x - mean) / sqrt(variance + epsilon), by default those along `axis`.
 
     The variance is mean(x**2) - mean(x)**2, or with the algorithm "stable" that of x - mean.
@@ -68,19 +72,19 @@ def standardize(
     algorithm "fast", whose variance has to be kept from falling below 0.
     """
     check_arrays("standardize", x, *[a for a in (mean, variance, where) if a is not None])
-    x = asarray(x)
+    values: Array = asarray(x)
     if algorithm not in ("fast", "stable"):
         raise ArgumentError(f"standardize is 'fast' or 'stable', and not {algorithm!r}")
-    if x.dtype == dtypes.bool_:
-        x = convert(x, dtypes.canonicalize("int32"))
+    if values.dtype == dtypes.bool_:
+        values = convert(values, dtypes.canonicalize("int32"))
     if mean is None:
-        mean = mean_of(x, axis, keepdims=True, where=where)
-    centred = subtract(x, mean)
+        mean = mean_of(values, axis, keepdims=True, where=where)
+    centred = subtract(values, mean)
     if variance is None and algorithm == "stable":
         variance = mean_of(lax.square(centred), axis, keepdims=True, where=where)
     elif variance is None:
-        if dtypes.kind(x.dtype) == "c":
+        if dtypes.kind(values.dtype) == "c":
             raise ArgumentError("standardize needs real values, or the algorithm 'stable'")
-        squares = mean_of(lax.square(x), axis, keepdims=True, where=where)
+        squares = mean_of(lax.square(values), axis, keepdims=True, where=where)
         variance = maximum(squares - lax.square(asarray(mean)), 0)
     return centred * lax.rsqrt(asarray(variance + epsilon))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -21,7 +21,9 @@ from olympus_core.library.numpy.creation import array, fills
 from olympus_core.library.operands import scalar
 from olympus_core.library.random import normal as _normal
 from olympus_core.library.random import uniform as _uniform
-from olympus_core.library.random.keys import one_key
+from olympus_core.library.random.keys import KeyLike, one_key
+from olympus_core.library.typing import ArrayLike, DTypeLike, ShapeLike
+from olympus_core.tracer import Array
 
 __all__ = [
     "Initializer",
@@ -52,50 +54,50 @@ _REAL_CUT, _COMPLEX_CUT = 0.87962566103423978, 0.95311164380491208
 class Initializer(Protocol):
     """A function that makes the first weights of a layer."""
 
-    def __call__(self, key: Any, shape: Any, dtype: Any = None) -> Any:
+    def __call__(self, key: KeyLike, shape: ShapeLike, dtype: DTypeLike | None = None) -> Array:
         """Weights of a shape and dtype, drawn by a random key."""
 
 
-def _dtype(dtype: Any) -> DType:
+def _dtype(dtype: DTypeLike | None) -> DType:
     return dtypes.default_dtype("f") if dtype is None else dtypes.canonicalize(dtype)
 
 
-def zeros(key: Any, shape: Any, dtype: Any = None) -> Any:
+def zeros(key: KeyLike, shape: ShapeLike, dtype: DTypeLike | None = None) -> Array:
     """Zeros; the key is not used."""
     return fills.zeros(shape, _dtype(dtype))
 
 
-def ones(key: Any, shape: Any, dtype: Any = None) -> Any:
+def ones(key: KeyLike, shape: ShapeLike, dtype: DTypeLike | None = None) -> Array:
     """Ones; the key is not used."""
     return fills.ones(shape, _dtype(dtype))
 
 
-def constant(value: Any, dtype: Any = None) -> Initializer:
+def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
     """An initializer of weights that all are `value`."""
     default = dtype
 
-    def init(key: Any, shape: Any, dtype: Any = default) -> Any:
+    def init(key: KeyLike, shape: ShapeLike, dtype: DTypeLike | None = default) -> Array:
         return fills.full(shape, value, _dtype(dtype))
 
     return init
 
 
-def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
+def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
     """An initializer of weights drawn evenly from [0, scale)."""
     default = dtype
 
-    def init(key: Any, shape: Any, dtype: Any = default) -> Any:
+    def init(key: KeyLike, shape: ShapeLike, dtype: DTypeLike | None = default) -> Array:
         dtype = _dtype(dtype)
         return _uniform.uniform(key, shape, dtype) * array.asarray(scale, dtype)
 
     return init
 
 
-def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
+def normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
     """An initializer of normal weights of mean 0 and the given standard deviation."""
     default = dtype
 
-    def init(key: Any, shape: Any, dtype: Any = default) -> Any:
+    def init(key: KeyLike, shape: ShapeLike, dtype: DTypeLike | None = default) -> Array:
         dtype = _dtype(dtype)
         return _normal.normal(key, shape, dtype) * array.asarray(stddev, dtype)
 
@@ -103,12 +105,15 @@ def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
 
 
 def truncated_normal(
-    stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, upper: Any = 2.0
+    stddev: ArrayLike = 1e-2,
+    dtype: DTypeLike | None = None,
+    lower: ArrayLike = -2.0,
+    upper: ArrayLike = 2.0,
 ) -> Initializer:
     """An initializer of normal weights between `lower` and `upper`, times `stddev`."""
     default = dtype
 
-    def init(key: Any, shape: Any, dtype: Any = default) -> Any:
+    def init(key: KeyLike, shape: ShapeLike, dtype: DTypeLike | None = default) -> Array:
         dtype = _dtype(dtype)
         drawn = _normal.truncated_normal(key, lower, upper, shape, dtype)
         return drawn * array.asarray(stddev, dtype)
@@ -160,7 +165,7 @@ def _drawn_uniform(key: Any, shape: Shape, dtype: DType, variance: Any) -> Any:
     return _uniform.uniform(key, shape, dtype, -1.0) * np.sqrt(scalar(3, dtype) * variance)
 
 
-def _turned(radius: Callable[[Any], Any], key: Any, shape: Shape, dtype: DType) -> Any:
+def _turned(radius: Callable[[Array], Array], key: Any, shape: Shape, dtype: DType) -> Array:
     """Complex numbers of a radius of a uniform variable, at an angle drawn evenly."""
     keys = _uniform.subkeys(one_key("an initializer", key))
     u, turn = (_uniform.uniform(k, shape, dtypes.to_real(dtype)) for k in keys)
@@ -176,13 +181,13 @@ _DISTRIBUTIONS: dict[str, Callable[..., Any]] = {
 
 
 def variance_scaling(
-    scale: Any,
+    scale: ArrayLike,
     mode: str,
     distribution: str,
     in_axis: Axes = -2,
     out_axis: Axes = -1,
     batch_axis: Axes = (),
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
 ) -> Initializer:
     """An initializer of weights of variance scale / fan.
 
@@ -202,17 +207,36 @@ def variance_scaling(
             raise ArgumentError(f"variance_scaling has the {what}s {names}, and not {value!r}")
     default = dtype
 
-    def init(key: Any, shape: Any, dtype: Any = default) -> Any:
+    def init(key: KeyLike, shape: ShapeLike, dtype: DTypeLike | None = default) -> Array:
         shape, dtype = canonical_shape(shape), _dtype(dtype)
         fan = _MODES[mode](*_fans(shape, in_axis, out_axis, batch_axis))
-        return _DISTRIBUTIONS[distribution](key, shape, dtype, scalar(scale / fan, dtype))
+        variance = scalar(scale / fan, dtype)
+        weights: Array = _DISTRIBUTIONS[distribution](key, shape, dtype, variance)
+        return weights
 
     return init
 
 
-def _named(name: str, scale: float, mode: str, distribution: str) -> Callable[..., Initializer]:
+if TYPE_CHECKING:
+
+    class _Scaled(Protocol):
+        """`variance_scaling` of a scale, a mode and a distribution."""
+
+        def __call__(
+            self,
+            in_axis: Axes = -2,
+            out_axis: Axes = -1,
+            batch_axis: Axes = (),
+            dtype: DTypeLike | None = None,
+        ) -> Initializer: ...
+
+
+def _named(name: str, scale: float, mode: str, distribution: str) -> _Scaled:
     def make(
-        in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None
+        in_axis: Axes = -2,
+        out_axis: Axes = -1,
+        batch_axis: Axes = (),
+        dtype: DTypeLike | None = None,
     ) -> Initializer:
         return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
 

@@ -20,7 +20,7 @@ from olympus_core.library.numpy.manipulation.transposing import moveaxis
 from olympus_core.library.numpy.reductions.sums import any as any_of
 from olympus_core.library.numpy.sorting.searching import where
 from olympus_core.library.promotion import broadcast_to, convert, promote_inexact
-from olympus_core.library.random.keys import one_key
+from olympus_core.library.random.keys import KeyLike, one_key
 from olympus_core.library.random.uniform import (
     fit_shape,
     float_dtype,
@@ -28,7 +28,9 @@ from olympus_core.library.random.uniform import (
     subkeys,
     unit_floats,
 )
+from olympus_core.library.typing import ArrayLike, DTypeLike, ShapeLike
 from olympus_core.primitives.random import random_split_p
+from olympus_core.tracer import Array
 
 __all__ = ["binomial", "multinomial"]
 
@@ -112,7 +114,7 @@ def _rejection(key: Any, count: Any, p: Any, shape: Shape) -> Any:
 
 
 @composite(static_argnames=("shape", "dtype"))
-def _binomial(key: Any, n: Any, p: Any, shape: Shape, dtype: DType) -> Any:
+def _binomial(key: Any, n: Any, p: Any, shape: Shape, dtype: DType) -> Array:
     (p,) = promote_inexact(p)
     own = get_aval(p).dtype
     p, n = broadcast_to(p, shape), broadcast_to(convert(n, own), shape)
@@ -131,7 +133,13 @@ def _binomial(key: Any, n: Any, p: Any, shape: Shape, dtype: DType) -> Any:
     return lax.select(is_direct, samples, convert(count, dtype) - samples)
 
 
-def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Any:
+def binomial(
+    key: KeyLike,
+    n: ArrayLike,
+    p: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Floats with whole values: the successes among n tries of chance p.
 
     Of an invalid n or p, NaN.  Raises ArgumentError (a ValueError) for a dtype that is not a float.
@@ -141,7 +149,7 @@ def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> 
 
 
 @composite(static_argnames=("shape", "dtype"))
-def _multinomial(key: Any, n: Any, p: Any, shape: Shape, dtype: DType) -> Any:
+def _multinomial(key: Any, n: Any, p: Any, shape: Shape, dtype: DType) -> Array:
     n, p = promote_inexact(n, p)
     outcomes = get_aval(p).shape[-1]
     chances = moveaxis(broadcast_to(p, (*shape, outcomes)), -1, 0)
@@ -155,10 +163,18 @@ def _multinomial(key: Any, n: Any, p: Any, shape: Shape, dtype: DType) -> Any:
 
     keys = random_split_p.bind(key, shape=(outcomes,))
     _, counts = scan(draw, broadcast_to(n, shape), (ratios, keys))
-    return convert(moveaxis(counts, 0, -1), dtype)
+    samples: Array = convert(moveaxis(counts, 0, -1), dtype)
+    return samples
 
 
-def multinomial(key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = None) -> Any:
+def multinomial(
+    key: KeyLike,
+    n: ArrayLike,
+    p: ArrayLike,
+    *,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Floats with whole values: how many of n draws have each of the outcomes of chances p.
 
     The outcomes are along the last axis of p, and of the result; `shape` is that of the result

@@ -6,6 +6,7 @@ Where a distribution has a scale and a location, the standard one is drawn: mult
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,12 @@ from olympus_core.errors import ArgumentError
 from olympus_core.library.lax import elementwise as lax
 from olympus_core.library.promotion import broadcast_shapes
 from olympus_core.library.random.draw import draw
+from olympus_core.library.random.keys import KeyLike
 from olympus_core.library.random.normal import normal_floats
 from olympus_core.library.random.uniform import constant, subkeys, uniform_floats, unit_floats
+from olympus_core.library.typing import ArrayLike, DTypeLike, ShapeLike
 from olympus_core.primitives.joining import unstack_p
+from olympus_core.tracer import Array
 
 __all__ = [
     "cauchy",
@@ -36,12 +40,12 @@ __all__ = [
 ]
 
 
-def exponential_floats(key: Any, shape: Shape, dtype: DType) -> Any:
+def exponential_floats(key: Any, shape: Shape, dtype: DType) -> Array:
     """The formula of `exponential`: -log(1 - u), as u can be 0 and cannot be 1."""
     return lax.neg(lax.log1p(lax.neg(unit_floats(key, shape, dtype))))
 
 
-def exponential(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+def exponential(key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None) -> Array:
     """Floats >= 0 of density exp(-x)."""
     return draw("exponential", exponential_floats, key, shape, dtype)
 
@@ -52,7 +56,7 @@ def _laplace(key: Any, shape: Shape, dtype: DType) -> Any:
     return lax.mul(lax.sign(u), lax.log1p(lax.neg(lax.abs(u))))
 
 
-def laplace(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+def laplace(key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None) -> Array:
     """Floats of density exp(-|x|) / 2."""
     return draw("laplace", _laplace, key, shape, dtype)
 
@@ -66,7 +70,7 @@ def _logistic(key: Any, shape: Shape, dtype: DType) -> Any:
     return lax.sub(lax.log(u), lax.log1p(lax.neg(u)))
 
 
-def logistic(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+def logistic(key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None) -> Array:
     """Floats of density exp(-x) / (1 + exp(-x))**2."""
     return draw("logistic", _logistic, key, shape, dtype)
 
@@ -76,7 +80,7 @@ def _cauchy(key: Any, shape: Shape, dtype: DType) -> Any:
     return lax.tan(lax.mul(constant(np.pi, dtype), lax.sub(u, constant(0.5, dtype))))
 
 
-def cauchy(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+def cauchy(key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None) -> Array:
     """Floats of density 1 / (pi * (x**2 + 1))."""
     return draw("cauchy", _cauchy, key, shape, dtype)
 
@@ -97,14 +101,16 @@ def gumbel_high(key: Any, shape: Shape, dtype: DType) -> Any:
     return lax.neg(lax.log(lax.neg(lax.log1p(lax.neg(u)))))
 
 
-def gumbel_formula(mode: str | None) -> Any:
+def gumbel_formula(mode: str | None) -> Callable[..., Array]:
     """The formula for a `mode`; ArgumentError (a ValueError) for one there is not."""
     if mode not in (None, "low", "high"):
         raise ArgumentError(f"the mode of gumbel is 'low' or 'high', and not {mode!r}")
     return gumbel_high if mode == "high" else gumbel_floats
 
 
-def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None) -> Any:
+def gumbel(
+    key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None, mode: str | None = None
+) -> Array:
     """Floats of density exp(-x - exp(-x)).
 
     With `mode` "high" twice the bits are drawn, so that the greatest float32 is about 32, not 16.
@@ -116,7 +122,9 @@ def _pareto(key: Any, b: Any, shape: Shape, dtype: DType) -> Any:
     return lax.exp(lax.div(exponential_floats(key, shape, dtype), b))
 
 
-def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None) -> Any:
+def pareto(
+    key: KeyLike, b: ArrayLike, shape: ShapeLike | None = None, dtype: DTypeLike | None = None
+) -> Array:
     """Floats >= 1 of density b / x**(b + 1)."""
     return draw("pareto", _pareto, key, shape, dtype, b)
 
@@ -126,7 +134,9 @@ def _rayleigh(key: Any, scale: Any, shape: Shape, dtype: DType) -> Any:
     return lax.mul(scale, lax.sqrt(lax.mul(lax.log(u), constant(-2, dtype))))
 
 
-def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None) -> Any:
+def rayleigh(
+    key: KeyLike, scale: ArrayLike, shape: ShapeLike | None = None, dtype: DTypeLike | None = None
+) -> Array:
     """Floats >= 0 of density x / scale**2 * exp(-x**2 / (2 * scale**2))."""
     return draw("rayleigh", _rayleigh, key, shape, dtype, scale)
 
@@ -137,8 +147,12 @@ def _weibull(key: Any, scale: Any, concentration: Any, shape: Shape, dtype: DTyp
 
 
 def weibull_min(
-    key: Any, scale: Any, concentration: Any, shape: Any = (), dtype: Any = None
-) -> Any:
+    key: KeyLike,
+    scale: ArrayLike,
+    concentration: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Floats >= 0 of density c / scale * (x / scale)**(c - 1) * exp(-(x / scale)**c)."""
     shape = broadcast_shapes(canonical_shape(shape), shape_of(scale), shape_of(concentration))
     return draw("weibull_min", _weibull, key, shape, dtype, scale, concentration)
@@ -154,8 +168,13 @@ def _triangular(key: Any, left: Any, mode: Any, right: Any, shape: Shape, dtype:
 
 
 def triangular(
-    key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = None
-) -> Any:
+    key: KeyLike,
+    left: ArrayLike,
+    mode: ArrayLike,
+    right: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Floats in [left, right], whose density rises to `mode` and falls from there."""
     return draw("triangular", _triangular, key, shape, dtype, left, mode, right)
 
@@ -173,7 +192,9 @@ def _wald(key: Any, mean: Any, shape: Shape, dtype: DType) -> Any:
     return lax.select(is_x, x, lax.div(square, x))
 
 
-def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None) -> Any:
+def wald(
+    key: KeyLike, mean: ArrayLike, shape: ShapeLike | None = None, dtype: DTypeLike | None = None
+) -> Array:
     """Floats > 0 of the inverse Gaussian distribution of a mean, and scale 1.
 
     By Michael, Schucany and Haas, "Generating random variates using transformations with multiple

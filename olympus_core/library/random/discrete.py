@@ -17,7 +17,7 @@ from olympus_core.library.lax.shape import reshape, transpose
 from olympus_core.library.lax.sort import top_k
 from olympus_core.library.promotion import broadcast_to, convert, promote_inexact
 from olympus_core.library.random.continuous import gumbel_formula
-from olympus_core.library.random.keys import one_key
+from olympus_core.library.random.keys import KeyLike, one_key
 from olympus_core.library.random.uniform import (
     constant,
     fit_shape,
@@ -26,13 +26,15 @@ from olympus_core.library.random.uniform import (
     result_shape,
     unit_floats,
 )
+from olympus_core.library.typing import ArrayLike, DTypeLike, ShapeLike
 from olympus_core.primitives.joining import unstack_p
 from olympus_core.primitives.reduction import argmax_p
+from olympus_core.tracer import Array
 
 __all__ = ["bernoulli", "categorical", "geometric", "rademacher"]
 
 
-def bernoulli_bools(key: Any, p: Any, shape: Shape, dtype: DType, mode: str = "low") -> Any:
+def bernoulli_bools(key: Any, p: Any, shape: Shape, dtype: DType, mode: str = "low") -> Array:
     """Whether uniform floats of `dtype` are below p; of two words in `mode` "high"."""
     if shape_of(p):
         p = broadcast_to(p, shape)
@@ -44,12 +46,14 @@ def bernoulli_bools(key: Any, p: Any, shape: Shape, dtype: DType, mode: str = "l
 
 
 @composite(static_argnames=("shape", "mode"))
-def _bernoulli(key: Any, p: Any, shape: Shape, mode: str) -> Any:
+def _bernoulli(key: Any, p: Any, shape: Shape, mode: str) -> Array:
     dtype = get_aval(p).dtype
     return bernoulli_bools(key, convert(p, dtype), shape, dtype, mode)
 
 
-def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low") -> Any:
+def bernoulli(
+    key: KeyLike, p: ArrayLike = 0.5, shape: ShapeLike | None = None, mode: str = "low"
+) -> Array:
     """Bools that are True with probability p; by default of p's shape.
 
     `mode` "high" draws twice the bits, for a p that is tiny.  Raises DTypeError for a p that is no
@@ -69,7 +73,7 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low") -> A
 _rademacher = composite(static_argnames=("shape", "dtype"))(random_signs)
 
 
-def rademacher(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+def rademacher(key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None) -> Array:
     """-1 or 1, with equal chances; the default dtype is the default integer."""
     words, shape = one_key("rademacher", key), result_shape("rademacher", shape)
     dtype = dtypes.default_dtype("i") if dtype is None else dtypes.canonicalize(dtype)
@@ -77,7 +81,7 @@ def rademacher(key: Any, shape: Any = (), dtype: Any = None) -> Any:
 
 
 @composite(static_argnames=("shape", "dtype"))
-def _geometric(key: Any, p: Any, shape: Shape, dtype: DType) -> Any:
+def _geometric(key: Any, p: Any, shape: Shape, dtype: DType) -> Array:
     (p,) = promote_inexact(p)
     own = get_aval(p).dtype
     u = unit_floats(key, shape, own)
@@ -86,10 +90,14 @@ def _geometric(key: Any, p: Any, shape: Shape, dtype: DType) -> Any:
     log_failure = lax.log1p(lax.neg(p))
     if shape_of(log_failure):
         log_failure = broadcast_to(log_failure, shape)
-    return convert(lax.add(lax.floor(lax.div(lax.log(u), log_failure)), one), dtype)
+    tries = lax.add(lax.floor(lax.div(lax.log(u), log_failure)), one)
+    samples: Array = convert(tries, dtype)
+    return samples
 
 
-def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None) -> Any:
+def geometric(
+    key: KeyLike, p: ArrayLike, shape: ShapeLike | None = None, dtype: DTypeLike | None = None
+) -> Array:
     """Integers >= 1 of chance (1 - p)**(k - 1) * p: the tries up to the first success.
 
     Raises ArgumentError (a ValueError) for a dtype that is not an integer.
@@ -98,7 +106,7 @@ def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None) -> Any:
     return _geometric(words, p, shape=shape, dtype=integer_dtype("geometric", dtype))
 
 
-def integer_dtype(name: str, dtype: Any) -> DType:
+def integer_dtype(name: str, dtype: DTypeLike | None) -> DType:
     """The dtype of samples, by default the default integer; ArgumentError for another kind."""
     result = dtypes.default_dtype("i") if dtype is None else dtypes.canonicalize(dtype)
     if dtypes.kind(result) not in "iu":
@@ -107,7 +115,7 @@ def integer_dtype(name: str, dtype: Any) -> DType:
 
 
 @composite(static_argnames=("shape", "axis", "mode"))
-def _with_replacement(key: Any, logits: Any, shape: Shape, axis: int, mode: str | None) -> Any:
+def _with_replacement(key: Any, logits: Any, shape: Shape, axis: int, mode: str | None) -> Array:
     """The position of the greatest logit after Gumbel noise; `axis` is negative."""
     aval = get_aval(logits)
     prefix, batch = shape[: len(shape) - aval.ndim + 1], shape[len(shape) - aval.ndim + 1 :]
@@ -115,11 +123,13 @@ def _with_replacement(key: Any, logits: Any, shape: Shape, axis: int, mode: str 
     full = (*prefix, *batch[:at], aval.shape[at], *batch[at:])
     noise = gumbel_formula(mode)(key, full, aval.dtype)
     noisy = lax.add(noise, broadcast_to(logits, full))
-    return argmax_p.bind(noisy, axes=(len(prefix) + at,), index_dtype=dtypes.default_dtype("i"))
+    dtype = dtypes.default_dtype("i")
+    drawn: Array = argmax_p.bind(noisy, axes=(len(prefix) + at,), index_dtype=dtype)
+    return drawn
 
 
 @composite(static_argnames=("shape", "axis", "mode"))
-def _without_replacement(key: Any, logits: Any, shape: Shape, axis: int, mode: str | None) -> Any:
+def _without_replacement(key: Any, logits: Any, shape: Shape, axis: int, mode: str | None) -> Array:
     """The positions of the greatest logits after Gumbel noise."""
     aval = get_aval(logits)
     noisy = lax.add(gumbel_formula(mode)(key, aval.shape, aval.dtype), logits)
@@ -135,13 +145,13 @@ def _without_replacement(key: Any, logits: Any, shape: Shape, axis: int, mode: s
 
 
 def categorical(
-    key: Any,
-    logits: Any,
+    key: KeyLike,
+    logits: ArrayLike,
     axis: int = -1,
-    shape: Any = None,
+    shape: ShapeLike | None = None,
     replace: bool = True,
     mode: str | None = None,
-) -> Any:
+) -> Array:
     """Positions along `axis`, with chances softmax(logits, axis), by the Gumbel-max trick.
 
     The result has the shape of `logits` without `axis`, or `shape`, which must end in one that

@@ -16,16 +16,18 @@ from olympus_core.dtypes import DType
 from olympus_core.errors import TypePromotionError
 from olympus_core.library.composite import composite
 from olympus_core.library.promotion import broadcast_to, convert
-from olympus_core.library.random.keys import one_key
+from olympus_core.library.random.keys import KeyLike, one_key
 from olympus_core.library.random.uniform import float_dtype, result_shape
+from olympus_core.library.typing import DTypeLike, ShapeLike
+from olympus_core.tracer import Array
 
 __all__ = ["draw"]
 
 
 @composite(static_argnames=("formula", "shape", "dtype"))
 def _draw(
-    key: Any, *parameters: Any, formula: Callable[..., Any], shape: Shape, dtype: DType
-) -> Any:
+    key: Any, *parameters: Any, formula: Callable[..., Array], shape: Shape, dtype: DType
+) -> Array:
     full = [convert(x, dtype) for x in parameters]
     full = [broadcast_to(x, shape) if shape_of(x) else x for x in full]
     return formula(key, *full, shape, dtype)
@@ -33,13 +35,13 @@ def _draw(
 
 def draw(
     name: str,
-    formula: Callable[..., Any],
-    key: Any,
-    shape: Any,
-    dtype: Any,
+    formula: Callable[..., Array],
+    key: KeyLike,
+    shape: ShapeLike | None,
+    dtype: DTypeLike | None,
     *parameters: Any,
     kinds: str = "f",
-) -> Any:
+) -> Array:
     """Samples of the distribution `name`, by its formula.
 
     `shape` is that of the result, or None for that of the parameters together.  Raises

@@ -25,6 +25,7 @@ from olympus_core.library.numpy.sorting.searching import where
 from olympus_core.library.promotion import broadcast_to
 from olympus_core.library.random.continuous import exponential_floats
 from olympus_core.library.random.draw import draw
+from olympus_core.library.random.keys import KeyLike
 from olympus_core.library.random.normal import normal_floats
 from olympus_core.library.random.uniform import (
     constant,
@@ -34,8 +35,10 @@ from olympus_core.library.random.uniform import (
     unit_floats,
 )
 from olympus_core.library.softmax import softmax
+from olympus_core.library.typing import ArrayLike, DTypeLike, ShapeLike
 from olympus_core.primitives.joining import unstack_p
 from olympus_core.primitives.random import random_split_p
+from olympus_core.tracer import Array
 
 __all__ = [
     "ball",
@@ -153,12 +156,16 @@ def loggamma_floats(key: Any, a: Any, shape: Shape, dtype: DType) -> Any:
     return _gamma(key, a, shape, dtype, True)
 
 
-def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Any:
+def gamma(
+    key: KeyLike, a: ArrayLike, shape: ShapeLike | None = None, dtype: DTypeLike | None = None
+) -> Array:
     """Floats >= 0 of density x**(a - 1) * exp(-x) / gamma(a), for a > 0."""
     return draw("gamma", gamma_floats, key, shape, dtype, a)
 
 
-def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Any:
+def loggamma(
+    key: KeyLike, a: ArrayLike, shape: ShapeLike | None = None, dtype: DTypeLike | None = None
+) -> Array:
     """Logarithms of gamma samples, exact where those are next to 0."""
     return draw("loggamma", loggamma_floats, key, shape, dtype, a)
 
@@ -170,7 +177,13 @@ def _beta(key: Any, a: Any, b: Any, shape: Shape, dtype: DType) -> Any:
     return x / (x + y)
 
 
-def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None) -> Any:
+def beta(
+    key: KeyLike,
+    a: ArrayLike,
+    b: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Floats in [0, 1] of density proportional to x**(a - 1) * (1 - x)**(b - 1)."""
     return draw("beta", _beta, key, shape, dtype, a, b)
 
@@ -179,7 +192,9 @@ def _dirichlet(key: Any, alpha: Any, shape: Shape, dtype: DType) -> Any:
     return softmax(loggamma_floats(key, alpha, shape, dtype), -1)
 
 
-def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None) -> Any:
+def dirichlet(
+    key: KeyLike, alpha: ArrayLike, shape: ShapeLike | None = None, dtype: DTypeLike | None = None
+) -> Array:
     """Points of the simplex of density proportional to the product of x**(alpha - 1).
 
     `alpha` has the concentrations along its last axis; `shape` is that of the result without it.
@@ -197,7 +212,9 @@ def _chisquare(key: Any, df: Any, shape: Shape, dtype: DType) -> Any:
     return 2 * lax.exp(loggamma_floats(key, df / constant(2, dtype), shape, dtype))
 
 
-def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Any:
+def chisquare(
+    key: KeyLike, df: ArrayLike, shape: ShapeLike | None = None, dtype: DTypeLike | None = None
+) -> Array:
     """Floats >= 0 of the chi-square distribution of `df` degrees of freedom."""
     return draw("chisquare", _chisquare, key, shape, dtype, df)
 
@@ -208,7 +225,13 @@ def _f(key: Any, dfnum: Any, dfden: Any, shape: Shape, dtype: DType) -> Any:
     return num / (_chisquare(den_key, dfden, shape, dtype) / dfden)
 
 
-def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None) -> Any:
+def f(
+    key: KeyLike,
+    dfnum: ArrayLike,
+    dfden: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Floats >= 0 of the F distribution: the ratio of two chi-square samples over their degrees."""
     return draw("f", _f, key, shape, dtype, dfnum, dfden)
 
@@ -221,7 +244,9 @@ def _t(key: Any, df: Any, shape: Shape, dtype: DType) -> Any:
     )
 
 
-def t(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Any:
+def t(
+    key: KeyLike, df: ArrayLike, shape: ShapeLike | None = None, dtype: DTypeLike | None = None
+) -> Array:
     """Floats of Student's t distribution of `df` degrees of freedom."""
     return draw("t", _t, key, shape, dtype, df)
 
@@ -233,7 +258,9 @@ def _generalized_normal(key: Any, p: Any, shape: Shape, dtype: DType) -> Any:
     return random_signs(sign_key, shape, dtype) * size**power
 
 
-def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None) -> Any:
+def generalized_normal(
+    key: KeyLike, p: ArrayLike, shape: ShapeLike = (), dtype: DTypeLike | None = None
+) -> Array:
     """Floats of density proportional to exp(-|x|**p)."""
     return draw("generalized_normal", _generalized_normal, key, shape, dtype, p)
 
@@ -246,7 +273,9 @@ def _ball(key: Any, p: Any, shape: Shape, dtype: DType) -> Any:
     return x / reshape(length, (*shape[:-1], 1))
 
 
-def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None) -> Any:
+def ball(
+    key: KeyLike, d: int, p: ArrayLike = 2, shape: ShapeLike = (), dtype: DTypeLike | None = None
+) -> Array:
     """Points of the unit ball of the p-norm in `d` dimensions, drawn evenly.
 
     By Barthe, Guedon, Mendelson and Naor, "A probabilistic approach to the geometry of the

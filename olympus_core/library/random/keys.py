@@ -10,23 +10,30 @@ those that compute refuse it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
 from olympus_core import dtypes, tree
 from olympus_core.avals import Shape, ShapedArray, canonical_shape, get_aval, shaped
 from olympus_core.errors import ArgumentError, DTypeError, IndexingError, ShapeError
+from olympus_core.library.axes import Axis
 from olympus_core.library.numpy.creation import array
 from olympus_core.library.numpy.indexing import taking
 from olympus_core.library.numpy.manipulation import shapes, transposing, views
 from olympus_core.library.promotion import convert
 from olympus_core.library.structural import key_classes, structural
+from olympus_core.library.typing import ArrayLike, ShapeLike
 from olympus_core.primitives.random import random_fold_in_p, random_seed_p, random_split_p
+from olympus_core.tracer import Array
+
+if TYPE_CHECKING:
+    from olympus_core.xla import Device
 
 __all__ = [
     "KeyArray",
     "KeyDType",
+    "KeyLike",
     "PRNGKey",
     "clone",
     "fold_in",
@@ -66,13 +73,15 @@ KEY_DTYPE = KeyDType()
 
 
 @structural()
-def _read(keys: Any, index: Any, options: dict[str, Any]) -> Any:
-    return keys.at[index].get(**options)
+def _read(keys: Any, index: Any, options: dict[str, Any]) -> KeyArray:
+    read: KeyArray = keys.at[index].get(**options)
+    return read
 
 
 @structural(0, 2)
-def _written(keys: Any, index: Any, values: Any, options: dict[str, Any]) -> Any:
-    return keys.at[index].set(values, **options)
+def _written(keys: Any, index: Any, values: Any, options: dict[str, Any]) -> KeyArray:
+    written: KeyArray = keys.at[index].set(values, **options)
+    return written
 
 
 @structural(0, 1, every=True)
@@ -85,18 +94,18 @@ class _KeysAt:
 
     __slots__ = ("index", "keys")
 
-    def __init__(self, keys: Any, index: Any = ()) -> None:
+    def __init__(self, keys: KeyArray, index: Any = ()) -> None:
         self.keys = keys
         self.index = index
 
     def __getitem__(self, index: Any) -> _KeysAt:
         return _KeysAt(self.keys, index)
 
-    def get(self, **options: Any) -> Any:
+    def get(self, **options: Any) -> KeyArray:
         """The keys at the index; the options are those of arrays."""
         return _read(self.keys, self.index, options)
 
-    def set(self, values: Any, **options: Any) -> Any:
+    def set(self, values: KeyArray, **options: Any) -> KeyArray:
         """The keys with those at the index replaced; the options are those of arrays."""
         return _written(self.keys, self.index, values, options)
 
@@ -150,16 +159,31 @@ class KeyArray:
             parts = (*parts, slice(None))
         return KeyArray(self.data[parts])
 
-    reshape = views.reshape_method
-    transpose = views.transpose_method
-    flatten = views.flatten
-    copy = array.copy
-    ravel = shapes.ravel
-    squeeze = shapes.squeeze
-    swapaxes = transposing.swapaxes
-    take = taking.take
-    T = property(transposing.transpose)
-    mT = property(transposing.matrix_transpose)
+    if TYPE_CHECKING:  # of keys they give keys
+
+        def reshape(self, *args: ShapeLike, order: str = "C") -> KeyArray: ...
+        def transpose(self, *args: ShapeLike | None) -> KeyArray: ...
+        def flatten(self, order: str = "C") -> KeyArray: ...
+        def copy(self) -> KeyArray: ...
+        def ravel(self, order: str = "C") -> KeyArray: ...
+        def squeeze(self, axis: Axis = None) -> KeyArray: ...
+        def swapaxes(self, axis1: int, axis2: int) -> KeyArray: ...
+        def take(self, indices: ArrayLike, axis: int | None = None) -> KeyArray: ...
+        @property
+        def T(self) -> KeyArray: ...
+        @property
+        def mT(self) -> KeyArray: ...
+    else:
+        reshape = views.reshape_method
+        transpose = views.transpose_method
+        flatten = views.flatten
+        copy = array.copy
+        ravel = shapes.ravel
+        squeeze = shapes.squeeze
+        swapaxes = transposing.swapaxes
+        take = taking.take
+        T = property(transposing.transpose)
+        mT = property(transposing.matrix_transpose)
 
     @property
     def at(self) -> _KeysAt:
@@ -181,13 +205,15 @@ class KeyArray:
         return self.size * self.itemsize
 
     @property
-    def device(self) -> Any:
+    def device(self) -> Device | None:
         """The device that holds the keys."""
-        return self.data.device
+        held: Device | None = self.data.device
+        return held
 
-    def devices(self) -> Any:
+    def devices(self) -> set[Device]:
         """The devices that hold the keys: one."""
-        return self.data.devices()
+        held: set[Device] = self.data.devices()
+        return held
 
     def is_deleted(self) -> bool:
         """Whether the keys were deleted, or donated to a computation."""
@@ -221,6 +247,11 @@ tree.register_node(
     lambda _, children: KeyArray(children[0]),
     lambda keys: (((tree.GetAttrKey("data"), keys.data),), None),
 )
+
+
+#: what is taken for a key: a typed one, or a raw one
+KeyLike = ArrayLike | KeyArray
+_Key = TypeVar("_Key", bound=KeyLike)
 
 
 def key_words(name: str, keys: Any) -> Any:
@@ -257,7 +288,7 @@ def one_key(name: str, key: Any) -> Any:
     return data
 
 
-def _like(key: Any, data: Any) -> Any:
+def _like(key: KeyLike, data: Array) -> Array | KeyArray:
     return KeyArray(data) if key.__class__ is KeyArray else data
 
 
@@ -266,7 +297,7 @@ def _check_impl(impl: Any) -> None:
         raise ArgumentError(f"the implementation of random keys is {_IMPL!r}, and not {impl!r}")
 
 
-def _seed(name: str, seed: Any, impl: Any) -> Any:
+def _seed(name: str, seed: Any, impl: Any) -> Array:
     _check_impl(impl)
     if isinstance(seed, KeyArray):
         raise DTypeError(f"{name} needs an integer seed, and got a key")
@@ -278,10 +309,13 @@ def _seed(name: str, seed: Any, impl: Any) -> Any:
             f"{name} needs an integer seed of shape (), and got {aval.long_name()}",
             hint="use olympus.vmap to make a key of each seed" if aval.shape else None,
         )
-    return random_seed_p.bind(seed)
+    words: Array = random_seed_p.bind(seed)
+    return words
 
 
-def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> KeyArray:
+def key(
+    seed: ArrayLike, *, impl: str | KeyDType | None = None, dtype: str | KeyDType | None = None
+) -> KeyArray:
     """A typed key of an integer seed.
 
     Raises ShapeError or DTypeError (both are TypeErrors) for a seed that is not one integer,
@@ -293,7 +327,7 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> KeyArray:
     return KeyArray(_seed("key", seed, dtype if impl is None else impl))
 
 
-def PRNGKey(seed: Any, *, impl: Any = None) -> Any:
+def PRNGKey(seed: ArrayLike, *, impl: str | KeyDType | None = None) -> Array:
     """A raw key of an integer seed: uint32[2], the seed's high and low words.
 
     >>> PRNGKey(7)
@@ -302,7 +336,11 @@ def PRNGKey(seed: Any, *, impl: Any = None) -> Any:
     return _seed("PRNGKey", seed, impl)
 
 
-def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
+@overload
+def split(key: KeyArray, num: ShapeLike = 2) -> KeyArray: ...
+@overload
+def split(key: ArrayLike, num: ShapeLike = 2) -> Array: ...
+def split(key: KeyLike, num: ShapeLike = 2) -> Array | KeyArray:
     """`num` new keys of one key: (num,) of them, or an array of the shape `num`.
 
     Raises ShapeError for an array of keys.
@@ -313,7 +351,11 @@ def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
     return _like(key, random_split_p.bind(one_key("split", key), shape=canonical_shape(num, "num")))
 
 
-def fold_in(key: Any, data: Any) -> Any:
+@overload
+def fold_in(key: KeyArray, data: ArrayLike) -> KeyArray: ...
+@overload
+def fold_in(key: ArrayLike, data: ArrayLike) -> Array: ...
+def fold_in(key: KeyLike, data: ArrayLike) -> Array | KeyArray:
     """A new key of a key and a 32-bit integer, such as the number of a step.
 
     Raises OverflowError for a Python int outside of uint32, ShapeError for an array of data.
@@ -329,30 +371,36 @@ def fold_in(key: Any, data: Any) -> Any:
     return _like(key, random_fold_in_p.bind(words, convert(data, UINT32)))
 
 
-def key_data(keys: Any) -> Any:
+def key_data(keys: KeyLike) -> Array:
     """The words of keys: uint32, along a last axis of length 2."""
-    return key_words("key_data", keys)
+    words: Array = key_words("key_data", keys)
+    return words
 
 
-def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> KeyArray:
+def wrap_key_data(
+    key_bits_array: ArrayLike,
+    *,
+    impl: str | KeyDType | None = None,
+    dtype: str | KeyDType | None = None,
+) -> KeyArray:
     """Typed keys of their words, uint32[..., 2]; the inverse of `key_data`."""
     _check_impl(dtype if impl is None else impl)
     return KeyArray(key_words("wrap_key_data", key_bits_array))
 
 
-def key_dtype(impl_spec: Any = None) -> KeyDType:
+def key_dtype(impl_spec: str | KeyDType | None = None) -> KeyDType:
     """The dtype of typed keys."""
     _check_impl(impl_spec)
     return KEY_DTYPE
 
 
-def key_impl(keys: Any) -> str:
+def key_impl(keys: KeyLike) -> str:
     """The name of the algorithm that keys are hashed by: "threefry2x32"."""
     key_words("key_impl", keys)
     return _IMPL
 
 
-def clone(key: Any) -> Any:
+def clone(key: _Key) -> _Key:
     """The same key, for a use that is meant to draw the same numbers again."""
     key_words("clone", key)
     return key

@@ -15,13 +15,16 @@ from olympus_core.dtypes import DType
 from olympus_core.library.lax import elementwise as lax
 from olympus_core.library.promotion import broadcast_shapes
 from olympus_core.library.random.draw import draw
+from olympus_core.library.random.keys import KeyLike
 from olympus_core.library.random.uniform import (
     constant,
     random_signs,
     subkeys,
     uniform_floats,
 )
+from olympus_core.library.typing import ArrayLike, DTypeLike, ShapeLike
 from olympus_core.primitives.reduction import reduce_sum_p
+from olympus_core.tracer import Array
 
 __all__ = [
     "double_sided_maxwell",
@@ -35,7 +38,7 @@ __all__ = [
 _ONE = np.float32(1.0)
 
 
-def normal_floats(key: Any, shape: Shape, dtype: DType) -> Any:
+def normal_floats(key: Any, shape: Shape, dtype: DType) -> Array:
     """The formula of `normal`."""
     if dtypes.kind(dtype) == "c":
         return _normal_complex(key, shape, dtype)
@@ -45,13 +48,13 @@ def normal_floats(key: Any, shape: Shape, dtype: DType) -> Any:
     return lax.mul(constant(np.sqrt(2), dtype), lax.erf_inv(u))
 
 
-def _normal_complex(key: Any, shape: Shape, dtype: DType) -> Any:
+def _normal_complex(key: Any, shape: Shape, dtype: DType) -> Array:
     part = dtypes.to_real(dtype)
     real, imag = (normal_floats(k, shape, part) for k in subkeys(key))
     return lax.div(lax.complex(real, imag), constant(np.sqrt(2), dtype))
 
 
-def normal(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+def normal(key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None) -> Array:
     """Floats of density exp(-x**2 / 2) / sqrt(2 * pi); complex ones have variance 1 too.
 
     Raises ArgumentError (a ValueError) for a dtype that is neither float nor complex.
@@ -71,7 +74,13 @@ def _truncated(key: Any, lower: Any, upper: Any, shape: Shape, dtype: DType) -> 
     return lax.min(lax.max(x, least), most)
 
 
-def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None) -> Any:
+def truncated_normal(
+    key: KeyLike,
+    lower: ArrayLike,
+    upper: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Floats of the normal distribution, given that they are in (lower, upper)."""
     return draw("truncated_normal", _truncated, key, shape, dtype, lower, upper)
 
@@ -81,11 +90,11 @@ def _lognormal(key: Any, sigma: Any, shape: Shape, dtype: DType) -> Any:
 
 
 def lognormal(
-    key: Any,
-    sigma: Any = _ONE,
-    shape: Any = None,
-    dtype: Any = None,
-) -> Any:
+    key: KeyLike,
+    sigma: ArrayLike = _ONE,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """exp(sigma * x) for normal x."""
     return draw("lognormal", _lognormal, key, shape, dtype, sigma, kinds="fc")
 
@@ -95,7 +104,7 @@ def _maxwell(key: Any, shape: Shape, dtype: DType) -> Any:
     return lax.sqrt(reduce_sum_p.bind(squares, axes=(len(shape),)))
 
 
-def maxwell(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+def maxwell(key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None) -> Array:
     """Floats >= 0 of density sqrt(2 / pi) * x**2 * exp(-x**2 / 2): lengths of normal vectors."""
     return draw("maxwell", _maxwell, key, shape, dtype)
 
@@ -107,7 +116,13 @@ def _double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Shape, dtype: D
     return lax.add(lax.mul(signed, scale), loc)
 
 
-def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype: Any = None) -> Any:
+def double_sided_maxwell(
+    key: KeyLike,
+    loc: ArrayLike,
+    scale: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Maxwell floats of either sign, times `scale`, plus `loc`.
 
     The result has the shape `shape` followed by that of the parameters.

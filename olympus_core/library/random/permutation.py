@@ -25,21 +25,29 @@ from olympus_core.library.numpy.creation.ranges import arange
 from olympus_core.library.numpy.sorting.searching import searchsorted
 from olympus_core.library.promotion import convert, promote_inexact
 from olympus_core.library.random.continuous import gumbel_formula
-from olympus_core.library.random.keys import one_key
+from olympus_core.library.random.keys import KeyLike, one_key
 from olympus_core.library.random.uniform import randint, subkeys, unit_floats
+from olympus_core.library.typing import ArrayLike
 from olympus_core.primitives.random import random_bits_p
+from olympus_core.tracer import Array
 
 __all__ = ["choice", "permutation"]
 
 
-def _take(x: Any, indices: Any, axis: int) -> Any:
+def _count(x: Any) -> int:
+    """A population that is given by its size."""
+    return operator.index(x)
+
+
+def _take(x: Array, indices: Array, axis: int) -> Array:
     """Elements along `axis` at indices that are within bounds."""
     at = x.at[(*(slice(None),) * axis, indices)]
-    return at.get(mode="promise_in_bounds", wrap_negative_indices=False)
+    taken: Array = at.get(mode="promise_in_bounds", wrap_negative_indices=False)
+    return taken
 
 
 @composite(static_argnames=("axis",))
-def _shuffle(key: Any, x: Any, axis: int) -> Any:
+def _shuffle(key: Any, x: Any, axis: int) -> Array:
     """The elements of each line along `axis` in random order.
 
     Three times as many random bits are spent as it takes to tell all elements apart.
@@ -50,10 +58,11 @@ def _shuffle(key: Any, x: Any, axis: int) -> Any:
         key, word_key = subkeys(key)
         words = random_bits_p.bind(word_key, bit_width=32, shape=get_aval(x).shape)
         _, x = sort_key_val(words, x, axis)
-    return x
+    shuffled: Array = x
+    return shuffled
 
 
-def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> Any:
+def permutation(key: KeyLike, x: ArrayLike, axis: int = 0, independent: bool = False) -> Array:
     """The array x with its slices along `axis` in random order; of an int x, arange(x) is taken.
 
     With `independent` the elements of each line along `axis` have an order of their own.
@@ -69,7 +78,7 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> A
     if not aval.shape:
         if dtypes.kind(aval.dtype) not in "iu":
             raise DTypeError(f"permutation needs an int or an array, and got {aval.long_name()}")
-        return _shuffle(words, arange(operator.index(x)), axis=0)
+        return _shuffle(words, arange(_count(x)), axis=0)
     if independent or aval.ndim == 1:
         return _shuffle(words, x, axis=axis)
     order = _shuffle(words, arange(aval.shape[axis]), axis=0)
@@ -77,14 +86,14 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> A
 
 
 def choice(
-    key: Any,
-    a: Any,
+    key: KeyLike,
+    a: ArrayLike,
     shape: Sequence[int] = (),
     replace: bool = True,
-    p: Any = None,
+    p: ArrayLike | None = None,
     axis: int = 0,
     mode: str | None = None,
-) -> Any:
+) -> Array:
     """`shape` slices of the array `a` along `axis`; of an int `a`, ints below it.
 
     `p` has the chances of the slices; they are equal by default.  `mode` is that of `gumbel`, which
@@ -98,7 +107,7 @@ def choice(
         raise ArgumentError(f"choice needs a sequence of ints as shape, and got {shape!r:.80}")
     shape, population = canonical_shape(shape), None if not get_aval(a).shape else asarray(a)
     if population is None:
-        count = operator.index(a)
+        count = _count(a)
     else:
         axis = one_axis("choice", population.ndim, axis)
         count = population.shape[axis]
@@ -119,7 +128,7 @@ def choice(
     return reshape(picked, (*population.shape[:axis], *shape, *population.shape[axis + 1 :]))
 
 
-def _indices(key: Any, count: int, shape: Shape, replace: bool, p: Any, mode: str | None) -> Any:
+def _indices(key: Any, count: int, shape: Shape, replace: bool, p: Any, mode: str | None) -> Array:
     """Positions below `count`, drawn with replacement or by the chances p."""
     if p is None:
         return randint(key, shape, 0, count)
@@ -132,14 +141,16 @@ def _indices(key: Any, count: int, shape: Shape, replace: bool, p: Any, mode: st
 
 
 @composite(static_argnames=("shape",))
-def _by_inversion(key: Any, p: Any, shape: Shape) -> Any:
+def _by_inversion(key: Any, p: Any, shape: Shape) -> Array:
     total = cumsum(p)
     u = 1 - unit_floats(key, shape, get_aval(p).dtype)
-    return searchsorted(total, total[-1] * u)
+    drawn: Array = searchsorted(total, total[-1] * u)
+    return drawn
 
 
 @composite(static_argnames=("draws", "mode"))
-def _by_noise(key: Any, p: Any, draws: int, mode: str | None) -> Any:
+def _by_noise(key: Any, p: Any, draws: int, mode: str | None) -> Array:
     noise = gumbel_formula(mode)(key, get_aval(p).shape, get_aval(p).dtype)
     _, indices = top_k(noise + lax.log(p), draws)
-    return convert(indices, dtypes.default_dtype("i"))
+    drawn: Array = convert(indices, dtypes.default_dtype("i"))
+    return drawn

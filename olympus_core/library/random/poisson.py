@@ -16,8 +16,10 @@ from olympus_core.library.numpy.reductions.sums import any as any_of
 from olympus_core.library.numpy.sorting.searching import where
 from olympus_core.library.promotion import broadcast_to, convert
 from olympus_core.library.random.discrete import integer_dtype
-from olympus_core.library.random.keys import one_key
+from olympus_core.library.random.keys import KeyLike, one_key
 from olympus_core.library.random.uniform import result_shape, subkeys, unit_floats
+from olympus_core.library.typing import ArrayLike, DTypeLike, ShapeLike
+from olympus_core.tracer import Array
 
 __all__ = ["poisson"]
 
@@ -65,15 +67,18 @@ def _rejection(key: Any, lam: Any, shape: Shape, dtype: DType) -> Any:
 
 
 @composite(static_argnames=("shape", "dtype"))
-def _poisson(key: Any, lam: Any, shape: Shape, dtype: DType) -> Any:
+def _poisson(key: Any, lam: Any, shape: Shape, dtype: DType) -> Array:
     lam = broadcast_to(convert(lam, FLOAT32), shape)
     is_small = lax.ne(lam, lam) | (lam < 10)
     small = _knuth(key, where(is_small, lam, 0.0), shape, dtype)
     large = _rejection(key, where(is_small, 1e5, lam), shape, dtype)
-    return where(lam == 0, 0, lax.select(is_small, small, large))
+    samples: Array = where(lam == 0, 0, lax.select(is_small, small, large))
+    return samples
 
 
-def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None) -> Any:
+def poisson(
+    key: KeyLike, lam: ArrayLike, shape: ShapeLike | None = None, dtype: DTypeLike | None = None
+) -> Array:
     """Integers >= 0 of chance lam**k * exp(-lam) / k!, for lam >= 0.
 
     Raises ArgumentError (a ValueError) for a dtype that is not an integer.

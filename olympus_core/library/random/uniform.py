@@ -15,7 +15,8 @@ from olympus_core.dtypes import DType
 from olympus_core.errors import ArgumentError, DTypeError, ShapeError
 from olympus_core.library.composite import composite
 from olympus_core.library.promotion import broadcast_shapes, broadcast_to, convert
-from olympus_core.library.random.keys import one_key
+from olympus_core.library.random.keys import KeyLike, one_key
+from olympus_core.library.typing import ArrayLike, DTypeLike, ShapeLike
 from olympus_core.primitives.elementwise.arithmetic import add_p, max_p, mul_p, rem_p, sub_p
 from olympus_core.primitives.elementwise.conversion import (
     bitcast_convert_type_p,
@@ -32,6 +33,7 @@ from olympus_core.primitives.elementwise.logic import (
 from olympus_core.primitives.elementwise.selection import clamp_p, select_n_p
 from olympus_core.primitives.joining import unstack_p
 from olympus_core.primitives.random import random_bits_p, random_split_p
+from olympus_core.tracer import Array
 
 __all__ = [
     "bits",
@@ -50,7 +52,7 @@ __all__ = [
 _KINDS = {"f": "a float", "fc": "a float or complex", "u": "an unsigned integer"}
 
 
-def float_dtype(name: str, dtype: Any, kinds: str = "f") -> DType:
+def float_dtype(name: str, dtype: DTypeLike | None, kinds: str = "f") -> DType:
     """The dtype of samples, by default the default float; ArgumentError for another kind."""
     result = dtypes.default_dtype("f") if dtype is None else dtypes.canonicalize(dtype)
     if dtypes.kind(result) not in kinds:
@@ -60,7 +62,7 @@ def float_dtype(name: str, dtype: Any, kinds: str = "f") -> DType:
     return result
 
 
-def result_shape(name: str, shape: Any, *parameters: Any) -> Shape:
+def result_shape(name: str, shape: ShapeLike | None, *parameters: Any) -> Shape:
     """The shape of samples: that of the parameters together, or `shape`, which they must fit.
 
     Raises ShapeError where they do not.
@@ -69,7 +71,7 @@ def result_shape(name: str, shape: Any, *parameters: Any) -> Shape:
     return broadcast_shapes(*shapes) if shape is None else fit_shape(name, shape, *shapes)
 
 
-def fit_shape(name: str, shape: Any, *shapes: Shape) -> Shape:
+def fit_shape(name: str, shape: ShapeLike, *shapes: Shape) -> Shape:
     """`shape` as a tuple; raises ShapeError unless each of `shapes` broadcasts to it."""
     result = canonical_shape(shape)
     if shapes and broadcast_shapes(result, *shapes) != result:
@@ -88,17 +90,25 @@ def subkeys(key: Any, num: int = 2) -> list[Any]:
     return keys
 
 
-def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: None = None) -> Any:
+def bits(
+    key: KeyLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: None = None,
+) -> Array:
     """Random bits as unsigned integers; the default dtype is uint32 (uint64 with x64).
 
     Raises ArgumentError (a ValueError) for another kind of dtype.
     """
     words = one_key("bits", key)
     dtype = float_dtype("bits", dtypes.default_dtype("u") if dtype is None else dtype, "u")
-    return random_bits_p.bind(words, bit_width=dtype.itemsize * 8, shape=canonical_shape(shape))
+    width, shape = dtype.itemsize * 8, canonical_shape(shape)
+    drawn: Array = random_bits_p.bind(words, bit_width=width, shape=shape)
+    return drawn
 
 
-def unit_floats(key: Any, shape: Shape, dtype: DType) -> Any:
+def unit_floats(key: Any, shape: Shape, dtype: DType) -> Array:
     """Floats in [0, 1): four equations."""
     info = dtypes.finfo(dtype)
     width, mantissa = int(info.bits), int(info.nmant)
@@ -114,8 +124,8 @@ def unit_floats(key: Any, shape: Shape, dtype: DType) -> Any:
 
 
 def uniform_floats(
-    key: Any, shape: Shape, dtype: DType, minval: Any = 0.0, maxval: Any = 1.0
-) -> Any:
+    key: Any, shape: Shape, dtype: DType, minval: ArrayLike = 0.0, maxval: ArrayLike = 1.0
+) -> Array:
     """Floats in [minval, maxval), bounds being scalars or of a shape that fits."""
     floats = unit_floats(key, shape, dtype)
     if minval.__class__ is float and maxval.__class__ is float and (minval, maxval) == (0, 1):
@@ -127,7 +137,7 @@ def uniform_floats(
     return max_p.bind(low, moved)  # rounding can take a float below the bound
 
 
-def random_signs(key: Any, shape: Shape, dtype: DType) -> Any:
+def random_signs(key: Any, shape: Shape, dtype: DType) -> Array:
     """-1 or 1, with equal chances."""
     default = dtypes.default_dtype("f")
     is_one = lt_p.bind(unit_floats(key, shape, default), constant(0.5, default))
@@ -141,24 +151,24 @@ def _bound(x: Any, shape: Shape, dtype: DType) -> Any:
 
 
 @composite(static_argnames=("shape", "dtype"))
-def _uniform(key: Any, minval: Any, maxval: Any, shape: Shape, dtype: DType) -> Any:
+def _uniform(key: Any, minval: Any, maxval: Any, shape: Shape, dtype: DType) -> Array:
     return uniform_floats(key, shape, dtype, minval, maxval)
 
 
 @composite(static_argnames=("shape", "dtype"))
-def _uniform_unit(key: Any, shape: Shape, dtype: DType) -> Any:
+def _uniform_unit(key: Any, shape: Shape, dtype: DType) -> Array:
     return unit_floats(key, shape, dtype)
 
 
 def uniform(
-    key: Any,
-    shape: Any = (),
-    dtype: Any = None,
-    minval: Any = 0.0,
-    maxval: Any = 1.0,
+    key: KeyLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    minval: ArrayLike = 0.0,
+    maxval: ArrayLike = 1.0,
     *,
     out_sharding: None = None,
-) -> Any:
+) -> Array:
     """Floats drawn evenly from [minval, maxval).
 
     Raises ArgumentError (a ValueError) for a dtype that is not a float.
@@ -197,7 +207,7 @@ def _clip(x: Any, dtype: DType) -> Any:
 
 
 @composite(static_argnames=("shape", "dtype"))
-def _randint(key: Any, minval: Any, maxval: Any, shape: Shape, dtype: DType) -> Any:
+def _randint(key: Any, minval: Any, maxval: Any, shape: Shape, dtype: DType) -> Array:
     width = dtype.itemsize * 8
     word = np.dtype(f"uint{width}")
     if minval.__class__ is int and maxval.__class__ is int:
@@ -259,14 +269,14 @@ def _where(which: Any, yes: Any, no: Any) -> Any:
 
 
 def randint(
-    key: Any,
-    shape: Any,
-    minval: Any,
-    maxval: Any,
-    dtype: Any = None,
+    key: KeyLike,
+    shape: ShapeLike,
+    minval: ArrayLike,
+    maxval: ArrayLike,
+    dtype: DTypeLike | None = None,
     *,
     out_sharding: None = None,
-) -> Any:
+) -> Array:
     """Integers drawn evenly from [minval, maxval), bounds being scalars or arrays that fit.
 
     Raises DTypeError for a dtype that is not an integer, ShapeError for bounds that do not fit.
@@ -287,4 +297,5 @@ def randint(
         clamp_p.bind(constant(low, wide), convert(x, wide), constant(most, wide))
         for x, most in ((minval, high), (maxval, high + 1))
     )
-    return convert(_randint(words, minval, maxval, shape=shape, dtype=wide), dtype)
+    narrow: Array = convert(_randint(words, minval, maxval, shape=shape, dtype=wide), dtype)
+    return narrow

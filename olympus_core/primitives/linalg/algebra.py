@@ -41,6 +41,7 @@ __all__ = [
     "solve_by_lu",
     "solve_factored",
     "swap",
+    "take_columns",
     "take_rows",
     "triangle",
     "vectors",
@@ -221,6 +222,11 @@ def take_rows(x: Any, permutation: Any) -> Any:
         mode=GatherScatterMode.PROMISE_IN_BOUNDS,
         fill_value=None,
     )
+
+
+def take_columns(x: Any, permutation: Any) -> Any:
+    """The columns of matrices in the order given, for each matrix its own."""
+    return swap(take_rows(swap(x), permutation))
 
 
 def solve_factored(a: Any, factors: Any, order: Any, b: Any) -> Any:

@@ -21,8 +21,7 @@ from olympus_core.primitives.linalg.algebra import (
     join,
     real,
     solve,
-    swap,
-    take_rows,
+    take_columns,
     triangle,
 )
 from olympus_core.primitives.linalg.base import (
@@ -144,7 +143,7 @@ class QR(MatrixPrimitive):
         q, r, *order = self.bind(x, **params)
         rows, columns = get_aval(x).shape[-2:]
         if order:
-            dx = _columns(dx, order[0])
+            dx = take_columns(dx, order[0])
         if rows < columns:
             beside = slice(rows, None)
             dq, dr = _change(q, block(r, columns=slice(rows)), block(dx, columns=slice(rows)))
@@ -188,10 +187,6 @@ def _emit_padded(x: ir.Value, out: ShapedArray) -> ir.Value:
     return mlir.op1("stablehlo.pad", out, (x, zero), attributes)
 
 
-def _columns(x: Any, order: Any) -> Any:
-    return swap(take_rows(swap(x), order))
-
-
 def _change(q: Any, r: Any, dx: Any) -> tuple[Any, Any]:
     """The tangents of Q and R, for matrices with no more columns than rows.
 
@@ -225,7 +220,7 @@ def _complement_change(q: Any, dq: Any) -> Any:
     # Z (Qa - I) = Qb, where L U are the rows of Qa - I in another order
     z = solve(factors, bottom, left=False)
     z = solve(factors, z, left=False, lower=True, unit=True)
-    z = _columns(z, inverse_order(order))
+    z = take_columns(z, inverse_order(order))
     dz = op.sub(block(dq, slice(n, None)), dot(z, block(dq, slice(n))))
     basis = op.add(first, dot(others, z))
     return op.sub(dot(dq, conj(z), swap_b=True), dot(basis, conj(dz), swap_b=True))

@@ -23,6 +23,8 @@ __all__ = [
     "at",
     "epsilon",
     "exchange",
+    "greatest",
+    "in_panels",
     "negligible",
     "over",
     "padded",
@@ -69,6 +71,17 @@ def panels(count: int) -> tuple[int, int]:
     """How many panels `count` columns, 1 or more, are factorized in, and how wide each is."""
     width = min(count, 32 if count <= 1024 else 128)
     return -(-count // width), width
+
+
+def in_panels(x: Any) -> tuple[int, int, Any]:
+    """How many panels matrices are factorized in, how wide each is, and the matrices themselves.
+
+    These have zeros after the elements, so that the last panel is as wide as the others.
+    """
+    rows, columns = shape_of(x)[-2:]
+    count, width = panels(min(rows, columns))
+    size = count * width
+    return count, width, padded(x, max(rows, size), max(columns, size))
 
 
 def padded(x: Any, *sizes: int) -> Any:
@@ -164,6 +177,12 @@ def at(x: Any, j: Any, axis: int) -> Any:
     """What stands at j, one for all matrices, along an axis; without that axis."""
     place = len(shape_of(x)) + axis
     return op.squeeze(window(x, j, 1, axis), dimensions=(place,))
+
+
+def greatest(x: Any, start: Any) -> Any:
+    """Where the greatest element from `start` on is, along the last axis; none is negative."""
+    x = where(op.lt(places(x, -1), over(start, x)), -1, x)
+    return op.argmax(x, axes=(len(shape_of(x)) - 1,), index_dtype=INT32)
 
 
 def take(x: Any, index: Any, axis: int) -> Any:

@@ -18,8 +18,7 @@ from olympus_core.primitives.linalg.algebra import (
     dot,
     eye,
     real,
-    swap,
-    take_rows,
+    take_columns,
     triangle,
 )
 from olympus_core.primitives.linalg.portable.arrays import (
@@ -66,8 +65,7 @@ def eigh(a: Any, *, lower: bool) -> tuple[Any, Any]:
     w = total(real(op.mul(conj(v), dot(a, v))), -2)
     v = where(over(op.is_finite(unit), v), v, np.nan)
     w, order = ascending(w)
-    v = swap(take_rows(swap(v), order))
-    return v, op.mul(w, over(unit, w))
+    return take_columns(v, order), op.mul(w, over(unit, w))
 
 
 def _round(a: Any, v: Any) -> tuple[Any, Any]:

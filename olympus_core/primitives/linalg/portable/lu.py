@@ -15,9 +15,9 @@ from olympus_core.primitives.linalg.portable.arrays import (
     INT32,
     at,
     exchange,
+    greatest,
+    in_panels,
     over,
-    padded,
-    panels,
     places,
     put,
     put_window,
@@ -46,9 +46,7 @@ def lu(a: Any) -> tuple[Any, Any, Any]:
     if not k:
         order = unpermuted(*batch, rows)
         return a, zeros((*batch, 0), INT32), order
-    count, width = panels(k)
-    size = count * width
-    a = padded(a, max(rows, size), max(columns, size))
+    count, width, a = in_panels(a)
     order = unpermuted(*shape_of(a)[:-1])
 
     def step(i: Any, a: Any, pivots: Any, order: Any) -> tuple[Any, ...]:
@@ -58,7 +56,7 @@ def lu(a: Any) -> tuple[Any, Any, Any]:
             a = _updated(take_rows(a, turn), factors, start)
         return put_window(a, factors, start, -1), pivots, _reordered(order, turn)
 
-    a, pivots, order = repeat(count, step, a, zeros((*batch, size), INT32), order)
+    a, pivots, order = repeat(count, step, a, zeros((*batch, count * width), INT32), order)
     pivots, order = trimmed(pivots, k), trimmed(order, rows)
     return block(a, slice(rows), slice(columns)), pivots, order
 
@@ -78,9 +76,7 @@ def _panel(a: Any, start: Any, pivots: Any) -> tuple[Any, Any, Any]:
 
     def step(j: Any, a: Any, pivots: Any, order: Any) -> tuple[Any, ...]:
         top = op.add(start, j)
-        size = _size(at(a, j, -1))
-        size = where(op.lt(places(size, -1), over(top, size)), -1, size)
-        pivot = op.argmax(size, axes=(len(batch),), index_dtype=INT32)
+        pivot = greatest(_size(at(a, j, -1)), top)
         a, order = exchange(a, top, pivot, -2), exchange(order, top, pivot, -1)
         values = at(a, j, -1)
         divisor = over(at(values, top, -1), values)

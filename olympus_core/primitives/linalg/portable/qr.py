@@ -21,9 +21,10 @@ from olympus_core.primitives.linalg.algebra import (
     triangle,
 )
 from olympus_core.primitives.linalg.portable.arrays import (
-    INT32,
     at,
     exchange,
+    greatest,
+    in_panels,
     over,
     padded,
     panels,
@@ -71,10 +72,8 @@ def geqrf(a: Any) -> tuple[Any, Any]:
     k = min(rows, columns)
     if not k:
         return a, zeros((*batch, 0), get_aval(a).dtype)
-    count, width = panels(k)
-    size = count * width
     a, unit = scaled(a)
-    a = padded(a, max(rows, size), max(columns, size))
+    count, width, a = in_panels(a)
 
     def step(i: Any, a: Any, taus: Any) -> tuple[Any, ...]:
         start = op.mul(i, np.int32(width))
@@ -86,7 +85,7 @@ def geqrf(a: Any) -> tuple[Any, Any]:
             a = where(after, op.sub(a, dot(v, inner)), a)
         return put_window(a, packed, start, -1), taus
 
-    a, taus = repeat(count, step, a, zeros((*batch, size), get_aval(a).dtype))
+    a, taus = repeat(count, step, a, zeros((*batch, count * width), get_aval(a).dtype))
     taus = trimmed(taus, k)
     return _unscaled(block(a, slice(rows), slice(columns)), unit), taus
 
@@ -192,8 +191,7 @@ def pivoted_geqrf(a: Any) -> tuple[Any, Any, Any]:
 
     def step(j: Any, a: Any, taus: Any, order: Any) -> tuple[Any, ...]:
         sizes = total(squares(where(op.ge(places(a, -2), over(j, a)), a, 0)), -2)
-        sizes = where(op.lt(places(sizes, -1), over(j, sizes)), -1, sizes)
-        pivot = op.argmax(sizes, axes=(len(batch),), index_dtype=INT32)
+        pivot = greatest(sizes, j)
         a, order = exchange(a, j, pivot, -1), exchange(order, j, pivot, -1)
         return *_reflected(a, j, j, taus), order
 

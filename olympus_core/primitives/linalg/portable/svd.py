@@ -19,7 +19,7 @@ from olympus_core.primitives.linalg.algebra import (
     eye,
     inverse_order,
     join,
-    swap,
+    take_columns,
     take_rows,
     triangle,
 )
@@ -98,7 +98,7 @@ def _orthogonalized(x: Any, compute_uv: bool) -> tuple[Any, ...]:
     found = (op.mul(s, over(unit, s)),)
     if not compute_uv:
         return found
-    x, v = (swap(take_rows(swap(m), order)) for m in (x, v))
+    x, v = (take_columns(m, order) for m in (x, v))
     return *found, _directions(x, s), orthonormal(v)
 
 
