@@ -19,12 +19,10 @@ from typing import TypeVar
 from olympus.stages import MemoryAnalysis
 from olympus_cli.builder.manifest import Manifest, output_file
 from olympus_cli.program.bundle import save_bundle
-from olympus_cli.program.leaves import Leaf
 from olympus_cli.program.stages import Program, Unit
 from olympus_cli.reports.hlo import instruction_counts, operation_counts
 from olympus_cli.reports.json import write_report
 from olympus_cli.reports.model import (
-    ArrayReport,
     BackendReport,
     CostReport,
     MemoryReport,
@@ -86,18 +84,14 @@ def _report(program: Program, keys: Mapping[str, str], directory: Path) -> Repor
         entry=program.spec.entry,
         versions={**tool_versions(), "python": platform.python_version()},
         statics=program.statics,
-        arguments=tuple(map(_array, program.arguments)),
-        results=tuple(map(_array, program.results)),
+        arguments=program.arguments,
+        results=program.results,
         trace_seconds=program.trace_seconds,
         ops=ops,
         backends=tuple(_backend(unit, keys[unit.label]) for unit in program.units),
         outputs=_files(directory),
         warnings=tuple(warnings),
     )
-
-
-def _array(leaf: Leaf) -> ArrayReport:
-    return ArrayReport(leaf.name, leaf.dtype.name, leaf.shape, leaf.bytes, leaf.donated)
 
 
 def _backend(unit: Unit, key: str) -> BackendReport:

@@ -56,12 +56,6 @@ class Traceable:
         """What the user calls the function."""
         return _name(self.function)
 
-    @property
-    def arg_names(self) -> tuple[str, ...]:
-        """The parameters that `example_args()[0]` are for, in order."""
-        pairs = zip(self.binding.args, self.binding.names, strict=True)
-        return tuple(name for given, name in pairs if not isinstance(given, Static))
-
     def example_args(self) -> tuple[tuple[Tree, ...], dict[str, Tree]]:
         """The arrays' shapes, by position and by name, as a compiled program takes them.
 

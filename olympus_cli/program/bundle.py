@@ -7,9 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-import ml_dtypes  # noqa: F401  (makes numpy know bfloat16 and the 8-bit floats by name)
-import numpy as np
-
 from olympus import artifact
 from olympus.errors import UsageError
 from olympus_cli import console
@@ -111,9 +108,7 @@ def load_bundle(path: Path, backend: BackendSpec, options: BundleOptions) -> Run
     bundle = artifact.load(path, native=options.native, trust=keys or None)
     compiled = bundle.compiled(backend.target(), recompile=options.recompile)
     signature = bundle.manifest.signature
-    arguments = [_leaf(each, each.donated) for each in signature.arguments]
-    return Runnable(compiled, arguments, [_leaf(each, False) for each in signature.results])
-
-
-def _leaf(array: artifact.Argument | artifact.Result, donated: bool) -> Leaf:
-    return Leaf(array.name, np.dtype(array.dtype), array.shape, donated)
+    arguments = [Leaf.of(a.name, a.dtype, a.shape, a.donated) for a in signature.arguments]
+    return Runnable(
+        compiled, arguments, [Leaf.of(r.name, r.dtype, r.shape) for r in signature.results]
+    )

@@ -29,8 +29,8 @@ class Runnable:
     """A compiled program, and the names of what it takes and gives."""
 
     compiled: Any
-    arguments: list[Leaf]
-    results: list[Leaf]
+    arguments: Sequence[Leaf]
+    results: Sequence[Leaf]
 
     def bind(self, arrays: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments of a call, from one array for each of `arguments`."""

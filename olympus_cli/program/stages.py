@@ -109,14 +109,14 @@ class Program:
             unit.compile_seconds = time.perf_counter() - start
 
     @property
-    def arguments(self) -> list[Leaf]:
+    def arguments(self) -> tuple[Leaf, ...]:
         """What the compiled program takes, in the order of its flattened arguments."""
-        return argument_leaves(self.traced.args_info, self.source.arg_names)
+        return argument_leaves(self.traced)
 
     @property
-    def results(self) -> list[Leaf]:
+    def results(self) -> tuple[Leaf, ...]:
         """What it returns, in the same way."""
-        return result_leaves(self.traced.out_info)
+        return result_leaves(self.traced)
 
     @property
     def statics(self) -> dict[str, str]:

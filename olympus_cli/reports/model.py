@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from olympus_cli.program.leaves import Leaf
 from olympus_cli.reports.strict import is_inside, typed
 
 __all__ = [
     "SCHEMA_VERSION",
-    "ArrayReport",
     "BackendReport",
     "CostReport",
     "MemoryReport",
@@ -23,17 +23,6 @@ __all__ = [
 ]
 
 SCHEMA_VERSION = 2  # raised with every change that an old reader would misread
-
-
-@dataclass(frozen=True)
-class ArrayReport:
-    """One argument or result; `name` is the user's name and path, such as `params[0]['w']`."""
-
-    name: str
-    dtype: str
-    shape: tuple[int, ...]
-    bytes: int
-    donated: bool = False
 
 
 @dataclass(frozen=True)
@@ -96,8 +85,8 @@ class Report:
     entry: str
     versions: Mapping[str, str]
     statics: Mapping[str, str]
-    arguments: tuple[ArrayReport, ...]
-    results: tuple[ArrayReport, ...]
+    arguments: tuple[Leaf, ...]
+    results: tuple[Leaf, ...]
     trace_seconds: float
     ops: Mapping[str, int]
     backends: tuple[BackendReport, ...]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from olympus_cli.reports.model import ArrayReport, BackendReport, MemoryReport, Report
+from olympus_cli.program.leaves import Leaf
+from olympus_cli.reports.model import BackendReport, MemoryReport, Report
 from olympus_cli.units import array_type, byte_size, count, duration
 
 __all__ = ["SUMMARY", "render_text", "write_summary"]
@@ -53,7 +54,7 @@ def _row(name: str, value: str) -> str:
     return f"  {name:<14} {value}"
 
 
-def _arrays(title: str, arrays: Sequence[ArrayReport]) -> Iterator[str]:
+def _arrays(title: str, arrays: Sequence[Leaf]) -> Iterator[str]:
     total = byte_size(sum(array.bytes for array in arrays))
     yield _row(title, f"{len(arrays)} ({total})")
     shown = arrays[:_MOST_ARRAYS]

@@ -12,11 +12,11 @@ import pytest
 from click.testing import Result
 
 from olympus.errors import ArtifactError
+from olympus_cli.program.leaves import Leaf
 from olympus_cli.reports.hlo import instruction_counts, operation_counts
 from olympus_cli.reports.json import read_report, render_json, schema, write_report
 from olympus_cli.reports.model import (
     SCHEMA_VERSION,
-    ArrayReport,
     BackendReport,
     CostReport,
     MemoryReport,
@@ -34,10 +34,10 @@ REPORT = Report(
     versions={"olympus": "1", "jaxlib": "2", "python": "3"},
     statics={"train": "False"},
     arguments=(
-        ArrayReport("params['w']", "float32", (784, 10), 31360),
-        ArrayReport("x", "int8", (), 1, True),
+        Leaf("params['w']", "float32", (784, 10), 31360),
+        Leaf("x", "int8", (), 1, True),
     ),
-    results=(ArrayReport("result", "bfloat16", (8,), 16),),
+    results=(Leaf("result", "bfloat16", (8,), 16),),
     trace_seconds=0.0123,
     ops={"stablehlo.add": 2, "call": 1},
     backends=(
@@ -130,7 +130,7 @@ def test_the_text_says_it_all() -> None:
 
 
 def test_long_lists_are_cut() -> None:
-    many = tuple(ArrayReport(f"p[{i}]", "int8", (), 1) for i in range(30))
+    many = tuple(Leaf(f"p[{i}]", "int8", (), 1) for i in range(30))
     text = render_text(replace(REPORT, arguments=many))
     assert "p[11]" in text
     assert "p[12]" not in text

@@ -64,7 +64,7 @@ DTYPES = ["float32", "bfloat16", "float16", "float8_e4m3fn", "complex64", "int32
 
 
 def leaf(name: str, dtype: str = "float32", *shape: int) -> Leaf:
-    return Leaf(name, np.dtype(dtype), shape)
+    return Leaf.of(name, dtype, shape)
 
 
 @pytest.fixture

@@ -56,7 +56,9 @@ def test_arguments_are_named_as_in_the_signature():
         return params["w"] * rest[0] * scale
 
     traced = olympus.jit(f).trace({"w": X}, X, scale=2.0)
-    assert traced.arg_names == ("params['w']", "args[1]", "scale")
+    assert traced.arg_names == ("params['w']", "rest[0]", "scale")
+    traced = olympus.jit(f, static_argnums=1).trace({"w": X}, 1, X, scale=2.0)
+    assert traced.arg_names == ("params['w']", "rest[1]", "scale")
 
 
 def test_methods_and_partials():
