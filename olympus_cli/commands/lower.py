@@ -82,8 +82,8 @@ def _lowered(
     say("trace")
     traced = program.trace()
     chosen = spec.backends[0]
-    say(f"lower for {chosen.name}")
-    content = _in_form(traced, chosen.target(), form, debug_info)
+    say(f"lower for {chosen.backend}")
+    content = _in_form(traced, chosen, form, debug_info)
     return content, {**described(program, traced), "backend": str(chosen), "format": form}
 
 

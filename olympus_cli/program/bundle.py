@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+import olympus
 from olympus import artifact
 from olympus.errors import UsageError
 from olympus_cli import console
@@ -15,7 +16,6 @@ from olympus_cli.program.runnable import Runnable
 from olympus_cli.program.stages import Program
 from olympus_cli.settings import read_settings
 from olympus_cli.spec.backends import parse_backend
-from olympus_cli.spec.model import BackendSpec
 
 __all__ = [
     "SUFFIX",
@@ -86,12 +86,12 @@ def bundle_loader(
     return partial(load_bundle, Path(text), bundle_backend(backend, device), options)
 
 
-def bundle_backend(backend: str | None, device: str | None) -> BackendSpec:
+def bundle_backend(backend: str | None, device: str | None) -> olympus.Target:
     """What a bundle is run on: the CPU unless given; `device` alone means a GPU."""
     return parse_backend(backend or ("gpu" if device else "cpu"), device)
 
 
-def load_bundle(path: Path, backend: BackendSpec, options: BundleOptions) -> Runnable:
+def load_bundle(path: Path, backend: olympus.Target, options: BundleOptions) -> Runnable:
     """The program in `path` for a backend.
 
     Without `native` its executable is not touched.  It must be signed with a key of `trust`, or,
@@ -106,7 +106,7 @@ def load_bundle(path: Path, backend: BackendSpec, options: BundleOptions) -> Run
         raise UsageError("--no-native compiles the program again, and --no-recompile forbids it")
     keys = options.trust or read_settings().trust
     bundle = artifact.load(path, native=options.native, trust=keys or None)
-    compiled = bundle.compiled(backend.target(), recompile=options.recompile)
+    compiled = bundle.compiled(backend, recompile=options.recompile)
     signature = bundle.manifest.signature
     arguments = [Leaf.of(a.name, a.dtype, a.shape, a.donated) for a in signature.arguments]
     return Runnable(

@@ -90,10 +90,11 @@ def is_inside(path: str) -> bool:
 
 
 def typed(value: object, kind: Any, where: str = "") -> Any:
-    """`value`, which is JSON-like, as the type `kind`; dataclasses are made of objects.
+    """`value`, which is JSON-like, as the type `kind`; records are made of objects.
 
-    `kind` may be a dataclass, `str`, `bool`, `int` and `float` (neither negative), a tuple of any
-    length, a Mapping from `str`, or any of them or None.  `where` is the place of the value.
+    `kind` may be a dataclass, a NamedTuple, `str`, `bool`, `int` and `float` (neither negative), a
+    tuple of any length, a Mapping from `str`, or any of them or None.  `where` is the place of the
+    value.
 
     Raises:
         ValueError: the value is of another type; the message names the place.
@@ -104,7 +105,7 @@ def typed(value: object, kind: Any, where: str = "") -> Any:
     if origin is types.UnionType:
         (only,) = (part for part in parts if part is not type(None))
         return None if value is None else typed(value, only, where)
-    if is_dataclass(kind):
+    if is_dataclass(kind) or hasattr(kind, "_fields"):
         return _made(_object(value, where), kind, where)
     if origin is tuple:
         if not isinstance(value, list | tuple):
@@ -145,4 +146,5 @@ _KEY = {True: "lacks the key", False: "has the unknown key"}
 @cache
 def _hints(kind: Any) -> dict[str, Any]:
     found = typing.get_type_hints(kind)
-    return {field.name: found[field.name] for field in fields(kind)}
+    names = [field.name for field in fields(kind)] if is_dataclass(kind) else kind._fields
+    return {name: found[name] for name in names}

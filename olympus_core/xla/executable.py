@@ -73,15 +73,13 @@ class _Program:
             raw = self._raw.get_compiled_memory_stats()
         except JaxRuntimeError:
             return MemoryAnalysis(None, None, None, None, None, None)
-        temp, peak = raw.temp_size_in_bytes, raw.peak_memory_in_bytes
-        return MemoryAnalysis(
-            argument_size_in_bytes=raw.argument_size_in_bytes,
-            output_size_in_bytes=raw.output_size_in_bytes,
-            temp_size_in_bytes=temp,
-            alias_size_in_bytes=raw.alias_size_in_bytes,
-            # No program has no code, and none peaks below its temporaries: both mean "not known".
-            generated_code_size_in_bytes=raw.generated_code_size_in_bytes or None,
-            peak_memory_in_bytes=peak if peak and peak >= temp else None,
+        sizes = (getattr(raw, name) for name in MemoryAnalysis._fields)
+        told = MemoryAnalysis(*(size if size >= 0 else None for size in sizes))  # some answer -1
+        # No program has no code, and none peaks below its temporaries: both mean "not known".
+        peak = told.peak_memory_in_bytes or None
+        return told._replace(
+            generated_code_size_in_bytes=told.generated_code_size_in_bytes or None,
+            peak_memory_in_bytes=peak if peak and peak >= (told.temp_size_in_bytes or 0) else None,
         )
 
     def types(self) -> ProgramTypes:

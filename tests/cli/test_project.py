@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from olympus import Target
 from olympus.errors import SpecError, UsageError
-from olympus_cli.spec.model import BackendSpec, FromEntry, Project, ShapeSpec
+from olympus_cli.spec.model import FromEntry, Project, ShapeSpec
 from olympus_cli.spec.project import (
     PROJECT_KEYS,
     TARGET_KEYS,
@@ -38,7 +39,7 @@ def test_the_example_shows_every_key_and_is_valid(folder: Path) -> None:
     assert forward.kwargs["state"] == FromEntry("model:state", {"batch": 8})
     assert forward.python_path == (folder / "src",)
     assert forward.static == {"layers": 12, "activation": "gelu", "train": False}
-    assert forward.backends == (BackendSpec("cpu"), BackendSpec("gpu", "h200"))
+    assert forward.backends == (Target("cpu"), Target("gpu", "h200"))
     assert forward.donate == ("cache",)
     assert forward.compiler_options == {"xla_allow_excess_precision": False}
     assert project.targets["step"].args == (
@@ -96,7 +97,7 @@ def test_options_go_over_a_target(project: Path) -> None:
     over = resolve("forward@batch=8", "x=f32[5,3]", ["relu=true"], None, "gpu", "h200")
     assert over.kwargs == {**base.kwargs, "x": ShapeSpec("float32", (5, 3))}
     assert over.static == {"relu": True}
-    assert over.backends == (BackendSpec("gpu", "h200"),)
+    assert over.backends == (Target("gpu", "h200"),)
     assert resolve("add", device="h200").backends == over.backends
     assert resolve("add", "f32[], f32[]").args == (ShapeSpec("float32", ()),) * 2
 
@@ -106,7 +107,7 @@ def test_an_entry_needs_no_project(folder: Path) -> None:
     assert (spec.name, spec.entry, spec.root) == ("f", "pkg.m:f", folder.resolve())
     assert spec.args == (ShapeSpec("float32", (3,)),)
     assert spec.static == {"n": 3, "mode": "fast"}
-    assert spec.backends == (BackendSpec("gpu", "h200"),)
+    assert spec.backends == (Target("gpu", "h200"),)
 
 
 T = '[target.t]\nentry = "m:f"\n'
@@ -207,8 +208,8 @@ def test_a_wrong_key_is_told_where_and_what(
 def test_a_backend_is_one_however_it_is_written(folder: Path) -> None:
     (folder / "olympus.toml").write_text(T + 'backends = ["gpu", "cpu", "gpu:h200", "cpu"]\n')
     (target,) = load_project(folder).targets.values()
-    assert target.backends == (BackendSpec("gpu", "h200"), BackendSpec("cpu"))
-    assert resolve("m:f", backend="gpu").backends == (BackendSpec("gpu", "h200"),)
+    assert target.backends == (Target("gpu", "h200"), Target("cpu"))
+    assert resolve("m:f", backend="gpu").backends == (Target("gpu", "h200"),)
 
 
 def test_a_mark_at_the_beginning_of_a_file_is_no_part_of_it(folder: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from click.testing import Result
 
 from olympus.errors import ArtifactError
+from olympus.stages import MemoryAnalysis
 from olympus_cli.program.leaves import Leaf
 from olympus_cli.reports.hlo import instruction_counts, operation_counts
 from olympus_cli.reports.json import read_report, render_json, schema, write_report
@@ -19,7 +20,6 @@ from olympus_cli.reports.model import (
     SCHEMA_VERSION,
     BackendReport,
     CostReport,
-    MemoryReport,
     OutputFile,
     Report,
 )
@@ -49,7 +49,7 @@ REPORT = Report(
             lower_seconds=0.002,
             compile_seconds=1.5,
             cost=CostReport(3e9, None, 1.5e6),
-            memory=MemoryReport(31361, 16, 2048, 0, None, None),
+            memory=MemoryAnalysis(31361, 16, 2048, 0, None, None),
             ops={"fusion": 3},
         ),
     ),
@@ -220,7 +220,7 @@ def test_the_report_of_a_build_fits_the_schema(folder: Path, invoke: Invoke) -> 
     assert report.ops["stablehlo.dot_general"] == 1
     assert backend.cost.flops is not None
     assert backend.cost.flops >= 2 * 4**3 - 4 * 4
-    assert backend.memory.argument == 64
+    assert backend.memory.argument_size_in_bytes == 64
     for output in report.outputs:
         assert (path.parent / output.path).stat().st_size == output.bytes
     *others, summary = report.outputs
