@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,7 @@ from olympus_cli.program.runnable import Runnable
 from olympus_cli.program.stages import Program
 from olympus_cli.settings import read_settings
 from olympus_cli.spec.backends import parse_backend
+from olympus_cli.spec.resolve import Request
 
 __all__ = [
     "SUFFIX",
@@ -61,34 +62,30 @@ _ALL_ALLOWED = BundleOptions()
 
 
 def bundle_loader(
-    text: str,
-    shapes: str | None,
-    statics: Sequence[str],
-    backend: str | None,
-    device: str | None,
-    options: BundleOptions = _ALL_ALLOWED,
+    request: Request, options: BundleOptions = _ALL_ALLOWED
 ) -> Callable[[], Runnable] | None:
-    """What loads the bundle that `text` names, elsewhere perhaps; None where it names none.
+    """What loads the bundle that is asked for, elsewhere perhaps; None where it is another thing.
 
     The user is told that it holds native code, unless that is trusted or not run.
 
     Raises:
         UsageError: there are options for what it is not.
     """
+    text = request.text
     if not text.endswith(SUFFIX):
         if options.trust or not options.native:
             raise UsageError(f"--trust and --no-native are for a FILE.olympus, not for {text}")
         return None
-    if shapes or statics:
+    if request.shapes or request.statics:
         raise UsageError(f"{text} is built already: it takes no shapes and no statics")
     if options.native and not options.trust and not read_settings().trust:
         console.note(f"{text} holds native code of its author; --no-native runs none of it")
-    return partial(load_bundle, Path(text), bundle_backend(backend, device), options)
+    return partial(load_bundle, Path(text), bundle_backend(request), options)
 
 
-def bundle_backend(backend: str | None, device: str | None) -> olympus.Target:
+def bundle_backend(request: Request) -> olympus.Target:
     """What a bundle is run on: the CPU unless given; `device` alone means a GPU."""
-    return parse_backend(backend or ("gpu" if device else "cpu"), device)
+    return parse_backend(request.backend or ("gpu" if request.device else "cpu"), request.device)
 
 
 def load_bundle(path: Path, backend: olympus.Target, options: BundleOptions) -> Runnable:
