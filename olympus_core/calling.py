@@ -109,7 +109,9 @@ def _complete(
         nums.add(n + count)
     for n in nums:
         if not 0 <= n < count and not variadic:
-            raise UsageError(f"{what}_argnums has {n}, and the function takes {count} positions")
+            raise UsageError(
+                f"{what}_argnums has {n}, and the function takes {count} positional arguments"
+            )
     for name in names - known:
         if not variadic:
             raise UsageError(

@@ -70,7 +70,7 @@ def command(
     options = Options(jobs, time_limit, force, frozen, chosen)
     specs = {spec.name: spec for spec in opened.select(names) if options.labels(spec)}
     if not specs:
-        raise UsageError(f"no target here is built for the backend {backend!r}")
+        raise UsageError(f"none of the targets is built for the backend {backend!r}")
     with interrupts.raised(), watching(len(specs)) as listener:
         outcomes = build(specs, opened.build_dir, options, listener)
     for each in outcomes:

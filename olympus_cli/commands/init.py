@@ -29,10 +29,8 @@ def command(folder: str, force: bool, as_json: bool) -> None:
     paths = {name: Path(folder) / name for name in FILES}
     present = [str(path) for path in paths.values() if os.path.exists(path)]
     if present and not force:
-        is_are = "is" if len(present) == 1 else "are"
-        raise UsageError(
-            f"{' and '.join(present)} {is_are} there already", hint="--force overwrites"
-        )
+        exist = "exists" if len(present) == 1 else "exist"
+        raise UsageError(f"{' and '.join(present)} {exist} already", hint="--force overwrites")
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
     except OSError as error:

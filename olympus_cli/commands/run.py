@@ -57,7 +57,7 @@ def command(
       olympus run forward.olympus --inputs in.npz -o out.npz
     """
     if output == "-" and as_json:
-        raise UsageError("stdout takes the results by `-o -` or a document by --json, not both")
+        raise UsageError("`-o -` and --json both write to stdout: give one of them")
     check_flags()
     bundle = bundle_loader(request, allowed)
     load = bundle or partial(compile_to_run, request.spec())

@@ -48,13 +48,13 @@ def command(
       olympus run forward.olympus --trust team.pub
     """
     if output == "-" and as_json:
-        raise UsageError("stdout takes the bundle by `-o -` or a document by --json, not both")
+        raise UsageError("`-o -` and --json both write to stdout: give one of them")
     if prefix is not None:
         if file or key or output:
-            raise UsageError("--new-key takes no file, no --key and no --output")
+            raise UsageError("--new-key makes a key, and takes no FILE.olympus, --key or --output")
         written = _make_key(prefix)
     elif file is None or key is None:
-        raise UsageError("give a FILE.olympus and --key KEY, or --new-key PREFIX")
+        raise UsageError("olympus sign needs a FILE.olympus and --key KEY, or --new-key PREFIX")
     elif output == "-":
         content = io.BytesIO()
         artifact.sign(file, key, content)
@@ -74,7 +74,7 @@ def _make_key(prefix: Path) -> list[Path]:
     private, public = (prefix.with_name(prefix.name + end) for end in (".key", ".pub"))
     for path in (private, public):
         if os.path.lexists(path):
-            raise UsageError(f"{shown(path)} is there already, and a key is never overwritten")
+            raise UsageError(f"{shown(path)} exists already, and a key is never overwritten")
     pair = artifact.new_key()
     try:
         descriptor = os.open(private, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -77,7 +77,7 @@ def bundle_loader(
             raise UsageError(f"--trust and --no-native are for a FILE.olympus, not for {text}")
         return None
     if request.shapes or request.statics:
-        raise UsageError(f"{text} is built already: it takes no shapes and no statics")
+        raise UsageError(f"{text} is built already: it takes neither shapes nor statics")
     if options.native and not options.trust and not read_settings().trust:
         console.note(f"{text} holds native code of its author; --no-native runs none of it")
     return partial(load_bundle, Path(text), bundle_backend(request), options)
@@ -100,7 +100,7 @@ def load_bundle(path: Path, backend: olympus.Target, options: BundleOptions) -> 
         UsageError: there is no such file, or nothing is left to run.
     """
     if not options.native and not options.recompile:
-        raise UsageError("--no-native compiles the program again, and --no-recompile forbids it")
+        raise UsageError("--no-native needs a compilation, which --no-recompile forbids")
     keys = options.trust or read_settings().trust
     bundle = artifact.load(path, native=options.native, trust=keys or None)
     compiled = bundle.compiled(backend, recompile=options.recompile)

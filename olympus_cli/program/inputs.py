@@ -94,9 +94,9 @@ def _bounds(leaf: Leaf, int_range: tuple[int, int]) -> tuple[int, int]:
     low, high = max(int_range[0], int(limits.min)), min(int_range[1] - 1, int(limits.max))
     if low > high:
         raise UsageError(
-            f"no integer of {int_range[0]}:{int_range[1]} fits argument {leaf.name}, for "
-            f"{leaf.dtype} has those from {limits.min} to {limits.max}",
-            hint="give an --int-range that overlaps with them, or --inputs",
+            f"no integer of {int_range[0]}:{int_range[1]} fits argument {leaf.name}: "
+            f"{leaf.dtype} holds {limits.min} to {limits.max}",
+            hint="give an --int-range that overlaps with these, or --inputs",
         )
     return low, high
 
@@ -117,11 +117,13 @@ def parse_int_range(text: str) -> tuple[int, int]:
     except ValueError:
         bounds = (0, 0)
     if bounds[0] >= bounds[1]:
-        raise UsageError(f"an integer range is LOW:HIGH with LOW < HIGH, such as 0:8; got {text!r}")
+        raise UsageError(
+            f"an integer range must be LOW:HIGH with LOW < HIGH, such as 0:8; got {text!r}"
+        )
     if bounds[0] < _LEAST or bounds[1] > _GREATEST + 1:
         raise UsageError(
-            f"an integer range is within {_LEAST}:{_GREATEST + 1}, for no dtype has integers "
-            f"beyond; got {text!r}"
+            f"an integer range must be within {_LEAST}:{_GREATEST + 1}, the integers of all "
+            f"dtypes; got {text!r}"
         )
     return bounds
 
@@ -240,7 +242,9 @@ def _header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     start = file.read(8)
     version = np.lib.format.read_magic(io.BytesIO(start))
     if version not in ((1, 0), (2, 0)):
-        raise ValueError(f"it has version {version} of the .npy format, which no array needs")
+        raise ValueError(
+            f"it has version {version} of the .npy format, and (1, 0) and (2, 0) are read"
+        )
     size = file.read(2 * version[0])
     if (length := int.from_bytes(size, "little")) > _LONGEST_HEADER:
         raise ValueError(f"its header has {length} bytes")

@@ -119,13 +119,13 @@ def _axes(section: Section) -> dict[str, list[object]]:
             table.wrong(key, "an array of at least one value", values)
         for value in values:
             if not isinstance(value, str | int | float):
-                table.fail(key, f"holds strings, numbers and booleans; got {value!r}")
+                table.fail(key, f"must hold strings, numbers and booleans; got {value!r}")
             if not _PART.fullmatch(str(value)):
                 table.fail(key, f"holds {value!r}, which cannot be part of a name: {_PART_FORM}")
         if twice := matrix.repeated(values):
             table.fail(key, f"has {twice} twice: each value names a target")
     if (size := math.prod(map(len, table.data.values()))) > _MOST:
-        section.fail("matrix", f"gives {size} targets, and may give {_MOST} at most")
+        section.fail("matrix", f"gives {size} targets, and {_MOST} at most are allowed")
     return table.data
 
 

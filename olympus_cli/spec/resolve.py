@@ -154,6 +154,6 @@ def _target(text: str, project: str | Path | None) -> TargetSpec:
         names = ", ".join(target.name for target in found[:_MOST])
         more = f" and {len(found) - _MOST} more" if len(found) > _MOST else ""
         raise UsageError(
-            f"target {text!r} has a matrix: one program at a time", hint=f"name {names}{more}"
+            f"target {text!r} has a matrix, and one program is needed", hint=f"choose {names}{more}"
         )
     return found[0]

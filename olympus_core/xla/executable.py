@@ -106,7 +106,7 @@ def _array_types(shapes: list[Any]) -> tuple[ArrayType, ...]:
         rank = len(shape.dimensions()) if shape.is_array() else 0
         order = list(shape.layout().minor_to_major()) if shape.is_array() else None
         if order != list(range(rank))[::-1] or not shape.is_static():
-            raise ArtifactError(f"the executable has {shape}, which is not an array of rows")
+            raise ArtifactError(f"the executable has {shape}, not an array in row-major order")
     return tuple((shape.numpy_dtype(), tuple(shape.dimensions())) for shape in shapes)
 
 

@@ -500,5 +500,5 @@ def test_a_build_that_waits_says_so_and_honours_the_limit(work: Path, invoke: In
     assert (result.exit_code, result.stdout) == (4, "")
     assert result.stderr == (
         f"waiting for another build in {folder} to end\n"
-        f"error: the time limit of 0.1 s has passed while another build in {folder} had not ended\n"
+        f"error: another build in {folder} did not end within the time limit of 0.1 s\n"
     )

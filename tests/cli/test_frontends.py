@@ -236,7 +236,7 @@ def test_variadic_parameters(project: Path) -> None:
         ("model:forward", "f32[], x=f32[], params=f32[]", [], "by position and by name", ""),
         ("model:forward", "x=f32[]", ["x=1"], "'x' is given both as a shape and as a stat", ""),
         ("model:add", "f32[], f32[], f32[]", [], "takes 2 arrays by position; 3 shapes", "x, y"),
-        ("model:add", "f32[], f32[]", ["y=1"], "takes 1 arrays by position besides its s", ""),
+        ("model:add", "f32[], f32[]", ["y=1"], "takes 1 array by position besides its s", ""),
     ],
 )
 def test_arguments_that_do_not_fit(
@@ -294,7 +294,7 @@ def test_donations_and_statics_reach_the_program(project: Path) -> None:
 
 
 def test_a_dtype_is_never_narrowed_unasked(project: Path) -> None:
-    with pytest.raises(UsageError, match=r"float64\[2\]: 64-bit types are off"):
+    with pytest.raises(UsageError, match=r"float64\[2\]: 64-bit dtypes are off"):
         program("model:add", "f64[2], f64[2]").example_args()
     with olympus.enable_x64():
         args, _ = program("model:add", "f64[2], f64[2]").example_args()

@@ -119,9 +119,14 @@ T = '[target.t]\nentry = "m:f"\n'
         ("[targets.t]\n", ":1:", "olympus.toml has no key 'targets'", "target"),
         ('[target.t]\nentry = "m:f"\ndonat = []\n', ":3:", "no key 'donat'", "donate"),
         ('[project]\n\nbuild_dir = "x"\n', ":3:", "no key 'build_dir'", "build-dir"),
-        ("[project]\nbuild-dir = 3\n", ":2:", "project.build-dir is a string; got the value 3", ""),
+        (
+            "[project]\nbuild-dir = 3\n",
+            ":2:",
+            "project.build-dir must be a string; got the value 3",
+            "",
+        ),
         ('[target."a/b"]\nentry = "m:f"\n', ":1:", "is not a valid target name", ""),
-        ("target = 3\n", ":1:", "target is a table; got the value 3", ""),
+        ("target = 3\n", ":1:", "target must be a table; got the value 3", ""),
         ("[target.t]\nargs = {}\n", ":1:", "target.t.entry is missing", "model:forward"),
         ('[target.t]\nentry = "m"\n', ":2:", "names no function", "module:function"),
         (T + 'donate = "x"\n', ":3:", "target.t.donate is an array of strings", ""),
@@ -139,7 +144,7 @@ T = '[target.t]\nentry = "m:f"\n'
         (
             T + f"matrix = {{ a = {list(range(200))}, b = {list(range(200))} }}\n",
             ":3:",
-            "gives 40000 targets, and may give 10000 at most",
+            "gives 40000 targets, and 10000 at most are allowed",
             "",
         ),
         (

@@ -162,7 +162,7 @@ def test_arrays_that_no_machine_holds(work: Path, invoke: Invoke) -> None:
     for command in ("trace", "run"):
         uncounted = invoke(command, "program:double", "--shapes", f"f32[{most},{most}]")
         assert uncounted.exit_code == 2
-        assert "has more bytes than 64 bits count" in uncounted.stderr
+        assert "has more bytes than a 64-bit number counts" in uncounted.stderr
 
 
 def test_results_of_a_bundle_keep_their_names(work: Path, invoke: Invoke) -> None:
@@ -237,15 +237,15 @@ def test_an_argument_has_its_values_whatever_else_there_is() -> None:
 @pytest.mark.parametrize(
     ("dtype", "int_range", "limits"),
     [
-        ("int8", (200, 300), "int8 has those from -128 to 127"),
-        ("uint8", (-8, -2), "uint8 has those from 0 to 255"),
-        ("int4", (8, 9), "int4 has those from -8 to 7"),
+        ("int8", (200, 300), "int8 holds -128 to 127"),
+        ("uint8", (-8, -2), "uint8 holds 0 to 255"),
+        ("int4", (8, 9), "int4 holds -8 to 7"),
     ],
 )
 def test_a_range_without_an_integer_of_the_dtype(
     dtype: str, int_range: tuple[int, int], limits: str
 ) -> None:
-    with pytest.raises(UsageError, match=f"fits argument x, for {limits}"):
+    with pytest.raises(UsageError, match=f"fits argument x: {limits}"):
         seeded_inputs([leaf("x", dtype, 2)], int_range=int_range)
 
 
