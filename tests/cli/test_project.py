@@ -129,7 +129,7 @@ T = '[target.t]\nentry = "m:f"\n'
         ("target = 3\n", ":1:", "target must be a table; got the value 3", ""),
         ("[target.t]\nargs = {}\n", ":1:", "target.t.entry is missing", "model:forward"),
         ('[target.t]\nentry = "m"\n', ":2:", "names no function", "module:function"),
-        (T + 'donate = "x"\n', ":3:", "target.t.donate is an array of strings", ""),
+        (T + 'donate = "x"\n', ":3:", "target.t.donate must be an array of strings", ""),
         ('[target.".x"]\nentry = "m:f"\n', ":1:", "no . at its beginning", ""),
         ('[target.".."]\nentry = "m:f"\n', ":1:", "is not a valid target name", ""),
         (T + 'backends = ["gpu:h20"]\n', ":3:", "no device 'h20'", "h200"),
@@ -164,7 +164,7 @@ T = '[target.t]\nentry = "m:f"\n'
         (T + 'backends = ["cpu:h200"]\n', ":3:", "takes no device name", ""),
         (T + "backends = []\n", ":3:", "at least one backend", ""),
         (T + "args = 3\n", ":3:", "a table (by name) or an array (by position)", ""),
-        (T + "[target.t.args]\nx = 3\n", ":4:", "target.t.args.x is a shape", ""),
+        (T + "[target.t.args]\nx = 3\n", ":4:", "target.t.args.x must be a shape", ""),
         (T + '[target.t.args]\nx = "f33[2]"\n', ":4:", "no dtype 'f33'", "f32"),
         (T + '[target.t.args]\nx = "f32[2"\n', ":4:", "\n  f32[2\n       ^", ""),
         (T + 'args = [{ w = ["f32"] }]\n', ":3:", "target.t.args[0].w[0] is not a shape", ""),
@@ -236,7 +236,7 @@ def test_unknown_targets_are_told_the_nearest(project: Path) -> None:
     assert "forward" in (caught.value.hint or "")
     with pytest.raises(UsageError, match="has a matrix") as caught:
         resolve("forward")
-    assert caught.value.hint == "name forward@batch=1, forward@batch=8"
+    assert caught.value.hint == "choose forward@batch=1, forward@batch=8"
 
 
 def test_an_empty_project_has_no_target(folder: Path) -> None:

@@ -274,7 +274,7 @@ def test_a_range_that_is_none(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["0:99999999999999999999", f"{-(2**63) - 1}:0"])
 def test_a_range_beyond_all_integers(text: str) -> None:
-    with pytest.raises(UsageError, match="no dtype has integers beyond"):
+    with pytest.raises(UsageError, match="must be within"):
         parse_int_range(text)
 
 
@@ -598,7 +598,7 @@ def test_a_dash_is_stdout(work: Path, invoke: Invoke) -> None:
     assert "olympuspr" in json.loads(both.stdout)
     both = invoke("run", *shapes, "-o", "-", "--json")
     assert both.exit_code == 2
-    assert "not both" in both.stderr
+    assert "give one of them" in both.stderr
     folder = invoke("compile", *shapes, "-o", "-")
     assert folder.exit_code == 2
     assert "a folder cannot be written to stdout" in folder.stderr
