@@ -110,7 +110,8 @@ def _complete(
     for n in nums:
         if not 0 <= n < count and not variadic:
             raise UsageError(
-                f"{what}_argnums has {n}, and the function takes {count} positional arguments"
+                f"{what}_argnums has {n}, and the function takes {count} positional "
+                f"argument{'s'[: count != 1]}"
             )
     for name in names - known:
         if not variadic:
