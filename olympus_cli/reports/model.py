@@ -12,7 +12,7 @@ from typing import Any
 
 from olympus.stages import MemoryAnalysis
 from olympus_cli.program.leaves import Leaf
-from olympus_cli.reports.strict import is_inside, typed
+from olympus_cli.reports.strict import check_keys, is_inside, typed
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -116,15 +116,16 @@ def _as_fields(data: Mapping[str, Any]) -> Mapping[str, Any]:
     backends = data.get("backends")
     if not isinstance(backends, list | tuple):
         return data
-    return {**data, "backends": [_backend_fields(entry) for entry in backends]}
+    return {**data, "backends": [_backend_fields(*each) for each in enumerate(backends)]}
 
 
-def _backend_fields(backend: Any) -> Any:
+def _backend_fields(number: int, backend: Any) -> Any:
     if not isinstance(backend, dict):
         return backend
     found = dict(backend)
     if isinstance(cost := found.get("cost"), dict):
         found["cost"] = {k: v for k, v in cost.items() if k != "arithmetic_intensity"}
     if isinstance(memory := found.get("memory"), dict):
-        found["memory"] = {_MEMORY.get(k, k): v for k, v in memory.items()}
+        check_keys(memory, _MEMORY, f"backends[{number}].memory")
+        found["memory"] = {_MEMORY[k]: v for k, v in memory.items()}
     return found

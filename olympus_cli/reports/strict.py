@@ -13,7 +13,7 @@ import os
 import stat
 import types
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from functools import cache
@@ -24,7 +24,7 @@ from typing import Any, NoReturn
 from olympus.errors import ArtifactError
 from olympus_cli.places import shown
 
-__all__ = ["NewerSchema", "is_inside", "open_regular", "read_json", "typed"]
+__all__ = ["NewerSchema", "check_keys", "is_inside", "open_regular", "read_json", "typed"]
 
 _MOST_BYTES = 64 * 2**20
 _LARGEST = 2**63 - 1
@@ -131,11 +131,16 @@ def _object(value: object, where: str) -> Mapping[str, object]:
     return value
 
 
+def check_keys(value: Mapping[str, object], keys: Collection[str], where: str) -> None:
+    """Raise ValueError unless `value`, which is at `where`, has `keys` and no others."""
+    if wrong := sorted(set(keys) ^ value.keys()):
+        missing = wrong[0] in keys
+        raise ValueError(f"{where or 'the document'} {_KEY[missing]} {wrong[0]!r}")
+
+
 def _made(value: Mapping[str, object], kind: Any, where: str) -> Any:
     hints = _hints(kind)
-    if wrong := sorted(hints.keys() ^ value.keys()):
-        missing = wrong[0] in hints
-        raise ValueError(f"{where or 'the document'} {_KEY[missing]} {wrong[0]!r}")
+    check_keys(value, hints, where)
     prefix = where and f"{where}."
     return kind(**{name: typed(value[name], hint, prefix + name) for name, hint in hints.items()})
 

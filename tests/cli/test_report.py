@@ -93,6 +93,15 @@ def test_a_report_survives_its_way_to_another_process() -> None:
     assert Report.from_data(REPORT.to_data()) == REPORT
 
 
+def test_sizes_have_the_keys_of_the_schema_and_no_others() -> None:
+    data = REPORT.to_data()
+    memory = data["backends"][0]["memory"]
+    assert list(memory) == ["argument", "output", "temp", "alias", "generated_code", "peak"]
+    memory["temp_size_in_bytes"] = memory.pop("temp")
+    with pytest.raises(ValueError, match=r"backends\[0\].memory lacks the key 'temp'"):
+        Report.from_data(data)
+
+
 def test_the_intensity_is_flops_per_byte_or_unknown() -> None:
     assert REPORT.to_data()["backends"][0]["cost"]["arithmetic_intensity"] == 2000.0
     assert CostReport(None, None, 8.0).intensity is None
