@@ -123,7 +123,7 @@ def test_a_bundle_runs_as_its_program_does(work: Path, invoke: Invoke) -> None:
         assert from_file.stdout == invoke("run", "program:mix", *shapes, "--json").stdout
     refused = invoke("run", "build/mix/mix.olympus", *shapes)
     assert refused.exit_code == 2
-    assert "it takes no shapes" in refused.stderr
+    assert "it takes neither shapes" in refused.stderr
     (work / "damaged.olympus").write_bytes((work / "build/mix/mix.olympus").read_bytes()[:-100])
     assert invoke("run", "damaged.olympus").exit_code == 5
 
