@@ -3,6 +3,7 @@
 `docs/artifact.md` describes the format and what it guarantees.
 """
 
+from olympus_core.artifact import COMPILERS as COMPILERS
 from olympus_core.artifact import SCHEMA_VERSION as SCHEMA_VERSION
 from olympus_core.artifact import Argument as Argument
 from olympus_core.artifact import Bundle as Bundle

@@ -8,10 +8,11 @@ from itertools import chain
 from pathlib import Path
 
 import olympus
+from olympus.artifact import COMPILERS
 from olympus.errors import OlympusError
 from olympus_cli.reports.json import reports_below
 from olympus_cli.spec.project import find_project, load_project
-from olympus_cli.versions import PLUGINS, installed_version
+from olympus_cli.versions import installed_version
 
 __all__ = ["Cache", "Health", "examine"]
 
@@ -44,7 +45,9 @@ def examine(start: Path) -> Health:
         "python": platform.python_version(),
         "platform": f"{platform.system()} {platform.machine()}".lower(),
     }
-    versions |= {name: installed_version(name) for name in (*_PACKAGES, *chain(*PLUGINS.values()))}
+    versions |= {
+        name: installed_version(name) for name in (*_PACKAGES, *chain(*COMPILERS.values()))
+    }
     backends = olympus.backends()
     problems = [
         f"{name} is not installed: pip install {name}"

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from olympus_cli.bench.stages import Budget
-from olympus_cli.options import FilePath, PositiveNumber
+from olympus_cli.options import FilePath, positive_number, whole_number
 from olympus_cli.program.bundle import BundleOptions
 from olympus_cli.program.inputs import InputOptions, parse_int_range
 
@@ -31,7 +31,8 @@ _INPUT = (
     ),
     click.option(
         "--seed",
-        type=click.IntRange(min=0),
+        type=whole_number(0),
+        metavar="N",
         default=0,
         show_default=True,
         help="Make the inputs from this seed.",
@@ -48,7 +49,7 @@ _INPUT = (
 _BUDGET = (
     click.option(
         "--time-limit",
-        type=PositiveNumber(),
+        type=positive_number,
         default=Budget.time_limit,
         show_default=True,
         metavar="SECONDS",
@@ -56,11 +57,11 @@ _BUDGET = (
     ),
     click.option(
         "--precision",
-        type=PositiveNumber(),
+        type=positive_number,
         default=Budget.precision,
         show_default=True,
         metavar="RATIO",
-        help="Measure until half the interval of the median is this part of it.",
+        help="Measure until half the 95% interval of the median is this part of it.",
     ),
 )
 
@@ -69,11 +70,13 @@ _BUNDLE = (
     click.option(
         "--recompile/--no-recompile",
         default=True,
+        show_default=True,
         help="Compile a FILE.olympus again if it does not fit this machine, or refuse it.",
     ),
     click.option(
         "--native/--no-native",
         default=True,
+        show_default=True,
         help="Run the native code in a FILE.olympus, or compile its program from StableHLO.",
     ),
     click.option(

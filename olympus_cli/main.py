@@ -6,7 +6,9 @@ A command's module is imported when it is invoked; names and one-line helps stan
 
 from __future__ import annotations
 
+import copy
 import importlib
+import inspect
 import os
 import sys
 from typing import Any
@@ -14,12 +16,13 @@ from typing import Any
 import click
 
 from olympus_cli import interrupts, shortage, streams
-from olympus_cli.options import verbose_option
+from olympus_cli.options import is_verbose, verbose_option
 from olympus_cli.signals import Terminated
 
 __all__ = ["COMMANDS", "cli", "main"]
 
-#: Each command's name and help; module `olympus_cli.commands.<name>` holds it as `command`.
+#: Each command's name and the first line of its help; the module `olympus_cli.commands.<name>` has
+#: it as `command`, whose docstring is the rest.
 COMMANDS = {
     "init": "Write a commented olympus.toml and an example program.",
     "trace": "Print the Olympuspr of a function for the shapes of its arguments.",
@@ -49,7 +52,8 @@ class Commands(click.Group):
             return None
         shortage.check_memory()
         module = importlib.import_module(f"olympus_cli.commands.{cmd_name}")
-        command: click.Command = module.command
+        command: click.Command = copy.copy(module.command)
+        command.help = f"{COMMANDS[cmd_name]}\n\n{inspect.cleandoc(command.help or '')}"
         return command
 
     def resolve_command(
@@ -101,7 +105,7 @@ class Commands(click.Group):
                 click.echo(interrupts.MESSAGE, err=True)
             ctx.exit(interrupts.EXIT_CODE)
         except BaseException as error:  # also a class of the program's own
-            ctx.exit(_report(error, bool(ctx.meta.get("olympus.verbose"))))
+            ctx.exit(_report(error, is_verbose()))
 
 
 def _unwritable(error: streams.Unwritable) -> int:

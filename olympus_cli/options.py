@@ -1,19 +1,19 @@
 """The options that commands share, as decorators; one name, one meaning, one help text.
 
-A command stacks what it needs above its function, and passes what comes to `resolve`:
+A command stacks what it needs above its function.  Several options come as one parameter:
 
-    @click.command("trace")
+    @click.command("trace", cls=ProgramCommand)
     @entry_options
-    @json_option
-    @verbose_option
-    def command(text: str, shapes: str | None, statics: tuple[str, ...], project: str | None,
-                as_json: bool) -> None: ...
+    @output_option("the program", printed=True)
+    @common_options
+    def command(request: Request, output: Path | None, as_json: bool) -> None: ...
 
 A command's module is `olympus_cli/commands/<name>.py` and its click command is called `command`.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -25,27 +25,49 @@ if TYPE_CHECKING:
     import pathlib
 
 __all__ = [
+    "Command",
     "FilePath",
     "FolderPath",
-    "OutputPath",
-    "PositiveNumber",
     "ProgramCommand",
+    "common_options",
     "entry_options",
-    "json_option",
+    "is_verbose",
     "output_option",
+    "positive_number",
     "program_options",
     "project_option",
-    "shapes_option",
-    "static_option",
+    "request_options",
     "target_options",
-    "targets_argument",
+    "time_limit_option",
     "verbose_option",
+    "whole_number",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+# What the words stand for that arguments are written with.
+_ARGUMENTS = {
+    "ENTRY": "A function: package.module:function or path/file.py:function.",
+    "TARGET": "A target of olympus.toml.",
+    "FILE.olympus": "A built program.",
+    "DIR": "A folder; the working directory if absent.",
+}
 
-class ProgramCommand(click.Command):
+
+class Command(click.Command):
+    """A command whose help says what its arguments are."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """As click does, after a section for the arguments."""
+        words = [p.metavar or "" for p in self.params if isinstance(p, click.Argument)]
+        rows = [(name, text) for name, text in _ARGUMENTS.items() if name in "".join(words)]
+        if rows:
+            with formatter.section("Arguments"):
+                formatter.write_dl(rows)
+        super().format_options(ctx, formatter)
+
+
+class ProgramCommand(Command):
     """A command that runs code of the user's in this process: what that prints is not data."""
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -78,7 +100,7 @@ class FolderPath(FilePath):
         return super().convert(value, param, ctx)
 
 
-class OutputPath(FilePath):
+class _OutputPath(FilePath):
     """A file to write to; "-" is stdout, which no path is."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -91,20 +113,33 @@ def _not_stdout(_ctx: click.Context, _param: click.Parameter, value: Any) -> Any
     return None if value == "-" else value
 
 
-class PositiveNumber(click.FloatRange):
-    """A number above 0 and finite: of seconds, as many as the system's waits take."""
+_MOST = 1_000_000  # of seconds, as many as the system's waits take
 
-    def __init__(self) -> None:
-        super().__init__(min=0, min_open=True, max=1e6)
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """The number that the text says."""
-        number: float = super().convert(value, param, ctx)
-        if number != number:  # NaN is in every range
-            self.fail(f"{value} is not a number above 0.", param, ctx)
+def positive_number(text: str) -> float:
+    """The number that an option's text says: above 0, and not above a million."""
+    try:
+        number = float(text)
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is not a number") from None
+    if not 0 < number <= _MOST:
+        raise click.BadParameter(f"{text} is not above 0 and at most {_MOST}")
+    return number
+
+
+def whole_number(least: int) -> Callable[[str], int]:
+    """The type of an option that takes a whole number, `least` or more."""
+
+    def convert(text: str) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            raise click.BadParameter(f"{text!r} is not a whole number") from None
+        if number < least:
+            raise click.BadParameter(f"{text} is less than {least}")
         return number
+
+    return convert
 
 
 def _remember_verbose(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
@@ -112,21 +147,28 @@ def _remember_verbose(ctx: click.Context, _param: click.Parameter, value: bool) 
         ctx.meta["olympus.verbose"] = True
 
 
+def is_verbose() -> bool:
+    """Whether `--verbose` was given to the command that runs."""
+    return bool(click.get_current_context().meta.get("olympus.verbose"))
+
+
+def _decorated(function: F, *options: Callable[[F], F]) -> F:
+    """`function` with options, which help shows in this order."""
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
 project_option = click.option(
     "--project",
     metavar="PATH",
     help="Use the olympus.toml at PATH; otherwise look for one upward from here.",
 )
-json_option = click.option(
-    "--json", "as_json", is_flag=True, help="Write one JSON document to stdout."
-)
-output_option = click.option(
-    "-o",
-    "--output",
-    metavar="FILE",
-    type=OutputPath(),
-    callback=_not_stdout,
-    help="Write to FILE, whole or not at all; - is stdout.",
+time_limit_option = click.option(
+    "--time-limit",
+    type=positive_number,
+    metavar="SECONDS",
+    help="Give up a target after this long.",
 )
 verbose_option = click.option(
     "-v",
@@ -136,41 +178,91 @@ verbose_option = click.option(
     callback=_remember_verbose,
     help="Show the Python traceback of an error.",
 )
-targets_argument = click.argument("names", metavar="[TARGET]...", nargs=-1)
 
 
-shapes_option = click.option(
-    "--shapes",
-    metavar="SHAPES",
-    help='Give the shapes of arguments: "f32[8,128], i32[]", "x=f32[8]", "p={w=f32[3,4]}".',
-)
-static_option = click.option(
-    "--static",
-    "statics",
-    metavar="NAME=VALUE",
-    multiple=True,
-    help="Give a static argument, its value in TOML: train=false, n=3, mode='\"fast\"'.",
-)
+def output_option(what: str, *, printed: bool = False) -> Callable[[F], F]:
+    """`output`: the path that `what` is written to, `"-"` for stdout, or None.
+
+    It is None for stdout too where `what` is `printed` anyway.
+    """
+    return click.option(
+        "-o",
+        "--output",
+        metavar="FILE",
+        type=_OutputPath(),
+        callback=_not_stdout if printed else None,
+        help=f"Write {what} to FILE, whole or not at all; - is stdout.",
+    )
 
 
-def entry_options(function: F, metavar: str = "ENTRY|TARGET") -> F:
-    """ENTRY|TARGET as `text`, then `shapes`, `statics` and `project`."""
-    text = click.argument("text", metavar=metavar)
-    for decorate in (project_option, static_option, shapes_option, text):
-        function = decorate(function)
-    return function
-
-
-def program_options(function: F) -> F:
-    """As `entry_options`, for a command that takes a built FILE.olympus too."""
-    return entry_options(function, "ENTRY|TARGET|FILE.olympus")
+def common_options(function: F) -> F:
+    """The options of every command: `as_json`, and --verbose."""
+    as_json = click.option(
+        "--json", "as_json", is_flag=True, help="Write one JSON document to stdout."
+    )
+    return _decorated(function, as_json, verbose_option)
 
 
 def target_options(function: F) -> F:
     """`backend` and `device`: what the program is built for, instead of what the target says."""
-    for decorate in (
-        click.option("--device", metavar="NAME", help="Choose the accelerator, such as h200."),
-        click.option("--backend", metavar="NAME", help="Choose cpu or gpu; tpu to lower."),
-    ):
-        function = decorate(function)
-    return function
+    return _decorated(
+        function,
+        click.option(
+            "--backend",
+            metavar="NAME",
+            help="Choose the backend: cpu or gpu, or tpu for olympus lower.",
+        ),
+        click.option("--device", metavar="NAME", help="Choose the GPU's model, such as h200."),
+    )
+
+
+def request_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """--shapes, --static and --project, as one parameter `request`.
+
+    It takes up `text`, `backend` and `device` where a command has them.
+    """
+
+    @functools.wraps(function)
+    def gather(
+        *args: Any,
+        shapes: str | None,
+        statics: tuple[str, ...],
+        project: str | None,
+        text: str = "",
+        backend: str | None = None,
+        device: str | None = None,
+        **rest: Any,
+    ) -> Any:
+        from olympus_cli.spec.resolve import Request  # not for every command's help
+
+        request = Request(text, shapes, statics, project, backend, device)
+        return function(*args, request=request, **rest)
+
+    return _decorated(
+        gather,
+        click.option(
+            "--shapes",
+            metavar="SHAPES",
+            help='Give the shapes of arguments: "f32[8,128], i32[]", "x=f32[8]", "p={w=f32[3,4]}".',
+        ),
+        click.option(
+            "--static",
+            "statics",
+            metavar="NAME=VALUE",
+            multiple=True,
+            help="Give a static argument, its value in TOML: train=false, n=3, "
+            "mode='\"fast\"'; may be repeated.",
+        ),
+        project_option,
+    )
+
+
+def entry_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """ENTRY|TARGET and the options that say more of it, as one parameter `request`."""
+    return click.argument("text", metavar="ENTRY|TARGET")(request_options(function))
+
+
+def program_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """As `entry_options`, for a command that takes a built FILE.olympus too."""
+    argument = click.argument("text", metavar="ENTRY|TARGET|FILE.olympus")
+    return argument(request_options(function))

@@ -26,7 +26,7 @@ def emit(content: str | bytes, output: Path | None) -> None:
     elif isinstance(content, str):
         console.data(content)
     elif stdout().isatty():
-        raise UsageError("these bytes are not for a terminal", hint="add -o FILE, or a pipe")
+        raise UsageError("binary data is not written to a terminal", hint="add -o FILE, or a pipe")
     else:
         console.raw(content)
 

@@ -26,7 +26,7 @@ def words(error: BaseException) -> str | None:
     """What has run out, if that is what `error` is about.
 
     >>> words(OSError(24, "Too many open files"))
-    'the system has no more to give: Too many open files'
+    'the system is out of resources: Too many open files'
     """
     if hasattr(error, "exit_code"):  # one of ours says what it is about
         return None
@@ -37,10 +37,10 @@ def words(error: BaseException) -> str | None:
     if isinstance(error, MemoryError):
         return f"this machine's memory is too small{text and f': {text}'}"
     if isinstance(error, OSError) and error.errno in _ERRORS:
-        return f"the system has no more to give: {error.strerror}"
+        return f"the system is out of resources: {error.strerror}"
     if isinstance(error, OSError | ImportError | RuntimeError | SystemError):
         told = next((each for each in _TOLD if each in text), None)
-        return told and f"the system has no more to give: {text.splitlines()[-1].strip()}"
+        return told and f"the system is out of resources: {text.splitlines()[-1].strip()}"
     return None
 
 

@@ -29,8 +29,6 @@ def usage_error(error: click.ClickException) -> UsageError:
             hint=_nearest_option(error.option_name, context) or help_hint,
         )
     message = error.format_message()
-    for name, kind in (("float range", "number"), ("integer range", "whole number")):
-        message = message.replace(f"is not a valid {name}", f"is not a {kind}")
     message = message[:1].lower() + message[1:].removesuffix(".")
     return UsageError(message, hint=help_hint)
 

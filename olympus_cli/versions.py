@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 
 import olympus
 
-__all__ = ["PLUGINS", "installed_version", "tool_versions"]
-
-PLUGINS = {"gpu": ("jax-cuda13-pjrt",)}  # the compilers beside jaxlib, by backend
+__all__ = ["installed_version", "tool_versions"]
 
 
 def installed_version(package: str) -> str | None:
@@ -21,8 +20,9 @@ def installed_version(package: str) -> str | None:
 
 
 def tool_versions() -> Mapping[str, str]:
-    """The versions that decide what a compilation gives."""
+    """The versions that a report names."""
     return {
         "olympus": olympus.__version__,
         "jaxlib": version("jaxlib"),
+        "python": platform.python_version(),
     }

@@ -77,7 +77,8 @@ class JitOptions(NamedTuple):
         Raises UsageError for a position or name that the function does not have, or that is
         both static and donated.
         """
-        names, variadic = _parameters(fun)
+        names, rest = _parameters(fun)
+        variadic = rest is not None
         static = _complete(names, variadic, "static", static_argnums, static_argnames)
         donate = _complete(names, variadic, "donate", donate_argnums, donate_argnames)
         if both := set(static[0]) & set(donate[0]) or set(static[1]) & set(donate[1]):
@@ -85,15 +86,15 @@ class JitOptions(NamedTuple):
         return JitOptions(*static, *donate)
 
 
-def _parameters(fun: Callable[..., Any]) -> tuple[list[tuple[str, bool]], bool]:
-    """The parameters (name, takes a position), and whether there are *args or **kwargs."""
+def _parameters(fun: Callable[..., Any]) -> tuple[list[tuple[str, bool]], str | None]:
+    """The parameters (name, takes a position), and the name of *args, or else of **kwargs."""
     try:
         parameters = list(inspect.signature(fun).parameters.values())
     except (TypeError, ValueError):
-        return [], True
-    variadic = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
-    named = [(p.name, p.kind != p.KEYWORD_ONLY) for p in parameters if p.kind not in variadic]
-    return named, any(p.kind in variadic for p in parameters)
+        return [], "args"
+    variadic = [p for p in parameters if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    named = [(p.name, p.kind != p.KEYWORD_ONLY) for p in parameters if p not in variadic]
+    return named, variadic[0].name if variadic else None
 
 
 def _complete(
@@ -112,7 +113,10 @@ def _complete(
         nums.add(n + count)
     for n in nums:
         if not 0 <= n < count and not variadic:
-            raise UsageError(f"{what}_argnums has {n}, and the function takes {count} positions")
+            raise UsageError(
+                f"{what}_argnums has {n}, and the function takes {count} positional "
+                f"argument{'s'[: count != 1]}"
+            )
     for name in names - known:
         if not variadic:
             raise UsageError(
@@ -292,18 +296,18 @@ class StagedFunction(Generic[_P, _R]):
 
     def argument_names(self, arguments: Arguments) -> tuple[str, ...]:
         """Each leaf's name as the function's signature has it, with its path: `params['w']`."""
-        parameters, _ = _parameters(self.fun)
-        positional = [name for name, takes_position in parameters if takes_position]
-        taken = {w for w, _ in arguments.static if isinstance(w, int)}
-        free = [n for i, n in enumerate(positional) if i not in taken]
+        parameters, rest = _parameters(self.fun)
+        free = [name for name, takes_position in parameters if takes_position]
+        count = len(free)
+        taken = [w for w, _ in arguments.static if isinstance(w, int)]
+        positions = len(arguments.in_tree.children()[0].children()) + len(taken)
+        free += [f"{rest or 'args'}[{i}]" for i in range(positions - count)]
+        free = [name for i, name in enumerate(free) if i not in taken]
         names = []
         for path in data.paths(arguments.in_tree):
-            kind, top, rest = path[0].idx, path[1], path[2:]
-            if kind == 1:
-                name = str(top.key)
-            else:
-                name = free[top.idx] if top.idx < len(free) else f"args[{top.idx}]"
-            names.append(name + tree.keystr(rest))
+            kind, top, below = path[0].idx, path[1], path[2:]
+            name = str(top.key) if kind == 1 else free[top.idx]
+            names.append(name + tree.keystr(below))
         return tuple(names)
 
     def _donated(self, arguments: Arguments) -> frozenset[int]:

@@ -90,6 +90,13 @@ class _Stage:
         return self.signature.arg_names
 
     @property
+    def result_names(self) -> tuple[str, ...]:
+        """The path of each array of the result, such as `result['loss']`."""
+        leaves = self.out_tree.unflatten(range(len(self.signature.out_avals)))
+        paths, _ = tree.flatten_with_path(leaves)
+        return tuple("result" + tree.keystr(path) for path, _ in paths)
+
+    @property
     def in_avals(self) -> Any:
         """(args, kwargs) with the type of each array, a ShapedArray."""
         return self.in_tree.unflatten(self.signature.in_avals)
@@ -169,10 +176,7 @@ class Traced(_Stage):
 
     def entry(self, name: str) -> lowering.Entry:
         """What the entry function of a module called `name` says of arguments and results."""
-        s = self.signature
-        paths = tree.flatten_with_path(s.out_tree.unflatten(range(len(s.out_avals))))[0]
-        results = ["result" + tree.keystr(path) for path, _ in paths]
-        return compiling.entry_of(name, self.olympuspr, s.donated, results)
+        return compiling.entry_of(name, self.olympuspr, self.signature.donated, self.result_names)
 
 
 class Lowered(_Stage):

@@ -161,7 +161,7 @@ def _one_count(parts: Parts) -> int:
     counts = {count for _, count in parts if count > 1}
     if len(counts) > 1:
         raise TransformError(
-            "xla_computation: all arguments and results that are cut must be so in one number of "
-            f"parts, and are in {' and '.join(map(str, sorted(counts)))}"
+            "xla_computation: the arguments and results that are cut must all have the same number "
+            f"of parts, and have {' and '.join(map(str, sorted(counts)))}"
         )
     return counts.pop() if counts else 1

@@ -20,7 +20,7 @@ from olympus_cli.isolated.call import Say
 from olympus_cli.program.inputs import InputOptions
 from olympus_cli.program.runnable import Runnable, runnable, with_one_backend
 from olympus_cli.program.stages import Program
-from olympus_cli.spec.model import BackendSpec, TargetSpec
+from olympus_cli.spec.model import TargetSpec
 
 __all__ = ["Budget", "TargetTimes", "bench_bundle", "bench_target"]
 
@@ -42,7 +42,7 @@ class TargetTimes:
 
     target: str
     entry: str
-    backend: BackendSpec
+    backend: olympus.Target
     stages: dict[str, Summary]
     batch: int
 
@@ -59,14 +59,14 @@ def bench_target(
     first, walks = _walk(source, budget.time_limit * WALK_SHARE, say)
     calls, batch = _calls(runnable(first), inputs, budget, say)
     return TargetTimes(
-        spec.name, spec.entry, first.units[0].backend, _summaries({**walks, **calls}), batch
+        spec.name, spec.entry, first.units[0].target, _summaries({**walks, **calls}), batch
     )
 
 
 def bench_bundle(
     path: str,
     load: Callable[[], Runnable],
-    backend: BackendSpec,
+    backend: olympus.Target,
     inputs: InputOptions,
     budget: Budget,
     say: Say = lambda _stage: None,

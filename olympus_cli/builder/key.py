@@ -15,10 +15,9 @@ from dataclasses import asdict
 from typing import Any
 
 import olympus
-from olympus.artifact import Host, Node
+from olympus.artifact import COMPILERS, Host, Node
 from olympus_cli.program.stages import Program
-from olympus_cli.spec.model import BackendSpec
-from olympus_cli.versions import PLUGINS, installed_version, tool_versions
+from olympus_cli.versions import installed_version
 
 __all__ = ["content_key", "content_keys", "stored_types"]
 
@@ -37,24 +36,24 @@ def content_keys(program: Program) -> dict[str, str]:
         dict(spec.compiler_options),
     ]
     return {
-        unit.label: content_key(unit.stablehlo, signature, unit.backend) for unit in program.units
+        unit.label: content_key(unit.stablehlo, signature, unit.target) for unit in program.units
     }
 
 
-def content_key(stablehlo: str, signature: object, backend: BackendSpec) -> str:
-    """The SHA-256 of all that the outputs of one program for one backend depend on.
+def content_key(stablehlo: str, signature: object, target: olympus.Target) -> str:
+    """The SHA-256 of all that the outputs of one program for one target depend on.
 
     `signature` is JSON-like data: what the outputs say beside the program (names, statics).
 
-    >>> len(content_key("module {}", [], BackendSpec("cpu")))
+    >>> len(content_key("module {}", [], olympus.Target("cpu")))
     64
     """
     facts = {
         "program": hashlib.sha256(stablehlo.encode()).hexdigest(),
         "signature": signature,
-        "backend": str(backend),
-        "versions": tool_versions(),
-        "compilers": [installed_version(name) for name in PLUGINS.get(backend.name, ())],
+        "backend": str(target),
+        "olympus": olympus.__version__,
+        "compilers": {name: installed_version(name) for name in COMPILERS[target.backend]},
         "host": asdict(Host.here()),  # an executable fits where its processor can do as much
         "environment": {name: os.environ.get(name) for name in _ENVIRONMENT},
     }

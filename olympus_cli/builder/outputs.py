@@ -10,24 +10,18 @@ olympus-build.json                                           the list of all the
 from __future__ import annotations
 
 import math
-import platform
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
 
-from olympus.stages import MemoryAnalysis
 from olympus_cli.builder.manifest import Manifest, output_file
 from olympus_cli.program.bundle import save_bundle
-from olympus_cli.program.leaves import Leaf
 from olympus_cli.program.stages import Program, Unit
 from olympus_cli.reports.hlo import instruction_counts, operation_counts
 from olympus_cli.reports.json import write_report
 from olympus_cli.reports.model import (
-    ArrayReport,
     BackendReport,
     CostReport,
-    MemoryReport,
     OutputFile,
     Report,
 )
@@ -35,8 +29,6 @@ from olympus_cli.reports.text import write_summary
 from olympus_cli.versions import tool_versions
 
 __all__ = ["write_outputs"]
-
-N = TypeVar("N", int, float)
 
 
 def write_outputs(
@@ -84,10 +76,10 @@ def _report(program: Program, keys: Mapping[str, str], directory: Path) -> Repor
     return Report(
         target=program.spec.name,
         entry=program.spec.entry,
-        versions={**tool_versions(), "python": platform.python_version()},
+        versions=tool_versions(),
         statics=program.statics,
-        arguments=tuple(map(_array, program.arguments)),
-        results=tuple(map(_array, program.results)),
+        arguments=program.arguments,
+        results=program.results,
         trace_seconds=program.trace_seconds,
         ops=ops,
         backends=tuple(_backend(unit, keys[unit.label]) for unit in program.units),
@@ -96,20 +88,16 @@ def _report(program: Program, keys: Mapping[str, str], directory: Path) -> Repor
     )
 
 
-def _array(leaf: Leaf) -> ArrayReport:
-    return ArrayReport(leaf.name, leaf.dtype.name, leaf.shape, leaf.bytes, leaf.donated)
-
-
 def _backend(unit: Unit, key: str) -> BackendReport:
     return BackendReport(
         label=unit.label,
-        name=unit.backend.name,
-        device=unit.backend.device,
+        name=unit.target.backend,
+        device=unit.target.device,
         key=key,
         lower_seconds=unit.lower_seconds,
         compile_seconds=unit.compile_seconds,
         cost=_cost(unit.compiled.cost_analysis()),
-        memory=_memory(unit.compiled.memory_analysis()),
+        memory=unit.compiled.memory_analysis(),
         ops=instruction_counts(unit.compiled.as_text()),
     )
 
@@ -120,18 +108,7 @@ def _cost(analysis: dict[str, float] | None) -> CostReport:
     return CostReport(*(_amount(found.get(name)) for name in names))
 
 
-def _memory(analysis: MemoryAnalysis) -> MemoryReport:
-    return MemoryReport(
-        argument=_amount(analysis.argument_size_in_bytes),
-        output=_amount(analysis.output_size_in_bytes),
-        temp=_amount(analysis.temp_size_in_bytes),
-        alias=_amount(analysis.alias_size_in_bytes),
-        generated_code=_amount(analysis.generated_code_size_in_bytes),
-        peak=_amount(analysis.peak_memory_in_bytes),
-    )
-
-
-def _amount(told: N | None) -> N | None:
+def _amount(told: float | None) -> float | None:
     """What a compiler tells, where that is an amount: some answer -1 or infinity for "unknown"."""
     return told if told is not None and 0 <= told < math.inf else None
 

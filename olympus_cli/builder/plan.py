@@ -10,13 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import olympus
 from olympus.errors import UsageError
 from olympus_cli.builder.outcome import Outcome
 from olympus_cli.builder.store import Place, locate
 from olympus_cli.faults.failure import Failure
 from olympus_cli.program.bundle import SUFFIX
 from olympus_cli.spec.backends import backend_labels
-from olympus_cli.spec.model import BackendSpec, TargetSpec
+from olympus_cli.spec.model import TargetSpec
 
 __all__ = ["Options", "Task", "plan"]
 
@@ -32,7 +33,7 @@ class Options:
     time_limit: float | None = None
     force: bool = False
     frozen: bool = False
-    backend: BackendSpec | None = None
+    backend: olympus.Target | None = None
 
     def labels(self, spec: TargetSpec) -> tuple[str, ...]:
         """The labels of the backends of `spec` that are to be built for."""
@@ -42,7 +43,7 @@ class Options:
             for label, backend in backend_labels(spec.backends).items()
             if chosen is None
             or backend == chosen
-            or (backend.name == chosen.name and chosen.device is None)
+            or (backend.backend == chosen.backend and chosen.device is None)
         )
 
 

@@ -97,12 +97,12 @@ class Place:
         if why := _foreign(self.final, self.bundle):
             raise UsageError(
                 f"{self.final} {why}: it will not be replaced",
-                hint="give another directory, or move that away yourself",
+                hint="choose another directory, or move this one away",
             )
         if self.occupied:
             raise UsageError(
                 f"{self.final} would be replaced, and the working directory is in it",
-                hint="go to another directory, or give another one for the outputs",
+                hint="change to another directory, or choose another one for the outputs",
             )
 
     def _beside(self, prefix: str) -> Path:
@@ -167,8 +167,7 @@ def _wait_for_lock(root: Path, descriptor: int, time_limit: float | None) -> Non
     while not _lock(root, descriptor):
         if time_limit is not None and time.monotonic() - start >= time_limit:
             raise CompileError(
-                f"the time limit of {time_limit:g} s has passed while another build in {root} "
-                "had not ended"
+                f"another build in {root} did not end within the time limit of {time_limit:g} s"
             )
         time.sleep(_BETWEEN_TRIES)
 

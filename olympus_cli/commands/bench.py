@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -20,60 +20,46 @@ from olympus_cli.input_options import budget_options, bundle_options, input_opti
 from olympus_cli.isolated.call import Say, call
 from olympus_cli.options import (
     ProgramCommand,
-    json_option,
-    project_option,
-    shapes_option,
-    static_option,
+    common_options,
+    is_verbose,
+    request_options,
     target_options,
-    verbose_option,
 )
 from olympus_cli.program.bundle import SUFFIX, BundleOptions, bundle_backend, bundle_loader
 from olympus_cli.program.inputs import InputOptions
 from olympus_cli.program.runnable import check_flags
-from olympus_cli.spec.resolve import open_project, resolve
+from olympus_cli.spec.resolve import Request, open_project
 
 __all__ = ["command"]
 
 
 @click.command("bench", cls=ProgramCommand)
 @click.argument("names", metavar="[ENTRY|TARGET|FILE.olympus]...", nargs=-1)
-@shapes_option
-@static_option
-@project_option
+@request_options
 @target_options
 @input_options
 @bundle_options
 @budget_options
-@json_option
-@verbose_option
-@click.pass_context
+@common_options
 def command(
-    context: click.Context,
     names: tuple[str, ...],
-    shapes: str | None,
-    statics: tuple[str, ...],
-    project: str | None,
-    backend: str | None,
-    device: str | None,
+    request: Request,
     inputs: InputOptions,
     allowed: BundleOptions,
     budget: Budget,
     as_json: bool,
 ) -> None:
-    """Measure targets of olympus.toml, all or the named ones, entries, or built FILE.olympus.
+    """Without a name, measure the default targets of olympus.toml.  Of a FILE.olympus, measure the
+    loading and the calls.
 
-    Programs are measured stage by stage; of a FILE.olympus, the loading and the calls.
+    \b
+    Examples:
+      olympus bench
+      olympus bench model:forward --shapes "x=f32[8,3]"
+      olympus bench forward --time-limit 2 --json
     """
-
-    def work(name: str) -> _Work:
-        load = bundle_loader(name, shapes, statics, backend, device, allowed)
-        if load is not None:
-            chosen = bundle_backend(backend, device)
-            return _Work(name, ArtifactError, partial(bench_bundle, name, load, chosen))
-        spec = resolve(name, shapes, statics, project, backend, device)
-        return _Work(spec.name, CompileError, partial(bench_target, spec))
-
-    works = [work(name) for name in _expanded(names, project)]
+    programs = (replace(request, text=name) for name in _expanded(names, request.project))
+    works = [_work(program, allowed) for program in programs]
     check_flags()
     found: list[dict[str, Any]] = []
     outcomes: list[Outcome] = []
@@ -102,7 +88,7 @@ def command(
     finally:  # what comes after a target does not take its times
         if as_json and found:
             console.print_json({"targets": found})
-    raise_failures(outcomes, bool(context.meta.get("olympus.verbose")))
+    raise_failures(outcomes, is_verbose())
 
 
 @dataclass(frozen=True)
@@ -112,6 +98,15 @@ class _Work:
     name: str
     death: type[OlympusError]
     bench: Callable[[InputOptions, Budget, Say], TargetTimes]
+
+
+def _work(request: Request, allowed: BundleOptions) -> _Work:
+    load = bundle_loader(request, allowed)
+    if load is not None:
+        bench = partial(bench_bundle, request.text, load, bundle_backend(request))
+        return _Work(request.text, ArtifactError, bench)
+    spec = request.spec()
+    return _Work(spec.name, CompileError, partial(bench_target, spec))
 
 
 def _measured(

@@ -10,11 +10,12 @@ from olympus_cli.builder.driver import build
 from olympus_cli.builder.plan import Options
 from olympus_cli.builder.show import outcome_data, outcome_line, raise_failures, watching
 from olympus_cli.options import (
-    PositiveNumber,
-    json_option,
+    Command,
+    common_options,
+    is_verbose,
     project_option,
-    targets_argument,
-    verbose_option,
+    time_limit_option,
+    whole_number,
 )
 from olympus_cli.spec.backends import named_backend
 from olympus_cli.spec.resolve import open_project
@@ -22,22 +23,17 @@ from olympus_cli.spec.resolve import open_project
 __all__ = ["command"]
 
 
-@click.command("build")
-@targets_argument
+@click.command("build", cls=Command)
+@click.argument("names", metavar="[TARGET]...", nargs=-1)
 @project_option
 @click.option(
     "-j",
     "--jobs",
-    type=click.IntRange(min=1),
+    type=whole_number(1),
     metavar="N",
     help="Build this many targets at a time; one for each processor otherwise.",
 )
-@click.option(
-    "--time-limit",
-    type=PositiveNumber(),
-    metavar="SECONDS",
-    help="Give up a target after this long.",
-)
+@time_limit_option
 @click.option(
     "--backend",
     metavar="NAME",
@@ -45,11 +41,8 @@ __all__ = ["command"]
 )
 @click.option("--force", is_flag=True, help="Build also what is up to date.")
 @click.option("--frozen", is_flag=True, help="Build nothing; exit 7 if something would be built.")
-@json_option
-@verbose_option
-@click.pass_context
+@common_options
 def command(
-    context: click.Context,
     names: tuple[str, ...],
     project: str | None,
     jobs: int | None,
@@ -59,7 +52,14 @@ def command(
     frozen: bool,
     as_json: bool,
 ) -> None:
-    """Build the targets of olympus.toml, all or the named ones, where something has changed."""
+    """Without a name, build the default targets: all, if olympus.toml does not say.
+
+    \b
+    Examples:
+      olympus build
+      olympus build forward --backend gpu --jobs 2
+      olympus build --frozen
+    """
     if entry := next((name for name in names if ":" in name), None):
         raise UsageError(
             f"{entry!r} is an entry, and build takes targets of olympus.toml",
@@ -70,7 +70,7 @@ def command(
     options = Options(jobs, time_limit, force, frozen, chosen)
     specs = {spec.name: spec for spec in opened.select(names) if options.labels(spec)}
     if not specs:
-        raise UsageError(f"no target here is built for the backend {backend!r}")
+        raise UsageError(f"none of the targets is built for the backend {backend!r}")
     with interrupts.raised(), watching(len(specs)) as listener:
         outcomes = build(specs, opened.build_dir, options, listener)
     for each in outcomes:
@@ -82,4 +82,4 @@ def command(
     else:
         for each in outcomes:
             console.data(outcome_line(each, opened.build_dir / each.target))
-    raise_failures(outcomes, bool(context.meta.get("olympus.verbose")))
+    raise_failures(outcomes, is_verbose())

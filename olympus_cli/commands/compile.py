@@ -12,20 +12,21 @@ from olympus_cli.builder.folder import entry_folder
 from olympus_cli.builder.plan import Options
 from olympus_cli.builder.show import raise_failures, watching
 from olympus_cli.options import (
+    Command,
     FolderPath,
-    PositiveNumber,
+    common_options,
     entry_options,
-    json_option,
+    is_verbose,
     target_options,
-    verbose_option,
+    time_limit_option,
 )
 from olympus_cli.reports.text import render_text
-from olympus_cli.spec.resolve import build_dir, resolve
+from olympus_cli.spec.resolve import Request, build_dir
 
 __all__ = ["command"]
 
 
-@click.command("compile")
+@click.command("compile", cls=Command)
 @entry_options
 @target_options
 @click.option(
@@ -33,38 +34,26 @@ __all__ = ["command"]
     "--output",
     metavar="FOLDER",
     type=FolderPath(),
-    help="Write to FOLDER, instead of build/<target>.",
+    help="Write to FOLDER instead of build/TARGET.",
 )
-@click.option(
-    "--time-limit",
-    type=PositiveNumber(),
-    metavar="SECONDS",
-    help="Give up after this long.",
-)
-@json_option
-@verbose_option
-@click.pass_context
-def command(
-    context: click.Context,
-    text: str,
-    shapes: str | None,
-    statics: tuple[str, ...],
-    project: str | None,
-    backend: str | None,
-    device: str | None,
-    output: Path | None,
-    time_limit: float | None,
-    as_json: bool,
-) -> None:
-    """Compile one program, for the backend that is named or for those of its target."""
-    spec = resolve(text, shapes, statics, project, backend, device)
-    if output is None and ":" in text:
-        output = entry_folder(spec, project)
-    folder = Path.cwd() / (output or build_dir(project, spec.root) / spec.name)
+@time_limit_option
+@common_options
+def command(request: Request, output: Path | None, time_limit: float | None, as_json: bool) -> None:
+    """Compile for the backend that is named, or for those of the target.
+
+    \b
+    Examples:
+      olympus compile model:forward --shapes "x=f32[8,3]"
+      olympus compile forward --backend gpu --device h200
+    """
+    spec = request.spec()
+    if output is None and ":" in request.text:
+        output = entry_folder(spec, request.project)
+    folder = Path.cwd() / (output or build_dir(request.project, spec.root) / spec.name)
     with interrupts.raised(), watching(1) as listener:
         options = Options(jobs=1, time_limit=time_limit, force=True)
         outcomes = build({folder.name: spec}, folder.parent, options, listener)
-    raise_failures(outcomes, bool(context.meta.get("olympus.verbose")))
+    raise_failures(outcomes, is_verbose())
     report = outcomes[0].report
     assert report is not None  # it was built
     if as_json:

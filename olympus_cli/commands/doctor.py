@@ -9,17 +9,20 @@ import click
 
 from olympus_cli import console
 from olympus_cli.health import Health, examine
-from olympus_cli.options import json_option, verbose_option
+from olympus_cli.options import Command, common_options
 from olympus_cli.units import byte_size
 
 __all__ = ["command"]
 
 
-@click.command("doctor")
-@json_option
-@verbose_option
+@click.command("doctor", cls=Command)
+@common_options
 def command(as_json: bool) -> None:
-    """Show versions, backends, devices and cache, and what is missing."""
+    """\b
+    Examples:
+      olympus doctor
+      olympus doctor --json
+    """
     health = examine(Path.cwd())
     if as_json:
         cache = health.cache and {**asdict(health.cache), "path": str(health.cache.path)}

@@ -10,26 +10,27 @@ import click
 from olympus.artifact import write_whole
 from olympus.errors import UsageError
 from olympus_cli import console
-from olympus_cli.options import json_option, verbose_option
+from olympus_cli.options import Command, common_options
 from olympus_cli.templates import FILES
 
 __all__ = ["command"]
 
 
-@click.command("init")
+@click.command("init", cls=Command)
 @click.argument("folder", metavar="[DIR]", default=".")
 @click.option("--force", is_flag=True, help="Overwrite files of the same names.")
-@json_option
-@verbose_option
+@common_options
 def command(folder: str, force: bool, as_json: bool) -> None:
-    """Write a commented olympus.toml and an example program."""
+    """\b
+    Examples:
+      olympus init
+      olympus init first
+    """
     paths = {name: Path(folder) / name for name in FILES}
     present = [str(path) for path in paths.values() if os.path.exists(path)]
     if present and not force:
-        is_are = "is" if len(present) == 1 else "are"
-        raise UsageError(
-            f"{' and '.join(present)} {is_are} there already", hint="--force overwrites"
-        )
+        exist = "exists" if len(present) == 1 else "exist"
+        raise UsageError(f"{' and '.join(present)} {exist} already", hint="--force overwrites")
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -14,17 +14,16 @@ from olympus_cli.frontends.python import load_target
 from olympus_cli.isolated.call import Say, call
 from olympus_cli.options import (
     ProgramCommand,
+    common_options,
     entry_options,
-    json_option,
     output_option,
     target_options,
-    verbose_option,
 )
 from olympus_cli.output import emit
 from olympus_cli.places import shown
 from olympus_cli.reports.program import described
 from olympus_cli.spec.model import TargetSpec
-from olympus_cli.spec.resolve import resolve
+from olympus_cli.spec.resolve import Request
 
 __all__ = ["command"]
 
@@ -35,32 +34,30 @@ FORMATS = ("stablehlo", "hlo", "olympuspr", "dot", "bytecode")
 @entry_options
 @target_options
 @click.option(
-    "--format", "form", type=click.Choice(FORMATS), default="stablehlo", help="Choose its form."
+    "--format",
+    "form",
+    metavar="FORM",
+    type=click.Choice(FORMATS),
+    default=FORMATS[0],
+    show_default=True,
+    help=f"Choose the form: {', '.join(FORMATS[:-1])} or {FORMATS[-1]}.",
 )
 @click.option("--debug-info", is_flag=True, help="Keep source locations and name scopes.")
-@output_option
-@json_option
-@verbose_option
+@output_option("the program", printed=True)
+@common_options
 def command(
-    text: str,
-    shapes: str | None,
-    statics: tuple[str, ...],
-    project: str | None,
-    backend: str | None,
-    device: str | None,
+    request: Request,
     form: str,
     debug_info: bool,
     output: Path | None,
     as_json: bool,
 ) -> None:
-    """Print a program as StableHLO, HLO, Olympuspr, a graph or bytecode.
-
-    \b
-    olympus lower model:forward --shapes "x=f32[8,3]"
-    olympus lower forward --format bytecode -o forward.mlirbc
+    """\b
+    Examples:
+      olympus lower model:forward --shapes "x=f32[8,3]"
+      olympus lower forward --format bytecode -o out.mlirbc
     """
-    spec = resolve(text, shapes, statics, project, backend, device)
-    content, document = call(_lowered, spec, form, debug_info, does="lowers")
+    content, document = call(_lowered, request.spec(), form, debug_info, does="lowers")
     if output is not None or not as_json:
         emit(content, output)
     if as_json:
@@ -82,8 +79,8 @@ def _lowered(
     say("trace")
     traced = program.trace()
     chosen = spec.backends[0]
-    say(f"lower for {chosen.name}")
-    content = _in_form(traced, chosen.target(), form, debug_info)
+    say(f"lower for {chosen.backend}")
+    content = _in_form(traced, chosen, form, debug_info)
     return content, {**described(program, traced), "backend": str(chosen), "format": form}
 
 

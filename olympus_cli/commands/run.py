@@ -15,12 +15,11 @@ from olympus_cli import console
 from olympus_cli.input_options import bundle_options, input_options
 from olympus_cli.isolated.call import Say, call
 from olympus_cli.options import (
-    OutputPath,
     ProgramCommand,
-    json_option,
+    common_options,
+    output_option,
     program_options,
     target_options,
-    verbose_option,
 )
 from olympus_cli.output import emit, write_file
 from olympus_cli.places import shown
@@ -28,7 +27,7 @@ from olympus_cli.program.bundle import BundleOptions, bundle_loader
 from olympus_cli.program.inputs import InputOptions, npz_bytes
 from olympus_cli.program.runnable import Runnable, check_flags, compile_to_run
 from olympus_cli.reports.arrays import ArraySummary, summarize_array
-from olympus_cli.spec.resolve import resolve
+from olympus_cli.spec.resolve import Request
 
 __all__ = ["command"]
 
@@ -40,44 +39,29 @@ _COLUMNS = ("output", "shape", "dtype", "mean", "min", "max", "non-finite")
 @target_options
 @input_options
 @bundle_options
-@click.option(
-    "-o",
-    "--output",
-    metavar="FILE",
-    type=OutputPath(),
-    help="Write the results to FILE, a .npz that --inputs takes; - is stdout.",
-)
-@json_option
-@verbose_option
+@output_option("the results, a .npz that --inputs takes,")
+@common_options
 def command(
-    text: str,
-    shapes: str | None,
-    statics: tuple[str, ...],
-    project: str | None,
-    backend: str | None,
-    device: str | None,
+    request: Request,
     inputs: InputOptions,
     allowed: BundleOptions,
     output: Path | Literal["-"] | None,
     as_json: bool,
 ) -> None:
-    """Execute a program, or a built FILE.olympus, on files or on inputs made from a seed.
+    """The executable in a FILE.olympus is native code, which can do all that you can: run those of
+    authors you trust (--trust verifies a signature), or give --no-native.
 
     \b
-    olympus run model:forward --shapes "x=f32[8,3]"
-    olympus run build/forward/forward.olympus --inputs batch.npz -o results.npz
-
-    The executable in a FILE.olympus is native code, which can do all that you can: run those of
-    authors you trust (--trust verifies a signature), or give --no-native.
+    Examples:
+      olympus run model:forward --shapes "x=f32[8,3]"
+      olympus run forward.olympus --inputs in.npz -o out.npz
     """
     if output == "-" and as_json:
-        raise UsageError("stdout takes the results by `-o -` or a document by --json, not both")
+        raise UsageError("`-o -` and --json both write to stdout: give one of them")
     check_flags()
-    bundle = bundle_loader(text, shapes, statics, backend, device, allowed)
-    load = bundle or partial(
-        compile_to_run, resolve(text, shapes, statics, project, backend, device)
-    )
-    with console.progress(f"compiling {text}") as bar:
+    bundle = bundle_loader(request, allowed)
+    load = bundle or partial(compile_to_run, request.spec())
+    with console.progress(f"compiling {request.text}") as bar:
         summaries, content = call(
             _run,
             load,
@@ -86,7 +70,7 @@ def command(
             does="runs",
             quiet=bundle is not None,  # it has nothing to say, but for what a native crash prints
             death=ArtifactError if bundle else CompileError,
-            on_stage=lambda stage: bar.describe(f"{text}: {stage}"),
+            on_stage=lambda stage: bar.describe(f"{request.text}: {stage}"),
         )
     if output == "-":
         emit(content, None)

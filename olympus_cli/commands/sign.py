@@ -13,14 +13,14 @@ from olympus import artifact
 from olympus.artifact import write_whole
 from olympus.errors import UsageError
 from olympus_cli import console
-from olympus_cli.options import FilePath, OutputPath, json_option, verbose_option
+from olympus_cli.options import Command, FilePath, common_options, output_option
 from olympus_cli.output import emit
 from olympus_cli.places import shown
 
 __all__ = ["command"]
 
 
-@click.command("sign")
+@click.command("sign", cls=Command)
 @click.argument("file", metavar="[FILE.olympus]", required=False, type=FilePath())
 @click.option("--key", metavar="KEY", type=FilePath(), help="Sign with this private Ed25519 key.")
 @click.option(
@@ -30,15 +30,8 @@ __all__ = ["command"]
     type=FilePath(),
     help="Make a key instead: PREFIX.key signs and is secret, PREFIX.pub verifies.",
 )
-@click.option(
-    "-o",
-    "--output",
-    metavar="FILE",
-    type=OutputPath(),
-    help="Write the signed bundle to FILE and leave the other as it is; - is stdout.",
-)
-@json_option
-@verbose_option
+@output_option("the signed bundle")
+@common_options
 def command(
     file: Path | None,
     key: Path | None,
@@ -46,21 +39,22 @@ def command(
     output: Path | Literal["-"] | None,
     as_json: bool,
 ) -> None:
-    """Sign a built FILE.olympus, so that `olympus run --trust` knows who made it.
+    """A signature tells `olympus run --trust` who made a bundle.
 
     \b
-    olympus sign --new-key team
-    olympus sign model.olympus --key team.key
-    olympus run model.olympus --trust team.pub
+    Examples:
+      olympus sign --new-key team
+      olympus sign forward.olympus --key team.key
+      olympus run forward.olympus --trust team.pub
     """
     if output == "-" and as_json:
-        raise UsageError("stdout takes the bundle by `-o -` or a document by --json, not both")
+        raise UsageError("`-o -` and --json both write to stdout: give one of them")
     if prefix is not None:
         if file or key or output:
-            raise UsageError("--new-key takes no file, no --key and no --output")
+            raise UsageError("--new-key makes a key, and takes no FILE.olympus, --key or --output")
         written = _make_key(prefix)
     elif file is None or key is None:
-        raise UsageError("give a FILE.olympus and --key KEY, or --new-key PREFIX")
+        raise UsageError("olympus sign needs a FILE.olympus and --key KEY, or --new-key PREFIX")
     elif output == "-":
         content = io.BytesIO()
         artifact.sign(file, key, content)
@@ -80,7 +74,7 @@ def _make_key(prefix: Path) -> list[Path]:
     private, public = (prefix.with_name(prefix.name + end) for end in (".key", ".pub"))
     for path in (private, public):
         if os.path.lexists(path):
-            raise UsageError(f"{shown(path)} is there already, and a key is never overwritten")
+            raise UsageError(f"{shown(path)} exists already, and a key is never overwritten")
     pair = artifact.new_key()
     try:
         descriptor = os.open(private, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -10,43 +10,27 @@ import click
 from olympus_cli import console
 from olympus_cli.frontends.python import load_target
 from olympus_cli.isolated.call import Say, call
-from olympus_cli.options import (
-    ProgramCommand,
-    entry_options,
-    json_option,
-    output_option,
-    verbose_option,
-)
+from olympus_cli.options import ProgramCommand, common_options, entry_options, output_option
 from olympus_cli.output import emit
 from olympus_cli.places import shown
 from olympus_cli.reports.program import described
 from olympus_cli.spec.model import TargetSpec
-from olympus_cli.spec.resolve import resolve
+from olympus_cli.spec.resolve import Request
 
 __all__ = ["command"]
 
 
 @click.command("trace", cls=ProgramCommand)
 @entry_options
-@output_option
-@json_option
-@verbose_option
-def command(
-    text: str,
-    shapes: str | None,
-    statics: tuple[str, ...],
-    project: str | None,
-    output: Path | None,
-    as_json: bool,
-) -> None:
-    """Print the Olympuspr of a function for the shapes of its arguments.
-
-    \b
-    olympus trace model:forward --shapes "x=f32[8,3]"
-    olympus trace forward          (a target of olympus.toml)
+@output_option("the program", printed=True)
+@common_options
+def command(request: Request, output: Path | None, as_json: bool) -> None:
+    """\b
+    Examples:
+      olympus trace model:forward --shapes "x=f32[8,3]"
+      olympus trace forward --output forward.olympuspr
     """
-    spec = resolve(text, shapes, statics, project)
-    olympuspr, document = call(_traced, spec, does="traces")
+    olympuspr, document = call(_traced, request.spec(), does="traces")
     if not as_json:
         emit(olympuspr, output)
         return

@@ -90,9 +90,9 @@ def _fill(
     extra = spec.args[len(free) :]
     if extra and not any(p.kind is Parameter.VAR_POSITIONAL for p in parameters.values()):
         statics = f" besides its statics ({', '.join(spec.static)})" if spec.static else ""
+        arrays = "1 array" if len(free) == 1 else f"{len(free)} arrays"
         raise UsageError(
-            f"{function} takes {len(free)} arrays by position{statics}; "
-            f"{len(spec.args)} shapes are given",
+            f"{function} takes {arrays} by position{statics}; {len(spec.args)} shapes are given",
             hint=f"its arguments are {', '.join(parameters)}" if parameters else None,
         )
     return extra

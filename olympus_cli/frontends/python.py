@@ -56,12 +56,6 @@ class Traceable:
         """What the user calls the function."""
         return _name(self.function)
 
-    @property
-    def arg_names(self) -> tuple[str, ...]:
-        """The parameters that `example_args()[0]` are for, in order."""
-        pairs = zip(self.binding.args, self.binding.names, strict=True)
-        return tuple(name for given, name in pairs if not isinstance(given, Static))
-
     def example_args(self) -> tuple[tuple[Tree, ...], dict[str, Tree]]:
         """The arrays' shapes, by position and by name, as a compiled program takes them.
 
@@ -154,10 +148,10 @@ def _struct(spec: ShapeSpec) -> olympus.ShapeDtypeStruct:
     struct = olympus.ShapeDtypeStruct(spec.shape, np.dtype(spec.dtype))
     counted = math.prod(max(size, 1) for size in spec.shape)  # NumPy and XLA count 0 as 1
     if counted * struct.dtype.itemsize > _MOST_BYTES:
-        raise UsageError(f"{spec} has more bytes than 64 bits count")
+        raise UsageError(f"{spec} has more bytes than a 64-bit number counts")
     if olympus.eval_shape(lambda x: x, struct).dtype != struct.dtype:
         raise UsageError(
-            f"{spec}: 64-bit types are off", hint="set OLYMPUS_ENABLE_X64=1 in the environment"
+            f"{spec}: 64-bit dtypes are off", hint="set OLYMPUS_ENABLE_X64=1 in the environment"
         )
     return struct
 

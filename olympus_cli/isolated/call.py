@@ -5,6 +5,10 @@ process that dies, whatever of, has failed; however this one ends, that one and 
 end too.
 
     document = call(trace_document, spec, does="traces")
+
+The forkserver of `multiprocessing` would not do: its server is an interpreter that imports anew
+what the command has imported, from the working directory too, and it needs a temporary directory.
+It ends nothing that a program leaves behind, so that each job would need its supervisor as before.
 """
 
 from __future__ import annotations

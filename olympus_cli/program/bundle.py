@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-import ml_dtypes  # noqa: F401  (makes numpy know bfloat16 and the 8-bit floats by name)
-import numpy as np
-
+import olympus
 from olympus import artifact
 from olympus.errors import UsageError
 from olympus_cli import console
@@ -18,7 +16,7 @@ from olympus_cli.program.runnable import Runnable
 from olympus_cli.program.stages import Program
 from olympus_cli.settings import read_settings
 from olympus_cli.spec.backends import parse_backend
-from olympus_cli.spec.model import BackendSpec
+from olympus_cli.spec.resolve import Request
 
 __all__ = [
     "SUFFIX",
@@ -64,37 +62,33 @@ _ALL_ALLOWED = BundleOptions()
 
 
 def bundle_loader(
-    text: str,
-    shapes: str | None,
-    statics: Sequence[str],
-    backend: str | None,
-    device: str | None,
-    options: BundleOptions = _ALL_ALLOWED,
+    request: Request, options: BundleOptions = _ALL_ALLOWED
 ) -> Callable[[], Runnable] | None:
-    """What loads the bundle that `text` names, elsewhere perhaps; None where it names none.
+    """What loads the bundle that is asked for, elsewhere perhaps; None where it is another thing.
 
     The user is told that it holds native code, unless that is trusted or not run.
 
     Raises:
         UsageError: there are options for what it is not.
     """
+    text = request.text
     if not text.endswith(SUFFIX):
         if options.trust or not options.native:
             raise UsageError(f"--trust and --no-native are for a FILE.olympus, not for {text}")
         return None
-    if shapes or statics:
-        raise UsageError(f"{text} is built already: it takes no shapes and no statics")
+    if request.shapes or request.statics:
+        raise UsageError(f"{text} is built already: it takes neither shapes nor statics")
     if options.native and not options.trust and not read_settings().trust:
         console.note(f"{text} holds native code of its author; --no-native runs none of it")
-    return partial(load_bundle, Path(text), bundle_backend(backend, device), options)
+    return partial(load_bundle, Path(text), bundle_backend(request), options)
 
 
-def bundle_backend(backend: str | None, device: str | None) -> BackendSpec:
+def bundle_backend(request: Request) -> olympus.Target:
     """What a bundle is run on: the CPU unless given; `device` alone means a GPU."""
-    return parse_backend(backend or ("gpu" if device else "cpu"), device)
+    return parse_backend(request.backend or ("gpu" if request.device else "cpu"), request.device)
 
 
-def load_bundle(path: Path, backend: BackendSpec, options: BundleOptions) -> Runnable:
+def load_bundle(path: Path, backend: olympus.Target, options: BundleOptions) -> Runnable:
     """The program in `path` for a backend.
 
     Without `native` its executable is not touched.  It must be signed with a key of `trust`, or,
@@ -106,14 +100,12 @@ def load_bundle(path: Path, backend: BackendSpec, options: BundleOptions) -> Run
         UsageError: there is no such file, or nothing is left to run.
     """
     if not options.native and not options.recompile:
-        raise UsageError("--no-native compiles the program again, and --no-recompile forbids it")
+        raise UsageError("--no-native needs a compilation, which --no-recompile forbids")
     keys = options.trust or read_settings().trust
     bundle = artifact.load(path, native=options.native, trust=keys or None)
-    compiled = bundle.compiled(backend.target(), recompile=options.recompile)
+    compiled = bundle.compiled(backend, recompile=options.recompile)
     signature = bundle.manifest.signature
-    arguments = [_leaf(each, each.donated) for each in signature.arguments]
-    return Runnable(compiled, arguments, [_leaf(each, False) for each in signature.results])
-
-
-def _leaf(array: artifact.Argument | artifact.Result, donated: bool) -> Leaf:
-    return Leaf(array.name, np.dtype(array.dtype), array.shape, donated)
+    arguments = [Leaf.of(a.name, a.dtype, a.shape, a.donated) for a in signature.arguments]
+    return Runnable(
+        compiled, arguments, [Leaf.of(r.name, r.dtype, r.shape) for r in signature.results]
+    )

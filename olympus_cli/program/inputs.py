@@ -67,7 +67,7 @@ def seeded_inputs(
 
     Of the range, integers are taken that the dtype has; a range without any is a UsageError.
 
-    >>> seeded_inputs([Leaf("x", np.dtype("int32"), (3,))], seed=1)[0].shape
+    >>> seeded_inputs([Leaf.of("x", "int32", (3,))], seed=1)[0].shape
     (3,)
     """
     return [_seeded(leaf, seed, int_range) for leaf in leaves]
@@ -75,7 +75,7 @@ def seeded_inputs(
 
 def _seeded(leaf: Leaf, seed: int, int_range: tuple[int, int]) -> Array:
     rng = np.random.default_rng([seed, zlib.crc32(leaf.name.encode())])
-    dtype = leaf.dtype
+    dtype = leaf.numpy_dtype
     if dtype == np.bool_:
         return rng.integers(0, 2, leaf.shape).astype(bool)
     if _is_integer(dtype):
@@ -90,13 +90,13 @@ def _seeded(leaf: Leaf, seed: int, int_range: tuple[int, int]) -> Array:
 
 def _bounds(leaf: Leaf, int_range: tuple[int, int]) -> tuple[int, int]:
     """The least and the greatest integer of the range that the leaf's dtype has."""
-    limits = ml_dtypes.iinfo(leaf.dtype)
+    limits = ml_dtypes.iinfo(leaf.numpy_dtype)
     low, high = max(int_range[0], int(limits.min)), min(int_range[1] - 1, int(limits.max))
     if low > high:
         raise UsageError(
-            f"no integer of {int_range[0]}:{int_range[1]} fits argument {leaf.name}, for "
-            f"{leaf.dtype.name} has those from {limits.min} to {limits.max}",
-            hint="give an --int-range that overlaps with them, or --inputs",
+            f"no integer of {int_range[0]}:{int_range[1]} fits argument {leaf.name}: "
+            f"{leaf.dtype} holds {limits.min} to {limits.max}",
+            hint="give an --int-range that overlaps with these, or --inputs",
         )
     return low, high
 
@@ -117,11 +117,13 @@ def parse_int_range(text: str) -> tuple[int, int]:
     except ValueError:
         bounds = (0, 0)
     if bounds[0] >= bounds[1]:
-        raise UsageError(f"an integer range is LOW:HIGH with LOW < HIGH, such as 0:8; got {text!r}")
+        raise UsageError(
+            f"an integer range must be LOW:HIGH with LOW < HIGH, such as 0:8; got {text!r}"
+        )
     if bounds[0] < _LEAST or bounds[1] > _GREATEST + 1:
         raise UsageError(
-            f"an integer range is within {_LEAST}:{_GREATEST + 1}, for no dtype has integers "
-            f"beyond; got {text!r}"
+            f"an integer range must be within {_LEAST}:{_GREATEST + 1}, the integers of all "
+            f"dtypes; got {text!r}"
         )
     return bounds
 
@@ -240,7 +242,9 @@ def _header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     start = file.read(8)
     version = np.lib.format.read_magic(io.BytesIO(start))
     if version not in ((1, 0), (2, 0)):
-        raise ValueError(f"it has version {version} of the .npy format, which no array needs")
+        raise ValueError(
+            f"it has version {version} of the .npy format, and (1, 0) and (2, 0) are read"
+        )
     size = file.read(2 * version[0])
     if (length := int.from_bytes(size, "little")) > _LONGEST_HEADER:
         raise ValueError(f"its header has {length} bytes")
@@ -282,22 +286,24 @@ def npz_bytes(arrays: Sequence[tuple[str, Array]]) -> bytes:
 def _compare(dtype: np.dtype[Any], shape: tuple[int, ...], leaf: Leaf, path: Path) -> None:
     """Raise UsageError unless an array of the type may be the leaf's, after a cast perhaps."""
     kind = _kind(dtype)
-    castable = kind is not None and kind == _kind(leaf.dtype)
-    same = dtype.newbyteorder("=") == leaf.dtype or _is_unknown(dtype, leaf)
+    castable = kind is not None and kind == _kind(leaf.numpy_dtype)
+    same = dtype.newbyteorder("=") == leaf.numpy_dtype or _is_unknown(dtype, leaf)
     if shape != leaf.shape or not (same or castable):
         raise _another(dtype, shape, leaf, path)
 
 
 def _another(dtype: np.dtype[Any], shape: tuple[int, ...], leaf: Leaf, path: Path) -> UsageError:
     return UsageError(
-        f"argument {leaf.name} is {array_type(leaf.dtype.name, leaf.shape)}, "
+        f"argument {leaf.name} is {array_type(leaf.dtype, leaf.shape)}, "
         f"but {shown(path)} has {array_type(str(dtype.newbyteorder('=')), shape)} for it"
     )
 
 
 def _is_unknown(dtype: np.dtype[Any], leaf: Leaf) -> bool:
     """Whether it can be the leaf's dtype: NumPy's files do not know bfloat16 and its like."""
-    return dtype.kind == "V" and dtype.fields is None and dtype.itemsize == leaf.dtype.itemsize
+    return (
+        dtype.kind == "V" and dtype.fields is None and dtype.itemsize == leaf.numpy_dtype.itemsize
+    )
 
 
 def _as(array: Array, leaf: Leaf, path: Path) -> Array:
@@ -306,19 +312,17 @@ def _as(array: Array, leaf: Leaf, path: Path) -> Array:
     A cast keeps integers as they are and finite floats finite, or UsageError is raised.
     """
     if _is_unknown(array.dtype, leaf):
-        return array.view(leaf.dtype)
-    if array.dtype.newbyteorder("=") == leaf.dtype:
-        return array if array.dtype.isnative else array.astype(leaf.dtype)
+        return array.view(leaf.numpy_dtype)
+    if array.dtype.newbyteorder("=") == leaf.numpy_dtype:
+        return array if array.dtype.isnative else array.astype(leaf.numpy_dtype)
     with np.errstate(over="ignore"):
-        cast: Array = array.astype(leaf.dtype)
-    whole = _kind(leaf.dtype) == "integer"
+        cast: Array = array.astype(leaf.numpy_dtype)
+    whole = _kind(leaf.numpy_dtype) == "integer"
     kept = (cast == array) if whole else np.isfinite(cast) == np.isfinite(array)
     if not np.all(kept):
         problem = _another(array.dtype, array.shape, leaf, path)
-        raise UsageError(f"{problem}, and {array[~kept].flat[0]!s} does not fit {leaf.dtype.name}")
-    console.say(
-        f"note: {leaf.name} of {shown(path)} is {array.dtype}, and is cast to {leaf.dtype.name}"
-    )
+        raise UsageError(f"{problem}, and {array[~kept].flat[0]!s} does not fit {leaf.dtype}")
+    console.say(f"note: {leaf.name} of {shown(path)} is {array.dtype}, and is cast to {leaf.dtype}")
     return cast
 
 

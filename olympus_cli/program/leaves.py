@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import ml_dtypes  # noqa: F401  (makes numpy know bfloat16 and the 8-bit floats by name)
 import numpy as np
 
-from olympus import tree as trees
-from olympus import tree_util
-from olympus.stages import ArgInfo
+import olympus
+from olympus import tree
 
 __all__ = ["RESULT", "Leaf", "argument_leaves", "result_leaves"]
 
@@ -20,48 +19,40 @@ RESULT = "result"  # what a program's result is called
 
 @dataclass(frozen=True)
 class Leaf:
-    """One array; `name` is an argument's name and path, such as `params[0]['w']`."""
+    """One array; `name` is an argument's name and path, such as `params[0]['w']`.
+
+    A build's report stores it in this form, with its size in memory.
+    """
 
     name: str
-    dtype: np.dtype[Any]
+    dtype: str
     shape: tuple[int, ...]
+    bytes: int
     donated: bool = False
 
+    @staticmethod
+    def of(name: str, dtype: Any, shape: tuple[int, ...], donated: bool = False) -> Leaf:
+        """The leaf of a NumPy dtype, or of the name of one.
+
+        >>> Leaf.of("x", "int32", (3,)).bytes
+        12
+        """
+        kind = np.dtype(dtype)
+        return Leaf(name, kind.name, tuple(shape), math.prod(shape) * kind.itemsize, donated)
+
     @property
-    def bytes(self) -> int:
-        """The array's size in memory."""
-        return math.prod(self.shape) * self.dtype.itemsize
+    def numpy_dtype(self) -> np.dtype[Any]:
+        """The dtype as NumPy has it."""
+        return np.dtype(self.dtype)
 
 
-def argument_leaves(
-    args_info: tuple[Sequence[Any], Mapping[str, Any]], names: Sequence[str]
-) -> list[Leaf]:
-    """The leaves of `args_info`, in the order in which flattening it gives them.
-
-    `names` are those of the positional arguments, one for each.
-    """
-    args, kwargs = args_info
-    leaves: list[Leaf] = []
-    for name, tree in zip(names, args, strict=True):
-        leaves += _leaves(tree, name)
-    for name in sorted(kwargs):
-        leaves += _leaves(kwargs[name], name)
-    return leaves
+def argument_leaves(traced: olympus.stages.Traced) -> tuple[Leaf, ...]:
+    """What the program takes, in the order of its flattened arguments."""
+    infos = zip(traced.arg_names, tree.leaves(traced.args_info), strict=True)
+    return tuple(Leaf.of(name, info.dtype, info.shape, info.donated) for name, info in infos)
 
 
-def result_leaves(out_info: Any) -> list[Leaf]:
-    """The leaves of a result's tree; a result that is one array is called `result`."""
-    return _leaves(out_info, RESULT)
-
-
-def _leaves(tree: Any, name: str) -> list[Leaf]:
-    paths, _ = trees.flatten_with_path(tree)
-    return [
-        Leaf(
-            name + tree_util.keystr(path),
-            np.dtype(info.dtype),
-            tuple(info.shape),
-            isinstance(info, ArgInfo) and info.donated,
-        )
-        for path, info in paths
-    ]
+def result_leaves(traced: olympus.stages.Traced) -> tuple[Leaf, ...]:
+    """What it gives, in the same way; a result that is one array is called `result`."""
+    infos = zip(traced.result_names, tree.leaves(traced.out_info), strict=True)
+    return tuple(Leaf.of(name, info.dtype, info.shape) for name, info in infos)

@@ -19,7 +19,7 @@ from olympus_cli.frontends.python import load_target
 from olympus_cli.isolated.call import Say, call
 from olympus_cli.program.leaves import Leaf
 from olympus_cli.program.stages import Program
-from olympus_cli.spec.model import BackendSpec, TargetSpec
+from olympus_cli.spec.model import TargetSpec
 
 __all__ = ["Runnable", "check_flags", "compile_to_run", "runnable", "with_one_backend"]
 
@@ -29,8 +29,8 @@ class Runnable:
     """A compiled program, and the names of what it takes and gives."""
 
     compiled: Any
-    arguments: list[Leaf]
-    results: list[Leaf]
+    arguments: Sequence[Leaf]
+    results: Sequence[Leaf]
 
     def bind(self, arrays: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments of a call, from one array for each of `arguments`."""
@@ -88,9 +88,9 @@ def with_one_backend(spec: TargetSpec) -> TargetSpec:
     return replace(spec, backends=(next(fitting, spec.backends[0]),))
 
 
-def _is_here(backend: BackendSpec) -> bool:
+def _is_here(backend: olympus.Target) -> bool:
     """Whether there is a device of the backend; a compiler for it is not enough."""
     try:
-        return bool(olympus.devices(backend.name))
+        return bool(olympus.devices(backend.backend))
     except BackendError:
         return False

@@ -19,7 +19,6 @@ from olympus_cli.frontends.python import Traceable
 from olympus_cli.isolated.call import Say
 from olympus_cli.program.leaves import Leaf, argument_leaves, result_leaves
 from olympus_cli.spec.backends import backend_labels
-from olympus_cli.spec.model import BackendSpec
 
 __all__ = ["Program", "Unit"]
 
@@ -33,7 +32,7 @@ class Unit:
     """The program for one backend: `compiled` is None until it is."""
 
     label: str
-    backend: BackendSpec
+    target: olympus.Target
     lowered: Any
     lower_seconds: float
     compiled: Any = None
@@ -71,14 +70,14 @@ class Program:
 
     def lower(self, labels: Collection[str] | None = None) -> None:
         """Olympuspr to StableHLO, once for each backend, or for each of those in `labels`."""
-        for label, backend in backend_labels(self.spec.backends).items():
+        for label, target in backend_labels(self.spec.backends).items():
             if labels is not None and label not in labels:
                 continue
             self._say(f"lower for {label}")
             start = time.perf_counter()
             with self._warnings_kept():
-                lowered = self.traced.lower(backend.target())
-            self.units.append(Unit(label, backend, lowered, time.perf_counter() - start))
+                lowered = self.traced.lower(target)
+            self.units.append(Unit(label, target, lowered, time.perf_counter() - start))
 
     def leave_out_absent(self) -> BackendError | None:
         """Drop the units that no compiler is here for; the error that compiling one would raise.
@@ -86,13 +85,13 @@ class Program:
         Raises:
             BackendError: none would be left.
         """
-        if all(unit.backend.name == "cpu" for unit in self.units):
+        if all(unit.target.backend == "cpu" for unit in self.units):
             return None
         absent = {status.name: status for status in olympus.backends() if not status.available}
-        missing = [unit for unit in self.units if unit.backend.name in absent]
+        missing = [unit for unit in self.units if unit.target.backend in absent]
         if not missing:
             return None
-        status = absent[missing[0].backend.name]
+        status = absent[missing[0].target.backend]
         error = BackendError(status.note, hint=status.install)
         if len(missing) == len(self.units):
             raise error
@@ -109,14 +108,14 @@ class Program:
             unit.compile_seconds = time.perf_counter() - start
 
     @property
-    def arguments(self) -> list[Leaf]:
+    def arguments(self) -> tuple[Leaf, ...]:
         """What the compiled program takes, in the order of its flattened arguments."""
-        return argument_leaves(self.traced.args_info, self.source.arg_names)
+        return argument_leaves(self.traced)
 
     @property
-    def results(self) -> list[Leaf]:
+    def results(self) -> tuple[Leaf, ...]:
         """What it returns, in the same way."""
-        return result_leaves(self.traced.out_info)
+        return result_leaves(self.traced)
 
     @property
     def statics(self) -> dict[str, str]:

@@ -10,30 +10,25 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from olympus_cli.reports.strict import is_inside, typed
+from olympus.stages import MemoryAnalysis
+from olympus_cli.program.leaves import Leaf
+from olympus_cli.reports.strict import check_keys, is_inside, typed
 
 __all__ = [
     "SCHEMA_VERSION",
-    "ArrayReport",
     "BackendReport",
     "CostReport",
-    "MemoryReport",
     "OutputFile",
     "Report",
 ]
 
+# The keys of the memory's sizes, and the fields that have them.
+_MEMORY = {
+    field.removesuffix("_in_bytes").removesuffix("_size").removesuffix("_memory"): field
+    for field in MemoryAnalysis._fields
+}
+
 SCHEMA_VERSION = 2  # raised with every change that an old reader would misread
-
-
-@dataclass(frozen=True)
-class ArrayReport:
-    """One argument or result; `name` is the user's name and path, such as `params[0]['w']`."""
-
-    name: str
-    dtype: str
-    shape: tuple[int, ...]
-    bytes: int
-    donated: bool = False
 
 
 @dataclass(frozen=True)
@@ -53,18 +48,6 @@ class CostReport:
 
 
 @dataclass(frozen=True)
-class MemoryReport:
-    """Bytes on the device; `temp` is scratch space, `alias` what donated arguments give."""
-
-    argument: int | None
-    output: int | None
-    temp: int | None
-    alias: int | None
-    generated_code: int | None
-    peak: int | None
-
-
-@dataclass(frozen=True)
 class BackendReport:
     """The program as compiled for one backend; `ops` counts the optimized program's."""
 
@@ -75,7 +58,7 @@ class BackendReport:
     lower_seconds: float
     compile_seconds: float
     cost: CostReport
-    memory: MemoryReport
+    memory: MemoryAnalysis
     ops: Mapping[str, int]
 
 
@@ -96,8 +79,8 @@ class Report:
     entry: str
     versions: Mapping[str, str]
     statics: Mapping[str, str]
-    arguments: tuple[ArrayReport, ...]
-    results: tuple[ArrayReport, ...]
+    arguments: tuple[Leaf, ...]
+    results: tuple[Leaf, ...]
     trace_seconds: float
     ops: Mapping[str, int]
     backends: tuple[BackendReport, ...]
@@ -109,6 +92,8 @@ class Report:
         data = asdict(self)
         for entry, backend in zip(data["backends"], self.backends, strict=True):
             entry["cost"]["arithmetic_intensity"] = backend.cost.intensity
+            sizes = backend.memory._asdict()
+            entry["memory"] = {key: sizes[field] for key, field in _MEMORY.items()}
         return {"schema_version": SCHEMA_VERSION, **data}
 
     @staticmethod
@@ -119,23 +104,28 @@ class Report:
             ValueError: the data is not that of a report, or names a file outside the folder.
         """
         stored = {name: value for name, value in data.items() if name != "schema_version"}
-        checked: Report = typed(_without_intensity(stored), Report)
+        checked: Report = typed(_as_fields(stored), Report)
         for output in checked.outputs:
             if not is_inside(output.path):
                 raise ValueError(f"the output {output.path!r} is not inside the folder")
         return checked
 
 
-def _without_intensity(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """`data` without what follows from the rest of it."""
+def _as_fields(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """`data` with its backends under the names of fields, and without what follows from others."""
     backends = data.get("backends")
     if not isinstance(backends, list | tuple):
         return data
-    return {**data, "backends": [_cost_alone(entry) for entry in backends]}
+    return {**data, "backends": [_backend_fields(*each) for each in enumerate(backends)]}
 
 
-def _cost_alone(backend: Any) -> Any:
-    if not isinstance(backend, dict) or not isinstance(backend.get("cost"), dict):
+def _backend_fields(number: int, backend: Any) -> Any:
+    if not isinstance(backend, dict):
         return backend
-    cost = {k: v for k, v in backend["cost"].items() if k != "arithmetic_intensity"}
-    return {**backend, "cost": cost}
+    found = dict(backend)
+    if isinstance(cost := found.get("cost"), dict):
+        found["cost"] = {k: v for k, v in cost.items() if k != "arithmetic_intensity"}
+    if isinstance(memory := found.get("memory"), dict):
+        check_keys(memory, _MEMORY, f"backends[{number}].memory")
+        found["memory"] = {_MEMORY[k]: v for k, v in memory.items()}
+    return found

@@ -22,8 +22,8 @@ def described(source: Traceable, traced: olympus.stages.Traced) -> dict[str, Any
         "target": spec.name,
         "entry": spec.entry,
         "static": {name: _json(value) for name, value in spec.static.items()},
-        "arguments": _arrays(argument_leaves(traced.args_info, source.arg_names)),
-        "results": _arrays(result_leaves(traced.out_info)),
+        "arguments": _arrays(argument_leaves(traced)),
+        "results": _arrays(result_leaves(traced)),
     }
 
 
@@ -34,6 +34,4 @@ def _json(value: object) -> object:
 
 
 def _arrays(leaves: Sequence[Leaf]) -> list[dict[str, Any]]:
-    return [
-        {"name": leaf.name, "dtype": leaf.dtype.name, "shape": list(leaf.shape)} for leaf in leaves
-    ]
+    return [{"name": leaf.name, "dtype": leaf.dtype, "shape": list(leaf.shape)} for leaf in leaves]

@@ -13,7 +13,7 @@ import os
 import stat
 import types
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from functools import cache
@@ -24,7 +24,7 @@ from typing import Any, NoReturn
 from olympus.errors import ArtifactError
 from olympus_cli.places import shown
 
-__all__ = ["NewerSchema", "is_inside", "open_regular", "read_json", "typed"]
+__all__ = ["NewerSchema", "check_keys", "is_inside", "open_regular", "read_json", "typed"]
 
 _MOST_BYTES = 64 * 2**20
 _LARGEST = 2**63 - 1
@@ -90,10 +90,11 @@ def is_inside(path: str) -> bool:
 
 
 def typed(value: object, kind: Any, where: str = "") -> Any:
-    """`value`, which is JSON-like, as the type `kind`; dataclasses are made of objects.
+    """`value`, which is JSON-like, as the type `kind`; records are made of objects.
 
-    `kind` may be a dataclass, `str`, `bool`, `int` and `float` (neither negative), a tuple of any
-    length, a Mapping from `str`, or any of them or None.  `where` is the place of the value.
+    `kind` may be a dataclass, a NamedTuple, `str`, `bool`, `int` and `float` (neither negative), a
+    tuple of any length, a Mapping from `str`, or any of them or None.  `where` is the place of the
+    value.
 
     Raises:
         ValueError: the value is of another type; the message names the place.
@@ -104,7 +105,7 @@ def typed(value: object, kind: Any, where: str = "") -> Any:
     if origin is types.UnionType:
         (only,) = (part for part in parts if part is not type(None))
         return None if value is None else typed(value, only, where)
-    if is_dataclass(kind):
+    if is_dataclass(kind) or hasattr(kind, "_fields"):
         return _made(_object(value, where), kind, where)
     if origin is tuple:
         if not isinstance(value, list | tuple):
@@ -130,11 +131,16 @@ def _object(value: object, where: str) -> Mapping[str, object]:
     return value
 
 
+def check_keys(value: Mapping[str, object], keys: Collection[str], where: str) -> None:
+    """Raise ValueError unless `value`, which is at `where`, has `keys` and no others."""
+    if wrong := sorted(set(keys) ^ value.keys()):
+        missing = wrong[0] in keys
+        raise ValueError(f"{where or 'the document'} {_KEY[missing]} {wrong[0]!r}")
+
+
 def _made(value: Mapping[str, object], kind: Any, where: str) -> Any:
     hints = _hints(kind)
-    if wrong := sorted(hints.keys() ^ value.keys()):
-        missing = wrong[0] in hints
-        raise ValueError(f"{where or 'the document'} {_KEY[missing]} {wrong[0]!r}")
+    check_keys(value, hints, where)
     prefix = where and f"{where}."
     return kind(**{name: typed(value[name], hint, prefix + name) for name, hint in hints.items()})
 
@@ -145,4 +151,5 @@ _KEY = {True: "lacks the key", False: "has the unknown key"}
 @cache
 def _hints(kind: Any) -> dict[str, Any]:
     found = typing.get_type_hints(kind)
-    return {field.name: found[field.name] for field in fields(kind)}
+    names = [field.name for field in fields(kind)] if is_dataclass(kind) else kind._fields
+    return {name: found[name] for name in names}

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from olympus_cli.reports.model import ArrayReport, BackendReport, MemoryReport, Report
+from olympus.stages import MemoryAnalysis
+from olympus_cli.program.leaves import Leaf
+from olympus_cli.reports.model import BackendReport, Report
 from olympus_cli.units import array_type, byte_size, count, duration
 
 __all__ = ["SUMMARY", "render_text", "write_summary"]
@@ -53,7 +55,7 @@ def _row(name: str, value: str) -> str:
     return f"  {name:<14} {value}"
 
 
-def _arrays(title: str, arrays: Sequence[ArrayReport]) -> Iterator[str]:
+def _arrays(title: str, arrays: Sequence[Leaf]) -> Iterator[str]:
     total = byte_size(sum(array.bytes for array in arrays))
     yield _row(title, f"{len(arrays)} ({total})")
     shown = arrays[:_MOST_ARRAYS]
@@ -86,13 +88,13 @@ def _backend(backend: BackendReport) -> Iterator[str]:
     yield _row("key", backend.key[:16])
 
 
-def _memory(memory: MemoryReport) -> Iterable[str]:
+def _memory(memory: MemoryAnalysis) -> Iterable[str]:
     named = {
-        "arguments": memory.argument,
-        "results": memory.output,
-        "temporary": memory.temp,
-        "donated": memory.alias,
-        "code": memory.generated_code,
-        "peak": memory.peak,
+        "arguments": memory.argument_size_in_bytes,
+        "results": memory.output_size_in_bytes,
+        "temporary": memory.temp_size_in_bytes,
+        "donated": memory.alias_size_in_bytes,
+        "code": memory.generated_code_size_in_bytes,
+        "peak": memory.peak_memory_in_bytes,
     }
     return (f"{name} {byte_size(size)}" for name, size in named.items())

@@ -8,14 +8,13 @@ from collections.abc import Sequence
 import olympus
 from olympus.errors import UsageError
 from olympus_cli.nearest import did_you_mean
-from olympus_cli.spec.model import BackendSpec
 
 __all__ = ["BACKENDS", "backend_labels", "named_backend", "parse_backend"]
 
 BACKENDS = ("cpu", "gpu", "tpu")
 
 
-def parse_backend(text: str, device: str | None = None) -> BackendSpec:
+def parse_backend(text: str, device: str | None = None) -> olympus.Target:
     """The backend that `text` names; `device` says the model apart from it, as `--device` does.
 
     A device that is not said is the backend's usual one, so that equal backends have one form.
@@ -31,29 +30,29 @@ def parse_backend(text: str, device: str | None = None) -> BackendSpec:
         raise UsageError(f"there is no backend {name!r}", hint=hint)
     if inline and device and inline != device:
         raise UsageError(f"backend {text!r} names device {inline!r}, and --device says {device!r}")
-    return BackendSpec(*olympus.target(name, inline or device or None))
+    return olympus.target(name, inline or device or None)
 
 
-def named_backend(text: str) -> BackendSpec:
+def named_backend(text: str) -> olympus.Target:
     """The backend that `text` names, to choose by: without a device it stands for all devices.
 
     Raises:
         UsageError: no such backend or device.
 
-    Example: `named_backend("gpu") == BackendSpec("gpu", None)`.
+    Example: `named_backend("gpu") == olympus.Target("gpu", None)`.
     """
     backend = parse_backend(text)
-    return backend if ":" in text else BackendSpec(backend.name)
+    return backend if ":" in text else olympus.Target(backend.backend)
 
 
-def backend_labels(backends: Sequence[BackendSpec]) -> dict[str, BackendSpec]:
+def backend_labels(backends: Sequence[olympus.Target]) -> dict[str, olympus.Target]:
     """A short name for each backend: "gpu", or "gpu-h200" when there are several of its kind.
 
-    >>> list(backend_labels([BackendSpec("cpu"), BackendSpec("gpu", "h200")]))
+    >>> list(backend_labels([olympus.Target("cpu"), olympus.Target("gpu", "h200")]))
     ['cpu', 'gpu']
     """
-    kinds = Counter(backend.name for backend in backends)
+    kinds = Counter(each.backend for each in backends)
     return {
-        backend.name if kinds[backend.name] == 1 else f"{backend.name}-{backend.device}": backend
-        for backend in backends
+        each.backend if kinds[each.backend] == 1 else f"{each.backend}-{each.device}": each
+        for each in backends
     }

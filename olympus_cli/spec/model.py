@@ -15,7 +15,7 @@ import olympus
 from olympus.errors import UsageError
 from olympus_cli.nearest import did_you_mean
 
-__all__ = ["ArgSpec", "BackendSpec", "FromEntry", "Project", "ShapeSpec", "TargetSpec"]
+__all__ = ["ArgSpec", "FromEntry", "Project", "ShapeSpec", "TargetSpec"]
 
 
 @dataclass(frozen=True)
@@ -44,21 +44,6 @@ ArgSpec: TypeAlias = "ShapeSpec | FromEntry | dict[str, ArgSpec] | list[ArgSpec]
 
 
 @dataclass(frozen=True)
-class BackendSpec:
-    """Where a program is to run: "cpu", "gpu" or "tpu", and a device's model such as "h200"."""
-
-    name: str
-    device: str | None = None
-
-    def target(self) -> olympus.Target:
-        """What the compiler calls it."""
-        return olympus.target(self.name, self.device)
-
-    def __str__(self) -> str:
-        return self.name if self.device is None else f"{self.name}:{self.device}"
-
-
-@dataclass(frozen=True)
 class TargetSpec:
     """One program to build: an entry, the shapes of its arguments, and what it is built for."""
 
@@ -68,7 +53,7 @@ class TargetSpec:
     kwargs: Mapping[str, ArgSpec]
     static: Mapping[str, object]
     donate: tuple[str, ...]
-    backends: tuple[BackendSpec, ...]
+    backends: tuple[olympus.Target, ...]
     root: Path
     matrix: Mapping[str, object] = field(default_factory=dict)  # its combination's values
     python_path: tuple[Path, ...] = ()  # where modules are looked for besides `root`

@@ -13,12 +13,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import olympus
 from olympus.errors import SpecError, UsageError
 from olympus_cli.nearest import did_you_mean
 from olympus_cli.places import shown
 from olympus_cli.spec import matrix
 from olympus_cli.spec.backends import parse_backend
-from olympus_cli.spec.model import ArgSpec, BackendSpec, FromEntry, Project, TargetSpec
+from olympus_cli.spec.model import ArgSpec, FromEntry, Project, TargetSpec
 from olympus_cli.spec.section import Section
 from olympus_cli.spec.shapes import DEEPEST, parse_arg
 from olympus_cli.spec.statics import HASHABLE, unhashable
@@ -118,13 +119,13 @@ def _axes(section: Section) -> dict[str, list[object]]:
             table.wrong(key, "an array of at least one value", values)
         for value in values:
             if not isinstance(value, str | int | float):
-                table.fail(key, f"holds strings, numbers and booleans; got {value!r}")
+                table.fail(key, f"must hold strings, numbers and booleans; got {value!r}")
             if not _PART.fullmatch(str(value)):
                 table.fail(key, f"holds {value!r}, which cannot be part of a name: {_PART_FORM}")
         if twice := matrix.repeated(values):
             table.fail(key, f"has {twice} twice: each value names a target")
     if (size := math.prod(map(len, table.data.values()))) > _MOST:
-        section.fail("matrix", f"gives {size} targets, and may give {_MOST} at most")
+        section.fail("matrix", f"gives {size} targets, and {_MOST} at most are allowed")
     return table.data
 
 
@@ -222,7 +223,7 @@ def _compiler_options(section: Section) -> Mapping[str, str | int | bool | float
     return found
 
 
-def _backends(section: Section) -> tuple[BackendSpec, ...]:
+def _backends(section: Section) -> tuple[olympus.Target, ...]:
     names = section.texts("backends", ("cpu",))
     if not names:
         section.wrong("backends", "an array of at least one backend", [])

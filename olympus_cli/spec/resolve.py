@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from olympus.errors import UsageError
@@ -15,9 +15,27 @@ from olympus_cli.spec.project import FILE, find_project, load_project, python_pa
 from olympus_cli.spec.shapes import parse_shapes
 from olympus_cli.spec.statics import parse_statics
 
-__all__ = ["build_dir", "open_project", "project_of", "resolve"]
+__all__ = ["Request", "build_dir", "open_project", "project_of", "resolve"]
 
 _MOST = 6  # targets of a matrix that a hint names
+
+
+@dataclass(frozen=True)
+class Request:
+    """A program as a command line asks for it: what names it, and the options put over it."""
+
+    text: str
+    shapes: str | None = None
+    statics: tuple[str, ...] = ()
+    project: str | None = None
+    backend: str | None = None
+    device: str | None = None
+
+    def spec(self) -> TargetSpec:
+        """The target that is meant; raises what `resolve` raises."""
+        return resolve(
+            self.text, self.shapes, self.statics, self.project, self.backend, self.device
+        )
 
 
 def open_project(project: str | Path | None) -> Project:
@@ -136,6 +154,6 @@ def _target(text: str, project: str | Path | None) -> TargetSpec:
         names = ", ".join(target.name for target in found[:_MOST])
         more = f" and {len(found) - _MOST} more" if len(found) > _MOST else ""
         raise UsageError(
-            f"target {text!r} has a matrix: one program at a time", hint=f"name {names}{more}"
+            f"target {text!r} has a matrix, and one program is needed", hint=f"choose {names}{more}"
         )
     return found[0]

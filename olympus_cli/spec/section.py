@@ -60,4 +60,4 @@ class Section:
     def wrong(self, key: str, wanted: str, value: object) -> NoReturn:
         """Raise SpecError that says what `key` takes and what it got."""
         got = next((name for kind, name in _CALLED.items() if isinstance(value, kind)), "")
-        self.fail(key, f"is {wanted}; got {got or 'the value'} {value!r}".replace("  ", " "))
+        self.fail(key, f"must be {wanted}; got {got or 'the value'} {value!r}".replace("  ", " "))

@@ -128,7 +128,7 @@ class _Reader:
     def whole(self, rule: Callable[[], T]) -> T:
         result = rule()
         if self.peek():
-            self.fail(f"one shape was expected, and {self.found()} follows it")
+            self.fail(f"expected one shape, and found {self.found()} after it")
         return result
 
     def listed(self, item: Callable[[], None], closing: str) -> None:

@@ -5,7 +5,7 @@
 
 from olympus_core.artifact.bundle import Bundle, load, sign
 from olympus_core.artifact.files import write_whole
-from olympus_core.artifact.host import Host
+from olympus_core.artifact.host import COMPILERS, Host
 from olympus_core.artifact.manifest import (
     SCHEMA_VERSION,
     Argument,
@@ -20,6 +20,7 @@ from olympus_core.artifact.signing import KeyPair, PublicKey, new_key
 from olympus_core.artifact.treespec import Node
 
 __all__ = [
+    "COMPILERS",
     "SCHEMA_VERSION",
     "Argument",
     "Bundle",

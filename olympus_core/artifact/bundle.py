@@ -130,7 +130,8 @@ class Bundle:
         label = _label(target)
         if not self.native:
             raise ArtifactError(
-                f"the executables in {self.path} are native code, and it was loaded without",
+                f"the executables in {self.path} are native code, and it was loaded with "
+                "native=False",
                 hint=_RECOMPILE,
             )
         stored = [each for each in self.executables if each.target == target]

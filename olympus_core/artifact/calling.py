@@ -97,7 +97,7 @@ class BundledProgram(stages.Compiled):
             self._take(item, part, path + _step(node, i), leaves)
 
     def _refuse(self, what: str) -> NoReturn:
-        raise SignatureError(f"'{self.fun_name}' cannot be called so: {what}")
+        raise SignatureError(f"'{self.fun_name}' cannot be called with these arguments: {what}")
 
 
 _LEAF = tree.structure(0)

@@ -14,7 +14,7 @@ from olympus_core.xla.gpu import WHEEL
 if TYPE_CHECKING:
     from olympus_core.artifact.manifest import StoredExecutable
 
-__all__ = ["Host", "cpu_features", "misfit"]
+__all__ = ["COMPILERS", "Host", "cpu_features", "misfit"]
 
 _CPUINFO = Path("/proc/cpuinfo")
 _FEATURES = re.compile(r"^(?:flags|Features)\s*:(.*)$", re.MULTILINE)
@@ -24,8 +24,8 @@ _X86 = re.compile(
     r"(?:3dnow|abm|adx|aes|amx|avx|bmi|clflush|clwb|cldemote|cmov|cx\d|f16c|fma|fxsr|gfni|lahf|"
     r"lzcnt|mmx|mov|pclmul|pni|popcnt|rd|sha|sse|ssse|tbm|vaes|vpclmul|xop|xsave).*"
 )
-# Of which packages the versions must be the same, for each backend.
-_COMPILERS = {"cpu": ("jaxlib",), "gpu": ("jaxlib", WHEEL), "tpu": ("jaxlib",)}
+#: Which packages compile for each backend: their versions must be the same.
+COMPILERS = {"cpu": ("jaxlib",), "gpu": ("jaxlib", WHEEL), "tpu": ("jaxlib",)}
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def misfit(
 
     `versions` are those of the packages that are here.
     """
-    for package in _COMPILERS[executable.backend]:
+    for package in COMPILERS[executable.backend]:
         was, now = (v.get(package, "not installed") for v in (built_by, versions))
         if was != now:
             return f"it was built with {package} {was}, and here {package} is {now}"

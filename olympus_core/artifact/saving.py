@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from olympus_core import dtypes, stages, tree, version, xla
+from olympus_core import dtypes, stages, version, xla
 from olympus_core.artifact import container
 from olympus_core.artifact.host import Host
 from olympus_core.artifact.manifest import (
@@ -76,7 +76,7 @@ def save(
         name=name,
         entry=entry,
         function=signature.name,
-        signature=_signature(signature, static or {}),
+        signature=_signature(executables[0], static or {}),
         versions={"olympus": version.__version__, **xla.versions()},
         compiler_options=xla.checked_options(compiler_options),
         programs=where,
@@ -86,7 +86,7 @@ def save(
     for shown in (name, signature.name, *signature.arg_names):
         if not shown.isprintable():
             raise UsageError(
-                f"the name {shown!r} cannot be shown, and so not be stored in a bundle"
+                f"the name {shown!r} has characters that cannot be printed, and a bundle has none"
             )
     container.write(Path(path), {**members, MANIFEST: manifest.to_bytes()})
 
@@ -136,7 +136,8 @@ def _stored(compiled: stages.Compiled) -> StoredExecutable:
     return StoredExecutable(member, target.backend, target.device, Host.here())
 
 
-def _signature(signature: stages.Interface, static: Mapping[str, object]) -> Signature:
+def _signature(stage: stages.Compiled, static: Mapping[str, object]) -> Signature:
+    signature = stage.signature
     named = enumerate(zip(signature.arg_names, signature.in_avals, strict=True))
     return Signature(
         arguments=tuple(
@@ -146,16 +147,11 @@ def _signature(signature: stages.Interface, static: Mapping[str, object]) -> Sig
         argument_tree=Node.of(signature.in_tree),
         results=tuple(
             Result(name, dtypes.long_name(a.dtype), a.shape, a.weak_type)
-            for name, a in zip(_result_names(signature), signature.out_avals, strict=True)
+            for name, a in zip(stage.result_names, signature.out_avals, strict=True)
         ),
         result_tree=Node.of(signature.out_tree),
         static={name: _static(value) for name, value in static.items()},
     )
-
-
-def _result_names(signature: stages.Interface) -> list[str]:
-    leaves = signature.out_tree.unflatten(range(len(signature.out_avals)))
-    return ["result" + tree.keystr(path) for path, _ in tree.flatten_with_path(leaves)[0]]
 
 
 def _static(value: object) -> Any:

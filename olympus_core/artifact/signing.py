@@ -75,7 +75,7 @@ def public_keys(keys: PublicKey | Sequence[PublicKey]) -> tuple[bytes, ...]:
     """
     several = [keys] if isinstance(keys, str | bytes | os.PathLike) else list(keys)
     if not several:
-        raise UsageError("no key is trusted: give one at least")
+        raise UsageError("trust needs at least one key, and got none")
     return tuple(_public(each).public_bytes_raw() for each in several)
 
 

@@ -175,8 +175,8 @@ class While(Primitive):
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
         raise TransformError(
-            "a while_loop cannot be differentiated in reverse: how often it runs is not known, "
-            "and so neither is the memory for what its iterations compute",
+            "a while_loop cannot be differentiated in reverse: the number of its iterations is "
+            "not known, and with it the memory for their values",
             hint="use scan, or fori_loop with Python bounds; forward mode (jvp, jacfwd) works",
         )
 

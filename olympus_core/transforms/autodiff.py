@@ -189,8 +189,8 @@ def _only(what: str, cotangents: tuple[Any, ...]) -> Any:
     """The cotangent that a function of `what` was called with."""
     if len(cotangents) != 1:
         raise TransformError(
-            f"what {what} gave takes one cotangent, of the result's structure, and got "
-            f"{len(cotangents)}",
+            f"the function that {what} gave takes one cotangent, of the result's structure, and "
+            f"got {len(cotangents)}",
             hint="pass those of several results as one tuple" if cotangents else None,
         )
     return cotangents[0]

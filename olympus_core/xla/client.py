@@ -56,7 +56,7 @@ def devices(backend: str | None = None) -> list[Device]:
         return list(gpu_client().local_devices())
     raise BackendError(
         f"the tpu backend is not available: {NO_TPU}",
-        hint="a program for tpu can be traced and lowered to StableHLO, and not be compiled",
+        hint="a program for tpu can be traced and lowered to StableHLO, but not compiled",
     )
 
 

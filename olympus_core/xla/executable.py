@@ -73,15 +73,13 @@ class _Program:
             raw = self._raw.get_compiled_memory_stats()
         except JaxRuntimeError:
             return MemoryAnalysis(None, None, None, None, None, None)
-        temp, peak = raw.temp_size_in_bytes, raw.peak_memory_in_bytes
-        return MemoryAnalysis(
-            argument_size_in_bytes=raw.argument_size_in_bytes,
-            output_size_in_bytes=raw.output_size_in_bytes,
-            temp_size_in_bytes=temp,
-            alias_size_in_bytes=raw.alias_size_in_bytes,
-            # No program has no code, and none peaks below its temporaries: both mean "not known".
-            generated_code_size_in_bytes=raw.generated_code_size_in_bytes or None,
-            peak_memory_in_bytes=peak if peak and peak >= temp else None,
+        sizes = (getattr(raw, name) for name in MemoryAnalysis._fields)
+        told = MemoryAnalysis(*(size if size >= 0 else None for size in sizes))  # some answer -1
+        # No program has no code, and none peaks below its temporaries: both mean "not known".
+        peak = told.peak_memory_in_bytes or None
+        return told._replace(
+            generated_code_size_in_bytes=told.generated_code_size_in_bytes or None,
+            peak_memory_in_bytes=peak if peak and peak >= (told.temp_size_in_bytes or 0) else None,
         )
 
     def types(self) -> ProgramTypes:
@@ -108,7 +106,7 @@ def _array_types(shapes: list[Any]) -> tuple[ArrayType, ...]:
         rank = len(shape.dimensions()) if shape.is_array() else 0
         order = list(shape.layout().minor_to_major()) if shape.is_array() else None
         if order != list(range(rank))[::-1] or not shape.is_static():
-            raise ArtifactError(f"the executable has {shape}, which is not an array of rows")
+            raise ArtifactError(f"the executable has {shape}, not an array in row-major order")
     return tuple((shape.numpy_dtype(), tuple(shape.dimensions())) for shape in shapes)
 
 

@@ -148,7 +148,7 @@ def named_options(options: Mapping[str, Any] | None) -> tuple[tuple[str, Any], .
       UsageError: when this is not a dict.
     """
     if not isinstance(options, Mapping | None):
-        raise UsageError(f"compiler options are a dict of names and values, got {options!r:.80}")
+        raise UsageError(f"compiler options must be a dict, and are {options!r:.80}")
     return tuple(sorted((options or {}).items(), key=lambda item: str(item[0])))
 
 

@@ -95,7 +95,9 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_does_not_fit_is_told_with_its_place(program: Any, name: str) -> None:
     args, kwargs, message = REFUSED[name]
-    with pytest.raises(SignatureError, match=f"'step' cannot be called so: {message}") as caught:
+    with pytest.raises(
+        SignatureError, match=f"'step' cannot be called with these arguments: {message}"
+    ) as caught:
         program(*args, **kwargs, scale=2.0)
     assert "PyTreeDef" not in str(caught.value)
     with pytest.raises(SignatureError, match="it lacks the argument scale"):

@@ -65,5 +65,5 @@ def test_build_here_and_call_there(tmp_path: Path) -> None:
     user.unlink()
     said = python(CALL, tmp_path)
     assert said.startswith(
-        "'step' cannot be called so: model must be Model or a tuple of its parts"
+        "'step' cannot be called with these arguments: model must be Model or a tuple of its parts"
     )

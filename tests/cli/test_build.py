@@ -15,9 +15,10 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from olympus import artifact
+from olympus import Target, artifact
 from olympus.artifact import Host
 from olympus.errors import TraceError
+from olympus.stages import MemoryAnalysis
 from olympus_cli.builder import driver, key
 from olympus_cli.builder.key import content_key, content_keys
 from olympus_cli.builder.outcome import Outcome
@@ -26,9 +27,8 @@ from olympus_cli.builder.store import locked
 from olympus_cli.faults.failure import Failure
 from olympus_cli.frontends.python import load_target
 from olympus_cli.program.stages import Program
-from olympus_cli.reports.model import BackendReport, CostReport, MemoryReport, Report
+from olympus_cli.reports.model import BackendReport, CostReport, Report
 from olympus_cli.spec.backends import backend_labels
-from olympus_cli.spec.model import BackendSpec
 from olympus_cli.spec.resolve import resolve
 
 Invoke = Callable[..., Result]
@@ -335,18 +335,18 @@ def test_jobs_are_as_many_as_the_processors_that_may_be_used(
 
 
 def test_labels_tell_devices_of_one_backend_apart() -> None:
-    cpu, h200, a100 = BackendSpec("cpu"), BackendSpec("gpu", "h200"), BackendSpec("gpu", "a100-80")
+    cpu, h200, a100 = Target("cpu"), Target("gpu", "h200"), Target("gpu", "a100-80")
     assert list(backend_labels([cpu, h200])) == ["cpu", "gpu"]
     assert list(backend_labels([cpu, h200, a100])) == ["cpu", "gpu-h200", "gpu-a100-80"]
 
 
 def test_the_key_changes_with_all_that_matters(monkeypatch: pytest.MonkeyPatch) -> None:
-    cpu = BackendSpec("cpu")
+    cpu = Target("cpu")
     base = content_key("module {}", ["x"], cpu)
     assert content_key("module {}", ["x"], cpu) == base
     assert content_key("module { }", ["x"], cpu) != base
     assert content_key("module {}", ["y"], cpu) != base
-    assert content_key("module {}", ["x"], BackendSpec("gpu", "h200")) != base
+    assert content_key("module {}", ["x"], Target("gpu", "h200")) != base
     monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=true")
     assert content_key("module {}", ["x"], cpu) != base
 
@@ -398,25 +398,26 @@ def test_the_key_changes_with_what_a_caller_gets(folder: Path, one: str, other: 
 
 def test_the_key_changes_with_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
     here = Host.here()
-    base = content_key("module {}", [], BackendSpec("cpu"))
+    base = content_key("module {}", [], Target("cpu"))
     for other in ((), None):
         host = dataclasses.replace(here, cpu_features=other)
         monkeypatch.setattr(Host, "here", lambda host=host: host)
-        assert content_key("module {}", [], BackendSpec("cpu")) != base
+        assert content_key("module {}", [], Target("cpu")) != base
 
 
 def test_the_key_changes_with_the_compiler_of_its_backend(monkeypatch: pytest.MonkeyPatch) -> None:
-    cpu, gpu = BackendSpec("cpu"), BackendSpec("gpu", "h200")
+    cpu, gpu = Target("cpu"), Target("gpu", "h200")
     keys = set()
     for found in ("1.0", "1.1", None):
-        monkeypatch.setattr(key, "installed_version", lambda _package, found=found: found)
+        packages = {"jaxlib": "1.0", "jax-cuda13-pjrt": found}
+        monkeypatch.setattr(key, "installed_version", packages.__getitem__)
         keys |= {content_key("module {}", [], cpu), content_key("module {}", [], gpu)}
     assert len(keys) == 4
 
 
 def reported(**keys: str) -> Report:
     """The report of a build that had these keys for its backends."""
-    cost, memory = CostReport(None, None, None), MemoryReport(*6 * [None])
+    cost, memory = CostReport(None, None, None), MemoryAnalysis(*6 * [None])
     backends = [
         BackendReport(label, label, None, key, 0.0, 0.0, cost, memory, {})
         for label, key in keys.items()
@@ -499,5 +500,5 @@ def test_a_build_that_waits_says_so_and_honours_the_limit(work: Path, invoke: In
     assert (result.exit_code, result.stdout) == (4, "")
     assert result.stderr == (
         f"waiting for another build in {folder} to end\n"
-        f"error: the time limit of 0.1 s has passed while another build in {folder} had not ended\n"
+        f"error: another build in {folder} did not end within the time limit of 0.1 s\n"
     )

@@ -88,7 +88,7 @@ def test_a_backend_may_be_chosen(work: Path, invoke: Invoke) -> None:
     assert only == "both"  # the other is not built for it
     result = invoke("build", "host", "--backend", "gpu")
     assert result.exit_code == 2
-    assert "no target here is built for the backend 'gpu'" in result.stderr
+    assert "none of the targets is built for the backend 'gpu'" in result.stderr
 
 
 def test_a_backend_without_a_device_stands_for_all_of_them(work: Path) -> None:

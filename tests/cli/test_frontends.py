@@ -200,7 +200,7 @@ def test_no_module_of_a_project_takes_the_place_of_one_that_is_needed(
 
 def test_arguments_go_by_position_in_the_order_of_the_parameters(project: Path) -> None:
     named = program("model:forward", "x=f32[8,3], params={w=f32[3,4], b=f32[4]}", "scale=2")
-    assert named.arg_names == ("params", "x")
+    assert named.binding.names == ("params", "x", "scale")
     assert named.binding.args[2] == Static(2)
     args, kwargs = named.example_args()
     tree = {"w": ("float32", (3, 4)), "b": ("float32", (4,))}
@@ -210,15 +210,15 @@ def test_arguments_go_by_position_in_the_order_of_the_parameters(project: Path) 
 
 def test_arrays_fill_what_no_static_names(project: Path) -> None:
     mixed = program("model:forward", "{w=f32[3,4], b=f32[4]}, x=f32[8,3]", "relu=true")
-    assert mixed.arg_names == ("params", "x")
+    assert mixed.binding.names == ("params", "x")
     assert mixed.binding.kwargs == {"relu": Static(True)}
     (project / "m.py").write_text("def f(x, n, y): return x * n + y\n")
-    assert program("m:f", "f32[2], i32[2]", "n=3").arg_names == ("x", "y")
+    assert program("m:f", "f32[2], i32[2]", "n=3").trace().arg_names == ("x", "y")
 
 
 def test_variadic_parameters(project: Path) -> None:
     many = program("model:total", "f32[2], f32[2], z=f32[2]", "y=1")
-    assert many.arg_names == ("xs[0]", "xs[1]")
+    assert many.trace().arg_names == ("xs[0]", "xs[1]", "z")
     args, kwargs = many.example_args()
     assert (shapes_of(args), shapes_of(kwargs)) == (
         (("float32", (2,)),) * 2,
@@ -236,7 +236,7 @@ def test_variadic_parameters(project: Path) -> None:
         ("model:forward", "f32[], x=f32[], params=f32[]", [], "by position and by name", ""),
         ("model:forward", "x=f32[]", ["x=1"], "'x' is given both as a shape and as a stat", ""),
         ("model:add", "f32[], f32[], f32[]", [], "takes 2 arrays by position; 3 shapes", "x, y"),
-        ("model:add", "f32[], f32[]", ["y=1"], "takes 1 arrays by position besides its s", ""),
+        ("model:add", "f32[], f32[]", ["y=1"], "takes 1 array by position besides its s", ""),
     ],
 )
 def test_arguments_that_do_not_fit(
@@ -294,7 +294,7 @@ def test_donations_and_statics_reach_the_program(project: Path) -> None:
 
 
 def test_a_dtype_is_never_narrowed_unasked(project: Path) -> None:
-    with pytest.raises(UsageError, match=r"float64\[2\]: 64-bit types are off"):
+    with pytest.raises(UsageError, match=r"float64\[2\]: 64-bit dtypes are off"):
         program("model:add", "f64[2], f64[2]").example_args()
     with olympus.enable_x64():
         args, _ = program("model:add", "f64[2], f64[2]").example_args()

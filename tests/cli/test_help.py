@@ -45,7 +45,28 @@ def test_every_command_has_help_and_the_common_options(name: str, invoke: Invoke
     assert command.name == name
     options = {option for parameter in command.params for option in parameter.opts}
     assert {"--json", "--verbose"} <= options
-    assert invoke(name, "--help").exit_code == 0
+    result = invoke(name, "--help")
+    assert result.exit_code == 0
+    assert result.stdout.count(COMMANDS[name]) == 1
+    assert f"\n  Examples:\n    olympus {name}" in result.stdout
+    assert max(map(len, result.stdout.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("bench", "--time-limit", "nan"), "nan is not above 0 and at most 1000000"),
+        (("build", "--time-limit", "x"), "'x' is not a number"),
+        (("build", "--jobs", "0"), "0 is less than 1"),
+        (("run", "m:f", "--seed", "1.5"), "'1.5' is not a whole number"),
+    ],
+)
+def test_an_option_says_which_numbers_it_takes(
+    invoke: Invoke, arguments: tuple[str, ...], words: str
+) -> None:
+    result = invoke(*arguments)
+    assert result.exit_code == 2
+    assert result.stderr.splitlines()[0].endswith(f": {words}")
 
 
 def test_version(invoke: Invoke) -> None:

@@ -380,7 +380,7 @@ main()
             'def start(*_): raise RuntimeError("can\'t start new thread")\n'
             "_thread.start_new_thread = start",
             4,
-            "the system has no more to give: can't start new thread",
+            "the system is out of resources: can't start new thread",
         ),
     ],
 )
@@ -409,7 +409,7 @@ def test_limits_of_the_shell(work: Path, limit: str) -> None:
     assert done.returncode == 4, done.stderr
     assert done.stderr.startswith("error: ")
     assert all(word not in done.stderr for word in ("Traceback", "defect", "NoneType"))
-    assert done.stderr.count("the system has no more to give") <= 1
+    assert done.stderr.count("the system is out of resources") <= 1
 
 
 # Messages.

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from olympus import Target
 from olympus.errors import SpecError, UsageError
-from olympus_cli.spec.model import BackendSpec, FromEntry, Project, ShapeSpec
+from olympus_cli.spec.model import FromEntry, Project, ShapeSpec
 from olympus_cli.spec.project import (
     PROJECT_KEYS,
     TARGET_KEYS,
@@ -38,7 +39,7 @@ def test_the_example_shows_every_key_and_is_valid(folder: Path) -> None:
     assert forward.kwargs["state"] == FromEntry("model:state", {"batch": 8})
     assert forward.python_path == (folder / "src",)
     assert forward.static == {"layers": 12, "activation": "gelu", "train": False}
-    assert forward.backends == (BackendSpec("cpu"), BackendSpec("gpu", "h200"))
+    assert forward.backends == (Target("cpu"), Target("gpu", "h200"))
     assert forward.donate == ("cache",)
     assert forward.compiler_options == {"xla_allow_excess_precision": False}
     assert project.targets["step"].args == (
@@ -96,7 +97,7 @@ def test_options_go_over_a_target(project: Path) -> None:
     over = resolve("forward@batch=8", "x=f32[5,3]", ["relu=true"], None, "gpu", "h200")
     assert over.kwargs == {**base.kwargs, "x": ShapeSpec("float32", (5, 3))}
     assert over.static == {"relu": True}
-    assert over.backends == (BackendSpec("gpu", "h200"),)
+    assert over.backends == (Target("gpu", "h200"),)
     assert resolve("add", device="h200").backends == over.backends
     assert resolve("add", "f32[], f32[]").args == (ShapeSpec("float32", ()),) * 2
 
@@ -106,7 +107,7 @@ def test_an_entry_needs_no_project(folder: Path) -> None:
     assert (spec.name, spec.entry, spec.root) == ("f", "pkg.m:f", folder.resolve())
     assert spec.args == (ShapeSpec("float32", (3,)),)
     assert spec.static == {"n": 3, "mode": "fast"}
-    assert spec.backends == (BackendSpec("gpu", "h200"),)
+    assert spec.backends == (Target("gpu", "h200"),)
 
 
 T = '[target.t]\nentry = "m:f"\n'
@@ -118,12 +119,17 @@ T = '[target.t]\nentry = "m:f"\n'
         ("[targets.t]\n", ":1:", "olympus.toml has no key 'targets'", "target"),
         ('[target.t]\nentry = "m:f"\ndonat = []\n', ":3:", "no key 'donat'", "donate"),
         ('[project]\n\nbuild_dir = "x"\n', ":3:", "no key 'build_dir'", "build-dir"),
-        ("[project]\nbuild-dir = 3\n", ":2:", "project.build-dir is a string; got the value 3", ""),
+        (
+            "[project]\nbuild-dir = 3\n",
+            ":2:",
+            "project.build-dir must be a string; got the value 3",
+            "",
+        ),
         ('[target."a/b"]\nentry = "m:f"\n', ":1:", "is not a valid target name", ""),
-        ("target = 3\n", ":1:", "target is a table; got the value 3", ""),
+        ("target = 3\n", ":1:", "target must be a table; got the value 3", ""),
         ("[target.t]\nargs = {}\n", ":1:", "target.t.entry is missing", "model:forward"),
         ('[target.t]\nentry = "m"\n', ":2:", "names no function", "module:function"),
-        (T + 'donate = "x"\n', ":3:", "target.t.donate is an array of strings", ""),
+        (T + 'donate = "x"\n', ":3:", "target.t.donate must be an array of strings", ""),
         ('[target.".x"]\nentry = "m:f"\n', ":1:", "no . at its beginning", ""),
         ('[target.".."]\nentry = "m:f"\n', ":1:", "is not a valid target name", ""),
         (T + 'backends = ["gpu:h20"]\n', ":3:", "no device 'h20'", "h200"),
@@ -138,7 +144,7 @@ T = '[target.t]\nentry = "m:f"\n'
         (
             T + f"matrix = {{ a = {list(range(200))}, b = {list(range(200))} }}\n",
             ":3:",
-            "gives 40000 targets, and may give 10000 at most",
+            "gives 40000 targets, and 10000 at most are allowed",
             "",
         ),
         (
@@ -158,7 +164,7 @@ T = '[target.t]\nentry = "m:f"\n'
         (T + 'backends = ["cpu:h200"]\n', ":3:", "takes no device name", ""),
         (T + "backends = []\n", ":3:", "at least one backend", ""),
         (T + "args = 3\n", ":3:", "a table (by name) or an array (by position)", ""),
-        (T + "[target.t.args]\nx = 3\n", ":4:", "target.t.args.x is a shape", ""),
+        (T + "[target.t.args]\nx = 3\n", ":4:", "target.t.args.x must be a shape", ""),
         (T + '[target.t.args]\nx = "f33[2]"\n', ":4:", "no dtype 'f33'", "f32"),
         (T + '[target.t.args]\nx = "f32[2"\n', ":4:", "\n  f32[2\n       ^", ""),
         (T + 'args = [{ w = ["f32"] }]\n', ":3:", "target.t.args[0].w[0] is not a shape", ""),
@@ -207,8 +213,8 @@ def test_a_wrong_key_is_told_where_and_what(
 def test_a_backend_is_one_however_it_is_written(folder: Path) -> None:
     (folder / "olympus.toml").write_text(T + 'backends = ["gpu", "cpu", "gpu:h200", "cpu"]\n')
     (target,) = load_project(folder).targets.values()
-    assert target.backends == (BackendSpec("gpu", "h200"), BackendSpec("cpu"))
-    assert resolve("m:f", backend="gpu").backends == (BackendSpec("gpu", "h200"),)
+    assert target.backends == (Target("gpu", "h200"), Target("cpu"))
+    assert resolve("m:f", backend="gpu").backends == (Target("gpu", "h200"),)
 
 
 def test_a_mark_at_the_beginning_of_a_file_is_no_part_of_it(folder: Path) -> None:
@@ -230,7 +236,7 @@ def test_unknown_targets_are_told_the_nearest(project: Path) -> None:
     assert "forward" in (caught.value.hint or "")
     with pytest.raises(UsageError, match="has a matrix") as caught:
         resolve("forward")
-    assert caught.value.hint == "name forward@batch=1, forward@batch=8"
+    assert caught.value.hint == "choose forward@batch=1, forward@batch=8"
 
 
 def test_an_empty_project_has_no_target(folder: Path) -> None:

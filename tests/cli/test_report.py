@@ -12,14 +12,14 @@ import pytest
 from click.testing import Result
 
 from olympus.errors import ArtifactError
+from olympus.stages import MemoryAnalysis
+from olympus_cli.program.leaves import Leaf
 from olympus_cli.reports.hlo import instruction_counts, operation_counts
 from olympus_cli.reports.json import read_report, render_json, schema, write_report
 from olympus_cli.reports.model import (
     SCHEMA_VERSION,
-    ArrayReport,
     BackendReport,
     CostReport,
-    MemoryReport,
     OutputFile,
     Report,
 )
@@ -34,10 +34,10 @@ REPORT = Report(
     versions={"olympus": "1", "jaxlib": "2", "python": "3"},
     statics={"train": "False"},
     arguments=(
-        ArrayReport("params['w']", "float32", (784, 10), 31360),
-        ArrayReport("x", "int8", (), 1, True),
+        Leaf("params['w']", "float32", (784, 10), 31360),
+        Leaf("x", "int8", (), 1, True),
     ),
-    results=(ArrayReport("result", "bfloat16", (8,), 16),),
+    results=(Leaf("result", "bfloat16", (8,), 16),),
     trace_seconds=0.0123,
     ops={"stablehlo.add": 2, "call": 1},
     backends=(
@@ -49,7 +49,7 @@ REPORT = Report(
             lower_seconds=0.002,
             compile_seconds=1.5,
             cost=CostReport(3e9, None, 1.5e6),
-            memory=MemoryReport(31361, 16, 2048, 0, None, None),
+            memory=MemoryAnalysis(31361, 16, 2048, 0, None, None),
             ops={"fusion": 3},
         ),
     ),
@@ -93,6 +93,15 @@ def test_a_report_survives_its_way_to_another_process() -> None:
     assert Report.from_data(REPORT.to_data()) == REPORT
 
 
+def test_sizes_have_the_keys_of_the_schema_and_no_others() -> None:
+    data = REPORT.to_data()
+    memory = data["backends"][0]["memory"]
+    assert list(memory) == ["argument", "output", "temp", "alias", "generated_code", "peak"]
+    memory["temp_size_in_bytes"] = memory.pop("temp")
+    with pytest.raises(ValueError, match=r"backends\[0\].memory lacks the key 'temp'"):
+        Report.from_data(data)
+
+
 def test_the_intensity_is_flops_per_byte_or_unknown() -> None:
     assert REPORT.to_data()["backends"][0]["cost"]["arithmetic_intensity"] == 2000.0
     assert CostReport(None, None, 8.0).intensity is None
@@ -130,7 +139,7 @@ def test_the_text_says_it_all() -> None:
 
 
 def test_long_lists_are_cut() -> None:
-    many = tuple(ArrayReport(f"p[{i}]", "int8", (), 1) for i in range(30))
+    many = tuple(Leaf(f"p[{i}]", "int8", (), 1) for i in range(30))
     text = render_text(replace(REPORT, arguments=many))
     assert "p[11]" in text
     assert "p[12]" not in text
@@ -220,7 +229,7 @@ def test_the_report_of_a_build_fits_the_schema(folder: Path, invoke: Invoke) -> 
     assert report.ops["stablehlo.dot_general"] == 1
     assert backend.cost.flops is not None
     assert backend.cost.flops >= 2 * 4**3 - 4 * 4
-    assert backend.memory.argument == 64
+    assert backend.memory.argument_size_in_bytes == 64
     for output in report.outputs:
         assert (path.parent / output.path).stat().st_size == output.bytes
     *others, summary = report.outputs

@@ -85,7 +85,7 @@ def test_shapes(text: str, positional: list[ArgSpec], named: dict[str, ArgSpec])
         ("p={w=f32[3]", 11, "expected ',' or '}'", ""),
         ("p=[f32[3]", 9, "expected ',' or ']'", ""),
         ("x='f32[3]", 2, "never closed", ""),
-        ("x='f32[3] i32[]'", 10, "one shape was expected", ""),
+        ("x='f32[3] i32[]'", 10, "expected one shape, and found", ""),
         ("p={from='m:f', x=f32[]}", 13, "stands alone", ""),
         ("p={from=m:f, with=3}", 18, "a table of values after `with`", "with={batch=8}"),
         ("p={from=m:f, with={a=b}}", 18, "not a table of TOML values", "with={batch=8}"),

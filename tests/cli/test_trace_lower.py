@@ -138,7 +138,7 @@ def test_init_overwrites_only_by_force(folder: Path, invoke: Invoke) -> None:
     (folder / "model.py").write_text("mine")
     refused = invoke("init")
     assert refused.exit_code == 2
-    assert "model.py is there already" in refused.stderr
+    assert "model.py exists already" in refused.stderr
     assert [path.name for path in folder.iterdir()] == ["model.py"]
     forced = invoke("init", "--force", "--json")
     assert json.loads(forced.stdout) == {"written": ["model.py", "olympus.toml"]}

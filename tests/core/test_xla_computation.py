@@ -165,7 +165,7 @@ def test_parts_are_shardings():
     ("options", "message"),
     [
         ({"in_parts": ((2,), None)}, r"has \(2,\) for float32\[4,4\]"),
-        ({"in_parts": ((2, 1), (3, 1))}, "in one number of parts, and are in 2 and 3"),
+        ({"in_parts": ((2, 1), (3, 1))}, "the same number of parts, and have 2 and 3"),
         ({"in_parts": (None, None, None)}, "must be a tree prefix"),
     ],
 )

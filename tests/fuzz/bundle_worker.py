@@ -28,7 +28,7 @@ def answers(path: str) -> list[Any]:
     compiled = bundle.compiled()
     assert isinstance(bundle.olympuspr, str)
     arguments = bundle.manifest.signature.arguments
-    leaves = [Leaf(str(i), np.dtype(a.dtype), a.shape) for i, a in enumerate(arguments)]
+    leaves = [Leaf.of(str(i), a.dtype, a.shape) for i, a in enumerate(arguments)]
     args, kwargs = tree.unflatten(compiled.in_tree, seeded_inputs(leaves))
     results = tree.leaves(compiled(*args, **kwargs))
     return [[str(x.dtype), list(x.shape), np.asarray(x).tolist()] for x in results]

@@ -11,8 +11,8 @@ import pytest
 
 import olympus as ox
 from olympus.errors import ArgumentError, DTypeError, ShapeError
-from olympus_core.xla import gpu
 from tests.library.oracle import Row, check, check_derivatives, check_types, row
+from tests.marks import needs_gpu_compiler
 
 jnp = ox.numpy
 rng = np.random.default_rng(0)
@@ -159,7 +159,7 @@ def test_inverses() -> None:
     np.testing.assert_allclose(back, X, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.skipif(gpu.plugin_version() is None, reason="its wheel is not installed")
+@needs_gpu_compiler
 def test_transforms_compile_for_a_gpu() -> None:
     def power(x: Any) -> Any:
         return jnp.sum(jnp.abs(jnp.fft.irfft2(jnp.fft.rfft2(x) * 2)) ** 2)

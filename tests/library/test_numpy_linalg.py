@@ -17,8 +17,8 @@ import pytest
 import olympus as ox
 from olympus import artifact
 from olympus.errors import ArgumentError, DTypeError, ShapeError, TransformError
-from olympus_core.xla import gpu
 from tests.library.oracle import Row, check, check_derivatives, row
+from tests.marks import needs_gpu_compiler
 
 rng = np.random.default_rng(0)
 
@@ -297,7 +297,7 @@ def _gaussian(a: Any, b: Any) -> Any:
     return ox.lax.linalg.triangular_solve(factor, b, left_side=True, lower=True)
 
 
-@pytest.mark.skipif(gpu.plugin_version() is None, reason=f"the wheel {gpu.WHEEL} is not installed")
+@needs_gpu_compiler
 def test_cholesky_and_triangular_solve_compile_for_a_gpu() -> None:
     spec = ox.ShapeDtypeStruct((2, 64, 64), "float32")
     lowered = ox.jit(_gaussian).trace(spec, spec).lower(ox.target("gpu", "h200"))

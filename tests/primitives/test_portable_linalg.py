@@ -16,7 +16,7 @@ import olympus.scipy
 from olympus import lax, numpy
 from olympus_core import xla
 from olympus_core.primitives.linalg.qr import geqrf_p
-from olympus_core.xla import gpu
+from tests.marks import needs_gpu_compiler
 
 DTYPES = ("float32", "float64", "complex64", "complex128")
 H200, TPU = ox.target("gpu", "h200"), ox.target("tpu")
@@ -405,7 +405,7 @@ def test_doubles_are_lowered_whatever_the_switch(doubles: bool) -> None:
     assert "f64" in text and "f32" not in text
 
 
-@pytest.mark.skipif(gpu.plugin_version() is None, reason=f"the wheel {gpu.WHEEL} is not installed")
+@needs_gpu_compiler
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_all_compile_for_a_gpu(dtype: str) -> None:
     def factors(a: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -72,6 +73,16 @@ def test_analyses(muladd):
         stats.peak_memory_in_bytes is None or stats.peak_memory_in_bytes >= stats.temp_size_in_bytes
     )
     assert muladd.hlo_text().startswith("HloModule jit_f")
+
+
+def test_a_size_that_the_compiler_does_not_know_is_none():
+    told = dict.fromkeys(xla.MemoryAnalysis._fields, 8) | {
+        "temp_size_in_bytes": -1,
+        "generated_code_size_in_bytes": 0,
+    }
+    raw = SimpleNamespace(get_compiled_memory_stats=lambda: SimpleNamespace(**told))
+    found = xla.CompileOnlyExecutable(raw, xla.Target()).memory()
+    assert found == xla.MemoryAnalysis(8, 8, None, 8, None, 8)
 
 
 def test_metadata_can_be_left_out():

@@ -9,10 +9,8 @@ import pytest
 from olympus_core import xla
 from olympus_core.errors import BackendError, CompileError, UsageError
 from olympus_core.xla import gpu
+from tests.marks import needs_gpu_compiler
 
-needs_wheel = pytest.mark.skipif(
-    gpu.plugin_version() is None, reason=f"the wheel {gpu.WHEEL} is not installed"
-)
 INSTALL = f'pip install "jax-cuda13-pjrt=={metadata.version("jaxlib")}"'
 
 
@@ -58,7 +56,7 @@ def test_a_wheel_without_its_library(monkeypatch):
         gpu.plugin_path()
 
 
-@needs_wheel
+@needs_gpu_compiler
 @pytest.mark.parametrize("name", ["matmul", "sort", "conv", "reduce"])
 @pytest.mark.parametrize("device", xla.known_devices("gpu"))
 def test_compile(device, name, programs):
@@ -73,7 +71,7 @@ def test_compile(device, name, programs):
         made.execute([])
 
 
-@needs_wheel
+@needs_gpu_compiler
 def test_the_device_makes_a_difference(programs):
     made = {
         device: xla.compile(programs["matmul"], xla.target("gpu", device)).serialize()
@@ -83,7 +81,7 @@ def test_the_device_makes_a_difference(programs):
     assert b"sm_80" in made["a100-80"]
 
 
-@needs_wheel
+@needs_gpu_compiler
 def test_cost(programs):
     cost = xla.compile(programs["matmul"], xla.target("gpu")).cost_analysis()
     assert cost["flops"] == pytest.approx(2 * 512**3, rel=0.01)
@@ -91,14 +89,14 @@ def test_cost(programs):
     assert "flops" not in xla.compile(programs["conv"], xla.target("gpu")).cost_analysis()
 
 
-@needs_wheel
+@needs_gpu_compiler
 def test_the_same_bytes_again(programs):
     target = xla.target("gpu", "h100-sxm")
     first, second = (xla.compile(programs["reduce"], target) for _ in range(2))
     assert first.serialize() == second.serialize()
 
 
-@needs_wheel
+@needs_gpu_compiler
 def test_errors(programs, capfd):
     with pytest.raises(UsageError, match="'xla_gpu_nothing' is not a compiler option"):
         xla.compile(programs["muladd"], xla.target("gpu"), {"xla_gpu_nothing": 1})
@@ -107,7 +105,7 @@ def test_errors(programs, capfd):
     assert capfd.readouterr().err == ""
 
 
-@needs_wheel
+@needs_gpu_compiler
 def test_portable_bytes(programs):
     from jaxlib.mlir.dialects import stablehlo
 
@@ -117,7 +115,7 @@ def test_portable_bytes(programs):
     assert "HloModule jit_f" in made.hlo_text()
 
 
-@needs_wheel
+@needs_gpu_compiler
 def test_a_bare_process(programs, python):
     source = (
         "import sys; from olympus_core import xla\n"
@@ -141,7 +139,7 @@ def test_a_library_that_cannot_be_loaded(python, tmp_path):
     assert got.stdout.endswith(f"| {INSTALL}\n")
 
 
-@needs_wheel
+@needs_gpu_compiler
 def test_a_device_that_the_compiler_does_not_take(python):
     got = python(
         "from olympus_core.xla import gpu\n"

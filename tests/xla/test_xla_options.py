@@ -85,9 +85,9 @@ def test_the_nearest_name_is_the_hint() -> None:
 
 @pytest.mark.parametrize("given", [["xla_cpu_enable_fast_math"], "xla_cpu_max_isa", 3])
 def test_options_that_are_no_dict_are_refused(given: Any) -> None:
-    with pytest.raises(UsageError, match="compiler options are a dict of names and values, got"):
+    with pytest.raises(UsageError, match="compiler options must be a dict, and are"):
         lowered().compile(given)
-    with pytest.raises(UsageError, match="compiler options are a dict of names and values, got"):
+    with pytest.raises(UsageError, match="compiler options must be a dict, and are"):
         olympus.jit(lax.tanh, compiler_options=given)
 
 

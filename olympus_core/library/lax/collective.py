@@ -99,8 +99,8 @@ def _groups(function: str, groups: Groups, size: int) -> tuple[tuple[int, ...], 
     parts = tuple(tuple(map(int, g)) for g in groups)
     if sorted(i for p in parts for i in p) != list(range(size)) or len({*map(len, parts)}) > 1:
         raise ArgumentError(
-            f"{function}: axis_index_groups must part the indices 0 to {size - 1} into lists of "
-            f"one length, and is {groups!r}"
+            f"{function}: axis_index_groups must partition the indices 0 to {size - 1} into lists "
+            f"of one length, and is {groups!r}"
         )
     return parts
 

@@ -284,7 +284,7 @@ def eigh(
 
 def _check_subset(name: str, subset: tuple[int, int] | None, count: int) -> None:
     if subset is not None and tuple(subset) != (0, count):
-        raise ArgumentError(f"{name} computes all of {count} values, and was asked for {subset}")
+        raise ArgumentError(f"{name} computes all {count} values, and not the subset {subset}")
 
 
 @overload

@@ -108,7 +108,7 @@ def array_namespace(self: Array, /, *, api_version: str | None = None) -> Module
     """
     if api_version is not None and api_version not in _VERSIONS:
         raise ArgumentError(
-            f"the array API of version {api_version!r} is not here; there are "
+            f"version {api_version!r} of the array API is not supported; there are "
             f"{', '.join(_VERSIONS)}"
         )
     return importlib.import_module("olympus.numpy")

@@ -168,7 +168,7 @@ class _Concatenator:
     def _directive(self, text: str) -> tuple[int, int, int]:
         if text in ("r", "c"):
             raise ArgumentError(
-                f"matrices do not exist here: the directive {text!r} has no meaning"
+                f"the directive {text!r} asks for a matrix, and arrays alone are made"
             )
         numbers = [int(n) for n in text.split(",")]
         axis, ndmin, trans1d = (*numbers, *self.defaults[len(numbers) :])

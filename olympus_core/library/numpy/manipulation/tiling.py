@@ -100,7 +100,7 @@ def _each(a: Any, count: int, axis: int) -> Array:
 
 def _fitted(index: np.ndarray[Any, Any], total: int, length: int) -> np.ndarray[Any, Any]:
     if len(index) < total and length == 0:
-        raise ShapeError(f"repeat cannot make {total} elements of none")
+        raise ShapeError(f"repeat cannot make {total} elements from an empty array")
     return np.pad(index, (0, max(0, total - len(index))), constant_values=length - 1)[:total]
 
 

@@ -35,7 +35,7 @@ def view(self: Array, dtype: DTypeLike | None = None, type: None = None) -> Arra
     Raises ShapeError where the last axis does not hold a whole number of elements.
     """
     if type is not None:
-        raise ArgumentError("view makes arrays of no other class: type must be None")
+        raise ArgumentError("view does not change the class: type must be None")
     if dtype is None or dtypes.dtype(dtype) == self.dtype:
         return self
     wanted = requested_dtype("view", dtype)

@@ -120,7 +120,7 @@ def unique(
         results = _on_host(ar, axis, wanted, equal_nan)
     else:
         if not aval.size and size and fill_value is None:
-            raise ShapeError("unique of no elements needs a fill_value to give any")
+            raise ShapeError("unique of an empty array needs a fill_value where size is above 0")
         results = _sized(ar, wanted, axis, equal_nan, operator.index(size), fill_value)
     return results if len(results) > 1 else results[0]
 

@@ -81,7 +81,7 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
     a = inexact("expm", A, square=True)
     real = dtypes.to_real(get_aval(a).dtype)
     if dtypes.long_name(real) not in _DEGREES:
-        raise DTypeError(f"expm takes no {get_aval(a).long_name()}: make it float32")
+        raise DTypeError(f"expm does not take {get_aval(a).long_name()}: cast it to float32")
     degree, bound = _DEGREES[dtypes.long_name(real)]
     size = stop_gradient(norm(a, ord=1, axis=(-2, -1)))[..., None, None]
     halvings = ceil(log2(where(size > bound, size / bound, 1)))
