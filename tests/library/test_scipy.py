@@ -309,5 +309,5 @@ def test_normal_distribution_of_scalars_is_of_no_weak_type() -> None:
 
 
 def test_expm_of_half_floats_is_refused() -> None:
-    with pytest.raises(DTypeError, match="expm takes no float16"):
+    with pytest.raises(DTypeError, match="expm does not take float16"):
         olympus.scipy.linalg.expm(np.ones((2, 2), "float16"))

@@ -9,7 +9,7 @@ import enum
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from olympus_core import dtypes
+from olympus_core import dtypes, trace
 from olympus_core.avals import get_aval
 from olympus_core.errors import ArgumentError, DTypeError
 from olympus_core.library.promotion import check_arrays, convert, promote_shapes
@@ -346,7 +346,7 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     else:
         dtype, weak = dtypes.canonicalize(new_dtype), False
     converted = convert(operand, dtype, weak)
-    if not isinstance(converted, Array):  # a scalar stays one
+    if not isinstance(converted, Array) and trace.at_base():  # a program has it as a constant
         converted = convert_element_type_p.bind(converted, new_dtype=dtype, weak_type=weak)
     found: Array = converted
     return found
