@@ -196,9 +196,9 @@ def test_a_batch_keeps_a_promise_about_indices_only_where_it_holds(
     assert gather.params["indices_are_sorted"] is gather.params["unique_indices"] is kept
 
 
-@pytest.mark.parametrize("name", ["set", "add", "multiply", "max"])
-def test_updates_out_of_bounds(name: str) -> None:
-    check(at_rows(name, np.float32(0.5)))
+@pytest.mark.parametrize(("name", "step"), [("set", 1), ("add", 1), ("multiply", 4), ("max", 4)])
+def test_updates_out_of_bounds(name: str, step: int) -> None:
+    check(at_rows(name, np.float32(0.5))[::step])
 
 
 def test_eager_updates_out_of_bounds() -> None:

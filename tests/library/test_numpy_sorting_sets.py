@@ -45,7 +45,7 @@ def test_sets_of_a_given_size(jit: bool) -> None:
     rows += [sets("setdiff1d", A, B, assume_unique=True, size=4)]
     rows += [sets("setxor1d", A[:2], B[:3], assume_unique=True, size=4)]
     rows += [sets("intersect1d", A, B, return_indices=True, size=5)]
-    check(rows, jit=jit)
+    check(rows if jit else rows[::4], jit=jit)
 
 
 @pytest.mark.parametrize("jit", [True, False])
