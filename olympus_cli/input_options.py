@@ -61,7 +61,8 @@ _BUDGET = (
         default=Budget.precision,
         show_default=True,
         metavar="RATIO",
-        help="Measure until half the 95% interval of the median is this part of it.",
+        help="Measure until the half-width of the median's 95% interval is at most RATIO of the "
+        "median.",
     ),
 )
 

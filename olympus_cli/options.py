@@ -29,6 +29,7 @@ __all__ = [
     "FilePath",
     "FolderPath",
     "ProgramCommand",
+    "backend_options",
     "common_options",
     "entry_options",
     "is_verbose",
@@ -37,7 +38,6 @@ __all__ = [
     "program_options",
     "project_option",
     "request_options",
-    "target_options",
     "time_limit_option",
     "verbose_option",
     "whole_number",
@@ -68,7 +68,10 @@ class Command(click.Command):
 
 
 class ProgramCommand(Command):
-    """A command that runs code of the user's in this process: what that prints is not data."""
+    """A command whose stdout is data while a user's code may print: what Python prints is not data.
+
+    That code runs in a process of its own; this is for the process of the command.
+    """
 
     def invoke(self, ctx: click.Context) -> Any:
         """As click does."""
@@ -113,30 +116,31 @@ def _not_stdout(_ctx: click.Context, _param: click.Parameter, value: Any) -> Any
     return None if value == "-" else value
 
 
-_MOST = 1_000_000  # of seconds, as many as the system's waits take
+# As seconds, about half of what the system's waits take; a ratio of a million bounds nothing.
+_MOST = 1_000_000
 
 
-def positive_number(text: str) -> float:
-    """The number that an option's text says: above 0, and not above a million."""
+def positive_number(text: str | float) -> float:
+    """The number that an option's text, or its default, says: above 0, not above a million."""
     try:
         number = float(text)
     except ValueError:
-        raise click.BadParameter(f"{text!r} is not a number") from None
+        raise click.BadParameter(f"must be a number; got {text!r}") from None
     if not 0 < number <= _MOST:
-        raise click.BadParameter(f"{text} is not above 0 and at most {_MOST}")
+        raise click.BadParameter(f"must be above 0 and at most {_MOST}; got {text}")
     return number
 
 
-def whole_number(least: int) -> Callable[[str], int]:
+def whole_number(least: int) -> Callable[[str | int], int]:
     """The type of an option that takes a whole number, `least` or more."""
 
-    def convert(text: str) -> int:
+    def convert(text: str | int) -> int:
         try:
             number = int(text)
         except ValueError:
-            raise click.BadParameter(f"{text!r} is not a whole number") from None
+            raise click.BadParameter(f"must be a whole number; got {text!r}") from None
         if number < least:
-            raise click.BadParameter(f"{text} is less than {least}")
+            raise click.BadParameter(f"must be at least {least}; got {text}")
         return number
 
     return convert
@@ -180,18 +184,19 @@ verbose_option = click.option(
 )
 
 
-def output_option(what: str, *, printed: bool = False) -> Callable[[F], F]:
-    """`output`: the path that `what` is written to, `"-"` for stdout, or None.
+def output_option(what: str, *, form: str = "", printed: bool = False) -> Callable[[F], F]:
+    """`output`: the path that `what` is written to, in a `form`, `"-"` for stdout, or None.
 
     It is None for stdout too where `what` is `printed` anyway.
     """
+    how = f" as {form}" if form else ", whole or not at all"
     return click.option(
         "-o",
         "--output",
         metavar="FILE",
         type=_OutputPath(),
         callback=_not_stdout if printed else None,
-        help=f"Write {what} to FILE, whole or not at all; - is stdout.",
+        help=f"Write {what} to FILE{how}; - is stdout.",
     )
 
 
@@ -203,7 +208,7 @@ def common_options(function: F) -> F:
     return _decorated(function, as_json, verbose_option)
 
 
-def target_options(function: F) -> F:
+def backend_options(function: F) -> F:
     """`backend` and `device`: what the program is built for, instead of what the target says."""
     return _decorated(
         function,

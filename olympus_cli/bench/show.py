@@ -7,6 +7,7 @@ from typing import Any
 
 from olympus_cli.bench.stages import TargetTimes
 from olympus_cli.bench.statistics import CONFIDENCE, Summary
+from olympus_cli.spec.backends import backend_text
 from olympus_cli.units import duration
 
 __all__ = ["COLUMNS", "times_data", "times_rows", "times_title"]
@@ -16,7 +17,7 @@ COLUMNS = ("stage", "median", "quartiles", f"{CONFIDENCE:.0%} interval", "sample
 
 def times_title(times: TargetTimes) -> str:
     """What the table is about."""
-    return f"{times.target}  ({times.entry}, {times.backend})"
+    return f"{times.target}  ({times.entry}, {backend_text(times.backend)})"
 
 
 def times_rows(times: TargetTimes) -> list[tuple[str, ...]]:
@@ -43,7 +44,7 @@ def times_data(times: TargetTimes) -> dict[str, Any]:
     return {
         "target": times.target,
         "entry": times.entry,
-        "backend": str(times.backend),
+        "backend": backend_text(times.backend),
         "unit": "s",
         "confidence": CONFIDENCE,
         "calls_per_sample": times.batch,

@@ -59,7 +59,7 @@ def bench_target(
     first, walks = _walk(source, budget.time_limit * WALK_SHARE, say)
     calls, batch = _calls(runnable(first), inputs, budget, say)
     return TargetTimes(
-        spec.name, spec.entry, first.units[0].target, _summaries({**walks, **calls}), batch
+        spec.name, spec.entry, first.units[0].backend, _summaries({**walks, **calls}), batch
     )
 
 

@@ -17,6 +17,7 @@ from typing import Any
 import olympus
 from olympus.artifact import COMPILERS, Host, Node
 from olympus_cli.program.stages import Program
+from olympus_cli.spec.backends import backend_text
 from olympus_cli.versions import installed_version
 
 __all__ = ["content_key", "content_keys", "stored_types"]
@@ -36,24 +37,25 @@ def content_keys(program: Program) -> dict[str, str]:
         dict(spec.compiler_options),
     ]
     return {
-        unit.label: content_key(unit.stablehlo, signature, unit.target) for unit in program.units
+        unit.label: content_key(unit.stablehlo, signature, unit.backend) for unit in program.units
     }
 
 
-def content_key(stablehlo: str, signature: object, target: olympus.Target) -> str:
-    """The SHA-256 of all that the outputs of one program for one target depend on.
+def content_key(stablehlo: str, signature: object, backend: olympus.Target) -> str:
+    """The SHA-256 of all that the outputs of one program for one backend depend on.
 
     `signature` is JSON-like data: what the outputs say beside the program (names, statics).
 
     >>> len(content_key("module {}", [], olympus.Target("cpu")))
     64
     """
+    kind, _device = backend
     facts = {
         "program": hashlib.sha256(stablehlo.encode()).hexdigest(),
         "signature": signature,
-        "backend": str(target),
+        "backend": backend_text(backend),
         "olympus": olympus.__version__,
-        "compilers": {name: installed_version(name) for name in COMPILERS[target.backend]},
+        "compilers": {name: installed_version(name) for name in COMPILERS[kind]},
         "host": asdict(Host.here()),  # an executable fits where its processor can do as much
         "environment": {name: os.environ.get(name) for name in _ENVIRONMENT},
     }

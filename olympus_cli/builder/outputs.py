@@ -91,8 +91,8 @@ def _report(program: Program, keys: Mapping[str, str], directory: Path) -> Repor
 def _backend(unit: Unit, key: str) -> BackendReport:
     return BackendReport(
         label=unit.label,
-        name=unit.target.backend,
-        device=unit.target.device,
+        name=unit.kind,
+        device=unit.backend.device,
         key=key,
         lower_seconds=unit.lower_seconds,
         compile_seconds=unit.compile_seconds,

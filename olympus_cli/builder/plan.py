@@ -41,9 +41,7 @@ class Options:
         return tuple(
             label
             for label, backend in backend_labels(spec.backends).items()
-            if chosen is None
-            or backend == chosen
-            or (backend.backend == chosen.backend and chosen.device is None)
+            if chosen in (None, backend, backend._replace(device=None))
         )
 
 

@@ -20,10 +20,10 @@ from olympus_cli.input_options import budget_options, bundle_options, input_opti
 from olympus_cli.isolated.call import Say, call
 from olympus_cli.options import (
     ProgramCommand,
+    backend_options,
     common_options,
     is_verbose,
     request_options,
-    target_options,
 )
 from olympus_cli.program.bundle import SUFFIX, BundleOptions, bundle_backend, bundle_loader
 from olympus_cli.program.inputs import InputOptions
@@ -36,7 +36,7 @@ __all__ = ["command"]
 @click.command("bench", cls=ProgramCommand)
 @click.argument("names", metavar="[ENTRY|TARGET|FILE.olympus]...", nargs=-1)
 @request_options
-@target_options
+@backend_options
 @input_options
 @bundle_options
 @budget_options

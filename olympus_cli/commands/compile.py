@@ -14,10 +14,10 @@ from olympus_cli.builder.show import raise_failures, watching
 from olympus_cli.options import (
     Command,
     FolderPath,
+    backend_options,
     common_options,
     entry_options,
     is_verbose,
-    target_options,
     time_limit_option,
 )
 from olympus_cli.reports.text import render_text
@@ -28,7 +28,7 @@ __all__ = ["command"]
 
 @click.command("compile", cls=Command)
 @entry_options
-@target_options
+@backend_options
 @click.option(
     "-o",
     "--output",

@@ -14,14 +14,15 @@ from olympus_cli.frontends.python import load_target
 from olympus_cli.isolated.call import Say, call
 from olympus_cli.options import (
     ProgramCommand,
+    backend_options,
     common_options,
     entry_options,
     output_option,
-    target_options,
 )
 from olympus_cli.output import emit
 from olympus_cli.places import shown
 from olympus_cli.reports.program import described
+from olympus_cli.spec.backends import backend_text
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.resolve import Request
 
@@ -32,7 +33,7 @@ FORMATS = ("stablehlo", "hlo", "olympuspr", "dot", "bytecode")
 
 @click.command("lower", cls=ProgramCommand)
 @entry_options
-@target_options
+@backend_options
 @click.option(
     "--format",
     "form",
@@ -78,16 +79,18 @@ def _lowered(
     program = load_target(spec)
     say("trace")
     traced = program.trace()
-    chosen = spec.backends[0]
-    say(f"lower for {chosen.backend}")
-    content = _in_form(traced, chosen, form, debug_info)
-    return content, {**described(program, traced), "backend": str(chosen), "format": form}
+    backend = spec.backends[0]
+    kind, _device = backend
+    say(f"lower for {kind}")
+    content = _in_form(traced, backend, form, debug_info)
+    document = {**described(program, traced), "backend": backend_text(backend), "format": form}
+    return content, document
 
 
 def _in_form(
-    traced: olympus.stages.Traced, target: olympus.Target, form: str, debug_info: bool
+    traced: olympus.stages.Traced, backend: olympus.Target, form: str, debug_info: bool
 ) -> str | bytes:
     if form == "olympuspr":
         return str(traced.olympuspr)
-    stage = traced.lower(target)
+    stage = traced.lower(backend)
     return stage.bytecode() if form == "bytecode" else stage.as_text(form, debug_info=debug_info)

@@ -16,10 +16,10 @@ from olympus_cli.input_options import bundle_options, input_options
 from olympus_cli.isolated.call import Say, call
 from olympus_cli.options import (
     ProgramCommand,
+    backend_options,
     common_options,
     output_option,
     program_options,
-    target_options,
 )
 from olympus_cli.output import emit, write_file
 from olympus_cli.places import shown
@@ -36,10 +36,10 @@ _COLUMNS = ("output", "shape", "dtype", "mean", "min", "max", "non-finite")
 
 @click.command("run", cls=ProgramCommand)
 @program_options
-@target_options
+@backend_options
 @input_options
 @bundle_options
-@output_option("the results, a .npz that --inputs takes,")
+@output_option("the results", form=".npz, which --inputs reads")
 @common_options
 def command(
     request: Request,
@@ -48,8 +48,8 @@ def command(
     output: Path | Literal["-"] | None,
     as_json: bool,
 ) -> None:
-    """The executable in a FILE.olympus is native code, which can do all that you can: run those of
-    authors you trust (--trust verifies a signature), or give --no-native.
+    """The executable in a FILE.olympus is native code, which can do all that you can: run only
+    files whose authors you trust (--trust verifies a signature), or give --no-native.
 
     \b
     Examples:

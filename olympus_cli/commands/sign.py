@@ -39,7 +39,8 @@ def command(
     output: Path | Literal["-"] | None,
     as_json: bool,
 ) -> None:
-    """A signature tells `olympus run --trust` who made a bundle.
+    """Without --output, the signature is added to FILE.olympus itself.  It tells
+    `olympus run --trust` who made the bundle.
 
     \b
     Examples:

@@ -148,7 +148,7 @@ def _struct(spec: ShapeSpec) -> olympus.ShapeDtypeStruct:
     struct = olympus.ShapeDtypeStruct(spec.shape, np.dtype(spec.dtype))
     counted = math.prod(max(size, 1) for size in spec.shape)  # NumPy and XLA count 0 as 1
     if counted * struct.dtype.itemsize > _MOST_BYTES:
-        raise UsageError(f"{spec} has more bytes than a 64-bit number counts")
+        raise UsageError(f"{spec} is too large: its size in bytes does not fit in 64 bits")
     if olympus.eval_shape(lambda x: x, struct).dtype != struct.dtype:
         raise UsageError(
             f"{spec}: 64-bit dtypes are off", hint="set OLYMPUS_ENABLE_X64=1 in the environment"

@@ -5,10 +5,6 @@ process that dies, whatever of, has failed; however this one ends, that one and 
 end too.
 
     document = call(trace_document, spec, does="traces")
-
-The forkserver of `multiprocessing` would not do: its server is an interpreter that imports anew
-what the command has imported, from the working directory too, and it needs a temporary directory.
-It ends nothing that a program leaves behind, so that each job would need its supervisor as before.
 """
 
 from __future__ import annotations
@@ -103,6 +99,8 @@ class Isolated:
             theirs.enter_context(results)
             self._results = Receiver(ours, job.token)
             self._leash.setblocking(False)
+            # `multiprocessing` has no such supervisor: its forkserver ends nothing that a program
+            # leaves behind, and it imports all anew, from the working directory too
             start = _fork if own_process.is_own() else _spawn
             self._supervisor = start(leash, results, job, self._leash)
             unless_started.pop_all()

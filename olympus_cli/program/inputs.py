@@ -122,8 +122,8 @@ def parse_int_range(text: str) -> tuple[int, int]:
         )
     if bounds[0] < _LEAST or bounds[1] > _GREATEST + 1:
         raise UsageError(
-            f"an integer range must be within {_LEAST}:{_GREATEST + 1}, the integers of all "
-            f"dtypes; got {text!r}"
+            f"an integer range must be within {_LEAST}:{_GREATEST + 1}, the range of int64 "
+            f"and uint64 together; got {text!r}"
         )
     return bounds
 

@@ -32,11 +32,17 @@ class Unit:
     """The program for one backend: `compiled` is None until it is."""
 
     label: str
-    target: olympus.Target
+    backend: olympus.Target
     lowered: Any
     lower_seconds: float
     compiled: Any = None
     compile_seconds: float = 0.0
+
+    @property
+    def kind(self) -> str:
+        """The kind of the backend: "cpu", "gpu" or "tpu"."""
+        kind, _device = self.backend
+        return kind
 
     @cached_property
     def stablehlo(self) -> str:
@@ -70,14 +76,14 @@ class Program:
 
     def lower(self, labels: Collection[str] | None = None) -> None:
         """Olympuspr to StableHLO, once for each backend, or for each of those in `labels`."""
-        for label, target in backend_labels(self.spec.backends).items():
+        for label, backend in backend_labels(self.spec.backends).items():
             if labels is not None and label not in labels:
                 continue
             self._say(f"lower for {label}")
             start = time.perf_counter()
             with self._warnings_kept():
-                lowered = self.traced.lower(target)
-            self.units.append(Unit(label, target, lowered, time.perf_counter() - start))
+                lowered = self.traced.lower(backend)
+            self.units.append(Unit(label, backend, lowered, time.perf_counter() - start))
 
     def leave_out_absent(self) -> BackendError | None:
         """Drop the units that no compiler is here for; the error that compiling one would raise.
@@ -85,13 +91,13 @@ class Program:
         Raises:
             BackendError: none would be left.
         """
-        if all(unit.target.backend == "cpu" for unit in self.units):
+        if all(unit.kind == "cpu" for unit in self.units):
             return None
         absent = {status.name: status for status in olympus.backends() if not status.available}
-        missing = [unit for unit in self.units if unit.target.backend in absent]
+        missing = [unit for unit in self.units if unit.kind in absent]
         if not missing:
             return None
-        status = absent[missing[0].target.backend]
+        status = absent[missing[0].kind]
         error = BackendError(status.note, hint=status.install)
         if len(missing) == len(self.units):
             raise error

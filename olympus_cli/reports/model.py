@@ -22,10 +22,14 @@ __all__ = [
     "Report",
 ]
 
-# The keys of the memory's sizes, and the fields that have them.
+# The keys of a backend's `memory`, and the field that each is of.
 _MEMORY = {
-    field.removesuffix("_in_bytes").removesuffix("_size").removesuffix("_memory"): field
-    for field in MemoryAnalysis._fields
+    "argument": "argument_size_in_bytes",  # the arguments
+    "output": "output_size_in_bytes",  # the results
+    "temp": "temp_size_in_bytes",  # scratch space
+    "alias": "alias_size_in_bytes",  # results in the place of donated arguments
+    "generated_code": "generated_code_size_in_bytes",  # the instructions
+    "peak": "peak_memory_in_bytes",  # the most at any one time
 }
 
 SCHEMA_VERSION = 2  # raised with every change that an old reader would misread
@@ -126,6 +130,8 @@ def _backend_fields(number: int, backend: Any) -> Any:
     if isinstance(cost := found.get("cost"), dict):
         found["cost"] = {k: v for k, v in cost.items() if k != "arithmetic_intensity"}
     if isinstance(memory := found.get("memory"), dict):
-        check_keys(memory, _MEMORY, f"backends[{number}].memory")
-        found["memory"] = {_MEMORY[k]: v for k, v in memory.items()}
+        where = f"backends[{number}].memory"
+        check_keys(memory, _MEMORY, where)
+        sizes = typed(memory, Mapping[str, int | None], where)
+        found["memory"] = {_MEMORY[key]: size for key, size in sizes.items()}
     return found

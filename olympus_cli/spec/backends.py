@@ -1,4 +1,7 @@
-"""Backends as text, such as "cpu", "gpu" or "gpu:h200": reading it, and labels for folders."""
+"""Backends as text, such as "cpu", "gpu" or "gpu:h200": reading and writing it, and labels.
+
+A backend is an `olympus.Target`, what a program is built for: a target is one of olympus.toml here.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import olympus
 from olympus.errors import UsageError
 from olympus_cli.nearest import did_you_mean
 
-__all__ = ["BACKENDS", "backend_labels", "named_backend", "parse_backend"]
+__all__ = ["BACKENDS", "backend_labels", "backend_text", "named_backend", "parse_backend"]
 
 BACKENDS = ("cpu", "gpu", "tpu")
 
@@ -42,7 +45,17 @@ def named_backend(text: str) -> olympus.Target:
     Example: `named_backend("gpu") == olympus.Target("gpu", None)`.
     """
     backend = parse_backend(text)
-    return backend if ":" in text else olympus.Target(backend.backend)
+    return backend if ":" in text else backend._replace(device=None)
+
+
+def backend_text(backend: olympus.Target) -> str:
+    """The text that `parse_backend` reads as this backend.
+
+    >>> backend_text(olympus.Target("gpu", "h200"))
+    'gpu:h200'
+    """
+    kind, device = backend
+    return kind if device is None else f"{kind}:{device}"
 
 
 def backend_labels(backends: Sequence[olympus.Target]) -> dict[str, olympus.Target]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from olympus_cli.spec.project import FILE, find_project, load_project, python_pa
 from olympus_cli.spec.shapes import parse_shapes
 from olympus_cli.spec.statics import parse_statics
 
-__all__ = ["Request", "build_dir", "open_project", "project_of", "resolve"]
+__all__ = ["Request", "build_dir", "open_project", "project_of"]
 
 _MOST = 6  # targets of a matrix that a hint names
 
@@ -32,10 +31,30 @@ class Request:
     device: str | None = None
 
     def spec(self) -> TargetSpec:
-        """The target that is meant; raises what `resolve` raises."""
-        return resolve(
-            self.text, self.shapes, self.statics, self.project, self.backend, self.device
-        )
+        """The target that is meant, with what the options say put over it.
+
+        A text with ":" is an entry, resolved in the project's folder if `project` is given and in
+        the working directory otherwise; any other is a target's name.  Over a target, named shapes
+        and statics replace those of their name, positional shapes replace all its arguments.
+
+        Raises:
+            UsageError: a name, a shape, a static or a backend is wrong.
+
+        Example: `Request("model:forward", shapes="x=f32[8,3]", statics=("train=false",)).spec()`.
+        """
+        find = _entry if ":" in self.text else _target
+        target = find(self.text, self.project)
+        if self.shapes is not None:
+            args, kwargs = parse_shapes(self.shapes)
+            kept = {} if args else {k: v for k, v in target.kwargs.items() if k not in kwargs}
+            target = replace(target, args=tuple(args) or target.args, kwargs={**kept, **kwargs})
+        given = parse_statics(self.statics)
+        target = replace(target, static={**target.static, **given})
+        if self.backend is not None or self.device is not None:
+            # only GPUs are told apart by name, so that --device h200 says enough
+            chosen = parse_backend(self.backend or "gpu", self.device)
+            target = replace(target, backends=(chosen,))
+        return target
 
 
 def open_project(project: str | Path | None) -> Project:
@@ -79,39 +98,7 @@ def project_of(project: str | Path | None, root: Path) -> Project | None:
     return load_project(found) if found and os.path.isfile(found) else None
 
 
-def resolve(
-    text: str,
-    shapes: str | None = None,
-    statics: Sequence[str] = (),
-    project: str | Path | None = None,
-    backend: str | None = None,
-    device: str | None = None,
-) -> TargetSpec:
-    """The target that `text` means, with what the options say put over it.
-
-    A text with ":" is an entry, resolved in the project's folder if `project` is given and in the
-    working directory otherwise; any other is a target's name.  Over a target, named shapes and
-    statics replace those of their name, positional shapes replace all its arguments.
-
-    Raises:
-        UsageError: a name, a shape, a static or a backend is wrong.
-
-    Example: `resolve("model:forward", shapes="x=f32[8,3]", statics=["train=false"])`.
-    """
-    target = _entry(text, project) if ":" in text else _target(text, project)
-    if shapes is not None:
-        args, kwargs = parse_shapes(shapes)
-        kept = {} if args else {k: v for k, v in target.kwargs.items() if k not in kwargs}
-        target = replace(target, args=tuple(args) or target.args, kwargs={**kept, **kwargs})
-    given = parse_statics(statics)
-    target = replace(target, static={**target.static, **given})
-    if backend is not None or device is not None:
-        # only GPUs are told apart by name, so that --device h200 says enough
-        target = replace(target, backends=(parse_backend(backend or "gpu", device),))
-    return target
-
-
-def _entry(text: str, project: str | Path | None) -> TargetSpec:
+def _entry(text: str, project: str | None) -> TargetSpec:
     path = Path(project) if project is not None else Path.cwd()
     root = (path.parent if os.path.isfile(path) else path).resolve()
     if not os.path.isdir(root):
@@ -131,7 +118,7 @@ def _meant(text: str, folder: Path) -> str | None:
     return f"did you mean {place}:{name}?" if place and (folder / file).is_file() else None
 
 
-def _target(text: str, project: str | Path | None) -> TargetSpec:
+def _target(text: str, project: str | None) -> TargetSpec:
     if text.endswith(".py"):
         raise UsageError(f"{text!r} names no function", hint=f"such as {text}:forward")
     if text.endswith(".olympus"):

@@ -86,7 +86,7 @@ def save(
     for shown in (name, signature.name, *signature.arg_names):
         if not shown.isprintable():
             raise UsageError(
-                f"the name {shown!r} has characters that cannot be printed, and a bundle has none"
+                f"the name {shown!r} has unprintable characters, which a bundle cannot store"
             )
     container.write(Path(path), {**members, MANIFEST: manifest.to_bytes()})
 

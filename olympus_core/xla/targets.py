@@ -22,9 +22,6 @@ class Target(NamedTuple):
     backend: str = "cpu"
     device: str | None = None
 
-    def __str__(self) -> str:
-        return self.backend if self.device is None else f"{self.backend}:{self.device}"
-
 
 def known_devices(backend: str) -> tuple[str, ...]:
     """The device kinds that can be compiled for without having one, in a fixed order."""

@@ -29,7 +29,7 @@ from olympus_cli.frontends.python import load_target
 from olympus_cli.program.stages import Program
 from olympus_cli.reports.model import BackendReport, CostReport, Report
 from olympus_cli.spec.backends import backend_labels
-from olympus_cli.spec.resolve import resolve
+from olympus_cli.spec.resolve import Request
 
 Invoke = Callable[..., Result]
 
@@ -386,7 +386,7 @@ def test_the_key_changes_with_what_a_caller_gets(folder: Path, one: str, other: 
     (folder / "results.py").write_text(RESULTS)
     programs, keys = [], []
     for name in (one, other):
-        program = Program(load_target(resolve(f"results:{name}", "f32[2]")))
+        program = Program(load_target(Request(f"results:{name}", "f32[2]").spec()))
         program.trace()
         program.lower()
         program.spec = dataclasses.replace(program.spec, entry="results:f")

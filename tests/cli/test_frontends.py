@@ -15,11 +15,11 @@ from olympus.errors import EntryError, SpecError, TraceError, UsageError
 from olympus_cli.frontends.binding import Static
 from olympus_cli.frontends.importing import load_entry
 from olympus_cli.frontends.python import Traceable, load_target
-from olympus_cli.spec.resolve import resolve
+from olympus_cli.spec.resolve import Request
 
 
 def program(text: str, shapes: str = "", *statics: str) -> Traceable:
-    return load_target(resolve(text, shapes, statics))
+    return load_target(Request(text, shapes, statics).spec())
 
 
 def shapes_of(tree: Any) -> Any:
@@ -256,7 +256,7 @@ def test_donate_names_an_array(project: Path, name: str, message: str) -> None:
     toml = project / "olympus.toml"
     toml.write_text(toml.read_text().replace('donate = ["x"]', f'donate = ["{name}"]'))
     with pytest.raises(UsageError, match=message) as caught:
-        load_target(resolve("forward@batch=1", statics=["scale=2"]))
+        load_target(Request("forward@batch=1", statics=("scale=2",)).spec())
     assert caught.value.hint == "its arrays are params, x"
 
 
@@ -285,7 +285,7 @@ def test_a_function_for_shapes_takes_statics_only(project: Path) -> None:
 
 
 def test_donations_and_statics_reach_the_program(project: Path) -> None:
-    traced = load_target(resolve("forward@batch=8", statics=["relu=true"])).trace()
+    traced = load_target(Request("forward@batch=8", statics=("relu=true",)).spec()).trace()
     args, kwargs = traced.args_info
     assert kwargs == {}
     assert [args[0]["w"].donated, args[1].donated] == [False, True]
@@ -334,7 +334,7 @@ def test_a_function_for_shapes_takes_values_by_with(
 ) -> None:
     (folder / "m.py").write_text(CACHE)
     (folder / "olympus.toml").write_text(STEP.replace("{cache}", cache))
-    target = resolve("step@batch=8")
+    target = Request("step@batch=8").spec()
     assert target.static == {}
     args, _ = load_target(target).example_args()
     assert shapes_of(args[0]) == shapes
@@ -369,7 +369,7 @@ def test_arguments_of_a_function_for_shapes_that_do_not_fit(
     (folder / "m.py").write_text(CACHE)
     (folder / "olympus.toml").write_text(STEP.replace("{cache}", cache))
     with pytest.raises(UsageError) as caught:
-        load_target(resolve("step@batch=8")).example_args()
+        load_target(Request("step@batch=8").spec()).example_args()
     assert message in str(caught.value)
     assert hint in (caught.value.hint or "")
 
@@ -379,7 +379,7 @@ def test_a_key_of_the_matrix_that_is_no_argument_says_what_it_is(folder: Path) -
     toml = '[target.t]\nentry = "m:f"\nargs = ["f32[2]"]\nmatrix.n = [1]\n'
     (folder / "olympus.toml").write_text(toml)
     with pytest.raises(UsageError, match="f has no argument 'n'") as caught:
-        load_target(resolve("t@n=1")).example_args()
+        load_target(Request("t@n=1").spec()).example_args()
     assert "not written as {n} is a static argument; its arguments are x" in str(caught.value.hint)
 
 
@@ -394,27 +394,27 @@ def test_modules_are_found_on_the_projects_python_path(
     toml = '[target.t]\nentry = "inner:f"\nargs = ["f32[2]"]\n'
     (folder / "olympus.toml").write_text(toml)
     with pytest.raises(EntryError, match="there is no module 'inner'") as caught:
-        load_target(resolve("t"))
+        load_target(Request("t").spec())
     assert (
         caught.value.hint
         == 'it is in src: put python-path = ["src"] into [project] of olympus.toml'
     )
     with pytest.raises(EntryError, match="No module named 'inner'") as caught:
-        load_target(resolve("main:f", shapes="f32[2]"))
+        load_target(Request("main:f", shapes="f32[2]").spec())
     assert 'python-path = ["src"]' in str(caught.value.hint)
     (folder / "olympus.toml").write_text(f'[project]\npython-path = ["src", "lib"]\n{toml}')
     for text, shapes in (("t", None), ("inner:f", "f32[2]"), ("main.py:f", "f32[2]")):
         for name in ("inner", "outer", "main"):
             sys.modules.pop(name, None)
-        assert load_target(resolve(text, shapes=shapes)).name == "f"
+        assert load_target(Request(text, shapes=shapes).spec()).name == "f"
     monkeypatch.chdir(folder / "src")
-    assert load_target(resolve("main:f", shapes="f32[2]", project="..")).name == "f"
+    assert load_target(Request("main:f", shapes="f32[2]", project="..").spec()).name == "f"
 
 
 def test_a_folder_of_modules_is_there(folder: Path) -> None:
     (folder / "olympus.toml").write_text('[project]\nbuild-dir = "b"\npython-path = ["scr"]\n')
     with pytest.raises(SpecError, match=r"olympus\.toml:3: project\.python-path names scr, and"):
-        resolve("m:f")
+        Request("m:f").spec()
 
 
 def test_a_module_of_a_package_is_told_by_its_full_name(folder: Path) -> None:

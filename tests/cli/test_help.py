@@ -55,10 +55,10 @@ def test_every_command_has_help_and_the_common_options(name: str, invoke: Invoke
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("bench", "--time-limit", "nan"), "nan is not above 0 and at most 1000000"),
-        (("build", "--time-limit", "x"), "'x' is not a number"),
-        (("build", "--jobs", "0"), "0 is less than 1"),
-        (("run", "m:f", "--seed", "1.5"), "'1.5' is not a whole number"),
+        (("bench", "--time-limit", "nan"), "must be above 0 and at most 1000000; got nan"),
+        (("build", "--time-limit", "x"), "must be a number; got 'x'"),
+        (("build", "--jobs", "0"), "must be at least 1; got 0"),
+        (("run", "m:f", "--seed", "1.5"), "must be a whole number; got '1.5'"),
     ],
 )
 def test_an_option_says_which_numbers_it_takes(

@@ -15,7 +15,7 @@ from olympus_cli.spec.project import (
     find_project,
     load_project,
 )
-from olympus_cli.spec.resolve import resolve
+from olympus_cli.spec.resolve import Request
 
 EXAMPLE = Path(__file__).parents[2] / "olympus.toml.example"
 
@@ -92,18 +92,18 @@ def test_default_targets_are_what_no_name_means(folder: Path) -> None:
 
 
 def test_options_go_over_a_target(project: Path) -> None:
-    base = resolve("forward@batch=8")
+    base = Request("forward@batch=8").spec()
     assert base.root == project.resolve()
-    over = resolve("forward@batch=8", "x=f32[5,3]", ["relu=true"], None, "gpu", "h200")
+    over = Request("forward@batch=8", "x=f32[5,3]", ("relu=true",), None, "gpu", "h200").spec()
     assert over.kwargs == {**base.kwargs, "x": ShapeSpec("float32", (5, 3))}
     assert over.static == {"relu": True}
     assert over.backends == (Target("gpu", "h200"),)
-    assert resolve("add", device="h200").backends == over.backends
-    assert resolve("add", "f32[], f32[]").args == (ShapeSpec("float32", ()),) * 2
+    assert Request("add", device="h200").spec().backends == over.backends
+    assert Request("add", "f32[], f32[]").spec().args == (ShapeSpec("float32", ()),) * 2
 
 
 def test_an_entry_needs_no_project(folder: Path) -> None:
-    spec = resolve("pkg.m:f", "x=f32[2], f32[3]", ["n=3", 'mode="fast"'], backend="gpu:h200")
+    spec = Request("pkg.m:f", "x=f32[2], f32[3]", ("n=3", 'mode="fast"'), backend="gpu:h200").spec()
     assert (spec.name, spec.entry, spec.root) == ("f", "pkg.m:f", folder.resolve())
     assert spec.args == (ShapeSpec("float32", (3,)),)
     assert spec.static == {"n": 3, "mode": "fast"}
@@ -214,7 +214,7 @@ def test_a_backend_is_one_however_it_is_written(folder: Path) -> None:
     (folder / "olympus.toml").write_text(T + 'backends = ["gpu", "cpu", "gpu:h200", "cpu"]\n')
     (target,) = load_project(folder).targets.values()
     assert target.backends == (Target("gpu", "h200"), Target("cpu"))
-    assert resolve("m:f", backend="gpu").backends == (Target("gpu", "h200"),)
+    assert Request("m:f", backend="gpu").spec().backends == (Target("gpu", "h200"),)
 
 
 def test_a_mark_at_the_beginning_of_a_file_is_no_part_of_it(folder: Path) -> None:
@@ -232,10 +232,10 @@ def test_unreadable_files(folder: Path) -> None:
 
 def test_unknown_targets_are_told_the_nearest(project: Path) -> None:
     with pytest.raises(UsageError, match="no target 'forwrd'") as caught:
-        resolve("forwrd")
+        Request("forwrd").spec()
     assert "forward" in (caught.value.hint or "")
     with pytest.raises(UsageError, match="has a matrix") as caught:
-        resolve("forward")
+        Request("forward").spec()
     assert caught.value.hint == "choose forward@batch=1, forward@batch=8"
 
 

@@ -100,6 +100,10 @@ def test_sizes_have_the_keys_of_the_schema_and_no_others() -> None:
     memory["temp_size_in_bytes"] = memory.pop("temp")
     with pytest.raises(ValueError, match=r"backends\[0\].memory lacks the key 'temp'"):
         Report.from_data(data)
+    del memory["temp_size_in_bytes"]
+    memory["temp"] = "much"
+    with pytest.raises(ValueError, match=r"backends\[0\].memory.temp is not a whole number"):
+        Report.from_data(data)
 
 
 def test_the_intensity_is_flops_per_byte_or_unknown() -> None:

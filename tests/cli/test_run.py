@@ -152,7 +152,7 @@ def test_arrays_that_no_machine_holds(work: Path, invoke: Invoke) -> None:
     for command in ("trace", "run"):
         uncounted = invoke(command, "program:double", "--shapes", f"f32[{most},{most}]")
         assert uncounted.exit_code == 2
-        assert "has more bytes than a 64-bit number counts" in uncounted.stderr
+        assert "is too large: its size in bytes does not fit in 64 bits" in uncounted.stderr
 
 
 def test_results_of_a_bundle_keep_their_names(work: Path, invoke: Invoke) -> None:

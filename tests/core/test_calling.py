@@ -59,6 +59,9 @@ def test_arguments_are_named_as_in_the_signature():
     assert traced.arg_names == ("params['w']", "rest[0]", "scale")
     traced = olympus.jit(f, static_argnums=1).trace({"w": X}, 1, X, scale=2.0)
     assert traced.arg_names == ("params['w']", "rest[1]", "scale")
+    assert traced.result_names == ("result",)
+    losses = olympus.jit(lambda x: {"loss": x, "parts": [x, x]}).trace(X)
+    assert losses.result_names == ("result['loss']", "result['parts'][0]", "result['parts'][1]")
 
 
 def test_methods_and_partials():

@@ -16,6 +16,7 @@ def test_targets():
     assert xla.target("cpu") == xla.Target("cpu", None)
     assert xla.target("gpu") == xla.Target("gpu", "h200")
     assert xla.target("gpu", "a100-80").device == "a100-80"
+    assert str(xla.target("gpu")) == "Target(backend='gpu', device='h200')"
     backends = ("cpu", "gpu", "tpu")
     assert [xla.platform_of(xla.target(b)) for b in backends] == ["cpu", "cuda", "tpu"]
 
