@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from olympus_cli import interrupts
 from olympus_cli.places import quoted
-from olympus_cli.streams import stdout, talk
+from olympus_cli.streams import talk
 from olympus_cli.visible import one_line, visible
 
 if TYPE_CHECKING:
@@ -53,22 +53,22 @@ def data(text: str) -> None:
 
 
 def _write(text: str) -> None:
-    stdout().write(text if text.endswith("\n") else text + "\n")
-    stdout().flush()
+    sys.stdout.write(text if text.endswith("\n") else text + "\n")
+    sys.stdout.flush()
 
 
 def raw(content: bytes) -> None:
     """Write bytes to stdout."""
-    stdout().flush()
-    stdout().buffer.write(content)
-    stdout().buffer.flush()
+    sys.stdout.flush()
+    sys.stdout.buffer.write(content)
+    sys.stdout.buffer.flush()
 
 
 def print_json(document: Any) -> None:
     """Write one JSON document to stdout; NaN and infinities, which JSON lacks, are refused."""
     text = json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False)
     try:
-        text.encode(stdout().encoding)
+        text.encode(sys.stdout.encoding)
     except UnicodeEncodeError:  # JSON has escapes of its own
         text = json.dumps(document, indent=2, allow_nan=False)
     data(text)
@@ -160,8 +160,8 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]], title: str =
 
     cells = [["" if cell is None else one_line(str(cell)) for cell in row] for row in rows]
     columns, title = [one_line(column) for column in columns], one_line(title)
-    console = _console(stdout())
-    if stdout().isatty() and _word_width([columns, *cells]) > console.width:
+    console = _console(sys.stdout)
+    if sys.stdout.isatty() and _word_width([columns, *cells]) > console.width:
         data("\n".join(_records(columns, cells, title)))
         return
     headers, title = map(_escaped, columns), _escaped(title)

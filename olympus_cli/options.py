@@ -2,7 +2,7 @@
 
 A command stacks what it needs above its function.  Several options come as one parameter:
 
-    @click.command("trace", cls=ProgramCommand)
+    @click.command("trace", cls=Command)
     @entry_options
     @output_option("the program", printed=True)
     @common_options
@@ -19,8 +19,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from olympus_cli.streams import prints_apart
-
 if TYPE_CHECKING:
     import pathlib
 
@@ -28,7 +26,6 @@ __all__ = [
     "Command",
     "FilePath",
     "FolderPath",
-    "ProgramCommand",
     "backend_options",
     "common_options",
     "entry_options",
@@ -65,18 +62,6 @@ class Command(click.Command):
             with formatter.section("Arguments"):
                 formatter.write_dl(rows)
         super().format_options(ctx, formatter)
-
-
-class ProgramCommand(Command):
-    """A command whose stdout is data while a user's code may print: what Python prints is not data.
-
-    That code runs in a process of its own; this is for the process of the command.
-    """
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """As click does."""
-        with prints_apart():
-            return super().invoke(ctx)
 
 
 class FilePath(click.Path):

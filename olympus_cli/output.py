@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from olympus.artifact import write_whole
 from olympus.errors import UsageError
 from olympus_cli import console, interrupts
 from olympus_cli.places import shown
-from olympus_cli.streams import stdout
 
 __all__ = ["emit", "write_file"]
 
@@ -25,7 +25,7 @@ def emit(content: str | bytes, output: Path | None) -> None:
         write_file(output, content)
     elif isinstance(content, str):
         console.data(content)
-    elif stdout().isatty():
+    elif sys.stdout.isatty():
         raise UsageError("binary data is not written to a terminal", hint="add -o FILE, or a pipe")
     else:
         console.raw(content)

@@ -6,10 +6,10 @@ import io
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout, suppress
-from typing import Any, TextIO
+from contextlib import contextmanager, suppress
+from typing import Any
 
-__all__ = ["Unwritable", "complete", "data_alone", "prints_apart", "stdout", "talk"]
+__all__ = ["Unwritable", "complete", "data_alone", "talk"]
 
 _NAMES = {"stdin": "r", "stdout": "w", "stderr": "w"}
 
@@ -60,25 +60,6 @@ def data_alone() -> Iterator[None]:
         sys.stdout = sys.stderr
         with suppress(Unwritable):  # which was told when it was written
             data.close()
-
-
-_kept: list[TextIO] = []
-
-
-@contextmanager
-def prints_apart() -> Iterator[None]:
-    """A context in which what Python prints goes to stderr, and data to `stdout()`."""
-    _kept.append(sys.stdout)
-    try:
-        with redirect_stdout(sys.stderr):
-            yield
-    finally:
-        _kept.pop()
-
-
-def stdout() -> TextIO:
-    """The stream for data."""
-    return _kept[-1] if _kept else sys.stdout
 
 
 @contextmanager

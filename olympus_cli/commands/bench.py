@@ -19,7 +19,7 @@ from olympus_cli.faults.failure import Failure
 from olympus_cli.input_options import budget_options, bundle_options, input_options
 from olympus_cli.isolated.call import Say, call
 from olympus_cli.options import (
-    ProgramCommand,
+    Command,
     backend_options,
     common_options,
     is_verbose,
@@ -33,7 +33,7 @@ from olympus_cli.spec.resolve import Request, open_project
 __all__ = ["command"]
 
 
-@click.command("bench", cls=ProgramCommand)
+@click.command("bench", cls=Command)
 @click.argument("names", metavar="[ENTRY|TARGET|FILE.olympus]...", nargs=-1)
 @request_options
 @backend_options

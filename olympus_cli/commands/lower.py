@@ -13,7 +13,7 @@ from olympus_cli import console
 from olympus_cli.frontends.python import load_target
 from olympus_cli.isolated.call import Say, call
 from olympus_cli.options import (
-    ProgramCommand,
+    Command,
     backend_options,
     common_options,
     entry_options,
@@ -31,7 +31,7 @@ __all__ = ["command"]
 FORMATS = ("stablehlo", "hlo", "olympuspr", "dot", "bytecode")
 
 
-@click.command("lower", cls=ProgramCommand)
+@click.command("lower", cls=Command)
 @entry_options
 @backend_options
 @click.option(

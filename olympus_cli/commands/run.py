@@ -15,7 +15,7 @@ from olympus_cli import console
 from olympus_cli.input_options import bundle_options, input_options
 from olympus_cli.isolated.call import Say, call
 from olympus_cli.options import (
-    ProgramCommand,
+    Command,
     backend_options,
     common_options,
     output_option,
@@ -34,7 +34,7 @@ __all__ = ["command"]
 _COLUMNS = ("output", "shape", "dtype", "mean", "min", "max", "non-finite")
 
 
-@click.command("run", cls=ProgramCommand)
+@click.command("run", cls=Command)
 @program_options
 @backend_options
 @input_options

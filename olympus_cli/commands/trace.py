@@ -10,7 +10,7 @@ import click
 from olympus_cli import console
 from olympus_cli.frontends.python import load_target
 from olympus_cli.isolated.call import Say, call
-from olympus_cli.options import ProgramCommand, common_options, entry_options, output_option
+from olympus_cli.options import Command, common_options, entry_options, output_option
 from olympus_cli.output import emit
 from olympus_cli.places import shown
 from olympus_cli.reports.program import described
@@ -20,7 +20,7 @@ from olympus_cli.spec.resolve import Request
 __all__ = ["command"]
 
 
-@click.command("trace", cls=ProgramCommand)
+@click.command("trace", cls=Command)
 @entry_options
 @output_option("the program", printed=True)
 @common_options
