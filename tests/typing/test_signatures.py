@@ -17,6 +17,7 @@ import olympus as ox
 from olympus_core.array import DeviceArray
 from olympus_core.library import methods
 from olympus_core.library.numpy.indexing.at import IndexUpdateHelper, IndexUpdateRef
+from olympus_core.library.random.keys import KeyArray
 
 ROOT = Path(__file__).parents[2]
 NAMESPACES = [
@@ -70,7 +71,6 @@ ANYTHING = {
     "olympus.numpy.from_dlpack": "an array of any library",
     "olympus.numpy.frombuffer": "a buffer, which has no type before Python 3.12",
     "olympus.numpy.fromfunction": "more arguments of a user's function, and its tree",
-    "olympus.numpy.iinfo": "np.iinfo is generic, of a type that is not known",
     "olympus.numpy.iscomplexobj": "a question about any object",
     "olympus.numpy.isrealobj": "a question about any object",
     "olympus.numpy.isscalar": "a question about any object",
@@ -151,15 +151,16 @@ def test_updates_say_what_they_take_and_give(cls: type) -> None:
     assert not {n: what for n, what in found.items() if what and not n.startswith("_")}
 
 
-def declared() -> dict[str, ast.FunctionDef]:
-    """The methods and properties that `Array` has for type checkers alone."""
-    module = ast.parse((ROOT / "olympus_core" / "tracer.py").read_text(encoding="utf-8"))
-    array = next(n for n in module.body if isinstance(n, ast.ClassDef) and n.name == "Array")
-    block = next(n for n in array.body if isinstance(n, ast.If))
+def declared(file: str, class_: str) -> dict[str, ast.FunctionDef]:
+    """The methods and properties that a class has for type checkers alone."""
+    module = ast.parse((ROOT / "olympus_core" / file).read_text(encoding="utf-8"))
+    node = next(n for n in module.body if isinstance(n, ast.ClassDef) and n.name == class_)
+    block = next(n for n in node.body if isinstance(n, ast.If))
     return {node.name: node for node in block.body if isinstance(node, ast.FunctionDef)}
 
 
-DECLARED = declared()
+DECLARED = declared("tracer.py", "Array")
+OF_KEYS = declared("library/random/keys.py", "KeyArray")
 OPERATORS = {f"__{side}{name}__" for name in methods._OPERATORS for side in ("", "r")}
 OPERATORS |= {f"__{name}__" for name in methods._COMPARISONS}
 #: without a declaration, a type checker refuses `x[0] = 1`, which raises
@@ -188,6 +189,16 @@ def parts(signature: inspect.Signature) -> list[Any]:
 @pytest.mark.parametrize("name", ATTACHED)
 def test_methods_are_declared_with_the_signatures_that_they_have(name: str) -> None:
     assert parts(signature(DECLARED[name])) == parts(inspect.signature(ATTACHED[name]))
+
+
+@pytest.mark.parametrize("name", OF_KEYS)
+def test_methods_of_keys_are_declared_with_the_signatures_that_they_have(name: str) -> None:
+    value = vars(KeyArray)[name]
+    if isinstance(value, property):
+        assert methods._PROPERTIES[name] is value.fget
+    else:
+        *wanted, result = parts(inspect.signature(value))
+        assert (result, parts(signature(OF_KEYS[name]))) == ("Array", [*wanted, "KeyArray"])
 
 
 def test_operators_and_properties_are_declared() -> None:
