@@ -6,6 +6,12 @@ NumPy dtype or scalar type, a scalar type of `olympus.numpy`, or what has a `dty
 is what it takes for a shape: a length, or the length of each dimension.
 
 >>> def scale(x: ArrayLike, factor: ArrayLike = 2) -> Array: ...
+
+`ArrayOrKeys` and `ArraysOrKeys` are what functions take that move elements, such as `stack`.  They
+give keys of keys, but declare an `Array` for these too: with overloads, a type checker would not
+know that the result is an array wherever it does not know the type of an argument.  The methods
+and indices of a KeyArray and the functions of `olympus.random` do declare keys; of the others,
+`cast(KeyArray, stack(keys))` says so.
 """
 
 from __future__ import annotations

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import cast
 
 import numpy as np
 
 import olympus as ox
 import olympus.numpy as jnp
 from olympus import lax, nn, random, stages
-from olympus.scipy import special
+from olympus.scipy import linalg, special
 from olympus.scipy.stats import norm
 from olympus.typing import ArrayLike, DTypeLike, KeyArray, ShapeLike
 
@@ -242,7 +243,11 @@ def flags(x: ox.Array, flag: bool) -> ox.Array:
     total = special.logsumexp(x, return_sign=flag)
     fitted = jnp.polyfit(x, x, 2, full=flag)
     rows = jnp.indices((2, 3), sparse=flag)
-    parts = [y if isinstance(y, ox.Array) else y[0] for y in (total, fitted, rows)]
+    attended = nn.dot_product_attention(x, x, x, return_residual=flag)
+    pairs = [total, fitted, rows, attended, linalg.expm_frechet(x, x, compute_expm=flag)]
+    pairs += [linalg.svd(x, compute_uv=flag), linalg.eigh(x, eigvals_only=flag)]
+    parts = [y if isinstance(y, ox.Array) else y[0] for y in pairs]
+    singular = singular + linalg.svd(x, True, False) + linalg.eigh(x, None, True, True)
     return singular + ticks * step + mean * weight + distinct + common[left + right] + parts[0]
 
 
@@ -250,7 +255,8 @@ def keys(seed: int, x: ox.Array) -> ox.Array:
     key: KeyArray = random.key(seed)
     several: KeyArray = random.split(key, (4, 3))
     chosen: KeyArray = several.reshape(12, copy=True).take(jnp.array([0, 2]), mode="clip")[0]
-    return random.normal(chosen, x.shape) + random.uniform(several.T[0, 0])
+    joined = cast(KeyArray, jnp.stack([key, chosen]))
+    return random.normal(joined[0], x.shape) + random.uniform(several.T[0, 0])
 
 
 def sampling(seed: int) -> ox.Array:

@@ -53,7 +53,7 @@ def piecewise(
     Array([1., 7.], dtype=float32)
     """
     x, aval = operand("piecewise", x)
-    given = [condlist] if isinstance(condlist, (bool, np.bool_)) else condlist
+    given = condlist if isinstance(condlist, (Array, np.ndarray, Sequence)) else [condlist]
     conditions = [convert(asarray(c), dtypes.bool_) for c in given]
     count = len(conditions)
     if len(funclist) not in (count, count + 1):
