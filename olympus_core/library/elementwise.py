@@ -23,7 +23,6 @@ from olympus_core.primitives.elementwise.base import Elementwise, kinds_text
 from olympus_core.tracer import Array
 
 __all__ = [
-    "Rows",
     "binary",
     "inexact",
     "unary",
