@@ -9,8 +9,6 @@ XLA then takes a bool times an infinity for a choice, and gives 0 where the bool
 
 from __future__ import annotations
 
-import functools
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
@@ -25,9 +23,7 @@ from olympus_core.primitives.elementwise.base import Elementwise, kinds_text
 from olympus_core.tracer import Array
 
 __all__ = [
-    "Rows",
     "binary",
-    "by_name",
     "inexact",
     "unary",
 ]
@@ -177,17 +173,3 @@ def binary(
         return operation(*align(name, x, y))
 
     return _document(function, name, summary, _BINARY_DOC, rows, promotion)
-
-
-def by_name(function: Operation, *names: str) -> Operation:
-    """The function with parameters that may be given by name, as SciPy's are."""
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    parameters = [inspect.Parameter(n, kind, annotation="ArrayLike") for n in names]
-    signature = inspect.Signature(parameters, return_annotation="Array")
-
-    @functools.wraps(function)
-    def named(*args: Any, **kwargs: Any) -> Array:
-        return function(*(signature.bind(*args, **kwargs).args if kwargs else args))
-
-    named.__signature__ = signature  # type: ignore[attr-defined]
-    return named

@@ -18,13 +18,8 @@ __all__ = [
     "Logical",
     "Median",
     "NanTotal",
-    "OfAB",
-    "OfPQ",
     "OfX",
-    "OfXLmbda",
-    "OfXQ",
     "OfXY",
-    "OfZM",
     "Quantile",
     "Total",
     "Window",
@@ -41,36 +36,6 @@ class OfXY(Protocol):
     """A function of `x` and `y`."""
 
     def __call__(self, x: ArrayLike, y: ArrayLike) -> Array: ...
-
-
-class OfXQ(Protocol):
-    """A function of `x` and `q`."""
-
-    def __call__(self, x: ArrayLike, q: ArrayLike) -> Array: ...
-
-
-class OfXLmbda(Protocol):
-    """A function of `x` and `lmbda`."""
-
-    def __call__(self, x: ArrayLike, lmbda: ArrayLike) -> Array: ...
-
-
-class OfAB(Protocol):
-    """A function of `a` and `b`."""
-
-    def __call__(self, a: ArrayLike, b: ArrayLike) -> Array: ...
-
-
-class OfPQ(Protocol):
-    """A function of `p` and `q`."""
-
-    def __call__(self, p: ArrayLike, q: ArrayLike) -> Array: ...
-
-
-class OfZM(Protocol):
-    """A function of `z` and `m`."""
-
-    def __call__(self, z: ArrayLike, m: ArrayLike) -> Array: ...
 
 
 class Total(Protocol):

@@ -120,6 +120,28 @@ def logsumexp(
 ) -> tuple[Array, Array]: ...
 
 
+@overload
+def logsumexp(
+    a: ArrayLike,
+    axis: Axis,
+    b: ArrayLike | None,
+    keepdims: bool,
+    return_sign: Literal[True],
+    where: ArrayLike | None = None,
+) -> tuple[Array, Array]: ...
+
+
+@overload
+def logsumexp(
+    a: ArrayLike,
+    axis: Axis = None,
+    b: ArrayLike | None = None,
+    keepdims: bool = False,
+    return_sign: bool = False,
+    where: ArrayLike | None = None,
+) -> Array | tuple[Array, Array]: ...
+
+
 @list_axis
 @composite(static_argnames=("axis", "keepdims", "return_sign"))
 def logsumexp(

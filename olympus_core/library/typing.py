@@ -6,20 +6,25 @@ NumPy dtype or scalar type, a scalar type of `olympus.numpy`, or what has a `dty
 is what it takes for a shape: a length, or the length of each dimension.
 
 >>> def scale(x: ArrayLike, factor: ArrayLike = 2) -> Array: ...
+
+`ArrayOrKeys` and `ArraysOrKeys` are what functions take that move elements, such as `stack`.  They
+give keys of keys, but declare an `Array` for these too: with overloads, a type checker would not
+know that the result is an array wherever it does not know the type of an argument.  The methods
+and indices of a KeyArray and the functions of `olympus.random` do declare keys; of the others,
+`cast(KeyArray, stack(keys))` says so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex, TypeAlias, runtime_checkable
+from types import EllipsisType
+from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex, Union, runtime_checkable
 
 import numpy as np
 
 from olympus_core.tracer import Array
 
 if TYPE_CHECKING:
-    from types import EllipsisType
-
     from olympus_core.library.random.keys import KeyArray
 
 __all__ = [
@@ -54,14 +59,13 @@ else:
 
 ShapeLike = SupportsIndex | Sequence[SupportsIndex]
 
-# the others are for annotations alone, and cost an import nothing as strings
 #: several arrays: a sequence of them, or the rows of one
-ArraySequence: TypeAlias = "Array | np.ndarray[Any, Any] | Sequence[ArrayLike]"
+ArraySequence = Array | np.ndarray[Any, Any] | Sequence[ArrayLike]
 #: what functions take that move elements, whatever they are: of keys they make keys
-ArrayOrKeys: TypeAlias = "ArrayLike | KeyArray"
-ArraysOrKeys: TypeAlias = "ArraySequence | KeyArray | Sequence[ArrayOrKeys]"
+ArrayOrKeys = Union[ArrayLike, "KeyArray"]
+ArraysOrKeys = Union[ArraySequence, "KeyArray", Sequence[ArrayOrKeys]]
 #: what the few functions take that make arrays of nested lists, too
-NestedArrayLike: TypeAlias = "ArrayLike | list[Any] | tuple[Any, ...]"
-_Index: TypeAlias = "SupportsIndex | np.bool_ | slice | EllipsisType | None"
+NestedArrayLike = ArrayLike | list[Any] | tuple[Any, ...]
+_Index = SupportsIndex | np.bool_ | slice | EllipsisType | None
 #: what `x[...]` takes: a list is an index array, and stands among others alone
-IndexLike: TypeAlias = "_Index | tuple[_Index | list[Any] | tuple[Any, ...], ...]"
+IndexLike = _Index | tuple[_Index | list[Any] | tuple[Any, ...], ...]

@@ -225,6 +225,7 @@ def test_one_hot_and_standardize() -> None:
     ]
     check(rows)
     check(rows[:1] + rows[6:7], jit=False)
+    assert np.array_equal(ox.nn.standardize(X, [0, 1]), ox.nn.standardize(X, (0, 1)))
     with pytest.raises(ValueError, match="stable"):
         ox.nn.standardize(X, algorithm="slow")
 

@@ -27,6 +27,7 @@ SPREADS = ["var", "std"]
 NANS = ["nansum", "nanprod", "nanmean", "nanmax", "nanmin", "nanvar", "nanstd"]
 PLACES = ["argmax", "argmin", "nanargmax", "nanargmin"]
 SORTED = ["median", "nanmedian"]
+QUANTILES = ["quantile", "nanquantile", "percentile", "nanpercentile"]
 CUMULATIVE = ["cumsum", "cumprod", "nancumsum", "nancumprod"]
 AXES: list[dict[str, Any]] = [
     {},
@@ -200,9 +201,9 @@ def test_axes_as_numpy_has_them(
     np.testing.assert_allclose(np.asarray(got), want, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["nansum", "nanmax", "nanmean", "nanvar", "median", "quantile"])
+@pytest.mark.parametrize("name", [*NANS, *SORTED, *QUANTILES])
 def test_axes_may_be_a_list(name: str) -> None:
-    function, fraction = getattr(jnp, name), (0.5,) if name == "quantile" else ()
+    function, fraction = getattr(jnp, name), (0.5,) if name in QUANTILES else ()
     want = function(values(), *fraction, (0, 1))
     assert np.array_equal(function(values(), *fraction, [0, 1]), want)
     assert np.array_equal(function(values(), *fraction, axis=[0, 1]), want)

@@ -146,6 +146,7 @@ ERRORS: list[tuple[Call, type[Exception], str]] = [
     (lambda: ox.jit(jnp.bincount)(N), ConcretizationError, "shape of its result"),
     (lambda: jnp.digitize(X, 1.0), ShapeError, "vector of bins"),
     (lambda: jnp.histogram(X, "auto"), ValueError, "'auto'"),
+    (lambda: jnp.histogram(X, 1.5), DTypeError, "an integer number of bins, and got 1.5"),
     (lambda: jnp.histogramdd(X), ShapeError, "matrix of points"),
     (lambda: jnp.convolve(X, Y), ShapeError, "two vectors"),
     (lambda: jnp.convolve(X, X, "most"), ValueError, "'valid'"),

@@ -86,3 +86,11 @@ random.norml(random.key(0))  # E: attr-defined
 random.normal()  # E: call-arg
 random.key()  # E: call-arg
 jnp.sin(random.key(0))  # E: arg-type
+random.key(0) + 1  # E: operator
+random.key(0).take("0")  # E: arg-type
+random.key(0).reshape(2, order=0)  # E: arg-type
+jnp.iinfo("int8").smax  # E: attr-defined
+jnp.svd(x)  # E: attr-defined
+jnp.linspace(0, 1, 5, retstep="yes")  # E: call-overload
+jnp.unique(x, return_counts=True).sum()  # E: attr-defined
+special.poch(m=x)  # E: call-arg

@@ -6,6 +6,7 @@ import __future__
 import ast
 import importlib
 import inspect
+import pkgutil
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,94 +16,120 @@ import pytest
 
 import olympus as ox
 from olympus_core.array import DeviceArray
-from olympus_core.library import methods
+from olympus_core.library import methods, typing
 from olympus_core.library.numpy.indexing.at import IndexUpdateHelper, IndexUpdateRef
+from olympus_core.library.random.keys import KeyArray
 
 ROOT = Path(__file__).parents[2]
-NAMESPACES = [
-    "olympus",
-    "olympus.ad_checkpoint",
-    "olympus.custom_derivatives",
-    "olympus.dtypes",
-    "olympus.experimental",
-    "olympus.flatten_util",
-    "olympus.lax",
-    "olympus.lax.linalg",
-    "olympus.nn",
-    "olympus.nn.initializers",
-    "olympus.numpy",
-    "olympus.numpy.fft",
-    "olympus.numpy.linalg",
-    "olympus.random",
-    "olympus.scipy.linalg",
-    "olympus.scipy.special",
-    "olympus.scipy.stats.norm",
-    "olympus.stages",
-    "olympus.test_util",
-    "olympus.tree",
-    "olympus.tree_util",
+#: all that users import, but for the contract of primitives, which are of any type
+NAMESPACES = ["olympus"] + [
+    module.name
+    for module in pkgutil.walk_packages(ox.__path__, "olympus.")
+    if not module.name.startswith(("olympus.core", "olympus.extend"))
 ]
-#: the functions of trees, in `tree` and as `tree_...` in `tree_util`
-TREES = (
-    "all broadcast flatten flatten_with_path leaves leaves_with_path map map_with_path reduce "
-    "reduce_associative structure transpose unflatten"
-)
-#: the functions that take or give anything, by `Any`: why, for each
-ANYTHING = {
-    "olympus.closure_convert": "the arguments of a user's function",
-    "olympus.custom_derivatives.closure_convert": "the arguments of a user's function",
-    "olympus.eval_shape": "the arguments of a user's function, and its tree",
-    "olympus.jvp": "the arguments of a user's function, and their tangents",
-    "olympus.lax.cond": "operands of a user's functions",
-    "olympus.lax.fori_loop": "the index is an int or an array, as the bounds are",
-    "olympus.lax.map": "a tree, of which the function gets rows",
-    "olympus.lax.platform_dependent": "operands of a user's functions",
-    "olympus.lax.scan": "a tree, of which the function gets rows",
-    "olympus.lax.switch": "operands of a user's functions",
-    "olympus.linear_transpose": "the arguments of a user's function",
-    "olympus.linearize": "the arguments of a user's function",
-    "olympus.make_jaxpr": "the tree of shapes of a user's function",
-    "olympus.make_olympuspr": "the tree of shapes of a user's function",
-    "olympus.numpy.apply_along_axis": "more arguments of a user's function, and its tree",
-    "olympus.numpy.array": "nested sequences, and whatever NumPy makes an array of",
-    "olympus.numpy.asarray": "as array",
-    "olympus.numpy.block": "lists of lists, however deep",
-    "olympus.numpy.from_dlpack": "an array of any library",
-    "olympus.numpy.frombuffer": "a buffer, which has no type before Python 3.12",
-    "olympus.numpy.fromfunction": "more arguments of a user's function, and its tree",
-    "olympus.numpy.iinfo": "np.iinfo is generic, of a type that is not known",
-    "olympus.numpy.iscomplexobj": "a question about any object",
-    "olympus.numpy.isrealobj": "a question about any object",
-    "olympus.numpy.isscalar": "a question about any object",
-    "olympus.numpy.iterable": "a question about any object",
-    "olympus.numpy.pad": "the options of a mode",
-    "olympus.numpy.piecewise": "more arguments of the user's functions",
-    "olympus.stages.Lowered.compiler_ir": "an object of MLIR's bindings, which have no types",
-    "olympus.stages.StagedFunction.arguments": "the arguments of a user's function",
-    "olympus.stages.checked_options": "what is checked",
-    "olympus.test_util.check_grads": "the arguments of a user's function",
-    "olympus.test_util.check_jvp": "the arguments of a user's function",
-    "olympus.test_util.check_vjp": "the arguments of a user's function",
-    "olympus.tree.static": "the options of dataclasses.field, and what that gives",
-    "olympus.tree_util.is_tree_node": "a question about any object",
-    "olympus.tree_util.keystr": "keys of containers, of any class",
-    "olympus.tree_util.register_pytree_node": "children of containers",
-    "olympus.tree_util.register_pytree_with_keys": "children of containers, and their keys",
-    "olympus.typeof": "whatever has a type: arrays, and objects with a shape and a dtype",
-    "olympus.value_and_grad": "a gradient is a tree like the arguments",
-    "olympus.vjp": "the arguments of a user's function",
-    "olympus.vmap": "axes are tree prefixes",
-    "olympus.xla_computation": "parts are tree prefixes",
-    "olympus.device_get": "a tree",
-    "olympus.device_put": "a tree",
-    "olympus.flatten_util.ravel_pytree": "a tree",
-    "olympus.lax.reduce": "a tree",
-    "olympus.lax.reduce_window": "a tree",
-    "olympus.tree_util.all_leaves": "a tree",
-    "olympus.tree_util.flatten_one_level": "a tree",
-    "olympus.tree_util.flatten_one_level_with_keys": "a tree",
-    **{f"olympus.tree.{name}": "a tree" for name in TREES.split()},
-    **{f"olympus.tree_util.tree_{name}": "a tree" for name in TREES.split()},
+#: the functions of trees, in `tree` and as `tree_...` in `tree_util`, and what is a tree of each
+TREES = {
+    "all": "tree",
+    "broadcast": "prefix_tree full_tree return",
+    "flatten": "tree return",
+    "flatten_with_path": "tree return",
+    "leaves": "tree return",
+    "leaves_with_path": "tree return",
+    "map": "tree rest return",
+    "map_with_path": "tree rest return",
+    "reduce": "tree initializer return",
+    "reduce_associative": "tree identity return",
+    "structure": "tree",
+    "transpose": "pytree_to_transpose return",
+    "unflatten": "leaves return",
+}
+#: the parameters, and "return", that may be anything, by `Any`, and why
+ANYTHING: dict[str, tuple[str, str]] = {
+    "olympus.artifact.Manifest.to_data": ("return", "what JSON has"),
+    "olympus.artifact.Node.to_data": ("return", "what JSON has"),
+    "olympus.closure_convert": ("example_args", "the arguments of a user's function"),
+    "olympus.custom_derivatives.closure_convert": (
+        "example_args",
+        "the arguments of a user's function",
+    ),
+    "olympus.device_get": ("x return", "a tree"),
+    "olympus.device_put": ("x return", "a tree"),
+    "olympus.eval_shape": (
+        "args kwargs return",
+        "the arguments of a user's function, and its tree",
+    ),
+    "olympus.flatten_util.ravel_pytree": ("pytree", "a tree"),
+    "olympus.jvp": (
+        "primals tangents return",
+        "the arguments of a user's function, and their tangents",
+    ),
+    "olympus.lax.cond": ("operands operand return", "operands of a user's functions"),
+    "olympus.lax.fori_loop": ("body_fun", "the index is an int or an array, as the bounds are"),
+    "olympus.lax.map": ("f xs", "a tree, of which the function gets rows"),
+    "olympus.lax.platform_dependent": ("args", "operands of a user's functions"),
+    "olympus.lax.reduce": ("operands init_values return", "a tree"),
+    "olympus.lax.reduce_window": ("operand init_value return", "a tree"),
+    "olympus.lax.scan": ("f xs", "a tree, of which the function gets rows"),
+    "olympus.lax.switch": ("operands operand", "operands of a user's functions"),
+    "olympus.linear_transpose": ("primals return", "the arguments of a user's function"),
+    "olympus.linearize": ("primals return", "the arguments of a user's function"),
+    "olympus.make_jaxpr": ("return", "the tree of shapes of a user's function"),
+    "olympus.make_olympuspr": ("return", "the tree of shapes of a user's function"),
+    "olympus.numpy.apply_along_axis": (
+        "args kwargs return",
+        "more arguments of a user's function, and its tree",
+    ),
+    "olympus.numpy.array": ("object", "nested sequences, and whatever NumPy makes an array of"),
+    "olympus.numpy.asarray": ("a", "as array"),
+    "olympus.numpy.block": ("arrays", "lists of lists, however deep"),
+    "olympus.numpy.from_dlpack": ("x", "an array of any library"),
+    "olympus.numpy.frombuffer": ("buffer", "a buffer, which has no type before Python 3.12"),
+    "olympus.numpy.fromfunction": (
+        "kwargs return",
+        "more arguments of a user's function, and its tree",
+    ),
+    "olympus.numpy.iscomplexobj": ("x", "a question about any object"),
+    "olympus.numpy.isrealobj": ("x", "a question about any object"),
+    "olympus.numpy.isscalar": ("element", "a question about any object"),
+    "olympus.numpy.iterable": ("y", "a question about any object"),
+    "olympus.numpy.pad": ("kwargs", "the options of a mode"),
+    "olympus.numpy.piecewise": ("args kw", "more arguments of the user's functions"),
+    "olympus.stages.Lowered.compiler_ir": (
+        "return",
+        "an object of MLIR's bindings, which have no types",
+    ),
+    "olympus.stages.StagedFunction.arguments": (
+        "args kwargs",
+        "the arguments of a user's function",
+    ),
+    "olympus.stages.checked_options": ("options", "what is checked"),
+    "olympus.test_util.check_grads": ("args", "the arguments of a user's function"),
+    "olympus.test_util.check_jvp": ("args", "the arguments of a user's function"),
+    "olympus.test_util.check_vjp": ("args", "the arguments of a user's function"),
+    "olympus.tree.static": (
+        "kwargs return",
+        "the options of dataclasses.field, and what that gives",
+    ),
+    "olympus.tree_util.all_leaves": ("iterable", "a tree"),
+    "olympus.tree_util.flatten_one_level": ("tree return", "a tree"),
+    "olympus.tree_util.flatten_one_level_with_keys": ("tree return", "a tree"),
+    "olympus.tree_util.is_tree_node": ("typ", "a question about any object"),
+    "olympus.tree_util.keystr": ("keys", "keys of containers, of any class"),
+    "olympus.tree_util.register_pytree_node": (
+        "flatten_func unflatten_func flatten_with_keys_func",
+        "children of containers",
+    ),
+    "olympus.tree_util.register_pytree_with_keys": (
+        "nodetype flatten_with_keys flatten_func",
+        "children of containers, and their keys",
+    ),
+    "olympus.typeof": ("x", "whatever has a type: arrays, and objects with a shape and a dtype"),
+    "olympus.value_and_grad": ("return", "a gradient is a tree like the arguments"),
+    "olympus.vjp": ("primals return", "the arguments of a user's function"),
+    "olympus.vmap": ("in_axes out_axes", "axes are tree prefixes"),
+    "olympus.xla_computation": ("in_parts out_parts", "parts are tree prefixes"),
+    **{f"olympus.tree.{name}": (of, "a tree") for name, of in TREES.items()},
+    **{f"olympus.tree_util.tree_{name}": (of, "a tree") for name, of in TREES.items()},
 }
 #: the type of a function whose result is not known
 FUNCTION = re.compile(r"Callable\[(?:\.\.\.|_P|\[[^\[\]]*\]), (?:Any|ArrayLike)\]")
@@ -135,14 +162,11 @@ def untyped(function: Callable[..., Any]) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("namespace", NAMESPACES)
-def test_public_functions_say_what_they_take_and_give(namespace: str) -> None:
-    found = {name: untyped(function) for name, function in functions(namespace)}
-    assert found
-    missing = {name: what for name, what in found.items() if what and name not in ANYTHING}
-    assert not missing
-    reasons = [name for name in ANYTHING if name.rpartition(".")[0] == namespace]
-    assert [name for name in reasons if not found[name]] == []
+def test_public_functions_say_what_they_take_and_give() -> None:
+    public = [pair for namespace in NAMESPACES for pair in functions(namespace)]
+    found = {name: " ".join(untyped(function)) for name, function in public}
+    wanted = {name: parameters for name, (parameters, _) in ANYTHING.items()}
+    assert {name: parameters for name, parameters in found.items() if parameters} == wanted
 
 
 @pytest.mark.parametrize("cls", [IndexUpdateHelper, IndexUpdateRef])
@@ -151,15 +175,16 @@ def test_updates_say_what_they_take_and_give(cls: type) -> None:
     assert not {n: what for n, what in found.items() if what and not n.startswith("_")}
 
 
-def declared() -> dict[str, ast.FunctionDef]:
-    """The methods and properties that `Array` has for type checkers alone."""
-    module = ast.parse((ROOT / "olympus_core" / "tracer.py").read_text(encoding="utf-8"))
-    array = next(n for n in module.body if isinstance(n, ast.ClassDef) and n.name == "Array")
-    block = next(n for n in array.body if isinstance(n, ast.If))
+def declared(file: str, class_: str) -> dict[str, ast.FunctionDef]:
+    """The methods and properties that a class has for type checkers alone."""
+    module = ast.parse((ROOT / "olympus_core" / file).read_text(encoding="utf-8"))
+    node = next(n for n in module.body if isinstance(n, ast.ClassDef) and n.name == class_)
+    block = next(n for n in node.body if isinstance(n, ast.If))
     return {node.name: node for node in block.body if isinstance(node, ast.FunctionDef)}
 
 
-DECLARED = declared()
+DECLARED = declared("tracer.py", "Array")
+OF_KEYS = declared("library/random/keys.py", "KeyArray")
 OPERATORS = {f"__{side}{name}__" for name in methods._OPERATORS for side in ("", "r")}
 OPERATORS |= {f"__{name}__" for name in methods._COMPARISONS}
 #: without a declaration, a type checker refuses `x[0] = 1`, which raises
@@ -190,6 +215,16 @@ def test_methods_are_declared_with_the_signatures_that_they_have(name: str) -> N
     assert parts(signature(DECLARED[name])) == parts(inspect.signature(ATTACHED[name]))
 
 
+@pytest.mark.parametrize("name", OF_KEYS)
+def test_methods_of_keys_are_declared_with_the_signatures_that_they_have(name: str) -> None:
+    value = vars(KeyArray)[name]
+    if isinstance(value, property):
+        assert methods._PROPERTIES[name] is value.fget
+    else:
+        *wanted, result = parts(inspect.signature(value))
+        assert (result, parts(signature(OF_KEYS[name]))) == ("Array", [*wanted, "KeyArray"])
+
+
 def test_operators_and_properties_are_declared() -> None:
     assert DECLARED.keys() >= OPERATORS | methods._PROPERTIES.keys()
     for name in OPERATORS:
@@ -208,3 +243,8 @@ def test_help_shows_types() -> None:
     assert str(inspect.signature(ox.numpy.add)) == "(x: 'ArrayLike', y: 'ArrayLike', /) -> 'Array'"
     text = str(inspect.signature(ox.scipy.special.betaln))
     assert text == "(a: 'ArrayLike', b: 'ArrayLike') -> 'Array'"
+
+
+@pytest.mark.parametrize("name", [*typing.__all__, "Axis", "KeyArray", "KeyLike"])
+def test_types_that_help_shows_can_be_imported(name: str) -> None:
+    assert getattr(ox.typing, name) | None

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from typing import cast
 
 import numpy as np
 
 import olympus as ox
 import olympus.numpy as jnp
 from olympus import lax, nn, random, stages
-from olympus.scipy import special
+from olympus.scipy import linalg, special
 from olympus.scipy.stats import norm
-from olympus.typing import ArrayLike, DTypeLike, ShapeLike
+from olympus.typing import ArrayLike, DTypeLike, KeyArray, ShapeLike
 
 
 def scale(x: ArrayLike, factor: ArrayLike = 2, dtype: DTypeLike | None = None) -> ox.Array:
@@ -152,6 +154,109 @@ def control(x: ox.Array) -> ox.Array:
     total, _ = lax.scan(lambda c, v: (c + v, None), x[0], picked)
     result: ox.Array = total + lax.add(x, x) + lax.dynamic_slice_in_dim(x, 0, 1)
     return result
+
+
+@ox.jit
+def compiled(x: ox.Array, y: ArrayLike = 1) -> ox.Array:
+    return x + y
+
+
+@partial(ox.jit, static_argnums=(1,), donate_argnums=0)
+def power(x: ox.Array, n: int) -> ox.Array:
+    return x**n
+
+
+class Model:
+    def __init__(self, w: ox.Array) -> None:
+        self.w = w
+
+    @partial(ox.jit, static_argnums=0)
+    def apply(self, x: ox.Array) -> ox.Array:
+        return nn.relu(x @ self.w)
+
+
+def compilation(x: ox.Array) -> ox.Array:
+    y: ox.Array = compiled(x, y=2) + power(x, 3) + Model(x).apply(x)
+    same: ox.Array = compiled.lower(x).compile()(x)
+    return y + same
+
+
+@ox.custom_jvp
+def logarithm(x: ox.Array) -> ox.Array:
+    return jnp.log(x)
+
+
+@logarithm.defjvp
+def logarithm_rule(
+    primals: tuple[ox.Array], tangents: tuple[ox.Array]
+) -> tuple[ox.Array, ox.Array]:
+    (x,), (t,) = primals, tangents
+    return logarithm(x), t / x
+
+
+@ox.custom_vjp
+def bounded(x: ox.Array, limit: float) -> ox.Array:
+    return x
+
+
+def bounded_forward(x: ox.Array, limit: float) -> tuple[ox.Array, float]:
+    return bounded(x, limit), limit
+
+
+def bounded_backward(limit: float, t: ox.Array) -> tuple[ox.Array, None]:
+    return jnp.clip(t, -limit, limit), None
+
+
+bounded.defvjp(bounded_forward, bounded_backward)
+
+
+@ox.checkpoint
+def layer(x: ox.Array) -> ox.Array:
+    return jnp.tanh(x)
+
+
+def loss_and_state(w: ox.Array, x: ox.Array) -> tuple[ox.Array, dict[str, ox.Array]]:
+    return loss(w, x), {"w": w}
+
+
+def derivatives(w: ox.Array, x: ox.Array) -> ox.Array:
+    value, tangent = ox.jvp(loss, (w, x), (w, x))
+    same, pull_back = ox.vjp(loss, w, x)
+    slope, _ = pull_back(value)
+    (total, state), gradient = ox.value_and_grad(loss_and_state, has_aux=True)(w, x)
+    slope = slope + gradient + ox.grad(loss_and_state, has_aux=True)(w, x)[0]
+    primal, push, aux = ox.vjp(loss_and_state, w, x, has_aux=True)
+    result: ox.Array = value + tangent + same + slope + total + state["w"] + primal + aux["w"]
+    pushed: ox.Array = push(primal)[0]
+    return result + logarithm(x) + bounded(x, 1.0) + layer(x) + pushed
+
+
+def flags(x: ox.Array, flag: bool) -> ox.Array:
+    found = jnp.linalg.svd(x, compute_uv=flag)
+    singular = found if isinstance(found, ox.Array) else found.S
+    singular = singular + jnp.linalg.svd(x, False, False)
+    ticks, step = jnp.linspace(0, 1, 5, True, True)
+    mean, weight = jnp.average(x, None, x, True)
+    elements = jnp.unique(x, flag)
+    distinct = elements if isinstance(elements, ox.Array) else elements[0]
+    common, left, right = jnp.intersect1d(x, x, False, True)
+    total = special.logsumexp(x, return_sign=flag)
+    fitted = jnp.polyfit(x, x, 2, full=flag)
+    rows = jnp.indices((2, 3), sparse=flag)
+    attended = nn.dot_product_attention(x, x, x, return_residual=flag)
+    pairs = [total, fitted, rows, attended, linalg.expm_frechet(x, x, compute_expm=flag)]
+    pairs += [linalg.svd(x, compute_uv=flag), linalg.eigh(x, eigvals_only=flag)]
+    parts = [y if isinstance(y, ox.Array) else y[0] for y in pairs]
+    singular = singular + linalg.svd(x, True, False) + linalg.eigh(x, None, True, True)
+    return singular + ticks * step + mean * weight + distinct + common[left + right] + parts[0]
+
+
+def keys(seed: int, x: ox.Array) -> ox.Array:
+    key: KeyArray = random.key(seed)
+    several: KeyArray = random.split(key, (4, 3))
+    chosen: KeyArray = several.reshape(12, copy=True).take(jnp.array([0, 2]), mode="clip")[0]
+    joined = cast(KeyArray, jnp.stack([key, chosen]))
+    return random.normal(joined[0], x.shape) + random.uniform(several.T[0, 0])
 
 
 def sampling(seed: int) -> ox.Array:

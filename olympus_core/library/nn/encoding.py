@@ -7,7 +7,7 @@ import operator
 from olympus_core import dtypes
 from olympus_core.avals import get_aval
 from olympus_core.errors import ArgumentError
-from olympus_core.library.axes import Axis, one_axis
+from olympus_core.library.axes import Axis, list_axis, one_axis
 from olympus_core.library.composite import composite
 from olympus_core.library.lax import elementwise as lax
 from olympus_core.library.lax.shape import broadcasted_iota
@@ -53,6 +53,7 @@ def one_hot(
     return encoded
 
 
+@list_axis
 @composite(static_argnames=("axis", "algorithm"))
 def standardize(
     x: ArrayLike,

@@ -53,9 +53,7 @@ def piecewise(
     Array([1., 7.], dtype=float32)
     """
     x, aval = operand("piecewise", x)
-    given: Any = condlist
-    if not isinstance(condlist, (Array, np.ndarray)) and np.isscalar(condlist):
-        given = [condlist]
+    given = condlist if isinstance(condlist, (Array, np.ndarray, Sequence)) else [condlist]
     conditions = [convert(asarray(c), dtypes.bool_) for c in given]
     count = len(conditions)
     if len(funclist) not in (count, count + 1):

@@ -275,6 +275,30 @@ def polyfit(
 ) -> tuple[Array, Array, Array, Array, Array]: ...
 
 
+@overload
+def polyfit(
+    x: ArrayLike,
+    y: ArrayLike,
+    deg: int,
+    rcond: float | None,
+    full: Literal[True],
+    w: ArrayLike | None = None,
+    cov: bool | str = False,
+) -> tuple[Array, Array, Array, Array, Array]: ...
+
+
+@overload
+def polyfit(
+    x: ArrayLike,
+    y: ArrayLike,
+    deg: int,
+    rcond: float | None = None,
+    full: bool = False,
+    w: ArrayLike | None = None,
+    cov: bool | str = False,
+) -> Array | tuple[Array, ...]: ...
+
+
 def polyfit(
     x: ArrayLike,
     y: ArrayLike,

@@ -9,7 +9,7 @@ those that compute refuse it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
@@ -17,7 +17,6 @@ import numpy as np
 from olympus_core import dtypes, tree
 from olympus_core.avals import Shape, ShapedArray, canonical_shape, get_aval, shaped
 from olympus_core.errors import ArgumentError, DTypeError, IndexingError, ShapeError
-from olympus_core.library.axes import Axis
 from olympus_core.library.numpy.creation import array
 from olympus_core.library.numpy.indexing import taking
 from olympus_core.library.numpy.manipulation import shapes, transposing, views
@@ -161,14 +160,25 @@ class KeyArray:
 
     if TYPE_CHECKING:  # of keys they give keys
 
-        def reshape(self, *args: ShapeLike, order: str = "C") -> KeyArray: ...
-        def transpose(self, *args: ShapeLike | None) -> KeyArray: ...
+        def reshape(
+            self, *args: ShapeLike, order: str = "C", copy: bool | None = None
+        ) -> KeyArray: ...
+        def transpose(self, *args: int | Sequence[int] | None) -> KeyArray: ...
         def flatten(self, order: str = "C") -> KeyArray: ...
-        def copy(self) -> KeyArray: ...
+        def copy(self, order: str | None = None) -> KeyArray: ...
         def ravel(self, order: str = "C") -> KeyArray: ...
-        def squeeze(self, axis: Axis = None) -> KeyArray: ...
+        def squeeze(self, axis: int | Sequence[int] | None = None) -> KeyArray: ...
         def swapaxes(self, axis1: int, axis2: int) -> KeyArray: ...
-        def take(self, indices: ArrayLike, axis: int | None = None) -> KeyArray: ...
+        def take(
+            self,
+            indices: ArrayLike,
+            axis: int | None = None,
+            out: None = None,
+            mode: str | None = None,
+            unique_indices: bool = False,
+            indices_are_sorted: bool = False,
+            fill_value: ArrayLike | None = None,
+        ) -> KeyArray: ...
         @property
         def T(self) -> KeyArray: ...
         @property

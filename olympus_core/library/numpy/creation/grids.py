@@ -83,6 +83,18 @@ def indices(
 ) -> tuple[Array, ...]: ...
 
 
+@overload
+def indices(
+    dimensions: ShapeLike, dtype: DTypeLike | None, sparse: Literal[True]
+) -> tuple[Array, ...]: ...
+
+
+@overload
+def indices(
+    dimensions: ShapeLike, dtype: DTypeLike | None = None, sparse: bool = False
+) -> Array | tuple[Array, ...]: ...
+
+
 def indices(
     dimensions: ShapeLike, dtype: DTypeLike | None = None, sparse: bool = False
 ) -> Array | tuple[Array, ...]:

@@ -141,7 +141,7 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
         raise ShapeError(f"vander needs a vector, and got {aval.long_name()}")
     columns = aval.size if N is None else N
     check_sizes("vander", columns)
-    powers: Any = iota_p.bind(dtype=_INT32, shape=(1, columns), dimension=1)
+    powers: Array = iota_p.bind(dtype=_INT32, shape=(1, columns), dimension=1)
     if not increasing:
         powers = columns - 1 - powers
     base = broadcast_in_dim_p.bind(x, shape=(aval.size, columns), broadcast_dimensions=(0,))
@@ -196,7 +196,7 @@ def diagonal(a: ArrayOrKeys, offset: int = 0, axis1: int = 0, axis2: int = 1) ->
     a = moveaxis(a, axes, (-2, -1))
     rows, columns = a.shape[-2:]
     length = max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
-    steps: Any = iota_p.bind(dtype=_INT32, shape=(length,), dimension=0)
+    steps: Array = iota_p.bind(dtype=_INT32, shape=(length,), dimension=0)
     return getitem(a, (..., steps + max(0, -offset), steps + max(0, offset)))
 
 

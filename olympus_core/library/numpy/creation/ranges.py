@@ -121,6 +121,34 @@ def linspace(
 ) -> tuple[Array, Array]: ...
 
 
+@overload
+def linspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: SupportsIndex,
+    endpoint: bool,
+    retstep: Literal[True],
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+    *,
+    device: Device | None = None,
+) -> tuple[Array, Array]: ...
+
+
+@overload
+def linspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: SupportsIndex = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+    *,
+    device: Device | None = None,
+) -> Array | tuple[Array, Array]: ...
+
+
 def linspace(
     start: ArrayLike,
     stop: ArrayLike,

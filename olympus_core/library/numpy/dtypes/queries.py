@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Sequence
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from olympus_core.errors import ArgumentError, DTypeError
 from olympus_core.library.axes import canonical_axes
 from olympus_core.library.typing import ArrayLike, DTypeLike, NestedArrayLike
 from olympus_core.tracer import Array
+
+if TYPE_CHECKING:
+    import ml_dtypes
 
 __all__ = [
     "can_cast",
@@ -110,7 +113,7 @@ class finfo:
         return self._text[1]
 
 
-def iinfo(dtype: ArrayLike | DTypeLike) -> np.iinfo[Any]:
+def iinfo(dtype: ArrayLike | DTypeLike) -> ml_dtypes.iinfo:
     """The limits of an integer dtype (or of an array's) as Python ints: `bits`, `min`, `max`.
 
     Raises DTypeError for other dtypes.
@@ -121,8 +124,7 @@ def iinfo(dtype: ArrayLike | DTypeLike) -> np.iinfo[Any]:
     asked = _dtype_of(dtype)
     if dtypes.kind(asked) not in "iu":
         raise DTypeError(f"iinfo takes integer dtypes, and got {asked}")
-    limits: np.iinfo[Any] = dtypes.iinfo(asked)
-    return limits
+    return dtypes.iinfo(asked)
 
 
 def _dtype_of(x: Any) -> DType:

@@ -220,7 +220,8 @@ def clip(
     check_arrays("clip", arr, *given)
     if any(dtypes.kind(get_aval(x).dtype) == "c" for x in given):
         raise DTypeError("clip needs ordered values, and got complex ones: clip .real and .imag")
-    bounded: Any = arr
+    assert arr is not None  # check_arrays has refused it
+    bounded = arr
     if min is not None:
         bounded = maximum(min, bounded)
     if max is not None:

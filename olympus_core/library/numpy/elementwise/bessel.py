@@ -66,8 +66,9 @@ def _coefficients(order: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
 
 def _chebyshev(coefficients: tuple[float, ...], u: Array) -> Array:
     """The expansion at u in [-1, 1], by Clenshaw's recurrence."""
-    twice: Any = u + u
-    before, last = 0.0, 0.0
+    twice = u + u
+    before: Array | float = 0.0
+    last: Array | float = 0.0
     for c in reversed(coefficients[1:]):
         before, last = last, twice * last - before + c
     return u * last - before + coefficients[0]

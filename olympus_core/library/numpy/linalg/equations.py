@@ -217,7 +217,7 @@ def _lstsq(a: Any, b: Any, rcond: Any) -> tuple[Any, Any, Any]:
     """The solution, the rank and the singular values."""
     u, s, vh = svd(a, full_matrices=False)
     if rcond is None:
-        bound: Any = _epsilon(s) * max(shape_of(a))
+        bound: ArrayLike = _epsilon(s) * max(shape_of(a))
     else:
         rcond = asarray(rcond)
         bound = where(rcond < 0, _epsilon(s), rcond)
@@ -259,7 +259,7 @@ def lstsq(
         x = zeros((columns, *shape_of(b)[1:]), get_aval(a).dtype)
         rank, s = zeros((), dtypes.default_dtype("i")), zeros(0, dtypes.to_real(get_aval(a).dtype))
     if numpy_resid and (rows <= columns or int(rank) < columns):
-        residuals: Any = asarray([])
+        residuals: Array = asarray([])
     else:
         residuals = _residuals(a, x, b)
     return ravel(x) if vector else x, residuals, rank, s

@@ -41,12 +41,14 @@ def _squares(x: Any) -> Any:
     return x * x
 
 
-def _vector(x: Any, order: Any, axes: Axes, keepdims: bool) -> Array:
+def _vector(x: Any, order: float | str | None, axes: Axes, keepdims: bool) -> Array:
     def total(values: Any) -> Array:
         return sum_(values, axis=axes, keepdims=keepdims)
 
     if order is None or order == 2:
         return sqrt(total(_squares(x)))
+    if isinstance(order, str):
+        raise ArgumentError(f"norm of vectors has no order {order!r}")
     if order in (np.inf, -np.inf):
         sizes = abs_(x)
         if order < 0:
@@ -57,10 +59,7 @@ def _vector(x: Any, order: Any, axes: Axes, keepdims: bool) -> Array:
         return total(convert(not_equal(x, 0), real))
     if order == 1:
         return total(abs_(x))
-    if isinstance(order, str):
-        raise ArgumentError(f"norm of vectors has no order {order!r}")
-    power: float = 1.0 / order
-    return total(abs_(x) ** order) ** power
+    return total(abs_(x) ** order) ** (1.0 / order)
 
 
 def _matrix(x: Any, order: Any, axes: Axes, keepdims: bool) -> Array:

@@ -25,11 +25,7 @@ from olympus_core.library.numpy.manipulation.shapes import (
 from olympus_core.library.operands import reject_out
 from olympus_core.library.promotion import check_arrays, convert, promote_dtypes
 from olympus_core.library.structural import structural
-from olympus_core.library.typing import (
-    ArrayOrKeys,
-    ArraysOrKeys,
-    DTypeLike,
-)
+from olympus_core.library.typing import ArrayOrKeys, ArraysOrKeys, DTypeLike
 from olympus_core.primitives.joining import concatenate_p, stack_p
 from olympus_core.tracer import Array
 

@@ -234,7 +234,7 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array:
         reshape_p.bind(x, dimensions=None, new_sizes=tuple(sizes))
         for x, sizes in zip((a, b), wide, strict=True)
     ]
-    product: Any = mul_p.bind(*promote_shapes("kron", *blocks))
+    product: Array = mul_p.bind(*promote_shapes("kron", *blocks))
     sizes = tuple([m * n for m, n in zip(rows, columns, strict=True)])
     result: Array = reshape_p.bind(product, dimensions=None, new_sizes=sizes)
     return result

@@ -66,7 +66,7 @@ def cov(
     mean, total = average(x, axis=1, weights=weights, returned=True)
     total = total if weights is None else total[0]
     if weights is None:
-        factor: Any = shape_of(x)[1] - less
+        factor: ArrayLike = shape_of(x)[1] - less
     elif less == 0:
         factor = total
     elif aweights is None:

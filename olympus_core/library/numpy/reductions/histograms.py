@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, SupportsIndex, TypeAlias
 
 import numpy as np
 
@@ -125,8 +125,9 @@ def histogram_bin_edges(
         return asarray(bins, get_aval(a).dtype)
     low, high = range if range is not None else _extent(a)
     low, high = (asarray(x, get_aval(a).dtype) for x in (low, high))
-    number: Any = bins
-    return _edges(low, high, count=operator.index(number))
+    if not isinstance(bins, SupportsIndex):
+        raise DTypeError(f"histogram needs an integer number of bins, and got {bins!r}")
+    return _edges(low, high, count=operator.index(bins))
 
 
 @composite(static_argnames=("count",))

@@ -120,6 +120,26 @@ def average(
 ) -> tuple[Array, Array]: ...
 
 
+@overload
+def average(
+    a: ArrayLike,
+    axis: Axis,
+    weights: ArrayLike | None,
+    returned: Literal[True],
+    keepdims: bool = False,
+) -> tuple[Array, Array]: ...
+
+
+@overload
+def average(
+    a: ArrayLike,
+    axis: Axis = None,
+    weights: ArrayLike | None = None,
+    returned: bool = False,
+    keepdims: bool = False,
+) -> Array | tuple[Array, Array]: ...
+
+
 def average(
     a: ArrayLike,
     axis: Axis = None,

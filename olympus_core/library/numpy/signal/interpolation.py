@@ -13,7 +13,7 @@ from olympus_core.library.composite import composite
 from olympus_core.library.lax.slicing import slice_in_dim
 from olympus_core.library.numpy.creation.array import asarray
 from olympus_core.library.numpy.elementwise.arithmetic import abs as abs_
-from olympus_core.library.numpy.elementwise.arithmetic import clip, remainder
+from olympus_core.library.numpy.elementwise.arithmetic import clip, divide, floor_divide, remainder
 from olympus_core.library.numpy.elementwise.logic import less_equal, logical_and
 from olympus_core.library.numpy.indexing.reading import getitem
 from olympus_core.library.numpy.manipulation.joining import concatenate
@@ -117,13 +117,12 @@ def unwrap(
     if aval.shape[place] == 0:
         return asarray(x)
     steps = diff(x, axis=place)
-    turn: Any = period
-    half = turn // 2 if whole else turn / 2
+    half = floor_divide(period, 2) if whole else divide(period, 2)
     near = remainder(steps + half, period) - half
     # half a period either way: as the step went (an odd whole period has no such step)
     tied = logical_and(near == -half, steps > 0)
     near = choose("unwrap", logical_and(tied, period == 2 * half), half, near)
-    limit = turn / 2 if discont is None else discont
+    limit = divide(period, 2) if discont is None else discont
     turns = choose("unwrap", abs_(steps) < limit, 0, near - steps)
     first = slice_in_dim(x, 0, 1, axis=place)
     rest = slice_in_dim(x, 1, None, axis=place) + cumsum(turns, axis=place)

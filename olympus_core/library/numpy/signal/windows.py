@@ -55,7 +55,7 @@ def _cosines(*weights: float) -> Callable[[Any, int], Any]:
     """A sum of cosines of the multiples of an angle that goes around once."""
 
     def total(n: Any, length: int) -> Any:
-        result: Any = weights[0]
+        result: ArrayLike = weights[0]
         for k, weight in enumerate(weights[1:], 1):
             result = result + weight * cos(2 * math.pi * k / (length - 1) * n)
         return result

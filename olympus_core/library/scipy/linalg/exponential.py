@@ -113,6 +113,12 @@ def expm_frechet(
 ) -> Array: ...
 
 
+@overload
+def expm_frechet(
+    A: ArrayLike, E: ArrayLike, *, method: str | None = None, compute_expm: bool
+) -> Array | tuple[Array, Array]: ...
+
+
 @composite(static_argnames=("method", "compute_expm"))
 def expm_frechet(
     A: ArrayLike,

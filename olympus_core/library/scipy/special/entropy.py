@@ -6,7 +6,7 @@ Integers become floats.  0 log 0 counts as 0.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from olympus_core.control.custom_jvp import custom_jvp
 from olympus_core.library import softmax as normalized
 from olympus_core.library.axes import Axis
 from olympus_core.library.composite import composite
-from olympus_core.library.elementwise import binary, by_name, unary
+from olympus_core.library.elementwise import binary, unary
 from olympus_core.library.numpy.elementwise.arithmetic import divide
 from olympus_core.library.numpy.elementwise.exponential import log, log1p
 from olympus_core.library.numpy.elementwise.logic import isnan
@@ -23,9 +23,6 @@ from olympus_core.library.numpy.sorting.searching import where
 from olympus_core.library.promotion import broadcast_to, promote_inexact
 from olympus_core.library.typing import ArrayLike
 from olympus_core.tracer import Array
-
-if TYPE_CHECKING:
-    from olympus_core.library.signatures import OfPQ, OfX, OfXY
 
 __all__ = [
     "entr",
@@ -59,14 +56,20 @@ def _times_log(logarithm: Callable[[Any], Any], inner: Callable[[Any], Any]) -> 
     return composite()(spread)
 
 
-_xlogy = _times_log(log, lambda y: y)
-_xlog1py = _times_log(log1p, lambda y: 1 + y)
-xlogy: OfXY = by_name(
-    binary("xlogy", "x log(y), 0 where x is 0.", {"fc": _xlogy}, promote_inexact), "x", "y"
+_xlogy = binary("xlogy", "x log(y).", {"fc": _times_log(log, lambda y: y)}, promote_inexact)
+_xlog1py = binary(
+    "xlog1py", "x log(1 + y).", {"fc": _times_log(log1p, lambda y: 1 + y)}, promote_inexact
 )
-xlog1py: OfXY = by_name(
-    binary("xlog1py", "x log(1 + y), 0 where x is 0.", {"fc": _xlog1py}, promote_inexact), "x", "y"
-)
+
+
+def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
+    """x log(y), 0 where x is 0; the operands broadcast."""
+    return _xlogy(x, y)
+
+
+def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
+    """x log(1 + y), 0 where x is 0; the operands broadcast."""
+    return _xlog1py(x, y)
 
 
 @custom_jvp
@@ -81,12 +84,12 @@ def _xlogx_rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, A
 
 
 @composite()
-def _entr(x: Any) -> Any:
+def _entr_of_floats(x: Any) -> Any:
     return where(x < 0, -np.inf, -_xlogx(x))
 
 
 @composite()
-def _rel_entr(p: Any, q: Any) -> Any:
+def _rel_entr_of_floats(p: Any, q: Any) -> Any:
     both = (p > 0) & (q > 0)
     safe_p, safe_q = where(both, p, 1), where(both, q, 1)
     value = _xlogx(safe_p) - xlogy(safe_p, safe_q)
@@ -94,22 +97,28 @@ def _rel_entr(p: Any, q: Any) -> Any:
 
 
 @composite()
-def _kl_div(p: Any, q: Any) -> Any:
-    return _rel_entr(p, q) - p + q
+def _kl_div_of_floats(p: Any, q: Any) -> Any:
+    return _rel_entr_of_floats(p, q) - p + q
 
 
-entr: OfX = by_name(
-    unary("entr", "-x log(x); -inf for negative x.", {"f": _entr}, promote_inexact), "x"
-)
+_entr = unary("entr", "-x log(x).", {"f": _entr_of_floats}, promote_inexact)
+_rel_entr = binary("rel_entr", "p log(p / q).", {"f": _rel_entr_of_floats}, promote_inexact)
+_kl_div = binary("kl_div", "p log(p / q) - p + q.", {"f": _kl_div_of_floats}, promote_inexact)
 
 
-def _divergence(name: str, summary: str, operation: Callable[[Any, Any], Any]) -> OfPQ:
-    text = f"{summary}; inf where either is negative."
-    return by_name(binary(name, text, {"f": operation}, promote_inexact), "p", "q")
+def entr(x: ArrayLike) -> Array:
+    """-x log(x); -inf for negative x.  Raises DTypeError for complex values."""
+    return _entr(x)
 
 
-rel_entr = _divergence("rel_entr", "p log(p / q)", _rel_entr)
-kl_div = _divergence("kl_div", "p log(p / q) - p + q", _kl_div)
+def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
+    """p log(p / q); inf where either is negative.  Raises DTypeError for complex values."""
+    return _rel_entr(p, q)
+
+
+def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
+    """p log(p / q) - p + q; inf where either is negative.  Raises DTypeError for complex values."""
+    return _kl_div(p, q)
 
 
 def softmax(x: ArrayLike, /, *, axis: Axis = None) -> Array:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from olympus_core.avals import get_aval
 from olympus_core.control.custom_jvp import custom_jvp
 from olympus_core.errors import ArgumentError, DTypeError
 from olympus_core.library.composite import composite
-from olympus_core.library.elementwise import Rows, binary, by_name, inexact, unary
+from olympus_core.library.elementwise import binary, inexact, unary
 from olympus_core.library.numpy.creation.array import asarray
 from olympus_core.library.numpy.creation.ranges import arange
 from olympus_core.library.numpy.elementwise import bessel
@@ -27,7 +27,6 @@ from olympus_core.library.numpy.reductions.sums import sum as sum_
 from olympus_core.library.numpy.sorting.searching import where
 from olympus_core.library.promotion import check_arrays, convert, promote_inexact
 from olympus_core.library.typing import ArrayLike
-from olympus_core.primitives.elementwise.base import Elementwise
 from olympus_core.primitives.elementwise.transcendental import (
     digamma_p,
     erf_inv_p,
@@ -39,9 +38,6 @@ from olympus_core.primitives.elementwise.transcendental import (
     zeta_p,
 )
 from olympus_core.tracer import Array
-
-if TYPE_CHECKING:
-    from olympus_core.library.signatures import OfAB, OfX, OfXLmbda, OfXQ, OfZM
 
 __all__ = [
     "beta",
@@ -73,39 +69,85 @@ __all__ = [
 ]
 
 
-def _inexact(name: str, summary: str, primitive: Elementwise, kinds: str) -> OfX:
-    return by_name(inexact(name, summary, primitive, kinds), "x")
+_gammaln = inexact("gammaln", "log |gamma(x)|.", lgamma_p, "f")
+_digamma = inexact("digamma", "The derivative of `gammaln`.", digamma_p, "f")
+_erf = inexact("erf", "The error function.", erf_p, "f")
+_erfc = inexact("erfc", "1 - erf(x).", erfc_p, "f")
+_erfinv = inexact("erfinv", "The inverse of `erf`.", erf_inv_p, "f")
+_expit = inexact("expit", "The logistic function.", logistic_p, "fc")
 
 
-def _unary(name: str, summary: str, rows: Rows) -> OfX:
-    return by_name(unary(name, summary, rows, promote_inexact), "x")
+def gammaln(x: ArrayLike) -> Array:
+    """The logarithm of the magnitude of the gamma function.
+
+    Raises DTypeError for complex values.
+    """
+    return _gammaln(x)
 
 
-def _binary(name: str, summary: str, rows: Rows, *names: str) -> Callable[..., Array]:
-    return by_name(binary(name, summary, rows, promote_inexact), *names)
+def digamma(x: ArrayLike) -> Array:
+    """The derivative of `gammaln`.  Raises DTypeError for complex values."""
+    return _digamma(x)
 
 
-i0, i0e, i1, i1e = (by_name(f, "x") for f in (bessel.i0, bessel.i0e, bessel.i1, bessel.i1e))
-gammaln = _inexact(
-    "gammaln", "The logarithm of the magnitude of the gamma function.", lgamma_p, "f"
-)
-digamma = _inexact("digamma", "The derivative of `gammaln`.", digamma_p, "f")
-erf = _inexact("erf", "The error function, 2/sqrt(pi) times exp(-t^2) from 0 to x.", erf_p, "f")
-erfc = _inexact("erfc", "1 - erf(x), exact for large x.", erfc_p, "f")
-erfinv = _inexact("erfinv", "The inverse of `erf`, on [-1, 1].", erf_inv_p, "f")
-expit = _inexact("expit", "The logistic function, 1 / (1 + exp(-x)).", logistic_p, "fc")
+def erf(x: ArrayLike) -> Array:
+    """The error function, 2/sqrt(pi) times exp(-t^2) from 0 to x.
+
+    Raises DTypeError for complex values.
+    """
+    return _erf(x)
+
+
+def erfc(x: ArrayLike) -> Array:
+    """1 - `erf(x)`, exact for large x.  Raises DTypeError for complex values."""
+    return _erfc(x)
+
+
+def erfinv(x: ArrayLike) -> Array:
+    """The inverse of `erf`, on [-1, 1].  Raises DTypeError for complex values."""
+    return _erfinv(x)
+
+
+def expit(x: ArrayLike) -> Array:
+    """The logistic function, 1 / (1 + exp(-x))."""
+    return _expit(x)
+
+
+def i0(x: ArrayLike) -> Array:
+    """The modified Bessel function of order 0.  Raises DTypeError for complex values."""
+    return bessel.i0(x)
+
+
+def i0e(x: ArrayLike) -> Array:
+    """exp(-|x|) `i0(x)`.  Raises DTypeError for complex values."""
+    return bessel.i0e(x)
+
+
+def i1(x: ArrayLike) -> Array:
+    """The modified Bessel function of order 1.  Raises DTypeError for complex values."""
+    return bessel.i1(x)
+
+
+def i1e(x: ArrayLike) -> Array:
+    """exp(-|x|) `i1(x)`.  Raises DTypeError for complex values."""
+    return bessel.i1e(x)
 
 
 @composite()
-def _logit(x: Any) -> Any:
+def _logit_of_inexact(x: Any) -> Any:
     return log(x) - log1p(-x)
 
 
-logit = _unary("logit", "The inverse of `expit`, log(x / (1 - x)).", {"fc": _logit})
+_logit = unary("logit", "The inverse of `expit`.", {"fc": _logit_of_inexact}, promote_inexact)
+
+
+def logit(x: ArrayLike) -> Array:
+    """The inverse of `expit`, log(x / (1 - x))."""
+    return _logit(x)
 
 
 @composite()
-def _gammasgn(x: Any) -> Any:
+def _gammasgn_of_floats(x: Any) -> Any:
     low = floor(x)
     below = x < 0
     undefined = isnan(x) | (below & (x == low))
@@ -114,18 +156,38 @@ def _gammasgn(x: Any) -> Any:
 
 
 @composite()
-def _gamma(x: Any) -> Any:
-    return _gammasgn(x) * exp(gammaln(x))
+def _gamma_of_floats(x: Any) -> Any:
+    return _gammasgn_of_floats(x) * exp(gammaln(x))
 
 
 @composite()
-def _loggamma(x: Any) -> Any:
+def _loggamma_of_floats(x: Any) -> Any:
     return where(x > 0, gammaln(x), np.nan)
 
 
-gammasgn = _unary("gammasgn", "The sign of the gamma function.", {"f": _gammasgn})
-gamma = _unary("gamma", "The gamma function, (x - 1)! for integers.", {"f": _gamma})
-loggamma = _unary("loggamma", "The logarithm of `gamma`; NaN for x <= 0.", {"f": _loggamma})
+_gammasgn = unary("gammasgn", "The sign of gamma.", {"f": _gammasgn_of_floats}, promote_inexact)
+_gamma = unary("gamma", "The gamma function.", {"f": _gamma_of_floats}, promote_inexact)
+_loggamma = unary(
+    "loggamma", "The logarithm of gamma.", {"f": _loggamma_of_floats}, promote_inexact
+)
+
+
+def gammasgn(x: ArrayLike) -> Array:
+    """The sign of the gamma function; NaN at its poles below 0.
+
+    Raises DTypeError for complex values.
+    """
+    return _gammasgn(x)
+
+
+def gamma(x: ArrayLike) -> Array:
+    """The gamma function, (x - 1)! for integers.  Raises DTypeError for complex values."""
+    return _gamma(x)
+
+
+def loggamma(x: ArrayLike) -> Array:
+    """The logarithm of `gamma`; NaN for x <= 0.  Raises DTypeError for complex values."""
+    return _loggamma(x)
 
 
 #: of 1 / x, 1 / x^3, ... in what Stirling's formula for log gamma(x) leaves out
@@ -157,7 +219,7 @@ def _log_of_ratio(a: Any, b: Any) -> Any:
 
 
 @composite()
-def _betaln(a: Any, b: Any) -> Any:
+def _betaln_of_floats(a: Any, b: Any) -> Any:
     a, b = minimum(a, b), maximum(a, b)
     large = (b >= _LARGE) & (a + b >= _LARGE) & (b < np.inf)
     ratio = _log_of_ratio(where(large, a, 1), where(large, b, _LARGE))
@@ -165,23 +227,42 @@ def _betaln(a: Any, b: Any) -> Any:
 
 
 @composite()
-def _beta(a: Any, b: Any) -> Any:
-    return gammasgn(a) * gammasgn(b) * gammasgn(a + b) * exp(_betaln(a, b))
+def _beta_of_floats(a: Any, b: Any) -> Any:
+    return gammasgn(a) * gammasgn(b) * gammasgn(a + b) * exp(_betaln_of_floats(a, b))
 
 
 @composite()
-def _poch(z: Any, m: Any) -> Any:
+def _poch_of_floats(z: Any, m: Any) -> Any:
     return where(m == 0, 1.0, gamma(z + m) / gamma(z))
 
 
-betaln: OfAB = _binary("betaln", "The logarithm of |beta(a, b)|.", {"f": _betaln}, "a", "b")
-beta: OfAB = _binary(
-    "beta", "The beta function, gamma(a) gamma(b) / gamma(a + b).", {"f": _beta}, "a", "b"
-)
-poch: OfZM = _binary("poch", "Pochhammer's gamma(z + m) / gamma(z).", {"f": _poch}, "z", "m")
-zeta: OfXQ = _binary(
-    "zeta", "Hurwitz's sum of 1 / (k + q)^x over k >= 0.", {"f": zeta_p.bind}, "x", "q"
-)
+_betaln = binary("betaln", "log |beta(a, b)|.", {"f": _betaln_of_floats}, promote_inexact)
+_beta = binary("beta", "The beta function.", {"f": _beta_of_floats}, promote_inexact)
+_poch = binary("poch", "Pochhammer's symbol.", {"f": _poch_of_floats}, promote_inexact)
+_zeta = binary("zeta", "Hurwitz's zeta.", {"f": zeta_p.bind}, promote_inexact)
+
+
+def betaln(a: ArrayLike, b: ArrayLike) -> Array:
+    """The logarithm of |`beta(a, b)`|.  Raises DTypeError for complex values."""
+    return _betaln(a, b)
+
+
+def beta(a: ArrayLike, b: ArrayLike) -> Array:
+    """The beta function, gamma(a) gamma(b) / gamma(a + b).
+
+    Raises DTypeError for complex values.
+    """
+    return _beta(a, b)
+
+
+def poch(z: ArrayLike, m: ArrayLike) -> Array:
+    """Pochhammer's gamma(z + m) / gamma(z).  Raises DTypeError for complex values."""
+    return _poch(z, m)
+
+
+def zeta(x: ArrayLike, q: ArrayLike) -> Array:
+    """Hurwitz's sum of 1 / (k + q)^x over k >= 0.  Raises DTypeError for complex values."""
+    return _zeta(x, q)
 
 
 def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
@@ -246,22 +327,29 @@ def _power_transform(logarithm: Any) -> Any:
     return transform
 
 
-boxcox: OfXLmbda = _binary(
-    "boxcox",
-    "(x^lmbda - 1) / lmbda, or log(x) where lmbda is 0.",
-    {"fc": _power_transform(log)},
-    *("x", "lmbda"),
+_boxcox = binary(
+    "boxcox", "The Box-Cox transformation.", {"fc": _power_transform(log)}, promote_inexact
 )
-boxcox1p: OfXLmbda = _binary(
+_boxcox1p = binary(
     "boxcox1p",
-    "((1 + x)^lmbda - 1) / lmbda, or log(1 + x) where lmbda is 0.",
+    "The Box-Cox transformation of 1 + x.",
     {"fc": _power_transform(log1p)},
-    *("x", "lmbda"),
+    promote_inexact,
 )
+
+
+def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
+    """(x^lmbda - 1) / lmbda, or log(x) where lmbda is 0."""
+    return _boxcox(x, lmbda)
+
+
+def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
+    """((1 + x)^lmbda - 1) / lmbda, or log(1 + x) where lmbda is 0."""
+    return _boxcox1p(x, lmbda)
 
 
 @composite()
-def _ndtr(x: Any) -> Any:
+def _ndtr_of_floats(x: Any) -> Any:
     w = convert(x, get_aval(x).dtype) * math.sqrt(0.5)
     size = abs(w)
     tail = erfc(size)
@@ -269,7 +357,13 @@ def _ndtr(x: Any) -> Any:
     return 0.5 * where(size < math.sqrt(0.5), 1 + erf(w), far)
 
 
-ndtr = _unary("ndtr", "The normal distribution function.", {"f": _ndtr})
+_ndtr = unary("ndtr", "The normal distribution.", {"f": _ndtr_of_floats}, promote_inexact)
+
+
+def ndtr(x: ArrayLike) -> Array:
+    """The normal distribution function.  Raises DTypeError for complex values."""
+    return _ndtr(x)
+
 
 #: where the lower tail's series, and the upper tail's -ndtr(-x), are exact to rounding
 _SEGMENTS = {"float32": (-10.0, 5.0), "float64": (-20.0, 8.0)}
