@@ -171,6 +171,20 @@ def make_olympuspr(
     *,
     return_shape: Literal[True],
 ) -> Callable[..., tuple[Olympuspr, Any]]: ...
+@overload
+def make_olympuspr(
+    fun: Callable[..., Any],
+    static_argnums: int | Iterable[int],
+    axis_env: Sequence[tuple[Hashable, int]] | None,
+    return_shape: Literal[True],
+) -> Callable[..., tuple[Olympuspr, Any]]: ...
+@overload
+def make_olympuspr(
+    fun: Callable[..., Any],
+    static_argnums: int | Iterable[int] = (),
+    axis_env: Sequence[tuple[Hashable, int]] | None = None,
+    return_shape: bool = False,
+) -> Callable[..., Olympuspr | tuple[Olympuspr, Any]]: ...
 def make_olympuspr(
     fun: Callable[..., Any],
     static_argnums: int | Iterable[int] = (),

@@ -158,7 +158,7 @@ def dtype(x: Any) -> DType:
         except (TypeError, ValueError, SyntaxError):  # NumPy reads some texts as Python
             raise DTypeError(f"{x!r} is not a dtype", hint=_nearest(x)) from None
     if result not in _SHORT:
-        raise DTypeError(f"dtype {result} is not a dtype of arrays here")
+        raise DTypeError(f"dtype {result} is not supported")
     return result
 
 

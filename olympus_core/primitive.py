@@ -5,7 +5,7 @@ table that fills in such a class.  The contract, for every rule:
 
 - operands are positional, parameters are keyword-only and hashable;
 - `multiple_results` False: one value in, one value out of `bind` and of every rule;
-  True: a list;
+  True: a list; `SingleResult` and `MultipleResults` say the same to type checkers;
 - `abstract` is a function of avals and parameters alone (it is cached, and reads no switches);
 - `lower` emits operations at the current insertion point and location, and returns their values;
 - a tangent or cotangent that is zero is `None`, and rules neither make nor compute with zeros;
@@ -27,8 +27,19 @@ from olympus_core.errors import InternalError, MissingRuleError
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
     from olympus_core.olympuspr import Eqn, Olympuspr
+    from olympus_core.tracer import Array
 
-__all__ = ["AtOnce", "Batched", "Linear", "LinearPrimitive", "Primitive", "Split", "op"]
+__all__ = [
+    "AtOnce",
+    "Batched",
+    "Linear",
+    "LinearPrimitive",
+    "MultipleResults",
+    "Primitive",
+    "SingleResult",
+    "Split",
+    "op",
+]
 
 Avals = tuple[ShapedArray, ...]
 
@@ -256,6 +267,24 @@ def _declaring() -> str:
     while frame is not None and frame.f_code.co_name != "<module>":
         frame = frame.f_back
     return str(frame.f_globals["__name__"]) if frame else "?"
+
+
+class SingleResult(Primitive):
+    """A primitive of one result: `bind` gives an array, as type checkers know."""
+
+    if TYPE_CHECKING:
+
+        def bind(self, *args: Any, **params: Any) -> Array: ...
+
+
+class MultipleResults(Primitive):
+    """A primitive of several results: `bind` gives a list of arrays, as type checkers know."""
+
+    multiple_results = True
+
+    if TYPE_CHECKING:
+
+        def bind(self, *args: Any, **params: Any) -> list[Array]: ...
 
 
 class LinearPrimitive(Primitive):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from olympus_core.avals import ShapedArray
 from olympus_core.olympuspr import Eqn, Olympuspr
-from olympus_core.primitive import AtOnce, Batched, Linear, Primitive, Split
+from olympus_core.primitive import AtOnce, Batched, Linear, MultipleResults, Split
 from olympus_core.simplify import restrict
 from olympus_core.transforms.evaluate import evaluate
 from olympus_core.transforms.programs import (
@@ -23,13 +23,12 @@ if TYPE_CHECKING:
 __all__ = ["Call", "InlineCall", "jit_p"]
 
 
-class Call(Primitive):
+class Call(MultipleResults):
     """Calls `olympuspr`; lowered as a function of its own, shared by equal programs.
 
     Other primitives that run one program once derive from it, and keep their own parameters.
     """
 
-    multiple_results = True
     higher_order: ClassVar[bool] = True
     has_programs: ClassVar[bool] = True
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar, overload
+from typing import Any, ParamSpec, TypeVar, overload
 
 from olympus_core import mlir, trace, tree
 from olympus_core.avals import ShapedArray, get_aval
@@ -27,7 +27,8 @@ from olympus_core.transforms.programs import split_program, staged
 __all__ = ["CheckpointPolicies", "Policy", "checkpoint", "checkpoint_name"]
 
 Policy = Callable[..., bool]
-_F = TypeVar("_F", bound=Callable[..., Any])
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 _T = TypeVar("_T")
 
 
@@ -124,12 +125,12 @@ name_p = Name(
 
 @overload
 def checkpoint(
-    fun: _F,
+    fun: Callable[_P, _R],
     *,
     prevent_cse: bool = True,
     policy: Policy | None = None,
     static_argnums: int | Iterable[int] = (),
-) -> _F: ...
+) -> Callable[_P, _R]: ...
 @overload
 def checkpoint(
     fun: None = None,
@@ -137,14 +138,14 @@ def checkpoint(
     prevent_cse: bool = True,
     policy: Policy | None = None,
     static_argnums: int | Iterable[int] = (),
-) -> Callable[[_F], _F]: ...
+) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]: ...
 def checkpoint(
-    fun: _F | None = None,
+    fun: Callable[..., Any] | None = None,
     *,
     prevent_cse: bool = True,
     policy: Policy | None = None,
     static_argnums: int | Iterable[int] = (),
-) -> _F | Callable[[_F], _F]:
+) -> Callable[..., Any]:
     """`fun`, whose derivative recomputes what it needs rather than keep it.
 
     Memory for a derivative falls to the arguments and what `policy` keeps (see

@@ -11,7 +11,7 @@ from olympus_core import mlir
 from olympus_core.avals import ShapedArray
 from olympus_core.errors import TransformError
 from olympus_core.olympuspr import Olympuspr
-from olympus_core.primitive import Batched, Linear, Primitive, Split, op
+from olympus_core.primitive import Batched, Linear, MultipleResults, Split, op
 from olympus_core.primitives.elementwise.base import move_axis
 from olympus_core.transforms.evaluate import evaluate
 from olympus_core.transforms.flat import zeros
@@ -32,10 +32,9 @@ __all__ = ["Branches", "Cond", "cond_p"]
 Branches = tuple[Olympuspr, ...]
 
 
-class Cond(Primitive):
+class Cond(MultipleResults):
     """`branches[index](*operands)`; the first operand is the index, in range, as int32."""
 
-    multiple_results = True
     higher_order: ClassVar[bool] = True
     has_programs: ClassVar[bool] = True
 

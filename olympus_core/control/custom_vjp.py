@@ -24,7 +24,7 @@ from olympus_core.control.custom_rules import (
     part_static,
 )
 from olympus_core.errors import DTypeError, TransformError
-from olympus_core.primitive import Batched, Linear, Primitive, op
+from olympus_core.primitive import Batched, Linear, MultipleResults, op
 from olympus_core.source import function_name
 from olympus_core.transforms import data
 from olympus_core.transforms.autodiff import differentiable
@@ -249,10 +249,9 @@ class _MappedRules(_Pair):
         return op.reduce_sum(place_axis(x, dim, 0, self.batched.size), axes=(0,))
 
 
-class CustomBackward(Primitive):
+class CustomBackward(MultipleResults):
     """The derivative of a `custom_vjp` function: known by its transpose alone."""
 
-    multiple_results: ClassVar[bool] = True
     higher_order: ClassVar[bool] = True
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:

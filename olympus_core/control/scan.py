@@ -18,7 +18,7 @@ from olympus_core import mlir
 from olympus_core.array import to_numpy
 from olympus_core.avals import ShapedArray, shaped
 from olympus_core.olympuspr import Eqn, Olympuspr, Var
-from olympus_core.primitive import Batched, Linear, Primitive, Split, op
+from olympus_core.primitive import Batched, Linear, MultipleResults, Split, op
 from olympus_core.primitives.elementwise.base import move_axis
 from olympus_core.simplify import restrict
 from olympus_core.transforms.batching import place_axis
@@ -43,14 +43,13 @@ Params = dict[str, Any]
 _INDEX = shaped((), np.dtype("int32"))
 
 
-class Scan(Primitive):
+class Scan(MultipleResults):
     """Folds `olympuspr`: (consts, carry, x) -> (carry, y) over the leading axes of the xs.
 
     Operands are consts, initial carry and xs, `num_consts` and `num_carry` of the first two;
     results are the final carry and the ys, stacked.  `unroll` iterations run in one of the loop.
     """
 
-    multiple_results = True
     higher_order: ClassVar[bool] = True
     has_programs: ClassVar[bool] = True
 

@@ -10,7 +10,7 @@ from olympus_core.avals import ShapedArray
 from olympus_core.control.call import jit_p
 from olympus_core.errors import TransformError
 from olympus_core.olympuspr import Olympuspr
-from olympus_core.primitive import Batched, Primitive, Split, op
+from olympus_core.primitive import Batched, MultipleResults, Split, op
 from olympus_core.transforms.batching import place_axis
 from olympus_core.transforms.evaluate import evaluate
 from olympus_core.transforms.flat import instantiate
@@ -29,10 +29,9 @@ if TYPE_CHECKING:
 __all__ = ["while_p"]
 
 
-class While(Primitive):
+class While(MultipleResults):
     """`while cond(*cond_consts, *carry): carry = body(*body_consts, *carry)`."""
 
-    multiple_results = True
     higher_order: ClassVar[bool] = True
     has_programs: ClassVar[bool] = True
 
@@ -176,7 +175,7 @@ class While(Primitive):
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
         raise TransformError(
             "a while_loop cannot be differentiated in reverse: the number of its iterations is "
-            "not known, and with it the memory for their values",
+            "not known in advance, so the memory that their values need is not known either",
             hint="use scan, or fori_loop with Python bounds; forward mode (jvp, jacfwd) works",
         )
 

@@ -87,5 +87,4 @@ def keep_dims(x: Array, shape: tuple[int, ...], axes: tuple[int, ...]) -> Array:
         return x
     kept = tuple([i for i in range(len(shape)) if i not in axes])
     sizes = tuple([1 if i in axes else n for i, n in enumerate(shape)])
-    result: Array = broadcast_in_dim_p.bind(x, shape=sizes, broadcast_dimensions=kept)
-    return result
+    return broadcast_in_dim_p.bind(x, shape=sizes, broadcast_dimensions=kept)

@@ -175,8 +175,7 @@ def choose(name: str, condition: Any, x: Any, y: Any) -> Array:
         if get_aval(condition).dtype != dtypes.bool_:
             condition = ne_p.bind(condition, _zero(condition))
     x, y = _one_dtype(name, x, y)
-    chosen: Array = select_n_p.bind(*align(name, condition, y, x, shaped_from=1))
-    return chosen
+    return select_n_p.bind(*align(name, condition, y, x, shaped_from=1))
 
 
 def _zero(x: Any) -> Any:

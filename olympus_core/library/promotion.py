@@ -13,7 +13,8 @@ from typing import Any, overload
 import numpy as np
 
 from olympus_core import dtypes, source
-from olympus_core.avals import Shape, get_aval, shape_of
+from olympus_core.array import put
+from olympus_core.avals import Shape, get_aval, shape_of, shaped
 from olympus_core.context import state
 from olympus_core.dtypes import DType
 from olympus_core.errors import DTypeError, OlympusWarning, ShapeError
@@ -27,6 +28,7 @@ __all__ = [
     "check_arrays",
     "check_ranks",
     "convert",
+    "convert_array",
     "promote",
     "promote_dtypes",
     "promote_inexact",
@@ -74,6 +76,14 @@ def convert(x: Any, dtype: DType, weak_type: bool = False) -> Any:
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type)
 
 
+def convert_array(x: Any, dtype: DType, weak_type: bool = False) -> Array:
+    """`x` as an array of `dtype` and weakness: what is known is a constant of a program."""
+    found = convert(x, dtype, weak_type)
+    if isinstance(found, Array):
+        return found
+    return put(found, shaped(shape_of(found), dtype, weak_type))
+
+
 def _convert_scalar(x: Any, dtype: DType, weak_type: bool) -> Any:
     if x.__class__ is bool and dtype == dtypes.bool_ and not weak_type:
         return x
@@ -114,6 +124,14 @@ def _adapt(x: Any, have: DType, dtype: DType, weak: bool) -> Any:
     return convert(x, dtype, weak)
 
 
+@overload
+def promote_inexact(*xs: Array) -> list[Array]: ...
+
+
+@overload
+def promote_inexact(*xs: Any) -> list[Any]: ...
+
+
 def promote_inexact(*xs: Any) -> list[Any]:
     """The operands in the least float or complex dtype that holds them."""
     avals = [get_aval(x) for x in xs]
@@ -146,8 +164,7 @@ def broadcast_to(x: Any, shape: Shape) -> Array:
         raise ShapeError(f"an array of shape {have} does not broadcast to {shape}")
     offset = len(shape) - len(have)
     dims = tuple(range(offset, len(shape)))
-    result: Array = broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=dims)
-    return result
+    return broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=dims)
 
 
 def promote_shapes(name: str, *xs: Any) -> list[Any]:

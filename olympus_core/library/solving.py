@@ -14,6 +14,7 @@ from olympus_core.errors import ShapeError
 from olympus_core.library.promotion import broadcast_shapes, broadcast_to
 from olympus_core.primitive import op
 from olympus_core.primitives.linalg.algebra import eye, solve_by_lu
+from olympus_core.primitives.shape import reshape_p, transpose_p
 from olympus_core.tracer import Array
 
 __all__ = ["inverse", "solve_by_cholesky", "solve_each"]
@@ -46,10 +47,9 @@ def solve_each(name: str, solve: Callable[..., Array], a: Any, b: Any, *extras: 
             f"(..., m, k), and got {get_aval(a).long_name()} and {get_aval(b).long_name()}"
         )
     if len(right) == 1:
-        b = op.reshape(b, dimensions=None, new_sizes=(*right, 1))
+        b = reshape_p.bind(b, dimensions=None, new_sizes=(*right, 1))
         out = solve_each(name, solve, a, b, *extras)
-        flat: Array = op.reshape(out, dimensions=None, new_sizes=shape_of(out)[:-1])
-        return flat
+        return reshape_p.bind(out, dimensions=None, new_sizes=shape_of(out)[:-1])
     if len(left) == 2 < len(right):
         return _solve_together(solve, a, b, *extras)
     n, batch = len(left) - 2, broadcast_shapes(left[:-2], right[:-2])
@@ -68,10 +68,9 @@ def _solve_together(solve: Callable[..., Array], a: Any, b: Any, *extras: Any) -
     shape = shape_of(b)
     n = len(shape)
     front = (n - 2, *range(n - 2), n - 1)
-    b = op.transpose(b, permutation=front)
+    b = transpose_p.bind(b, permutation=front)
     moved = shape_of(b)
     wide = (moved[0], get_aval(b).size // moved[0] if moved[0] else 0)
-    x = solve(a, op.reshape(b, dimensions=None, new_sizes=wide), *extras)
-    x = op.reshape(x, dimensions=None, new_sizes=moved)
-    result: Array = op.transpose(x, permutation=(*range(1, n - 1), 0, n - 1))
-    return result
+    x = solve(a, reshape_p.bind(b, dimensions=None, new_sizes=wide), *extras)
+    x = reshape_p.bind(x, dimensions=None, new_sizes=moved)
+    return transpose_p.bind(x, permutation=(*range(1, n - 1), 0, n - 1))

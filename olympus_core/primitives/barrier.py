@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from olympus_core import mlir
 from olympus_core.avals import ShapedArray
-from olympus_core.primitive import Batched, Primitive
+from olympus_core.primitive import Batched, MultipleResults
 
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
@@ -15,10 +15,8 @@ if TYPE_CHECKING:
 __all__ = ["optimization_barrier_p"]
 
 
-class OptimizationBarrier(Primitive):
+class OptimizationBarrier(MultipleResults):
     """Its operands, all of which are computed before any of the results is used."""
-
-    multiple_results = True
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         return avals

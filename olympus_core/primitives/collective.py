@@ -17,7 +17,7 @@ from olympus_core import mlir
 from olympus_core.avals import ShapedArray, get_aval, shape_of, shaped
 from olympus_core.errors import LoweringError, TransformError
 from olympus_core.olympuspr import named_axes
-from olympus_core.primitive import Batched, LinearPrimitive, Primitive, op
+from olympus_core.primitive import Batched, LinearPrimitive, SingleResult, op
 from olympus_core.primitives.elementwise.base import (
     at_front,
     constant,
@@ -68,7 +68,7 @@ def _replica_groups(
     return rows if within is None else rows[:, np.asarray(within)].reshape(-1, len(within[0]))
 
 
-class Collective(Primitive):
+class Collective(SingleResult):
     """A primitive along mapped axes; `across` batches over one of them, `along` over another."""
 
     axis_param: ClassVar[str] = "axis_name"

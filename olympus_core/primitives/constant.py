@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from olympus_core.avals import ShapedArray, get_aval
-from olympus_core.primitive import Primitive
+from olympus_core.primitive import SingleResult
 
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
@@ -49,7 +49,7 @@ class ArrayConstant:
         return f"{self.aval.short_name()}#{self.digest}"
 
 
-class Constant(Primitive):
+class Constant(SingleResult):
     """The array `value`."""
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from olympus_core import dtypes, mlir
 from olympus_core.avals import Shape, ShapedArray, get_aval, shape_of, shaped
 from olympus_core.errors import ShapeError
-from olympus_core.primitive import Batched, Linear, Primitive, op
+from olympus_core.primitive import Batched, Linear, SingleResult, op
 from olympus_core.primitives.dot import product_dtype
 from olympus_core.primitives.elementwise.base import check_one_dtype, move_axis, reshape
 from olympus_core.primitives.precision import precision_config
@@ -38,7 +38,7 @@ class ConvDimensionNumbers(NamedTuple):
     out_spec: tuple[int, ...]
 
 
-class Convolution(Primitive):
+class Convolution(SingleResult):
     """The convolution (not flipped) of lhs with a kernel, over any number of space axes.
 
     `window_strides`, `padding`, `lhs_dilation` and `rhs_dilation` are per space axis.  With

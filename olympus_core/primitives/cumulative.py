@@ -14,7 +14,7 @@ import numpy as np
 from olympus_core import mlir
 from olympus_core.avals import ShapedArray, shape_of
 from olympus_core.dtypes import DType
-from olympus_core.primitive import Batched, Primitive, op
+from olympus_core.primitive import Batched, SingleResult, op
 from olympus_core.primitives.elementwise.base import check_kinds, zero_like
 from olympus_core.primitives.elementwise.logic import emit_compare, ne_p
 from olympus_core.primitives.reduction import (
@@ -40,7 +40,7 @@ __all__ = ["cumlogsumexp_p", "cummax_p", "cummin_p", "cumprod_p", "cumsum_p"]
 Tangent = Callable[[Any, Any, Any, int, bool], Any]
 
 
-class Cumulative(Primitive):
+class Cumulative(SingleResult):
     """The reduction of the elements up to each one along `axis`, or with `reverse` from it on."""
 
     def __init__(

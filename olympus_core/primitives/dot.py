@@ -10,7 +10,7 @@ from olympus_core import dtypes, mlir
 from olympus_core.avals import ShapedArray, get_aval, shape_of, shaped
 from olympus_core.dtypes import DType
 from olympus_core.errors import DTypeError, ShapeError
-from olympus_core.primitive import Batched, Linear, Primitive, op
+from olympus_core.primitive import Batched, Linear, SingleResult, op
 from olympus_core.primitives.elementwise.base import shift_all
 from olympus_core.primitives.precision import DotAlgorithm, DotAlgorithmPreset, precision_config
 
@@ -25,7 +25,7 @@ Axes = tuple[int, ...]
 DotDimensions = tuple[tuple[Axes, Axes], tuple[Axes, Axes]]
 
 
-class DotGeneral(Primitive):
+class DotGeneral(SingleResult):
     """Sums products over the contracting axes, for each index of the batch axes.
 
     The result's axes are the batch axes, then the rest of lhs's, then the rest of rhs's.

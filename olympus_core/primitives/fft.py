@@ -16,7 +16,7 @@ import numpy as np
 from olympus_core import dtypes, mlir
 from olympus_core.avals import Shape, ShapedArray, shape_of, shaped
 from olympus_core.errors import DTypeError, ShapeError
-from olympus_core.primitive import Batched, LinearPrimitive, op
+from olympus_core.primitive import Batched, LinearPrimitive, SingleResult, op
 from olympus_core.primitives.elementwise.base import at_front, constant, spread, zero_like
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class FftType(enum.IntEnum):
 _OPERANDS = {FftType.RFFT: "float32 or float64"}
 
 
-class Fft(LinearPrimitive):
+class Fft(LinearPrimitive, SingleResult):
     """The transform of kind `fft_type` along the last axes, one for each of `fft_lengths`.
 
     The lengths are those of the signal.  A real signal of n samples along the last axis has

@@ -15,7 +15,7 @@ import numpy as np
 from olympus_core import dtypes, mlir
 from olympus_core.avals import Shape, ShapedArray, shape_of, shaped
 from olympus_core.errors import ArgumentError, ShapeError
-from olympus_core.primitive import Batched, Primitive, op
+from olympus_core.primitive import Batched, SingleResult, op
 from olympus_core.primitives.elementwise.base import BOOL, move_axis, shift_all, spread, zero_like
 from olympus_core.primitives.elementwise.logic import emit_compare, ge_p, le_p
 from olympus_core.primitives.reduction import fill_region
@@ -163,7 +163,7 @@ def emit_bounds(ctx: LoweringContext, indices: ShapedArray, bounds: Sequence[int
     return mlir.broadcast(row, indices, (indices.ndim - 1,))
 
 
-class Gather(Primitive):
+class Gather(SingleResult):
     """Windows of `slice_sizes` at each of the coordinates in the indices.
 
     No array is moved or repeated for a batch: a mapped operand has one more axis in each window,

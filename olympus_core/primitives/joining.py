@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from olympus_core import mlir
 from olympus_core.avals import ShapedArray, shape_of
 from olympus_core.errors import ShapeError
-from olympus_core.primitive import Batched, Linear, LinearPrimitive, Primitive, op
+from olympus_core.primitive import (
+    Batched,
+    Linear,
+    LinearPrimitive,
+    MultipleResults,
+    SingleResult,
+    op,
+)
 from olympus_core.primitives.elementwise.base import at_front, check_one_dtype, spread, zeros_like
 from olympus_core.primitives.slicing import emit_slice
 
@@ -42,7 +49,7 @@ def _zero(aval: ShapedArray) -> Any:
     return np.zeros((), aval.dtype)[()]
 
 
-class _Joined(Primitive):
+class _Joined(SingleResult):
     """The operands side by side: linear in all of them together."""
 
     def jvp(
@@ -113,10 +120,8 @@ class Stack(_Joined):
         return self.bind(*xs, axis=params["axis"] + 1), 0
 
 
-class Split(LinearPrimitive):
+class Split(LinearPrimitive, MultipleResults):
     """Parts of the lengths `sizes` along axis `axis`."""
-
-    multiple_results: ClassVar[bool] = True
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         (x,), sizes, axis = avals, params["sizes"], params["axis"]
@@ -159,10 +164,8 @@ def _parts(x: ShapedArray, value: Any, axis: int, outs: tuple[ShapedArray, ...])
     return parts
 
 
-class Unstack(LinearPrimitive):
+class Unstack(LinearPrimitive, MultipleResults):
     """The slices at each index of axis `axis`, without that axis."""
-
-    multiple_results: ClassVar[bool] = True
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         (x,), axis = avals, params["axis"]

@@ -18,7 +18,7 @@ from olympus_core import mlir
 from olympus_core.avals import Shape, ShapedArray, shaped
 from olympus_core.errors import DTypeError, ShapeError
 from olympus_core.olympuspr import Atom, Eqn, Literal, Olympuspr, Var
-from olympus_core.primitive import Batched, Primitive
+from olympus_core.primitive import Batched, Primitive, SingleResult
 from olympus_core.primitives.elementwise.arithmetic import add_p
 from olympus_core.primitives.elementwise.base import at_front
 from olympus_core.primitives.elementwise.logic import (
@@ -166,7 +166,7 @@ def _check_keys(name: str, keys: ShapedArray) -> None:
         raise ShapeError(f"{name} needs a key of shape (..., 2), and got {keys.long_name()}")
 
 
-class _OfEach(Primitive):
+class _OfEach(SingleResult):
     """A primitive that takes arrays of keys or seeds: mapped, it takes one axis more."""
 
     def batch(

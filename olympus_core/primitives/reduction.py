@@ -18,7 +18,7 @@ from olympus_core.avals import Shape, ShapedArray, get_aval, shape_of, shaped
 from olympus_core.dtypes import DType
 from olympus_core.errors import DTypeError, ShapeError, TransformError
 from olympus_core.olympuspr import Literal, Olympuspr
-from olympus_core.primitive import Batched, Primitive, op
+from olympus_core.primitive import Batched, MultipleResults, SingleResult, op
 from olympus_core.primitives.elementwise.base import (
     BOOL,
     at_front,
@@ -131,7 +131,7 @@ def fill_region(
         mlir.op("stablehlo.return", (), body(*block.arguments))
 
 
-class Reduction(Primitive):
+class Reduction(SingleResult):
     """A reduction over `axes` by one operation; `identity` is the value of an empty one."""
 
     def __init__(self, name: str, op: str, kinds: str, identity: Callable[[DType], Any]) -> None:
@@ -238,7 +238,7 @@ class Extremum(Reduction):
         return out, op.reduce_sum(op.mul(t, share), axes=axes)
 
 
-class ArgExtremum(Primitive):
+class ArgExtremum(SingleResult):
     """The position along the one axis of `axes` of the first greatest or least element.
 
     A NaN counts as both; the result is of dtype `index_dtype`.
@@ -308,14 +308,13 @@ class ArgExtremum(Primitive):
         return out, dim - (moved < dim)
 
 
-class Reduce(Primitive):
+class Reduce(MultipleResults):
     """Reduces several arrays at once over `dimensions`, by the program `olympuspr`.
 
     Operands are the arrays, then an initial scalar for each; the program takes two lots of
     scalars, and gives one.
     """
 
-    multiple_results = True
     higher_order: ClassVar[bool] = True
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:

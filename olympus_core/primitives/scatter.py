@@ -15,7 +15,7 @@ from olympus_core import dtypes, mlir
 from olympus_core.avals import Shape, ShapedArray, get_aval, shape_of
 from olympus_core.errors import DTypeError, TransformError
 from olympus_core.olympuspr import Olympuspr
-from olympus_core.primitive import Batched, Linear, Primitive, op
+from olympus_core.primitive import Batched, Linear, SingleResult, op
 from olympus_core.primitives.elementwise.base import (
     at_front,
     check_one_dtype,
@@ -54,7 +54,7 @@ __all__ = [
 ]
 
 
-class Scatter(Primitive):
+class Scatter(SingleResult):
     """The operand with windows combined with the updates, by one operation."""
 
     def __init__(self, name: str, op: str = "") -> None:

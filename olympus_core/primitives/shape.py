@@ -13,7 +13,7 @@ from olympus_core import dtypes, mlir
 from olympus_core.avals import Shape, ShapedArray, shape_of, shaped
 from olympus_core.errors import DTypeError, ShapeError
 from olympus_core.olympuspr import Literal
-from olympus_core.primitive import Batched, LinearPrimitive, Primitive, op
+from olympus_core.primitive import Batched, LinearPrimitive, SingleResult, op
 from olympus_core.primitives.elementwise.base import move_axis, reshape, shift_all
 from olympus_core.primitives.reduction import check_axes
 
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 
-class BroadcastInDim(LinearPrimitive):
+class BroadcastInDim(LinearPrimitive, SingleResult):
     """To `shape`: axis i of the operand becomes axis `broadcast_dimensions[i]`, or repeats."""
 
     takes_literals: ClassVar[bool] = True
@@ -71,7 +71,7 @@ class BroadcastInDim(LinearPrimitive):
         return self.bind(x, shape=shape, broadcast_dimensions=places), 0
 
 
-class Reshape(LinearPrimitive):
+class Reshape(LinearPrimitive, SingleResult):
     """The elements in row-major order at shape `new_sizes`; `dimensions` permutes them first."""
 
     takes_literals: ClassVar[bool] = True
@@ -135,7 +135,7 @@ def _transpose(x: Any, out: ShapedArray, permutation: tuple[int, ...]) -> Any:
     return mlir.op1("stablehlo.transpose", out, (x,), {"permutation": mlir.i64_array(permutation)})
 
 
-class Transpose(LinearPrimitive):
+class Transpose(LinearPrimitive, SingleResult):
     """Axis i of the result is axis `permutation[i]` of the operand."""
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
@@ -155,7 +155,7 @@ class Transpose(LinearPrimitive):
         return self.bind(args[0], permutation=(dim, *shift_all(params["permutation"], dim))), 0
 
 
-class Squeeze(LinearPrimitive):
+class Squeeze(LinearPrimitive, SingleResult):
     """Without the axes `dimensions`, which have length 1."""
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
@@ -183,7 +183,7 @@ class Squeeze(LinearPrimitive):
         return self.bind(args[0], dimensions=moved), dim - sum(i < dim for i in moved)
 
 
-class Rev(LinearPrimitive):
+class Rev(LinearPrimitive, SingleResult):
     """The elements in reverse order along the axes `dimensions`."""
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
@@ -205,7 +205,7 @@ class Rev(LinearPrimitive):
         return self.bind(args[0], dimensions=moved), dim
 
 
-class Tile(LinearPrimitive):
+class Tile(LinearPrimitive, SingleResult):
     """The array repeated `reps[i]` times along axis i."""
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
@@ -235,7 +235,7 @@ class Tile(LinearPrimitive):
         return self.bind(args[0], reps=(*reps[:dim], 1, *reps[dim:])), dim
 
 
-class Iota(Primitive):
+class Iota(SingleResult):
     """0, 1, 2, ... along axis `dimension` of an array of the given shape and dtype."""
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
@@ -254,7 +254,7 @@ class Iota(Primitive):
         return count if real is out else mlir.op1("stablehlo.convert", out, (count,))
 
 
-class Copy(LinearPrimitive):
+class Copy(LinearPrimitive, SingleResult):
     """The same array, as a value of its own."""
 
     takes_literals: ClassVar[bool] = True

@@ -13,7 +13,7 @@ import numpy as np
 from olympus_core import dtypes, mlir
 from olympus_core.avals import Shape, ShapedArray, shape_of
 from olympus_core.errors import DTypeError, ShapeError
-from olympus_core.primitive import Batched, Linear, LinearPrimitive, Primitive, op
+from olympus_core.primitive import Batched, Linear, LinearPrimitive, SingleResult, op
 from olympus_core.primitives.elementwise.base import (
     at_front,
     check_one_dtype,
@@ -47,7 +47,7 @@ def emit_slice(x: Any, out: ShapedArray, start: Shape, limit: Shape, strides: Sh
     return mlir.op1("stablehlo.slice", out, (x,), attributes)
 
 
-class Slice(LinearPrimitive):
+class Slice(LinearPrimitive, SingleResult):
     """Elements `start_indices` to `limit_indices` of each axis, by `strides` (None: all)."""
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
@@ -106,7 +106,7 @@ def _check_starts(name: str, x: ShapedArray, starts: tuple[ShapedArray, ...]) ->
         raise DTypeError(f"{name} needs integer scalars of one dtype as starts, and got {text}")
 
 
-class DynamicSlice(LinearPrimitive):
+class DynamicSlice(LinearPrimitive, SingleResult):
     """`slice_sizes` elements from the start indices on, which are moved to lie within bounds."""
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
@@ -173,7 +173,7 @@ def _starts(batched: Batched, starts: Sequence[Any], dims: Sequence[int | None])
     return op.stack(*columns, axis=1)
 
 
-class DynamicUpdateSlice(Primitive):
+class DynamicUpdateSlice(SingleResult):
     """The operand with the update written at the start indices, moved to lie within bounds."""
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
@@ -249,7 +249,7 @@ def _scatter_slices(
     return out, 0
 
 
-class Pad(Primitive):
+class Pad(SingleResult):
     """`padding_config` has (low, high, interior) for each axis; negative low or high cuts off."""
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:

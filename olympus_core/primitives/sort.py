@@ -10,7 +10,7 @@ import numpy as np
 from olympus_core import dtypes, mlir
 from olympus_core.avals import ShapedArray, shape_of, shaped
 from olympus_core.errors import ShapeError
-from olympus_core.primitive import Batched, Primitive, op
+from olympus_core.primitive import Batched, MultipleResults, op
 from olympus_core.primitives.elementwise.base import BOOL, at_front, check_kinds, move_axis, reshape
 from olympus_core.primitives.elementwise.logic import emit_compare, eq_p, ne_p
 from olympus_core.primitives.gather import GatherDimensionNumbers, GatherScatterMode
@@ -22,14 +22,12 @@ if TYPE_CHECKING:
 __all__ = ["along", "sort_p", "top_k_p"]
 
 
-class Sort(Primitive):
+class Sort(MultipleResults):
     """Sorts the operands along `dimension` by the first `num_keys` of them.
 
     The order is total: -0 equals 0, NaNs equal each other and come last, complex numbers go by
     their real parts, then their imaginary ones.
     """
-
-    multiple_results = True
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         if any(a.shape != avals[0].shape for a in avals):
@@ -137,13 +135,11 @@ def _compare(direction: str, aval: ShapedArray, x: Any, y: Any) -> Any:
     return mlir.op1("stablehlo.compare", shaped((), BOOL), (x, y), attributes)
 
 
-class TopK(Primitive):
+class TopK(MultipleResults):
     """The `k` greatest elements along the last axis in falling order, and their indices.
 
     Of equal elements the first comes first; NaN is greater than all.
     """
-
-    multiple_results = True
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         (x,), k = avals, params["k"]

@@ -17,7 +17,7 @@ from olympus_core import mlir
 from olympus_core.avals import Shape, ShapedArray, shape_of, shaped
 from olympus_core.errors import ShapeError, TransformError
 from olympus_core.olympuspr import Olympuspr
-from olympus_core.primitive import Batched, LinearPrimitive, Primitive, op
+from olympus_core.primitive import Batched, LinearPrimitive, MultipleResults, SingleResult, op
 from olympus_core.primitives.elementwise.base import (
     at_front,
     check_kinds,
@@ -149,7 +149,7 @@ def emit_reduce_window(
     return made.result
 
 
-class WindowReduction(Primitive):
+class WindowReduction(SingleResult):
     """The reduction of each window by the operation of `reduction`."""
 
     def __init__(self, name: str, reduction: Reduction) -> None:
@@ -229,7 +229,7 @@ class WindowExtremum(WindowReduction):
 _SELECTIONS = {"ge": (ge_p, lowest), "le": (le_p, highest)}
 
 
-class SelectAndGather(LinearPrimitive):
+class SelectAndGather(LinearPrimitive, SingleResult):
     """For each window of the second operand the first's element where the second's is selected.
 
     `select_prim` is "ge" to select the greatest, "le" the least; 0 where nothing but padding is.
@@ -295,13 +295,12 @@ class SelectAndGather(LinearPrimitive):
         return self.bind(*arrays, **_map_axis(params, 0)), 0
 
 
-class ReduceWindow(Primitive):
+class ReduceWindow(MultipleResults):
     """Reduces the windows of several arrays at once by the program `olympuspr`.
 
     Operands are the arrays, then an initial scalar for each.
     """
 
-    multiple_results = True
     higher_order: ClassVar[bool] = True
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from olympus_core import source, trace
+from olympus_core.array import put
 from olympus_core.avals import ShapedArray, get_aval, shape_of
 from olympus_core.olympuspr import named_axes
 from olympus_core.primitive import Batched, Primitive, op
 from olympus_core.primitives.elementwise.base import move_axis
 from olympus_core.trace import Trace, naming, using
-from olympus_core.tracer import Tracer
+from olympus_core.tracer import Array, Tracer
 from olympus_core.transforms.data import is_float0
 from olympus_core.transforms.leaks import check_leaks
 
@@ -84,8 +85,14 @@ class BatchTrace:
                 return self.parent.process(primitive, args, params)
             out, out_dims = primitive.batch(self.batched, values, dims, **params)
         if primitive.multiple_results:
-            return [self.wrap(o, d) for o, d in zip(out, out_dims, strict=True)]
-        return self.wrap(out, out_dims)
+            return [self._result(o, d) for o, d in zip(out, out_dims, strict=True)]
+        return self._result(out, out_dims)
+
+    def _result(self, value: Any, dim: int | None) -> Any:
+        """As `wrap`, and always an array: a rule may give an operand back."""
+        if dim is None:
+            return value if isinstance(value, Array) or is_float0(value) else put(value)
+        return BatchTracer(self, value, dim)
 
     def _names_axis(self, primitive: Primitive, params: dict[str, Any]) -> bool:
         name = self.batched.name

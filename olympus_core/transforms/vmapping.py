@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from olympus_core import tree
 from olympus_core.avals import get_aval
@@ -16,18 +16,19 @@ from olympus_core.transforms.flat import check_arrays, check_callable, check_res
 
 __all__ = ["vmap"]
 
-_F = TypeVar("_F", bound=Callable[..., Any])
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 _UNMAPPED = "pass None for it in in_axes where it is the same for every index"
 
 
 def vmap(
-    fun: _F,
+    fun: Callable[_P, _R],
     in_axes: int | Sequence[Any] | None = 0,
     out_axes: Any = 0,
     axis_name: Hashable = None,
     axis_size: int | None = None,
-) -> _F:
+) -> Callable[_P, _R]:
     """Map `fun` over axes of its arguments: one result for each index, stacked.
 
     `in_axes` is an int, None (not mapped), or a tuple with a tree prefix for each positional
@@ -53,7 +54,7 @@ def vmap(
         raise TransformError(f"vmap: axis_name must be hashable, and is {axis_name!r}")
 
     @functools.wraps(fun)
-    def mapped(*args: Any, **kwargs: Any) -> Any:
+    def mapped(*args: _P.args, **kwargs: _P.kwargs) -> _R:
         leaves, in_tree = tree.flatten((args, kwargs))
         names = _names(fun, args, kwargs)
         dims = _dims(fun, args, kwargs, in_axes, names, leaves)
@@ -71,11 +72,12 @@ def vmap(
         outs, out_dims = batch_flat(flat, Batched(size, axis_name), leaves, dims, what)
         result_tree = out_trees[-1]
         wanted = _prefix_axes("out_axes", out_axes, result_tree.unflatten(range(len(outs))))
-        return result_tree.unflatten(
+        stacked: _R = result_tree.unflatten(
             _placed(fun, x, d, w, size) for x, d, w in zip(outs, out_dims, wanted, strict=True)
         )
+        return stacked
 
-    return mapped  # type: ignore[return-value]
+    return mapped
 
 
 def _names(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> list[str]:

@@ -198,17 +198,56 @@ def test_integer_powers_to_python_numbers() -> None:
         assert int(xp.power(x[:1], xp.asarray(x[-1:]))[0]) == _exact_power(3, 127, dtype)
 
 
-def test_functions_of_lax_make_arrays_of_scalars() -> None:
+def made_by_lax_of_scalars() -> list[tuple[ox.Array, Any]]:
     to = ox.lax.convert_element_type
-    for found, want in (
+    return [
         (to(1, "float32"), F32(1)),
         (to(1.5, float), 1.5),
         (to(F32(2), int), 2),
         (ox.lax.integer_pow(3.0, 1), 3.0),
-    ):
-        assert isinstance(found, ox.Array)
-        assert found.weak_type == (type(want) is not F32)
-        np.testing.assert_array_equal(found, want)
+        (ox.lax.fft(1.5, "FFT", ()), np.complex64(1.5)),
+        (to(np.ones(2, F32), "float32"), np.ones(2, F32)),
+        (ox.lax.fori_loop(0, 0, lambda i, v: v, 1.5), 1.5),
+    ]
+
+
+def test_functions_of_lax_make_arrays_of_scalars() -> None:
+    def make() -> list[ox.Array]:
+        made = made_by_lax_of_scalars()
+        for found, want in made:
+            assert isinstance(found, ox.Array)
+            assert found.weak_type == (type(want) in (int, float))
+        return [found for found, _ in made]
+
+    program = ox.make_olympuspr(make)()
+    assert [str(eqn.primitive) for eqn in program.eqns] == ["integer_pow"]
+    for results in (make(), ox.jit(make)()):
+        for found, (_, want) in zip(results, made_by_lax_of_scalars(), strict=True):
+            np.testing.assert_array_equal(found, want)
+
+
+def test_collectives_make_arrays_of_scalars() -> None:
+    def make(_: Any) -> Any:
+        for known in (1, 2.0, F32(3), np.ones(2)):
+            for function in (ox.lax.pmax, ox.lax.pmin, ox.lax.all_gather):
+                assert isinstance(function(known, "i"), ox.Array)
+            assert isinstance(ox.lax.ppermute(known, "i", [(0, 1), (1, 0)]), ox.Array)
+        assert type(ox.lax.psum(1, "i")) is int
+        assert type(ox.lax.pmean(1, "i")) is float
+        return ox.lax.pmax(2, "i")
+
+    np.testing.assert_array_equal(ox.vmap(make, axis_name="i")(np.ones(2)), [2, 2])
+
+
+@pytest.mark.parametrize("function", [ox.lax.while_loop, ox.lax.scan])
+def test_loops_that_python_runs_make_arrays_of_scalars(function: Any) -> None:
+    with ox.disable_jit():
+        if function is ox.lax.scan:
+            end = function(lambda c, _: (c, None), 1.5, length=2)[0]
+        else:
+            end = function(lambda v: v < 1.0, lambda v: v, 1.5)
+    assert isinstance(end, ox.Array)
+    assert float(end) == 1.5
 
 
 def test_copies_of_traced_arrays() -> None:

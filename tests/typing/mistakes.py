@@ -94,3 +94,15 @@ jnp.svd(x)  # E: attr-defined
 jnp.linspace(0, 1, 5, retstep="yes")  # E: call-overload
 jnp.unique(x, return_counts=True).sum()  # E: attr-defined
 special.poch(m=x)  # E: call-arg
+
+
+def add(c: ox.Array, v: ox.Array) -> tuple[ox.Array, None]:
+    return c + v, None
+
+
+ox.vmap(ox.jit(jnp.sin)).lower(x)  # E: attr-defined
+ox.vmap(jnp.sin)("x")  # E: arg-type
+ox.checkpoint(ox.jit(jnp.sin)).lower(x)  # E: attr-defined
+text = lax.pmax(1.0, "i")  # E: assignment
+text = lax.scan(add, 0.0, x)[0]  # E: assignment
+lax.scan(add, "0", x)  # E: arg-type

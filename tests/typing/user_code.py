@@ -268,3 +268,24 @@ def sampling(seed: int) -> ox.Array:
     result: ox.Array = noise + random.uniform(right, (3,), minval=-1.0)
     result = result + random.normal(chosen)
     return result
+
+
+def add(c: ox.Array, v: ox.Array) -> tuple[ox.Array, None]:
+    return c + v, None
+
+
+@ox.checkpoint(prevent_cse=False)
+def kept(x: ox.Array) -> ox.Array:
+    return jnp.sin(x)
+
+
+def scalars_become_arrays(x: ox.Array, pair: bool) -> tuple[object, ...]:
+    total, _ = lax.scan(lambda c, v: (c + v, None), 0.0, x)
+    sure: ox.Array = lax.scan(add, 0.0, x)[0]
+    count: ox.Array = lax.while_loop(lambda v: v < 3, lambda v: v + 1, 0)
+    size: int = lax.psum(1, "i")
+    most: ox.Array = lax.pmax(2.0, "i")
+    program, _ = ox.make_olympuspr(kept, (), None, True)(x)
+    either = ox.make_olympuspr(kept, return_shape=pair)(x)
+    number: ox.Array = lax.convert_element_type(2.0, "float32").sum()
+    return total.shape, sure, count, size, most, program.eqns, either, number

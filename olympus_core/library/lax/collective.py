@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from olympus_core.errors import ArgumentError, ShapeError, UnboundAxisError
 from olympus_core.library.axes import canonical_axis
 from olympus_core.library.lax.shape import expand_dims, reshape, squeeze
 from olympus_core.library.promotion import check_arrays, convert
+from olympus_core.library.typing import ArrayLike
 from olympus_core.primitive import op
 from olympus_core.primitives.collective import (
     Collective,
@@ -105,10 +106,10 @@ def _groups(function: str, groups: Groups, size: int) -> tuple[tuple[int, ...], 
     return parts
 
 
-def _map(function: str, per_leaf: Callable[[Any], Any], x: _T) -> _T:
+def _map(function: str, per_leaf: Callable[[Any], Any], x: ArrayLike | _T) -> Array | _T:
     leaves, treedef = tree.flatten(x)
     check_arrays(function, *leaves)
-    mapped: _T = treedef.unflatten(map(per_leaf, leaves))
+    mapped: Array | _T = treedef.unflatten(map(per_leaf, leaves))
     return mapped
 
 
@@ -124,18 +125,19 @@ def axis_index(axis_name: AxisName) -> Array:
     Array([0, 1, 2], dtype=int32)
     """
     names, sizes = _sizes("axis_index", axis_name)
-    index: Array = axis_index_p.bind(axis_name=names[0])
+    index = axis_index_p.bind(axis_name=names[0])
     for name, size in zip(names[1:], sizes[1:], strict=True):
         index = index * np.int32(size) + axis_index_p.bind(axis_name=name)
     return index
 
 
-def _reduce(primitive: Collective, x: _T, axis_name: AxisName, axis_index_groups: Groups) -> _T:
+def _reducing(
+    primitive: Collective, axis_name: AxisName, axis_index_groups: Groups
+) -> Callable[[Any], Array]:
+    """The reduction of one value."""
     names, sizes = _sizes(primitive.name, axis_name)
     groups = _groups(primitive.name, axis_index_groups, math.prod(sizes))
-    return _map(
-        primitive.name, lambda v: primitive.bind(v, axes=names, axis_index_groups=groups), x
-    )
+    return lambda v: primitive.bind(v, axes=names, axis_index_groups=groups)
 
 
 def psum(x: _T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> _T:
@@ -147,40 +149,68 @@ def psum(x: _T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> _T:
     >>> vmap(lambda x: x / psum(x, "i"), axis_name="i")(array([1.0, 3.0]))
     Array([0.25, 0.75], dtype=float32)
     """
-    counted = _map("psum", _counted, x)
-    if any(isinstance(v, Tracer) for v in tree.leaves(counted)):
-        return _reduce(psum_p, counted, axis_name, axis_index_groups)
+    leaves = tree.leaves(x)
+    check_arrays("psum", *leaves)
+    if any(isinstance(v, Tracer) for v in leaves):
+        leaf = _reducing(psum_p, axis_name, axis_index_groups)
+    else:
+        leaf = _repeating(axis_name, axis_index_groups)
+    total: _T = tree.map(lambda v: leaf(_counted(v)), x)
+    return total
+
+
+def _repeating(axis_name: AxisName, axis_index_groups: Groups) -> Callable[[Any], Any]:
+    """The sum of one value that is the same at every index."""
     size = math.prod(_sizes("psum", axis_name)[1])
     groups = _groups("psum", axis_index_groups, size)
     times = size if groups is None else len(groups[0])
-    total: _T = tree.map(
-        lambda v: v * convert(times, get_aval(v).dtype, get_aval(v).weak_type), counted
-    )
-    return total
+    return lambda v: v * convert(times, get_aval(v).dtype, get_aval(v).weak_type)
 
 
 def _counted(x: Any) -> Any:
     return convert(x, np.dtype("int32")) if get_aval(x).dtype == np.bool_ else x
 
 
-def pmean(x: _T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> _T:
+@overload
+def pmean(x: float, axis_name: AxisName, *, axis_index_groups: Groups = None) -> float: ...
+@overload
+def pmean(x: _T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> _T: ...
+def pmean(x: _T | float, axis_name: AxisName, *, axis_index_groups: Groups = None) -> _T | float:
     """The mean over the mapped axes `axis_name`, of each array of the tree `x`."""
     total = psum(x, axis_name, axis_index_groups=axis_index_groups)
     count = psum(1, axis_name, axis_index_groups=axis_index_groups)
-    mean: _T = tree.map(lambda v: v / count, total)
+    mean: _T | float = tree.map(lambda v: v / count, total)
     return mean
 
 
-def pmax(x: _T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> _T:
+@overload
+def pmax(x: ArrayLike, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Array: ...
+@overload
+def pmax(x: _T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> _T: ...
+def pmax(x: ArrayLike | _T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Array | _T:
     """The greatest over the mapped axes `axis_name`, element by element of the tree `x`."""
-    return _reduce(pmax_p, x, axis_name, axis_index_groups)
+    return _map("pmax", _reducing(pmax_p, axis_name, axis_index_groups), x)
 
 
-def pmin(x: _T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> _T:
+@overload
+def pmin(x: ArrayLike, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Array: ...
+@overload
+def pmin(x: _T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> _T: ...
+def pmin(x: ArrayLike | _T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Array | _T:
     """The least over the mapped axes `axis_name`, element by element of the tree `x`."""
-    return _reduce(pmin_p, x, axis_name, axis_index_groups)
+    return _map("pmin", _reducing(pmin_p, axis_name, axis_index_groups), x)
 
 
+@overload
+def all_gather(
+    x: ArrayLike,
+    axis_name: AxisName,
+    *,
+    axis_index_groups: Groups = None,
+    axis: int = 0,
+    tiled: bool = False,
+) -> Array: ...
+@overload
 def all_gather(
     x: _T,
     axis_name: AxisName,
@@ -188,7 +218,15 @@ def all_gather(
     axis_index_groups: Groups = None,
     axis: int = 0,
     tiled: bool = False,
-) -> _T:
+) -> _T: ...
+def all_gather(
+    x: ArrayLike | _T,
+    axis_name: AxisName,
+    *,
+    axis_index_groups: Groups = None,
+    axis: int = 0,
+    tiled: bool = False,
+) -> Array | _T:
     """Every index's value, stacked on a new axis `axis`, or with `tiled` joined along `axis`.
 
     >>> vmap(lambda x: all_gather(x, "i"), axis_name="i")(arange(2))
@@ -226,6 +264,16 @@ def _single(
     return _groups(function, groups, sizes[0])
 
 
+@overload
+def psum_scatter(
+    x: ArrayLike,
+    axis_name: AxisName,
+    *,
+    scatter_dimension: int = 0,
+    axis_index_groups: Groups = None,
+    tiled: bool = False,
+) -> Array: ...
+@overload
 def psum_scatter(
     x: _T,
     axis_name: AxisName,
@@ -233,7 +281,15 @@ def psum_scatter(
     scatter_dimension: int = 0,
     axis_index_groups: Groups = None,
     tiled: bool = False,
-) -> _T:
+) -> _T: ...
+def psum_scatter(
+    x: ArrayLike | _T,
+    axis_name: AxisName,
+    *,
+    scatter_dimension: int = 0,
+    axis_index_groups: Groups = None,
+    tiled: bool = False,
+) -> Array | _T:
     """The sum over a mapped axis, of which each index gets its part along `scatter_dimension`.
 
     That dimension is as long as the mapped axis, and gone from the result; with `tiled` its
@@ -272,7 +328,11 @@ def _check_length(function: str, length: int, place: int, size: int, tiled: bool
         )
 
 
-def ppermute(x: _T, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> _T:
+@overload
+def ppermute(x: ArrayLike, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Array: ...
+@overload
+def ppermute(x: _T, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> _T: ...
+def ppermute(x: ArrayLike | _T, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Array | _T:
     """For each pair (source, destination) of `perm`, the source's value at the destination.
 
     An index that is not a destination gets zeros.  Raises ArgumentError where an index is out of
@@ -292,7 +352,11 @@ def ppermute(x: _T, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> _T:
     return _map("ppermute", lambda v: ppermute_p.bind(v, axis_name=(name,), perm=pairs), x)
 
 
-def pshuffle(x: _T, axis_name: AxisName, perm: Sequence[int]) -> _T:
+@overload
+def pshuffle(x: ArrayLike, axis_name: AxisName, perm: Sequence[int]) -> Array: ...
+@overload
+def pshuffle(x: _T, axis_name: AxisName, perm: Sequence[int]) -> _T: ...
+def pshuffle(x: ArrayLike | _T, axis_name: AxisName, perm: Sequence[int]) -> Array | _T:
     """At index i, the value of index `perm[i]`; raises ArgumentError unless it is a permutation."""
     _, size = _one("pshuffle", axis_name)
     if sorted(perm) != list(range(size)):
@@ -300,11 +364,30 @@ def pshuffle(x: _T, axis_name: AxisName, perm: Sequence[int]) -> _T:
     return ppermute(x, axis_name, list(zip(perm, range(size), strict=True)))
 
 
-def pswapaxes(x: _T, axis_name: AxisName, axis: int, *, axis_index_groups: Groups = None) -> _T:
+@overload
+def pswapaxes(
+    x: ArrayLike, axis_name: AxisName, axis: int, *, axis_index_groups: Groups = None
+) -> Array: ...
+@overload
+def pswapaxes(x: _T, axis_name: AxisName, axis: int, *, axis_index_groups: Groups = None) -> _T: ...
+def pswapaxes(
+    x: ArrayLike | _T, axis_name: AxisName, axis: int, *, axis_index_groups: Groups = None
+) -> Array | _T:
     """The mapped axis exchanged with the axis `axis` of each value, which is as long."""
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
 
 
+@overload
+def all_to_all(
+    x: ArrayLike,
+    axis_name: AxisName,
+    split_axis: int,
+    concat_axis: int,
+    *,
+    axis_index_groups: Groups = None,
+    tiled: bool = False,
+) -> Array: ...
+@overload
 def all_to_all(
     x: _T,
     axis_name: AxisName,
@@ -313,7 +396,16 @@ def all_to_all(
     *,
     axis_index_groups: Groups = None,
     tiled: bool = False,
-) -> _T:
+) -> _T: ...
+def all_to_all(
+    x: ArrayLike | _T,
+    axis_name: AxisName,
+    split_axis: int,
+    concat_axis: int,
+    *,
+    axis_index_groups: Groups = None,
+    tiled: bool = False,
+) -> Array | _T:
     """At index i, part i along `split_axis` of every index's value, along `concat_axis`.
 
     `split_axis` is as long as the mapped axis, and gone from the result, which has the parts

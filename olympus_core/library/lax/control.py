@@ -28,7 +28,7 @@ from olympus_core.errors import DTypeError, ShapeError, TransformError
 from olympus_core.library.lax import unstaged
 from olympus_core.library.lax.shape import reshape
 from olympus_core.library.lax.slicing import concatenate, slice_in_dim
-from olympus_core.library.promotion import convert
+from olympus_core.library.promotion import convert, convert_array
 from olympus_core.library.typing import ArrayLike
 from olympus_core.primitives.elementwise.selection import clamp_p
 from olympus_core.source import function_name
@@ -205,29 +205,49 @@ def _check_branches(
                 )
 
 
+def _arrays(value: Any, what: str) -> Any:
+    """A tree of arrays and scalars, all of them as arrays; `what` it is, for messages."""
+    leaves, treedef = _flatten_arrays(value, what)
+    avals = [get_aval(x) for x in leaves]
+    return treedef.unflatten(
+        convert_array(x, a.dtype, a.weak_type) for x, a in zip(leaves, avals, strict=True)
+    )
+
+
+@overload
+def while_loop(
+    cond_fun: Callable[[Array], ArrayLike],
+    body_fun: Callable[[Array], ArrayLike],
+    init_val: ArrayLike,
+) -> Array: ...
+@overload
 def while_loop(
     cond_fun: Callable[[_T], ArrayLike], body_fun: Callable[[_T], _T], init_val: _T
-) -> _T:
+) -> _T: ...
+def while_loop(
+    cond_fun: Callable[[Any], ArrayLike], body_fun: Callable[[Any], Any], init_val: ArrayLike | _T
+) -> Array | _T:
     """`while cond_fun(val): val = body_fun(val)`, from `init_val`, with the carry's types fixed.
 
     Raises TransformError where the body changes the carry's structure or types, or the
     condition is not a scalar bool.
     """
-    return _while("while_loop", cond_fun, body_fun, init_val, body_fun)
+    end: Array | _T = _while("while_loop", cond_fun, body_fun, init_val, body_fun)
+    return end
 
 
 def _while(
     name: str,
-    cond_fun: Callable[[_T], Any],
-    body_fun: Callable[[_T], _T],
-    init_val: _T,
+    cond_fun: Callable[[Any], Any],
+    body_fun: Callable[[Any], Any],
+    init_val: Any,
     of: Callable[..., Any],
-) -> _T:
+) -> Any:
     """The loop; `of` is the user's function that `body_fun` calls."""
     if unstaged.wanted():
         known, end = unstaged.repeat(cond_fun, body_fun, init_val)
         if known:
-            return end
+            return _arrays(end, f"the carry of {name}")
     leaves, carry_tree = _flatten_arrays(init_val, f"the carry of {name}")
     in_tree = tree.treedef_tuple([carry_tree])
     avals = tuple(get_aval(x) for x in leaves)
@@ -251,10 +271,19 @@ def _while(
         body_nconsts=len(body.consts),
         body_olympuspr=convert_outputs(body.program, avals),
     )
-    result: _T = carry_tree.unflatten(outs)
-    return result
+    return carry_tree.unflatten(outs)
 
 
+@overload
+def fori_loop(
+    lower: ArrayLike,
+    upper: ArrayLike,
+    body_fun: Callable[[Any, Array], ArrayLike],
+    init_val: ArrayLike,
+    *,
+    unroll: int | bool | None = None,
+) -> Array: ...
+@overload
 def fori_loop(
     lower: ArrayLike,
     upper: ArrayLike,
@@ -262,7 +291,15 @@ def fori_loop(
     init_val: _T,
     *,
     unroll: int | bool | None = None,
-) -> _T:
+) -> _T: ...
+def fori_loop(
+    lower: ArrayLike,
+    upper: ArrayLike,
+    body_fun: Callable[[Any, Any], Any],
+    init_val: Any,
+    *,
+    unroll: int | bool | None = None,
+) -> Any:
     """`for i in range(lower, upper): val = body_fun(i, val)`, from `init_val`.
 
     With Python bounds the number of iterations is fixed, and the loop a `scan`; with traced ones
@@ -284,22 +321,23 @@ def fori_loop(
             ) from None
         return _dynamic_fori(lower, upper, body_fun, init_val)
 
-    def step(carry: tuple[Any, _T], _: None) -> tuple[tuple[Any, _T], None]:
+    def step(carry: tuple[Any, Any], _: None) -> tuple[tuple[Any, Any], None]:
         i, value = carry
         return (i + 1, body_fun(i, value)), None
 
     if last <= first:
-        return init_val
+        return _arrays(init_val, "the carry of fori_loop")
     unrolled = 1 if unroll is None else unroll
     traced = isinstance(lower, Array) and not trace.at_base()  # an index of Python's is weak
-    start = lower if traced else first
-    carry, length = (start, init_val), last - first
+    carry, length = (lower if traced else first, init_val), last - first
     (_, end), _ = _fold("fori_loop", step, carry, None, length, unroll=unrolled, of=body_fun)
     return end
 
 
-def _dynamic_fori(lower: Any, upper: Any, body_fun: Callable[[Any, _T], _T], init_val: _T) -> _T:
-    def step(carry: tuple[Any, Any, _T]) -> tuple[Any, Any, _T]:
+def _dynamic_fori(
+    lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any
+) -> Any:
+    def step(carry: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
         i, stop, value = carry
         return i + 1, stop, body_fun(i, value)
 
@@ -311,6 +349,17 @@ def _before_end(carry: tuple[Any, Any, Any]) -> Any:
     return carry[0] < carry[1]
 
 
+@overload
+def scan(
+    f: Callable[[Array, Any], tuple[ArrayLike, _Y]],
+    init: ArrayLike,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    _split_transpose: bool = False,
+) -> tuple[Array, _Y]: ...
+@overload
 def scan(
     f: Callable[[_Carry, Any], tuple[_Carry, _Y]],
     init: _Carry,
@@ -319,7 +368,16 @@ def scan(
     reverse: bool = False,
     unroll: int | bool = 1,
     _split_transpose: bool = False,
-) -> tuple[_Carry, _Y]:
+) -> tuple[_Carry, _Y]: ...
+def scan(
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    _split_transpose: bool = False,
+) -> tuple[Any, Any]:
     """Fold `f(carry, x) -> (carry, y)` over the leading axes of `xs`; (carry, stacked ys).
 
     `length` is needed where `xs` has no arrays.  `unroll` iterations run in one of the loop
@@ -349,7 +407,8 @@ def _fold(
     x_leaves, xs_tree = _flatten_arrays(data.unstack_float0(xs), f"the xs of {name}")
     count = _scan_length(x_leaves, xs_tree, length)
     if count and unstaged.wanted():
-        return unstaged.fold(f, init, xs, count, reverse)
+        end, ys = unstaged.fold(f, init, xs, count, reverse)
+        return _arrays(end, f"the carry of {name}"), ys
     in_tree = tree.treedef_tuple([carry_tree, xs_tree])
     x_avals = [_row(x) for x in x_leaves]
     carry = tuple(get_aval(x) for x in init_leaves)
@@ -422,7 +481,11 @@ def _scan_length(x_leaves: list[Any], xs_tree: tree.PyTreeDef, length: int | Non
     return int(lengths.pop())
 
 
-def map(f: Callable[[Any], _T], xs: Any, *, batch_size: int | None = None) -> _T:
+@overload
+def map(f: Callable[[Any], ArrayLike], xs: Any, *, batch_size: int | None = None) -> Array: ...
+@overload
+def map(f: Callable[[Any], _T], xs: Any, *, batch_size: int | None = None) -> _T: ...
+def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
     """`f` of each row of `xs`, one after the other, stacked.
 
     With a `batch_size`, so many rows are mapped at once by `vmap`, and what is left over too.
@@ -442,9 +505,8 @@ def map(f: Callable[[Any], _T], xs: Any, *, batch_size: int | None = None) -> _T
     _, batched = _fold(
         "map in batches", lambda _, x: ((), each(x)), (), xs_tree.unflatten(batches), of=f
     )
-    ys: _T = tree.map(lambda y: reshape(y, (whole, *y.shape[2:])), batched)
+    ys = tree.map(lambda y: reshape(y, (whole, *y.shape[2:])), batched)
     if whole == count:
         return ys
     rest = each(xs_tree.unflatten(slice_in_dim(x, whole, count) for x in leaves))
-    joined: _T = tree.map(lambda y, r: concatenate([y, r], 0), ys, rest)
-    return joined
+    return tree.map(lambda y, r: concatenate([y, r], 0), ys, rest)

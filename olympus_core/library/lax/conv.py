@@ -229,7 +229,7 @@ def conv_general_dilated(
     window = tuple([right[i] for i in numbers.rhs_spec[2:]])
     pads = pads_of(padding, sizes, window, strides, grow, spread)
     check_cropped([dilated(n, d) for n, d in zip(sizes, grow, strict=True)], pads)
-    out: Array = conv_general_dilated_p.bind(
+    return conv_general_dilated_p.bind(
         lhs,
         rhs,
         window_strides=strides,
@@ -242,7 +242,6 @@ def conv_general_dilated(
         precision=canonical_precision(precision),
         preferred_element_type=canonical_preferred(preferred_element_type),
     )
-    return out
 
 
 def conv(

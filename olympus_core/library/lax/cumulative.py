@@ -32,8 +32,7 @@ def _cumulative(primitive: Cumulative, summary: str) -> _AlongAxis:
     def cumulative(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
         check_arrays(primitive.name, operand)
         place = operator.index(axis)
-        out: Array = primitive.bind(operand, axis=place, reverse=bool(reverse))
-        return out
+        return primitive.bind(operand, axis=place, reverse=bool(reverse))
 
     cumulative.__name__ = cumulative.__qualname__ = primitive.name
     cumulative.__doc__ = f"""{summary} of the elements up to each one along `axis`.

@@ -80,13 +80,12 @@ def dot_general(
         (_axes(contract), _axes(contract_rhs)),
         (_axes(batch), _axes(batch_rhs)),
     )
-    out: Array = dot_general_p.bind(
+    return dot_general_p.bind(
         *_as_arrays(lhs, rhs),
         dimension_numbers=dimensions,
         precision=canonical_precision(precision),
         preferred_element_type=canonical_preferred(preferred_element_type),
     )
-    return out
 
 
 def _axes(axes: Sequence[int]) -> tuple[int, ...]:

@@ -9,10 +9,15 @@ import enum
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from olympus_core import dtypes, trace
+from olympus_core import dtypes
 from olympus_core.avals import get_aval
 from olympus_core.errors import ArgumentError, DTypeError
-from olympus_core.library.promotion import check_arrays, convert, promote_shapes
+from olympus_core.library.promotion import (
+    check_arrays,
+    convert,
+    convert_array,
+    promote_shapes,
+)
 from olympus_core.library.structural import structural
 from olympus_core.library.typing import ArrayLike, ArrayOrKeys, DTypeLike
 from olympus_core.primitive import Primitive
@@ -42,7 +47,6 @@ from olympus_core.primitives.elementwise.conversion import (
     bitcast_convert_type_p,
     complex_p,
     conj_p,
-    convert_element_type_p,
     imag_p,
     real_p,
     reduce_precision_p,
@@ -345,33 +349,25 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
         dtype, weak = dtypes.default_dtype(python[new_dtype]), new_dtype is not bool
     else:
         dtype, weak = dtypes.canonicalize(new_dtype), False
-    converted = convert(operand, dtype, weak)
-    if not isinstance(converted, Array) and trace.at_base():  # a program has it as a constant
-        converted = convert_element_type_p.bind(converted, new_dtype=dtype, weak_type=weak)
-    found: Array = converted
-    return found
+    return convert_array(operand, dtype, weak)
 
 
 def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """The bits of `operand` read as `new_dtype`; another width adds or takes the last axis."""
-    bits: Array = bitcast_convert_type_p.bind(operand, new_dtype=dtypes.canonicalize(new_dtype))
-    return bits
+    return bitcast_convert_type_p.bind(operand, new_dtype=dtypes.canonicalize(new_dtype))
 
 
 def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
     """x, not below `min` and not above `max`; the bounds are scalars or have x's shape."""
-    clamped: Array = clamp_p.bind(min, x, max)
-    return clamped
+    return clamp_p.bind(min, x, max)
 
 
 @structural(1, 2)
 def select(pred: ArrayLike, on_true: ArrayOrKeys, on_false: ArrayOrKeys) -> Array:
     """`on_true` where `pred`, else `on_false`; `pred` is a scalar or has their shape."""
-    selected: Array = select_n_p.bind(pred, on_false, on_true)
-    return selected
+    return select_n_p.bind(pred, on_false, on_true)
 
 
 def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
     """`cases[which]`, element by element; `which` is bool (two cases) or int32."""
-    selected: Array = select_n_p.bind(which, *cases)
-    return selected
+    return select_n_p.bind(which, *cases)

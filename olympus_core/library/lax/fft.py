@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from olympus_core import dtypes
 from olympus_core.avals import get_aval
 from olympus_core.errors import ArgumentError
-from olympus_core.library.promotion import check_arrays, convert
+from olympus_core.library.promotion import check_arrays, convert, convert_array
 from olympus_core.library.typing import ArrayLike
 from olympus_core.primitives.fft import FftType, fft_p
 from olympus_core.tracer import Array
@@ -47,8 +47,9 @@ def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Ar
     if kind is FftType.RFFT:
         if dtypes.kind(dtype) == "c":
             raise ArgumentError(f"fft of kind RFFT takes real arrays, and got {dtype}")
-        signal = convert(x, dtypes.to_inexact(dtype))
+        dtype = dtypes.to_inexact(dtype)
     else:
-        signal = convert(x, dtypes.to_complex(dtype))
-    out: Array = fft_p.bind(signal, fft_type=kind, fft_lengths=lengths) if lengths else signal
-    return out
+        dtype = dtypes.to_complex(dtype)
+    if not lengths:
+        return convert_array(x, dtype)
+    return fft_p.bind(convert(x, dtype), fft_type=kind, fft_lengths=lengths)

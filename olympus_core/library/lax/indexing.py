@@ -18,7 +18,7 @@ from olympus_core.library.lax.slicing import concatenate
 from olympus_core.library.promotion import convert
 from olympus_core.library.typing import ArrayLike
 from olympus_core.olympuspr import ExactFloat
-from olympus_core.primitive import Primitive
+from olympus_core.primitive import SingleResult
 from olympus_core.primitives import scatter as p
 from olympus_core.primitives.elementwise.arithmetic import add_p, rem_p
 from olympus_core.primitives.elementwise.logic import lt_p
@@ -72,7 +72,7 @@ def gather(
     Source: https://www.openxla.org/xla/operation_semantics#gather
     """
     how = GatherScatterMode.PROMISE_IN_BOUNDS if mode is None else GatherScatterMode.from_any(mode)
-    result: Array = gather_p.bind(
+    return gather_p.bind(
         operand,
         start_indices,
         dimension_numbers=GatherDimensionNumbers(*map(tuple, dimension_numbers)),
@@ -82,7 +82,6 @@ def gather(
         mode=how,
         fill_value=_fill(how, fill_value, get_aval(operand).dtype),
     )
-    return result
 
 
 def _fill(mode: GatherScatterMode, value: Any, dtype: dtypes.DType) -> Any:
@@ -108,7 +107,7 @@ def _fill(mode: GatherScatterMode, value: Any, dtype: dtypes.DType) -> Any:
 
 
 def _scatter(
-    primitive: Primitive,
+    primitive: SingleResult,
     operand: Any,
     indices: Any,
     updates: Any,
@@ -118,7 +117,7 @@ def _scatter(
     mode: Mode,
     **params: Any,
 ) -> Array:
-    result: Array = primitive.bind(
+    return primitive.bind(
         operand,
         indices,
         updates,
@@ -128,7 +127,6 @@ def _scatter(
         mode=GatherScatterMode.from_any(mode),
         **params,
     )
-    return result
 
 
 if TYPE_CHECKING:
@@ -149,7 +147,7 @@ if TYPE_CHECKING:
         ) -> Array: ...
 
 
-def _scatter_function(name: str, primitive: Primitive, effect: str) -> _ScatterFunction:
+def _scatter_function(name: str, primitive: SingleResult, effect: str) -> _ScatterFunction:
     def scatter_function(
         operand: ArrayLike,
         scatter_indices: ArrayLike,

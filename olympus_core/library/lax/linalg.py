@@ -111,8 +111,7 @@ def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
            [1., 1.]], dtype=float32)
     """
     x = matrices("cholesky", x, square=True)
-    out: Array = cholesky_p.bind(symmetrized(x) if symmetrize_input else x)
-    return out
+    return cholesky_p.bind(symmetrized(x) if symmetrize_input else x)
 
 
 def triangular_solve(
@@ -144,7 +143,7 @@ def triangular_solve(
     if single and shape:
         wide = (*shape, 1) if left_side else (*shape[:-1], 1, shape[-1])
         b = op.reshape(b, dimensions=None, new_sizes=wide)
-    out: Array = triangular_solve_p.bind(
+    out = triangular_solve_p.bind(
         a,
         b,
         left_side=bool(left_side),
@@ -175,8 +174,7 @@ def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
     """The permutation of `permutation_size` rows that the pivots of `lu` (int32) make."""
     check_arrays("lu_pivots_to_permutation", pivots)
     size = int(permutation_size)
-    out: Array = lu_pivots_to_permutation_p.bind(pivots, permutation_size=size)
-    return out
+    return lu_pivots_to_permutation_p.bind(pivots, permutation_size=size)
 
 
 def qr(
@@ -213,8 +211,7 @@ def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
     Raises ShapeError for other shapes.
     """
     check_arrays("householder_product", a, taus)
-    out: Array = householder_product_p.bind(a, taus)
-    return out
+    return householder_product_p.bind(a, taus)
 
 
 def eig(

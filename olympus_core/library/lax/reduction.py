@@ -14,7 +14,7 @@ from olympus_core.errors import ShapeError, TraceError
 from olympus_core.library.promotion import check_arrays, convert
 from olympus_core.library.typing import ArrayLike, DTypeLike
 from olympus_core.olympuspr import Olympuspr
-from olympus_core.primitive import Primitive
+from olympus_core.primitive import Primitive, SingleResult
 from olympus_core.primitives.elementwise.arithmetic import add_p, max_p, min_p, mul_p
 from olympus_core.primitives.elementwise.logic import and_p, or_p, xor_p
 from olympus_core.primitives.reduction import (
@@ -58,8 +58,7 @@ if TYPE_CHECKING:
 def _reduction(primitive: Reduction, summary: str) -> _OverAxes:
     def reduction(operand: ArrayLike, axes: Sequence[int]) -> Array:
         check_arrays(primitive.name, operand)
-        reduced: Array = primitive.bind(operand, axes=tuple(map(operator.index, axes)))
-        return reduced
+        return primitive.bind(operand, axes=tuple(map(operator.index, axes)))
 
     reduction.__name__ = reduction.__qualname__ = primitive.name
     reduction.__doc__ = f"""{summary} over `axes`, a sequence of distinct axes from 0.
@@ -98,12 +97,11 @@ def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     return _arg(argmin_p, operand, axis, index_dtype)
 
 
-def _arg(primitive: Primitive, operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
+def _arg(primitive: SingleResult, operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     check_arrays(primitive.name, operand)
     place = operator.index(axis)
     dtype = dtypes.canonicalize(index_dtype)
-    index: Array = primitive.bind(operand, axes=(place,), index_dtype=dtype)
-    return index
+    return primitive.bind(operand, axes=(place,), index_dtype=dtype)
 
 
 #: what a computation of one operation reduces by

@@ -68,8 +68,7 @@ def broadcast_in_dim(
     is_same = dims == tuple(range(len(target)))
     if is_same and isinstance(operand, Array) and operand.aval.shape == target:
         return operand
-    result: Array = p.broadcast_in_dim_p.bind(operand, shape=target, broadcast_dimensions=dims)
-    return result
+    return p.broadcast_in_dim_p.bind(operand, shape=target, broadcast_dimensions=dims)
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> Shape:
@@ -109,10 +108,9 @@ def broadcasted_iota(
 
     Raises DTypeError for a dtype that does not count, ShapeError for an axis out of range.
     """
-    result: Array = p.iota_p.bind(
+    return p.iota_p.bind(
         dtype=dtypes.canonicalize(dtype), shape=canonical_shape(shape), dimension=int(dimension)
     )
-    return result
 
 
 @structural()
@@ -137,8 +135,7 @@ def reshape(
         order = None
     if sizes == have and order is None and isinstance(operand, Array):
         return operand
-    result: Array = p.reshape_p.bind(operand, dimensions=order, new_sizes=sizes)
-    return result
+    return p.reshape_p.bind(operand, dimensions=order, new_sizes=sizes)
 
 
 @structural()
@@ -165,8 +162,7 @@ def transpose(operand: ArrayOrKeys, permutation: Sequence[int]) -> Array:
     order = tuple([int(i) for i in permutation])
     if isinstance(operand, Array) and order == tuple(range(operand.aval.ndim)):
         return operand
-    result: Array = p.transpose_p.bind(operand, permutation=order)
-    return result
+    return p.transpose_p.bind(operand, permutation=order)
 
 
 @structural()
@@ -175,8 +171,7 @@ def squeeze(array: ArrayOrKeys, dimensions: Sequence[int]) -> Array:
     dims = tuple(sorted(canonical_axes(dimensions, len(shape_of(array)))))
     if not dims and isinstance(array, Array):
         return array
-    result: Array = p.squeeze_p.bind(array, dimensions=dims)
-    return result
+    return p.squeeze_p.bind(array, dimensions=dims)
 
 
 @structural()
@@ -199,15 +194,13 @@ def expand_dims(array: ArrayOrKeys, dimensions: Sequence[int]) -> Array:
 def rev(operand: ArrayOrKeys, dimensions: Sequence[int]) -> Array:
     """The elements in reverse order along the given axes (each once; ShapeError otherwise)."""
     dims = tuple([canonical_axis(d, len(shape_of(operand))) for d in dimensions])
-    result: Array = p.rev_p.bind(operand, dimensions=dims)
-    return result
+    return p.rev_p.bind(operand, dimensions=dims)
 
 
 @structural()
 def tile(operand: ArrayOrKeys, reps: Sequence[int]) -> Array:
     """The array repeated `reps[i]` times along axis i; one repetition an axis (ShapeError)."""
-    result: Array = p.tile_p.bind(operand, reps=tuple([int(r) for r in reps]))
-    return result
+    return p.tile_p.bind(operand, reps=tuple([int(r) for r in reps]))
 
 
 @structural(1)

@@ -55,8 +55,7 @@ def concatenate(operands: ArraysOrKeys, dimension: int) -> Array:
     if len(parts) == 1 and isinstance(parts[0], Array):
         return parts[0]
     axis = canonical_axis(dimension, len(shape_of(parts[0])), "dimension")
-    result: Array = joining.concatenate_p.bind(*parts, dimension=axis)
-    return result
+    return joining.concatenate_p.bind(*parts, dimension=axis)
 
 
 @structural()
@@ -67,8 +66,7 @@ def stack(operands: ArraysOrKeys, axis: int = 0) -> Array:
     """
     parts = _sequence("stack", operands)
     position = canonical_axis(axis, len(shape_of(parts[0])) + 1)
-    result: Array = joining.stack_p.bind(*parts, axis=position)
-    return result
+    return joining.stack_p.bind(*parts, axis=position)
 
 
 def _sequence(name: str, operands: Any) -> list[Any]:
@@ -82,10 +80,7 @@ def _sequence(name: str, operands: Any) -> list[Any]:
 def split(operand: ArrayOrKeys, sizes: Sequence[int], axis: int = 0) -> list[Array]:
     """Parts of the lengths `sizes`, which sum to the axis's (ShapeError otherwise)."""
     position = canonical_axis(axis, len(shape_of(operand)))
-    result: list[Array] = joining.split_p.bind(
-        operand, sizes=canonical_shape(sizes, "sizes"), axis=position
-    )
-    return result
+    return joining.split_p.bind(operand, sizes=canonical_shape(sizes, "sizes"), axis=position)
 
 
 @structural()
@@ -110,8 +105,7 @@ def pad(
         nothing = config == ((0, 0, 0),) * operand.aval.ndim
         if nothing and get_aval(padding_value).dtype == operand.dtype:
             return operand
-    result: Array = slicing.pad_p.bind(operand, padding_value, padding_config=config)
-    return result
+    return slicing.pad_p.bind(operand, padding_value, padding_config=config)
 
 
 @structural()
@@ -125,13 +119,12 @@ def slice(
 
     Raises ShapeError unless 0 <= start <= limit <= length and the stride is positive.
     """
-    result: Array = slicing.slice_p.bind(
+    return slicing.slice_p.bind(
         operand,
         start_indices=tuple([operator.index(i) for i in start_indices]),
         limit_indices=tuple([operator.index(i) for i in limit_indices]),
         strides=None if strides is None else tuple([operator.index(i) for i in strides]),
     )
-    return result
 
 
 @structural()
@@ -237,8 +230,7 @@ def dynamic_slice(
     """
     starts = _starts(operand, start_indices, allow_negative_indices)
     sizes = canonical_shape(slice_sizes, "slice_sizes")
-    result: Array = slicing.dynamic_slice_p.bind(operand, *starts, slice_sizes=sizes)
-    return result
+    return slicing.dynamic_slice_p.bind(operand, *starts, slice_sizes=sizes)
 
 
 def _along(shape: Shape, index: Any, axis: int) -> list[Any]:
@@ -295,8 +287,7 @@ def dynamic_update_slice(
     dtypes differ.
     """
     starts = _starts(operand, start_indices, allow_negative_indices)
-    result: Array = slicing.dynamic_update_slice_p.bind(operand, update, *starts)
-    return result
+    return slicing.dynamic_update_slice_p.bind(operand, update, *starts)
 
 
 @structural(0, 1)

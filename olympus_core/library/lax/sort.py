@@ -54,7 +54,7 @@ def sort(
     check_arrays("sort", *arrays)
     if not arrays:
         raise ShapeError("sort needs at least one array, and got none")
-    out: list[Array] = sort_p.bind(
+    out = sort_p.bind(
         *arrays,
         dimension=_place("sort", dimension, get_aval(arrays[0]).ndim),
         is_stable=bool(is_stable),
@@ -86,7 +86,7 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> list[Array]:
     place = _place("top_k", axis, ndim)
     swap = (*[i for i in range(ndim) if i != place], place)
     moved = operand if place == ndim - 1 else transpose_p.bind(operand, permutation=swap)
-    found: list[Array] = top_k_p.bind(moved, k=operator.index(k))
+    found = top_k_p.bind(moved, k=operator.index(k))
     if place != ndim - 1:
         back = tuple(map(swap.index, range(ndim)))
         found = [transpose_p.bind(x, permutation=back) for x in found]

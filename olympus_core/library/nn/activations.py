@@ -227,7 +227,7 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
 
     `approximate` has the cdf by tanh, as in that paper, instead of erfc.
     """
-    floats: Array = promote_inexact(_array("gelu", x))[0]
+    floats = promote_inexact(_array("gelu", x))[0]
     dtype = floats.dtype
     if approximate:
         cubed = floats + 0.044715 * lax.integer_pow(floats, 3)

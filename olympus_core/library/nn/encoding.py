@@ -49,8 +49,7 @@ def one_hot(
     is_class = eq_p.bind(spread, broadcasted_iota(aval.dtype, shape, axis))
     if dtype == dtypes.bool_:
         return is_class
-    encoded: Array = convert_element_type_p.bind(is_class, new_dtype=dtype, weak_type=False)
-    return encoded
+    return convert_element_type_p.bind(is_class, new_dtype=dtype, weak_type=False)
 
 
 @list_axis
@@ -73,7 +72,7 @@ def standardize(
     algorithm "fast", whose variance has to be kept from falling below 0.
     """
     check_arrays("standardize", x, *[a for a in (mean, variance, where) if a is not None])
-    values: Array = asarray(x)
+    values = asarray(x)
     if algorithm not in ("fast", "stable"):
         raise ArgumentError(f"standardize is 'fast' or 'stable', and not {algorithm!r}")
     if values.dtype == dtypes.bool_:

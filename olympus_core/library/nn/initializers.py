@@ -173,7 +173,7 @@ def _turned(radius: Callable[[Array], Array], key: Any, shape: Shape, dtype: DTy
     return radius(lax.convert_element_type(u, dtype)) * lax.exp(angle)
 
 
-_DISTRIBUTIONS: dict[str, Callable[..., Any]] = {
+_DISTRIBUTIONS: dict[str, Callable[..., Array]] = {
     "truncated_normal": _drawn_truncated,
     "normal": _drawn_normal,
     "uniform": _drawn_uniform,
@@ -211,8 +211,7 @@ def variance_scaling(
         shape, dtype = canonical_shape(shape), _dtype(dtype)
         fan = _MODES[mode](*_fans(shape, in_axis, out_axis, batch_axis))
         variance = scalar(scale / fan, dtype)
-        weights: Array = _DISTRIBUTIONS[distribution](key, shape, dtype, variance)
-        return weights
+        return _DISTRIBUTIONS[distribution](key, shape, dtype, variance)
 
     return init
 

@@ -163,8 +163,7 @@ def _multinomial(key: Any, n: Any, p: Any, shape: Shape, dtype: DType) -> Array:
 
     keys = random_split_p.bind(key, shape=(outcomes,))
     _, counts = scan(draw, broadcast_to(n, shape), (ratios, keys))
-    samples: Array = convert(moveaxis(counts, 0, -1), dtype)
-    return samples
+    return convert(moveaxis(counts, 0, -1), dtype)
 
 
 def multinomial(

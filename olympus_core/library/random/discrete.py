@@ -91,8 +91,7 @@ def _geometric(key: Any, p: Any, shape: Shape, dtype: DType) -> Array:
     if shape_of(log_failure):
         log_failure = broadcast_to(log_failure, shape)
     tries = lax.add(lax.floor(lax.div(lax.log(u), log_failure)), one)
-    samples: Array = convert(tries, dtype)
-    return samples
+    return convert(tries, dtype)
 
 
 def geometric(
@@ -124,8 +123,7 @@ def _with_replacement(key: Any, logits: Any, shape: Shape, axis: int, mode: str 
     noise = gumbel_formula(mode)(key, full, aval.dtype)
     noisy = lax.add(noise, broadcast_to(logits, full))
     dtype = dtypes.default_dtype("i")
-    drawn: Array = argmax_p.bind(noisy, axes=(len(prefix) + at,), index_dtype=dtype)
-    return drawn
+    return argmax_p.bind(noisy, axes=(len(prefix) + at,), index_dtype=dtype)
 
 
 @composite(static_argnames=("shape", "axis", "mode"))

@@ -42,12 +42,11 @@ def _count(x: Any) -> int:
 def _take(x: Array, indices: Array, axis: int) -> Array:
     """Elements along `axis` at indices that are within bounds."""
     at = x.at[(*(slice(None),) * axis, indices)]
-    taken: Array = at.get(mode="promise_in_bounds", wrap_negative_indices=False)
-    return taken
+    return at.get(mode="promise_in_bounds", wrap_negative_indices=False)
 
 
 @composite(static_argnames=("axis",))
-def _shuffle(key: Any, x: Any, axis: int) -> Array:
+def _shuffle(key: Any, x: Array, axis: int) -> Array:
     """The elements of each line along `axis` in random order.
 
     Three times as many random bits are spent as it takes to tell all elements apart.
@@ -58,8 +57,7 @@ def _shuffle(key: Any, x: Any, axis: int) -> Array:
         key, word_key = subkeys(key)
         words = random_bits_p.bind(word_key, bit_width=32, shape=get_aval(x).shape)
         _, x = sort_key_val(words, x, axis)
-    shuffled: Array = x
-    return shuffled
+    return x
 
 
 def permutation(key: KeyLike, x: ArrayLike, axis: int = 0, independent: bool = False) -> Array:
@@ -80,7 +78,7 @@ def permutation(key: KeyLike, x: ArrayLike, axis: int = 0, independent: bool = F
             raise DTypeError(f"permutation needs an int or an array, and got {aval.long_name()}")
         return _shuffle(words, arange(_count(x)), axis=0)
     if independent or aval.ndim == 1:
-        return _shuffle(words, x, axis=axis)
+        return _shuffle(words, asarray(x), axis=axis)
     order = _shuffle(words, arange(aval.shape[axis]), axis=0)
     return _take(asarray(x), order, axis)
 
@@ -144,13 +142,11 @@ def _indices(key: Any, count: int, shape: Shape, replace: bool, p: Any, mode: st
 def _by_inversion(key: Any, p: Any, shape: Shape) -> Array:
     total = cumsum(p)
     u = 1 - unit_floats(key, shape, get_aval(p).dtype)
-    drawn: Array = searchsorted(total, total[-1] * u)
-    return drawn
+    return searchsorted(total, total[-1] * u)
 
 
 @composite(static_argnames=("draws", "mode"))
 def _by_noise(key: Any, p: Any, draws: int, mode: str | None) -> Array:
     noise = gumbel_formula(mode)(key, get_aval(p).shape, get_aval(p).dtype)
     _, indices = top_k(noise + lax.log(p), draws)
-    drawn: Array = convert(indices, dtypes.default_dtype("i"))
-    return drawn
+    return convert(indices, dtypes.default_dtype("i"))

@@ -72,8 +72,7 @@ def _poisson(key: Any, lam: Any, shape: Shape, dtype: DType) -> Array:
     is_small = lax.ne(lam, lam) | (lam < 10)
     small = _knuth(key, where(is_small, lam, 0.0), shape, dtype)
     large = _rejection(key, where(is_small, 1e5, lam), shape, dtype)
-    samples: Array = where(lam == 0, 0, lax.select(is_small, small, large))
-    return samples
+    return where(lam == 0, 0, lax.select(is_small, small, large))
 
 
 def poisson(

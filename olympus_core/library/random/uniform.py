@@ -104,8 +104,7 @@ def bits(
     words = one_key("bits", key)
     dtype = float_dtype("bits", dtypes.default_dtype("u") if dtype is None else dtype, "u")
     width, shape = dtype.itemsize * 8, canonical_shape(shape)
-    drawn: Array = random_bits_p.bind(words, bit_width=width, shape=shape)
-    return drawn
+    return random_bits_p.bind(words, bit_width=width, shape=shape)
 
 
 def unit_floats(key: Any, shape: Shape, dtype: DType) -> Array:
@@ -297,5 +296,4 @@ def randint(
         clamp_p.bind(constant(low, wide), convert(x, wide), constant(most, wide))
         for x, most in ((minval, high), (maxval, high + 1))
     )
-    narrow: Array = convert(_randint(words, minval, maxval, shape=shape, dtype=wide), dtype)
-    return narrow
+    return convert(_randint(words, minval, maxval, shape=shape, dtype=wide), dtype)

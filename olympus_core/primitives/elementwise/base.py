@@ -17,11 +17,10 @@ from olympus_core.avals import Shape, ShapedArray, get_aval, shape_of, shaped
 from olympus_core.dtypes import DType
 from olympus_core.errors import DTypeError, ShapeError, TransformError
 from olympus_core.olympuspr import Literal
-from olympus_core.primitive import Batched, Linear, Primitive, op
+from olympus_core.primitive import Batched, Linear, SingleResult, op
 
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
-    from olympus_core.tracer import Array
 
 __all__ = [
     "BOOL",
@@ -86,7 +85,7 @@ Tangent = Callable[..., Any]
 Cotangent = Callable[..., Any]
 
 
-class Elementwise(Primitive):
+class Elementwise(SingleResult):
     """An elementwise primitive that is one operation of StableHLO or CHLO.
 
     `tangents` has a rule for each operand, or is empty where the derivative is zero; `linear`
@@ -95,10 +94,6 @@ class Elementwise(Primitive):
 
     is_elementwise: ClassVar[bool] = True
     takes_literals: ClassVar[bool] = True
-
-    if TYPE_CHECKING:  # a function that returns it is checked
-
-        def bind(self, *args: Any, **params: Any) -> Array: ...
 
     def __init__(
         self,

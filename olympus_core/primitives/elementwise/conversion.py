@@ -9,7 +9,7 @@ from olympus_core import dtypes, mlir
 from olympus_core.avals import ShapedArray, shaped
 from olympus_core.dtypes import DType
 from olympus_core.errors import DTypeError, ShapeError
-from olympus_core.primitive import Batched, Primitive, op
+from olympus_core.primitive import Batched, SingleResult, op
 from olympus_core.primitives.elementwise.base import (
     BOOL,
     Elementwise,
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 
-class Convert(Primitive):
+class Convert(SingleResult):
     """To `new_dtype`; a complex value loses its imaginary part, a bool becomes 0 or 1."""
 
     is_elementwise: ClassVar[bool] = True
@@ -72,7 +72,7 @@ class Convert(Primitive):
         return self.bind(*args, **params), dims[0]
 
 
-class BitcastConvert(Primitive):
+class BitcastConvert(SingleResult):
     """The same bits as another dtype; a change of width adds or removes the last axis."""
 
     is_elementwise: ClassVar[bool] = True

@@ -10,7 +10,7 @@ import numpy as np
 from olympus_core import mlir
 from olympus_core.avals import ShapedArray, shape_of, shaped
 from olympus_core.errors import DTypeError, ShapeError
-from olympus_core.primitive import Batched, Linear, Primitive, op
+from olympus_core.primitive import Batched, Linear, SingleResult, op
 from olympus_core.primitives.elementwise.base import (
     BOOL,
     align,
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 
-class SelectN(Primitive):
+class SelectN(SingleResult):
     """`cases[which]` element by element; `which` is bool for two cases, or int32."""
 
     is_elementwise: ClassVar[bool] = True
@@ -119,7 +119,7 @@ def _same_shape(cases: Sequence[Any]) -> list[Any]:
     return [spread(c, shape) for c in cases]
 
 
-class Clamp(Primitive):
+class Clamp(SingleResult):
     """min(max(lo, x), hi); the bounds have x's shape or none."""
 
     is_elementwise: ClassVar[bool] = True

@@ -9,7 +9,7 @@ import numpy as np
 
 from olympus_core import mlir
 from olympus_core.avals import ShapedArray, shape_of
-from olympus_core.primitive import op
+from olympus_core.primitive import SingleResult, op
 from olympus_core.primitives.elementwise.base import zeros_like
 from olympus_core.primitives.linalg.algebra import (
     diagonal,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["cholesky_p"]
 
 
-class Cholesky(MatrixPrimitive):
+class Cholesky(MatrixPrimitive, SingleResult):
     """The lower triangular L with L L^H = a; only a's lower triangle is read.
 
     The factor of a matrix that is not positive definite is NaN.

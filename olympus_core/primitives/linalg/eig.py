@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from olympus_core import dtypes, mlir
 from olympus_core.avals import ShapedArray, shape_of, shaped
 from olympus_core.errors import TransformError
-from olympus_core.primitive import op
+from olympus_core.primitive import MultipleResults, op
 from olympus_core.primitives.linalg.algebra import (
     adjoint,
     as_dtype,
@@ -37,11 +37,9 @@ if TYPE_CHECKING:
 __all__ = ["eig_p"]
 
 
-class Eig(MatrixPrimitive):
+class Eig(MatrixPrimitive, MultipleResults):
     """The eigenvalues w, in no order, and vectors as columns: first l with l^H a = w l^H, then r
     with a r = w r, where they are wanted.  All are complex."""
-
-    multiple_results: ClassVar[bool] = True
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         (a,) = avals

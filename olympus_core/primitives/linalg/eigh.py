@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from olympus_core import dtypes
 from olympus_core.avals import ShapedArray, shaped
-from olympus_core.primitive import op
+from olympus_core.primitive import MultipleResults, op
 from olympus_core.primitives.linalg.algebra import (
     conj,
     diagonal,
@@ -34,13 +34,11 @@ if TYPE_CHECKING:
 __all__ = ["eigh_p"]
 
 
-class Eigh(MatrixPrimitive):
+class Eigh(MatrixPrimitive, MultipleResults):
     """The eigenvectors, as columns, and the eigenvalues in rising order; `lower` triangle read.
 
     `jacobi`: by rotations, which is how all but the CPU compute.
     """
-
-    multiple_results: ClassVar[bool] = True
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         (a,) = avals

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from olympus_core.avals import ShapedArray, shape_of
 from olympus_core.errors import ShapeError
-from olympus_core.primitive import Batched, op
+from olympus_core.primitive import Batched, SingleResult, op
 from olympus_core.primitives.linalg.algebra import dot
 from olympus_core.primitives.linalg.base import MatrixPrimitive, check_square
 from olympus_core.primitives.linalg.triangular import triangular_solve_p, with_more_columns
@@ -44,7 +44,7 @@ _STEPS = {
 }
 
 
-class FactoredSolve(MatrixPrimitive):
+class FactoredSolve(MatrixPrimitive, SingleResult):
     """x with op(a) x = b, by triangular solutions with a's factors; op transposes if asked.
 
     The factors are what the primitive that `by` names makes of `a`, its rows in their new order.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from olympus_core import mlir
 from olympus_core.avals import ShapedArray, shaped
-from olympus_core.primitive import op
+from olympus_core.primitive import MultipleResults, op
 from olympus_core.primitives.linalg.algebra import block, dot, join, solve, take_rows, triangle
 from olympus_core.primitives.linalg.base import (
     INT32,
@@ -26,13 +26,11 @@ if TYPE_CHECKING:
 __all__ = ["lu_p"]
 
 
-class LU(MatrixPrimitive):
+class LU(MatrixPrimitive, MultipleResults):
     """L and U with L U = a[permutation], as one matrix; the pivots; and the permutation.
 
     L is unit lower triangular, and its diagonal is left out; U is upper triangular.
     """
-
-    multiple_results: ClassVar[bool] = True
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         (a,) = avals

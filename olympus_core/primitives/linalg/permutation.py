@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from olympus_core import mlir
 from olympus_core.avals import ShapedArray, shaped
 from olympus_core.errors import DTypeError, ShapeError
+from olympus_core.primitive import SingleResult
 from olympus_core.primitives.elementwise.logic import emit_compare, eq_p, lt_p
 from olympus_core.primitives.linalg.base import INT32, MatrixPrimitive
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["emit_permutation", "lu_pivots_to_permutation_p"]
 
 
-class PivotsToPermutation(MatrixPrimitive):
+class PivotsToPermutation(MatrixPrimitive, SingleResult):
     """The order of `permutation_size` rows after swapping row i with row pivots[i], in turn."""
 
     ranks: ClassVar[tuple[int, ...]] = (1,)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from olympus_core import dtypes, mlir
 from olympus_core.avals import ShapedArray, get_aval, shaped
 from olympus_core.errors import ShapeError
-from olympus_core.primitive import op
+from olympus_core.primitive import MultipleResults, SingleResult, op
 from olympus_core.primitives.elementwise.base import spread, zero_like
 from olympus_core.primitives.linalg.algebra import (
     adjoint,
@@ -41,10 +41,8 @@ if TYPE_CHECKING:
 __all__ = ["geqrf_p", "householder_product_p", "qr_p"]
 
 
-class Geqrf(MatrixPrimitive):
+class Geqrf(MatrixPrimitive, MultipleResults):
     """R in the upper triangle; below it, and in the second result, the reflectors that make Q."""
-
-    multiple_results: ClassVar[bool] = True
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         (a,) = avals
@@ -58,7 +56,7 @@ class Geqrf(MatrixPrimitive):
         return lapack("geqrf", operands, (ctx.avals_in, ctx.avals_out))
 
 
-class HouseholderProduct(MatrixPrimitive):
+class HouseholderProduct(MatrixPrimitive, SingleResult):
     """The first columns of a product of reflectors: column i of `a` and taus[i] make one."""
 
     ranks: ClassVar[tuple[int, ...]] = (2, 1)
@@ -86,14 +84,12 @@ def _emit_product(operands: Sequence[ir.Value], avals: tuple[ShapedArray, ...]) 
     return lapack(routine, operands, (avals, avals[:1]))[0]
 
 
-class QR(MatrixPrimitive):
+class QR(MatrixPrimitive, MultipleResults):
     """Q with orthonormal columns and upper triangular R, Q R = a.
 
     `full_matrices` completes Q to a square matrix.  With `pivoting` the columns of `a` are
     permuted so that R's diagonal falls, and the permutation is a third result.
     """
-
-    multiple_results: ClassVar[bool] = True
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         (a,) = avals

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from olympus_core import dtypes
 from olympus_core.avals import ShapedArray, shape_of, shaped
 from olympus_core.errors import TransformError
-from olympus_core.primitive import op
+from olympus_core.primitive import MultipleResults, op
 from olympus_core.primitives.elementwise.base import constant
 from olympus_core.primitives.linalg.algebra import (
     adjoint,
@@ -37,15 +37,13 @@ if TYPE_CHECKING:
 __all__ = ["svd_p"]
 
 
-class SVD(MatrixPrimitive):
+class SVD(MatrixPrimitive, MultipleResults):
     """The singular values s in falling order, U and V^H, with a = U diag(s) V^H.
 
     `full_matrices` completes U and V to square matrices; without `compute_uv` there is s alone.
     `routine` is LAPACK's: "gesdd" divides and conquers, "gesvd" iterates by QR; or "jacobi", which
     is how all but the CPU compute.
     """
-
-    multiple_results: ClassVar[bool] = True
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         (a,) = avals

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from olympus_core import dtypes, mlir
 from olympus_core.avals import ShapedArray, shape_of
 from olympus_core.errors import ShapeError
-from olympus_core.primitive import Batched, op
+from olympus_core.primitive import Batched, SingleResult, op
 from olympus_core.primitives.elementwise.base import (
     check_kinds,
     check_one_dtype,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["triangular_solve_p", "with_more_columns"]
 
 
-class TriangularSolve(MatrixPrimitive):
+class TriangularSolve(MatrixPrimitive, SingleResult):
     """x with op(a) x = b, or x op(a) = b unless `left_side`, for triangular a.
 
     op transposes if `transpose_a`, and conjugates if `conjugate_a`; of `a` only the lower triangle
