@@ -12,8 +12,9 @@ import re
 __all__ = ["one_line", "visible"]
 
 # The controls of ASCII, of Latin-1 and of Unicode's two separators, and the marks, embeddings,
-# overrides and isolates of the Unicode Bidirectional Algorithm (UAX #9, section 2).
-_MARKS = "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
+# overrides and isolates of the Unicode Bidirectional Algorithm (UAX #9, section 2).  Last come the
+# halves of surrogate pairs, which a name may hold and no stream can write.
+_MARKS = "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
 _OBEYED = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f{_MARKS}]")
 _OBEYED_IN_A_LINE = re.compile(f"[\x00-\x1f\x7f-\x9f{_MARKS}]")
 
