@@ -69,6 +69,8 @@ CHEAP = frozenset(
     """.split()  # noqa: SIM905
 )
 
+#: how many equations before and after one are compared first
+_AROUND = ((32, 32), (0, 32), (32, 0), (16, 16), (0, 16), (16, 0), (4, 4))
 _MOST_PERIODS = 6  # that are compared in full, of those that most like equations are apart
 _MOST_FREE = 8  # equations of constants that a block makes itself, one on the other
 _MOST_STEPS = 32  # a period has at most so many like products
@@ -174,7 +176,7 @@ class Flow:
                     operands.append(content(x))
                 elif x in free:
                     operands.append(x)
-                    constant = constant and depth[x] < _MOST_FREE  # type: ignore[index]
+                    constant = constant and depth[x] < _MOST_FREE
                 else:
                     constant = False
                     operands.append(x.aval)
@@ -236,13 +238,11 @@ class _Search:
 
     def best(self) -> Repeat | None:
         """The repeat that leaves the fewest equations of what is not taken yet."""
-        best, most = None, 0
-        for period in self._periods():
-            for repeat in self._with_period(period):
-                saved = self._saved(repeat)
-                if saved > most:
-                    best, most = repeat, saved
-        return best
+        found = [repeat for period in self._periods() for repeat in self._with_period(period)]
+        best = max(found, key=self._saved, default=None)
+        if best is None or not self._saved(best):
+            best = max(self._apart(), key=self._saved, default=None)
+        return best if best is not None and self._saved(best) else None
 
     def _saved(self, repeat: Repeat) -> int:
         first = list(repeat.occurrences[0])
@@ -285,6 +285,51 @@ class _Search:
             for a, b in _stretches(whole, (self.least.occurrences - 1) * period):
                 found += self._cut(period, start + a, start + b, np.ones(period, np.bool_))
         return found
+
+    def _apart(self) -> list[Repeat]:
+        """The repeats of stretches that have other equations between them.
+
+        Like heavy equations are seeds, in groups that agree in more or in less of what is around.
+        """
+        places = self.flow.heavy[~self.taken[self.flow.heavy]]
+        found: list[Repeat] = []
+        for before, after in _AROUND:
+            rows = _windows(self.flow.labels, places, before, after)
+            order = np.lexsort(rows.T)
+            new = (rows[order][1:] != rows[order][:-1]).any(axis=1)
+            for group in np.split(places[order], np.flatnonzero(new) + 1):
+                if len(group) >= self.least.occurrences:
+                    found += self._grown(np.sort(group))
+        return found
+
+    def _grown(self, seeds: Ints) -> list[Repeat]:
+        """The repeat that goes from each seed as far to both sides as all agree."""
+        room = int(np.diff(seeds).min())
+        open_ = np.where(self.taken, -1 - np.arange(len(self.taken)), self.flow.labels)
+        rows = _windows(open_, seeds, room, room)
+        differ = np.flatnonzero((rows != rows[0]).any(axis=0) | (rows[0] < 0)) - room
+        start = int(differ[differ < 0].max(initial=-room)) + 1
+        end = int(differ[differ > 0].min(initial=room))
+        end = min(end, start + room)  # so that none reaches into the next
+        while end - start > 1:
+            stretches = [range(p + start, p + end) for p in seeds.tolist()]
+            crossed = self._differing(stretches)
+            if crossed is None:
+                return [Repeat(tuple(map(tuple, stretches)))]
+            start, end = (
+                (start, start + crossed) if start + crossed > 0 else (start + crossed + 1, end)
+            )
+        return []
+
+    def _differing(self, stretches: Sequence[Sequence[int]]) -> int | None:
+        """The first equation of the stretches whose operands come from different places."""
+        eqns = self.flow.eqns
+        all_links = np.array([links([eqns[i] for i in each]) for each in stretches])
+        differ = np.flatnonzero((all_links != all_links[0]).any(axis=0))
+        if not len(differ):
+            return None
+        counts = np.cumsum([len(eqns[i].inputs) for i in stretches[0]])
+        return int(np.searchsorted(counts, differ[0], side="right"))
 
     def _near(self, period: int) -> Ints:
         """A number for each equation, of where its operands made less than a period before are."""
@@ -387,6 +432,12 @@ def links(eqns: Sequence[Eqn]) -> list[int]:
         for v in eqn.outputs:
             places[v] = len(places)
     return [places.get(x, -1) for eqn in eqns for x in eqn.inputs]
+
+
+def _windows(values: Ints, places: Ints, before: int, after: int) -> Ints:
+    """A row for each place: the values from `before` it to `after` it, -1 beyond the ends."""
+    padded = np.concatenate([np.full(before, -1), values, np.full(after, -1)])
+    return padded[places[:, None] + np.arange(before + after + 1)]
 
 
 def _stretches(flags: npt.NDArray[np.bool_], least: int) -> list[tuple[int, int]]:
