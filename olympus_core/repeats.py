@@ -275,14 +275,15 @@ class _Search:
         near = self._near(period)
         linked = near[:-period] == near[period:]
         found: list[Repeat] = []
-        for start, end in _stretches(alike, (self.least.occurrences - 1) * period):
+        least = max(self.least.occurrences - 2, 1) * period  # one more may be before, with gaps
+        for start, end in _stretches(alike, least):
             crossed = np.flatnonzero(~linked[start:end]) + start
-            starts = self._starts(period, start, crossed)
-            if starts is not None:
+            start, starts = self._starts(period, start, crossed)
+            if starts.any():
                 found += self._cut(period, start, end, starts)
                 continue
             whole = alike[start:end] & linked[start:end]
-            for a, b in _stretches(whole, (self.least.occurrences - 1) * period):
+            for a, b in _stretches(whole, least):
                 found += self._cut(period, start + a, start + b, np.ones(period, np.bool_))
         return found
 
@@ -339,51 +340,69 @@ class _Search:
         mixed = (links + 1) * (2 * slot[close].astype(np.uint64) + 1) * _MIX >> np.uint64(33)
         return np.bincount(use[close], mixed, len(self.flow.eqns)).astype(np.int64)
 
-    def _starts(self, period: int, start: int, crossed: Ints) -> npt.NDArray[np.bool_] | None:
-        """The places within a period where a cut may be; None where there is none.
+    def _starts(self, period: int, start: int, crossed: Ints) -> tuple[int, npt.NDArray[np.bool_]]:
+        """Where a stretch begins, and the places within a period where a cut may be.
 
         An operand that is made at another distance in the next period must come from outside of
-        the stretch in both, so that a cut has to be between the two.
+        the stretch in both, so that a cut has to be between the two.  Before the stretch, equations
+        of the first period may stand further apart: it then begins after what reads them.
         """
+        places = crossed.tolist()
+        for place in places:
+            if place < start + period and self._crossing(period, start, place)[1]:
+                start = place + 1
         allowed = np.ones(period, np.bool_)
-        for place in crossed.tolist():
-            for distance in self._crossing(period, start, place):
+        for place in places:
+            if place < start:
+                continue
+            for distance in self._crossing(period, start, place)[0]:
                 cuts = np.zeros(period, np.bool_)
                 cuts[np.arange(place - distance + 1, place + 1) % period] = True
                 allowed &= cuts
-        return allowed if allowed.any() else None
+        return start, allowed
 
-    def _crossing(self, period: int, start: int, place: int) -> list[int]:
+    def _crossing(self, period: int, start: int, place: int) -> tuple[list[int], bool]:
+        """How far before an equation operands are made that must come from outside.
+
+        And whether one is such only because the stretch begins where it does.
+        """
         eqns, made = self.flow.eqns, self.flow.made
-        found = []
+        far = period, 0
+        found, first = [], False
         for x, y in zip(eqns[place].inputs, eqns[place + period].inputs, strict=True):
-            a = made.get(x) if isinstance(x, Var) else None
-            b = made.get(y) if isinstance(y, Var) else None
-            one = (place - a[0], a[1]) if a and a[0] >= start else (period, 0)
-            two = (place + period - b[0], b[1]) if b and b[0] >= start else (period, 0)
-            if one != two and min(one, two)[0] < period:
-                found.append(min(one, two)[0])
-        return found
+            a, b = made.get(x), made.get(y)  # type: ignore[arg-type]
+            one = (place - a[0], a[1]) if a else far
+            two = (place + period - b[0], b[1]) if b else far
+            near = [t[0] for t, at in ((one, a), (two, b)) if at and at[0] >= start]
+            if one == two or not near or min(near) >= period:
+                continue
+            found.append(min(near))
+            first |= a is not None and a[0] < start
+        return found, first
 
     def _cut(
         self, period: int, start: int, end: int, allowed: npt.NDArray[np.bool_]
     ) -> list[Repeat]:
         """The repeat of a stretch, cut where the fewest bytes go from a period to the next."""
         stop = end + period
-        copies = np.array([(stop - start - i) // period for i in range(period)])
-        phases = np.arange(start, start + period)
-        possible = allowed[phases % period] & (copies >= self.least.occurrences)
-        if not possible.any():
-            return []
-        middle = phases + period * ((stop - start) // period // 2)
+        phases = np.arange(start, min(start + period, stop))
+        copies = (stop - phases) // period
+        middle = np.minimum(phases + period * ((stop - start) // period // 2), stop)
         cost = self._across(period)[middle]
-        best = min(np.flatnonzero(possible).tolist(), key=lambda i: (cost[i], -copies[i], i))
-        first = start + best
-        ranges = [range(first + k * period, first + (k + 1) * period) for k in range(copies[best])]
-        occurrences = [tuple(each) for each in ranges]
-        while before := self._before(occurrences[0]):
-            occurrences.insert(0, before)
-        return [Repeat(tuple(occurrences))]
+        for least in (self.least.occurrences - 1, self.least.occurrences):
+            possible = np.flatnonzero(allowed[phases % period] & (copies >= max(least, 2)))
+            if not len(possible):
+                return []
+            best = min(possible.tolist(), key=lambda i: (cost[i], -copies[i], i))
+            occurrences = [
+                tuple(range(at, at + period))
+                for at in range(start + best, start + best + period * int(copies[best]), period)
+            ]
+            while before := self._before(occurrences[0]):
+                occurrences.insert(0, before)
+            if len(occurrences) >= self.least.occurrences:
+                return [Repeat(tuple(occurrences))]
+        return []
 
     def _across(self, period: int) -> Ints:
         """The bytes that go across each place, of values that do not live for a whole period."""
@@ -437,7 +456,8 @@ def links(eqns: Sequence[Eqn]) -> list[int]:
 def _windows(values: Ints, places: Ints, before: int, after: int) -> Ints:
     """A row for each place: the values from `before` it to `after` it, -1 beyond the ends."""
     padded = np.concatenate([np.full(before, -1), values, np.full(after, -1)])
-    return padded[places[:, None] + np.arange(before + after + 1)]
+    rows: Ints = padded[places[:, None] + np.arange(before + after + 1)]
+    return rows
 
 
 def _stretches(flags: npt.NDArray[np.bool_], least: int) -> list[tuple[int, int]]:
