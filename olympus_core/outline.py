@@ -212,9 +212,10 @@ class _Rewriting:
 class _Results:
     """Which values of each block its calls give to the rest of the program.
 
-    A value that is cheap is not stored where what it is made of takes no more memory; whoever
-    reads it makes it again.  It is stored where the next occurrence of the block itself reads it,
-    or a chain of values would be made again by each.
+    A value that is cheap, or that the block itself does not read, is not stored where what it is
+    made of takes no more memory; whoever reads it makes it.  Nor is any other elementwise value
+    where all that it is made of is stored anyway.  What the next occurrence of the block reads is
+    stored, or a chain of values would be made again by each.
     """
 
     def __init__(self, rewriting: _Rewriting) -> None:
@@ -223,7 +224,9 @@ class _Results:
         self.last = self.flow.last_uses()
         self.results: list[set[tuple[int, int]]] = [set() for _ in rewriting.repeats]
         self.stays: set[tuple[int, int, int]] = set()  # the block itself reads it, or the caller
-        self.outside: set[tuple[int, int, int]] = set()  # what is in no block reads it
+        self.outside: set[tuple[int, int, int]] = (
+            set()
+        )  # what is in no block reads it, of one in the middle
         self._read()
 
     def _read(self) -> None:
@@ -238,7 +241,8 @@ class _Results:
             if reader is None or reader[:2] != (number, k):
                 self.results[number].add((t, result))
                 if reader is None:
-                    self.outside.add((number, t, result))
+                    if k == len(self.rewriting.repeats[number]) // 2:
+                        self.outside.add((number, t, result))
                 elif reader[0] == number:
                     self.stays.add((number, t, result))
         for x in self.flow.program.outvars:
@@ -271,10 +275,16 @@ class _Choice:
         self.occurrence = occurrence
         self.at = {place: t for t, place in enumerate(occurrence)}
         self.height: dict[int, int] = {}  # how many are made of one that is made again
+        self.readers: dict[int, set[int]] = {}  # in the block itself
+        for t, place in enumerate(occurrence):
+            for x in self.flow.eqns[place].inputs:
+                at = self.flow.made.get(x)  # type: ignore[arg-type]
+                if at is not None and at[0] in self.at:
+                    self.readers.setdefault(self.at[at[0]], set()).add(t)
 
     def made_again(self) -> set[int]:
         """The places in the occurrence of what readers make again; `stored` is changed for it."""
-        again: set[int] = set()
+        again = self.again = set[int]()
         for t in reversed(range(len(self.occurrence))):
             if (t, 0) not in self.stored or (t, 0) in self.stays:
                 continue
@@ -284,7 +294,7 @@ class _Choice:
                 continue
             self.stored.remove((t, 0))
             self.stored |= sources
-            again |= chain
+            again.update(chain)
         return again
 
     def _is_free_to_move(self, t: int) -> bool:
@@ -299,7 +309,8 @@ class _Choice:
     def _cost(self, t: int, height: int) -> tuple[float, set[int], set[tuple[int, int]]]:
         """The bytes to store for making a value again; all that is made again; what is stored."""
         eqn = self.flow.eqns[self.occurrence[t]]
-        if eqn.primitive.name not in CHEAP or height >= _MOST_AGAIN:
+        cheap = eqn.primitive.name in CHEAP
+        if not (cheap or eqn.primitive.is_elementwise) or height >= _MOST_AGAIN:
             return float("inf"), set(), set()
         cost, chain, sources = 0.0, {t}, set[tuple[int, int]]()
         for x in eqn.inputs:
@@ -320,6 +331,8 @@ class _Choice:
             else:
                 cost += size
                 sources.add((inside, at[1]))
+        if cost and not cheap and not self.readers.get(t, set()) <= self.again:
+            return float("inf"), set(), set()
         return cost, chain, sources
 
 
