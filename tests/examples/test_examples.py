@@ -20,6 +20,8 @@ PROJECTS = {
     "lstm": {"forward"},
     "train_gpt": {"init", "train_step"},
     "gp": {"hessian", "newton", "predict"},
+    "resnet": {"train_step", "predict"},
+    "unet": {"forward", "train_step"},
 }
 
 
