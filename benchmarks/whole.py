@@ -1,0 +1,68 @@
+"""What compiling and running a program takes. In: a framework and a task. Out: its samples.
+
+This runs in a process that has done nothing else, so that its peak memory is the compiler's.
+"""
+
+from __future__ import annotations
+
+import math
+import signal
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from benchmarks.deep import of_task
+from benchmarks.worker import Samples, peak_memory
+
+BATCH = 0.3  # seconds that a timed batch of calls takes at least
+MOST_CALLS = 1000
+
+
+def costs(ox: Any, task: str, side: str, batches: int, limit: int) -> Samples:
+    """Seconds of each stage and of a call, the sizes in bytes, and what repeats.
+
+    The process ends by SIGALRM where XLA takes more than `limit` seconds.
+    """
+    trace, arguments = of_task(task).prepare(ox, side)
+    options = {"repeats": "off"} if side == "off" else {}
+    start = time.perf_counter()
+    lowered = trace().lower(**options)
+    between = time.perf_counter()
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)  # no handler of Python's runs within XLA
+    signal.alarm(limit)
+    compiled = lowered.compile()
+    signal.alarm(0)
+    samples = {
+        "lower": [between - start],
+        "compile": [time.perf_counter() - between],
+        "memory": [peak_memory()],
+        "temp": [float(compiled.memory_analysis().temp_size_in_bytes)],
+        "size": [float(len(compiled.runtime_executable().serialize()))],
+    }
+    if side == "olympus":
+        blocks = lowered.blocks
+        samples["blocks"] = [float(len(blocks))]
+        samples["calls"] = [float(sum(block.occurrences for block in blocks))]
+    args, kwargs = arguments(compiled)
+    return samples | {"run": per_call(ox, lambda: compiled(*args, **kwargs), batches)}
+
+
+def per_call(ox: Any, call: Callable[[], Any], batches: int) -> list[float]:
+    """Seconds a call, one sample a batch; a batch ends when its last result is there."""
+
+    def batch(calls: int) -> float:
+        start = time.perf_counter()
+        for _ in range(calls):
+            result = call()
+        ox.block_until_ready(result)
+        return (time.perf_counter() - start) / calls
+
+    batch(1)  # which puts the arguments on the device, and wakes the threads
+    calls = min(MOST_CALLS, math.ceil(BATCH / batch(1)))
+    return [batch(calls) for _ in range(batches)]
+
+
+def ended_by_limit(code: int) -> bool:
+    """Whether a process with the exit code `code` ran past its limit."""
+    return sys.platform != "win32" and code == -signal.SIGALRM
