@@ -43,6 +43,10 @@ __all__ = [
 ]
 
 
+#: the attribute by which a program speaks to XLA; StableHLO knows nothing of it
+_FRONTEND = "mhlo.frontend_attributes"
+
+
 class Entry(NamedTuple):
     """What the entry function of a module says of its arguments and results, beyond types."""
 
@@ -197,12 +201,19 @@ class LoweringContext:
         """Emit the equations of a nested program here, and give its results."""
         return lower_eqns(self, program, operands)
 
-    def call(self, program: Olympuspr, name: str, operands: Sequence[ir.Value]) -> list[ir.Value]:
-        """Emit a call of the function that `program` is in this module."""
+    def call(
+        self, program: Olympuspr, name: str, operands: Sequence[ir.Value], *, kept: bool = False
+    ) -> list[ir.Value]:
+        """Emit a call of the function that `program` is in this module.
+
+        One that is `kept` XLA's compiler does not replace by the function's body.
+        """
         symbol = _function_for(self.module, program, name)
         types = [mlir.tensor_type(a) for a in program.out_avals]
-        callee = {"callee": mlir.ir.FlatSymbolRefAttr.get(symbol, mlir.context())}
-        return list(mlir.op("func.call", types, operands, callee).results)
+        attributes = {"callee": mlir.ir.FlatSymbolRefAttr.get(symbol, mlir.context())}
+        if kept:
+            attributes[_FRONTEND] = mlir.parsed_attr('{inlineable = "false"}')
+        return list(mlir.op("func.call", types, operands, attributes).results)
 
     def apply(
         self, fun: Callable[..., Any], operands: Sequence[ir.Value], **options: Any
