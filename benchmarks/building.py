@@ -6,7 +6,6 @@ compiles it with the same options. What a build takes beyond it is all that OLYM
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import mkdtemp
@@ -48,7 +47,9 @@ def build_command(task: str, python: str, folder: Path) -> list[str]:
     return [python, "-m", "olympus_cli", "build", "--project", str(project)]
 
 
-def bare_command(task: str, python: str, folder: Path, run: Callable[[list[str]], str]) -> list[str]:
+def bare_command(
+    task: str, python: str, folder: Path, run: Callable[[list[str]], str]
+) -> list[str]:
     """The compilation of the module that a build left; `run` makes one where there is none yet."""
     name = "build/step/program.stablehlo.mlir"
     found = next(folder.glob(f"*/{name}"), None)
@@ -60,7 +61,7 @@ def bare_command(task: str, python: str, folder: Path, run: Callable[[list[str]]
 
 
 def compile_bare(path: str) -> None:
-    """Compile the StableHLO at `path` for the processor, with jaxlib alone and a build's options."""
+    """Compile the StableHLO at `path` for the processor by jaxlib alone, as a build does."""
     import numpy as np
     from jaxlib import _jax
 

@@ -20,7 +20,7 @@ SIDES = {
     "olympus": ("olympus", "olympus"),
     "off": ("olympus", "olympus, repeats off"),
     "jax": ("jax", "jax"),
-    "scan": ("jax", "jax, scan"),
+    "scan": ("jax", "jax, layers by scan"),
 }
 BOTH_WAYS = ("olympus", "off")
 
@@ -59,10 +59,10 @@ def of_programs(title: str, programs: Mapping[str, Program]) -> Deep:
     return Deep(title, tuple(side for side in SIDES if side in programs or side == "off"), prepare)
 
 
-def gpt(kind: str, width: int, layers: int) -> Deep:
-    """GPT-2 over bytes, of `layers` layers; `kind` is "forward" or "step"."""
+def gpt_program(kind: str, width: int, layers: int) -> Program:
+    """GPT-2 over bytes as gpt.py has it; `kind` is "forward" or "step"."""
     step = kind == "step"
-    looped = Program(
+    return Program(
         title=f"GPT {'training step' if step else 'forward'}, {layers} layers of width {width}",
         source="gpt/gpt.py",
         function="forward",
@@ -73,13 +73,25 @@ def gpt(kind: str, width: int, layers: int) -> Deep:
         statics={"n_head": max(1, width // 64)},
         wrap=sgd_step if step else Program.wrap,
     )
-    scanned = replace(looped, function=scan_forward, init=lambda gpt: stacked(gpt, looped.init))
+
+
+def gpt(kind: str, width: int, layers: int) -> Deep:
+    """GPT-2 over bytes, on every side."""
+    looped = gpt_program(kind, width, layers)
+    scanned = replace(
+        looped, function=scan_forward, init=lambda gpt: stacked(gpt, looped.params_of(gpt))
+    )
     return of_programs(looped.title, {"olympus": looped, "jax": looped, "scan": scanned})
 
 
-def stacked(gpt: ModuleType, init: Any) -> Any:
-    """The parameters of `init`, with the layers' in arrays that have an axis of layers."""
-    params = init(gpt)
+def nested(width: int, layers: int) -> Deep:
+    """Its training step with the layer under `jit`, by olympus alone."""
+    program = replace(gpt_program("step", width, layers), function=nested_forward)
+    return of_programs(f"{program.title}, the layer under jit", {"olympus": program})
+
+
+def stacked(gpt: ModuleType, params: Any) -> Any:
+    """`params` with the layers' in arrays that have an axis of layers."""
     blocks = gpt.ox.tree.map(lambda *leaves: gpt.jnp.stack(leaves), *params["blocks"])
     return {**params, "blocks": blocks}
 
@@ -88,13 +100,10 @@ def scan_forward(gpt: ModuleType) -> Function:
     """`forward` of gpt.py, its layers a `lax.scan` over `stacked` parameters."""
 
     def forward(params: Any, tokens: Any, *, n_head: int) -> Any:
-        def layer(x: Any, block: Any) -> tuple[Any, None]:
-            x = x + gpt.attention(block["attn"], gpt.layer_norm(block["ln_1"], x), n_head)
-            return x + gpt.mlp(block["mlp"], gpt.layer_norm(block["ln_2"], x)), None
-
-        x = params["wte"][tokens] + params["wpe"][: tokens.shape[1]]
-        x, _ = gpt.ox.lax.scan(layer, x, params["blocks"])
-        return gpt.layer_norm(params["ln_f"], x) @ params["wte"].T
+        layer = layer_of(gpt, n_head)
+        x = embedded(params, tokens)
+        x, _ = gpt.ox.lax.scan(lambda x, block: (layer(x, block), None), x, params["blocks"])
+        return logits(gpt, params, x)
 
     return forward
 
@@ -103,17 +112,33 @@ def nested_forward(gpt: ModuleType) -> Function:
     """`forward` of gpt.py, its layer a function under `jit` that is called for each of them."""
 
     def forward(params: Any, tokens: Any, *, n_head: int) -> Any:
-        @gpt.ox.jit  # type: ignore[untyped-decorator]
-        def layer(block: Any, x: Any) -> Any:
-            x = x + gpt.attention(block["attn"], gpt.layer_norm(block["ln_1"], x), n_head)
-            return x + gpt.mlp(block["mlp"], gpt.layer_norm(block["ln_2"], x))
-
-        x = params["wte"][tokens] + params["wpe"][: tokens.shape[1]]
+        layer = gpt.ox.jit(layer_of(gpt, n_head))
+        x = embedded(params, tokens)
         for block in params["blocks"]:
-            x = layer(block, x)
-        return gpt.layer_norm(params["ln_f"], x) @ params["wte"].T
+            x = layer(x, block)
+        return logits(gpt, params, x)
 
     return forward
+
+
+def layer_of(gpt: ModuleType, n_head: int) -> Function:
+    """A layer, of its input and its parameters."""
+
+    def layer(x: Any, block: Any) -> Any:
+        x = x + gpt.attention(block["attn"], gpt.layer_norm(block["ln_1"], x), n_head)
+        return x + gpt.mlp(block["mlp"], gpt.layer_norm(block["ln_2"], x))
+
+    return layer
+
+
+def embedded(params: Any, tokens: Any) -> Any:
+    """What the first layer reads."""
+    return params["wte"][tokens] + params["wpe"][: tokens.shape[1]]
+
+
+def logits(gpt: ModuleType, params: Any, x: Any) -> Any:
+    """What the last layer's output says of the next token."""
+    return gpt.layer_norm(params["ln_f"], x) @ params["wte"].T
 
 
 def lstm_stack(lstm: ModuleType) -> Function:
@@ -130,19 +155,6 @@ def lstm_stack(lstm: ModuleType) -> Function:
         return value, ox.tree.map(lambda p, g: p - 1e-3 * g, layers, grads)
 
     return step
-
-
-def nested(layers: int, width: int) -> Deep:
-    """A training step of GPT-2 whose layer is under `jit`."""
-    program = Program(
-        f"GPT training step, {layers} calls of a jitted layer of width {width}",
-        "gpt/gpt.py", nested_forward,
-        lambda gpt: gpt.init(
-            gpt.ox.random.key(0), n_layer=layers, d_model=width, vocab=256, n_ctx=TOKENS[1]
-        ),
-        ((TOKENS, "int32"),), {"n_head": max(1, width // 64)}, wrap=sgd_step,
-    )  # fmt: skip
-    return replace(of_programs(program.title, {"olympus": program}), sides=BOTH_WAYS)
 
 
 def model(name: str, tiny: bool) -> Deep:
@@ -230,16 +242,16 @@ def of_task(task: str) -> Deep:
         return model(rest[0], tiny=rest[1:] == ["tiny"])
     if kind == "own":
         program = RUNS[rest[0]]
-        return replace(of_programs(program.title, {"olympus": program}), sides=BOTH_WAYS)
+        return of_programs(program.title, {"olympus": program})
     return example(rest[0])
 
 
-def depth_tasks(layers: Sequence[int], widths: Sequence[int]) -> list[str]:
-    """GPT-2 forward and in training, the smallest first."""
+def depth_tasks(layers: Sequence[int], widths: Sequence[int], short: bool) -> list[str]:
+    """GPT-2 forward, which a short run leaves out, and in training, the shallowest first."""
+    kinds = ("step",) if short else ("forward", "step")
     return [
-        f"{kind}/{width}/{count}"
-        for kind in ("forward", "step") for width in widths for count in layers
-    ]  # fmt: skip
+        f"{kind}/{width}/{count}" for kind in kinds for width in widths for count in sorted(layers)
+    ]
 
 
 def model_tasks(short: bool) -> list[str]:
@@ -250,7 +262,7 @@ def model_tasks(short: bool) -> list[str]:
 def repeats_tasks(short: bool) -> list[str]:
     """What the search for repeated blocks is judged by, besides what has been measured anyway."""
     if short:
-        return ["example/mlp:mlp@batch=1", "nested/4/32"]
+        return ["example/mlp:mlp@batch=1", "nested/32/4"]
     projects = sorted(path.parent.name for path in EXAMPLES.glob("*/olympus.toml"))
     examples = [f"example/{project}:{name}" for project in projects for name in targets(project)]
-    return [*examples, *(f"own/{name}" for name in RUNS), "nested/12/256"]
+    return [*examples, *(f"own/{name}" for name in RUNS), "nested/256/12"]

@@ -112,16 +112,17 @@ def measure(
 ) -> Results:
     """`rounds` processes for each side of each task, with `repeat` repetitions within a process.
 
-    A first round is thrown away: it writes byte code and fills the page cache, for which one task
-    of those that compile programs whole is enough. Some tasks drop out of later rounds, and a side
-    that takes more than `limit` seconds to compile is not tried again. Raises WorkerFailed.
+    A first round is thrown away: it writes byte code and fills the page cache, which the tasks that
+    compile programs whole need for the first of all tasks at most. Some tasks drop out of later
+    rounds, and a side that takes more than `limit` seconds to compile is not tried again. Raises
+    WorkerFailed.
     """
     results = Results(limit=limit)
-    whole = [task for task in tasks if is_whole(task)]
     with TemporaryDirectory(prefix="olympus-benchmarks-") as folder:
         for number in range(rounds + 1):
             for task in tasks:
-                if number > most_rounds(task, rounds) or (not number and task in whole[1:]):
+                is_warm = number == 0 and is_whole(task) and task != tasks[0]
+                if is_warm or number > most_rounds(task, rounds):
                     continue
                 say(f"round {number} of {rounds}: {task}")
                 worker = Worker(sides, task, repeat if number else 1, limit, Path(folder))
