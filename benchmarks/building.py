@@ -21,6 +21,7 @@ static.n_head = {heads}
 donate = ["state"]
 """
 
+MODULE = "build/step/program.stablehlo.mlir"
 BARE = "import sys; from benchmarks.building import compile_bare; compile_bare(sys.argv[1])"
 
 
@@ -51,12 +52,11 @@ def bare_command(
     task: str, python: str, folder: Path, run: Callable[[list[str]], str]
 ) -> list[str]:
     """The compilation of the module that a build left; `run` makes one where there is none yet."""
-    name = "build/step/program.stablehlo.mlir"
-    found = next(folder.glob(f"*/{name}"), None)
+    found = next(folder.glob(f"*/{MODULE}"), None)
     if found is None:
         command = build_command(task, python, folder)
         run(command)
-        found = Path(command[-1]) / name
+        found = Path(command[-1]) / MODULE
     return [python, "-c", BARE, str(found)]
 
 

@@ -23,7 +23,7 @@ from benchmarks.building import bare_command, build_command
 from benchmarks.deep import SIDES, of_task
 from benchmarks.programs import PROGRAMS, ROOT, RUNS
 from benchmarks.scaling import SCALING
-from benchmarks.whole import ended_by_limit
+from benchmarks.whole import ended_by
 from olympus_cli.bench.statistics import summarize
 
 TASKS = ("import", *PROGRAMS, *RUNS, *SCALING, "call", "help")
@@ -63,13 +63,13 @@ class Side:
 class Results:
     """samples[task][measure][side] is a list of one number a process.
 
-    `limits` has the tasks and sides that were ended for running past `limit` seconds. `load` is the
-    machine's load average when the measurement began: what others do with it.
+    ended[task][side] is "time" where XLA took more than `limit` seconds, and "memory" where the
+    machine had too little. `load` is its load average when the measurement began: what others do.
     """
 
     samples: dict[str, dict[str, dict[str, list[float]]]] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
-    limits: dict[str, list[str]] = field(default_factory=dict)
+    ended: dict[str, dict[str, str]] = field(default_factory=dict)
     limit: int = 0
     load: float = field(default_factory=lambda: os.getloadavg()[0])
 
@@ -79,10 +79,6 @@ class Results:
         for measure, values in outcome.items():
             sides = measures.setdefault(measure, {})
             sides.setdefault(side, []).append(summarize(values).median)
-
-    def has_passed(self, task: str, side: str) -> bool:
-        """Whether the side was ended for running past the limit."""
-        return side in self.limits.get(task, ())
 
 
 def is_whole(task: str) -> bool:
@@ -114,8 +110,8 @@ def measure(
 
     A first round is thrown away: it writes byte code and fills the page cache, which the tasks that
     compile programs whole need for the first of all tasks at most. Some tasks drop out of later
-    rounds, and a side that takes more than `limit` seconds to compile is not tried again. Raises
-    WorkerFailed.
+    rounds, and a side that takes more than `limit` seconds to compile, or too much memory, is not
+    tried again. Raises WorkerFailed.
     """
     results = Results(limit=limit)
     with TemporaryDirectory(prefix="olympus-benchmarks-") as folder:
@@ -145,14 +141,15 @@ def measure_round(results: Results, worker: Worker, number: int) -> None:
     """One process for each side of the worker's task, added to `results` after round 0."""
     task = worker.task
     for side in sides_of(task)[:: 1 if number % 2 else -1]:
-        if results.has_passed(task, side):
+        if side in results.ended.get(task, ()):
             continue
         try:
             outcome = run_task(worker, side)
         except WorkerFailed as failure:
-            if not (is_whole(task) and ended_by_limit(failure.code)):
+            reason = ended_by(failure.code) if is_whole(task) else None
+            if reason is None:
                 raise
-            results.limits.setdefault(task, []).append(side)
+            results.ended.setdefault(task, {})[side] = reason
             results.samples.setdefault(task, {})
             continue
         results.versions |= outcome["versions"]

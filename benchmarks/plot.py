@@ -127,8 +127,8 @@ def depth_curve(
     for task in results.samples:
         if task.rpartition("/")[0] == program:
             line, layers = compare(results, task, measure), int(task.rpartition("/")[2])
-            if side in line.above:
-                points.append((layers, line.above[side], True))
+            if limit := line.ended.get(side):
+                points.append((layers, limit, True))
             elif side in line.sides:
                 points.append((layers, line.sides[side].median, False))
     return sorted(points)

@@ -127,18 +127,26 @@ def describe(results: Results, command: str, rounds: int) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in results.versions.items())
     pairs = f"{rounds} pairs of processes{exceptions(results, rounds)}"
     where = f"{os.cpu_count()} cores ({platform.machine()}, {platform.system()})"
+    ended = (
+        f"\nA compilation was ended after {results.limit} s, and one that memory was too short for "
+        "has no number."
+    )
     return (
         f"Measured by `{command}`\n"
         f"on {where}, load {results.load:.1f} before; {versions}.\n"
         f"Medians (and quartiles) over {pairs},\n"
         "the two of a pair run one after the other; the ratio is the median over the pairs."
+        f"{ended if results.ended else ''}"
     )
 
 
 def exceptions(results: Results, rounds: int) -> str:
-    """The tasks that were measured in fewer pairs, in brackets."""
-    most = {task.partition("/")[0]: most_rounds(task, rounds) for task in results.samples}
-    fewer = [f"{task}: {count}" for task, count in most.items() if count < rounds]
+    """The tasks that were measured in fewer pairs, in brackets; those of the groups as one."""
+    most = {
+        "programs compiled whole, and builds" if is_whole(task) else task: most_rounds(task, rounds)
+        for task in results.samples
+    }
+    fewer = [f"{what}: {count}" for what, count in most.items() if count < rounds]
     return f" ({', '.join(fewer)})" if fewer else ""
 
 
@@ -162,7 +170,7 @@ def data(results: Results, command: str, rounds: int) -> dict[str, Any]:
         },
         "versions": results.versions,
         "limit": results.limit,
-        "limits": results.limits,
+        "ended": results.ended,
         "samples": results.samples,
         "rows": [asdict(row) for row in rows(results)],
         "comparisons": [asdict(line) for line in comparisons(results)],

@@ -17,9 +17,10 @@ from benchmarks.worker import Samples, peak_memory
 
 BATCH = 0.3  # seconds that a timed batch of calls takes at least
 MOST_CALLS = 1000
+MOST_BATCHES = 5
 
 
-def costs(ox: Any, task: str, side: str, batches: int, limit: int) -> Samples:
+def costs(ox: Any, task: str, side: str, repeat: int, limit: int) -> Samples:
     """Seconds of each stage and of a call, the sizes in bytes, and what repeats.
 
     The process ends by SIGALRM where XLA takes more than `limit` seconds.
@@ -45,11 +46,14 @@ def costs(ox: Any, task: str, side: str, batches: int, limit: int) -> Samples:
         samples["blocks"] = [float(len(blocks))]
         samples["calls"] = [float(sum(block.occurrences for block in blocks))]
     args, kwargs = arguments(compiled)
-    return samples | {"run": per_call(ox, lambda: compiled(*args, **kwargs), batches)}
+    return samples | {"run": per_call(ox, lambda: compiled(*args, **kwargs), repeat)}
 
 
-def per_call(ox: Any, call: Callable[[], Any], batches: int) -> list[float]:
-    """Seconds a call, one sample a batch; a batch ends when its last result is there."""
+def per_call(ox: Any, call: Callable[[], Any], repeat: int) -> list[float]:
+    """Seconds a call, one sample a batch; a batch ends when its last result is there.
+
+    There are `repeat` batches, or MOST_BATCHES where these are fewer.
+    """
 
     def batch(calls: int) -> float:
         start = time.perf_counter()
@@ -60,9 +64,11 @@ def per_call(ox: Any, call: Callable[[], Any], batches: int) -> list[float]:
 
     batch(1)  # which puts the arguments on the device, and wakes the threads
     calls = min(MOST_CALLS, math.ceil(BATCH / batch(1)))
-    return [batch(calls) for _ in range(batches)]
+    return [batch(calls) for _ in range(min(repeat, MOST_BATCHES))]
 
 
-def ended_by_limit(code: int) -> bool:
-    """Whether a process with the exit code `code` ran past its limit."""
-    return sys.platform != "win32" and code == -signal.SIGALRM
+def ended_by(code: int) -> str | None:
+    """Which limit a process with the exit code `code` ran into: "time", "memory" or none."""
+    if sys.platform == "win32":
+        return None
+    return {-signal.SIGALRM: "time", -signal.SIGKILL: "memory"}.get(code)

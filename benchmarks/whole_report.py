@@ -1,7 +1,7 @@
 """Programs compiled whole, as tables. In: Results. Out: Markdown, a table a measure.
 
 A ratio is taken within a round, as everywhere. A side that ran past the limit of time has the limit
-for its compile time, and a ratio to it is a bound.
+for its compile time, and a ratio to it is a bound; one that ran out of memory has no number.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ UNKNOWN = "-"
 class Comparison:
     """One measure of a program, in `unit`.
 
-    `sides` has the sides that were measured, `ratios` ours over each of the others, and `above` the
-    limit for each side that passed it.
+    `sides` has the sides that were measured, `ratios` ours over each of the others, and `ended` the
+    sides that were not, with their limit, or None where memory was short.
     """
 
     task: str
@@ -41,7 +41,7 @@ class Comparison:
     unit: str
     sides: dict[str, Summary]
     ratios: dict[str, Summary]
-    above: dict[str, float]
+    ended: dict[str, float | None]
 
 
 def whole_tasks(results: Results) -> list[str]:
@@ -59,21 +59,22 @@ def comparisons(results: Results) -> list[Comparison]:
 def compare(results: Results, task: str, measure: str) -> Comparison:
     """The Comparison of one measure of a task."""
     scale, unit = MEASURES[measure][1]
+    ended = results.ended.get(task, {})
     found = {
         side: [scale * value for value in values]
         for side, values in results.samples[task].get(measure, {}).items()
-        if not results.has_passed(task, side)
+        if side not in ended
     }
     ours = found.get("olympus")
     ratios = {
         side: paired_ratio(ours, values)
         for side, values in found.items() if ours and side != "olympus"
     }  # fmt: skip
-    limits = results.limits.get(task, []) if measure == "compile" else []
+    limit = scale * results.limit if measure == "compile" else None
     return Comparison(
         task, measure, of_task(task).title, unit,
         {side: summarize(values) for side, values in found.items()}, ratios,
-        dict.fromkeys(limits, scale * results.limit),
+        {side: limit if reason == "time" else None for side, reason in ended.items()},
     )  # fmt: skip
 
 
@@ -105,9 +106,9 @@ def measure_table(lines: list[Comparison], measure: str) -> str:
 
 
 def side_cell(line: Comparison, side: str) -> str:
-    """What a side took, or the limit that it passed."""
-    if side in line.above:
-        return f"> {number(line.above[side])} {line.unit}"
+    """What a side took, or the limit that it ran past."""
+    if limit := line.ended.get(side):
+        return f"> {number(limit)} {line.unit}"
     return cell(line.sides[side], line.unit) if side in line.sides else UNKNOWN
 
 
@@ -115,8 +116,8 @@ def ratio_cell(line: Comparison, side: str) -> str:
     """What ours is over `side`, or what it is less than."""
     if side in line.ratios:
         return cell(line.ratios[side], "", bold=True)
-    if side in line.above and "olympus" in line.sides:
-        return f"**< {number(line.sides['olympus'].median / line.above[side])}**"
+    if (limit := line.ended.get(side)) and "olympus" in line.sides:
+        return f"**< {number(line.sides['olympus'].median / limit)}**"
     return UNKNOWN
 
 
