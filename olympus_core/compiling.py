@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 import time
+import warnings
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 from olympus_core import lowering, xla
 from olympus_core.avals import ShapedArray
 from olympus_core.context import state
-from olympus_core.errors import UsageError
+from olympus_core.errors import OlympusWarning, UsageError
 from olympus_core.olympuspr import Olympuspr
 from olympus_core.outline import Block, blocks, outline
 
@@ -57,7 +58,8 @@ def lower(
 ) -> LoweredProgram:
     """The StableHLO module of a program; donated buffers that no result can take are told.
 
-    With `repeats` "auto", repeated blocks are kept where that is a gain: on the CPU.
+    With `repeats` "auto", repeated blocks are kept where that is a gain: on the CPU.  A warning
+    tells where the installed jaxlib cannot.
 
     Raises LoweringError where the program has no form on the target, and UsageError where
     `repeats` is neither "auto" nor "off".
@@ -65,8 +67,21 @@ def lower(
     platform = xla.platform_of(target)
     lowering.tell_unusable(entry, program.in_avals)
     if checked_repeats(repeats) == "auto" and platform == "cpu":
-        program = outline(program)
+        program = _with_blocks(program)
     return LoweredProgram(lowering.lower_module(program, entry, platform), program)
+
+
+def _with_blocks(program: Olympuspr) -> Olympuspr:
+    outlined = outline(program)
+    if not blocks(outlined) or xla.keeps_calls():
+        return outlined
+    warnings.warn(
+        "the installed jaxlib does not keep the repeated blocks of a program as functions: it is "
+        "compiled without them, which takes longer",
+        OlympusWarning,
+        stacklevel=3,
+    )
+    return program
 
 
 def checked_repeats(repeats: object) -> Repeats:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from olympus_core import collection, mlir, source
+from olympus_core import collection, mlir, source, xla
 from olympus_core.array import to_numpy
 from olympus_core.avals import Shape, ShapedArray, get_aval, shaped
 from olympus_core.errors import LoweringError, OlympusWarning, TraceError
@@ -41,10 +41,6 @@ __all__ = [
     "lower_module",
     "tell_unusable",
 ]
-
-
-#: the attribute by which a program speaks to XLA; StableHLO knows nothing of it
-_FRONTEND = "mhlo.frontend_attributes"
 
 
 class Entry(NamedTuple):
@@ -212,7 +208,8 @@ class LoweringContext:
         types = [mlir.tensor_type(a) for a in program.out_avals]
         attributes = {"callee": mlir.ir.FlatSymbolRefAttr.get(symbol, mlir.context())}
         if kept:
-            attributes[_FRONTEND] = mlir.parsed_attr('{inlineable = "false"}')
+            name_of, value = xla.KEPT
+            attributes[name_of] = mlir.parsed_attr(value)
         return list(mlir.op("func.call", types, operands, attributes).results)
 
     def apply(

@@ -73,7 +73,7 @@ def outline(program: Olympuspr, thresholds: Thresholds = MEASURED) -> Olympuspr:
     block
     """
     made = _Outliner(thresholds)
-    return _named(_calls_kept(made.program(simplify(program)), made), made.labels)
+    return _named(_calls_kept(made.program(program), made), made.labels)
 
 
 class _Outliner:
@@ -88,7 +88,7 @@ class _Outliner:
         """The program outlined, and all nested ones."""
         known = self._done.get(id(program))
         if known is None:
-            known = self._done[id(program)] = program, self._outlined(program)
+            known = self._done[id(program)] = program, self._outlined(simplify(program))
         return known[1]
 
     def _outlined(self, program: Olympuspr) -> Olympuspr:

@@ -69,6 +69,8 @@ CHEAP = frozenset(
     """.split()  # noqa: SIM905
 )
 
+#: how many equations before and after one are compared first
+_AROUND = ((32, 32), (0, 32), (32, 0), (16, 16), (0, 16), (16, 0), (4, 4))
 _MOST_PERIODS = 6  # that are compared in full, of those that most like equations are apart
 _MOST_FREE = 8  # equations of constants that a block makes itself, one on the other
 _MOST_STEPS = 32  # a period has at most so many like products
@@ -174,7 +176,7 @@ class Flow:
                     operands.append(content(x))
                 elif x in free:
                     operands.append(x)
-                    constant = constant and depth[x] < _MOST_FREE  # type: ignore[index]
+                    constant = constant and depth[x] < _MOST_FREE
                 else:
                     constant = False
                     operands.append(x.aval)
@@ -236,13 +238,11 @@ class _Search:
 
     def best(self) -> Repeat | None:
         """The repeat that leaves the fewest equations of what is not taken yet."""
-        best, most = None, 0
-        for period in self._periods():
-            for repeat in self._with_period(period):
-                saved = self._saved(repeat)
-                if saved > most:
-                    best, most = repeat, saved
-        return best
+        found = [repeat for period in self._periods() for repeat in self._with_period(period)]
+        best = max(found, key=self._saved, default=None)
+        if best is None or not self._saved(best):
+            best = max(self._apart(), key=self._saved, default=None)
+        return best if best is not None and self._saved(best) else None
 
     def _saved(self, repeat: Repeat) -> int:
         first = list(repeat.occurrences[0])
@@ -275,16 +275,62 @@ class _Search:
         near = self._near(period)
         linked = near[:-period] == near[period:]
         found: list[Repeat] = []
-        for start, end in _stretches(alike, (self.least.occurrences - 1) * period):
+        least = max(self.least.occurrences - 2, 1) * period  # one more may be before, with gaps
+        for start, end in _stretches(alike, least):
             crossed = np.flatnonzero(~linked[start:end]) + start
-            starts = self._starts(period, start, crossed)
-            if starts is not None:
+            start, starts = self._starts(period, start, crossed)
+            if starts.any():
                 found += self._cut(period, start, end, starts)
                 continue
             whole = alike[start:end] & linked[start:end]
-            for a, b in _stretches(whole, (self.least.occurrences - 1) * period):
+            for a, b in _stretches(whole, least):
                 found += self._cut(period, start + a, start + b, np.ones(period, np.bool_))
         return found
+
+    def _apart(self) -> list[Repeat]:
+        """The repeats of stretches that have other equations between them.
+
+        Like heavy equations are seeds, in groups that agree in more or in less of what is around.
+        """
+        places = self.flow.heavy[~self.taken[self.flow.heavy]]
+        found: list[Repeat] = []
+        for before, after in _AROUND:
+            rows = _windows(self.flow.labels, places, before, after)
+            order = np.lexsort(rows.T)
+            new = (rows[order][1:] != rows[order][:-1]).any(axis=1)
+            for group in np.split(places[order], np.flatnonzero(new) + 1):
+                if len(group) >= self.least.occurrences:
+                    found += self._grown(np.sort(group))
+        return found
+
+    def _grown(self, seeds: Ints) -> list[Repeat]:
+        """The repeat that goes from each seed as far to both sides as all agree."""
+        room = int(np.diff(seeds).min())
+        open_ = np.where(self.taken, -1 - np.arange(len(self.taken)), self.flow.labels)
+        rows = _windows(open_, seeds, room, room)
+        differ = np.flatnonzero((rows != rows[0]).any(axis=0) | (rows[0] < 0)) - room
+        start = int(differ[differ < 0].max(initial=-room)) + 1
+        end = int(differ[differ > 0].min(initial=room))
+        end = min(end, start + room)  # so that none reaches into the next
+        while end - start > 1:
+            stretches = [range(p + start, p + end) for p in seeds.tolist()]
+            crossed = self._differing(stretches)
+            if crossed is None:
+                return [Repeat(tuple(map(tuple, stretches)))]
+            start, end = (
+                (start, start + crossed) if start + crossed > 0 else (start + crossed + 1, end)
+            )
+        return []
+
+    def _differing(self, stretches: Sequence[Sequence[int]]) -> int | None:
+        """The first equation of the stretches whose operands come from different places."""
+        eqns = self.flow.eqns
+        all_links = np.array([links([eqns[i] for i in each]) for each in stretches])
+        differ = np.flatnonzero((all_links != all_links[0]).any(axis=0))
+        if not len(differ):
+            return None
+        counts = np.cumsum([len(eqns[i].inputs) for i in stretches[0]])
+        return int(np.searchsorted(counts, differ[0], side="right"))
 
     def _near(self, period: int) -> Ints:
         """A number for each equation, of where its operands made less than a period before are."""
@@ -294,51 +340,69 @@ class _Search:
         mixed = (links + 1) * (2 * slot[close].astype(np.uint64) + 1) * _MIX >> np.uint64(33)
         return np.bincount(use[close], mixed, len(self.flow.eqns)).astype(np.int64)
 
-    def _starts(self, period: int, start: int, crossed: Ints) -> npt.NDArray[np.bool_] | None:
-        """The places within a period where a cut may be; None where there is none.
+    def _starts(self, period: int, start: int, crossed: Ints) -> tuple[int, npt.NDArray[np.bool_]]:
+        """Where a stretch begins, and the places within a period where a cut may be.
 
         An operand that is made at another distance in the next period must come from outside of
-        the stretch in both, so that a cut has to be between the two.
+        the stretch in both, so that a cut has to be between the two.  Before the stretch, equations
+        of the first period may stand further apart: it then begins after what reads them.
         """
+        places = crossed.tolist()
+        for place in places:
+            if place < start + period and self._crossing(period, start, place)[1]:
+                start = place + 1
         allowed = np.ones(period, np.bool_)
-        for place in crossed.tolist():
-            for distance in self._crossing(period, start, place):
+        for place in places:
+            if place < start:
+                continue
+            for distance in self._crossing(period, start, place)[0]:
                 cuts = np.zeros(period, np.bool_)
                 cuts[np.arange(place - distance + 1, place + 1) % period] = True
                 allowed &= cuts
-        return allowed if allowed.any() else None
+        return start, allowed
 
-    def _crossing(self, period: int, start: int, place: int) -> list[int]:
+    def _crossing(self, period: int, start: int, place: int) -> tuple[list[int], bool]:
+        """How far before an equation operands are made that must come from outside.
+
+        And whether one is such only because the stretch begins where it does.
+        """
         eqns, made = self.flow.eqns, self.flow.made
-        found = []
+        far = period, 0
+        found, first = [], False
         for x, y in zip(eqns[place].inputs, eqns[place + period].inputs, strict=True):
-            a = made.get(x) if isinstance(x, Var) else None
-            b = made.get(y) if isinstance(y, Var) else None
-            one = (place - a[0], a[1]) if a and a[0] >= start else (period, 0)
-            two = (place + period - b[0], b[1]) if b and b[0] >= start else (period, 0)
-            if one != two and min(one, two)[0] < period:
-                found.append(min(one, two)[0])
-        return found
+            a, b = made.get(x), made.get(y)  # type: ignore[arg-type]
+            one = (place - a[0], a[1]) if a else far
+            two = (place + period - b[0], b[1]) if b else far
+            near = [t[0] for t, at in ((one, a), (two, b)) if at and at[0] >= start]
+            if one == two or not near or min(near) >= period:
+                continue
+            found.append(min(near))
+            first |= a is not None and a[0] < start
+        return found, first
 
     def _cut(
         self, period: int, start: int, end: int, allowed: npt.NDArray[np.bool_]
     ) -> list[Repeat]:
         """The repeat of a stretch, cut where the fewest bytes go from a period to the next."""
         stop = end + period
-        copies = np.array([(stop - start - i) // period for i in range(period)])
-        phases = np.arange(start, start + period)
-        possible = allowed[phases % period] & (copies >= self.least.occurrences)
-        if not possible.any():
-            return []
-        middle = phases + period * ((stop - start) // period // 2)
+        phases = np.arange(start, min(start + period, stop))
+        copies = (stop - phases) // period
+        middle = np.minimum(phases + period * ((stop - start) // period // 2), stop)
         cost = self._across(period)[middle]
-        best = min(np.flatnonzero(possible).tolist(), key=lambda i: (cost[i], -copies[i], i))
-        first = start + best
-        ranges = [range(first + k * period, first + (k + 1) * period) for k in range(copies[best])]
-        occurrences = [tuple(each) for each in ranges]
-        while before := self._before(occurrences[0]):
-            occurrences.insert(0, before)
-        return [Repeat(tuple(occurrences))]
+        for least in (self.least.occurrences - 1, self.least.occurrences):
+            possible = np.flatnonzero(allowed[phases % period] & (copies >= max(least, 2)))
+            if not len(possible):
+                return []
+            best = min(possible.tolist(), key=lambda i: (cost[i], -copies[i], i))
+            occurrences = [
+                tuple(range(at, at + period))
+                for at in range(start + best, start + best + period * int(copies[best]), period)
+            ]
+            while before := self._before(occurrences[0]):
+                occurrences.insert(0, before)
+            if len(occurrences) >= self.least.occurrences:
+                return [Repeat(tuple(occurrences))]
+        return []
 
     def _across(self, period: int) -> Ints:
         """The bytes that go across each place, of values that do not live for a whole period."""
@@ -387,6 +451,13 @@ def links(eqns: Sequence[Eqn]) -> list[int]:
         for v in eqn.outputs:
             places[v] = len(places)
     return [places.get(x, -1) for eqn in eqns for x in eqn.inputs]
+
+
+def _windows(values: Ints, places: Ints, before: int, after: int) -> Ints:
+    """A row for each place: the values from `before` it to `after` it, -1 beyond the ends."""
+    padded = np.concatenate([np.full(before, -1), values, np.full(after, -1)])
+    rows: Ints = padded[places[:, None] + np.arange(before + after + 1)]
+    return rows
 
 
 def _stretches(flags: npt.NDArray[np.bool_], least: int) -> list[tuple[int, int]]:

@@ -105,6 +105,8 @@ class Jit(Call):
     take, and `compiler_options` what the program is compiled with.
     """
 
+    is_call: ClassVar[bool] = True
+
     def spoken(self, params: dict[str, Any]) -> str:
         return str(params["name"])
 
