@@ -28,12 +28,7 @@ from benchmarks.plot import draw, is_available, is_drawn
 from benchmarks.report import data, markdown
 from benchmarks.scaling import WHOLE
 
-GROUPS = (
-    "depth",
-    "models",
-    "repeats",
-    "build",
-)  # each stands for tasks that compile programs whole
+GROUPS = ("depth", "models", "repeats", "build")  # of tasks that compile a program whole
 ROUNDS, SHORT_ROUNDS = 7, 1
 REPEAT, SHORT_REPEAT = WHOLE, 3  # repetitions of trace and lower within one process
 BUSY = 0.5  # a load average above it costs more than the quartiles show
@@ -77,9 +72,8 @@ def parser() -> argparse.ArgumentParser:
     """The command line's grammar."""
     result = argparse.ArgumentParser("python -m benchmarks", description=main.__doc__)
     add = result.add_argument
-    add(
-        "--short", action="store_true", help="few repetitions, small programs: to see that it works"
-    )
+    add("--short", action="store_true",
+        help="few repetitions, small programs: to see that it works")  # fmt: skip
     add("--only", type=task_list, metavar="TASK,...",
         help=f"of {', '.join((*TASKS, *GROUPS))} (default: all)")  # fmt: skip
     add("--layers", type=numbers, metavar="N,...",
