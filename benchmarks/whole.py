@@ -46,25 +46,27 @@ def costs(ox: Any, task: str, side: str, repeat: int, limit: int) -> Samples:
         samples["blocks"] = [float(len(blocks))]
         samples["calls"] = [float(sum(block.occurrences for block in blocks))]
     args, kwargs = arguments(compiled)
-    return samples | {"run": per_call(ox, lambda: compiled(*args, **kwargs), repeat)}
+    return samples | per_call(ox, lambda: compiled(*args, **kwargs), repeat)
 
 
-def per_call(ox: Any, call: Callable[[], Any], repeat: int) -> list[float]:
-    """Seconds a call, one sample a batch; a batch ends when its last result is there.
+def per_call(ox: Any, call: Callable[[], Any], repeat: int) -> Samples:
+    """Seconds a call, and of processor time in all threads, one sample a batch.
 
-    There are `repeat` batches, or MOST_BATCHES where these are fewer.
+    A batch ends when its last result is there. There are `repeat` batches, or MOST_BATCHES where
+    these are fewer.
     """
 
-    def batch(calls: int) -> float:
-        start = time.perf_counter()
+    def batch(calls: int) -> tuple[float, float]:
+        start, cpu = time.perf_counter(), time.process_time()
         for _ in range(calls):
             result = call()
         ox.block_until_ready(result)
-        return (time.perf_counter() - start) / calls
+        return (time.perf_counter() - start) / calls, (time.process_time() - cpu) / calls
 
-    batch(1)  # which puts the arguments on the device, and wakes the threads
-    calls = min(MOST_CALLS, math.ceil(BATCH / batch(1)))
-    return [batch(calls) for _ in range(min(repeat, MOST_BATCHES))]
+    batch(1)  # which wakes the threads
+    calls = min(MOST_CALLS, math.ceil(BATCH / batch(1)[0]))
+    wall, cpu = zip(*(batch(calls) for _ in range(min(repeat, MOST_BATCHES))), strict=True)
+    return {"run": list(wall), "cpu": list(cpu)}
 
 
 def ended_by(code: int) -> str | None:

@@ -19,6 +19,7 @@ from olympus_cli.bench.statistics import Summary, paired_ratio, summarize
 MEASURES = {
     "compile": ("compile", (1.0, "s")),
     "run": ("run", MILLI),
+    "cpu": ("run, processor time", MILLI),
     "lower": ("trace + lower", MILLI),
     "memory": ("peak memory of the compiling process", MEGA),
     "temp": ("temporaries of a run", MEGA),

@@ -137,10 +137,10 @@ def deeper() -> Results:
             if seconds is None:
                 results.ended[task] = {side: "time"}
                 continue
-            found = {**every, "compile": [seconds], "run": [seconds / 100]}
+            found = {**every, "compile": [seconds], "run": [seconds / 100], "cpu": [0.1]}
             results.add(task, side, found | (blocks if side == "olympus" else {}))
     for side, seconds in (("olympus", 1.0), ("off", 0.5)):
-        results.add(SMALLEST, side, {**every, "compile": [seconds], "run": [seconds]})
+        results.add(SMALLEST, side, {**every, "compile": [seconds], "run": [seconds], "cpu": [0.1]})
     results.samples[SMALLEST] |= {"blocks": {"olympus": [0.0]}, "calls": {"olympus": [0.0]}}
     return results
 
@@ -207,7 +207,9 @@ def test_blocks_and_memory_are_measured(
     assert "| examples/mlp, mlp@batch=1 | none |" in capsys.readouterr().out
     samples = json.loads(path.read_text(encoding="utf-8"))["samples"][SMALLEST]
     assert samples["blocks"] == {"olympus": [0.0]}
-    assert all(samples[measure]["off"][0] > 0 for measure in ("compile", "run", "memory", "size"))
+    assert all(
+        samples[measure]["off"][0] > 0 for measure in ("compile", "run", "cpu", "memory", "size")
+    )
 
 
 def test_a_build_is_of_a_project_where_nothing_is_built(tmp_path: Path) -> None:
