@@ -247,8 +247,8 @@ def of_task(task: str) -> Deep:
 
 
 def depth_tasks(layers: Sequence[int], widths: Sequence[int], short: bool) -> list[str]:
-    """GPT-2 forward, which a short run leaves out, and in training, the shallowest first."""
-    kinds = ("step",) if short else ("forward", "step")
+    """GPT-2 forward, and in training, which a short run leaves out; the shallowest first."""
+    kinds = ("forward",) if short else ("forward", "step")
     return [
         f"{kind}/{width}/{count}" for kind in kinds for width in widths for count in sorted(layers)
     ]
@@ -256,7 +256,7 @@ def depth_tasks(layers: Sequence[int], widths: Sequence[int], short: bool) -> li
 
 def model_tasks(short: bool) -> list[str]:
     """The models, of which a short run has one."""
-    return ["model/resnet/tiny"] if short else [f"model/{name}" for name in MODELS]
+    return ["model/lstm/tiny"] if short else [f"model/{name}" for name in MODELS]
 
 
 def repeats_tasks(short: bool) -> list[str]:

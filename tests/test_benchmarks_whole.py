@@ -66,7 +66,7 @@ def test_the_options_choose_the_depths() -> None:
         "import", "forward/768/2", "forward/768/24", "step/768/2", "step/768/24", "build/12/256",
     ]  # fmt: skip
     tasks = cli.chosen_tasks(cli.parser().parse_args(["--short"]))
-    assert "step/32/4" in tasks and "build/2/32" in tasks and "run_gpt" not in tasks
+    assert "forward/32/4" in tasks and "build/1/16" in tasks and "run_gpt" not in tasks
 
 
 def test_sides_take_turns_and_warm_up_where_they_come_first(
@@ -213,7 +213,7 @@ def test_blocks_and_memory_are_measured(
 
 
 def test_a_build_is_of_a_project_where_nothing_is_built(tmp_path: Path) -> None:
-    commands = [building.build_command("build/2/32", "python", tmp_path) for _ in range(2)]
+    commands = [building.build_command("build/1/16", "python", tmp_path) for _ in range(2)]
     folders = [Path(command[-1]) for command in commands]
     assert folders[0] != folders[1]
     assert all([path.name for path in folder.iterdir()] == ["olympus.toml"] for folder in folders)
@@ -232,6 +232,6 @@ def test_bare_xla_compiles_what_was_built(tmp_path: Path) -> None:
         return ""
 
     for _ in range(2):
-        command = building.bare_command("build/2/32", sys.executable, tmp_path, run)
+        command = building.bare_command("build/1/16", sys.executable, tmp_path, run)
     assert len(built) == 1 and command[-1] == str(Path(built[0]) / building.MODULE)
     assert measure.spawn(command) == ""
