@@ -13,11 +13,22 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.measure import SHORT_TASKS, TASKS, Side, WorkerFailed, measure
-from benchmarks.plot import draw, is_available
+from benchmarks.building import build_tasks
+from benchmarks.deep import (
+    LAYERS,
+    SHORT_LAYERS,
+    SHORT_WIDTHS,
+    WIDTHS,
+    depth_tasks,
+    model_tasks,
+    repeats_tasks,
+)
+from benchmarks.measure import LONG, TASKS, Side, WorkerFailed, measure
+from benchmarks.plot import draw, is_available, is_drawn
 from benchmarks.report import data, markdown
-from benchmarks.scaling import SCALING, WHOLE
+from benchmarks.scaling import WHOLE
 
+GROUPS = ("depth", "models", "repeats", "build")  # of tasks that compile a program whole
 ROUNDS, SHORT_ROUNDS = 7, 1
 REPEAT, SHORT_REPEAT = WHOLE, 3  # repetitions of trace and lower within one process
 BUSY = 0.5  # a load average above it costs more than the quartiles show
@@ -27,9 +38,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Measure what the arguments ask for, print the tables and return the exit code."""
     argv = sys.argv[1:] if argv is None else argv
     options = parser().parse_args(argv)
-    tasks = options.only or (SHORT_TASKS if options.short else TASKS)
-    if options.plot and not set(SCALING).intersection(tasks):
-        say(f"error: --plot draws {' and '.join(SCALING)}, and --only leaves them out")
+    tasks = chosen_tasks(options)
+    if options.plot and not any(map(is_drawn, tasks)):
+        say("error: --plot draws scaling, scaling_grad and depth, and --only leaves them out")
         return 2
     if options.plot and not is_available():
         say("error: --plot needs matplotlib; pip install '.[bench]' brings it")
@@ -44,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if os.getloadavg()[0] > BUSY:
         say("warning: other programs keep this machine busy; the numbers will suffer")
     try:
-        results = measure(sides, tasks, rounds, repeat, say)
+        results = measure(sides, tasks, rounds, repeat, say, options.limit)
     except WorkerFailed as failure:
         say(f"error: {failure}")
         return 1
@@ -61,24 +72,56 @@ def parser() -> argparse.ArgumentParser:
     """The command line's grammar."""
     result = argparse.ArgumentParser("python -m benchmarks", description=main.__doc__)
     add = result.add_argument
-    add("--short", action="store_true", help="few repetitions, no run_gpt: to see that it works")
+    add("--short", action="store_true",
+        help="few repetitions, small programs: to see that it works")  # fmt: skip
     add("--only", type=task_list, metavar="TASK,...",
-        help=f"of {', '.join(TASKS)} (default: all)")  # fmt: skip
+        help=f"of {', '.join((*TASKS, *GROUPS))} (default: all)")  # fmt: skip
+    add("--layers", type=numbers, metavar="N,...",
+        help=f"the numbers of layers of depth (default: {comma(LAYERS)})")  # fmt: skip
+    add("--widths", type=numbers, metavar="N,...",
+        help=f"the widths of depth (default: {comma(WIDTHS)})")  # fmt: skip
+    add("--limit", type=positive, default=300, metavar="SECONDS",
+        help="the most that XLA may take for a program of the groups (default: 300)")  # fmt: skip
     add("--repeat", type=positive, metavar="N", help=f"pairs of processes (default: {ROUNDS})")
     add("--json", type=Path, metavar="FILE", help="also write every sample to FILE")
-    add("--plot", type=Path, metavar="FILE.svg", help="also draw the cost of an equation")
+    add("--plot", type=Path, metavar="FILE.svg", help="also draw what scaling or depth measures")
     add("--python", default=sys.executable, help="the interpreter that has olympus")
     add("--jax-python", default=sys.executable, metavar="PYTHON", help="the one that has jax")
     return result
 
 
+def chosen_tasks(options: argparse.Namespace) -> list[str]:
+    """The tasks that the options ask for, a group as all the tasks that it stands for."""
+    short = options.short
+    layers = options.layers or (SHORT_LAYERS if short else LAYERS)
+    widths = options.widths or (SHORT_WIDTHS if short else WIDTHS)
+    groups = {
+        "depth": depth_tasks(layers, widths, short),
+        "models": model_tasks(short),
+        "repeats": repeats_tasks(short),
+        "build": build_tasks(short),
+    }
+    every = [task for task in (*TASKS, *GROUPS) if not (short and task == LONG)]
+    return [task for name in options.only or every for task in groups.get(name, [name])]
+
+
 def task_list(text: str) -> tuple[str, ...]:
-    """The tasks named in a comma-separated list."""
-    tasks = tuple(text.split(","))
+    """The tasks and groups named in a comma-separated list."""
+    tasks, known = tuple(text.split(",")), (*TASKS, *GROUPS)
     for task in tasks:
-        if task not in TASKS:
-            raise argparse.ArgumentTypeError(f"no task {task!r}; there are {', '.join(TASKS)}")
+        if task not in known:
+            raise argparse.ArgumentTypeError(f"no task {task!r}; there are {', '.join(known)}")
     return tasks
+
+
+def numbers(text: str) -> tuple[int, ...]:
+    """The positive numbers in a comma-separated list."""
+    return tuple(map(positive, text.split(",")))
+
+
+def comma(values: Sequence[int]) -> str:
+    """Numbers as an option takes them."""
+    return ",".join(map(str, values))
 
 
 def positive(text: str) -> int:

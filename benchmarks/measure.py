@@ -1,8 +1,9 @@
-"""Running the workers. In: two sides and some tasks. Out: samples, one list entry a process.
+"""Running the workers. In: two interpreters and some tasks. Out: samples, one a process.
 
-Every sample comes from a process of its own, and the two processes of a pair run one right after
-the other, so that whatever else the machine does meets both. The side that goes first alternates,
-and the rounds go through all tasks before they repeat one, which spreads slow drift over all.
+Every sample comes from a process of its own, and the processes of a task's sides run one right
+after the other, so that whatever else the machine does meets all. The order is reversed from round
+to round, and the rounds go through all tasks before they repeat one, which spreads slow drift over
+all.
 """
 
 from __future__ import annotations
@@ -15,22 +16,34 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from benchmarks.building import bare_command, build_command
+from benchmarks.deep import SIDES, of_task
 from benchmarks.programs import PROGRAMS, ROOT, RUNS
 from benchmarks.scaling import SCALING
+from benchmarks.whole import ended_by
 from olympus_cli.bench.statistics import summarize
 
 TASKS = ("import", *PROGRAMS, *RUNS, *SCALING, "call", "help")
-SHORT_TASKS = tuple(task for task in TASKS if task != "run_gpt")  # which takes a minute a pair
-MOST_ROUNDS = {"run": 5, "run_gpt": 2, "scaling": 2, "scaling_grad": 2}  # of tasks that take long
+LONG = "run_gpt"  # which takes a minute a pair
+MOST_ROUNDS = {"run": 5, LONG: 2, "scaling": 2, "scaling_grad": 2}  # of tasks that take long
+MOST_WHOLE = 3  # rounds of the tasks that compile programs whole
+STARTS = ("help", "build")  # tasks whose processes are not workers
 
 WORKER = "from benchmarks.worker import main; main()"
 FIND = "import importlib.util as u, sys; sys.exit(u.find_spec(sys.argv[1]) is None)"
 
+Sides = tuple["Side", "Side"]
+
 
 class WorkerFailed(Exception):
     """A measuring process ended with an error; the message holds what it wrote."""
+
+    def __init__(self, command: list[str], code: int, text: str) -> None:
+        super().__init__(f"{' '.join(command)}\nended with {code}:\n{text}")
+        self.code = code
 
 
 @dataclass(frozen=True)
@@ -48,60 +61,126 @@ class Side:
 
 @dataclass
 class Results:
-    """samples[task][measure] holds a list of one number a process for each of the two sides.
+    """samples[task][measure][side] is a list of one number a process.
 
-    `load` is the machine's load average when the measurement began: what others do with it.
+    ended[task][side] is "time" where XLA took more than `limit` seconds, and "memory" where the
+    machine had too little. `load` is its load average when the measurement began: what others do.
     """
 
-    samples: dict[str, dict[str, tuple[list[float], list[float]]]] = field(default_factory=dict)
+    samples: dict[str, dict[str, dict[str, list[float]]]] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
+    ended: dict[str, dict[str, str]] = field(default_factory=dict)
+    limit: int = 0
     load: float = field(default_factory=lambda: os.getloadavg()[0])
 
-    def add(self, task: str, side: int, outcome: dict[str, list[float]]) -> None:
+    def add(self, task: str, side: str, outcome: dict[str, list[float]]) -> None:
         """Keep a process's samples, each measure reduced to its median in that process."""
         measures = self.samples.setdefault(task, {})
         for measure, values in outcome.items():
-            measures.setdefault(measure, ([], []))[side].append(summarize(values).median)
+            sides = measures.setdefault(measure, {})
+            sides.setdefault(side, []).append(summarize(values).median)
+
+
+def is_whole(task: str) -> bool:
+    """Whether a task compiles a program whole, or is a build: the long ones, of several sides."""
+    return "/" in task
+
+
+def sides_of(task: str) -> tuple[str, ...]:
+    """The sides of a task, ours first."""
+    if is_whole(task) and not task.startswith(STARTS):
+        return of_task(task).sides
+    return ("olympus", "jax")
+
+
+def most_rounds(task: str, rounds: int) -> int:
+    """How many of `rounds` a task takes part in."""
+    return min(rounds, MOST_WHOLE if is_whole(task) else MOST_ROUNDS.get(task, rounds))
 
 
 def measure(
-    sides: tuple[Side, Side],
+    sides: Sides,
     tasks: Sequence[str],
     rounds: int,
     repeat: int,
     say: Callable[[str], None],
+    limit: int = 300,
 ) -> Results:
-    """`rounds` pairs of processes for each task, with `repeat` repetitions within a process.
+    """`rounds` processes for each side of each task, with `repeat` repetitions within a process.
 
-    Tasks in MOST_ROUNDS drop out of later rounds. A first round is thrown away: it writes byte
-    code and fills the page cache. Raises WorkerFailed.
+    A first round is thrown away: it writes byte code and fills the page cache, which the tasks that
+    compile programs whole need for the first of all tasks at most. Some tasks drop out of later
+    rounds, and a side that takes more than `limit` seconds to compile, or too much memory, is not
+    tried again. Raises WorkerFailed.
     """
-    results = Results()
-    for number in range(rounds + 1):
-        for task in tasks:
-            if number > MOST_ROUNDS.get(task, rounds):
-                continue
-            say(f"round {number} of {rounds}: {task}")
-            for side in (0, 1) if number % 2 else (1, 0):
-                outcome = run_task(sides, side, task, repeat if number else 1)
-                results.versions |= outcome["versions"]
-                if number:
-                    results.add(task, side, outcome["samples"])
+    results = Results(limit=limit)
+    with TemporaryDirectory(prefix="olympus-benchmarks-") as folder:
+        for number in range(rounds + 1):
+            for task in tasks:
+                is_warm = number == 0 and is_whole(task) and task != tasks[0]
+                if is_warm or number > most_rounds(task, rounds):
+                    continue
+                say(f"round {number} of {rounds}: {task}")
+                worker = Worker(sides, task, repeat if number else 1, limit, Path(folder))
+                measure_round(results, worker, number)
     return results
 
 
-def run_task(sides: tuple[Side, Side], side: int, task: str, repeat: int) -> dict[str, Any]:
-    """The samples and versions that one process of `task` reports."""
-    python, framework = sides[side].python, sides[side].framework
-    if task == "help":
-        command = help_command(python) if side == 0 else [sides[0].python, "-c", "import click"]
+@dataclass(frozen=True)
+class Worker:
+    """What a process of any side of a task needs to know."""
+
+    sides: Sides
+    task: str
+    repeat: int
+    limit: int
+    folder: Path
+
+
+def measure_round(results: Results, worker: Worker, number: int) -> None:
+    """One process for each side of the worker's task, added to `results` after round 0."""
+    task = worker.task
+    for side in sides_of(task)[:: 1 if number % 2 else -1]:
+        if side in results.ended.get(task, ()):
+            continue
+        try:
+            outcome = run_task(worker, side)
+        except WorkerFailed as failure:
+            reason = ended_by(failure.code) if is_whole(task) else None
+            if reason is None:
+                raise
+            results.ended.setdefault(task, {})[side] = reason
+            results.samples.setdefault(task, {})
+            continue
+        results.versions |= outcome["versions"]
+        if number:
+            results.add(task, side, outcome["samples"])
+
+
+def run_task(worker: Worker, side: str) -> dict[str, Any]:
+    """The samples and versions that one process of a side reports."""
+    if worker.task.startswith(STARTS):
+        command = start_command(worker, side)
         start = time.perf_counter()
         spawn(command)
         return {"samples": {"wall": [time.perf_counter() - start]}, "versions": {}}
+    runs_on = worker.sides[0 if SIDES[side][0] == "olympus" else 1]
+    numbers = str(worker.repeat), str(worker.limit)
+    arguments = [runs_on.framework, worker.task, *numbers, side]
     outcome: dict[str, Any] = json.loads(
-        spawn([python, "-c", WORKER, framework, task, str(repeat)]).splitlines()[-1]
+        spawn([runs_on.python, "-c", WORKER, *arguments]).splitlines()[-1]
     )
     return outcome
+
+
+def start_command(worker: Worker, side: str) -> list[str]:
+    """What is started for a side of a task that times a whole process; ours is "olympus"."""
+    python, task = worker.sides[0].python, worker.task
+    if task == "help":
+        return help_command(python) if side == "olympus" else [python, "-c", "import click"]
+    if side == "olympus":
+        return build_command(task, python, worker.folder)
+    return bare_command(task, python, worker.folder, spawn)
 
 
 def help_command(python: str) -> list[str]:
@@ -114,7 +193,7 @@ def spawn(command: list[str]) -> str:
     """What `command` prints, run in the repository's root; raises WorkerFailed."""
     done = subprocess.run(command, env=environment(), cwd=ROOT, capture_output=True, text=True)
     if done.returncode != 0:
-        raise WorkerFailed(f"{' '.join(command)}\nended with {done.returncode}:\n{done.stderr}")
+        raise WorkerFailed(command, done.returncode, done.stderr)
     return done.stdout
 
 

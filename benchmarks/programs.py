@@ -27,17 +27,30 @@ Function = Callable[..., Any]
 class Program:
     """A function of an example, the shapes it is traced for and its statics.
 
-    `inputs` holds a (shape, dtype) for each argument after the parameters. `wrap` makes the traced
-    function from the framework and the example's own.
+    `function` is its name, or makes it of the source's module, and `init` is the name of what makes
+    the parameters, or makes them of the module. `inputs` holds a (shape, dtype) for each argument
+    after the parameters; integers are below `most` in a run. `wrap` makes the traced function from
+    the framework and the example's own.
     """
 
     title: str
     source: str
-    function: str
-    init: str
+    function: str | Callable[[ModuleType], Function]
+    init: str | Callable[[ModuleType], Any]
     inputs: tuple[tuple[tuple[int, ...], str], ...]
     statics: Mapping[str, Any] = field(default_factory=dict)
     wrap: Callable[[Any, Function], Function] = lambda ox, function: function
+    most: int = 256
+
+    def function_of(self, module: ModuleType) -> Function:
+        """The function that `wrap` takes."""
+        if isinstance(self.function, str):
+            return getattr(module, self.function)  # type: ignore[no-any-return]
+        return self.function(module)
+
+    def params_of(self, module: ModuleType) -> Any:
+        """The parameters that a run begins with."""
+        return getattr(module, self.init)() if isinstance(self.init, str) else self.init(module)
 
 
 def sgd_step(ox: Any, forward: Function) -> Function:
@@ -68,7 +81,7 @@ PROGRAMS: dict[str, Program] = {
     ),
 }  # fmt: skip
 
-# What is compiled and run; the inputs hold numbers below 256.
+# What is compiled and run.
 RUNS: dict[str, Program] = {
     "run": Program(
         "GPT-2 training step, 2 layers of width 64", "gpt/gpt.py", "forward", "tiny",
@@ -101,8 +114,8 @@ def load(program: Program, framework: str) -> tuple[Function, tuple[Any, ...]]:
     """
     ox = importlib.import_module(framework)
     module = load_source(EXAMPLES / program.source, framework)
-    function = program.wrap(ox, getattr(module, program.function))
-    params = ox.eval_shape(getattr(module, program.init))
+    function = program.wrap(ox, program.function_of(module))
+    params = ox.eval_shape(lambda: program.params_of(module))
     inputs = [ox.ShapeDtypeStruct(shape, dtype) for shape, dtype in program.inputs]
 
     def fresh() -> Function:
@@ -114,5 +127,8 @@ def load(program: Program, framework: str) -> tuple[Function, tuple[Any, ...]]:
 def values(program: Program, framework: str) -> tuple[Any, ...]:
     """Arguments to run the program with: what its `init` makes, and the same random inputs."""
     rng = np.random.default_rng(0)
-    params = getattr(load_source(EXAMPLES / program.source, framework), program.init)()
-    return params, *(rng.integers(256, size=shape).astype(dtype) for shape, dtype in program.inputs)
+    params = program.params_of(load_source(EXAMPLES / program.source, framework))
+    return params, *(
+        (rng.integers(program.most, size=shape) if dtype == "int32" else rng.normal(size=shape))
+        .astype(dtype) for shape, dtype in program.inputs
+    )  # fmt: skip

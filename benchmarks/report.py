@@ -8,12 +8,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from benchmarks.measure import MOST_ROUNDS, Results
+from benchmarks.building import build_title
+from benchmarks.cells import MEGA, MICRO, MILLI, ONE, cell, grid
+from benchmarks.measure import STARTS, Results, is_whole, most_rounds
 from benchmarks.programs import PROGRAMS, RUNS
 from benchmarks.scaling import SCALING, Scaling
+from benchmarks.whole_report import comparisons, tables
 from olympus_cli.bench.statistics import Summary, paired_ratio, summarize
-
-MILLI, MICRO, MEGA, ONE = (1e3, "ms"), (1e6, "µs"), (1e-6, "MB"), (1.0, "")
 
 # measure -> (what the row is called, scale and unit), in the order of the table
 STAGES = {
@@ -43,6 +44,12 @@ TITLED = {name: (program.title, STAGES) for name, program in PROGRAMS.items()}
 TITLED |= {name: (program.title, RUN_STAGES) for name, program in RUNS.items()}
 UNTITLED = {"import": IMPORT, "call": CALL, "help": HELP}
 
+# what the two sides of a task are called that times whole processes
+STARTED = {
+    "help": ("`olympus --help`", '`python -c "import click"`'),
+    "build": ("`olympus build`", "bare XLA"),
+}
+
 
 @dataclass(frozen=True)
 class Row:
@@ -58,14 +65,16 @@ class Row:
 
 
 def rows(results: Results) -> list[Row]:
-    """A Row for every measure of every task, in the order that they are shown."""
-    return [row for task in results.samples for row in task_rows(results, task)]
+    """A Row for every measure of every task of two sides, in the order that they are shown."""
+    pairs = [task for task in results.samples if not is_whole(task) or task.startswith(STARTS)]
+    return [row for task in pairs for row in task_rows(results, task)]
 
 
 def task_rows(results: Results, task: str) -> Iterator[Row]:
     """The Rows of one task."""
     for measure, (label, (scale, unit)) in labels(task, results.samples[task]).items():
-        ours, theirs = ([scale * x for x in side] for side in results.samples[task][measure])
+        sides = results.samples[task][measure]
+        ours, theirs = ([scale * x for x in sides[side]] for side in ("olympus", "jax"))
         ratio = paired_ratio(ours, theirs)
         yield Row(task, measure, label, unit, summarize(ours), summarize(theirs), ratio)
 
@@ -76,6 +85,8 @@ def labels(task: str, measures: Iterable[str]) -> dict[str, tuple[str, tuple[flo
         return scaling_labels(SCALING[task], measures)
     if task in UNTITLED:
         return UNTITLED[task]
+    if task.startswith("build"):
+        return {"wall": (build_title(task), MILLI)}
     title, stages = TITLED[task]
     return {measure: (f"{title}: {label}", scale) for measure, (label, scale) in stages.items()}
 
@@ -98,15 +109,16 @@ def markdown(results: Results, command: str, rounds: int) -> str:
     """The tables, what they were measured on, and the command that measures them again."""
     lines = rows(results)
     scaling = [row for row in lines if row.task in SCALING]
-    starts = [row for row in lines if row.task == "help"]
-    sides = [row for row in lines if row.task not in ("help", *SCALING)]
+    sides = [row for row in lines if not row.task.startswith((*STARTS, *SCALING))]
     parts = [describe(results, command, rounds)]
     if sides:
         parts.append(table(sides, "olympus", "jax"))
     if scaling:
         parts.append(table(scaling, "olympus", "jax", "processor time of an equation"))
-    if starts:
-        parts.append(table(starts, "`olympus --help`", '`python -c "import click"`'))
+    parts += tables(results)
+    for start, names in STARTED.items():
+        if started := [row for row in lines if row.task.startswith(start)]:
+            parts.append(table(started, *names))
     return "\n\n".join(parts) + "\n"
 
 
@@ -115,55 +127,37 @@ def describe(results: Results, command: str, rounds: int) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in results.versions.items())
     pairs = f"{rounds} pairs of processes{exceptions(results, rounds)}"
     where = f"{os.cpu_count()} cores ({platform.machine()}, {platform.system()})"
+    ended = (
+        f"\nA compilation was ended after {results.limit} s, and one that memory was too short for "
+        "has no number."
+    )
     return (
         f"Measured by `{command}`\n"
         f"on {where}, load {results.load:.1f} before; {versions}.\n"
         f"Medians (and quartiles) over {pairs},\n"
         "the two of a pair run one after the other; the ratio is the median over the pairs."
+        f"{ended if results.ended else ''}"
     )
 
 
 def exceptions(results: Results, rounds: int) -> str:
-    """The tasks that were measured in fewer pairs, in brackets."""
-    fewer = [f"{task}: {most}" for task, most in MOST_ROUNDS.items()
-             if task in results.samples and most < rounds]  # fmt: skip
+    """The tasks that were measured in fewer pairs, in brackets; those of the groups as one."""
+    most = {
+        "programs compiled whole, and builds" if is_whole(task) else task: most_rounds(task, rounds)
+        for task in results.samples
+    }
+    fewer = [f"{what}: {count}" for what, count in most.items() if count < rounds]
     return f" ({', '.join(fewer)})" if fewer else ""
 
 
 def table(lines: list[Row], ours: str, theirs: str, what: str = "") -> str:
     """A Markdown table of the Rows."""
-    head = [f"| {what} | {ours} | {theirs} | ratio |", "| --- | ---: | ---: | ---: |"]
-    return "\n".join(head + [
-        f"| {row.label} | {cell(row.ours, row.unit)} | {cell(row.theirs, row.unit)} "
-        f"| {cell(row.ratio, '', bold=True)} |"
+    cells = [
+        [row.label, cell(row.ours, row.unit), cell(row.theirs, row.unit),
+         cell(row.ratio, "", bold=True)]
         for row in lines
-    ])  # fmt: skip
-
-
-def cell(summary: Summary, unit: str, bold: bool = False) -> str:
-    """The median with its unit, and the quartiles where they differ from it.
-
-    >>> cell(summarize([1.0, 2.0, 3.0]), "ms")
-    '2.00 ms (1.50 to 2.50)'
-    """
-    median = f"{number(summary.median)} {unit}".strip()
-    text = f"**{median}**" if bold else median
-    if summary.q1 == summary.q3:
-        return text
-    return f"{text} ({number(summary.q1)} to {number(summary.q3)})"
-
-
-def number(value: float) -> str:
-    """Three significant digits, or all digits of a whole number or of one above 100.
-
-    >>> [number(x) for x in (0.4567, 0.9999, 12.345, 2048.4, 12.0)]
-    ['0.457', '1.00', '12.3', '2048', '12']
-    """
-    if value >= 100 or value == 0 or (value >= 10 and value.is_integer()):
-        return f"{value:.0f}"
-    value = float(f"{value:.3g}")
-    decimals = 1 if value >= 10 else 2 if value >= 1 else 3
-    return f"{value:.{decimals}f}"
+    ]  # fmt: skip
+    return grid([what, ours, theirs, "ratio"], cells)
 
 
 def data(results: Results, command: str, rounds: int) -> dict[str, Any]:
@@ -175,6 +169,9 @@ def data(results: Results, command: str, rounds: int) -> dict[str, Any]:
             "cores": os.cpu_count(), "platform": platform.platform(), "load": results.load,
         },
         "versions": results.versions,
+        "limit": results.limit,
+        "ended": results.ended,
         "samples": results.samples,
         "rows": [asdict(row) for row in rows(results)],
+        "comparisons": [asdict(line) for line in comparisons(results)],
     }  # fmt: skip

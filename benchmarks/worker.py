@@ -23,14 +23,23 @@ STEPS = {"run": 10, "run_gpt": 1}  # training steps in one timed batch
 
 
 def main() -> None:
-    """`FRAMEWORK TASK REPEAT`: imports the framework, runs the task, prints its samples."""
-    framework, task, repeat = sys.argv[1:4]
+    """`FRAMEWORK TASK REPEAT LIMIT SIDE`: imports the framework, runs the task, prints its samples.
+
+    The last two concern the tasks that compile a program whole.
+    """
+    framework, task, repeat, limit, side = sys.argv[1:6]
     start = time.perf_counter()
     ox = __import__(framework)
     imported = time.perf_counter() - start
     import json
 
-    result: dict[str, Any] = {"samples": run(ox, task, int(repeat), start)}
+    if "/" in task:
+        from benchmarks.whole import costs
+
+        samples = costs(ox, task, side, int(repeat), int(limit))
+    else:
+        samples = run(ox, task, int(repeat), start)
+    result: dict[str, Any] = {"samples": samples}
     if task == "import":
         result["samples"] |= {"import": [imported], "memory": [peak_memory()]}
     result["versions"] = versions(framework)

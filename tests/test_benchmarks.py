@@ -14,12 +14,12 @@ import pytest
 
 import olympus
 from benchmarks import __main__ as cli
-from benchmarks import measure, plot, programs, report, scaling, worker
-from benchmarks.measure import Results, Side
+from benchmarks import cells, measure, plot, programs, report, scaling, whole_report, worker
+from benchmarks.measure import Results, Side, Worker
 from olympus_cli.bench import statistics
 
 
-@pytest.mark.parametrize("module", [report, statistics, worker])
+@pytest.mark.parametrize("module", [cells, statistics, whole_report, worker])
 def test_docstring_examples(module: object) -> None:
     outcome = doctest.testmod(module)  # type: ignore[arg-type]
     assert outcome.attempted > 0 and outcome.failed == 0
@@ -65,25 +65,31 @@ def test_operations_are_counted_and_returns_are_not() -> None:
 
 
 def test_rounds_interleave_and_the_first_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    ran: list[tuple[int, str]] = []
+    ran: list[tuple[str, str]] = []
 
-    def run_task(sides: object, side: int, task: str, repeat: int) -> dict[str, object]:
-        ran.append((side, task))
+    def run_task(worker: Worker, side: str) -> dict[str, object]:
+        ran.append((side, worker.task))
         return {"samples": {"both": [len(ran), len(ran) + 2.0]}, "versions": {}}
 
     monkeypatch.setattr(measure, "run_task", run_task)
     sides = Side("olympus"), Side("jax")
     results = measure.measure(sides, ("mlp", "lstm"), 2, 5, lambda message: None)
     pairs = [(ran[i][0], ran[i + 1][0], ran[i][1], ran[i + 1][1]) for i in range(0, 12, 2)]
-    assert [pair[:2] for pair in pairs] == [(1, 0), (1, 0), (0, 1), (0, 1), (1, 0), (1, 0)]
+    ours, theirs = ("olympus", "jax"), ("jax", "olympus")
+    assert [pair[:2] for pair in pairs] == [theirs, theirs, ours, ours, theirs, theirs]
     assert [pair[2:] for pair in pairs] == [("mlp", "mlp"), ("lstm", "lstm")] * 3
-    assert results.samples["mlp"]["both"] == ([6.0, 11.0], [7.0, 10.0])
+    assert results.samples["mlp"]["both"] == {"olympus": [6.0, 11.0], "jax": [7.0, 10.0]}
+
+
+def pair(ours: list[float], theirs: list[float]) -> dict[str, list[float]]:
+    return {"olympus": ours, "jax": theirs}
 
 
 def test_the_table_shows_medians_quartiles_and_ratio() -> None:
     results = Results({"call": {
-        "device": ([4e-6, 5e-6, 6e-6], [8e-6, 10e-6, 12e-6]),
-        "python": ([1e-5], [1e-5]), "fresh": ([1e-5], [1e-5]), "numpy": ([1e-5], [1e-5]),
+        "device": pair([4e-6, 5e-6, 6e-6], [8e-6, 10e-6, 12e-6]),
+        "python": pair([1e-5], [1e-5]), "fresh": pair([1e-5], [1e-5]),
+        "numpy": pair([1e-5], [1e-5]),
     }}, {"jax": "1.2"}, load=0.25)  # fmt: skip
     text = report.markdown(results, "python -m benchmarks", 3)
     assert "load 0.2 before; jax 1.2." in text and "`python -m benchmarks`" in text
@@ -137,9 +143,9 @@ def test_scaling_measures_both_stages_at_each_size() -> None:
 
 
 GROWTH = Results({"scaling": {
-    "trace/1000": ([4e-6], [1.6e-5]), "lower/1000": ([5e-6], [1.5e-5]),
-    "trace/3000": ([5e-6], [1.6e-5]), "lower/3000": ([7e-6], [1.5e-5]),
-    "growth": ([1.5], [1.25]),
+    "trace/1000": pair([4e-6], [1.6e-5]), "lower/1000": pair([5e-6], [1.5e-5]),
+    "trace/3000": pair([5e-6], [1.6e-5]), "lower/3000": pair([7e-6], [1.5e-5]),
+    "growth": pair([1.5], [1.25]),
 }})  # fmt: skip
 
 
@@ -153,8 +159,8 @@ def test_the_cost_of_an_equation_has_a_table_of_its_own() -> None:
 
 
 def test_curves_are_microseconds_by_size() -> None:
-    assert plot.curve(GROWTH, "scaling", "trace", 0) == [(1000, 4.0), (3000, 5.0)]
-    assert plot.curve(GROWTH, "scaling", "lower", 1) == [(1000, 15.0), (3000, 15.0)]
+    assert plot.curve(GROWTH, "scaling", "trace", "olympus") == [(1000, 4.0), (3000, 5.0)]
+    assert plot.curve(GROWTH, "scaling", "lower", "jax") == [(1000, 15.0), (3000, 15.0)]
 
 
 def test_the_picture_names_its_lines(tmp_path: Path) -> None:
@@ -180,7 +186,7 @@ def test_a_picture_without_its_library_ends_with_2(
 
 def test_a_picture_of_nothing_ends_with_2(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["--plot", "cost.svg", "--only", "mlp"]) == 2
-    assert "--plot draws scaling and scaling_grad" in capsys.readouterr().err
+    assert "--plot draws scaling, scaling_grad and depth" in capsys.readouterr().err
 
 
 def test_a_missing_framework_ends_with_2(
@@ -197,16 +203,17 @@ def test_installed_is_answered_by_the_interpreter() -> None:
     assert not Side("no_such_framework").is_installed()
 
 
-@pytest.mark.parametrize("argv", [["--only", "forwards"], ["--repeat", "0"]])
+@pytest.mark.parametrize("argv", [["--only", "forwards"], ["--repeat", "0"], ["--layers", "2,x"]])
 def test_wrong_usage_ends_with_2(argv: list[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         cli.main(argv)
     assert stop.value.code == 2
 
 
-def test_a_failing_process_says_why() -> None:
+def test_a_failing_process_says_why(tmp_path: Path) -> None:
+    worker = Worker((Side("no_such_framework"), Side("jax")), "import", 1, 60, tmp_path)
     with pytest.raises(measure.WorkerFailed, match="no_such_framework"):
-        measure.run_task((Side("no_such_framework"), Side("jax")), 0, "import", 1)
+        measure.run_task(worker, "olympus")
 
 
 def test_a_small_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

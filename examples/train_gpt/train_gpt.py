@@ -8,9 +8,9 @@ import olympus as ox
 jnp = ox.numpy
 
 
-def init(seed=0):
+def init(seed=0, *, n_layer=2, d_model=64):
     """Where training starts: fresh parameters, and the averages that Adam keeps of gradients."""
-    params = init_gpt(ox.random.key(seed), n_layer=2, d_model=64, vocab=128, n_ctx=64)
+    params = init_gpt(ox.random.key(seed), n_layer=n_layer, d_model=d_model, vocab=128, n_ctx=64)
     zeros = ox.tree.map(jnp.zeros_like, params)
     return {"params": params, "mean": zeros, "square": zeros, "step": jnp.int32(0)}
 

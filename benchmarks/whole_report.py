@@ -1,0 +1,178 @@
+"""Programs compiled whole, as tables. In: Results. Out: Markdown, a table a measure.
+
+A ratio is taken within a round, as everywhere. A side that ran past the limit of time has the limit
+for its compile time, and a ratio to it is a bound; one that ran out of memory has no number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from math import exp, log
+
+from benchmarks.cells import MEGA, MILLI, cell, grid, number
+from benchmarks.deep import BOTH_WAYS, SIDES, of_task
+from benchmarks.measure import STARTS, Results, is_whole, sides_of
+from olympus_cli.bench.statistics import Summary, paired_ratio, summarize
+
+# measure -> (its table's title, scale and unit), in the order of the tables
+MEASURES = {
+    "compile": ("compile", (1.0, "s")),
+    "run": ("run", MILLI),
+    "cpu": ("run, processor time", MILLI),
+    "lower": ("trace + lower", MILLI),
+    "memory": ("peak memory of the compiling process", MEGA),
+    "temp": ("temporaries of a run", MEGA),
+    "size": ("executable", MEGA),
+}
+UNKNOWN = "-"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One measure of a program, in `unit`.
+
+    `sides` has the sides that were measured, `ratios` ours over each of the others, and `ended` the
+    sides that were not, with their limit, or None where memory was short.
+    """
+
+    task: str
+    measure: str
+    label: str
+    unit: str
+    sides: dict[str, Summary]
+    ratios: dict[str, Summary]
+    ended: dict[str, float | None]
+
+
+def whole_tasks(results: Results) -> list[str]:
+    """The measured tasks that compile programs whole."""
+    return [task for task in results.samples if is_whole(task) and not task.startswith(STARTS)]
+
+
+def comparisons(results: Results) -> list[Comparison]:
+    """A Comparison for every measure of every program."""
+    return [
+        compare(results, task, measure) for measure in MEASURES for task in whole_tasks(results)
+    ]
+
+
+def compare(results: Results, task: str, measure: str) -> Comparison:
+    """The Comparison of one measure of a task."""
+    scale, unit = MEASURES[measure][1]
+    ended = results.ended.get(task, {})
+    found = {
+        side: [scale * value for value in values]
+        for side, values in results.samples[task].get(measure, {}).items()
+        if side not in ended
+    }
+    ours = found.get("olympus")
+    ratios = {
+        side: paired_ratio(ours, values)
+        for side, values in found.items() if ours and side != "olympus"
+    }  # fmt: skip
+    limit = scale * results.limit if measure == "compile" else None
+    return Comparison(
+        task, measure, of_task(task).title, unit,
+        {side: summarize(values) for side, values in found.items()}, ratios,
+        {side: limit if reason == "time" else None for side, reason in ended.items()},
+    )  # fmt: skip
+
+
+def tables(results: Results) -> list[str]:
+    """A table for each measure of the programs that jax compiles too, and one of auto and off."""
+    lines = comparisons(results)
+    against = [line for line in lines if "jax" in sides_of(line.task)]
+    found = [
+        measure_table([line for line in against if line.measure == measure], measure)
+        for measure in MEASURES
+    ] if against else []  # fmt: skip
+    if lines:
+        found.append(repeats_table(results, lines))
+    return found
+
+
+def measure_table(lines: list[Comparison], measure: str) -> str:
+    """A column for each side, and for what ours is over those of jax."""
+    sides = [side for side in SIDES if any(side in sides_of(line.task) for line in lines)]
+    peers = [side for side in sides if side not in BOTH_WAYS]
+    rows = [
+        [line.label, *(side_cell(line, side) for side in sides),
+         *(ratio_cell(line, side) for side in peers)]
+        for line in lines
+    ]  # fmt: skip
+    names = [SIDES[side][1] for side in sides]
+    ratios = [f"ratio to {SIDES[side][1]}" for side in peers]
+    return grid([MEASURES[measure][0], *names, *ratios], rows)
+
+
+def side_cell(line: Comparison, side: str) -> str:
+    """What a side took, or the limit that it ran past."""
+    if limit := line.ended.get(side):
+        return f"> {number(limit)} {line.unit}"
+    return cell(line.sides[side], line.unit) if side in line.sides else UNKNOWN
+
+
+def ratio_cell(line: Comparison, side: str) -> str:
+    """What ours is over `side`, or what it is less than."""
+    if side in line.ratios:
+        return cell(line.ratios[side], "", bold=True)
+    if (limit := line.ended.get(side)) and "olympus" in line.sides:
+        return f"**< {number(line.sides['olympus'].median / limit)}**"
+    return UNKNOWN
+
+
+def repeats_table(results: Results, lines: list[Comparison]) -> str:
+    """What keeping repeated blocks changes in each program, and on the whole."""
+    columns = [
+        {line.task: line for line in lines if line.measure == measure and is_both(line)}
+        for measure in ("compile", "run")
+    ]
+    rows = []
+    for task, compiled in columns[0].items():
+        kept = count(results, task, "blocks")
+        blocks = f"{kept} x {count(results, task, 'calls') / kept:.3g}" if kept else "none"
+        cells = [
+            text
+            for line in (compiled, columns[1][task])
+            for text in (*(side_cell(line, side) for side in BOTH_WAYS), ratio_cell(line, "off"))
+        ]
+        rows.append([compiled.label, blocks, *cells])
+    rows += means(results, columns)
+    head = ["repeated blocks", "blocks", "compile", "off", "ratio", "run", "off", "ratio"]
+    return grid(head, rows)
+
+
+def is_both(line: Comparison) -> bool:
+    """Whether the program was compiled with the blocks kept and without."""
+    return set(BOTH_WAYS) <= set(sides_of(line.task))
+
+
+def means(results: Results, columns: list[dict[str, Comparison]]) -> Iterator[list[str]]:
+    """Geometric means of the ratios, of all programs and of those that keep a block."""
+    with_blocks = [task for task in columns[0] if count(results, task, "blocks")]
+    for tasks, what in ((list(columns[0]), "all programs"), (with_blocks, "those with blocks")):
+        found = [
+            [line.ratios["off"].median for task in tasks if "off" in (line := column[task]).ratios]
+            for column in columns
+        ]
+        if all(found):
+            ratios = [f"**{number(geometric_mean(values))}**" for values in found]
+            label = f"geometric mean of {what} ({len(found[0])})"
+            yield [label, "", "", "", ratios[0], "", "", ratios[1]]
+
+
+def count(results: Results, task: str, measure: str) -> int:
+    """What the last process of ours counted, 0 where it did not get to it."""
+    values = results.samples[task].get(measure, {}).get("olympus", [0.0])
+    return int(values[-1])
+
+
+def geometric_mean(values: Iterable[float]) -> float:
+    """The exponential of the mean logarithm.
+
+    >>> geometric_mean([0.5, 2.0])
+    1.0
+    """
+    logs = [log(value) for value in values]
+    return exp(sum(logs) / len(logs))
