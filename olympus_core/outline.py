@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from olympus_core import collection
 from olympus_core.olympuspr import Atom, Eqn, Literal, Olympuspr, ProgramParams, Var, sub_programs
 from olympus_core.primitive import Primitive, op
 from olympus_core.repeats import (
@@ -25,6 +26,7 @@ from olympus_core.repeats import (
     Repeat,
     Thresholds,
     find,
+    heavy_places,
     is_heavy,
     links,
     weight,
@@ -73,7 +75,8 @@ def outline(program: Olympuspr, thresholds: Thresholds = MEASURED) -> Olympuspr:
     block
     """
     made = _Outliner(thresholds)
-    return _named(_calls_kept(made.program(program), made), made.labels)
+    with collection.paused():
+        return _named(_calls_kept(made.program(program), made), made.labels)
 
 
 class _Outliner:
@@ -93,7 +96,7 @@ class _Outliner:
 
     def _outlined(self, program: Olympuspr) -> Olympuspr:
         """The program with blocks of its equations, until there are no more, and then inside."""
-        while sum(map(is_heavy, program.eqns)) >= self.thresholds.occurrences:
+        while len(heavy_places(program.eqns)) >= self.thresholds.occurrences:
             flow = Flow(program, self.labels)
             repeats = find(flow, self.thresholds)
             if not repeats:

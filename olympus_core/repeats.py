@@ -32,6 +32,7 @@ __all__ = [
     "Repeat",
     "Thresholds",
     "find",
+    "heavy_places",
     "is_heavy",
     "weight",
 ]
@@ -98,6 +99,16 @@ def is_heavy(eqn: Eqn) -> bool:
         and primitive.has_programs
         and any(is_heavy(inner) for program in sub_programs(eqn) for inner in program.eqns)
     )
+
+
+def heavy_places(eqns: Sequence[Eqn]) -> list[int]:
+    """The numbers of the equations that are heavy."""
+    possible = [
+        i
+        for i, e in enumerate(eqns)
+        if e.primitive.is_product or e.primitive.is_loop or e.primitive.has_programs
+    ]
+    return [i for i in possible if is_heavy(eqns[i])]
 
 
 class Labels:
@@ -194,7 +205,7 @@ class Flow:
             self.eqns.append(eqn)
         self.labels: Ints = np.array(numbers, np.int64)
         self.uses: Ints = np.array(uses, np.int64).reshape(-1, 4)
-        self.heavy: Ints = np.array([i for i, e in enumerate(self.eqns) if is_heavy(e)], np.int64)
+        self.heavy: Ints = np.array(heavy_places(self.eqns), np.int64)
 
     def bytes_of(self, place: int, result: int = 0) -> int:
         """The size of a result."""
@@ -233,8 +244,11 @@ class _Search:
         self.least = thresholds
         self.taken = np.zeros(len(flow.eqns), np.bool_)
         self.last = flow.last_uses()
-        self.sizes = np.array([sum(map(_bytes, e.outputs)) for e in flow.eqns], np.int64)
-        self.weights = np.array([weight([e]) for e in flow.eqns], np.int64)
+        self.sizes = np.array([sum([_bytes(v) for v in e.outputs]) for e in flow.eqns], np.int64)
+        self.weights = np.ones(len(flow.eqns), np.int64)
+        for place, eqn in enumerate(flow.eqns):
+            if eqn.primitive.has_programs:
+                self.weights[place] = weight([eqn])
 
     def best(self) -> Repeat | None:
         """The repeat that leaves the fewest equations of what is not taken yet."""
