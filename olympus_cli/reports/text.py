@@ -37,7 +37,10 @@ def _lines(report: Report) -> Iterator[str]:
     yield from _arrays("arguments", report.arguments)
     yield from _arrays("results", report.results)
     yield _row("operations", _ops(report.ops))
-    yield _row("trace", duration(report.trace_seconds))
+    yield _row("trace", duration(report.seconds.trace))
+    xla = duration(sum(backend.xla_seconds for backend in report.backends))
+    yield _row("build", f"{duration(report.seconds.total)}, of which XLA {xla}")
+    yield _row("peak memory", byte_size(report.peak_memory))
     yield _row("versions", ", ".join(f"{k} {v}" for k, v in report.versions.items()))
     for backend in report.backends:
         yield ""

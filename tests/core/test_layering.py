@@ -61,6 +61,7 @@ CLI_LAYERS = [
     "places",
     "units",
     "nearest",
+    "peak_memory",
     "versions",
     "templates",
     "faults",
