@@ -1,6 +1,8 @@
 """The stages of ahead-of-time compilation, and what they tell of arguments and memory."""
 
 from olympus_core.calling import StagedFunction as StagedFunction
+from olympus_core.compiling import Repeats as Repeats
+from olympus_core.outline import Block as Block
 from olympus_core.stages import ArgInfo as ArgInfo
 from olympus_core.stages import Compiled as Compiled
 from olympus_core.stages import Lowered as Lowered

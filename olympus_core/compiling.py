@@ -4,15 +4,28 @@ from __future__ import annotations
 
 import logging
 import time
+import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from olympus_core import lowering, xla
 from olympus_core.avals import ShapedArray
 from olympus_core.context import state
+from olympus_core.errors import OlympusWarning, UsageError
 from olympus_core.olympuspr import Olympuspr
+from olympus_core.outline import Block, blocks, outline
 
-__all__ = ["compile_module", "entry_of", "lower"]
+__all__ = [
+    "LoweredProgram",
+    "Repeats",
+    "checked_repeats",
+    "compile_module",
+    "entry_of",
+    "lower",
+]
+
+#: whether the compiler keeps the repeated blocks of a program: where it is a gain, or never
+Repeats = Literal["auto", "off"]
 
 _logger = logging.getLogger("olympus")
 
@@ -28,13 +41,56 @@ def entry_of(
     return lowering.Entry(name, result_info, aliases, donated)
 
 
-def lower(program: Olympuspr, entry: lowering.Entry, target: xla.Target) -> Any:
+class LoweredProgram(NamedTuple):
+    """A module, and the program that it was emitted from, with its repeated blocks."""
+
+    module: Any
+    program: Olympuspr
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """The blocks that the compiler keeps, each as one function."""
+        return blocks(self.program)
+
+
+def lower(
+    program: Olympuspr, entry: lowering.Entry, target: xla.Target, repeats: Repeats = "auto"
+) -> LoweredProgram:
     """The StableHLO module of a program; donated buffers that no result can take are told.
 
-    Raises LoweringError where the program has no form on the target.
+    With `repeats` "auto", repeated blocks are kept where that is a gain: on the CPU.  A warning
+    tells where the installed jaxlib cannot.
+
+    Raises LoweringError where the program has no form on the target, and UsageError where
+    `repeats` is neither "auto" nor "off".
     """
+    platform = xla.platform_of(target)
     lowering.tell_unusable(entry, program.in_avals)
-    return lowering.lower_module(program, entry, xla.platform_of(target))
+    if checked_repeats(repeats) == "auto" and platform == "cpu":
+        program = _with_blocks(program)
+    return LoweredProgram(lowering.lower_module(program, entry, platform), program)
+
+
+def _with_blocks(program: Olympuspr) -> Olympuspr:
+    outlined = outline(program)
+    if not blocks(outlined) or xla.keeps_calls():
+        return outlined
+    warnings.warn(
+        "the installed jaxlib does not keep the repeated blocks of a program as functions: it is "
+        "compiled without them, which takes longer",
+        OlympusWarning,
+        stacklevel=3,
+    )
+    return program
+
+
+def checked_repeats(repeats: object) -> Repeats:
+    """The value, "auto" or "off"; raises UsageError for any other."""
+    if repeats == "auto":
+        return "auto"
+    if repeats == "off":
+        return "off"
+    raise UsageError(f'repeats is "auto" or "off", and got {repeats!r:.80}')
 
 
 def compile_module(

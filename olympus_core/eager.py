@@ -43,7 +43,7 @@ def _compile(primitive: Primitive, avals: tuple[ShapedArray, ...], items: Any) -
         eqn = Eqn(primitive, invars, outvars, params, source.Source(None, 0, ""))
         made = AtOnce(primitive.name, Olympuspr(invars, (eqn,), outvars))
     entry = compiling.entry_of(made.name, made.program, made.donated)
-    module = compiling.lower(made.program, entry, _CPU)
+    module = compiling.lower(made.program, entry, _CPU).module
     options = dict(made.options)
     return compiling.compile_module(module, made.name, avals, _CPU, options), out_avals
 

@@ -19,7 +19,7 @@ from olympus_core.array import DeviceArray
 from olympus_core.avals import ShapedArray
 from olympus_core.olympuspr import Atom, Literal, Olympuspr, Var
 
-__all__ = ["fingerprint"]
+__all__ = ["fingerprint", "structure"]
 
 _known: weakref.WeakKeyDictionary[Olympuspr, str] = weakref.WeakKeyDictionary()
 
@@ -53,7 +53,7 @@ def _of_program(program: Olympuspr) -> tuple[Any, ...]:
 
     def read(atom: Atom) -> Any:
         if isinstance(atom, Literal):
-            return _plain(atom.value), _of_aval(atom.aval)
+            return structure(atom.value), _of_aval(atom.aval)
         return places[atom]
 
     inputs = bound(program.constvars), bound(program.invars)
@@ -61,7 +61,7 @@ def _of_program(program: Olympuspr) -> tuple[Any, ...]:
         (e.primitive.name, _of_dict(e.params), [*map(read, e.inputs)], bound(e.outputs))
         for e in program.eqns
     ]
-    return inputs, [*map(_plain, program.consts)], eqns, [*map(read, program.outvars)]
+    return inputs, [*map(structure, program.consts)], eqns, [*map(read, program.outvars)]
 
 
 def _of_aval(aval: ShapedArray) -> Any:
@@ -69,16 +69,16 @@ def _of_aval(aval: ShapedArray) -> Any:
 
 
 def _of_dict(items: dict[str, Any]) -> list[Any]:
-    return sorted([(repr(_plain(key)), _plain(value)) for key, value in items.items()])
+    return sorted([(repr(structure(key)), structure(value)) for key, value in items.items()])
 
 
-def _plain(value: Any) -> Any:
+def structure(value: Any) -> Any:
     """The value as atoms and tagged tuples of these, another for each other value."""
     kind = type(value)
     if kind in _ATOMS:
         return value
     if kind is tuple or kind is list:
-        return (kind.__name__, *map(_plain, value))
+        return (kind.__name__, *map(structure, value))
     return (f"{kind.__module__}.{kind.__qualname__}", *_parts(value, kind))
 
 
@@ -98,9 +98,9 @@ def _parts(value: Any, kind: type) -> Sequence[Any]:
     if isinstance(value, float):  # a subclass
         return (float(value).hex(),)
     if isinstance(value, tuple | list):
-        return [_plain(x) for x in value]
+        return [structure(x) for x in value]
     if isinstance(value, set | frozenset):
-        return sorted([repr(_plain(x)) for x in value])
+        return sorted([repr(structure(x)) for x in value])
     if isinstance(value, dict):
         return _of_dict(value)
     if callable(value):

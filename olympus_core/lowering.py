@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from olympus_core import collection, mlir, source
+from olympus_core import collection, mlir, source, xla
 from olympus_core.array import to_numpy
 from olympus_core.avals import Shape, ShapedArray, get_aval, shaped
 from olympus_core.errors import LoweringError, OlympusWarning, TraceError
@@ -197,12 +197,20 @@ class LoweringContext:
         """Emit the equations of a nested program here, and give its results."""
         return lower_eqns(self, program, operands)
 
-    def call(self, program: Olympuspr, name: str, operands: Sequence[ir.Value]) -> list[ir.Value]:
-        """Emit a call of the function that `program` is in this module."""
+    def call(
+        self, program: Olympuspr, name: str, operands: Sequence[ir.Value], *, kept: bool = False
+    ) -> list[ir.Value]:
+        """Emit a call of the function that `program` is in this module.
+
+        One that is `kept` XLA's compiler does not replace by the function's body.
+        """
         symbol = _function_for(self.module, program, name)
         types = [mlir.tensor_type(a) for a in program.out_avals]
-        callee = {"callee": mlir.ir.FlatSymbolRefAttr.get(symbol, mlir.context())}
-        return list(mlir.op("func.call", types, operands, callee).results)
+        attributes = {"callee": mlir.ir.FlatSymbolRefAttr.get(symbol, mlir.context())}
+        if kept:
+            name_of, value = xla.KEPT
+            attributes[name_of] = mlir.parsed_attr(value)
+        return list(mlir.op("func.call", types, operands, attributes).results)
 
     def apply(
         self, fun: Callable[..., Any], operands: Sequence[ir.Value], **options: Any

@@ -27,9 +27,13 @@ def _names() -> Iterator[str]:
 
 
 class _Names:
-    """Names of one program's variables, given on first sight; `_` for what is never read."""
+    """Names of one program's variables, given on first sight; `_` for what is never read.
 
-    def __init__(self, program: Olympuspr) -> None:
+    `blocks` are the repeated blocks that the whole text has shown.
+    """
+
+    def __init__(self, program: Olympuspr, blocks: set[str]) -> None:
+        self.blocks = blocks
         self.fresh = _names()
         self.known: dict[Var, str] = {}
         self.read = {a for e in program.eqns for a in e.inputs if isinstance(a, Var)}
@@ -55,9 +59,14 @@ def literal(atom: Literal) -> str:
     return f"{value}:{atom.aval.short_name()}"
 
 
-def pretty(program: Olympuspr, indent: str = "") -> str:
-    """The text of a program; lines after the first are indented by `indent`."""
-    names = _Names(program)
+def pretty(program: Olympuspr) -> str:
+    """The text of a program; a block that it repeats is written where it comes first."""
+    return _program(program, "", set())
+
+
+def _program(program: Olympuspr, indent: str, blocks: set[str]) -> str:
+    """The text; lines after the first are indented by `indent`."""
+    names = _Names(program, blocks)
     consts = " ".join(names.binder(v) for v in program.constvars)
     inputs = " ".join(names.binder(v) for v in program.invars)
     lines = [f"{{ lambda {consts + ' ' if consts else ''}; {inputs + '.' if inputs else '.'} let"]
@@ -71,26 +80,31 @@ def pretty(program: Olympuspr, indent: str = "") -> str:
 def _eqn(eqn: Eqn, names: _Names, indent: str) -> str:
     args = " ".join(names.atom(a) for a in eqn.inputs)
     outs = " ".join(names.binder(v, keep=False) for v in eqn.outputs)
-    params = _params(eqn.params, indent)
+    shown = eqn.params
+    if eqn.primitive.name == "block":
+        if shown["name"] in names.blocks:
+            shown = {"name": shown["name"]}
+        names.blocks.add(shown["name"])
+    params = _params(shown, indent, names.blocks)
     text = f"{outs} = {eqn.primitive.name}{params}"
     return f"{text} {args}" if args else text
 
 
-def _params(params: dict[str, Any], indent: str) -> str:
+def _params(params: dict[str, Any], indent: str, blocks: set[str]) -> str:
     if not params:
         return ""
-    parts = [f"{name}={_value(params[name], indent + '  ')}" for name in sorted(params)]
+    parts = [f"{name}={_value(params[name], indent + '  ', blocks)}" for name in sorted(params)]
     if any("\n" in p for p in parts) or sum(map(len, parts)) > 60:
         inner = "".join(f"\n{indent}  {p}" for p in parts)
         return f"[{inner}\n{indent}]"
     return f"[{' '.join(parts)}]"
 
 
-def _value(value: Any, indent: str) -> str:
+def _value(value: Any, indent: str, blocks: set[str]) -> str:
     if isinstance(value, Olympuspr):
-        return pretty(value, indent)
+        return _program(value, indent, blocks)
     if isinstance(value, tuple) and not hasattr(value, "_fields"):
-        parts = [_value(v, indent + "  ") for v in value]
+        parts = [_value(v, indent + "  ", blocks) for v in value]
         if any("\n" in p for p in parts):
             return "(" + "".join(f"\n{indent}  {p}" for p in parts) + f"\n{indent})"
         return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"

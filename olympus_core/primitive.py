@@ -165,6 +165,10 @@ class Primitive:
     higher_order: ClassVar[bool] = False
     #: its parameters hold programs, which `split` can part
     has_programs: ClassVar[bool] = False
+    #: its one program is called, and lowered as a function that all its calls share
+    is_call: ClassVar[bool] = False
+    #: it runs a program any number of times
+    is_loop: ClassVar[bool] = False
     #: `lower` emits its program in place, and the base trace runs it so: operation by operation
     inlined: ClassVar[bool] = False
     #: a sum of products: what the policies of `checkpoint` call a dot

@@ -14,7 +14,7 @@ import numpy as np
 
 from olympus_core.olympuspr import Atom, Eqn, Literal, Olympuspr, Var
 
-__all__ = ["live", "restrict", "simplify"]
+__all__ = ["content", "live", "restrict", "simplify"]
 
 
 def live(program: Olympuspr) -> list[Eqn]:
@@ -51,7 +51,7 @@ def simplify(program: Olympuspr) -> Olympuspr:
         params = eqn.params
         key = (
             eqn.primitive,
-            tuple([_content(x) if x.__class__ is Literal else x for x in inputs]),
+            tuple([content(x) if x.__class__ is Literal else x for x in inputs]),
             tuple(params.items()) if params else (),
         )
         first = seen.setdefault(key, eqn)
@@ -63,7 +63,7 @@ def simplify(program: Olympuspr) -> Olympuspr:
     return Olympuspr(program.invars, tuple(eqns), outvars, program.constvars, program.consts)
 
 
-def _content(literal: Any) -> Any:
+def content(literal: Any) -> Any:
     """What makes two literals the same: the bits, as 0.0 and -0.0 are equal and differ."""
     value = literal.value
     if value.__class__ is float:

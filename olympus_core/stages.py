@@ -10,6 +10,7 @@ import numpy as np
 from olympus_core import compiling, lowering, mlir, tree, xla
 from olympus_core.array import DeviceArray, put
 from olympus_core.avals import ShapedArray, ShapeDtypeStruct, get_aval
+from olympus_core.compiling import Repeats
 from olympus_core.context import state
 from olympus_core.dtypes import DType
 from olympus_core.eager import check_values
@@ -21,6 +22,7 @@ from olympus_core.errors import (
     UsageError,
 )
 from olympus_core.olympuspr import Olympuspr
+from olympus_core.outline import Block
 from olympus_core.tracer import Tracer
 
 __all__ = ["ArgInfo", "Compiled", "Interface", "Lowered", "Traced"]
@@ -144,24 +146,32 @@ class Traced(_Stage):
         target: xla.Target | None = None,
         *,
         lowering_platforms: str | Sequence[str] | None = None,
+        repeats: Repeats = "auto",
     ) -> Lowered:
         """Lower to StableHLO for a target (the CPU unless given).
 
         `lowering_platforms` says it with names of platforms, of "cpu", "cuda" and "tpu"; the
         program of several is one that is the same for all, and is compiled for the first.
 
+        With `repeats` "auto", a block that the program repeats becomes a function that the
+        compiler keeps as one, where the target is the CPU alone; "off" keeps none.
+
         Raises LoweringError where the program has no form on the target, or differs between the
-        platforms, and UsageError for a platform that is not known.
+        platforms, and UsageError for a platform that is not known or another `repeats`.
 
         >>> jit(f).trace(1.0).lower(Target("gpu", "h200"))
         >>> jit(f).trace(1.0).lower(lowering_platforms=("cuda",))
+        >>> jit(f).trace(1.0).lower(repeats="off")
         """
         if target is not None and lowering_platforms is not None:
             raise UsageError("lower takes a target or lowering_platforms, and got both")
+        repeats = compiling.checked_repeats(repeats)
         if target is not None or not lowering_platforms:
-            return self._lowered(target or xla.Target("cpu"))
+            return Lowered(self, target or xla.Target("cpu"), repeats)
         names = [lowering_platforms] if isinstance(lowering_platforms, str) else lowering_platforms
-        made = [self._lowered(xla.target_on(name)) for name in names]
+        if len(names) > 1:
+            repeats = "off"  # one program for all, and blocks are kept on the CPU alone
+        made = [Lowered(self, xla.target_on(name), repeats) for name in names]
         for name, other in zip(names, made, strict=True):
             if other.as_text() != made[0].as_text():
                 raise LoweringError(
@@ -169,10 +179,6 @@ class Traced(_Stage):
                     hint="lower for one platform at a time",
                 )
         return made[0]
-
-    def _lowered(self, target: xla.Target) -> Lowered:
-        entry = self.entry(f"jit_{self.fun_name}")
-        return Lowered(self.signature, compiling.lower(self.olympuspr, entry, target), target)
 
     def entry(self, name: str) -> lowering.Entry:
         """What the entry function of a module called `name` says of arguments and results."""
@@ -182,10 +188,24 @@ class Traced(_Stage):
 class Lowered(_Stage):
     """A program in StableHLO, for one target."""
 
-    def __init__(self, signature: Interface, module: Any, target: xla.Target) -> None:
-        super().__init__(signature)
-        self.module = module
+    def __init__(self, traced: Traced, target: xla.Target, repeats: Repeats) -> None:
+        super().__init__(traced.signature)
         self.target = target
+        self.repeats = repeats
+        self._traced = traced
+        entry = traced.entry(f"jit_{traced.fun_name}")
+        self._made = compiling.lower(traced.olympuspr, entry, target, repeats)
+        self.module = self._made.module
+
+    @property
+    def olympuspr(self) -> Olympuspr:
+        """The program that was lowered: its repeated blocks are nested programs."""
+        return self._made.program
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """The blocks of the program that the compiler keeps, each as one function."""
+        return self._made.blocks
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The program as text: "stablehlo" (default), "hlo", or "dot" for Graphviz.
@@ -221,14 +241,19 @@ class Lowered(_Stage):
         """XLA's estimate of the unoptimized program's cost: "flops", "bytes accessed", ...."""
         return xla.hlo_cost_analysis(self.module)
 
-    def compile(self, compiler_options: xla.Options | None = None) -> Compiled:
+    def compile(
+        self, compiler_options: xla.Options | None = None, *, repeats: Repeats | None = None
+    ) -> Compiled:
         """Compile for the target that the program was lowered for.
 
-        `compiler_options` go before those that `jit` was given.
+        `compiler_options` go before those that `jit` was given, and `repeats` before that which
+        the program was lowered with.
 
         Raises CompileError where the compiler fails, UsageError for an option that it does not
         have, BackendError where the backend is not installed.
         """
+        if repeats is not None and compiling.checked_repeats(repeats) != self.repeats:
+            return Lowered(self._traced, self.target, repeats).compile(compiler_options)
         chosen = xla.checked_options(compiler_options)
         options = {**dict(self.signature.compiler_options), **chosen}
         executable = compiling.compile_module(

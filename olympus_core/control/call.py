@@ -20,7 +20,7 @@ from olympus_core.transforms.programs import (
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
 
-__all__ = ["Call", "InlineCall", "jit_p"]
+__all__ = ["Block", "Call", "InlineCall", "block_p", "jit_p"]
 
 
 class Call(MultipleResults):
@@ -105,6 +105,8 @@ class Jit(Call):
     take, and `compiler_options` what the program is compiled with.
     """
 
+    is_call: ClassVar[bool] = True
+
     def spoken(self, params: dict[str, Any]) -> str:
         return str(params["name"])
 
@@ -114,4 +116,21 @@ class Jit(Call):
         return AtOnce(f"jit_{params['name']}", params["olympuspr"], donated, options)
 
 
+class Block(Call):
+    """The call of a block that a program repeats: the compiler keeps its function as one.
+
+    `outline` makes these calls, right before a program is lowered.  All calls of a block have all
+    its results, read or not, for what they call would not be one function otherwise.
+    """
+
+    is_call: ClassVar[bool] = True
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
+        return ctx.call(params["olympuspr"], params["name"], operands, kept=True)
+
+    def prune(self, eqn: Eqn, used: tuple[bool, ...]) -> Eqn:
+        return eqn
+
+
 jit_p = Jit("jit")
+block_p = Block("block")

@@ -52,6 +52,7 @@ class Scan(MultipleResults):
 
     higher_order: ClassVar[bool] = True
     has_programs: ClassVar[bool] = True
+    is_loop: ClassVar[bool] = True
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         body: Olympuspr = params["olympuspr"]

@@ -34,6 +34,7 @@ class While(MultipleResults):
 
     higher_order: ClassVar[bool] = True
     has_programs: ClassVar[bool] = True
+    is_loop: ClassVar[bool] = True
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         body: Olympuspr = params["body_olympuspr"]

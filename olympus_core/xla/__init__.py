@@ -22,12 +22,14 @@ from olympus_core.xla.compiler import compile, load
 from olympus_core.xla.door import Buffer, Device, JaxRuntimeError
 from olympus_core.xla.executable import CompileOnlyExecutable, Executable, MemoryAnalysis
 from olympus_core.xla.hlo import computation, hlo_cost_analysis, hlo_dot, hlo_proto, hlo_text
+from olympus_core.xla.inlining import KEPT, keeps_calls
 from olympus_core.xla.messages import execution_error
 from olympus_core.xla.options import Options, checked_options, named_options
 from olympus_core.xla.status import BackendStatus, backends, versions
 from olympus_core.xla.targets import Target, known_devices, platform_of, target, target_on
 
 __all__ = [
+    "KEPT",
     "BackendStatus",
     "Buffer",
     "CompileOnlyExecutable",
@@ -55,6 +57,7 @@ __all__ = [
     "hlo_text",
     "host_value",
     "is_deleted",
+    "keeps_calls",
     "known_devices",
     "load",
     "named_options",

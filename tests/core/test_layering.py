@@ -38,6 +38,8 @@ LAYERS = [
     "tracer",
     "array",
     "fingerprint",
+    "repeats",
+    "outline",
     "lowering",
     "compiling",
     "transforms",

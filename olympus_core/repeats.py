@@ -1,0 +1,467 @@
+"""What repeats in a program: stretches of equations that do the same at several places.
+
+Two equations are alike where they have one label: the same primitive, parameters, types and
+literals.  Two stretches are alike where their equations are, one by one, and where each operand
+is made inside both stretches by the same equation, or outside both.
+
+Layers written as a Python loop come one after the other, so that the program repeats itself after
+a number of equations, its period.  The periods that are tried are the distances between like
+equations of those that are worth keeping together: products, convolutions and loops.  For each,
+the program is compared with itself, shifted.  Where a period begins is free; the cut is where the
+fewest bytes go across.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from olympus_core.fingerprint import structure
+from olympus_core.olympuspr import Atom, Eqn, Literal, Olympuspr, Var, sub_programs
+from olympus_core.simplify import content
+
+__all__ = [
+    "CHEAP",
+    "MEASURED",
+    "Flow",
+    "Labels",
+    "Repeat",
+    "Thresholds",
+    "find",
+    "is_heavy",
+    "weight",
+]
+
+Ints = npt.NDArray[np.int64]
+
+
+class Thresholds(NamedTuple):
+    """What a block must be to be kept: docs/repeats.md has the measurements behind the numbers.
+
+    It occurs at least `occurrences` times and has at least `equations` equations, those of its
+    loops included.
+    """
+
+    occurrences: int = 4
+    equations: int = 32
+
+
+MEASURED = Thresholds()
+
+
+class Repeat(NamedTuple):
+    """Stretches that are alike: for each occurrence the places of its equations, in order."""
+
+    occurrences: tuple[tuple[int, ...], ...]
+
+
+#: What costs less to compute again than to keep in memory: an operation or two for each element.
+CHEAP = frozenset(
+    """
+    abs add and broadcast_in_dim ceil clamp complex conj convert_element_type copy div eq floor ge
+    gt imag integer_pow iota is_finite le lt max min mul name ne neg not or real relu reshape round
+    select_n shift_left shift_right_arithmetic shift_right_logical sign squeeze stop_gradient sub
+    transpose xor
+    """.split()  # noqa: SIM905
+)
+
+#: how many equations before and after one are compared first
+_AROUND = ((32, 32), (0, 32), (32, 0), (16, 16), (0, 16), (16, 0), (4, 4))
+_MOST_PERIODS = 6  # that are compared in full, of those that most like equations are apart
+_MOST_FREE = 8  # equations of constants that a block makes itself, one on the other
+_MOST_STEPS = 32  # a period has at most so many like products
+_MIX = np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio, odd: it spreads the bits
+_SLOTS = 64  # two operands of an equation that are further apart than this may be mixed up
+
+
+def weight(eqns: Iterable[Eqn]) -> int:
+    """How many equations these are, with those of nested programs but not of called functions."""
+    total = 0
+    for eqn in eqns:
+        total += 1
+        if eqn.primitive.has_programs and not eqn.primitive.is_call:
+            total += sum(weight(program.eqns) for program in sub_programs(eqn))
+    return total
+
+
+def is_heavy(eqn: Eqn) -> bool:
+    """Whether it is a product, a convolution or a loop, or has a program with one; no call is."""
+    primitive = eqn.primitive
+    if primitive.is_product or primitive.is_loop:
+        return True
+    return (
+        not primitive.is_call
+        and primitive.has_programs
+        and any(is_heavy(inner) for program in sub_programs(eqn) for inner in program.eqns)
+    )
+
+
+class Labels:
+    """Numbers for equations and programs, equal where these are alike, within one object."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[Any, int] = {}
+        self._programs: dict[int, tuple[Olympuspr, int]] = {}
+
+    def of_key(self, key: Any) -> int:
+        """The number of a key that can be hashed."""
+        return self._numbers.setdefault(key, len(self._numbers))
+
+    def of_eqn(self, eqn: Eqn, operands: Sequence[Any]) -> int:
+        """The number of an equation, given what its operands are to it, other than values."""
+        params = eqn.params
+        if not params:
+            described: Any = ()
+        elif eqn.primitive.has_programs:
+            described = tuple([(name, self._of_value(x)) for name, x in params.items()])
+        else:
+            described = tuple(params.items())
+        return self.of_key((eqn.primitive, described, *operands))
+
+    def of_program(self, program: Olympuspr) -> int:
+        """The number of a nested program."""
+        known = self._programs.get(id(program))
+        if known is None:
+            places: dict[Atom, int] = {v: i for i, v in enumerate(program.invars)}
+
+            def read(x: Atom) -> Any:
+                return content(x) if isinstance(x, Literal) else places[x]
+
+            parts: list[Any] = [program.in_avals]
+            for eqn in program.eqns:
+                parts.append(self.of_eqn(eqn, [read(x) for x in eqn.inputs]))
+                for v in eqn.outputs:
+                    places[v] = len(places)
+            number = self.of_key((*parts, *[read(x) for x in program.outvars]))
+            known = self._programs[id(program)] = program, number  # which keeps the id taken
+        return known[1]
+
+    def _of_value(self, value: Any) -> Any:
+        if isinstance(value, Olympuspr):
+            return Olympuspr, self.of_program(value)
+        if isinstance(value, tuple):
+            return tuple([self._of_value(x) for x in value])
+        return repr(structure(value))
+
+
+class Flow:
+    """How values go through a program: its equations by number, and who reads what.
+
+    Equations of constants that are cheap, such as a mask, are `free`: they take no place in the
+    sequence `eqns`, for each block that reads one makes it itself.
+
+    `uses` has a row for each operand that another equation of the sequence makes: the reading
+    equation, its slot, the making equation, which of its results.
+    """
+
+    def __init__(self, program: Olympuspr, labels: Labels) -> None:
+        self.program = program
+        depth: dict[Var, int] = {}  # how many equations a free one is made of, one on the other
+        self.free: dict[Var, Eqn] = {}
+        self.eqns: list[Eqn] = []
+        self.made: dict[Var, tuple[int, int]] = {}
+        numbers: list[int] = []
+        uses: list[tuple[int, int, int, int]] = []
+        free, made = self.free, self.made
+        for eqn in program.eqns:
+            place = len(self.eqns)
+            operands: list[Any] = []
+            constant = eqn.primitive.name in CHEAP
+            for slot, x in enumerate(eqn.inputs):
+                if x.__class__ is Literal:
+                    operands.append(content(x))
+                elif x in free:
+                    operands.append(x)
+                    constant = constant and depth[x] < _MOST_FREE
+                else:
+                    constant = False
+                    operands.append(x.aval)
+                    at = made.get(x)  # type: ignore[arg-type]
+                    if at is not None:
+                        uses.append((place, slot, *at))
+            if constant:
+                v = eqn.outputs[0]
+                free[v] = eqn
+                depth[v] = 1 + max([depth.get(x, 0) for x in eqn.inputs], default=0)  # type: ignore[arg-type]
+                continue
+            numbers.append(labels.of_eqn(eqn, operands))
+            for result, v in enumerate(eqn.outputs):
+                made[v] = place, result
+            self.eqns.append(eqn)
+        self.labels: Ints = np.array(numbers, np.int64)
+        self.uses: Ints = np.array(uses, np.int64).reshape(-1, 4)
+        self.heavy: Ints = np.array([i for i, e in enumerate(self.eqns) if is_heavy(e)], np.int64)
+
+    def bytes_of(self, place: int, result: int = 0) -> int:
+        """The size of a result."""
+        return _bytes(self.eqns[place].outputs[result])
+
+    def last_uses(self) -> Ints:
+        """For each equation the last that reads a result of it; none reads what is `len(eqns)`."""
+        last = np.arange(len(self.eqns))
+        np.maximum.at(last, self.uses[:, 2], self.uses[:, 0])
+        for x in self.program.outvars:
+            at = self.made.get(x) if isinstance(x, Var) else None
+            if at is not None:
+                last[at[0]] = len(self.eqns)
+        return last
+
+
+def _bytes(v: Var) -> int:
+    return v.aval.size * v.aval.dtype.itemsize
+
+
+def find(flow: Flow, thresholds: Thresholds) -> list[Repeat]:
+    """What repeats often enough, in the order of the program; no two have an equation in common."""
+    search = _Search(flow, thresholds)
+    found: list[Repeat] = []
+    while best := search.best():
+        found.append(best)
+        search.taken[[i for each in best.occurrences for i in each]] = True
+    return sorted(found, key=lambda repeat: repeat.occurrences[0][0])
+
+
+class _Search:
+    """The comparison of a program with itself; `taken` are equations that a repeat has."""
+
+    def __init__(self, flow: Flow, thresholds: Thresholds) -> None:
+        self.flow = flow
+        self.least = thresholds
+        self.taken = np.zeros(len(flow.eqns), np.bool_)
+        self.last = flow.last_uses()
+        self.sizes = np.array([sum(map(_bytes, e.outputs)) for e in flow.eqns], np.int64)
+        self.weights = np.array([weight([e]) for e in flow.eqns], np.int64)
+
+    def best(self) -> Repeat | None:
+        """The repeat that leaves the fewest equations of what is not taken yet."""
+        found = [repeat for period in self._periods() for repeat in self._with_period(period)]
+        best = max(found, key=self._saved, default=None)
+        if best is None or not self._saved(best):
+            best = max(self._apart(), key=self._saved, default=None)
+        return best if best is not None and self._saved(best) else None
+
+    def _saved(self, repeat: Repeat) -> int:
+        first = list(repeat.occurrences[0])
+        total = int(self.weights[first].sum())
+        if total < self.least.equations or not np.isin(first, self.flow.heavy).any():
+            return 0
+        return total * (len(repeat.occurrences) - 1)
+
+    def _periods(self) -> list[int]:
+        """The distances that the most like heavy equations are apart, the commonest first."""
+        places = self.flow.heavy[~self.taken[self.flow.heavy]]
+        if len(places) < self.least.occurrences:
+            return []
+        labels = self.flow.labels[places]
+        order = np.lexsort((places, labels))
+        places, labels = places[order], labels[order]
+        apart: Counter[int] = Counter()
+        for step in range(1, min(_MOST_STEPS, len(places) - 1) + 1):
+            alike = labels[step:] == labels[:-step]
+            if not alike.any():
+                break
+            apart.update((places[step:] - places[:-step])[alike].tolist())
+        often = [d for d, count in apart.items() if count >= self.least.occurrences - 1]
+        return sorted(often, key=lambda d: (-apart[d], d))[:_MOST_PERIODS]
+
+    def _with_period(self, period: int) -> list[Repeat]:
+        """The repeats of stretches that come one after the other, `period` equations each."""
+        labels = self.flow.labels
+        alike = (labels[:-period] == labels[period:]) & ~self.taken[:-period] & ~self.taken[period:]
+        near = self._near(period)
+        linked = near[:-period] == near[period:]
+        found: list[Repeat] = []
+        least = max(self.least.occurrences - 2, 1) * period  # one more may be before, with gaps
+        for start, end in _stretches(alike, least):
+            crossed = np.flatnonzero(~linked[start:end]) + start
+            start, starts = self._starts(period, start, crossed)
+            if starts.any():
+                found += self._cut(period, start, end, starts)
+                continue
+            whole = alike[start:end] & linked[start:end]
+            for a, b in _stretches(whole, least):
+                found += self._cut(period, start + a, start + b, np.ones(period, np.bool_))
+        return found
+
+    def _apart(self) -> list[Repeat]:
+        """The repeats of stretches that have other equations between them.
+
+        Like heavy equations are seeds, in groups that agree in more or in less of what is around.
+        """
+        places = self.flow.heavy[~self.taken[self.flow.heavy]]
+        found: list[Repeat] = []
+        for before, after in _AROUND:
+            rows = _windows(self.flow.labels, places, before, after)
+            order = np.lexsort(rows.T)
+            new = (rows[order][1:] != rows[order][:-1]).any(axis=1)
+            for group in np.split(places[order], np.flatnonzero(new) + 1):
+                if len(group) >= self.least.occurrences:
+                    found += self._grown(np.sort(group))
+        return found
+
+    def _grown(self, seeds: Ints) -> list[Repeat]:
+        """The repeat that goes from each seed as far to both sides as all agree."""
+        room = int(np.diff(seeds).min())
+        open_ = np.where(self.taken, -1 - np.arange(len(self.taken)), self.flow.labels)
+        rows = _windows(open_, seeds, room, room)
+        differ = np.flatnonzero((rows != rows[0]).any(axis=0) | (rows[0] < 0)) - room
+        start = int(differ[differ < 0].max(initial=-room)) + 1
+        end = int(differ[differ > 0].min(initial=room))
+        end = min(end, start + room)  # so that none reaches into the next
+        while end - start > 1:
+            stretches = [range(p + start, p + end) for p in seeds.tolist()]
+            crossed = self._differing(stretches)
+            if crossed is None:
+                return [Repeat(tuple(map(tuple, stretches)))]
+            start, end = (
+                (start, start + crossed) if start + crossed > 0 else (start + crossed + 1, end)
+            )
+        return []
+
+    def _differing(self, stretches: Sequence[Sequence[int]]) -> int | None:
+        """The first equation of the stretches whose operands come from different places."""
+        eqns = self.flow.eqns
+        all_links = np.array([links([eqns[i] for i in each]) for each in stretches])
+        differ = np.flatnonzero((all_links != all_links[0]).any(axis=0))
+        if not len(differ):
+            return None
+        counts = np.cumsum([len(eqns[i].inputs) for i in stretches[0]])
+        return int(np.searchsorted(counts, differ[0], side="right"))
+
+    def _near(self, period: int) -> Ints:
+        """A number for each equation, of where its operands made less than a period before are."""
+        use, slot, made, result = self.flow.uses.T
+        close = use - made < period
+        links = ((use - made) * _SLOTS + result)[close].astype(np.uint64)
+        mixed = (links + 1) * (2 * slot[close].astype(np.uint64) + 1) * _MIX >> np.uint64(33)
+        return np.bincount(use[close], mixed, len(self.flow.eqns)).astype(np.int64)
+
+    def _starts(self, period: int, start: int, crossed: Ints) -> tuple[int, npt.NDArray[np.bool_]]:
+        """Where a stretch begins, and the places within a period where a cut may be.
+
+        An operand that is made at another distance in the next period must come from outside of
+        the stretch in both, so that a cut has to be between the two.  Before the stretch, equations
+        of the first period may stand further apart: it then begins after what reads them.
+        """
+        places = crossed.tolist()
+        for place in places:
+            if place < start + period and self._crossing(period, start, place)[1]:
+                start = place + 1
+        allowed = np.ones(period, np.bool_)
+        for place in places:
+            if place < start:
+                continue
+            for distance in self._crossing(period, start, place)[0]:
+                cuts = np.zeros(period, np.bool_)
+                cuts[np.arange(place - distance + 1, place + 1) % period] = True
+                allowed &= cuts
+        return start, allowed
+
+    def _crossing(self, period: int, start: int, place: int) -> tuple[list[int], bool]:
+        """How far before an equation operands are made that must come from outside.
+
+        And whether one is such only because the stretch begins where it does.
+        """
+        eqns, made = self.flow.eqns, self.flow.made
+        far = period, 0
+        found, first = [], False
+        for x, y in zip(eqns[place].inputs, eqns[place + period].inputs, strict=True):
+            a, b = made.get(x), made.get(y)  # type: ignore[arg-type]
+            one = (place - a[0], a[1]) if a else far
+            two = (place + period - b[0], b[1]) if b else far
+            near = [t[0] for t, at in ((one, a), (two, b)) if at and at[0] >= start]
+            if one == two or not near or min(near) >= period:
+                continue
+            found.append(min(near))
+            first |= a is not None and a[0] < start
+        return found, first
+
+    def _cut(
+        self, period: int, start: int, end: int, allowed: npt.NDArray[np.bool_]
+    ) -> list[Repeat]:
+        """The repeat of a stretch, cut where the fewest bytes go from a period to the next."""
+        stop = end + period
+        phases = np.arange(start, min(start + period, stop))
+        copies = (stop - phases) // period
+        middle = np.minimum(phases + period * ((stop - start) // period // 2), stop)
+        cost = self._across(period)[middle]
+        for least in (self.least.occurrences - 1, self.least.occurrences):
+            possible = np.flatnonzero(allowed[phases % period] & (copies >= max(least, 2)))
+            if not len(possible):
+                return []
+            best = min(possible.tolist(), key=lambda i: (cost[i], -copies[i], i))
+            occurrences = [
+                tuple(range(at, at + period))
+                for at in range(start + best, start + best + period * int(copies[best]), period)
+            ]
+            while before := self._before(occurrences[0]):
+                occurrences.insert(0, before)
+            if len(occurrences) >= self.least.occurrences:
+                return [Repeat(tuple(occurrences))]
+        return []
+
+    def _across(self, period: int) -> Ints:
+        """The bytes that go across each place, of values that do not live for a whole period."""
+        made = np.arange(len(self.last))
+        short = (self.last > made) & (self.last - made < period)
+        change = np.zeros(len(self.last) + 2, np.int64)
+        np.add.at(change, made[short] + 1, self.sizes[short])
+        np.add.at(change, self.last[short] + 1, -self.sizes[short])
+        return np.cumsum(change)
+
+    def _before(self, block: tuple[int, ...]) -> tuple[int, ...] | None:
+        """One more occurrence, right before `block`, that has other equations between its own.
+
+        The first layer computes what all layers share.  The equations between must not read what
+        the occurrence computes, so that they can go before it.
+        """
+        labels, taken = self.flow.labels, self.taken
+        found: list[int] = []
+        between: list[int] = []
+        place = block[0] - 1
+        for twin in reversed(block):
+            while place >= 0 and not taken[place] and labels[place] != labels[twin]:
+                between.append(place)
+                place -= 1
+            if place < 0 or taken[place] or len(between) > len(block):
+                return None
+            found.append(place)
+            place -= 1
+        own = set(found)
+        for i in between:
+            read = [self.flow.made.get(x) for x in self.flow.eqns[i].inputs if isinstance(x, Var)]
+            if any(at is not None and at[0] in own for at in read):
+                return None
+        occurrence = tuple(reversed(found))
+        return occurrence if self._same_links(block, occurrence) else None
+
+    def _same_links(self, one: Sequence[int], two: Sequence[int]) -> bool:
+        eqns = self.flow.eqns
+        return links([eqns[i] for i in one]) == links([eqns[i] for i in two])
+
+
+def links(eqns: Sequence[Eqn]) -> list[int]:
+    """For each operand of a stretch the number of the result that it is; -1 from outside."""
+    places: dict[Any, int] = {}
+    for eqn in eqns:
+        for v in eqn.outputs:
+            places[v] = len(places)
+    return [places.get(x, -1) for eqn in eqns for x in eqn.inputs]
+
+
+def _windows(values: Ints, places: Ints, before: int, after: int) -> Ints:
+    """A row for each place: the values from `before` it to `after` it, -1 beyond the ends."""
+    padded = np.concatenate([np.full(before, -1), values, np.full(after, -1)])
+    rows: Ints = padded[places[:, None] + np.arange(before + after + 1)]
+    return rows
+
+
+def _stretches(flags: npt.NDArray[np.bool_], least: int) -> list[tuple[int, int]]:
+    """(start, end) of the stretches of True of at least a length."""
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], flags.view(np.int8), [0]))))
+    pairs = edges.reshape(-1, 2).tolist()
+    return [(start, end) for start, end in pairs if end - start >= max(least, 1)]
