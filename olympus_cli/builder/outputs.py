@@ -10,11 +10,13 @@ olympus-build.json                                           the list of all the
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+from olympus.stages import Block
 from olympus_cli.builder.durable import sync_tree
 from olympus_cli.builder.manifest import Manifest, output_file
 from olympus_cli.isolated.call import Say
@@ -25,6 +27,7 @@ from olympus_cli.reports.hlo import instruction_counts, operation_counts
 from olympus_cli.reports.json import write_report
 from olympus_cli.reports.model import (
     BackendReport,
+    BlockReport,
     CostReport,
     OutputFile,
     Report,
@@ -54,7 +57,9 @@ def compile_and_write(
         with clock.part("write"):
             lowered.result()
     with clock.part("inspect"):
-        backends = [_inspect(unit, keys[unit.label], directory) for unit in program.units]
+        backends = [
+            _inspect(unit, keys[unit.label], directory, program.spec.root) for unit in program.units
+        ]
     with clock.part("serialize"):
         executables = {unit.backend: unit.compiled.serialize() for unit in program.units}
     with clock.part("write"):
@@ -82,7 +87,7 @@ def _write(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8", errors="backslashreplace")  # names of files may be none
 
 
-def _inspect(unit: Unit, key: str, directory: Path) -> BackendReport:
+def _inspect(unit: Unit, key: str, directory: Path, root: Path) -> BackendReport:
     """What is told of the program as compiled for one backend; its text is written meanwhile."""
     text = unit.compiled.as_text()  # once, and not kept: it is large
     _write(directory / unit.label / "optimized.hlo.txt", text)
@@ -97,7 +102,15 @@ def _inspect(unit: Unit, key: str, directory: Path) -> BackendReport:
         cost=_cost(unit.compiled.cost_analysis()),
         memory=unit.compiled.memory_analysis(),
         ops=instruction_counts(text),
+        blocks=tuple(_block(each, root) for each in unit.lowered.blocks),
     )
+
+
+def _block(block: Block, root: Path) -> BlockReport:
+    """What is told of a block; lines in the project's folder are told from there."""
+    inside = f"{root}{os.sep}"
+    lines = (line.removeprefix(inside) for line in block.lines)
+    return BlockReport(block.name, block.equations, block.occurrences, tuple(lines))
 
 
 def _report(
@@ -116,6 +129,7 @@ def _report(
         statics=program.statics,
         arguments=program.arguments,
         results=program.results,
+        optimize=program.spec.optimize,
         seconds=Seconds(**program.seconds),
         peak_memory=peak_memory(),
         ops=ops,

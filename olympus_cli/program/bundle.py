@@ -84,6 +84,9 @@ def bundle_loader(
         return None
     if request.shapes or request.statics:
         raise UsageError(f"{text} is built already: it takes neither shapes nor statics")
+    if request.stages:
+        option = next(iter(request.stages))
+        raise UsageError(f"{text} is built already: it takes no --{option}")
     if options.native and not options.trust and not read_settings().trust:
         console.note(f"{text} holds native code of its author; --no-native runs none of it")
     return partial(load_bundle, Path(text), bundle_backend(request), options)

@@ -85,7 +85,7 @@ class Program:
             self._say(f"lower for {label}")
             start = time.perf_counter()
             with self._warnings_kept():
-                lowered = self.traced.lower(backend)
+                lowered = self.traced.lower(backend, repeats=self.spec.repeats)
             self.units.append(Unit(label, backend, lowered, time.perf_counter() - start))
 
     def leave_out_absent(self) -> BackendError | None:
@@ -113,7 +113,9 @@ class Program:
             self._say(f"compile for {unit.label}")
             start = time.perf_counter()
             with self._warnings_kept():
-                unit.compiled = unit.lowered.compile(self.spec.compiler_options)
+                unit.compiled = unit.lowered.compile(
+                    self.spec.compiler_options, optimize=self.spec.optimize
+                )
             unit.compile_seconds = time.perf_counter() - start
 
     @property
@@ -125,8 +127,8 @@ class Program:
 
     @cached_property
     def olympuspr(self) -> str:
-        """The traced program as text."""
-        return str(self.traced.olympuspr)
+        """The program as text, as lowered for the first backend: with its repeated blocks."""
+        return str(self.units[0].lowered.olympuspr)
 
     @cached_property
     def arguments(self) -> tuple[Leaf, ...]:

@@ -17,6 +17,7 @@ from olympus_cli.reports.strict import check_keys, is_inside, typed
 __all__ = [
     "SCHEMA_VERSION",
     "BackendReport",
+    "BlockReport",
     "CostReport",
     "OutputFile",
     "Report",
@@ -73,6 +74,16 @@ class Seconds:
 
 
 @dataclass(frozen=True)
+class BlockReport:
+    """A repeated block of the program, which is kept as a function; `lines` as in "gpt.py:12"."""
+
+    name: str
+    equations: int
+    occurrences: int
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class BackendReport:
     """The program as compiled for one backend; `ops` counts the optimized program's.
 
@@ -89,6 +100,7 @@ class BackendReport:
     cost: CostReport
     memory: MemoryAnalysis
     ops: Mapping[str, int]
+    blocks: tuple[BlockReport, ...]
 
 
 @dataclass(frozen=True)
@@ -113,6 +125,7 @@ class Report:
     statics: Mapping[str, str]
     arguments: tuple[Leaf, ...]
     results: tuple[Leaf, ...]
+    optimize: str
     seconds: Seconds
     peak_memory: int | None
     ops: Mapping[str, int]

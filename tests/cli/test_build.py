@@ -446,11 +446,11 @@ def reported(**keys: str) -> Report:
     """The report of a build that had these keys for its backends."""
     cost, memory = CostReport(None, None, None), MemoryAnalysis(*6 * [None])
     backends = [
-        BackendReport(label, label, None, key, 0.0, 0.0, 0.0, cost, memory, {})
+        BackendReport(label, label, None, key, 0.0, 0.0, 0.0, cost, memory, {}, ())
         for label, key in keys.items()
     ]
     seconds = Seconds(*8 * [0.0])
-    return Report("t", "m:f", {}, {}, (), (), seconds, None, {}, tuple(backends), (), ())
+    return Report("t", "m:f", {}, {}, (), (), "default", seconds, None, {}, tuple(backends), (), ())
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,7 @@ CLI_LAYERS = [
     "places",
     "units",
     "nearest",
+    "choices",
     "peak_memory",
     "versions",
     "templates",
