@@ -139,10 +139,14 @@ def _file_location(mark: source.Source) -> ir.Location:
 class LoweringContext:
     """What a primitive's `lower` may ask of the block it emits into."""
 
-    __slots__ = ("avals_in", "avals_out", "constants", "module")
+    __slots__ = ("avals_in", "avals_out", "constants", "inner", "module")
 
-    def __init__(self, module: _Module, constants: dict[Any, ir.Value] | None = None) -> None:
+    def __init__(
+        self, module: _Module, constants: dict[Any, ir.Value] | None = None, inner: bool = True
+    ) -> None:
         self.module = module
+        #: it is not the block of the entry function, the only one that some passes of XLA look at
+        self.inner = inner
         self.constants = {} if constants is None else constants
         self.avals_in: tuple[ShapedArray, ...] = ()
         self.avals_out: tuple[ShapedArray, ...] = ()
@@ -382,7 +386,8 @@ def _emit_function(module: _Module, program: Olympuspr, name: str, private: bool
         function = mlir.func.FuncOp(name, kind, visibility="private" if private else "public")
     block = function.add_entry_block([ir.Location.unknown()] * len(program.invars))
     with ir.InsertionPoint(block), ir.Location.unknown():
-        results = lower_eqns(LoweringContext(module), program, list(block.arguments))
+        ctx = LoweringContext(module, inner=private)
+        results = lower_eqns(ctx, program, list(block.arguments))
         mlir.op("func.return", (), results)
     return function
 

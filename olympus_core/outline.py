@@ -222,7 +222,8 @@ class _Results:
         self.flow = rewriting.flow
         self.last = self.flow.last_uses()
         self.results: list[set[tuple[int, int]]] = [set() for _ in rewriting.repeats]
-        self.stays: set[tuple[int, int, int]] = set()
+        self.stays: set[tuple[int, int, int]] = set()  # the block itself reads it, or the caller
+        self.outside: set[tuple[int, int, int]] = set()  # what is in no block reads it
         self._read()
 
     def _read(self) -> None:
@@ -236,7 +237,9 @@ class _Results:
             reader = where.get(use)
             if reader is None or reader[:2] != (number, k):
                 self.results[number].add((t, result))
-                if reader is not None and reader[0] == number:
+                if reader is None:
+                    self.outside.add((number, t, result))
+                elif reader[0] == number:
                     self.stays.add((number, t, result))
         for x in self.flow.program.outvars:
             place = self.flow.made.get(x) if isinstance(x, Var) else None
@@ -264,6 +267,7 @@ class _Choice:
         self.last = results.last
         self.stored = results.results[number]
         self.stays = {(t, result) for n, t, result in results.stays if n == number}
+        self.outside = {(t, result) for n, t, result in results.outside if n == number}
         self.occurrence = occurrence
         self.at = {place: t for t, place in enumerate(occurrence)}
         self.height: dict[int, int] = {}  # how many are made of one that is made again
@@ -275,12 +279,22 @@ class _Choice:
             if (t, 0) not in self.stored or (t, 0) in self.stays:
                 continue
             cost, chain, sources = self._cost(t, self.height.get(t, 0))
-            if cost > self.flow.bytes_of(self.occurrence[t]):
+            size = self.flow.bytes_of(self.occurrence[t])
+            if cost > size or (cost == size and not self._is_free_to_move(t)):
                 continue
             self.stored.remove((t, 0))
             self.stored |= sources
             again |= chain
         return again
+
+    def _is_free_to_move(self, t: int) -> bool:
+        """Whether to make a value elsewhere costs nothing, where it takes as much memory.
+
+        Other blocks make it within a fusion.  What moves elements is best left to its operand,
+        for the compiler folds it into products.
+        """
+        primitive = self.flow.eqns[self.occurrence[t]].primitive
+        return primitive.is_elementwise and (t, 0) not in self.outside
 
     def _cost(self, t: int, height: int) -> tuple[float, set[int], set[tuple[int, int]]]:
         """The bytes to store for making a value again; all that is made again; what is stored."""

@@ -64,7 +64,7 @@ class Convolution(SingleResult):
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         if dtypes.kind(ctx.avals_in[0].dtype) == "c":
             return self._complex(ctx, operands, params)
-        return mlir.op1("stablehlo.convolution", ctx.aval_out, operands, _attributes(params))
+        return _convolution(ctx, operands, ctx.avals_in, ctx.aval_out, params)
 
     def _complex(self, ctx: LoweringContext, operands: Any, params: Params) -> Any:
         """By three real convolutions, since XLA has no complex ones.
@@ -72,15 +72,13 @@ class Convolution(SingleResult):
         (a + ib)(c + id) = (ac - bd) + i((a + b)(c + d) - ac - bd).
         """
         parts = []
-        for x, aval in zip(operands, ctx.avals_in, strict=True):
-            part = shaped(aval.shape, dtypes.to_real(aval.dtype))
+        avals = [shaped(a.shape, dtypes.to_real(a.dtype)) for a in ctx.avals_in]
+        for x, part in zip(operands, avals, strict=True):
             re, im = (mlir.op1(f"stablehlo.{name}", part, (x,)) for name in ("real", "imag"))
             parts.append((re, im, mlir.op1("stablehlo.add", part, (re, im))))
         out = shaped(ctx.aval_out.shape, dtypes.to_real(ctx.aval_out.dtype))
-        attributes = _attributes(params)
         real, imag, both = (
-            mlir.op1("stablehlo.convolution", out, pair, attributes)
-            for pair in zip(*parts, strict=True)
+            _convolution(ctx, pair, avals, out, params) for pair in zip(*parts, strict=True)
         )
         difference = mlir.op1("stablehlo.subtract", out, (real, imag))
         total = mlir.op1("stablehlo.add", out, (real, imag))
@@ -163,6 +161,50 @@ def _check(lhs: ShapedArray, rhs: ShapedArray, params: Params) -> None:
             f"{groups} groups of features and {batch_groups} of the batch do not divide "
             f"{outputs} output features and a batch of {batch}"
         )
+
+
+def _convolution(
+    ctx: LoweringContext,
+    operands: Sequence[ir.Value],
+    avals: Sequence[ShapedArray],
+    out: ShapedArray,
+    params: Params,
+) -> ir.Value:
+    """Emit a convolution of real numbers or integers.
+
+    XLA's fast kernels for the CPU take arrays as (batch, space..., feature), and kernels as
+    (space..., input feature, output feature).  XLA transposes what is not so, but in the entry
+    function alone: a convolution in a loop, a branch or a function that is kept would run some
+    thirty times slower.  There it is transposed here.
+    """
+    numbers: ConvDimensionNumbers = params["dimension_numbers"]
+    last = out.ndim - 1
+    fast = ConvDimensionNumbers(
+        (0, last, *range(1, last)), (last, last - 1, *range(last - 1)), (0, last, *range(1, last))
+    )
+    if not ctx.inner or ctx.platform != "cpu" or numbers == fast:
+        return mlir.op1("stablehlo.convolution", out, operands, _attributes(params))
+    specs = zip(operands, avals, numbers[:2], fast[:2], strict=True)
+    lhs, rhs = (_transposed(x, aval, spec, to) for x, aval, spec, to in specs)
+    shape = [0] * out.ndim
+    for here, there in zip(fast.out_spec, numbers.out_spec, strict=True):
+        shape[here] = out.shape[there]
+    made = shaped(tuple(shape), out.dtype)
+    attributes = _attributes(params | {"dimension_numbers": fast})
+    result = mlir.op1("stablehlo.convolution", made, (lhs, rhs), attributes)
+    return _transposed(result, made, fast.out_spec, numbers.out_spec)
+
+
+def _transposed(x: ir.Value, aval: ShapedArray, spec: Sequence[int], to: Sequence[int]) -> ir.Value:
+    """An array whose axes `spec` lists, with these where `to` has them."""
+    axes = [0] * aval.ndim
+    for here, there in zip(spec, to, strict=True):
+        axes[there] = here
+    if axes == [*range(aval.ndim)]:
+        return x
+    out = shaped(tuple([aval.shape[i] for i in axes]), aval.dtype)
+    permutation = {"permutation": mlir.i64_array(tuple(axes))}
+    return mlir.op1("stablehlo.transpose", out, (x,), permutation)
 
 
 def _attributes(params: Params) -> dict[str, ir.Attribute]:
