@@ -154,18 +154,21 @@ ALLOWED: Mapping[str, Flag | Integer | Choice] = {
 }
 
 
-#: The options of each profile, by backend.  docs/benchmarks.md has what they gain and cost.
+#: The options of each profile, by backend.  docs/projects.md and docs/gpu.md have what they gain.
 _PROFILES: Mapping[str, Mapping[str, Options]] = {
     "default": {},
-    "fast-build": {"cpu": {"xla_backend_optimization_level": 0}},
+    "fast-build": {
+        "cpu": {"xla_backend_optimization_level": 0},
+        "gpu": {"xla_gpu_enable_triton_gemm": False},  # products are cuBLAS's, which is compiled
+    },
 }
 
 
 def optimize_options(optimize: Optimize, target: Target) -> Options:
     """The compiler options that the profile `optimize` sets for a target; {} where it sets none.
 
-    "default" sets none.  "fast-build" sets what shortens the compilation, at the cost of a slower
-    program, where that is known to be a gain: on the CPU.
+    "default" sets none.  "fast-build" sets what shortens the compilation, and may give a slower
+    program.
 
     Raises:
       UsageError: when there is no such profile.
