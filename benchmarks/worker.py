@@ -41,7 +41,7 @@ def main() -> None:
         samples = run(ox, task, int(repeat), start)
     result: dict[str, Any] = {"samples": samples}
     if task == "import":
-        result["samples"] |= {"import": [imported], "memory": [peak_memory()]}
+        result["samples"] |= {"import": [imported], "memory": [peak()]}
     result["versions"] = versions(framework)
     print(json.dumps(result))
 
@@ -77,7 +77,7 @@ def stages(ox: Any, name: str, repeat: int, start: float) -> Samples:
         if i >= WARM_UPS:
             for measure, value in seconds.items():
                 samples.setdefault(measure, []).append(value)
-    samples["memory"] = [peak_memory()]
+    samples["memory"] = [peak()]
     return samples
 
 
@@ -170,17 +170,11 @@ def per_call(compiled: Callable[..., Any], arguments: list[tuple[Any, Any]]) -> 
     return samples
 
 
-def peak_memory() -> float:
+def peak() -> float:
     """The largest resident set of this process so far, in bytes."""
-    try:
-        with open("/proc/self/status", encoding="ascii") as status:
-            line = next(line for line in status if line.startswith("VmHWM"))
-        return 1024.0 * int(line.split()[1])
-    except OSError:  # not Linux: here a child may count what it inherited from its parent
-        import resource
+    from olympus_cli.peak_memory import peak_memory  # which imports no framework
 
-        peak = float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
-        return peak if sys.platform == "darwin" else 1024.0 * peak
+    return float(peak_memory() or "nan")
 
 
 def versions(framework: str) -> dict[str, str]:

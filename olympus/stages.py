@@ -8,4 +8,6 @@ from olympus_core.stages import Compiled as Compiled
 from olympus_core.stages import Lowered as Lowered
 from olympus_core.stages import Traced as Traced
 from olympus_core.xla import MemoryAnalysis as MemoryAnalysis
+from olympus_core.xla import Optimize as Optimize
 from olympus_core.xla import checked_options as checked_options
+from olympus_core.xla import optimize_options as optimize_options

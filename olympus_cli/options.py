@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from olympus_cli.choices import OPTIMIZE, REPEATS
+
 if TYPE_CHECKING:
     import pathlib
 
@@ -29,12 +31,15 @@ __all__ = [
     "backend_options",
     "common_options",
     "entry_options",
+    "given_stages",
     "is_verbose",
     "output_option",
     "positive_number",
     "program_options",
     "project_option",
+    "repeats_option",
     "request_options",
+    "stage_options",
     "time_limit_option",
     "verbose_option",
     "whole_number",
@@ -206,10 +211,33 @@ def backend_options(function: F) -> F:
     )
 
 
+repeats_option = click.option(
+    "--repeats",
+    type=click.Choice(REPEATS),
+    help="Keep repeated blocks of the program as functions where that is a gain, or never.",
+)
+
+
+def given_stages(optimize: str | None, repeats: str | None) -> dict[str, str]:
+    """Those of the two that were given, by the names of the fields that they replace."""
+    both = {"optimize": optimize, "repeats": repeats}
+    return {name: value for name, value in both.items() if value is not None}
+
+
+def stage_options(function: F) -> F:
+    """`optimize` and `repeats`: how the program is lowered and compiled, if not as usual."""
+    optimize = click.option(
+        "--optimize",
+        type=click.Choice(OPTIMIZE),
+        help="Compile for a fast program, or soon, for a slower one.",
+    )
+    return _decorated(function, optimize, repeats_option)
+
+
 def request_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """--shapes, --static and --project, as one parameter `request`.
 
-    It takes up `text`, `backend` and `device` where a command has them.
+    It takes up `text`, `backend`, `device`, `optimize` and `repeats` where a command has them.
     """
 
     @functools.wraps(function)
@@ -221,11 +249,14 @@ def request_options(function: Callable[..., Any]) -> Callable[..., Any]:
         text: str = "",
         backend: str | None = None,
         device: str | None = None,
+        optimize: str | None = None,
+        repeats: str | None = None,
         **rest: Any,
     ) -> Any:
         from olympus_cli.spec.resolve import Request  # not for every command's help
 
-        request = Request(text, shapes, statics, project, backend, device)
+        given = given_stages(optimize, repeats)
+        request = Request(text, shapes, statics, project, backend, device, given)
         return function(*args, request=request, **rest)
 
     return _decorated(

@@ -242,20 +242,29 @@ class Lowered(_Stage):
         return xla.hlo_cost_analysis(self.module)
 
     def compile(
-        self, compiler_options: xla.Options | None = None, *, repeats: Repeats | None = None
+        self,
+        compiler_options: xla.Options | None = None,
+        *,
+        repeats: Repeats | None = None,
+        optimize: xla.Optimize = "default",
     ) -> Compiled:
         """Compile for the target that the program was lowered for.
 
-        `compiler_options` go before those that `jit` was given, and `repeats` before that which
-        the program was lowered with.
+        `compiler_options` go before those that `jit` was given, and these before the options of
+        the profile `optimize`, which `olympus.stages.optimize_options` tells.  `repeats` goes
+        before that which the program was lowered with.
 
         Raises CompileError where the compiler fails, UsageError for an option that it does not
         have, BackendError where the backend is not installed.
         """
         if repeats is not None and compiling.checked_repeats(repeats) != self.repeats:
-            return Lowered(self._traced, self.target, repeats).compile(compiler_options)
-        chosen = xla.checked_options(compiler_options)
-        options = {**dict(self.signature.compiler_options), **chosen}
+            other = Lowered(self._traced, self.target, repeats)
+            return other.compile(compiler_options, optimize=optimize)
+        options = {
+            **xla.optimize_options(optimize, self.target),
+            **dict(self.signature.compiler_options),
+            **xla.checked_options(compiler_options),
+        }
         executable = compiling.compile_module(
             self.module, f"jit_{self.fun_name}", self.signature.in_avals, self.target, options
         )

@@ -116,7 +116,7 @@ def _walk(source: Traceable, time_limit: float, say: Say) -> tuple[Program, dict
         compiled.append(walks[len(compiled)])
         compiled[-1].compile()
     return walks[0], {
-        "trace": Samples(1, [walk.trace_seconds for walk in walks]),
+        "trace": Samples(1, [walk.clock.seconds["trace"] for walk in walks]),
         "lower": Samples(1, [walk.units[0].lower_seconds for walk in walks]),
         "compile": Samples(1, [walk.units[0].compile_seconds for walk in compiled]),
     }

@@ -35,6 +35,7 @@ def content_keys(program: Program) -> dict[str, str]:
         [repr(leaf) for leaf in program.arguments + program.results],
         stored_types(program.traced),
         dict(spec.compiler_options),
+        spec.optimize,
     ]
     return {
         unit.label: content_key(unit.stablehlo, signature, unit.backend) for unit in program.units

@@ -5,20 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any
 
 from olympus.errors import BackendError, UsageError
-from olympus_cli.builder.durable import sync_tree
 from olympus_cli.builder.key import content_keys
 from olympus_cli.builder.outcome import Status
-from olympus_cli.builder.outputs import write_outputs
+from olympus_cli.builder.outputs import compile_and_write
 from olympus_cli.builder.plan import Task
 from olympus_cli.builder.record import read_record, reason_to_build
 from olympus_cli.faults.failure import Failure
 from olympus_cli.frontends.python import load_target
 from olympus_cli.isolated.call import Say
 from olympus_cli.program.stages import Program
+from olympus_cli.program.stopwatch import Stopwatch
 from olympus_cli.reports.model import Report
 from olympus_cli.spec.backends import backend_labels
 
@@ -31,14 +30,16 @@ def perform(say: Say, task: Task) -> dict[str, Any]:
     The fields of its `Outcome` are returned, failure and report as plain data.
     """
     say("load")
-    start = time.perf_counter()
-    if not task.force:
-        task.place.check_owner(task.spec.root)
-    program = Program(load_target(task.spec), say)
+    start, clock = time.perf_counter(), Stopwatch()
+    with clock.part("load"):
+        if not task.force:
+            task.place.check_owner(task.spec.root)
+        program = Program(load_target(task.spec), say, clock)
     program.trace()
     program.lower(task.labels)
-    record = read_record(task.place.final)
-    wanted = content_keys(program)
+    with clock.part("compare"):
+        record = read_record(task.place.final)
+        wanted = content_keys(program)
     # what would have to be built with all compilers here is stale, whether or not they are
     absent = None if task.frozen else program.leave_out_absent()
     keys = {unit.label: wanted[unit.label] for unit in program.units}
@@ -47,9 +48,7 @@ def perform(say: Say, task: Task) -> dict[str, Any]:
     status: Status = "fresh" if reason is None else "stale" if task.frozen else "built"
     report = record.report if record is not None and status == "fresh" else None
     if status == "built":
-        directory = task.place.stage()
-        program.compile()
-        report = _write(program, keys, directory, task, say)
+        report = _built(program, keys, task, say)
     failure = _incomplete(absent, wanted.keys() - keys.keys())
     return {
         "status": status,
@@ -68,13 +67,9 @@ def _incomplete(absent: BackendError | None, labels: Collection[str]) -> Failure
     return replace(failure, message=f"not built for {', '.join(sorted(labels))}: {absent}")
 
 
-def _write(
-    program: Program, keys: Mapping[str, str], directory: Path, task: Task, say: Say
-) -> Report:
-    say("write")
+def _built(program: Program, keys: Mapping[str, str], task: Task, say: Say) -> Report:
+    directory, project = task.place.stage(), task.place.path_to(task.spec.root)
     try:
-        report = write_outputs(program, keys, directory, task.place.path_to(task.spec.root))
-        sync_tree(directory)
+        return compile_and_write(program, keys, directory, project, say)
     except OSError as error:
         raise UsageError(f"the outputs cannot be written: {error}") from error
-    return report

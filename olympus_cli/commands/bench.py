@@ -24,6 +24,7 @@ from olympus_cli.options import (
     common_options,
     is_verbose,
     request_options,
+    stage_options,
 )
 from olympus_cli.program.bundle import SUFFIX, BundleOptions, bundle_backend, bundle_loader
 from olympus_cli.program.inputs import InputOptions
@@ -37,6 +38,7 @@ __all__ = ["command"]
 @click.argument("names", metavar="[ENTRY|TARGET|FILE.olympus]...", nargs=-1)
 @request_options
 @backend_options
+@stage_options
 @input_options
 @bundle_options
 @budget_options

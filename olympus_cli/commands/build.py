@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import click
 
 from olympus.errors import UsageError
@@ -12,8 +15,10 @@ from olympus_cli.builder.show import outcome_data, outcome_line, raise_failures,
 from olympus_cli.options import (
     Command,
     common_options,
+    given_stages,
     is_verbose,
     project_option,
+    stage_options,
     time_limit_option,
     whole_number,
 )
@@ -39,6 +44,7 @@ __all__ = ["command"]
     metavar="NAME",
     help="Build only for this one of a target's backends: cpu, gpu or gpu:h200.",
 )
+@stage_options
 @click.option("--force", is_flag=True, help="Build also what is up to date.")
 @click.option("--frozen", is_flag=True, help="Build nothing; exit 7 if something would be built.")
 @common_options
@@ -48,6 +54,8 @@ def command(
     jobs: int | None,
     time_limit: float | None,
     backend: str | None,
+    optimize: str | None,
+    repeats: str | None,
     force: bool,
     frozen: bool,
     as_json: bool,
@@ -68,7 +76,9 @@ def command(
     opened = open_project(project)
     chosen = named_backend(backend) if backend else None
     options = Options(jobs, time_limit, force, frozen, chosen)
-    specs = {spec.name: spec for spec in opened.select(names) if options.labels(spec)}
+    given: dict[str, Any] = given_stages(optimize, repeats)
+    selected = (replace(spec, **given) for spec in opened.select(names))
+    specs = {spec.name: spec for spec in selected if options.labels(spec)}
     if not specs:
         raise UsageError(f"none of the targets is built for the backend {backend!r}")
     with interrupts.raised(), watching(len(specs)) as listener:

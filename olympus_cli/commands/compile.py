@@ -18,6 +18,7 @@ from olympus_cli.options import (
     common_options,
     entry_options,
     is_verbose,
+    stage_options,
     time_limit_option,
 )
 from olympus_cli.reports.text import render_text
@@ -29,6 +30,7 @@ __all__ = ["command"]
 @click.command("compile", cls=Command)
 @entry_options
 @backend_options
+@stage_options
 @click.option(
     "-o",
     "--output",

@@ -18,6 +18,7 @@ from olympus_cli.options import (
     common_options,
     entry_options,
     output_option,
+    repeats_option,
 )
 from olympus_cli.output import emit
 from olympus_cli.places import shown
@@ -34,6 +35,7 @@ FORMATS = ("stablehlo", "hlo", "olympuspr", "dot", "bytecode")
 @click.command("lower", cls=Command)
 @entry_options
 @backend_options
+@repeats_option
 @click.option(
     "--format",
     "form",
@@ -82,15 +84,12 @@ def _lowered(
     backend = spec.backends[0]
     kind, _device = backend
     say(f"lower for {kind}")
-    content = _in_form(traced, backend, form, debug_info)
+    content = _in_form(traced.lower(backend, repeats=spec.repeats), form, debug_info)
     document = {**described(program, traced), "backend": backend_text(backend), "format": form}
     return content, document
 
 
-def _in_form(
-    traced: olympus.stages.Traced, backend: olympus.Target, form: str, debug_info: bool
-) -> str | bytes:
+def _in_form(stage: olympus.stages.Lowered, form: str, debug_info: bool) -> str | bytes:
     if form == "olympuspr":
-        return str(traced.olympuspr)
-    stage = traced.lower(backend)
+        return str(stage.olympuspr)
     return stage.bytecode() if form == "bytecode" else stage.as_text(form, debug_info=debug_info)

@@ -20,6 +20,7 @@ from olympus_cli.options import (
     common_options,
     output_option,
     program_options,
+    stage_options,
 )
 from olympus_cli.output import emit, write_file
 from olympus_cli.places import shown
@@ -37,6 +38,7 @@ _COLUMNS = ("output", "shape", "dtype", "mean", "min", "max", "non-finite")
 @click.command("run", cls=Command)
 @program_options
 @backend_options
+@stage_options
 @input_options
 @bundle_options
 @output_option("the results", form=".npz, which --inputs reads")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -30,18 +30,24 @@ __all__ = [
 SUFFIX = ".olympus"
 
 
-def save_bundle(program: Program, directory: Path) -> None:
-    """Write the program, compiled for all its backends, to `<target>.olympus` in `directory`."""
+def save_bundle(
+    program: Program, directory: Path, executables: Mapping[olympus.Target, bytes]
+) -> None:
+    """Write the program, compiled for all its backends, to `<target>.olympus` in `directory`.
+
+    `executables` are what its stages serialize to.
+    """
     spec = program.spec
     artifact.save(
         directory / (spec.name + SUFFIX),
         [unit.compiled for unit in program.units],
         lowered=[unit.lowered for unit in program.units],
-        olympuspr_text=str(program.traced.olympuspr),
+        olympuspr_text=program.olympuspr,
         name=spec.name,
         entry=spec.entry,
         static=spec.static,
         compiler_options=spec.compiler_options,
+        serialized=executables,
     )
 
 
@@ -78,6 +84,9 @@ def bundle_loader(
         return None
     if request.shapes or request.statics:
         raise UsageError(f"{text} is built already: it takes neither shapes nor statics")
+    if request.stages:
+        option = next(iter(request.stages))
+        raise UsageError(f"{text} is built already: it takes no --{option}")
     if options.native and not options.trust and not read_settings().trust:
         console.note(f"{text} holds native code of its author; --no-native runs none of it")
     return partial(load_bundle, Path(text), bundle_backend(request), options)

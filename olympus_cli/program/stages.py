@@ -18,6 +18,7 @@ from olympus.errors import BackendError
 from olympus_cli.frontends.python import Traceable
 from olympus_cli.isolated.call import Say
 from olympus_cli.program.leaves import Leaf, argument_leaves, result_leaves
+from olympus_cli.program.stopwatch import Stopwatch
 from olympus_cli.spec.backends import backend_labels
 
 __all__ = ["Program", "Unit"]
@@ -36,7 +37,7 @@ class Unit:
     lowered: Any
     lower_seconds: float
     compiled: Any = None
-    compile_seconds: float = 0.0
+    compile_seconds: float = 0.0  # of the whole stage; `compiled` has those of the compiler
 
     @property
     def kind(self) -> str:
@@ -53,26 +54,28 @@ class Unit:
 class Program:
     """The stages of one program for all its backends; each method is one stage, in order.
 
-    `say` is called with the name of each stage as it begins.
+    `say` is called with the name of each stage as it begins.  `clock` has the time of tracing, and
+    that of the shapes that are taken `from` another function, which is part of "load".
     """
 
-    def __init__(self, source: Traceable, say: Say = _say_nothing) -> None:
+    def __init__(
+        self, source: Traceable, say: Say = _say_nothing, clock: Stopwatch | None = None
+    ) -> None:
         self.source = source
         self.spec = source.spec
         self.units: list[Unit] = []
         self.warnings: list[str] = []
-        self.trace_seconds = 0.0
         self.traced: Any = None
+        self.clock = clock or Stopwatch()
         self._say = say
 
     def trace(self) -> None:
         """Program to Olympuspr."""
-        self.source.example_args()  # shapes taken `from` another function are not part of it
+        with self.clock.part("load"):
+            self.source.example_args()
         self._say("trace")
-        start = time.perf_counter()
-        with self._warnings_kept():
+        with self.clock.part("trace"), self._warnings_kept():
             self.traced = self.source.trace()
-        self.trace_seconds = time.perf_counter() - start
 
     def lower(self, labels: Collection[str] | None = None) -> None:
         """Olympuspr to StableHLO, once for each backend, or for each of those in `labels`."""
@@ -82,7 +85,7 @@ class Program:
             self._say(f"lower for {label}")
             start = time.perf_counter()
             with self._warnings_kept():
-                lowered = self.traced.lower(backend)
+                lowered = self.traced.lower(backend, repeats=self.spec.repeats)
             self.units.append(Unit(label, backend, lowered, time.perf_counter() - start))
 
     def leave_out_absent(self) -> BackendError | None:
@@ -110,15 +113,29 @@ class Program:
             self._say(f"compile for {unit.label}")
             start = time.perf_counter()
             with self._warnings_kept():
-                unit.compiled = unit.lowered.compile(self.spec.compiler_options)
+                unit.compiled = unit.lowered.compile(
+                    self.spec.compiler_options, optimize=self.spec.optimize
+                )
             unit.compile_seconds = time.perf_counter() - start
 
     @property
+    def seconds(self) -> dict[str, float]:
+        """The times of the stages so far, and of the other parts that `clock` has."""
+        lower = sum(unit.lower_seconds for unit in self.units)
+        compiling = sum(unit.compile_seconds for unit in self.units)
+        return {**self.clock.seconds, "lower": lower, "compile": compiling}
+
+    @cached_property
+    def olympuspr(self) -> str:
+        """The program as text, as lowered for the first backend: with its repeated blocks."""
+        return str(self.units[0].lowered.olympuspr)
+
+    @cached_property
     def arguments(self) -> tuple[Leaf, ...]:
         """What the compiled program takes, in the order of its flattened arguments."""
         return argument_leaves(self.traced)
 
-    @property
+    @cached_property
     def results(self) -> tuple[Leaf, ...]:
         """What it returns, in the same way."""
         return result_leaves(self.traced)

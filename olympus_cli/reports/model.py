@@ -7,7 +7,7 @@ in bytes, times in seconds; None is a number that the backend does not tell.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from typing import Any
 
 from olympus.stages import MemoryAnalysis
@@ -17,9 +17,11 @@ from olympus_cli.reports.strict import check_keys, is_inside, typed
 __all__ = [
     "SCHEMA_VERSION",
     "BackendReport",
+    "BlockReport",
     "CostReport",
     "OutputFile",
     "Report",
+    "Seconds",
 ]
 
 # The keys of a backend's `memory`, and the field that each is of.
@@ -32,7 +34,7 @@ _MEMORY = {
     "peak": "peak_memory_in_bytes",  # the most at any one time
 }
 
-SCHEMA_VERSION = 2  # raised with every change that an old reader would misread
+SCHEMA_VERSION = 3  # raised with every change that an old reader would misread
 
 
 @dataclass(frozen=True)
@@ -52,8 +54,41 @@ class CostReport:
 
 
 @dataclass(frozen=True)
+class Seconds:
+    """The parts of a build, one after the other, until the report is written."""
+
+    load: float  # the program is imported, and shapes are taken `from` functions
+    trace: float
+    lower: float
+    compare: float  # the content key is taken, and what is there looked at
+    compile: float  # meanwhile the program as lowered is written
+    inspect: float  # the optimized program is written and counted, costs and memory asked for
+    serialize: float  # the compiler gives its executables as bytes
+    write: float  # everything else is written, and put on the disk
+
+    @property
+    def total(self) -> float:
+        """All of them together."""
+        total: float = sum(astuple(self))
+        return total
+
+
+@dataclass(frozen=True)
+class BlockReport:
+    """A repeated block of the program, which is kept as a function; `lines` as in "gpt.py:12"."""
+
+    name: str
+    equations: int
+    occurrences: int
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class BackendReport:
-    """The program as compiled for one backend; `ops` counts the optimized program's."""
+    """The program as compiled for one backend; `ops` counts the optimized program's.
+
+    Of `compile_seconds`, XLA itself took `xla_seconds`.
+    """
 
     label: str
     name: str
@@ -61,9 +96,11 @@ class BackendReport:
     key: str
     lower_seconds: float
     compile_seconds: float
+    xla_seconds: float
     cost: CostReport
     memory: MemoryAnalysis
     ops: Mapping[str, int]
+    blocks: tuple[BlockReport, ...]
 
 
 @dataclass(frozen=True)
@@ -77,7 +114,10 @@ class OutputFile:
 
 @dataclass(frozen=True)
 class Report:
-    """One target; `ops` counts the StableHLO operations as lowered for the first backend."""
+    """One target; `ops` counts the StableHLO operations as lowered for the first backend.
+
+    `peak_memory` is that of the process that compiled it.
+    """
 
     target: str
     entry: str
@@ -85,7 +125,9 @@ class Report:
     statics: Mapping[str, str]
     arguments: tuple[Leaf, ...]
     results: tuple[Leaf, ...]
-    trace_seconds: float
+    optimize: str
+    seconds: Seconds
+    peak_memory: int | None
     ops: Mapping[str, int]
     backends: tuple[BackendReport, ...]
     outputs: tuple[OutputFile, ...]

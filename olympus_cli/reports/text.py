@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from olympus.stages import MemoryAnalysis
+from olympus_cli.choices import OPTIMIZE
 from olympus_cli.program.leaves import Leaf
-from olympus_cli.reports.model import BackendReport, Report
+from olympus_cli.reports.model import BackendReport, BlockReport, Report
 from olympus_cli.units import array_type, byte_size, count, duration
 
 __all__ = ["SUMMARY", "render_text", "write_summary"]
@@ -16,6 +17,7 @@ SUMMARY = "summary.txt"  # its name in a target's folder
 
 _MOST_ARRAYS = 12  # of arguments or results listed one by one
 _MOST_OPS = 8
+_MOST_FILES = 2  # of a repeated block
 
 
 def render_text(report: Report) -> str:
@@ -37,7 +39,12 @@ def _lines(report: Report) -> Iterator[str]:
     yield from _arrays("arguments", report.arguments)
     yield from _arrays("results", report.results)
     yield _row("operations", _ops(report.ops))
-    yield _row("trace", duration(report.trace_seconds))
+    yield _row("trace", duration(report.seconds.trace))
+    xla = duration(sum(backend.xla_seconds for backend in report.backends))
+    yield _row("build", f"{duration(report.seconds.total)}, of which XLA {xla}")
+    yield _row("peak memory", byte_size(report.peak_memory))
+    if report.optimize != OPTIMIZE[0]:
+        yield _row("optimize", report.optimize)
     yield _row("versions", ", ".join(f"{k} {v}" for k, v in report.versions.items()))
     for backend in report.backends:
         yield ""
@@ -85,7 +92,27 @@ def _backend(backend: BackendReport) -> Iterator[str]:
     yield _row("intensity", intensity)
     yield _row("memory", ", ".join(_memory(backend.memory)))
     yield _row("optimized", _ops(backend.ops))
+    for block in backend.blocks:
+        yield _row("repeated", _block(block))
     yield _row("key", backend.key[:16])
+
+
+def _block(block: BlockReport) -> str:
+    size, times = block.equations, block.occurrences
+    return f"{size} equations x {times}, kept as {block.name} ({_places(block.lines)})"
+
+
+def _places(lines: Iterable[str]) -> str:
+    """The lines as ranges: "gpt.py:12-40"."""
+    found: dict[str, list[int]] = {}
+    for line in lines:
+        file, _, number = line.rpartition(":")
+        found.setdefault(file, []).append(int(number))
+    ranges = [
+        f"{file}:{min(numbers)}" + (f"-{max(numbers)}" if len(numbers) > 1 else "")
+        for file, numbers in found.items()
+    ]
+    return ", ".join(ranges[:_MOST_FILES]) + (", ..." if len(ranges) > _MOST_FILES else "")
 
 
 def _memory(memory: MemoryAnalysis) -> Iterable[str]:

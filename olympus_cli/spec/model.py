@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import olympus
 from olympus.errors import UsageError
 from olympus_cli.nearest import did_you_mean
+
+if TYPE_CHECKING:
+    from olympus.stages import Optimize, Repeats
 
 __all__ = ["ArgSpec", "FromEntry", "Project", "ShapeSpec", "TargetSpec"]
 
@@ -58,6 +61,8 @@ class TargetSpec:
     matrix: Mapping[str, object] = field(default_factory=dict)  # its combination's values
     python_path: tuple[Path, ...] = ()  # where modules are looked for besides `root`
     compiler_options: Mapping[str, str | int | bool | float] = field(default_factory=dict)
+    optimize: Optimize = "default"
+    repeats: Repeats = "auto"
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from typing import Any
 
 import olympus
 from olympus.errors import SpecError, UsageError
+from olympus_cli.choices import OPTIMIZE, REPEATS
 from olympus_cli.nearest import did_you_mean
 from olympus_cli.places import shown
 from olympus_cli.spec import matrix
@@ -29,7 +30,10 @@ __all__ = ["FILE", "PROJECT_KEYS", "TARGET_KEYS", "find_project", "load_project"
 
 FILE = "olympus.toml"
 PROJECT_KEYS = ("build-dir", "default-targets", "python-path")
-TARGET_KEYS = ("entry", "args", "static", "donate", "backends", "compiler-options", "matrix")
+TARGET_KEYS = (
+    *("entry", "args", "static", "donate", "backends"),
+    *("optimize", "repeats", "compiler-options", "matrix"),
+)
 
 _PART = re.compile(r"[\w.+-]+")  # a target's name is a folder's name too
 _PART_FORM = "letters, digits and . _ + - only, for it names a folder"
@@ -144,6 +148,8 @@ def _target(section: Section, name: str, values: matrix.Values, root: Path) -> T
         root=root,
         matrix=values,
         compiler_options=_compiler_options(section),
+        optimize=section.choice("optimize", OPTIMIZE),
+        repeats=section.choice("repeats", REPEATS),
     )
 
 

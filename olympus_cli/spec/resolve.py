@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from olympus.errors import UsageError
 from olympus_cli.places import shown
@@ -29,6 +31,7 @@ class Request:
     project: str | None = None
     backend: str | None = None
     device: str | None = None
+    stages: Mapping[str, Any] = field(default_factory=dict)  # `optimize`, `repeats`, if given
 
     def spec(self) -> TargetSpec:
         """The target that is meant, with what the options say put over it.
@@ -54,7 +57,7 @@ class Request:
             # only GPUs are told apart by name, so that --device h200 says enough
             chosen = parse_backend(self.backend or "gpu", self.device)
             target = replace(target, backends=(chosen,))
-        return target
+        return replace(target, **self.stages)
 
 
 def open_project(project: str | Path | None) -> Project:

@@ -43,6 +43,14 @@ class Section:
         value = self.data.get(key, default)
         return value if isinstance(value, str) else self.wrong(key, "a string", value)
 
+    def choice(self, key: str, choices: tuple[str, ...]) -> Any:
+        """The string at `key`, one of `choices`; the first of them if there is none."""
+        value = self.text(key, choices[0])
+        if value not in choices:
+            hint = did_you_mean(value, choices, "there are")
+            self.fail(key, f"is {value!r}, and must be {' or '.join(choices)}", hint)
+        return value
+
     def texts(self, key: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
         """The strings of the array at `key`."""
         value = self.data.get(key, list(default))

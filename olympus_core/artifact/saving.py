@@ -42,6 +42,7 @@ def save(
     entry: str,
     static: Mapping[str, object] | None = None,
     compiler_options: xla.Options | None = None,
+    serialized: Mapping[xla.Target, bytes] | None = None,
 ) -> None:
     """Write a bundle of one function, compiled for one target or several.
 
@@ -49,7 +50,8 @@ def save(
     differ.  `name` is what the user calls the program, and `entry` where it comes from
     (`module:function`).  `static` has the values of the static arguments by name: they are part
     of the program already, and are stored to be read by people.  `compiler_options` are those
-    that `Lowered.compile` was given.
+    that `Lowered.compile` was given.  `serialized` has what `Compiled.serialize` gave for a target,
+    where that was called before: it takes long for a large program.
 
     Equal content makes equal bytes; the file appears whole or not at all.
 
@@ -70,7 +72,8 @@ def save(
     for record, each in zip(stored, executables, strict=True):
         if record.member in members:
             raise UsageError(f"two of the executables are for {_label(each.target)}")
-        members[record.member] = each.serialize()
+        made = (serialized or {}).get(each.target)
+        members[record.member] = each.serialize() if made is None else made
     members[OLYMPUSPR] = f"{olympuspr_text.rstrip()}\n".encode()
     manifest = Manifest(
         name=name,

@@ -24,7 +24,13 @@ from olympus_core.xla.executable import CompileOnlyExecutable, Executable, Memor
 from olympus_core.xla.hlo import computation, hlo_cost_analysis, hlo_dot, hlo_proto, hlo_text
 from olympus_core.xla.inlining import KEPT, keeps_calls
 from olympus_core.xla.messages import execution_error
-from olympus_core.xla.options import Options, checked_options, named_options
+from olympus_core.xla.options import (
+    Optimize,
+    Options,
+    checked_options,
+    named_options,
+    optimize_options,
+)
 from olympus_core.xla.status import BackendStatus, backends, versions
 from olympus_core.xla.targets import Target, known_devices, platform_of, target, target_on
 
@@ -37,6 +43,7 @@ __all__ = [
     "Executable",
     "JaxRuntimeError",
     "MemoryAnalysis",
+    "Optimize",
     "Options",
     "Target",
     "backends",
@@ -61,6 +68,7 @@ __all__ = [
     "known_devices",
     "load",
     "named_options",
+    "optimize_options",
     "platform_of",
     "put",
     "put_scalar",

@@ -5,6 +5,8 @@ A module is the MLIR bindings' object, or bytes of text, bytecode or portable St
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -59,13 +61,23 @@ def compile(
 def _compile_and_load(program: bytes, target: Target, options: Options) -> Executable:
     device = devices(target.backend)[0]
     made = compile_options(device, options)
+    raw, seconds = compiled(
+        lambda: device.client.compile_and_load(program, _jax.DeviceList((device,)), made)
+    )
+    return Executable(raw, target, seconds)
+
+
+def compiled(work: Callable[[], Any]) -> tuple[Any, float]:
+    """What a call of XLA's compiler gives, and the seconds that it took.
+
+    Raises UsageError for an option that the compiler does not have, CompileError where it fails.
+    """
+    start = time.perf_counter()
     try:
-        raw = run_to_the_end(
-            lambda: device.client.compile_and_load(program, _jax.DeviceList((device,)), made)
-        )
+        raw = run_to_the_end(work)
     except (JaxRuntimeError, ValueError) as exc:
         raise compile_error(exc) from None
-    return Executable(raw, target)
+    return raw, time.perf_counter() - start
 
 
 def compile_options(device: Any, options: Options) -> Any:

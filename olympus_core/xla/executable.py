@@ -40,13 +40,17 @@ class ProgramTypes(NamedTuple):
 
 
 class _Program:
-    """What can be asked of a compiled program, whether or not it can run here."""
+    """What can be asked of a compiled program, whether or not it can run here.
 
-    __slots__ = ("_raw", "target")
+    `xla_seconds` is the time that the compiler took; None where the program was loaded.
+    """
 
-    def __init__(self, raw: Any, target: Target) -> None:
+    __slots__ = ("_raw", "target", "xla_seconds")
+
+    def __init__(self, raw: Any, target: Target, xla_seconds: float | None = None) -> None:
         self._raw = raw
         self.target = target
+        self.xla_seconds = xla_seconds
 
     def hlo_text(self, *, metadata: bool = True) -> str:
         """The optimized HLO; `metadata` are the source paths and scopes of its operations."""
@@ -120,8 +124,8 @@ class Executable(_Program):
 
     __slots__ = ("handlers", "run")
 
-    def __init__(self, raw: Any, target: Target) -> None:
-        super().__init__(raw, target)
+    def __init__(self, raw: Any, target: Target, xla_seconds: float | None = None) -> None:
+        super().__init__(raw, target, xla_seconds)
         handler = result_handler(raw.local_devices()[0])
         self.handlers = [handler] * len(raw.get_output_layouts())
         self.run = raw.execute_sharded

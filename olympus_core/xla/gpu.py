@@ -13,12 +13,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from olympus_core.errors import BackendError, CompileError
-from olympus_core.xla.background import run_to_the_end
-from olympus_core.xla.compiler import compile_options
+from olympus_core.xla.compiler import compile_options, compiled
 from olympus_core.xla.door import JAXLIB_VERSION, JaxRuntimeError, _jax
 from olympus_core.xla.executable import CompileOnlyExecutable
 from olympus_core.xla.gpu_targets import config_text
-from olympus_core.xla.messages import clean, compile_error
+from olympus_core.xla.messages import clean
 from olympus_core.xla.targets import Target
 
 __all__ = ["INSTALL", "WHEEL", "compile_for", "gpu_client", "plugin_path", "plugin_version"]
@@ -103,13 +102,8 @@ def compile_for(
     device = _device(str(target.device))
     made = compile_options(device, options)
     module = _parsed(program)
-    try:
-        raw = run_to_the_end(
-            lambda: device.client.compile(module, _jax.DeviceList((device,)), made)
-        )
-    except (JaxRuntimeError, ValueError) as exc:
-        raise compile_error(exc) from None
-    return CompileOnlyExecutable(raw, target)
+    raw, seconds = compiled(lambda: device.client.compile(module, _jax.DeviceList((device,)), made))
+    return CompileOnlyExecutable(raw, target, seconds)
 
 
 def _parsed(program: bytes) -> Any:

@@ -1,5 +1,7 @@
 """The compiler options that a program may ask for: one table, with the values that each takes.
 
+Another table has the profiles, which are named sets of options.
+
 The options come from a user, an `olympus.toml` or a bundle.  The table holds what changes how a
 program is compiled.  An option that reads or writes files, loads a library, prints, or can end the
 process is not in it: a bundle comes from anybody.  `XLA_FLAGS` of the environment, which is the
@@ -10,14 +12,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn, get_args
 
 from olympus_core.errors import UsageError
 from olympus_core.xla.messages import nearest
+from olympus_core.xla.targets import Target
 
-__all__ = ["ALLOWED", "Options", "checked_options", "named_options"]
+__all__ = [
+    "ALLOWED",
+    "Optimize",
+    "Options",
+    "checked_options",
+    "named_options",
+    "optimize_options",
+]
 
 Options = Mapping[str, str | int | bool | float]
+
+#: What the compiler's work is for: a program that is fast, or one that is soon there.
+Optimize = Literal["default", "fast-build"]
 
 
 @dataclass(frozen=True)
@@ -139,6 +152,37 @@ ALLOWED: Mapping[str, Flag | Integer | Choice] = {
     "xla_gpu_memory_limit_slop_factor": Integer(1, 1000),
     "xla_gpu_reduce_scatter_combine_threshold_bytes": _BYTES,
 }
+
+
+#: The options of each profile, by backend.  docs/projects.md and docs/gpu.md have what they gain.
+_PROFILES: Mapping[str, Mapping[str, Options]] = {
+    "default": {},
+    "fast-build": {
+        "cpu": {"xla_backend_optimization_level": 0},
+        "gpu": {"xla_gpu_enable_triton_gemm": False},  # products are cuBLAS's, which is compiled
+    },
+}
+
+
+def optimize_options(optimize: Optimize, target: Target) -> Options:
+    """The compiler options that the profile `optimize` sets for a target; {} where it sets none.
+
+    "default" sets none.  "fast-build" sets what shortens the compilation, and may give a slower
+    program.
+
+    Raises:
+      UsageError: when there is no such profile.
+
+    Example:
+      >>> optimize_options("fast-build", Target("cpu"))
+      {'xla_backend_optimization_level': 0}
+    """
+    if optimize not in get_args(Optimize):
+        raise UsageError(
+            f"there is no profile {optimize!r:.80}; there are {' and '.join(_PROFILES)}",
+            hint=nearest(str(optimize), _PROFILES),
+        )
+    return dict(_PROFILES[optimize].get(target.backend, {}))
 
 
 def named_options(options: Mapping[str, Any] | None) -> tuple[tuple[str, Any], ...]:

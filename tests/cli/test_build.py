@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import Result
@@ -18,16 +19,17 @@ from click.testing import Result
 from olympus import Target, artifact
 from olympus.artifact import Host
 from olympus.errors import TraceError
-from olympus.stages import MemoryAnalysis
+from olympus.stages import Compiled, MemoryAnalysis
 from olympus_cli.builder import driver, key
 from olympus_cli.builder.key import content_key, content_keys
 from olympus_cli.builder.outcome import Outcome
+from olympus_cli.builder.outputs import compile_and_write
 from olympus_cli.builder.record import Record, read_record, reason_to_build
 from olympus_cli.builder.store import locked
 from olympus_cli.faults.failure import Failure
 from olympus_cli.frontends.python import load_target
 from olympus_cli.program.stages import Program
-from olympus_cli.reports.model import BackendReport, CostReport, Report
+from olympus_cli.reports.model import BackendReport, CostReport, Report, Seconds
 from olympus_cli.spec.backends import backend_labels
 from olympus_cli.spec.resolve import Request
 
@@ -362,6 +364,31 @@ def test_compiler_options_are_used_stored_and_part_of_the_key(work: Path, invoke
     assert stored == {"xla_backend_optimization_level": 0}
 
 
+def test_the_compiler_is_asked_once_for_each_output(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = Program(load_target(Request("scale").spec()))
+    program.trace()
+    program.lower()
+    asked: list[str] = []
+    for name in ("as_text", "serialize", "cost_analysis", "memory_analysis"):
+        usual = getattr(Compiled, name)
+
+        def told(self: Compiled, name: str = name, usual: Callable[..., Any] = usual) -> Any:
+            asked.append(name)
+            return usual(self)
+
+        monkeypatch.setattr(Compiled, name, told)
+    (work / "out").mkdir()
+    with program.clock.part("compare"):
+        keys = content_keys(program)
+    compile_and_write(program, keys, work / "out", "..", asked.append)
+    assert asked == ["write", "as_text", "cost_analysis", "memory_analysis", "serialize"]
+    bundle = artifact.load(work / "out" / "scale.olympus")
+    executable = (work / "out" / "cpu" / "executable.bin").read_bytes()
+    assert bundle.members["executables/cpu.bin"] == executable
+
+
 RESULTS = """\
 import collections
 import olympus.numpy as np
@@ -419,10 +446,11 @@ def reported(**keys: str) -> Report:
     """The report of a build that had these keys for its backends."""
     cost, memory = CostReport(None, None, None), MemoryAnalysis(*6 * [None])
     backends = [
-        BackendReport(label, label, None, key, 0.0, 0.0, cost, memory, {})
+        BackendReport(label, label, None, key, 0.0, 0.0, 0.0, cost, memory, {}, ())
         for label, key in keys.items()
     ]
-    return Report("t", "m:f", {}, {}, (), (), 0.0, {}, tuple(backends), (), ())
+    seconds = Seconds(*8 * [0.0])
+    return Report("t", "m:f", {}, {}, (), (), "default", seconds, None, {}, tuple(backends), (), ())
 
 
 @pytest.mark.parametrize(

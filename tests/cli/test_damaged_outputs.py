@@ -18,7 +18,7 @@ from olympus.errors import ArtifactError
 from olympus_cli.builder.manifest import MANIFEST, Manifest, intact, output_file
 from olympus_cli.builder.record import read_record
 from olympus_cli.reports.json import read_report, render_json
-from olympus_cli.reports.model import OutputFile
+from olympus_cli.reports.model import SCHEMA_VERSION, OutputFile
 from olympus_cli.reports.strict import NewerSchema, read_json
 from tests.cli.test_report import REPORT
 
@@ -68,8 +68,11 @@ def test_what_is_in_order_is_read(target: Path) -> None:
         (("arguments", 0, "shape"), [True]),
         (("arguments", 0, "bytes"), 10**4000),
         (("arguments", 0, "donated"), 1),
-        (("trace_seconds",), 10**400),
-        (("trace_seconds",), "1"),
+        (("seconds",), 1.5),
+        (("seconds", "trace"), 10**400),
+        (("seconds", "trace"), "1"),
+        (("seconds", "lunch"), 1.0),
+        (("peak_memory",), -1),
         (("backends", 0), "cpu"),
         (("backends", 0, "cost"), None),
         (("backends", 0, "memory", "peak"), 1.5),
@@ -159,7 +162,7 @@ def test_an_output_is_not_followed_out_of_its_folder(target: Path) -> None:
 
 
 def test_a_newer_schema_is_told_apart(target: Path) -> None:
-    changed(target / "report.json", "schema_version", to=3)
+    changed(target / "report.json", "schema_version", to=SCHEMA_VERSION + 1)
     with pytest.raises(NewerSchema):
         read_report(target)
 
@@ -206,9 +209,10 @@ def test_a_lost_report_or_list_is_built_again(
 def test_a_newer_report_is_replaced_for_a_reason_that_is_told(
     built: Path, invoke: Invoke, force: tuple[str, ...]
 ) -> None:
-    changed(built / "build/f/report.json", "schema_version", to=3)
+    changed(built / "build/f/report.json", "schema_version", to=SCHEMA_VERSION + 1)
     told = reason(invoke("build", "--json", *force))
-    assert force or "report.json has schema 3, of a newer olympus; this one reads 2" in told
+    newer = f"schema {SCHEMA_VERSION + 1}, of a newer olympus; this one reads {SCHEMA_VERSION}"
+    assert force or newer in told
 
 
 @pytest.mark.parametrize("files", [[], [{"path": "\ud800", "bytes": 1, "sha256": "0" * 64}]])

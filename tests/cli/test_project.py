@@ -42,6 +42,7 @@ def test_the_example_shows_every_key_and_is_valid(folder: Path) -> None:
     assert forward.backends == (Target("cpu"), Target("gpu", "h200"))
     assert forward.donate == ("cache",)
     assert forward.compiler_options == {"xla_allow_excess_precision": False}
+    assert (forward.optimize, forward.repeats) == ("default", "auto")
     assert project.targets["step"].args == (
         ShapeSpec("float32", (1024,)),
         {"w": ShapeSpec("float32", (3, 4)), "b": ShapeSpec("float32", (4,))},
@@ -159,6 +160,13 @@ T = '[target.t]\nentry = "m:f"\n'
             "needs an integer from 0 to 3, got 9",
             "",
         ),
+        (
+            T + 'optimize = "fastbuild"\n',
+            ":3:",
+            "optimize is 'fastbuild', and must be default or fast-build",
+            "did you mean fast-build?",
+        ),
+        (T + "repeats = false\n", ":3:", "repeats must be a string", ""),
         (T + 'backends = ["cup"]\n', ":3:", "no backend 'cup'", "cpu"),
         (T + 'backends = ["gpu:h20"]\n', ":3:", "no device 'h20'", "h200"),
         (T + 'backends = ["cpu:h200"]\n', ":3:", "takes no device name", ""),

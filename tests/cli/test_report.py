@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import jsonschema
@@ -19,9 +19,11 @@ from olympus_cli.reports.json import read_report, render_json, schema, write_rep
 from olympus_cli.reports.model import (
     SCHEMA_VERSION,
     BackendReport,
+    BlockReport,
     CostReport,
     OutputFile,
     Report,
+    Seconds,
 )
 from olympus_cli.reports.text import render_text
 from olympus_cli.units import byte_size, count, duration
@@ -38,7 +40,9 @@ REPORT = Report(
         Leaf("x", "int8", (), 1, True),
     ),
     results=(Leaf("result", "bfloat16", (8,), 16),),
-    trace_seconds=0.0123,
+    optimize="fast-build",
+    seconds=Seconds(0.002, 0.0123, 0.002, 0.001, 1.5, 0.03, 0.02, 0.01),
+    peak_memory=300 * 2**20,
     ops={"stablehlo.add": 2, "call": 1},
     backends=(
         BackendReport(
@@ -48,9 +52,11 @@ REPORT = Report(
             key="0123456789abcdef" * 4,
             lower_seconds=0.002,
             compile_seconds=1.5,
+            xla_seconds=1.25,
             cost=CostReport(3e9, None, 1.5e6),
             memory=MemoryAnalysis(31361, 16, 2048, 0, None, None),
             ops={"fusion": 3},
+            blocks=(BlockReport("block_1", 107, 11, ("gpt.py:12", "gpt.py:40", "nn/x.py:3")),),
         ),
     ),
     outputs=(OutputFile("program.olympuspr", 120, "0" * 64),),
@@ -72,7 +78,10 @@ def test_the_schema_is_a_schema_and_a_report_fits_it() -> None:
     "change",
     [
         {"schema_version": 1},
-        {"trace_seconds": -1},
+        {"seconds": {"trace": 1}},
+        {"seconds": {**asdict(REPORT.seconds), "trace": -1}},
+        {"peak_memory": 1.5},
+        {"optimize": "slow-build"},
         {"target": ""},
         {"backends": []},
         {"more": 1},
@@ -112,7 +121,7 @@ def test_the_intensity_is_flops_per_byte_or_unknown() -> None:
     assert CostReport(8.0, None, 0.0).intensity is None
 
 
-@pytest.mark.parametrize("text", ["", "{}", '{"schema_version": 99}', '{"schema_version": 2}'])
+@pytest.mark.parametrize("text", ["", "{}", '{"schema_version": 99}', '{"schema_version": 3}'])
 def test_a_file_that_is_no_report_is_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / "report.json").write_text(text)
     with pytest.raises(ArtifactError, match="report"):
@@ -129,6 +138,10 @@ def test_the_text_says_it_all() -> None:
         "int8[]  donated",
         "2 add, 1 call",
         "12.3 ms",
+        "1.58 s, of which XLA 1.25 s",
+        "300 MiB",
+        "optimize       fast-build",
+        "repeated       107 equations x 11, kept as block_1 (gpt.py:12-40, nn/x.py:3)",
         "gpu (h200)",
         "3.00 G",
         "1.43 MiB",
@@ -234,6 +247,11 @@ def test_the_report_of_a_build_fits_the_schema(folder: Path, invoke: Invoke) -> 
     assert backend.cost.flops is not None
     assert backend.cost.flops >= 2 * 4**3 - 4 * 4
     assert backend.memory.argument_size_in_bytes == 64
+    assert 0 < backend.xla_seconds <= backend.compile_seconds <= report.seconds.compile
+    assert report.seconds.total == pytest.approx(sum(asdict(report.seconds).values()))
+    assert all(spent > 0 for spent in asdict(report.seconds).values())
+    assert report.peak_memory is not None
+    assert report.peak_memory > 2**25
     for output in report.outputs:
         assert (path.parent / output.path).stat().st_size == output.bytes
     *others, summary = report.outputs

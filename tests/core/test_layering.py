@@ -63,6 +63,8 @@ CLI_LAYERS = [
     "places",
     "units",
     "nearest",
+    "choices",
+    "peak_memory",
     "versions",
     "templates",
     "faults",

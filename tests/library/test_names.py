@@ -40,7 +40,10 @@ OURS = {
         *("ad_checkpoint", "make_olympuspr", "xla_computation"),
     },
     ".extend": {"mark_caller"},
-    ".stages": {"MemoryAnalysis", "StagedFunction", "checked_options"},
+    ".stages": {
+        *("Block", "MemoryAnalysis", "Optimize", "Repeats", "StagedFunction"),
+        *("checked_options", "optimize_options"),
+    },
 }
 IMPORTED = ("jax.extend", "jax.flatten_util", "jax.test_util")  # which `import jax` leaves out
 PACKAGE = {ox.numpy: ox, jax.numpy: jax}

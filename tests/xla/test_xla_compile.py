@@ -140,6 +140,8 @@ def test_store_and_load(muladd):
     assert xla.to_numpy(again.execute(_ints(3, 4))[0]) == 10
     assert again.cost_analysis() == muladd.cost_analysis()
     assert again.hlo_text() == muladd.hlo_text()
+    assert muladd.xla_seconds > 0
+    assert again.xla_seconds is None
 
 
 @pytest.mark.parametrize("damage", [lambda b: b"", lambda b: b"abc", lambda b: b[: len(b) // 2]])

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 import olympus
 from olympus import lax
 from olympus.errors import CompileError, UsageError
-from olympus.stages import checked_options
+from olympus.stages import Optimize, checked_options, optimize_options
 from olympus_core.xla.options import ALLOWED
 
 FORBIDDEN = [
@@ -89,6 +90,51 @@ def test_options_that_are_no_dict_are_refused(given: Any) -> None:
         lowered().compile(given)
     with pytest.raises(UsageError, match="compiler options must be a dict, and are"):
         olympus.jit(lax.tanh, compiler_options=given)
+
+
+def compiled_with(
+    monkeypatch: pytest.MonkeyPatch, stage: Any, *args: Any, **how: Any
+) -> dict[str, Any]:
+    """The options that reach the compiler when `stage` is compiled."""
+    told: dict[str, Any] = {}
+
+    def compiling(_program: bytes, _target: olympus.Target, options: Mapping[str, Any]) -> Any:
+        told.update(options)
+        raise CompileError("the options are known")
+
+    monkeypatch.setattr("olympus_core.xla.compiler._compile_and_load", compiling)
+    with pytest.raises(CompileError, match="are known"):
+        stage.compile(*args, **how)
+    return told
+
+
+def test_a_profile_gives_way_to_what_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    level = "xla_backend_optimization_level"
+    profile = optimize_options("fast-build", olympus.Target("cpu"))
+    assert profile == {level: 0}
+    assert level not in compiled_with(monkeypatch, lowered())
+    fast = compiled_with(monkeypatch, lowered(), optimize="fast-build")
+    assert fast.items() >= profile.items()
+    asked = compiled_with(monkeypatch, lowered(), {level: 2}, optimize="fast-build")
+    assert asked[level] == 2
+    x = olympus.ShapeDtypeStruct((4,), "float32")
+    of_jit = olympus.jit(lax.tanh, compiler_options={level: 1}).lower(x)
+    assert compiled_with(monkeypatch, of_jit, optimize="fast-build")[level] == 1
+
+
+@pytest.mark.parametrize("profile", get_args(Optimize))
+@pytest.mark.parametrize("target", [olympus.Target("cpu"), olympus.target("gpu", "h200")])
+def test_a_profile_has_options_of_the_table(profile: Optimize, target: olympus.Target) -> None:
+    options = optimize_options(profile, target)
+    assert checked_options(options) == options
+    assert bool(options) == (profile != "default")
+
+
+@pytest.mark.parametrize("profile", ["fastbuild", None, ["default"]])
+def test_a_profile_that_does_not_exist(profile: Any) -> None:
+    with pytest.raises(UsageError, match="there are default and fast-build") as caught:
+        lowered().compile(optimize=profile)
+    assert (caught.value.hint is not None) == (profile is not None)
 
 
 def test_an_option_that_this_jaxlib_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
