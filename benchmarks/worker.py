@@ -41,7 +41,7 @@ def main() -> None:
         samples = run(ox, task, int(repeat), start)
     result: dict[str, Any] = {"samples": samples}
     if task == "import":
-        result["samples"] |= {"import": [imported], "memory": [peak()]}
+        result["samples"] |= {"import": [imported], "memory": [peak_memory()]}
     result["versions"] = versions(framework)
     print(json.dumps(result))
 
@@ -77,7 +77,7 @@ def stages(ox: Any, name: str, repeat: int, start: float) -> Samples:
         if i >= WARM_UPS:
             for measure, value in seconds.items():
                 samples.setdefault(measure, []).append(value)
-    samples["memory"] = [peak()]
+    samples["memory"] = [peak_memory()]
     return samples
 
 
@@ -170,11 +170,11 @@ def per_call(compiled: Callable[..., Any], arguments: list[tuple[Any, Any]]) -> 
     return samples
 
 
-def peak() -> float:
+def peak_memory() -> float:
     """The largest resident set of this process so far, in bytes."""
-    from olympus_cli.peak_memory import peak_memory  # which imports no framework
+    from olympus_cli.peak_memory import peak_memory as most  # which imports no framework
 
-    return float(peak_memory() or "nan")
+    return float(most() or "nan")
 
 
 def versions(framework: str) -> dict[str, str]:
