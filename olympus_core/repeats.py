@@ -48,7 +48,7 @@ class Thresholds(NamedTuple):
     """
 
     occurrences: int = 4
-    equations: int = 32
+    equations: int = 16
 
 
 MEASURED = Thresholds()
@@ -263,6 +263,8 @@ class _Search:
         total = int(self.weights[first].sum())
         if total < self.least.equations or not np.isin(first, self.flow.heavy).any():
             return 0
+        if _is_periodic(self.flow.labels[first]):
+            return 0  # several layers would be one block, and their derivatives others
         return total * (len(repeat.occurrences) - 1)
 
     def _periods(self) -> list[int]:
@@ -465,6 +467,13 @@ def links(eqns: Sequence[Eqn]) -> list[int]:
         for v in eqn.outputs:
             places[v] = len(places)
     return [places.get(x, -1) for eqn in eqns for x in eqn.inputs]
+
+
+def _is_periodic(values: Ints) -> bool:
+    """Whether the values are a shorter sequence, several times."""
+    size = len(values)
+    parts = (size // n for n in range(2, size + 1) if size % n == 0)
+    return any(bool((values[part:] == values[:-part]).all()) for part in parts)
 
 
 def _windows(values: Ints, places: Ints, before: int, after: int) -> Ints:
