@@ -42,21 +42,17 @@ def entry_of(
 
 
 class LoweredProgram(NamedTuple):
-    """A module, and the program that it was emitted from, with its repeated blocks."""
+    """A module, the program that it was emitted from, and its blocks, which the compiler keeps."""
 
     module: Any
     program: Olympuspr
-
-    @property
-    def blocks(self) -> tuple[Block, ...]:
-        """The blocks that the compiler keeps, each as one function."""
-        return blocks(self.program)
+    blocks: tuple[Block, ...] = ()
 
 
 def lower(
     program: Olympuspr, entry: lowering.Entry, target: xla.Target, repeats: Repeats = "auto"
 ) -> LoweredProgram:
-    """The StableHLO module of a program; donated buffers that no result can take are told.
+    """The StableHLO module of a program.
 
     With `repeats` "auto", repeated blocks are kept where that is a gain: on the CPU.  A warning
     tells where the installed jaxlib cannot.
@@ -65,23 +61,24 @@ def lower(
     `repeats` is neither "auto" nor "off".
     """
     platform = xla.platform_of(target)
-    lowering.tell_unusable(entry, program.in_avals)
+    found: tuple[Block, ...] = ()
     if checked_repeats(repeats) == "auto" and platform == "cpu":
-        program = _with_blocks(program)
-    return LoweredProgram(lowering.lower_module(program, entry, platform), program)
+        program, found = _with_blocks(program)
+    return LoweredProgram(lowering.lower_module(program, entry, platform), program, found)
 
 
-def _with_blocks(program: Olympuspr) -> Olympuspr:
+def _with_blocks(program: Olympuspr) -> tuple[Olympuspr, tuple[Block, ...]]:
     outlined = outline(program)
-    if not blocks(outlined) or xla.keeps_calls():
-        return outlined
+    found = blocks(outlined)
+    if not found or xla.keeps_calls():
+        return outlined, found
     warnings.warn(
         "the installed jaxlib does not keep the repeated blocks of a program as functions: it is "
         "compiled without them, which takes longer",
         OlympusWarning,
-        stacklevel=3,
+        stacklevel=2,
     )
-    return program
+    return program, ()
 
 
 def checked_repeats(repeats: object) -> Repeats:

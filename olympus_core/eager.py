@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from olympus_core import compiling, dtypes, source, xla
+from olympus_core import compiling, dtypes, lowering, source, xla
 from olympus_core.array import DeviceArray, put, to_numpy
 from olympus_core.avals import ShapedArray, get_aval
 from olympus_core.context import state
@@ -43,6 +43,7 @@ def _compile(primitive: Primitive, avals: tuple[ShapedArray, ...], items: Any) -
         eqn = Eqn(primitive, invars, outvars, params, source.Source(None, 0, ""))
         made = AtOnce(primitive.name, Olympuspr(invars, (eqn,), outvars))
     entry = compiling.entry_of(made.name, made.program, made.donated)
+    lowering.tell_unusable(entry, avals)
     module = compiling.lower(made.program, entry, _CPU).module
     options = dict(made.options)
     return compiling.compile_module(module, made.name, avals, _CPU, options), out_avals

@@ -11,15 +11,15 @@ calls.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from olympus_core import collection
 from olympus_core.olympuspr import Atom, Eqn, Literal, Olympuspr, ProgramParams, Var, sub_programs
 from olympus_core.primitive import Primitive, op
 from olympus_core.repeats import (
-    CHEAP,
     MEASURED,
     Flow,
     Labels,
@@ -32,10 +32,9 @@ from olympus_core.repeats import (
     weight,
 )
 from olympus_core.simplify import simplify
+from olympus_core.stored import choose
 
 __all__ = ["Block", "blocks", "outline"]
-
-_MOST_AGAIN = 8  # equations that one value is made of again, one on the other
 
 
 class Block(NamedTuple):
@@ -47,21 +46,24 @@ class Block(NamedTuple):
 
     @property
     def equations(self) -> int:
-        """The number of its equations, those of nested programs included."""
+        """The number of its equations, with those of its loops, without those of what it calls."""
         return weight(self.program.eqns)
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The user's lines that its first occurrence comes from, `file:line`, in their order."""
-        places = {(p.file, p.line) for e in _every(self.program) if (p := e.source.position())}
+        """The user's lines that its first occurrence comes from, `file:line`, sorted."""
+        places: set[tuple[str, int]] = set()
+        seen: set[int] = set()
+        pending = [self.program]
+        while pending:
+            for eqn in pending.pop().eqns:
+                if position := eqn.source.position():
+                    places.add((position.file, position.line))
+                for nested in sub_programs(eqn) if eqn.primitive.has_programs else ():
+                    if id(nested) not in seen:
+                        seen.add(id(nested))
+                        pending.append(nested)
         return tuple(f"{file}:{line}" for file, line in sorted(places))
-
-
-def _every(program: Olympuspr) -> Iterable[Eqn]:
-    for eqn in program.eqns:
-        yield eqn
-        for inner in sub_programs(eqn):
-            yield from _every(inner)
 
 
 def outline(program: Olympuspr, thresholds: Thresholds = MEASURED) -> Olympuspr:
@@ -137,38 +139,42 @@ def _is_same(value: Any, other: Any) -> bool:
 class _Rewriting:
     """One program, and the repeats that become blocks.
 
-    A value is named by its block and place: (repeat, place in the occurrence, result).  `remade`
-    are the equations whose results are not stored for readers elsewhere: each makes them itself.
+    `where` has, for the place of an equation in a block, (repeat, occurrence, place in it).
+    `remade` are the equations whose results are not stored for readers elsewhere: each makes them
+    itself.
     """
 
     def __init__(self, flow: Flow, repeats: Sequence[Repeat], thresholds: Thresholds) -> None:
         self.flow = flow
-        self.repeats = [r for r in map(self._agreeing, repeats) if len(r) >= thresholds.occurrences]
+        agreeing = map(self._agreeing, repeats)
+        self.repeats = [each for each in agreeing if len(each) >= thresholds.occurrences]
         self.where: dict[int, tuple[int, int, int]] = {
             place: (number, k, t)
             for number, repeat in enumerate(self.repeats)
             for k, occurrence in enumerate(repeat)
             for t, place in enumerate(occurrence)
         }
-        self.remade = dict(flow.free)
-        self.results = _Results(self).choose()
+        stored = choose(flow, self.repeats, self.where)
+        self.results = stored.results
+        self.remade = flow.free | stored.remade
         self.calls: dict[int, Eqn] = {}  # by the place of the last equation that a call replaces
         for number, repeat in enumerate(self.repeats):
             made = _calls(self, repeat, sorted(self.results[number]))
             self.calls.update(zip([each[-1] for each in repeat], made, strict=True))
 
-    def _agreeing(self, repeat: Repeat) -> tuple[tuple[int, ...], ...]:
-        """The occurrences that are as the first is."""
-        first = self.links(repeat.occurrences[0])
-        return tuple(each for each in repeat.occurrences if self.links(each) == first)
+    def _agreeing(self, repeat: Repeat) -> Repeat:
+        """The most occurrences that are alike also in where their operands come from."""
+        groups: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
+        for occurrence in repeat:
+            shape = tuple(links([self.flow.eqns[i] for i in occurrence]))
+            groups.setdefault(shape, []).append(occurrence)
+        most: list[tuple[int, ...]] = max(groups.values(), key=len)
+        return tuple(most)
 
-    def label(self, eqn: Eqn) -> int:
-        """A number that is the same for equations that are alike."""
+    def label(self, eqn: Eqn) -> Any:
+        """What is equal for equations that are alike."""
         place = self.flow.made.get(eqn.outputs[0])
-        return -id(eqn) if place is None else int(self.flow.labels[place[0]])
-
-    def links(self, places: Sequence[int]) -> list[int]:
-        return links([self.flow.eqns[i] for i in places])
+        return eqn.outputs[0] if place is None else int(self.flow.labels[place[0]])
 
     def made_again(
         self, wanted: Iterable[Atom], remade: Mapping[Var, Eqn], inside: Collection[Any]
@@ -210,133 +216,6 @@ class _Rewriting:
             eqns.append(call or eqn)
         need(program.outvars)
         return program.replace(eqns=eqns)
-
-
-class _Results:
-    """Which values of each block its calls give to the rest of the program.
-
-    A value that is cheap, or that the block itself does not read, is not stored where what it is
-    made of takes no more memory; whoever reads it makes it.  Nor is any other elementwise value
-    where all that it is made of is stored anyway.  What the next occurrence of the block reads is
-    stored, or a chain of values would be made again by each.
-    """
-
-    def __init__(self, rewriting: _Rewriting) -> None:
-        self.rewriting = rewriting
-        self.flow = rewriting.flow
-        self.last = self.flow.last_uses()
-        self.results: list[set[tuple[int, int]]] = [set() for _ in rewriting.repeats]
-        self.stays: set[tuple[int, int, int]] = set()  # the block itself reads it, or the caller
-        self.outside: set[tuple[int, int, int]] = (
-            set()
-        )  # what is in no block reads it, of one in the middle
-        self._read()
-
-    def _read(self) -> None:
-        """Find what is read outside of the occurrence that makes it."""
-        where = self.rewriting.where
-        for use, _, made, result in self.flow.uses.tolist():
-            at = where.get(made)
-            if at is None:
-                continue
-            number, k, t = at
-            reader = where.get(use)
-            if reader is None or reader[:2] != (number, k):
-                self.results[number].add((t, result))
-                if reader is None:
-                    if k == len(self.rewriting.repeats[number]) // 2:
-                        self.outside.add((number, t, result))
-                elif reader[0] == number:
-                    self.stays.add((number, t, result))
-        for x in self.flow.program.outvars:
-            place = self.flow.made.get(x) if isinstance(x, Var) else None
-            at = where.get(place[0]) if place else None
-            if place and at:
-                self.results[at[0]].add((at[2], place[1]))
-                self.stays.add((at[0], at[2], place[1]))
-
-    def choose(self) -> list[set[tuple[int, int]]]:
-        """The results of each block, as (place in the occurrence, result)."""
-        for number, repeat in enumerate(self.rewriting.repeats):
-            choice = _Choice(self, number, repeat[len(repeat) // 2])
-            for t in choice.made_again():
-                for occurrence in repeat:
-                    eqn = self.flow.eqns[occurrence[t]]
-                    self.rewriting.remade[eqn.outputs[0]] = eqn
-        return self.results
-
-
-class _Choice:
-    """The choice for one block, from the sizes and the readers of one occurrence in the middle."""
-
-    def __init__(self, results: _Results, number: int, occurrence: Sequence[int]) -> None:
-        self.flow = results.flow
-        self.last = results.last
-        self.stored = results.results[number]
-        self.stays = {(t, result) for n, t, result in results.stays if n == number}
-        self.outside = {(t, result) for n, t, result in results.outside if n == number}
-        self.occurrence = occurrence
-        self.at = {place: t for t, place in enumerate(occurrence)}
-        self.height: dict[int, int] = {}  # how many are made of one that is made again
-        self.readers: dict[int, set[int]] = {}  # in the block itself
-        for t, place in enumerate(occurrence):
-            for x in self.flow.eqns[place].inputs:
-                at = self.flow.made.get(x)  # type: ignore[arg-type]
-                if at is not None and at[0] in self.at:
-                    self.readers.setdefault(self.at[at[0]], set()).add(t)
-
-    def made_again(self) -> set[int]:
-        """The places in the occurrence of what readers make again; `stored` is changed for it."""
-        again = self.again = set[int]()
-        for t in reversed(range(len(self.occurrence))):
-            if (t, 0) not in self.stored or (t, 0) in self.stays:
-                continue
-            cost, chain, sources = self._cost(t, self.height.get(t, 0))
-            size = self.flow.bytes_of(self.occurrence[t])
-            if cost > size or (cost == size and not self._is_free_to_move(t)):
-                continue
-            self.stored.remove((t, 0))
-            self.stored |= sources
-            again.update(chain)
-        return again
-
-    def _is_free_to_move(self, t: int) -> bool:
-        """Whether to make a value elsewhere costs nothing, where it takes as much memory.
-
-        Other blocks make it within a fusion.  What moves elements is best left to its operand,
-        for the compiler folds it into products.
-        """
-        primitive = self.flow.eqns[self.occurrence[t]].primitive
-        return primitive.is_elementwise and (t, 0) not in self.outside
-
-    def _cost(self, t: int, height: int) -> tuple[float, set[int], set[tuple[int, int]]]:
-        """The bytes to store for making a value again; all that is made again; what is stored."""
-        eqn = self.flow.eqns[self.occurrence[t]]
-        cheap = eqn.primitive.name in CHEAP
-        if not (cheap or eqn.primitive.is_elementwise) or height >= _MOST_AGAIN:
-            return float("inf"), set(), set()
-        cost, chain, sources = 0.0, {t}, set[tuple[int, int]]()
-        for x in eqn.inputs:
-            at = self.flow.made.get(x) if isinstance(x, Var) else None
-            if at is None:
-                continue
-            inside = self.at.get(at[0])
-            if inside is None:
-                cost += 0 if self.last[at[0]] > self.occurrence[-1] else self.flow.bytes_of(*at)
-                continue
-            self.height[inside] = max(self.height.get(inside, 0), height + 1)
-            if (inside, at[1]) in self.stored or (inside, at[1]) in sources:
-                continue
-            size = self.flow.bytes_of(*at)
-            deeper, more, others = self._cost(inside, height + 1)
-            if deeper < size:
-                cost, chain, sources = cost + deeper, chain | more, sources | others
-            else:
-                cost += size
-                sources.add((inside, at[1]))
-        if cost and not cheap and not self.readers.get(t, set()) <= self.again:
-            return float("inf"), set(), set()
-        return cost, chain, sources
 
 
 def _calls(
@@ -440,21 +319,20 @@ def _key(eqn: Eqn, labels: Labels) -> Any:
 
 def _calls_kept(program: Olympuspr, made: _Outliner) -> Olympuspr:
     """The program with `block` in the place of `jit` where the function is called often enough."""
-    sites = _call_sites(program, made.labels)
-    block = _block_primitive()
-
-    def is_kept(eqn: Eqn) -> bool:
-        if not eqn.primitive.is_call or eqn.primitive is block:
-            return False
-        inner = eqn.params["olympuspr"].eqns
-        return (
-            sites[_key(eqn, made.labels)] >= made.thresholds.occurrences
-            and any(map(is_heavy, inner))
-            and weight(inner) >= made.thresholds.equations
-        )
+    least, block = made.thresholds, _block_primitive()
+    callees = _callees(program, made.labels)
+    copies: Counter[Any] = Counter({None: 1})  # in the code, once the compiler has inlined calls
+    kept: set[Any] = set()
+    for key, (body, called) in callees.items():
+        big = key is not None and weight(body.eqns) >= least.equations
+        if big and copies[key] >= least.occurrences and any(map(is_heavy, body.eqns)):
+            kept.add(key)
+        times = 1 if key in kept else copies[key]
+        for callee, count in called.items():
+            copies[callee] += times * count
 
     def keep(before: Eqn, after: Eqn) -> Eqn:
-        if not is_kept(before):
+        if not before.primitive.is_call or _key(before, made.labels) not in kept:
             return after
         params = {name: after.params[name] for name in ("name", "olympuspr")}
         return after.replace(primitive=block, params=ProgramParams(params))
@@ -462,21 +340,33 @@ def _calls_kept(program: Olympuspr, made: _Outliner) -> Olympuspr:
     return _mapped(program, keep)
 
 
-def _call_sites(program: Olympuspr, labels: Labels) -> Counter[Any]:
-    """How often each function is called in the text of a program."""
-    sites: Counter[Any] = Counter()
-    seen: set[int] = set()
-    pending = [program]
-    while pending:
-        for eqn in pending.pop().eqns:
+def _callees(program: Olympuspr, labels: Labels) -> dict[Any, tuple[Olympuspr, Counter[Any]]]:
+    """Each function of a program, and how often it calls each; callers come before what they call.
+
+    The key of the program itself is None.
+    """
+    found: dict[Any, tuple[Olympuspr, Counter[Any]]] = {}
+
+    def visit(key: Any, body: Olympuspr) -> None:
+        calls: Counter[Any] = Counter()
+        for callee, nested in _calls_in(body, labels):
+            calls[callee] += 1
+            if callee not in found:
+                visit(callee, nested)
+        found[key] = body, calls
+
+    visit(None, program)
+    return dict(reversed(found.items()))
+
+
+def _calls_in(program: Olympuspr, labels: Labels) -> Iterator[tuple[Any, Olympuspr]]:
+    """The calls in a program, and in what it runs otherwise: loops, branches, ...."""
+    for eqn in program.eqns:
+        if eqn.primitive.is_call:
+            yield _key(eqn, labels), eqn.params["olympuspr"]
+        elif eqn.primitive.has_programs:
             for nested in sub_programs(eqn):
-                if eqn.primitive.is_call:
-                    sites[_key(eqn, labels)] += 1
-                    if id(nested) in seen:
-                        continue
-                    seen.add(id(nested))
-                pending.append(nested)
-    return sites
+                yield from _calls_in(nested, labels)
 
 
 def _mapped(program: Olympuspr, change: Callable[[Eqn, Eqn], Eqn]) -> Olympuspr:
@@ -501,8 +391,34 @@ def _mapped(program: Olympuspr, change: Callable[[Eqn, Eqn], Eqn]) -> Olympuspr:
 
 
 def _named(program: Olympuspr, labels: Labels) -> Olympuspr:
-    """The program with a name for each block that has none, by its place in the program."""
-    names: dict[int, str] = {}
+    """The program with another name for each block: block_1, ..., by its place in the program.
+
+    A function under `jit` keeps its name, with a number where another block has it.
+    """
+    every = list(_blocks_in(program))
+    taken = {eqn.params["name"] for eqn in every}
+    names: dict[Any, str] = {}
+    for eqn in every:
+        key, name = _key(eqn, labels), eqn.params["name"]
+        if key not in names:
+            if not name or name in names.values():
+                forms = (f"{name or 'block'}_{n}" for n in itertools.count(1))
+                name = next(each for each in forms if each not in taken)
+            taken.add(name)
+            names[key] = name
+
+    def rename(before: Eqn, after: Eqn) -> Eqn:
+        if not before.primitive.is_kept:
+            return after
+        return after.replace(
+            params=ProgramParams(after.params | {"name": names[_key(before, labels)]})
+        )
+
+    return _mapped(program, rename)
+
+
+def _blocks_in(program: Olympuspr) -> Iterator[Eqn]:
+    """The calls of blocks in a program, as they stand there; what they call is looked at once."""
     seen: set[int] = set()
     pending = [iter(program.eqns)]
     while pending:
@@ -510,20 +426,12 @@ def _named(program: Olympuspr, labels: Labels) -> Olympuspr:
         if eqn is None:
             pending.pop()
             continue
-        for nested in sub_programs(eqn):
-            if eqn.primitive is _block_primitive() and not eqn.params["name"]:
-                names.setdefault(labels.of_program(nested), f"block_{len(names) + 1}")
+        if eqn.primitive.is_kept:
+            yield eqn
+        for nested in sub_programs(eqn) if eqn.primitive.has_programs else ():
             if id(nested) not in seen:
                 seen.add(id(nested))
                 pending.append(iter(nested.eqns))
-
-    def name(before: Eqn, after: Eqn) -> Eqn:
-        if before.primitive is not _block_primitive() or before.params["name"]:
-            return after
-        number = labels.of_program(before.params["olympuspr"])
-        return after.replace(params=ProgramParams(after.params | {"name": names[number]}))
-
-    return _mapped(program, name)
 
 
 def blocks(program: Olympuspr) -> tuple[Block, ...]:
@@ -531,19 +439,24 @@ def blocks(program: Olympuspr) -> tuple[Block, ...]:
 
     One that is called in another occurs as often as both say.
     """
-    found: dict[str, Olympuspr] = {}
-    counts: Counter[str] = Counter()
+    found = {eqn.params["name"]: eqn.params["olympuspr"] for eqn in _blocks_in(program)}
+    known: dict[int, Counter[str]] = {}
 
-    def count(inside: Olympuspr, times: int) -> None:
-        for eqn in inside.eqns:
-            kept = eqn.primitive is _block_primitive()
-            if kept:
-                found.setdefault(eqn.params["name"], eqn.params["olympuspr"])
-                counts[eqn.params["name"]] += times
-            for nested in sub_programs(eqn):
-                count(nested, times)
+    def times(inside: Olympuspr) -> Counter[str]:
+        """How often each block is called where a program runs once."""
+        counts = known.get(id(inside))
+        if counts is None:
+            counts = known[id(inside)] = Counter()
+            for eqn in inside.eqns:
+                if eqn.primitive.is_kept:
+                    counts[eqn.params["name"]] += 1
+                for nested in sub_programs(eqn) if eqn.primitive.has_programs else ():
+                    counts.update(times(nested))
+        return counts
 
-    count(program, 1)
+    if not found:
+        return ()
+    counts = times(program)
     return tuple(Block(name, inner, counts[name]) for name, inner in found.items())
 
 

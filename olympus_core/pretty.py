@@ -81,7 +81,7 @@ def _eqn(eqn: Eqn, names: _Names, indent: str) -> str:
     args = " ".join(names.atom(a) for a in eqn.inputs)
     outs = " ".join(names.binder(v, keep=False) for v in eqn.outputs)
     shown = eqn.params
-    if eqn.primitive.name == "block":
+    if eqn.primitive.is_kept:
         if shown["name"] in names.blocks:
             shown = {"name": shown["name"]}
         names.blocks.add(shown["name"])

@@ -167,6 +167,8 @@ class Primitive:
     has_programs: ClassVar[bool] = False
     #: its one program is called, and lowered as a function that all its calls share
     is_call: ClassVar[bool] = False
+    #: it is a call that the compiler keeps: that of a block which the program repeats
+    is_kept: ClassVar[bool] = False
     #: it runs a program any number of times
     is_loop: ClassVar[bool] = False
     #: `lower` emits its program in place, and the base trace runs it so: operation by operation

@@ -13,6 +13,7 @@ fewest bytes go across.
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -34,6 +35,7 @@ __all__ = [
     "find",
     "heavy_places",
     "is_heavy",
+    "links",
     "weight",
 ]
 
@@ -54,10 +56,8 @@ class Thresholds(NamedTuple):
 MEASURED = Thresholds()
 
 
-class Repeat(NamedTuple):
-    """Stretches that are alike: for each occurrence the places of its equations, in order."""
-
-    occurrences: tuple[tuple[int, ...], ...]
+#: Stretches that are alike: for each occurrence the places of its equations, in order.
+Repeat = tuple[tuple[int, ...], ...]
 
 
 #: What costs less to compute again than to keep in memory: an operation or two for each element.
@@ -72,11 +72,13 @@ CHEAP = frozenset(
 
 #: how many equations before and after one are compared first
 _AROUND = ((32, 32), (0, 32), (32, 0), (16, 16), (0, 16), (16, 0), (4, 4))
+_MOST_ROOM = 4096  # equations to each side of one that a block goes
 _MOST_PERIODS = 6  # that are compared in full, of those that most like equations are apart
 _MOST_FREE = 8  # equations of constants that a block makes itself, one on the other
+_MOST_ROUNDS = 32  # of search, each among what the last has left
 _MOST_STEPS = 32  # a period has at most so many like products
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio, odd: it spreads the bits
-_SLOTS = 64  # two operands of an equation that are further apart than this may be mixed up
+_RESULTS = 64  # of an equation; further ones may be taken for those of others
 
 
 def weight(eqns: Iterable[Eqn]) -> int:
@@ -211,6 +213,7 @@ class Flow:
         """The size of a result."""
         return _bytes(self.eqns[place].outputs[result])
 
+    @functools.cached_property
     def last_uses(self) -> Ints:
         """For each equation the last that reads a result of it; none reads what is `len(eqns)`."""
         last = np.arange(len(self.eqns))
@@ -230,10 +233,13 @@ def find(flow: Flow, thresholds: Thresholds) -> list[Repeat]:
     """What repeats often enough, in the order of the program; no two have an equation in common."""
     search = _Search(flow, thresholds)
     found: list[Repeat] = []
-    while best := search.best():
-        found.append(best)
-        search.taken[[i for each in best.occurrences for i in each]] = True
-    return sorted(found, key=lambda repeat: repeat.occurrences[0][0])
+    for candidates in (search.in_a_row, search.apart):
+        for _ in range(_MOST_ROUNDS):
+            more = search.take(candidates())
+            if not more:
+                break
+            found += more
+    return sorted(found, key=lambda repeat: repeat[0][0])
 
 
 class _Search:
@@ -243,29 +249,36 @@ class _Search:
         self.flow = flow
         self.least = thresholds
         self.taken = np.zeros(len(flow.eqns), np.bool_)
-        self.last = flow.last_uses()
         self.sizes = np.array([sum([_bytes(v) for v in e.outputs]) for e in flow.eqns], np.int64)
         self.weights = np.ones(len(flow.eqns), np.int64)
+        self.across: dict[int, Ints] = {}
         for place, eqn in enumerate(flow.eqns):
             if eqn.primitive.has_programs:
                 self.weights[place] = weight([eqn])
 
-    def best(self) -> Repeat | None:
-        """The repeat that leaves the fewest equations of what is not taken yet."""
-        found = [repeat for period in self._periods() for repeat in self._with_period(period)]
-        best = max(found, key=self._saved, default=None)
-        if best is None or not self._saved(best):
-            best = max(self._apart(), key=self._saved, default=None)
-        return best if best is not None and self._saved(best) else None
+    def take(self, candidates: Iterable[Repeat]) -> list[Repeat]:
+        """The candidates that leave the fewest equations, first one and then what it leaves."""
+        found: list[Repeat] = []
+        ranked = sorted([(-self._saved(r), r[0][0], r) for r in candidates])
+        for saved, _, repeat in ranked:
+            places = np.array(repeat).ravel()
+            if saved and not self.taken[places].any():
+                self.taken[places] = True
+                found.append(repeat)
+        return found
+
+    def in_a_row(self) -> list[Repeat]:
+        """The repeats of stretches that come one after the other."""
+        return [repeat for period in self._periods() for repeat in self._with_period(period)]
 
     def _saved(self, repeat: Repeat) -> int:
-        first = list(repeat.occurrences[0])
+        first = list(repeat[0])
         total = int(self.weights[first].sum())
         if total < self.least.equations or not np.isin(first, self.flow.heavy).any():
             return 0
         if _is_periodic(self.flow.labels[first]):
             return 0  # several layers would be one block, and their derivatives others
-        return total * (len(repeat.occurrences) - 1)
+        return total * (len(repeat) - 1)
 
     def _periods(self) -> list[int]:
         """The distances that the most like heavy equations are apart, the commonest first."""
@@ -303,7 +316,7 @@ class _Search:
                 found += self._cut(period, start + a, start + b, np.ones(period, np.bool_))
         return found
 
-    def _apart(self) -> list[Repeat]:
+    def apart(self) -> list[Repeat]:
         """The repeats of stretches that have other equations between them.
 
         Like heavy equations are seeds, in groups that agree in more or in less of what is around.
@@ -321,7 +334,7 @@ class _Search:
 
     def _grown(self, seeds: Ints) -> list[Repeat]:
         """The repeat that goes from each seed as far to both sides as all agree."""
-        room = int(np.diff(seeds).min())
+        room = min(int(np.diff(seeds).min()), _MOST_ROOM)
         open_ = np.where(self.taken, -1 - np.arange(len(self.taken)), self.flow.labels)
         rows = _windows(open_, seeds, room, room)
         differ = np.flatnonzero((rows != rows[0]).any(axis=0) | (rows[0] < 0)) - room
@@ -332,7 +345,7 @@ class _Search:
             stretches = [range(p + start, p + end) for p in seeds.tolist()]
             crossed = self._differing(stretches)
             if crossed is None:
-                return [Repeat(tuple(map(tuple, stretches)))]
+                return [tuple(map(tuple, stretches))]
             start, end = (
                 (start, start + crossed) if start + crossed > 0 else (start + crossed + 1, end)
             )
@@ -352,8 +365,8 @@ class _Search:
         """A number for each equation, of where its operands made less than a period before are."""
         use, slot, made, result = self.flow.uses.T
         close = use - made < period
-        links = ((use - made) * _SLOTS + result)[close].astype(np.uint64)
-        mixed = (links + 1) * (2 * slot[close].astype(np.uint64) + 1) * _MIX >> np.uint64(33)
+        links_near = ((use - made) * _RESULTS + result)[close].astype(np.uint64)
+        mixed = (links_near + 1) * (2 * slot[close].astype(np.uint64) + 1) * _MIX >> np.uint64(33)
         return np.bincount(use[close], mixed, len(self.flow.eqns)).astype(np.int64)
 
     def _starts(self, period: int, start: int, crossed: Ints) -> tuple[int, npt.NDArray[np.bool_]]:
@@ -417,17 +430,21 @@ class _Search:
             while before := self._before(occurrences[0]):
                 occurrences.insert(0, before)
             if len(occurrences) >= self.least.occurrences:
-                return [Repeat(tuple(occurrences))]
+                return [tuple(occurrences)]
         return []
 
     def _across(self, period: int) -> Ints:
         """The bytes that go across each place, of values that do not live for a whole period."""
-        made = np.arange(len(self.last))
-        short = (self.last > made) & (self.last - made < period)
-        change = np.zeros(len(self.last) + 2, np.int64)
+        if period in self.across:
+            return self.across[period]
+        last = self.flow.last_uses
+        made = np.arange(len(last))
+        short = (last > made) & (last - made < period)
+        change = np.zeros(len(last) + 2, np.int64)
         np.add.at(change, made[short] + 1, self.sizes[short])
-        np.add.at(change, self.last[short] + 1, -self.sizes[short])
-        return np.cumsum(change)
+        np.add.at(change, last[short] + 1, -self.sizes[short])
+        self.across[period] = np.cumsum(change)
+        return self.across[period]
 
     def _before(self, block: tuple[int, ...]) -> tuple[int, ...] | None:
         """One more occurrence, right before `block`, that has other equations between its own.
@@ -441,9 +458,11 @@ class _Search:
         place = block[0] - 1
         for twin in reversed(block):
             while place >= 0 and not taken[place] and labels[place] != labels[twin]:
+                if len(between) == len(block):
+                    return None
                 between.append(place)
                 place -= 1
-            if place < 0 or taken[place] or len(between) > len(block):
+            if place < 0 or taken[place]:
                 return None
             found.append(place)
             place -= 1

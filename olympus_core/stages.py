@@ -166,12 +166,12 @@ class Traced(_Stage):
         if target is not None and lowering_platforms is not None:
             raise UsageError("lower takes a target or lowering_platforms, and got both")
         repeats = compiling.checked_repeats(repeats)
+        lowering.tell_unusable(self.entry(self.fun_name), self.signature.in_avals)
         if target is not None or not lowering_platforms:
             return Lowered(self, target or xla.Target("cpu"), repeats)
         names = [lowering_platforms] if isinstance(lowering_platforms, str) else lowering_platforms
-        if len(names) > 1:
-            repeats = "off"  # one program for all, and blocks are kept on the CPU alone
-        made = [Lowered(self, xla.target_on(name), repeats) for name in names]
+        one = len(names) == 1  # of several it is one program, and blocks are kept on the CPU alone
+        made = [Lowered(self, xla.target_on(name), repeats, may_repeat=one) for name in names]
         for name, other in zip(names, made, strict=True):
             if other.as_text() != made[0].as_text():
                 raise LoweringError(
@@ -188,13 +188,16 @@ class Traced(_Stage):
 class Lowered(_Stage):
     """A program in StableHLO, for one target."""
 
-    def __init__(self, traced: Traced, target: xla.Target, repeats: Repeats) -> None:
+    def __init__(
+        self, traced: Traced, target: xla.Target, repeats: Repeats, may_repeat: bool = True
+    ) -> None:
         super().__init__(traced.signature)
         self.target = target
-        self.repeats = repeats
+        self.may_repeat = may_repeat and target.backend == "cpu"
+        self.repeats: Repeats = repeats if self.may_repeat else "off"
         self._traced = traced
         entry = traced.entry(f"jit_{traced.fun_name}")
-        self._made = compiling.lower(traced.olympuspr, entry, target, repeats)
+        self._made = compiling.lower(traced.olympuspr, entry, target, self.repeats)
         self.module = self._made.module
 
     @property
@@ -257,7 +260,11 @@ class Lowered(_Stage):
         Raises CompileError where the compiler fails, UsageError for an option that it does not
         have, BackendError where the backend is not installed.
         """
-        if repeats is not None and compiling.checked_repeats(repeats) != self.repeats:
+        if (
+            repeats is not None
+            and compiling.checked_repeats(repeats) != self.repeats
+            and (self.may_repeat)
+        ):
             other = Lowered(self._traced, self.target, repeats)
             return other.compile(compiler_options, optimize=optimize)
         options = {

@@ -124,6 +124,7 @@ class Block(Call):
     """
 
     is_call: ClassVar[bool] = True
+    is_kept: ClassVar[bool] = True
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
         return ctx.call(params["olympuspr"], params["name"], operands, kept=True)

@@ -28,6 +28,9 @@ __all__ = ["ConvDimensionNumbers", "conv_general_dilated_p"]
 
 Params = dict[str, Any]
 
+#: input features of a group from which on XLA's fast kernels gain: 8 five times, 4 lost
+_WIDE_GROUP = 8
+
 
 class ConvDimensionNumbers(NamedTuple):
     """Where each array has its axes: (batch, feature, space...) of lhs and of the result, and
@@ -172,17 +175,20 @@ def _convolution(
 ) -> ir.Value:
     """Emit a convolution of real numbers or integers.
 
-    XLA's fast kernels for the CPU take arrays as (batch, space..., feature), and kernels as
+    XLA's fast kernels for the CPU take floats as (batch, space..., feature), and kernels as
     (space..., input feature, output feature).  XLA transposes what is not so, but in the entry
-    function alone: a convolution in a loop, a branch or a function that is kept would run some
-    thirty times slower.  There it is transposed here.
+    function alone: in a loop, a branch or a function, a convolution would run ten times slower and
+    more.  There it is transposed here, unless it has groups of few features, which these kernels
+    are slow for.
     """
     numbers: ConvDimensionNumbers = params["dimension_numbers"]
     last = out.ndim - 1
     fast = ConvDimensionNumbers(
         (0, last, *range(1, last)), (last, last - 1, *range(last - 1)), (0, last, *range(1, last))
     )
-    if not ctx.inner or ctx.platform != "cpu" or numbers == fast:
+    narrow = params["feature_group_count"] > 1 and avals[1].shape[numbers.rhs_spec[1]] < _WIDE_GROUP
+    left = ctx.platform != "cpu" or not ctx.inner or narrow or dtypes.kind(avals[0].dtype) != "f"
+    if left or numbers == fast:
         return mlir.op1("stablehlo.convolution", out, operands, _attributes(params))
     specs = zip(operands, avals, numbers[:2], fast[:2], strict=True)
     lhs, rhs = (_transposed(x, aval, spec, to) for x, aval, spec, to in specs)

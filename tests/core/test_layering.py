@@ -39,6 +39,7 @@ LAYERS = [
     "array",
     "fingerprint",
     "repeats",
+    "stored",
     "outline",
     "lowering",
     "compiling",

@@ -16,14 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import olympus as ox
-from olympus_core import compiling, mlir, xla
+from olympus_core import compiling, mlir, repeats, xla
 from olympus_core.check import check
 from olympus_core.errors import OlympusWarning, UsageError
 from olympus_core.olympuspr import Literal, Olympuspr
 from olympus_core.outline import Block, blocks, outline
 from olympus_core.repeats import MEASURED, Thresholds
 from olympus_core.simplify import simplify
-from olympus_core.tracer import Tracer
 from olympus_core.xla import inlining
 
 jnp = ox.numpy
@@ -123,7 +122,7 @@ def assert_close(fun: Any, *args: Any, tolerance: float = 2e-5) -> None:
 def test_layers_of_a_loop_are_one_block() -> None:
     (block,) = found(forward, params(6), X)
     assert (block.name, block.occurrences) == ("block_1", 6)
-    assert block.equations >= 32
+    assert block.equations >= 16
     here = Path(__file__).name
     assert block.lines
     assert all(here in line or "olympus_core" in line for line in block.lines)
@@ -132,7 +131,7 @@ def test_layers_of_a_loop_are_one_block() -> None:
 def test_a_training_step_has_a_block_forward_and_one_backward() -> None:
     first, second = found(step, params(8), X)
     assert (first.name, second.name) == ("block_1", "block_2")
-    assert (first.occurrences, second.occurrences) >= (7, 7)
+    assert min(first.occurrences, second.occurrences) >= 7
     program = outline(traced(step, params(8), X))
     whole = len(simplify(traced(step, params(8), X)).eqns)
     assert len(program.eqns) < whole / 3
@@ -288,6 +287,99 @@ def test_blocks_are_in_blocks() -> None:
     assert_same_operations(deep, params(4), X)
 
 
+def test_a_block_is_of_one_layer() -> None:
+    def thin(ps: Any, x: Any) -> Any:
+        for p in ps:
+            x = jnp.tanh(x @ p["q"]) * 2.0 + x
+        return x
+
+    assert found(thin, params(24), X) == ()
+
+
+def test_two_functions_of_one_name_are_two_blocks() -> None:
+    called = ox.jit(layer)
+
+    def widths(ps: Any, qs: Any, x: Any) -> Any:
+        for p in ps:
+            x = called(p, x)
+        x = jnp.concatenate([x, x], axis=1)
+        for q in qs:
+            x = called(q, x)
+        return x
+
+    args = params(4), params(5, 2 * WIDTH), X
+    first, second = found(widths, *args)
+    assert [(b.name, b.occurrences) for b in (first, second)] == [("layer", 4), ("layer_1", 5)]
+    text = str(outline(traced(widths, *args)))
+    assert text.count("olympuspr={") == 2
+    lowered = ox.jit(widths).trace(*args).lower().as_text()
+    assert lowered.count("call @layer(") == 4
+    assert lowered.count("call @layer_1(") == 5
+
+
+def test_a_function_called_block_1_is_not_another() -> None:
+    def block_1(p: Any, x: Any) -> Any:
+        return layer(p, jnp.sin(x))
+
+    called = ox.jit(block_1)
+
+    def both(ps: Any, x: Any) -> Any:
+        x = forward(ps, x)
+        for p in ps:
+            x = called(p, x)
+        return x
+
+    first, second = found(both, params(5), X)
+    assert {first.name, second.name} == {"block_1", "block_2"}
+    assert (first.occurrences, second.occurrences) == (5, 5)
+
+
+def test_a_function_in_a_function_is_counted_as_often_as_it_is_inlined() -> None:
+    called = ox.jit(layer)
+
+    @ox.jit
+    def twice(p: Any, x: Any) -> Any:
+        return called(p, called(p, x))
+
+    def nested(ps: Any, x: Any) -> Any:
+        for p in ps:
+            x = twice(p, x) + 1.0
+        return x
+
+    assert [(b.name, b.occurrences) for b in found(nested, params(2), X)] == [("layer", 4)]
+
+
+def test_deeply_nested_functions_take_no_time() -> None:
+    fun = ox.jit(lambda x: jnp.sin(x) * 2)
+    for _ in range(60):
+
+        def outer(x: Any, fun: Any = fun) -> Any:
+            return fun(fun(x) + 1)
+
+        fun = ox.jit(outer)
+    assert fun.trace(X).lower().blocks == ()
+
+
+def test_the_search_is_short_where_blocks_are_of_many_kinds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def many(ps: Any, x: Any) -> Any:
+        for kind in range(24):
+            for _ in range(4):
+                for i in range(12):
+                    x = jnp.sin(x) + (kind * 100.0 + i)
+                x = jnp.tanh(x @ ps["q"]) / (1 + jnp.abs(x))
+        return x
+
+    rounds: list[int] = []
+    take = repeats._Search.take
+    monkeypatch.setattr(
+        repeats._Search, "take", lambda self, found: rounds.append(0) or take(self, found)
+    )
+    assert len(found(many, params(1)[0], X)) > 20
+    assert len(rounds) < 20
+
+
 # --- that it computes the same
 
 
@@ -353,6 +445,62 @@ def test_random_networks_keep_every_bit(drawn: Any) -> None:
     assert_same_operations(fun, ws, x)
 
 
+def _internals(ps: Any, x: Any) -> Any:
+    kept = []
+    for p in ps:
+        y = layer(p, x)
+        x = layer(p, y)
+        kept += [y, x]
+    return kept[::3], kept[1], kept[1], x
+
+
+def _keys(ps: Any, x: Any) -> Any:
+    key = ox.random.key(1)
+    for i, p in enumerate(ps):
+        key, sub = ox.random.split(key)
+        x = layer(p, x) * ox.random.bernoulli(sub, 0.9, x.shape)
+        x = x + ox.random.normal(ox.random.fold_in(key, i), x.shape) * 0.1
+    return x
+
+
+def _integers(ps: Any, x: Any) -> Any:
+    n = (x * 100).astype("int32")
+    for p in ps:
+        w = (p["q"] * 10).astype("int32")
+        for _ in range(8):
+            n = jnp.where(n % 3 == 0, n // 2, n * 3 + 1) & 0xFFFF
+        n = (n @ w) % 1000
+    return n
+
+
+def _empty(ps: Any, x: Any) -> Any:
+    return forward(ps, x[:0]), forward(ps, x)
+
+
+def _barrier(ps: Any, x: Any) -> Any:
+    for p in ps:
+        x = ox.lax.optimization_barrier(layer(p, x))
+    return x
+
+
+def _branches(ps: Any, x: Any) -> Any:
+    return ox.lax.cond(x[0, 0] > 0, lambda x: forward(ps, x), lambda x: forward(ps[::-1], x), x)
+
+
+def _irregular(ps: Any, x: Any) -> Any:
+    for i, p in zip((0, 1, 1, 0, 0, 1, 0, 1, 1, 0), ps * 2, strict=True):
+        x = layer(p, x) if i else jnp.sin(ox.nn.softmax(x @ p["k"])) @ p["v"] + ox.nn.gelu(x)
+    return x
+
+
+@pytest.mark.parametrize(
+    "fun", [_internals, _keys, _integers, _empty, _barrier, _branches, _irregular]
+)
+def test_programs_of_many_kinds_agree(fun: Any) -> None:
+    assert blocks(assert_same_operations(fun, params(5), X))
+    assert_close(fun, params(5), X)
+
+
 def test_donated_arguments_are_donated() -> None:
     made = ox.jit(step, donate_argnums=0).trace(params(5), X).lower().compile()
     assert "may-alias" in made.as_text() or "must-alias" in made.as_text()
@@ -411,7 +559,9 @@ def test_other_targets_get_the_program_as_it_is(target: Any) -> None:
 
 def test_a_program_for_several_platforms_has_none() -> None:
     traced = ox.jit(forward).trace(params(6), X)
-    assert traced.lower(lowering_platforms=("cpu", "cuda")).blocks == ()
+    both = traced.lower(lowering_platforms=("cpu", "cuda"))
+    assert both.blocks == ()
+    assert "inlineable" not in both.compile(repeats="auto").as_text()
     assert len(traced.lower(lowering_platforms="cpu").blocks) == 1
 
 
@@ -426,6 +576,18 @@ def test_repeats_is_an_argument_of_lower_and_of_compile() -> None:
     for call in (ox.jit(forward).trace(params(6), X).lower, lowered.compile):
         with pytest.raises(UsageError, match='repeats is "auto" or "off", and got \'on\''):
             call(repeats="on")  # type: ignore[arg-type]
+
+
+def test_donations_are_told_once() -> None:
+    def halves(ps: Any, x: Any) -> Any:
+        return forward(ps, x)[:2]
+
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        lowered = ox.jit(halves, donate_argnums=1).trace(params(5), X).lower()
+        lowered.compile(repeats="off")
+        lowered.compile()
+    assert [str(w.message)[:27] for w in told] == ["Some donated buffers were n"]
 
 
 def test_a_function_called_at_once_has_blocks_too() -> None:
@@ -462,9 +624,17 @@ def test_a_block_is_written_where_it_comes_first() -> None:
     assert text.count("olympuspr={") == 1
 
 
-def test_locations_are_those_of_the_first_occurrence() -> None:
-    text = ox.jit(forward).trace(params(6), X).lower().as_text(debug_info=True)
-    assert "test_outline.py" in text
+def test_lines_are_those_of_the_first_occurrence() -> None:
+    def unrolled(ps: Any, x: Any) -> Any:
+        x = layer(ps[0], x) + 1.0
+        x = layer(ps[1], x) + 1.0
+        x = layer(ps[2], x) + 1.0
+        return layer(ps[3], x) + 1.0
+
+    (block,) = found(unrolled, params(4), X)
+    here = {int(x.rpartition(":")[2]) for x in block.lines if "test_outline.py" in x}
+    start = unrolled.__code__.co_firstlineno
+    assert here & set(range(start, start + 5)) == {start + 1}
 
 
 PROGRAM = """
@@ -493,9 +663,7 @@ def test_names_and_order_do_not_depend_on_the_process() -> None:
 
 
 def test_what_a_trace_gives_has_no_blocks() -> None:
-    text = str(ox.jit(forward).trace(params(6), X).olympuspr)
-    assert "block" not in text
-    assert not issubclass(Block, Tracer)
+    assert "block" not in str(ox.jit(forward).trace(params(6), X).olympuspr)
 
 
 def test_long_chains_of_cheap_equations_are_no_trouble() -> None:

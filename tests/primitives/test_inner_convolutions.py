@@ -61,3 +61,24 @@ def test_only_what_the_compiler_would_leave_is_transposed() -> None:
     assert layouts(text(ox.jit(convolve))) == [fast]
     assert layouts(text(loop, ox.Target("gpu", "h200"))) == [given]
     assert text(loop).count("stablehlo.transpose") == 3
+
+
+@pytest.mark.parametrize(
+    ("groups", "dtype", "moved"),
+    [(32, "float32", False), (8, "float32", False), (4, "float32", True), (1, "int8", False)],
+)
+def test_what_the_fast_kernels_are_slow_for_is_left(groups: int, dtype: str, moved: bool) -> None:
+    x = ox.ShapeDtypeStruct((2, 32, 8, 8), dtype)
+    k = ox.ShapeDtypeStruct((32, 32 // groups, 3, 3), dtype)
+
+    def convolve(x: Any, k: Any) -> Any:
+        numbers = ("NCHW", "OIHW", "NCHW")
+        return ox.lax.conv_general_dilated(
+            x, k, (1, 1), "SAME", dimension_numbers=numbers, feature_group_count=groups
+        )
+
+    def loop(x: Any, k: Any) -> Any:
+        return ox.lax.fori_loop(0, 3, lambda i, x: convolve(x, k), x)
+
+    text = ox.jit(loop).trace(x, k).lower().as_text()
+    assert ("stablehlo.transpose" in text) == moved

@@ -1,0 +1,157 @@
+"""What the calls of a block give to the rest of the program.
+
+A value that is cheap, or that the block itself does not read, is not stored where what it is made
+of takes no more memory; whoever reads it makes it.  Nor is any other elementwise value where all
+that it is made of is stored anyway.  What the next occurrence of the block reads is stored, or a
+chain of values would be made again by each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from olympus_core.olympuspr import Eqn, Var
+from olympus_core.repeats import CHEAP, Flow, Repeat
+
+__all__ = ["Stored", "choose"]
+
+_MOST_AGAIN = 8  # equations that one value is made of again, one on the other
+
+#: a value of a block: the place of its equation in the occurrence, and which of its results
+Value = tuple[int, int]
+
+
+class Stored(NamedTuple):
+    """The results of each block, and the equations whose results are made by who reads them."""
+
+    results: list[set[Value]]
+    remade: dict[Var, Eqn]
+
+
+def choose(
+    flow: Flow, repeats: Sequence[Repeat], where: Mapping[int, tuple[int, int, int]]
+) -> Stored:
+    """What is stored of each block.
+
+    `where` has, for the place of an equation in a block, (repeat, occurrence, place in it).
+    """
+    readers = _readers(flow, repeats, where)
+    remade: dict[Var, Eqn] = {}
+    for repeat, of_block in zip(repeats, readers, strict=True):
+        choice = _Choice(flow, repeat[len(repeat) // 2], of_block)
+        choice.choose()
+        for occurrence in repeat:
+            eqns = [flow.eqns[occurrence[t]] for t in sorted(choice.again)]
+            remade.update((eqn.outputs[0], eqn) for eqn in eqns)
+    return Stored([of_block.results for of_block in readers], remade)
+
+
+class _Readers(NamedTuple):
+    """Who reads the values of a block, other than the occurrence that computes them."""
+
+    results: set[Value]  # all that are read
+    own: set[Value]  # by another occurrence of the block, or given by the program
+    outside: set[Value]  # by an equation in no block, of the occurrence in the middle
+
+
+def _readers(
+    flow: Flow, repeats: Sequence[Repeat], where: Mapping[int, tuple[int, int, int]]
+) -> list[_Readers]:
+    found = [_Readers(set(), set(), set()) for _ in repeats]
+    for use, _, made, result in flow.uses.tolist():
+        at = where.get(made)
+        if at is None:
+            continue
+        number, k, t = at
+        reader = where.get(use)
+        if reader is not None and reader[:2] == (number, k):
+            continue
+        found[number].results.add((t, result))
+        if reader is None:
+            if k == len(repeats[number]) // 2:
+                found[number].outside.add((t, result))
+        elif reader[0] == number:
+            found[number].own.add((t, result))
+    for x in flow.program.outvars:
+        place = flow.made.get(x) if isinstance(x, Var) else None
+        at = where.get(place[0]) if place else None
+        if place and at:
+            found[at[0]].results.add((at[2], place[1]))
+            found[at[0]].own.add((at[2], place[1]))
+    return found
+
+
+class _Choice:
+    """The choice for one block, from the sizes and the readers of one occurrence in the middle."""
+
+    def __init__(self, flow: Flow, occurrence: Sequence[int], readers: _Readers) -> None:
+        self.flow = flow
+        self.occurrence = occurrence
+        self.readers = readers
+        self.stored = readers.results
+        self.last = flow.last_uses
+        self.at = {place: t for t, place in enumerate(occurrence)}
+        self.again: set[int] = set()  # the places of what readers make again
+        self.height: dict[int, int] = {}  # how many of these are made of one, one on the other
+        self.inside: dict[int, set[int]] = {}  # the readers in the occurrence itself
+        for t in range(len(occurrence)):
+            for of, _ in self._operands(t):
+                self.inside.setdefault(of, set()).add(t)
+
+    def _operands(self, t: int) -> list[Value]:
+        """The operands of an equation that are values of the occurrence."""
+        made = [self.flow.made.get(x) for x in self.flow.eqns[self.occurrence[t]].inputs]  # type: ignore[arg-type]
+        return [(self.at[at[0]], at[1]) for at in made if at is not None and at[0] in self.at]
+
+    def choose(self) -> None:
+        """Take what readers make again out of what is stored, and put in what they need for it."""
+        for t in reversed(range(len(self.occurrence))):
+            if (t, 0) not in self.stored or (t, 0) in self.readers.own:
+                continue
+            cost, chain, sources = self._cost(t, self.height.get(t, 0))
+            size = self.flow.bytes_of(self.occurrence[t])
+            if cost > size or (cost == size and not self._is_free_to_move(t)):
+                continue
+            self.stored.remove((t, 0))
+            self.stored |= sources
+            self.again |= chain
+            for each in sorted(chain, reverse=True):
+                for of, _ in self._operands(each):
+                    height = self.height.get(each, 0) + 1
+                    self.height[of] = max(self.height.get(of, 0), height)
+
+    def _is_free_to_move(self, t: int) -> bool:
+        """Whether to make a value elsewhere costs nothing, where it takes as much memory.
+
+        Other blocks make it within a fusion.  What moves elements is best left to its operand,
+        for the compiler folds it into products.
+        """
+        primitive = self.flow.eqns[self.occurrence[t]].primitive
+        return primitive.is_elementwise and (t, 0) not in self.readers.outside
+
+    def _cost(self, t: int, height: int) -> tuple[float, set[int], set[Value]]:
+        """The bytes to store for making a value again; all that is made again; what is stored."""
+        eqn = self.flow.eqns[self.occurrence[t]]
+        cheap = eqn.primitive.name in CHEAP
+        if not (cheap or eqn.primitive.is_elementwise) or height >= _MOST_AGAIN:
+            return float("inf"), set(), set()
+        cost, chain, sources = 0.0, {t}, set[Value]()
+        for x in eqn.inputs:
+            at = self.flow.made.get(x) if isinstance(x, Var) else None
+            if at is None:
+                continue
+            inside = self.at.get(at[0])
+            size = self.flow.bytes_of(*at)
+            if inside is None:
+                cost += 0 if self.last[at[0]] > self.occurrence[-1] else size
+            elif (inside, at[1]) not in self.stored | sources:
+                deeper, more, others = self._cost(inside, height + 1)
+                if deeper < size:
+                    cost, chain, sources = cost + deeper, chain | more, sources | others
+                else:
+                    cost += size
+                    sources.add((inside, at[1]))
+        if cost and not cheap and not self.inside.get(t, set()) <= self.again:
+            return float("inf"), set(), set()
+        return cost, chain, sources
