@@ -50,7 +50,7 @@ class Thresholds(NamedTuple):
     """
 
     occurrences: int = 4
-    equations: int = 16
+    equations: int = 32
 
 
 MEASURED = Thresholds()

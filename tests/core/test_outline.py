@@ -366,7 +366,7 @@ def test_the_search_is_short_where_blocks_are_of_many_kinds(
     def many(ps: Any, x: Any) -> Any:
         for kind in range(24):
             for _ in range(4):
-                for i in range(12):
+                for i in range(20):
                     x = jnp.sin(x) + (kind * 100.0 + i)
                 x = jnp.tanh(x @ ps["q"]) / (1 + jnp.abs(x))
         return x
