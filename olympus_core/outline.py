@@ -210,8 +210,8 @@ class _Rewriting:
 
         for place, eqn in enumerate(self.flow.eqns):
             call = self.calls.get(place)
-            if call is None and place in self.where:
-                continue
+            if call is None and (place in self.where or eqn.outputs[0] in self.remade):
+                continue  # it is in a block, or made where it is read
             need((call or eqn).inputs)
             eqns.append(call or eqn)
         need(program.outvars)

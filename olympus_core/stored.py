@@ -36,14 +36,17 @@ def choose(
 
     `where` has, for the place of an equation in a block, (repeat, occurrence, place in it).
     """
-    readers = _readers(flow, repeats, where)
+    *readers, of_rest = _readers(flow, repeats, where)
     remade: dict[Var, Eqn] = {}
+    rest = _Choice(flow, [i for i in range(len(flow.eqns)) if i not in where], of_rest)
+    rest.choose()
+    remade.update((e.outputs[0], e) for e in map(rest.eqn, sorted(rest.again)))
     for repeat, of_block in zip(repeats, readers, strict=True):
         choice = _Choice(flow, repeat[len(repeat) // 2], of_block)
         choice.choose()
         for occurrence in repeat:
-            eqns = [flow.eqns[occurrence[t]] for t in sorted(choice.again)]
-            remade.update((eqn.outputs[0], eqn) for eqn in eqns)
+            again = [flow.eqns[occurrence[t]] for t in sorted(choice.again)]
+            remade.update((e.outputs[0], e) for e in again)
     return Stored([of_block.results for of_block in readers], remade)
 
 
@@ -58,27 +61,26 @@ class _Readers(NamedTuple):
 def _readers(
     flow: Flow, repeats: Sequence[Repeat], where: Mapping[int, tuple[int, int, int]]
 ) -> list[_Readers]:
-    found = [_Readers(set(), set(), set()) for _ in repeats]
+    """The readers of each block, and last of what is in none, as if that were one occurrence."""
+    found = [_Readers(set(), set(), set()) for _ in (*repeats, None)]
+    rest = (i for i in range(len(flow.eqns)) if i not in where)
+    every = {i: (len(repeats), 0, t) for t, i in enumerate(rest)} | dict(where)
     for use, _, made, result in flow.uses.tolist():
-        at = where.get(made)
-        if at is None:
-            continue
-        number, k, t = at
-        reader = where.get(use)
-        if reader is not None and reader[:2] == (number, k):
+        number, k, t = every[made]
+        reader = every[use]
+        if reader[:2] == (number, k):
             continue
         found[number].results.add((t, result))
-        if reader is None:
-            if k == len(repeats[number]) // 2:
-                found[number].outside.add((t, result))
-        elif reader[0] == number:
+        if reader[0] == number:
             found[number].own.add((t, result))
+        elif reader[0] == len(repeats) and k == len(repeats[number]) // 2:
+            found[number].outside.add((t, result))
     for x in flow.program.outvars:
         place = flow.made.get(x) if isinstance(x, Var) else None
-        at = where.get(place[0]) if place else None
-        if place and at:
-            found[at[0]].results.add((at[2], place[1]))
-            found[at[0]].own.add((at[2], place[1]))
+        if place:
+            number, _, t = every[place[0]]
+            found[number].results.add((t, place[1]))
+            found[number].own.add((t, place[1]))
     return found
 
 
@@ -99,9 +101,13 @@ class _Choice:
             for of, _ in self._operands(t):
                 self.inside.setdefault(of, set()).add(t)
 
+    def eqn(self, t: int) -> Eqn:
+        """The equation at a place of the occurrence."""
+        return self.flow.eqns[self.occurrence[t]]
+
     def _operands(self, t: int) -> list[Value]:
         """The operands of an equation that are values of the occurrence."""
-        made = [self.flow.made.get(x) for x in self.flow.eqns[self.occurrence[t]].inputs]  # type: ignore[arg-type]
+        made = [self.flow.made.get(x) for x in self.eqn(t).inputs]  # type: ignore[arg-type]
         return [(self.at[at[0]], at[1]) for at in made if at is not None and at[0] in self.at]
 
     def choose(self) -> None:
@@ -127,12 +133,12 @@ class _Choice:
         Other blocks make it within a fusion.  What moves elements is best left to its operand,
         for the compiler folds it into products.
         """
-        primitive = self.flow.eqns[self.occurrence[t]].primitive
+        primitive = self.eqn(t).primitive
         return primitive.is_elementwise and (t, 0) not in self.readers.outside
 
     def _cost(self, t: int, height: int) -> tuple[float, set[int], set[Value]]:
         """The bytes to store for making a value again; all that is made again; what is stored."""
-        eqn = self.flow.eqns[self.occurrence[t]]
+        eqn = self.eqn(t)
         cheap = eqn.primitive.name in CHEAP
         if not (cheap or eqn.primitive.is_elementwise) or height >= _MOST_AGAIN:
             return float("inf"), set(), set()
