@@ -126,6 +126,7 @@ class _Choice:
                 for of, _ in self._operands(each):
                     height = self.height.get(each, 0) + 1
                     self.height[of] = max(self.height.get(of, 0), height)
+        self.again -= {t for t, _ in self.stored}  # one that another needs stored is not made again
 
     def _is_free_to_move(self, t: int) -> bool:
         """Whether to make a value elsewhere costs nothing, where it takes as much memory.
@@ -151,7 +152,7 @@ class _Choice:
             size = self.flow.bytes_of(*at)
             if inside is None:
                 cost += 0 if self.last[at[0]] > self.occurrence[-1] else size
-            elif (inside, at[1]) not in self.stored | sources:
+            elif inside not in self.again and (inside, at[1]) not in self.stored | sources:
                 deeper, more, others = self._cost(inside, height + 1)
                 if deeper < size:
                     cost, chain, sources = cost + deeper, chain | more, sources | others

@@ -399,20 +399,27 @@ _UNARY = ("tanh", "sin", "abs", "exp2", "square", "floor")
 @st.composite
 def networks(draw: Any) -> Any:
     """A layer of random operations, how often it is repeated, and what is between."""
-    ops = draw(
-        st.lists(st.sampled_from((*_UNARY, "dot", "mix", "mask", "sum")), min_size=4, max_size=14)
-    )
+    names = (*_UNARY, "dot", "mix", "mask", "sum", "aside", "shared", "turned", "several")
+    ops = draw(st.lists(st.sampled_from(names), min_size=4, max_size=14))
     layers = draw(st.integers(3, 7))
     between = draw(st.sampled_from(("nothing", "constant", "every second", "skip")))
     derived = draw(st.booleans())
 
     def fun(ws: Any, x: Any) -> Any:
-        first = x
+        first, side, shared = x, x * 0.5, jnp.exp(x * 0.1)
         for i, w in enumerate(ws):
             y = x
             for op in ops:
                 if op == "dot":
                     y = y @ w
+                elif op == "aside":
+                    side = side + (y * 2.0 + 1.0)
+                elif op == "shared":
+                    y = y * jnp.cos(shared) + side * 0.01
+                elif op == "turned":
+                    y = (y.T @ w).T
+                elif op == "several":
+                    y = (y + 1.0) * y - jnp.maximum(y, 0.1)
                 elif op == "mix":
                     y = y * 0.5 + x
                 elif op == "mask":
@@ -428,14 +435,14 @@ def networks(draw: Any) -> Any:
                 x = jnp.cos(x)
             elif between == "skip":
                 x = x + first
-        return x
+        return x + side
 
     if not derived:
         return fun, layers
     return (lambda ws, x: ox.grad(lambda ws: jnp.sum(jnp.tanh(fun(ws, x))))(ws)), layers
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(networks())
 def test_random_networks_keep_every_bit(drawn: Any) -> None:
     fun, layers = drawn
@@ -443,6 +450,36 @@ def test_random_networks_keep_every_bit(drawn: Any) -> None:
     ws = [(rng.standard_normal((6, 6)) / 3).astype(np.float32) for _ in range(layers)]
     x = rng.standard_normal((6, 6)).astype(np.float32)
     assert_same_operations(fun, ws, x)
+
+
+def test_a_value_is_stored_or_made_again_and_never_both() -> None:
+    """The values that a derivative reads are chains of cheap operations of several lengths."""
+
+    def other(w: Any, x: Any) -> Any:
+        y = (x + 1.0) * x - jnp.maximum(x, 0.1)
+        y = y - jnp.sum(y, axis=1, keepdims=True) / 16
+        return ((jnp.tanh(jnp.exp(-y * y)).T @ w).T) @ w * 0.5
+
+    def network(ws: Any, x: Any) -> Any:
+        first, side, shared = x, x * 0.5, jnp.exp(x * 0.1)
+
+        def wave(w: Any, x: Any) -> Any:
+            y = jnp.sin(x) * jnp.cos(shared) + side * 0.01
+            y = jnp.tanh(jnp.sin(y))
+            y = jnp.exp(-y * y) * jnp.cos(shared) + side * 0.01
+            y = y @ w
+            y = jnp.exp(-y * y)
+            return ((y + 1.0) * y - jnp.maximum(y, 0.1)) @ w * 0.5
+
+        kept = []
+        for i, (w, layer) in enumerate(zip(ws, (wave, other, other, *[wave] * 4), strict=True)):
+            x = layer(w, x)
+            kept += [x] if i == 3 else []
+            x = jnp.cos(x) if i == 5 else x
+        return sum(jnp.sum(jnp.tanh(y)) for y in (x + first, *kept, side))
+
+    ws = [p["q"] for p in params(7)]
+    assert blocks(assert_same_operations(ox.grad(network), ws, X.T @ X))
 
 
 def _internals(ps: Any, x: Any) -> Any:
