@@ -26,14 +26,28 @@ def _names() -> Iterator[str]:
             yield "".join(letters)
 
 
+class _Text:
+    """What the programs of one text share.
+
+    `blocks` are the repeated blocks that it has shown; with `source_info` equations end in the
+    place that they come from.
+    """
+
+    def __init__(self, source_info: bool) -> None:
+        self.source_info = source_info
+        self.blocks: set[str] = set()
+
+    def place(self, eqn: Eqn) -> str:
+        position = eqn.source.position() if self.source_info else None
+        return f"  # {position}" if position else ""
+
+
 class _Names:
     """Names of one program's variables, given on first sight; `_` for what is never read.
 
-    `blocks` are the repeated blocks that the whole text has shown.
     """
 
-    def __init__(self, program: Olympuspr, blocks: set[str]) -> None:
-        self.blocks = blocks
+    def __init__(self, program: Olympuspr) -> None:
         self.fresh = _names()
         self.known: dict[Var, str] = {}
         self.read = {a for e in program.eqns for a in e.inputs if isinstance(a, Var)}
@@ -59,52 +73,62 @@ def literal(atom: Literal) -> str:
     return f"{value}:{atom.aval.short_name()}"
 
 
-def pretty(program: Olympuspr) -> str:
-    """The text of a program; a block that it repeats is written where it comes first."""
-    return _program(program, "", set())
+def pretty(program: Olympuspr, *, source_info: bool = False) -> str:
+    """The text of a program; a block that it repeats is written where it comes first.
+
+    With `source_info`, the first line of each equation ends in the user's file and line that it
+    comes from, where they are known.
+
+    >>> print(pretty(program, source_info=True))
+    { lambda ; a:f32[]. let
+        b:f32[] = sin a  # /home/me/model.py:3
+      in (b,) }
+    """
+    return _program(program, "", _Text(source_info))
 
 
-def _program(program: Olympuspr, indent: str, blocks: set[str]) -> str:
+def _program(program: Olympuspr, indent: str, text: _Text) -> str:
     """The text; lines after the first are indented by `indent`."""
-    names = _Names(program, blocks)
+    names = _Names(program)
     consts = " ".join(names.binder(v) for v in program.constvars)
     inputs = " ".join(names.binder(v) for v in program.invars)
     lines = [f"{{ lambda {consts + ' ' if consts else ''}; {inputs + '.' if inputs else '.'} let"]
     inner = indent + "    "
-    lines += [f"{inner}{_eqn(e, names, inner)}" for e in program.eqns]
+    lines += [f"{inner}{_eqn(e, names, inner, text)}" for e in program.eqns]
     outs = [names.atom(a) for a in program.outvars]
     lines.append(f"{indent}  in ({', '.join(outs)}{',' if len(outs) == 1 else ''}) }}")
     return "\n".join(lines)
 
 
-def _eqn(eqn: Eqn, names: _Names, indent: str) -> str:
+def _eqn(eqn: Eqn, names: _Names, indent: str, text: _Text) -> str:
     args = " ".join(names.atom(a) for a in eqn.inputs)
     outs = " ".join(names.binder(v, keep=False) for v in eqn.outputs)
     shown = eqn.params
     if eqn.primitive.is_kept:
-        if shown["name"] in names.blocks:
+        if shown["name"] in text.blocks:
             shown = {"name": shown["name"]}
-        names.blocks.add(shown["name"])
-    params = _params(shown, indent, names.blocks)
-    text = f"{outs} = {eqn.primitive.name}{params}"
-    return f"{text} {args}" if args else text
+        text.blocks.add(shown["name"])
+    params = _params(shown, indent, text)
+    written = f"{outs} = {eqn.primitive.name}{params}"
+    first, newline, rest = (f"{written} {args}" if args else written).partition("\n")
+    return f"{first}{text.place(eqn)}{newline}{rest}"
 
 
-def _params(params: dict[str, Any], indent: str, blocks: set[str]) -> str:
+def _params(params: dict[str, Any], indent: str, text: _Text) -> str:
     if not params:
         return ""
-    parts = [f"{name}={_value(params[name], indent + '  ', blocks)}" for name in sorted(params)]
+    parts = [f"{name}={_value(params[name], indent + '  ', text)}" for name in sorted(params)]
     if any("\n" in p for p in parts) or sum(map(len, parts)) > 60:
         inner = "".join(f"\n{indent}  {p}" for p in parts)
         return f"[{inner}\n{indent}]"
     return f"[{' '.join(parts)}]"
 
 
-def _value(value: Any, indent: str, blocks: set[str]) -> str:
+def _value(value: Any, indent: str, text: _Text) -> str:
     if isinstance(value, Olympuspr):
-        return _program(value, indent, blocks)
+        return _program(value, indent, text)
     if isinstance(value, tuple) and not hasattr(value, "_fields"):
-        parts = [_value(v, indent + "  ", blocks) for v in value]
+        parts = [_value(v, indent + "  ", text) for v in value]
         if any("\n" in p for p in parts):
             return "(" + "".join(f"\n{indent}  {p}" for p in parts) + f"\n{indent})"
         return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
@@ -121,3 +145,4 @@ def _value(value: Any, indent: str, blocks: set[str]) -> str:
 # The structs know nothing of their printer; `print(program)` does.
 Olympuspr.__str__ = pretty  # type: ignore[assignment,method-assign]
 Olympuspr.__repr__ = pretty  # type: ignore[assignment,method-assign]
+Olympuspr.pretty_print = pretty  # type: ignore[attr-defined]

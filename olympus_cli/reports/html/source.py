@@ -1,0 +1,157 @@
+"""The user's source with what each line costs, folded to the lines that cost something."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+
+from olympus_cli.visible import visible
+
+if TYPE_CHECKING:
+    from olympus.stages import Cost, CostRow
+
+__all__ = ["AnnotatedFile", "AnnotatedLine", "Fold", "annotated_files", "line_id"]
+
+_AROUND = 2  # lines of context before and after one that costs something
+_LEAST_FOLD = 3  # fewer lines are not worth a fold
+_MOST_LINES = 3000  # a file with more shows only what is around its costs
+_MOST_FILES = 20
+_TAG = re.compile(r"<[^>]*>")  # of Pygments, which writes < in code as &lt;
+_OPENING = re.compile(r"\s*(?:async def|def|class)\b")
+
+
+@dataclass(frozen=True)
+class AnnotatedLine:
+    """One line of a file; `heat`, from 0 to 100, is its share of the dearest line's."""
+
+    number: int
+    code: Markup
+    row: CostRow | None
+    heat: int
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Lines that are folded away; `lines` is empty where the page leaves them out."""
+
+    first: int
+    last: int
+    lines: tuple[AnnotatedLine, ...]
+
+
+@dataclass(frozen=True)
+class AnnotatedFile:
+    """A file of the user's; without its text, which may be gone, only the lines that cost."""
+
+    path: str
+    number: int
+    share: float
+    parts: tuple[AnnotatedLine | Fold, ...]
+    has_text: bool
+
+
+def line_id(backend: str, file: int, line: int) -> str:
+    """The `id` of a line of source on the page, which programs link to."""
+    return f"{backend}-s{file}-{line}"
+
+
+def annotated_files(cost: Cost, sources: Mapping[str, str]) -> tuple[AnnotatedFile, ...]:
+    """The files of a program's lines, the dearest first; of very many the dearest twenty."""
+    rows: dict[str, dict[int, CostRow]] = {}
+    most = 0.0
+    for row in cost.by("line"):
+        path, _, line = row.key.rpartition(":")
+        if path and line.isdigit():
+            rows.setdefault(path, {})[int(line)] = row
+            most = max(most, row.share)
+    shares = {path: sum(row.share for row in found.values()) for path, found in rows.items()}
+    order = sorted(rows, key=lambda path: (-shares[path], path))[:_MOST_FILES]
+    return tuple(
+        AnnotatedFile(
+            path,
+            number,
+            shares[path],
+            tuple(_parts(_lines(rows[path], sources.get(path), most), rows[path])),
+            path in sources,
+        )
+        for number, path in enumerate(order)
+    )
+
+
+def _lines(rows: Mapping[int, CostRow], text: str | None, most: float) -> list[AnnotatedLine]:
+    code = _highlighted(text) if text is not None else []
+    numbers = range(1, len(code) + 1) if text is not None else ()
+    outside = sorted(set(rows) - set(numbers))  # the file has changed, or is gone
+    lines = [(number, code[number - 1]) for number in numbers]
+    lines += [(number, Markup("")) for number in outside]
+    return [
+        AnnotatedLine(n, each, row, _heat(row, most))
+        for n, each in lines
+        for row in [rows.get(n)]
+    ]
+
+
+def _heat(row: CostRow | None, most: float) -> int:
+    return round(100 * row.share / most) if row is not None and most else 0
+
+
+def _highlighted(text: str) -> list[Markup]:
+    """The lines of a Python source as HTML."""
+    from pygments import highlight
+    from pygments.formatters.html import HtmlFormatter
+    from pygments.lexers.python import PythonLexer
+
+    lexer, formatter = PythonLexer(stripnl=False), HtmlFormatter(nowrap=True)
+    found = highlight(visible(text), lexer, formatter).split("\n")
+    return [Markup(line) for line in found[:-1]]
+
+
+def _parts(
+    lines: Sequence[AnnotatedLine], rows: Mapping[int, CostRow]
+) -> Iterator[AnnotatedLine | Fold]:
+    """The lines, with folds for what costs nothing and is not near to what does."""
+    kept = _kept(lines, rows)
+    cut = len(lines) > _MOST_LINES
+    start = 0
+    while start < len(lines):
+        end = start
+        while end < len(lines) and lines[end].number not in kept:
+            end += 1
+        if end - start >= _LEAST_FOLD:
+            inside = () if cut else tuple(lines[start:end])
+            yield Fold(lines[start].number, lines[end - 1].number, inside)
+        else:
+            yield from lines[start:end]
+        if end < len(lines):
+            yield lines[end]
+        start = end + 1
+
+
+def _kept(lines: Sequence[AnnotatedLine], rows: Mapping[int, CostRow]) -> set[int]:
+    """The numbers of lines with a cost, of those around, and of what they are defined in."""
+    kept = {near for n in rows for near in range(n - _AROUND, n + _AROUND + 1)}
+    texts = [_TAG.sub("", line.code) for line in lines]
+    for index, line in enumerate(lines):
+        if line.row is not None:
+            kept.update(lines[at].number for at in _enclosing(texts, index))
+    return kept
+
+
+def _indent(text: str) -> int:
+    return len(text) - len(text.lstrip())
+
+
+def _enclosing(texts: Sequence[str], index: int) -> Iterator[int]:
+    """The lines above that open the functions and classes that a line is in."""
+    indent = _indent(texts[index])
+    for at in range(index - 1, -1, -1):
+        if indent == 0:
+            return
+        if texts[at].strip() and _indent(texts[at]) < indent:
+            indent = _indent(texts[at])
+            if _OPENING.match(texts[at]):
+                yield at
