@@ -27,6 +27,7 @@ COMMANDS = {
     "init": "Write a commented olympus.toml and an example program.",
     "trace": "Print the Olympuspr of a function for the shapes of its arguments.",
     "lower": "Print a program as StableHLO, HLO, Olympuspr, a graph or bytecode.",
+    "cost": "Tell what a program costs, by source line, without compiling it.",
     "compile": "Compile a program for a backend: executable and reports.",
     "build": "Build the targets of olympus.toml, only what changed.",
     "run": "Execute a program on files or seeded inputs.",

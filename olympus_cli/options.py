@@ -41,6 +41,7 @@ __all__ = [
     "request_options",
     "stage_options",
     "time_limit_option",
+    "trips_option",
     "verbose_option",
     "whole_number",
 ]
@@ -234,10 +235,20 @@ def stage_options(function: F) -> F:
     return _decorated(function, optimize, repeats_option)
 
 
+trips_option = click.option(
+    "--trips",
+    "trips",
+    metavar="FILE:LINE=N",
+    multiple=True,
+    help="Say how often the loop at a line runs, where the program does not; may be repeated.",
+)
+
+
 def request_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """--shapes, --static and --project, as one parameter `request`.
 
-    It takes up `text`, `backend`, `device`, `optimize` and `repeats` where a command has them.
+    It takes up `text`, `backend`, `device`, `optimize`, `repeats` and `trips` where a command has
+    them.
     """
 
     @functools.wraps(function)
@@ -251,12 +262,13 @@ def request_options(function: Callable[..., Any]) -> Callable[..., Any]:
         device: str | None = None,
         optimize: str | None = None,
         repeats: str | None = None,
+        trips: tuple[str, ...] = (),
         **rest: Any,
     ) -> Any:
         from olympus_cli.spec.resolve import Request  # not for every command's help
 
         given = given_stages(optimize, repeats)
-        request = Request(text, shapes, statics, project, backend, device, given)
+        request = Request(text, shapes, statics, project, backend, device, given, trips)
         return function(*args, request=request, **rest)
 
     return _decorated(

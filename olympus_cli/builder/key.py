@@ -36,6 +36,7 @@ def content_keys(program: Program) -> dict[str, str]:
         stored_types(program.traced),
         dict(spec.compiler_options),
         spec.optimize,
+        *([dict(spec.trips)] if spec.trips else []),  # the report's figures depend on them
     ]
     return {
         unit.label: content_key(unit.stablehlo, signature, unit.backend) for unit in program.units

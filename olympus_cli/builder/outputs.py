@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -23,15 +23,23 @@ from olympus_cli.isolated.call import Say
 from olympus_cli.peak_memory import peak_memory
 from olympus_cli.program.bundle import save_bundle
 from olympus_cli.program.stages import Program, Unit
+from olympus_cli.reports.figures import (
+    CostReport,
+    compiled_figures,
+    cost_report,
+    uncounted,
+    unfitting,
+)
 from olympus_cli.reports.hlo import instruction_counts, operation_counts
 from olympus_cli.reports.json import write_report
 from olympus_cli.reports.model import (
     BackendReport,
     BlockReport,
-    CostReport,
     OutputFile,
     Report,
     Seconds,
+    XlaCost,
+    XlaReport,
 )
 from olympus_cli.reports.text import write_summary
 from olympus_cli.versions import tool_versions
@@ -51,14 +59,15 @@ def compile_and_write(
     """
     clock = program.clock
     with ThreadPoolExecutor(1, "olympus-build") as beside:
-        lowered = beside.submit(_write_lowered, program, directory)  # while XLA is at work
+        lowered = beside.submit(_look_at_lowered, program, directory)  # while XLA is at work
         program.compile()
         say("write")
         with clock.part("write"):
-            lowered.result()
+            costs = lowered.result()
     with clock.part("inspect"):
         backends = [
-            _inspect(unit, keys[unit.label], directory, program.spec.root) for unit in program.units
+            _inspect(unit, costs[unit.label], keys[unit.label], directory, program.spec.root)
+            for unit in program.units
         ]
     with clock.part("serialize"):
         executables = {unit.backend: unit.compiled.serialize() for unit in program.units}
@@ -69,6 +78,14 @@ def compile_and_write(
         outputs = _files(directory)
         sync_tree(directory)
     return _reported(_report(program, backends, outputs), directory, project)
+
+
+def _look_at_lowered(program: Program, directory: Path) -> dict[str, CostReport]:
+    """Write the files of the program as lowered; what it costs, by the labels of its backends."""
+    spec = program.spec
+    costs = {unit.label: unit.lowered.cost(spec.trips) for unit in program.units}
+    _write_lowered(program, directory)
+    return {label: cost_report(cost, spec.root) for label, cost in costs.items()}
 
 
 def _write_lowered(program: Program, directory: Path) -> None:
@@ -87,20 +104,21 @@ def _write(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8", errors="backslashreplace")  # names of files may be none
 
 
-def _inspect(unit: Unit, key: str, directory: Path, root: Path) -> BackendReport:
+def _inspect(unit: Unit, cost: CostReport, key: str, directory: Path, root: Path) -> BackendReport:
     """What is told of the program as compiled for one backend; its text is written meanwhile."""
     text = unit.compiled.as_text()  # once, and not kept: it is large
     _write(directory / unit.label / "optimized.hlo.txt", text)
     return BackendReport(
+        **vars(compiled_figures(unit.compiled, root)),
         label=unit.label,
         name=unit.kind,
         device=unit.backend.device,
         key=key,
+        cost=cost,
+        xla=XlaReport(_xla_cost(unit.compiled.cost_analysis()), unit.compiled.memory_analysis()),
         lower_seconds=unit.lower_seconds,
         compile_seconds=unit.compile_seconds,
         xla_seconds=unit.compiled.executable.xla_seconds,
-        cost=_cost(unit.compiled.cost_analysis()),
-        memory=unit.compiled.memory_analysis(),
         ops=instruction_counts(text),
         blocks=tuple(_block(each, root) for each in unit.lowered.blocks),
     )
@@ -116,12 +134,6 @@ def _block(block: Block, root: Path) -> BlockReport:
 def _report(
     program: Program, backends: Sequence[BackendReport], outputs: tuple[OutputFile, ...]
 ) -> Report:
-    ops = operation_counts(program.units[0].stablehlo)
-    warnings = list(program.warnings)
-    if loops := ops.get("stablehlo.while", 0):
-        warnings.append(
-            f"flops and bytes accessed count a loop's body once; loops in this program: {loops}"
-        )
     return Report(
         target=program.spec.name,
         entry=program.spec.entry,
@@ -132,11 +144,21 @@ def _report(
         optimize=program.spec.optimize,
         seconds=Seconds(**program.seconds),
         peak_memory=peak_memory(),
-        ops=ops,
+        ops=operation_counts(program.units[0].stablehlo),
         backends=tuple(backends),
         outputs=outputs,
-        warnings=tuple(warnings),
+        warnings=(*program.warnings, *_warnings(backends)),
     )
+
+
+def _warnings(backends: Sequence[BackendReport]) -> Iterator[str]:
+    """What could not be counted, and what does not fit: each once, with its source line."""
+    told = [
+        warning
+        for backend in backends
+        for warning in (*uncounted(backend.cost), *unfitting(backend))
+    ]
+    yield from dict.fromkeys(told)
 
 
 def _reported(report: Report, directory: Path, project: str) -> Report:
@@ -149,10 +171,10 @@ def _reported(report: Report, directory: Path, project: str) -> Report:
     return report
 
 
-def _cost(analysis: dict[str, float] | None) -> CostReport:
+def _xla_cost(analysis: dict[str, float] | None) -> XlaCost:
     found = analysis or {}
     names = ("flops", "transcendentals", "bytes accessed")
-    return CostReport(*(_amount(found.get(name)) for name in names))
+    return XlaCost(*(_amount(found.get(name)) for name in names))
 
 
 def _amount(told: float | None) -> float | None:

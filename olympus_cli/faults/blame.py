@@ -30,6 +30,7 @@ __all__ = [
     "is_defect",
     "is_interrupt",
     "is_ours_on_purpose",
+    "is_users",
     "place_of",
 ]
 
@@ -46,6 +47,15 @@ _DEPENDENCIES = ("click", "jaxlib", "ml_dtypes", "numpy", "rich", "tomli")
 
 #: What our own code raises only by mistake; other built-in classes are how it refuses arguments.
 _DEFECTS = (AssertionError, AttributeError, ImportError, KeyError, NameError)
+
+
+def is_users(file: str) -> bool:
+    """Whether a source file is the user's own: not ours, not Python's, not an installed package's.
+
+    >>> is_users("/home/me/model.py")
+    True
+    """
+    return not file.startswith((*_OURS, *_STDLIB, *_INSTALLED))
 
 
 def place_of(error: BaseException, own_alone: bool = False) -> str | None:

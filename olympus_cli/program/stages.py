@@ -5,16 +5,19 @@ Builds, runs and benches all walk the stages here.
 
 from __future__ import annotations
 
+import os
 import time
 import warnings
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import olympus
 from olympus.errors import BackendError
+from olympus_cli.faults.blame import is_users
 from olympus_cli.frontends.python import Traceable
 from olympus_cli.isolated.call import Say
 from olympus_cli.program.leaves import Leaf, argument_leaves, result_leaves
@@ -26,6 +29,14 @@ __all__ = ["Program", "Unit"]
 
 def _say_nothing(_stage: str) -> None:
     pass
+
+
+def _with_place(warning: warnings.WarningMessage, root: Path) -> str:
+    """The text of a warning, with the user's line that it is about where it does not say so."""
+    text, file = str(warning.message), warning.filename
+    if file in text or not is_users(file):
+        return text
+    return f"{text}, at {file.removeprefix(f'{root}{os.sep}')}:{warning.lineno}"
 
 
 @dataclass
@@ -151,5 +162,5 @@ class Program:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("default")
             yield
-        texts = [str(warning.message) for warning in caught]
+        texts = [_with_place(warning, self.spec.root) for warning in caught]
         self.warnings += [text for text in texts if text not in self.warnings]

@@ -12,34 +12,36 @@ from typing import Any
 
 from olympus.stages import MemoryAnalysis
 from olympus_cli.program.leaves import Leaf
+from olympus_cli.reports.figures import CompiledFigures, CostReport
 from olympus_cli.reports.strict import check_keys, is_inside, typed
 
 __all__ = [
     "SCHEMA_VERSION",
     "BackendReport",
     "BlockReport",
-    "CostReport",
     "OutputFile",
     "Report",
     "Seconds",
+    "XlaCost",
+    "XlaReport",
 ]
 
-# The keys of a backend's `memory`, and the field that each is of.
+# The keys of XLA's `memory`, and the field that each is of.
 _MEMORY = {
     "argument": "argument_size_in_bytes",  # the arguments
     "output": "output_size_in_bytes",  # the results
     "temp": "temp_size_in_bytes",  # scratch space
     "alias": "alias_size_in_bytes",  # results in the place of donated arguments
     "generated_code": "generated_code_size_in_bytes",  # the instructions
-    "peak": "peak_memory_in_bytes",  # the most at any one time
+    "peak": "peak_memory_in_bytes",  # as XLA counts it: on the CPU without scratch space
 }
 
-SCHEMA_VERSION = 3  # raised with every change that an old reader would misread
+SCHEMA_VERSION = 4  # raised with every change that an old reader would misread
 
 
 @dataclass(frozen=True)
-class CostReport:
-    """What running the program once takes, as the compiler counts it."""
+class XlaCost:
+    """What XLA counts in the optimized program; a loop's body once, and library calls not."""
 
     flops: float | None
     transcendentals: float | None
@@ -51,6 +53,14 @@ class CostReport:
         if self.flops is None or not self.bytes_accessed:
             return None
         return self.flops / self.bytes_accessed
+
+
+@dataclass(frozen=True)
+class XlaReport:
+    """XLA's own figures, which are not those of the report."""
+
+    cost: XlaCost
+    memory: MemoryAnalysis
 
 
 @dataclass(frozen=True)
@@ -84,8 +94,8 @@ class BlockReport:
 
 
 @dataclass(frozen=True)
-class BackendReport:
-    """The program as compiled for one backend; `ops` counts the optimized program's.
+class BackendReport(CompiledFigures):
+    """The program for one backend; `ops` counts the instructions of the optimized program.
 
     Of `compile_seconds`, XLA itself took `xla_seconds`.
     """
@@ -94,11 +104,11 @@ class BackendReport:
     name: str
     device: str | None
     key: str
+    cost: CostReport
+    xla: XlaReport
     lower_seconds: float
     compile_seconds: float
     xla_seconds: float
-    cost: CostReport
-    memory: MemoryAnalysis
     ops: Mapping[str, int]
     blocks: tuple[BlockReport, ...]
 
@@ -138,8 +148,9 @@ class Report:
         data = asdict(self)
         for entry, backend in zip(data["backends"], self.backends, strict=True):
             entry["cost"]["arithmetic_intensity"] = backend.cost.intensity
-            sizes = backend.memory._asdict()
-            entry["memory"] = {key: sizes[field] for key, field in _MEMORY.items()}
+            entry["xla"]["cost"]["arithmetic_intensity"] = backend.xla.cost.intensity
+            sizes = backend.xla.memory._asdict()
+            entry["xla"]["memory"] = {key: sizes[field] for key, field in _MEMORY.items()}
         return {"schema_version": SCHEMA_VERSION, **data}
 
     @staticmethod
@@ -168,12 +179,19 @@ def _as_fields(data: Mapping[str, Any]) -> Mapping[str, Any]:
 def _backend_fields(number: int, backend: Any) -> Any:
     if not isinstance(backend, dict):
         return backend
-    found = dict(backend)
-    if isinstance(cost := found.get("cost"), dict):
-        found["cost"] = {k: v for k, v in cost.items() if k != "arithmetic_intensity"}
-    if isinstance(memory := found.get("memory"), dict):
-        where = f"backends[{number}].memory"
-        check_keys(memory, _MEMORY, where)
-        sizes = typed(memory, Mapping[str, int | None], where)
-        found["memory"] = {_MEMORY[key]: size for key, size in sizes.items()}
+    xla = backend.get("xla")
+    found = {**backend, "cost": _without_intensity(backend.get("cost"))}
+    if isinstance(xla, dict):
+        found["xla"] = {**xla, "cost": _without_intensity(xla.get("cost"))}
+        if isinstance(memory := xla.get("memory"), dict):
+            where = f"backends[{number}].xla.memory"
+            check_keys(memory, _MEMORY, where)
+            sizes = typed(memory, Mapping[str, int | None], where)
+            found["xla"]["memory"] = {_MEMORY[key]: size for key, size in sizes.items()}
     return found
+
+
+def _without_intensity(cost: Any) -> Any:
+    if not isinstance(cost, dict):
+        return cost
+    return {name: value for name, value in cost.items() if name != "arithmetic_intensity"}

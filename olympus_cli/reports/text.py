@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from olympus.stages import MemoryAnalysis
 from olympus_cli.choices import OPTIMIZE
 from olympus_cli.program.leaves import Leaf
-from olympus_cli.reports.model import BackendReport, BlockReport, Report
+from olympus_cli.reports.figures import CompiledFigures, CostReport, MemoryReport
+from olympus_cli.reports.model import BackendReport, BlockReport, Report, XlaReport
 from olympus_cli.units import array_type, byte_size, count, duration
 
-__all__ = ["SUMMARY", "render_text", "write_summary"]
+__all__ = ["SUMMARY", "figure_lines", "render_text", "write_summary"]
 
 SUMMARY = "summary.txt"  # its name in a target's folder
 
@@ -34,21 +34,23 @@ def write_summary(report: Report, folder: Path) -> Path:
 
 def _lines(report: Report) -> Iterator[str]:
     yield f"{report.target}  ({report.entry})"
+    for backend in report.backends:
+        yield ""
+        yield _named(backend)
+        yield from figure_lines(backend.cost, backend)
+    yield ""
+    yield "program"
     if report.statics:
         yield _row("statics", ", ".join(f"{k}={v}" for k, v in report.statics.items()))
     yield from _arrays("arguments", report.arguments)
     yield from _arrays("results", report.results)
     yield _row("operations", _ops(report.ops))
-    yield _row("trace", duration(report.seconds.trace))
-    xla = duration(sum(backend.xla_seconds for backend in report.backends))
-    yield _row("build", f"{duration(report.seconds.total)}, of which XLA {xla}")
-    yield _row("peak memory", byte_size(report.peak_memory))
-    if report.optimize != OPTIMIZE[0]:
-        yield _row("optimize", report.optimize)
-    yield _row("versions", ", ".join(f"{k} {v}" for k, v in report.versions.items()))
     for backend in report.backends:
         yield ""
-        yield from _backend(backend)
+        yield f"compiled for {_named(backend)}"
+        yield from _compiled(backend)
+    yield ""
+    yield from _build(report)
     yield ""
     yield "outputs"
     width = max((len(output.path) for output in report.outputs), default=0)
@@ -58,8 +60,20 @@ def _lines(report: Report) -> Iterator[str]:
         yield f"warning: {warning}"
 
 
+def _build(report: Report) -> Iterator[str]:
+    yield "build"
+    yield _row("trace", duration(report.seconds.trace))
+    xla = duration(sum(backend.xla_seconds for backend in report.backends))
+    yield _row("all", f"{duration(report.seconds.total)}, of which XLA {xla}")
+    if report.peak_memory is not None:
+        yield _row("peak memory", byte_size(report.peak_memory))
+    if report.optimize != OPTIMIZE[0]:
+        yield _row("optimize", report.optimize)
+    yield _row("versions", ", ".join(f"{k} {v}" for k, v in report.versions.items()))
+
+
 def _row(name: str, value: str) -> str:
-    return f"  {name:<14} {value}"
+    return f"  {name:<15} {value}"
 
 
 def _arrays(title: str, arrays: Sequence[Leaf]) -> Iterator[str]:
@@ -81,20 +95,88 @@ def _ops(ops: Mapping[str, int]) -> str:
     return f"{sum(ops.values())} ({names}{more})" if ops else "none"
 
 
-def _backend(backend: BackendReport) -> Iterator[str]:
-    cost = backend.cost
-    yield backend.name if backend.device is None else f"{backend.name} ({backend.device})"
+def _named(backend: BackendReport) -> str:
+    return backend.name if backend.device is None else f"{backend.name} ({backend.device})"
+
+
+def figure_lines(cost: CostReport, compiled: CompiledFigures | None = None) -> Iterator[str]:
+    """What a call costs and, of a compiled program, needs: what is not known is left out."""
+    for name, value in _cost_rows(cost):
+        yield _row(name, value)
+    if compiled is None:
+        return
+    for name, value in _memory_rows(compiled.memory):
+        yield _row(name, value)
+    if (estimate := compiled.estimate) is not None:
+        yield _row("estimated time", f"{duration(estimate.seconds)} on {estimate.device}")
+        if compiled.fits is not None:
+            yield _row("fits", f"{estimate.device}: {'yes' if compiled.fits else 'no'}")
+
+
+def _cost_rows(cost: CostReport) -> Iterator[tuple[str, str]]:
+    """The figures of a cost with their names; of one that is not known, what it is at least."""
+    least = cost.at_least
+    flops = _at_least(count, cost.flops, least.flops)
+    products = {k: v for k, v in (least.matmul_flops or {}).items() if v}
+    if products:
+        parts = " and ".join(f"{count(v)} of {k}" for k, v in sorted(products.items()))
+        flops += f", in products and convolutions {parts}"
+    yield "flops", flops
+    if least.transcendentals:
+        yield "transcendentals", _at_least(count, cost.transcendentals, least.transcendentals)
+    passed = byte_size(cost.io_bytes)
+    moved = _at_least(byte_size, cost.bytes, least.bytes)
+    yield "bytes", f"{moved}, in arguments, results and constants {passed}"
+    if cost.intensity is not None:
+        yield "intensity", f"{cost.intensity:.3g} flops per byte"
+    yield "operations", _at_least(count, cost.operations, least.operations)
+    if least.collective_bytes:
+        moved = _at_least(byte_size, cost.collective_bytes, least.collective_bytes)
+        yield "collectives", moved
+
+
+def _at_least(shown: Callable[[float | None], str], total: int | None, least: int | None) -> str:
+    return shown(total) if total is not None else f"at least {shown(least)}"
+
+
+def _memory_rows(memory: MemoryReport) -> Iterator[tuple[str, str]]:
+    named = {
+        "arguments": memory.arguments,
+        "results": memory.results,
+        "temporaries": memory.temporaries,
+        "donated": memory.aliased,
+        "constants": memory.constants,
+        "code": memory.code,
+    }
+    parts = ", ".join(f"{name} {byte_size(size)}" for name, size in named.items() if size)
+    if memory.peak is not None:
+        yield "peak memory", byte_size(memory.peak)
+    if parts:
+        total = "" if memory.allocated is None else f"{byte_size(memory.allocated)}: "
+        yield "allocated", total + parts
+
+
+def _compiled(backend: BackendReport) -> Iterator[str]:
     yield _row("lower", duration(backend.lower_seconds))
     yield _row("compile", duration(backend.compile_seconds))
-    yield _row("flops", count(cost.flops))
-    yield _row("bytes accessed", byte_size(cost.bytes_accessed))
-    intensity = "unknown" if cost.intensity is None else f"{cost.intensity:.3g} flops per byte"
-    yield _row("intensity", intensity)
-    yield _row("memory", ", ".join(_memory(backend.memory)))
-    yield _row("optimized", _ops(backend.ops))
+    yield _row("instructions", _ops(backend.ops))
     for block in backend.blocks:
         yield _row("repeated", _block(block))
+    if told := ", ".join(_xla(backend.xla)):
+        yield _row("XLA's figures", told)
     yield _row("key", backend.key[:16])
+
+
+def _xla(xla: XlaReport) -> Iterator[str]:
+    """What XLA itself says, which counts a loop's body once and a library call not at all."""
+    if xla.cost.flops is not None:
+        yield f"flops {count(xla.cost.flops)}"
+    if xla.cost.bytes_accessed is not None:
+        yield f"bytes accessed {byte_size(xla.cost.bytes_accessed)}"
+    if xla.memory.temp_size_in_bytes is not None:
+        yield f"temporary {byte_size(xla.memory.temp_size_in_bytes)}"
+    if xla.memory.peak_memory_in_bytes is not None:
+        yield f"peak {byte_size(xla.memory.peak_memory_in_bytes)}"
 
 
 def _block(block: BlockReport) -> str:
@@ -113,15 +195,3 @@ def _places(lines: Iterable[str]) -> str:
         for file, numbers in found.items()
     ]
     return ", ".join(ranges[:_MOST_FILES]) + (", ..." if len(ranges) > _MOST_FILES else "")
-
-
-def _memory(memory: MemoryAnalysis) -> Iterable[str]:
-    named = {
-        "arguments": memory.argument_size_in_bytes,
-        "results": memory.output_size_in_bytes,
-        "temporary": memory.temp_size_in_bytes,
-        "donated": memory.alias_size_in_bytes,
-        "code": memory.generated_code_size_in_bytes,
-        "peak": memory.peak_memory_in_bytes,
-    }
-    return (f"{name} {byte_size(size)}" for name, size in named.items())

@@ -63,6 +63,7 @@ class TargetSpec:
     compiler_options: Mapping[str, str | int | bool | float] = field(default_factory=dict)
     optimize: Optimize = "default"
     repeats: Repeats = "auto"
+    trips: Mapping[str, int] = field(default_factory=dict)  # of loops, by their source line
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from olympus_cli.spec.section import Section
 from olympus_cli.spec.shapes import DEEPEST, parse_arg
 from olympus_cli.spec.statics import HASHABLE, unhashable
 from olympus_cli.spec.toml import load
+from olympus_cli.spec.trips import trips_of
 
 __all__ = ["FILE", "PROJECT_KEYS", "TARGET_KEYS", "find_project", "load_project", "python_path"]
 
@@ -32,7 +33,7 @@ FILE = "olympus.toml"
 PROJECT_KEYS = ("build-dir", "default-targets", "python-path")
 TARGET_KEYS = (
     *("entry", "args", "static", "donate", "backends"),
-    *("optimize", "repeats", "compiler-options", "matrix"),
+    *("optimize", "repeats", "compiler-options", "matrix", "trips"),
 )
 
 _PART = re.compile(r"[\w.+-]+")  # a target's name is a folder's name too
@@ -150,6 +151,7 @@ def _target(section: Section, name: str, values: matrix.Values, root: Path) -> T
         compiler_options=_compiler_options(section),
         optimize=section.choice("optimize", OPTIMIZE),
         repeats=section.choice("repeats", REPEATS),
+        trips=trips_of(section),
     )
 
 

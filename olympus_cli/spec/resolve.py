@@ -15,6 +15,7 @@ from olympus_cli.spec.model import Project, TargetSpec
 from olympus_cli.spec.project import FILE, find_project, load_project, python_path
 from olympus_cli.spec.shapes import parse_shapes
 from olympus_cli.spec.statics import parse_statics
+from olympus_cli.spec.trips import parse_trips
 
 __all__ = ["Request", "build_dir", "open_project", "project_of"]
 
@@ -32,6 +33,7 @@ class Request:
     backend: str | None = None
     device: str | None = None
     stages: Mapping[str, Any] = field(default_factory=dict)  # `optimize`, `repeats`, if given
+    trips: tuple[str, ...] = ()
 
     def spec(self) -> TargetSpec:
         """The target that is meant, with what the options say put over it.
@@ -57,7 +59,8 @@ class Request:
             # only GPUs are told apart by name, so that --device h200 says enough
             chosen = parse_backend(self.backend or "gpu", self.device)
             target = replace(target, backends=(chosen,))
-        return replace(target, **self.stages)
+        trips = {**target.trips, **parse_trips(self.trips)}
+        return replace(target, trips=trips, **self.stages)
 
 
 def open_project(project: str | Path | None) -> Project:

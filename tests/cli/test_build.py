@@ -29,7 +29,8 @@ from olympus_cli.builder.store import locked
 from olympus_cli.faults.failure import Failure
 from olympus_cli.frontends.python import load_target
 from olympus_cli.program.stages import Program
-from olympus_cli.reports.model import BackendReport, CostReport, Report, Seconds
+from olympus_cli.reports.figures import CostReport, Counts, MemoryReport
+from olympus_cli.reports.model import BackendReport, Report, Seconds, XlaCost, XlaReport
 from olympus_cli.spec.backends import backend_labels
 from olympus_cli.spec.resolve import Request
 
@@ -444,9 +445,14 @@ def test_the_key_changes_with_the_compiler_of_its_backend(monkeypatch: pytest.Mo
 
 def reported(**keys: str) -> Report:
     """The report of a build that had these keys for its backends."""
-    cost, memory = CostReport(None, None, None), MemoryAnalysis(*6 * [None])
+    counts = dict.fromkeys(Counts.__dataclass_fields__)
+    cost = CostReport(**counts, at_least=Counts(**counts), unknown=(), lines=())
+    memory = MemoryReport(*8 * [None], largest=())
+    xla = XlaReport(XlaCost(None, None, None), MemoryAnalysis(*6 * [None]))
     backends = [
-        BackendReport(label, label, None, key, 0.0, 0.0, 0.0, cost, memory, {}, ())
+        BackendReport(
+            memory, None, None, label, label, None, key, cost, xla, 0.0, 0.0, 0.0, {}, ()
+        )
         for label, key in keys.items()
     ]
     seconds = Seconds(*8 * [0.0])

@@ -14,22 +14,42 @@ from click.testing import Result
 from olympus.errors import ArtifactError
 from olympus.stages import MemoryAnalysis
 from olympus_cli.program.leaves import Leaf
+from olympus_cli.reports.figures import (
+    BufferReport,
+    CostReport,
+    Counts,
+    EstimateReport,
+    KernelReport,
+    MemoryReport,
+    RowReport,
+    UnknownReport,
+    uncounted,
+    unfitting,
+)
 from olympus_cli.reports.hlo import instruction_counts, operation_counts
 from olympus_cli.reports.json import read_report, render_json, schema, write_report
 from olympus_cli.reports.model import (
     SCHEMA_VERSION,
     BackendReport,
     BlockReport,
-    CostReport,
     OutputFile,
     Report,
     Seconds,
+    XlaCost,
+    XlaReport,
 )
 from olympus_cli.reports.text import render_text
 from olympus_cli.units import byte_size, count, duration
 
 Invoke = Callable[..., Result]
 
+COUNTS = Counts(3_000_000_000, {"float32": 2_000_000_000}, 7, 1_500_000, 31_377, 24, 0)
+ROW = RowReport("mlp.py:7", 3_000_000_000, 2_000_000_000, 7, 1_500_000, 24, 0, 0, 0, "forward", 1.0)
+COST = CostReport(**vars(COUNTS), at_least=COUNTS, unknown=(), lines=(ROW,))
+BUFFER = BufferReport(31360, "float32", (784, 10), "parameter", None, "argument", "params['w']")
+MEMORY = MemoryReport(31361, 16, 2048, None, 8, None, 33_000, 33_433, (BUFFER,))
+KERNEL = KernelReport("fusion", "fusion", "mlp.py:7", 10, 20, "float32", 1, "memory", 2e-6)
+ESTIMATE = EstimateReport("h200", 2e-6, ("it assumes",), (), (KERNEL,))
 REPORT = Report(
     target="mlp",
     entry="mlp:forward",
@@ -50,11 +70,14 @@ REPORT = Report(
             name="gpu",
             device="h200",
             key="0123456789abcdef" * 4,
+            cost=COST,
+            memory=MEMORY,
+            estimate=ESTIMATE,
+            fits=True,
+            xla=XlaReport(XlaCost(2e9, None, 1.0e6), MemoryAnalysis(31361, 16, 2048, 0, None, None)),
             lower_seconds=0.002,
             compile_seconds=1.5,
             xla_seconds=1.25,
-            cost=CostReport(3e9, None, 1.5e6),
-            memory=MemoryAnalysis(31361, 16, 2048, 0, None, None),
             ops={"fusion": 3},
             blocks=(BlockReport("block_1", 107, 11, ("gpt.py:12", "gpt.py:40", "nn/x.py:3")),),
         ),
@@ -104,24 +127,57 @@ def test_a_report_survives_its_way_to_another_process() -> None:
 
 def test_sizes_have_the_keys_of_the_schema_and_no_others() -> None:
     data = REPORT.to_data()
-    memory = data["backends"][0]["memory"]
+    memory = data["backends"][0]["xla"]["memory"]
     assert list(memory) == ["argument", "output", "temp", "alias", "generated_code", "peak"]
     memory["temp_size_in_bytes"] = memory.pop("temp")
-    with pytest.raises(ValueError, match=r"backends\[0\].memory lacks the key 'temp'"):
+    with pytest.raises(ValueError, match=r"backends\[0\].xla.memory lacks the key 'temp'"):
         Report.from_data(data)
     del memory["temp_size_in_bytes"]
     memory["temp"] = "much"
-    with pytest.raises(ValueError, match=r"backends\[0\].memory.temp is not a whole number"):
+    with pytest.raises(ValueError, match=r"backends\[0\].xla.memory.temp is not a whole number"):
         Report.from_data(data)
 
 
 def test_the_intensity_is_flops_per_byte_or_unknown() -> None:
-    assert REPORT.to_data()["backends"][0]["cost"]["arithmetic_intensity"] == 2000.0
-    assert CostReport(None, None, 8.0).intensity is None
-    assert CostReport(8.0, None, 0.0).intensity is None
+    backend = REPORT.to_data()["backends"][0]
+    assert backend["cost"]["arithmetic_intensity"] == 2000.0
+    assert backend["xla"]["cost"]["arithmetic_intensity"] == 2000.0
+    assert replace(COST, flops=None).intensity is None
+    assert replace(COST, bytes=0).intensity is None
+    assert XlaCost(None, None, 8.0).intensity is None
+    assert XlaCost(8.0, None, 0.0).intensity is None
 
 
-@pytest.mark.parametrize("text", ["", "{}", '{"schema_version": 99}', '{"schema_version": 3}'])
+def test_what_is_not_known_is_left_out_of_the_text_and_null_in_json() -> None:
+    nothing = MemoryReport(*[None] * 8, largest=())
+    unknown = UnknownReport("while loop", "mlp.py:9", "its trips depend on data")
+    cost = replace(COST, flops=None, matmul_flops=None, bytes=None, unknown=(unknown,))
+    xla = XlaReport(XlaCost(None, None, None), MemoryAnalysis(*[None] * 6))
+    backend = replace(
+        REPORT.backends[0], cost=cost, memory=nothing, estimate=None, fits=None, xla=xla
+    )
+    bare = replace(REPORT, backends=(backend,), peak_memory=None)
+    check(json.loads(render_json(bare)))
+    assert Report.from_data(bare.to_data()) == bare
+    text = render_text(bare)
+    assert "unknown" not in text
+    assert "flops           at least 3.00 G" in text
+    assert "peak memory" not in text
+    assert json.loads(render_json(bare))["backends"][0]["cost"]["flops"] is None
+    (warning,) = uncounted(cost)
+    assert warning.endswith("while loop at mlp.py:9: its trips depend on data")
+
+
+def test_a_program_that_does_not_fit_names_its_largest_buffers() -> None:
+    assert not list(unfitting(REPORT.backends[0]))
+    (warning,) = unfitting(replace(REPORT.backends[0], fits=False))
+    assert warning == (
+        "the program does not fit h200: it needs 32.6 KiB. The largest buffers: "
+        "30.6 KiB float32[784,10] of the argument params['w']"
+    )
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"schema_version": 99}', '{"schema_version": 4}'])
 def test_a_file_that_is_no_report_is_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / "report.json").write_text(text)
     with pytest.raises(ArtifactError, match="report"):
@@ -140,14 +196,18 @@ def test_the_text_says_it_all() -> None:
         "12.3 ms",
         "1.58 s, of which XLA 1.25 s",
         "300 MiB",
-        "optimize       fast-build",
-        "repeated       107 equations x 11, kept as block_1 (gpt.py:12-40, nn/x.py:3)",
+        "optimize        fast-build",
+        "repeated        107 equations x 11, kept as block_1 (gpt.py:12-40, nn/x.py:3)",
         "gpu (h200)",
         "3.00 G",
         "1.43 MiB",
+        "in products and convolutions 2.00 G of float32",
         "2e+03 flops per byte",
-        "temporary 2.00 KiB",
-        "peak unknown",
+        "peak memory     32.2 KiB",
+        "temporaries 2.00 KiB",
+        "estimated time  2.00 us on h200",
+        "fits            h200: yes",
+        "XLA's figures   flops 2.00 G, bytes accessed 977 KiB, temporary 2.00 KiB",
         "program.olympuspr",
         "warning: a loop",
     ):
@@ -244,9 +304,11 @@ def test_the_report_of_a_build_fits_the_schema(folder: Path, invoke: Invoke) -> 
     (backend,) = report.backends
     assert report.statics == {"n": "3"}
     assert report.ops["stablehlo.dot_general"] == 1
-    assert backend.cost.flops is not None
-    assert backend.cost.flops >= 2 * 4**3 - 4 * 4
-    assert backend.memory.argument_size_in_bytes == 64
+    assert backend.cost.flops == 2 * 4**3 + 4 * 4
+    assert backend.cost.matmul_flops == {"float32": 2 * 4**3}
+    assert [row.key for row in backend.cost.lines] == ["m.py:2"]
+    assert backend.memory.arguments == backend.xla.memory.argument_size_in_bytes == 64
+    assert backend.memory.peak >= 2 * 64
     assert 0 < backend.xla_seconds <= backend.compile_seconds <= report.seconds.compile
     assert report.seconds.total == pytest.approx(sum(asdict(report.seconds).values()))
     assert all(spent > 0 for spent in asdict(report.seconds).values())

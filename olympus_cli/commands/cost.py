@@ -1,0 +1,122 @@
+"""`olympus cost`: what a program costs, without compiling it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from olympus_cli import console
+from olympus_cli.frontends.python import load_target
+from olympus_cli.isolated.call import Say, call
+from olympus_cli.options import (
+    Command,
+    backend_options,
+    common_options,
+    entry_options,
+    stage_options,
+    trips_option,
+    whole_number,
+)
+from olympus_cli.program.stages import Program
+from olympus_cli.reports.cost_table import show_cost
+from olympus_cli.reports.figures import (
+    CompiledFigures,
+    CostReport,
+    RowReport,
+    compiled_figures,
+    cost_report,
+    row_reports,
+    uncounted,
+    unfitting,
+)
+from olympus_cli.reports.program import described
+from olympus_cli.reports.strict import typed
+from olympus_cli.spec.backends import backend_labels, backend_text
+from olympus_cli.spec.model import TargetSpec
+from olympus_cli.spec.resolve import Request
+
+__all__ = ["command"]
+
+#: What the table may be of, and the name that `Cost.by` has for it.
+KINDS = {"line": "line", "scope": "scope", "op": "operation", "dtype": "dtype"}
+
+
+@click.command("cost", cls=Command)
+@entry_options
+@backend_options
+@stage_options
+@click.option(
+    "--by",
+    type=click.Choice(tuple(KINDS)),
+    default="line",
+    show_default=True,
+    help="Add up by source line, name scope, operation or dtype.",
+)
+@trips_option
+@click.option(
+    "--rows",
+    type=whole_number(1),
+    metavar="N",
+    default=20,
+    show_default=True,
+    help="Show at most so many rows, the dearest.",
+)
+@click.option(
+    "--compile",
+    "compiles",
+    is_flag=True,
+    help="Compile as well, and tell the memory and an estimate of the time.",
+)
+@common_options
+def command(request: Request, by: str, rows: int, compiles: bool, as_json: bool) -> None:
+    """Nothing is compiled unless --compile is given, and nothing is written.
+
+    \b
+    Examples:
+      olympus cost model:forward --shapes "x=f32[8,3]"
+      olympus cost forward --by op --device h200
+      olympus cost forward --compile --json
+    """
+    spec = request.spec()
+    document = call(_costed, spec, KINDS[by], compiles, does="counts")
+    for warning in document["warnings"]:
+        console.say(f"warning: {warning}")
+    if as_json:
+        console.print_json(document)
+        return
+    cost = CostReport.from_data(document["cost"])
+    found = typed(document["rows"], tuple[RowReport, ...])
+    figures = typed(document["compiled"], CompiledFigures | None)
+    title = f"{document['target']}  ({document['entry']}, {document['backend']})"
+    show_cost(title, cost, document["by"], found, figures, spec.root, rows)
+
+
+def _costed(say: Say, spec: TargetSpec, kind: str, compiles: bool) -> dict[str, Any]:
+    """What one call of a target's program costs, on its first backend."""
+    say("load")
+    program = Program(load_target(spec), say)
+    program.trace()
+    label, backend = next(iter(backend_labels(spec.backends).items()))
+    program.lower([label])
+    (unit,) = program.units
+    say("count")
+    cost = unit.lowered.cost(spec.trips)
+    told = cost_report(cost, spec.root)
+    document = {
+        **described(program.source, program.traced),
+        "backend": backend_text(backend),
+        "by": kind,
+        "cost": told.to_data(),
+        "rows": [asdict(row) for row in row_reports(cost, kind, spec.root)],
+        "compiled": None,
+    }
+    warnings = list(uncounted(told))
+    if compiles:
+        program.leave_out_absent()
+        program.compile()
+        figures = compiled_figures(unit.compiled, spec.root)
+        document["compiled"] = asdict(figures)
+        warnings += unfitting(figures)
+    return {**document, "warnings": [*program.warnings, *warnings]}

@@ -1,0 +1,50 @@
+"""How often loops run, where a user says so: `solver.py:41=30`, or a table of olympus.toml."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from olympus.errors import UsageError
+from olympus_cli.spec.section import Section
+
+__all__ = ["parse_trips", "trips_of"]
+
+_LINE = re.compile(r".+:[0-9]+")
+_LINE_FORM = "a source line, such as solver.py:41"
+_MOST = 10**15  # trips: more is a slip
+
+
+def parse_trips(texts: Iterable[str]) -> dict[str, int]:
+    """The trips by source line that `texts` such as "solver.py:41=30" say.
+
+    Raises:
+        UsageError: one is not of this form.
+
+    >>> parse_trips(["solver.py:41=30"])
+    {'solver.py:41': 30}
+    """
+    found = {}
+    for text in texts:
+        line, equals, number = text.rpartition("=")
+        if not equals or not _LINE.fullmatch(line.strip()):
+            raise UsageError(f"--trips {text!r} must be FILE:LINE=N, such as solver.py:41=30")
+        if not re.fullmatch(r"[0-9]{1,15}", number.strip()):
+            raise UsageError(f"--trips {text!r}: {number.strip()!r} is not a number of trips")
+        found[line.strip()] = int(number)
+    return found
+
+
+def trips_of(section: Section) -> dict[str, int]:
+    """The table `trips` of a target.
+
+    Raises:
+        SpecError: a key is not a source line, or a value is not a number of trips.
+    """
+    table = section.table("trips")
+    for line, number in table.data.items():
+        if not _LINE.fullmatch(line):
+            section.fail("trips", f"has the key {line!r}, which is not {_LINE_FORM}")
+        if type(number) is not int or not 0 <= number <= _MOST:
+            section.fail("trips", f"must say how often {line} runs, as an integer; got {number!r}")
+    return dict(table.data)

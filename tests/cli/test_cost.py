@@ -1,0 +1,196 @@
+"""`olympus cost`: the figures of a program, by line, without compiling it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from olympus_cli.reports.cost_table import _bar, _percent
+
+Invoke = Callable[..., Result]
+
+PROGRAM = """\
+import olympus
+import olympus.numpy as np
+
+
+def dense(x, w):
+    y = x @ w
+    return np.tanh(y)
+
+
+def loss(w, x):
+    return dense(x, w).sum()
+
+
+def step(w, x):
+    return w - olympus.grad(loss)(w, x)
+
+
+def scanned(x):
+    return olympus.lax.scan(lambda c, _: (c @ c, None), x, None, length=100)[0]
+
+
+def search(x):
+    return olympus.lax.while_loop(
+        lambda c: c.sum() < 1e3,
+        lambda c: c * 2.0 + 1.0,
+        x,
+    )
+"""
+
+DENSE = ("program:dense", "--shapes", "f32[8,16], f32[16,32]")
+
+
+@pytest.fixture
+def work(folder: Path) -> Path:
+    (folder / "program.py").write_text(PROGRAM)
+    return folder
+
+
+def cost(invoke: Invoke, *words: str) -> dict:
+    result = invoke("cost", *words, "--json")
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def test_a_person_reads_figures_and_a_table_with_bars(work: Path, invoke: Invoke) -> None:
+    result = invoke("cost", *DENSE)
+    assert (result.exit_code, result.stderr) == (0, "")
+    figures, table = result.stdout.split("\n\n")
+    assert figures.splitlines()[0] == "dense  (program:dense, cpu)"
+    assert "  flops           8.19 k, in products and convolutions 8.19 k of float32" in figures
+    assert "  transcendentals 256" in figures
+    head, product, tanh = table.splitlines()
+    assert head.split() == ["line", "flops", "share", "bytes", "operations", "pass", "source"]
+    assert product.split()[:4] == ["program.py:6", "8.19", "k", "100.0%"]
+    assert product.endswith("forward  y = x @ w")
+    assert "█" * 12 in product
+    assert tanh.startswith("program.py:7")
+    assert not (work / "build").exists()
+
+
+def test_json_has_the_figures_and_the_rows(work: Path, invoke: Invoke) -> None:
+    told = cost(invoke, *DENSE)
+    assert told["backend"] == "cpu"
+    assert told["cost"]["flops"] == 2 * 8 * 16 * 32
+    assert told["cost"]["matmul_flops"] == {"float32": 2 * 8 * 16 * 32}
+    assert told["cost"]["transcendentals"] == 8 * 32
+    assert told["cost"]["io_bytes"] == 4 * (8 * 16 + 16 * 32 + 8 * 32)
+    assert told["cost"]["unknown"] == []
+    assert [row["key"] for row in told["rows"]] == ["program.py:6", "program.py:7"]
+    assert told["compiled"] is None
+
+
+def test_a_loop_counts_as_often_as_it_runs(work: Path, invoke: Invoke) -> None:
+    told = cost(invoke, "program:scanned", "--shapes", "f32[64,64]")
+    assert told["cost"]["flops"] == 100 * 2 * 64**3
+
+
+@pytest.mark.parametrize(
+    ("by", "key"), [("line", "program.py:6"), ("op", "dot_general"), ("dtype", "float32")]
+)
+def test_rows_of_every_kind_add_up(work: Path, invoke: Invoke, by: str, key: str) -> None:
+    told = cost(invoke, "program:step", "--shapes", "f32[16,32], f32[8,16]", "--by", by)
+    rows = told["rows"]
+    assert any(row["key"].endswith(key) for row in rows)
+    for figure in ("flops", "bytes", "operations", "transcendentals"):
+        assert sum(row[figure] for row in rows) == told["cost"][figure]
+    assert sum(row["share"] for row in rows) == pytest.approx(1.0)
+    assert sum(row["backward_flops"] for row in rows) >= 2 * 8 * 16 * 32
+
+
+def test_scopes(work: Path, invoke: Invoke) -> None:
+    (work / "scoped.py").write_text(
+        "import olympus\n"
+        "def f(x):\n"
+        "    with olympus.named_scope('outer'):\n"
+        "        return x @ x\n"
+    )
+    told = cost(invoke, "scoped:f", "--shapes", "f32[8,8]", "--by", "scope")
+    assert [row["key"] for row in told["rows"]] == ["outer"]
+
+
+def test_a_loop_that_data_ends_is_told_and_can_be_said(work: Path, invoke: Invoke) -> None:
+    words = ("program:search", "--shapes", "f32[8]")
+    result = invoke("cost", *words)
+    assert result.exit_code == 0, result.output
+    assert "flops           at least " in result.stdout
+    assert "warning: " in result.stderr
+    assert "program.py:23" in result.stderr
+    told = cost(invoke, *words)
+    assert told["cost"]["flops"] is None
+    assert told["cost"]["unknown"][0]["line"] == "program.py:23"
+    once = told["cost"]["at_least"]["flops"]
+    said = cost(invoke, *words, "--trips", "program.py:23=10")
+    assert said["cost"]["flops"] > 5 * once
+    assert said["cost"]["unknown"] == said["warnings"] == []
+
+
+def test_trips_of_a_target(work: Path, invoke: Invoke) -> None:
+    target = '[target.s]\nentry = "program:search"\nargs = ["f32[8]"]\n'
+    (work / "olympus.toml").write_text(f'{target}trips = {{ "program.py:23" = 4 }}\n')
+    four = cost(invoke, "s")["cost"]["flops"]
+    assert cost(invoke, "s", "--trips", "program.py:23=8")["cost"]["flops"] > 1.5 * four
+    report = json.loads(invoke("compile", "s", "--json").stdout)["report"]
+    assert report["backends"][0]["cost"]["flops"] == four
+    assert report["warnings"] == []
+    (work / "olympus.toml").write_text(target)
+    result = invoke("build", "s")
+    assert (result.exit_code, result.stdout.split()[0]) == (0, "built")
+    assert "program.py:23" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("trips", "told"),
+    [
+        ("program.py:23", "must be FILE:LINE=N"),
+        ("23=4", "must be FILE:LINE=N"),
+        ("program.py:23=-1", "'-1' is not a number of trips"),
+        ("program.py:23=many", "'many' is not a number of trips"),
+        ("program.py:99=4", "program.py:99"),
+    ],
+)
+def test_wrong_trips_are_refused(work: Path, invoke: Invoke, trips: str, told: str) -> None:
+    result = invoke("cost", "program:search", "--shapes", "f32[8]", "--trips", trips)
+    assert result.exit_code == 2
+    assert told in result.stderr
+
+
+@pytest.mark.parametrize("trips", ['{ "program.py" = 4 }', '{ "program.py:23" = -4 }', "3"])
+def test_wrong_trips_of_a_target_are_refused(work: Path, invoke: Invoke, trips: str) -> None:
+    (work / "olympus.toml").write_text(
+        f'[target.s]\nentry = "program:search"\nargs = ["f32[8]"]\ntrips = {trips}\n'
+    )
+    result = invoke("cost", "s")
+    assert result.exit_code == 2
+    assert "olympus.toml" in result.stderr
+    assert "trips" in result.stderr
+
+
+def test_what_was_compiled_has_memory_and_an_estimate(work: Path, invoke: Invoke) -> None:
+    told = cost(invoke, *DENSE, "--compile")
+    memory = told["compiled"]["memory"]
+    assert memory["arguments"] == 4 * (8 * 16 + 16 * 32)
+    assert memory["results"] == 4 * 8 * 32
+    assert memory["peak"] >= memory["arguments"] + memory["results"]
+    assert told["compiled"]["estimate"]["seconds"] > 0
+    result = invoke("cost", *DENSE, "--compile")
+    assert "peak memory" in result.stdout
+    assert "estimated time" in result.stdout
+    assert not (work / "build").exists()
+
+
+def test_few_rows_say_how_many_are_left(work: Path, invoke: Invoke) -> None:
+    result = invoke("cost", *DENSE, "--rows", "1")
+    assert "program.py:7" not in result.stdout
+    assert "... and 1 more, 0.0% of all (--rows 2)" in result.stdout
+
+
+def test_bars_and_percentages() -> None:
+    assert [_bar(share) for share in (0.0, 0.5, 1.0, 1 / 24)] == ["", "█" * 6, "█" * 12, "▌"]
+    assert [_percent(share) for share in (0.0, 0.0004, 0.5)] == ["0.0%", "<0.1%", "50.0%"]
