@@ -12,6 +12,7 @@ from olympus_core.xla.arrays import result_handler
 from olympus_core.xla.client import cpu_client
 from olympus_core.xla.door import Buffer, JaxRuntimeError, _hlo, _jax
 from olympus_core.xla.hlo import numbers
+from olympus_core.xla.hlo_module import HloModule, read_module
 from olympus_core.xla.messages import execution_error
 from olympus_core.xla.targets import Target
 
@@ -58,6 +59,20 @@ class _Program:
         options.print_metadata = metadata
         return "\n\n".join(module.to_string(options) for module in self._raw.hlo_modules())
 
+    def hlo_module(self) -> HloModule:
+        """The optimized HLO as objects: instructions, their schedule, source lines.
+
+        Raises:
+          ArtifactError: when the executable is not one program, or its description is damaged.
+        """
+        return read_module(bytes(self._only().as_serialized_hlo_module_proto()))
+
+    def _only(self) -> Any:
+        modules = self._raw.hlo_modules()
+        if len(modules) != 1:
+            raise ArtifactError(f"the executable has {len(modules)} programs, and must have one")
+        return modules[0]
+
     def cost_analysis(self) -> dict[str, float] | None:
         """XLA's estimate: "flops", "bytes accessed", ...; None where XLA has none.
 
@@ -92,10 +107,7 @@ class _Program:
         Raises:
           ArtifactError: when it is not one program on arrays in row-major order.
         """
-        modules = self._raw.hlo_modules()
-        if len(modules) != 1:
-            raise ArtifactError(f"the executable has {len(modules)} programs, and must have one")
-        made = _hlo.XlaComputation(modules[0].as_serialized_hlo_module_proto()).program_shape()
+        made = _hlo.XlaComputation(self._only().as_serialized_hlo_module_proto()).program_shape()
         result = made.result_shape()
         results = result.tuple_shapes() if result.is_tuple() else [result]
         return ProgramTypes(_array_types(made.parameter_shapes()), _array_types(results))
