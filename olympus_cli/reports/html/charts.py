@@ -5,38 +5,38 @@ They are plain data for the drawing library on the page, `assets/uplot.js`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from olympus_cli.reports.figures import EstimateReport, KernelReport
 from olympus_cli.reports.html.page import Roof
 
 if TYPE_CHECKING:
-    from olympus.stages import Estimate, KernelEstimate, Memory
+    from olympus.stages import Moment
 
 __all__ = ["memory_chart", "roofline_chart"]
 
-_MOST_KERNELS = 400  # points beyond these, in the order of their time, cannot be told apart
 _MOST_MOMENTS = 4000  # more than there are pixels; the greatest of neighbours is kept
 
 
-def roofline_chart(estimate: Estimate, roof: Roof) -> dict[str, Any] | None:
+def roofline_chart(estimate: EstimateReport, roof: Roof) -> dict[str, Any] | None:
     """Kernels by intensity and rate under the limits of a device; None if none has both.
 
     The rate of a kernel is its operations over its estimated time (Williams, Waterman and
     Patterson: Roofline, Communications of the ACM 52(4), 2009).
     """
     kernels = [k for k in estimate.kernels if k.flops and k.bytes and k.seconds]
-    kernels.sort(key=lambda kernel: -kernel.seconds)
     if not kernels or not roof.bandwidth or not roof.peaks:
         return None
     return {
         "device": roof.device,
         "bandwidth": roof.bandwidth,
         "peaks": [[name, rate] for name, rate in roof.peaks.items()],
-        "kernels": [_point(kernel, estimate.seconds) for kernel in kernels[:_MOST_KERNELS]],
+        "kernels": [_point(kernel, estimate.seconds) for kernel in kernels],
     }
 
 
-def _point(kernel: KernelEstimate, total: float) -> dict[str, Any]:
+def _point(kernel: KernelReport, total: float) -> dict[str, Any]:
     return {
         "name": kernel.name,
         "operation": kernel.operation,
@@ -49,9 +49,8 @@ def _point(kernel: KernelEstimate, total: float) -> dict[str, Any]:
     }
 
 
-def memory_chart(memory: Memory, roof: Roof | None) -> dict[str, Any] | None:
+def memory_chart(moments: Sequence[Moment], roof: Roof | None) -> dict[str, Any] | None:
     """What is live at each position of the schedule; None where that is not known."""
-    moments = memory.timeline()
     if not moments:
         return None
     width = -(-len(moments) // _MOST_MOMENTS)

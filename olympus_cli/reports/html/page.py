@@ -10,7 +10,7 @@ from olympus_cli.reports.html.listing import Listing
 from olympus_cli.reports.model import BackendReport, Report
 
 if TYPE_CHECKING:
-    from olympus.stages import Cost, Estimate, Memory
+    from olympus.stages import Moment
 
 __all__ = ["BackendPage", "Page", "Roof"]
 
@@ -31,12 +31,14 @@ class Roof:
 
 @dataclass(frozen=True)
 class BackendPage:
-    """The program for one backend; None is a figure that is not known there."""
+    """The program for one backend.
+
+    `timeline` is what is live over the schedule, empty where that is not known; `roof` is None for
+    a device whose rates are not known.
+    """
 
     report: BackendReport
-    cost: Cost | None
-    memory: Memory | None
-    estimate: Estimate | None
+    timeline: tuple[Moment, ...]
     roof: Roof | None
     stablehlo: Listing
     optimized: Listing
@@ -44,7 +46,11 @@ class BackendPage:
 
 @dataclass(frozen=True)
 class Page:
-    """One target; `sources` are the texts of the user's files by path, `root` is their folder."""
+    """One target.
+
+    `sources` are the texts of the user's files by the path that the report has in its lines, which
+    is from `root` where they are inside it.
+    """
 
     report: Report
     backends: tuple[BackendPage, ...]

@@ -5,14 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
 from markupsafe import Markup
 
+from olympus_cli.reports.figures import CostReport, RowReport
 from olympus_cli.visible import visible
-
-if TYPE_CHECKING:
-    from olympus.stages import Cost, CostRow
 
 __all__ = ["AnnotatedFile", "AnnotatedLine", "Fold", "annotated_files", "line_id"]
 
@@ -30,7 +26,7 @@ class AnnotatedLine:
 
     number: int
     code: Markup
-    row: CostRow | None
+    row: RowReport | None
     heat: int
 
 
@@ -59,11 +55,11 @@ def line_id(backend: str, file: int, line: int) -> str:
     return f"{backend}-s{file}-{line}"
 
 
-def annotated_files(cost: Cost, sources: Mapping[str, str]) -> tuple[AnnotatedFile, ...]:
+def annotated_files(cost: CostReport, sources: Mapping[str, str]) -> tuple[AnnotatedFile, ...]:
     """The files of a program's lines, the dearest first; of very many the dearest twenty."""
-    rows: dict[str, dict[int, CostRow]] = {}
+    rows: dict[str, dict[int, RowReport]] = {}
     most = 0.0
-    for row in cost.by("line"):
+    for row in cost.lines:
         path, _, line = row.key.rpartition(":")
         if path and line.isdigit():
             rows.setdefault(path, {})[int(line)] = row
@@ -82,7 +78,7 @@ def annotated_files(cost: Cost, sources: Mapping[str, str]) -> tuple[AnnotatedFi
     )
 
 
-def _lines(rows: Mapping[int, CostRow], text: str | None, most: float) -> list[AnnotatedLine]:
+def _lines(rows: Mapping[int, RowReport], text: str | None, most: float) -> list[AnnotatedLine]:
     code = _highlighted(text) if text is not None else []
     numbers = range(1, len(code) + 1) if text is not None else ()
     outside = sorted(set(rows) - set(numbers))  # the file has changed, or is gone
@@ -95,7 +91,7 @@ def _lines(rows: Mapping[int, CostRow], text: str | None, most: float) -> list[A
     ]
 
 
-def _heat(row: CostRow | None, most: float) -> int:
+def _heat(row: RowReport | None, most: float) -> int:
     return round(100 * row.share / most) if row is not None and most else 0
 
 
@@ -111,7 +107,7 @@ def _highlighted(text: str) -> list[Markup]:
 
 
 def _parts(
-    lines: Sequence[AnnotatedLine], rows: Mapping[int, CostRow]
+    lines: Sequence[AnnotatedLine], rows: Mapping[int, RowReport]
 ) -> Iterator[AnnotatedLine | Fold]:
     """The lines, with folds for what costs nothing and is not near to what does."""
     kept = _kept(lines, rows)
@@ -131,7 +127,7 @@ def _parts(
         start = end + 1
 
 
-def _kept(lines: Sequence[AnnotatedLine], rows: Mapping[int, CostRow]) -> set[int]:
+def _kept(lines: Sequence[AnnotatedLine], rows: Mapping[int, RowReport]) -> set[int]:
     """The numbers of lines with a cost, of those around, and of what they are defined in."""
     kept = {near for n in rows for near in range(n - _AROUND, n + _AROUND + 1)}
     texts = [_TAG.sub("", line.code) for line in lines]

@@ -1,0 +1,170 @@
+// The roofline and the memory over the schedule, drawn by uPlot in the colours of the theme.
+const DIGITS = (value) => (value < 10 ? value.toPrecision(3) : value < 100 ? value.toFixed(1) : value.toFixed(0));
+const scaled = (step, units) => (value) => {
+  let at = 0;
+  while (value >= step && at < units.length - 1) { value /= step; at += 1; }
+  return `${at || value % 1 ? DIGITS(value) : value} ${units[at]}`.trim();
+};
+const inThousands = scaled(1000, ["", "k", "M", "G", "T", "P", "E"]);
+const inBytes = scaled(1024, ["B", "KiB", "MiB", "GiB", "TiB", "PiB"]);
+const short = (text) => text.replace(/\.0+(?= |$)/, "").replace(/(\.\d*?)0+(?= |$)/, "$1");
+const inSeconds = (value) =>
+  value >= 1 ? `${DIGITS(value)} s` : value >= 1e-3 ? `${DIGITS(value * 1e3)} ms` : value >= 1e-6 ? `${DIGITS(value * 1e6)} us` : `${DIGITS(value * 1e9)} ns`;
+
+// A colour of the page, as a canvas takes it.
+function colour(name, alpha = 1) {
+  const probe = node("span");
+  probe.style.color = `var(--${name})`;
+  document.body.append(probe);
+  const found = getComputedStyle(probe).color;
+  probe.remove();
+  return alpha === 1 ? found : found.replace(/^rgb\((.*)\)$/, `rgba($1, ${alpha})`);
+}
+
+const FONT = "12px system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', Arial, sans-serif";
+const axis = (label, values, extra = {}) => ({
+  label, values, font: FONT, labelFont: FONT, labelSize: 22, stroke: colour("dim"),
+  grid: { stroke: colour("line"), width: 1 }, ticks: { stroke: colour("line"), width: 1, size: 5 }, ...extra,
+});
+const POWERS = { 0: "\u2070", 1: "\u00b9", 2: "\u00b2", 3: "\u00b3", 4: "\u2074", 5: "\u2075", 6: "\u2076", 7: "\u2077", 8: "\u2078", 9: "\u2079", "-": "\u207b" };
+const power = (value) => "10" + [...String(Math.round(Math.log10(value)))].map((digit) => POWERS[digit]).join("");
+const decades = (_, splits) => splits.map((value) => (value && Math.abs(Math.log10(value) % 1) < 1e-9 ? (value >= 0.01 && value < 1000 ? String(value) : power(value)) : ""));
+const rates = (_, splits) => splits.map((value) => (value && Math.abs(Math.log10(value) % 1) < 1e-9 ? inThousands(value).replace(/\.0+ /, " ") : ""));
+
+function place(line) { return line ? line.slice(line.lastIndexOf("/") + 1) : ""; }
+
+function roofline(data, readout) {
+  const kernels = data.kernels;
+  const ridges = data.peaks.map(([, rate]) => rate / data.bandwidth);
+  const all = [...kernels.map((k) => k.intensity), ...ridges];
+  const low = 10 ** Math.floor(Math.log10(Math.min(...all) / 2));
+  const high = 10 ** Math.ceil(Math.log10(Math.max(...all) * 2));
+  const x = [...new Set([low, ...all, high])].sort((a, b) => a - b);
+  const top = Math.max(...data.peaks.map(([, rate]) => rate), ...kernels.map((k) => k.rate));
+  const bottom = Math.min(...kernels.map((k) => k.rate), low * data.bandwidth);
+  const series = [{}];
+  const values = [x];
+  data.peaks.forEach(([name, rate]) => {
+    series.push({ label: name, stroke: colour("dim"), width: 1.5, points: { show: false }, scale: "y" });
+    values.push(x.map((at) => Math.min(at * data.bandwidth, rate)));
+  });
+  const mark = (u) => {
+    const ctx = u.ctx;
+    const ratio = devicePixelRatio;
+    ctx.save();
+    // the dots are drawn here, for several may have one intensity
+    [...kernels].reverse().forEach((kernel) => {
+      ctx.beginPath();
+      const size = (3 + 9 * Math.sqrt(kernel.share)) * ratio;
+      ctx.arc(u.valToPos(kernel.intensity, "x", true), u.valToPos(kernel.rate, "y", true), size, 0, 2 * Math.PI);
+      ctx.fillStyle = colour(kernel.bound, 0.55);
+      ctx.strokeStyle = colour(kernel.bound);
+      ctx.lineWidth = ratio;
+      ctx.fill();
+      ctx.stroke();
+    });
+    ctx.font = FONT.replace("12px", `${11 * ratio}px`);
+    ctx.fillStyle = colour("dim");
+    ctx.textAlign = "right";
+    let above = -Infinity;
+    [...data.peaks].sort((a, b) => b[1] - a[1]).forEach(([name, rate]) => {
+      const y = u.valToPos(rate, "y", true);
+      if (y - above < 14 * ratio) return; // it would cover the name above
+      above = y;
+      ctx.fillText(`${name}, ${inThousands(rate)}flop/s`, u.bbox.left + u.bbox.width - 6 * ratio, y - 5 * ratio);
+    });
+    ctx.restore();
+  };
+  const nearest = (u) => {
+    const { left, top: y } = u.cursor;
+    if (left < 0) return;
+    let best = null;
+    kernels.forEach((kernel) => {
+      const away = Math.hypot(u.valToPos(kernel.intensity, "x") - left, u.valToPos(kernel.rate, "y") - y);
+      if (!best || away < best.away) best = { away, kernel };
+    });
+    if (!best) return;
+    const k = best.kernel;
+    readout.textContent = `${k.name}: ${k.operation} ${place(k.line)}, ${inSeconds(k.seconds)} (${(100 * k.share).toFixed(1)}%), ${short(inThousands(k.intensity))} flops per byte, ${inThousands(k.rate)}flop/s, bound by ${k.bound}`;
+  };
+  return {
+    options: {
+      height: 380,
+      scales: {
+        x: { time: false, distr: 3, range: [low, high] },
+        y: { distr: 3, range: [10 ** Math.floor(Math.log10(bottom)), 10 ** Math.ceil(Math.log10(top * 1.2))] },
+      },
+      axes: [axis("flops per byte", decades), axis("flop/s", rates, { size: 62 })],
+      series,
+      cursor: { points: { show: false }, drag: { x: false, y: false } },
+      legend: { show: false },
+      hooks: { draw: [mark], setCursor: [nearest] },
+    },
+    values,
+  };
+}
+
+function memoryChart(data, readout) {
+  const most = Math.max(...data.bytes);
+  const at = data.bytes.indexOf(most);
+  const step = uPlot.paths.stepped({ align: 1 });
+  // the lines of memory are whole units of 1024
+  const incrs = [];
+  for (let unit = 1; unit < 2 ** 50; unit *= 1024) [1, 2, 4, 8, 16, 32, 64, 128, 256, 512].forEach((n) => incrs.push(n * unit));
+  const mark = (u) => {
+    const ratio = devicePixelRatio;
+    const { ctx } = u;
+    const px = u.valToPos(data.positions[at], "x", true);
+    const py = u.valToPos(most, "y", true);
+    ctx.save();
+    ctx.fillStyle = colour("accent");
+    ctx.beginPath();
+    ctx.arc(px, py, 4 * ratio, 0, 2 * Math.PI);
+    ctx.fill();
+    ctx.font = FONT.replace("12px", `${12 * ratio}px`);
+    ctx.textAlign = px > u.bbox.left + u.bbox.width * 0.7 ? "right" : "left";
+    ctx.fillText(`peak ${inBytes(most)}`, px + (ctx.textAlign === "right" ? -8 : 8) * ratio, py - 8 * ratio);
+    ctx.restore();
+  };
+  const tell = (u) => {
+    const i = u.cursor.idx;
+    if (i === null || i === undefined || u.cursor.left < 0) return;
+    const what = [data.names[i], data.operations[i], place(data.lines[i])].filter(Boolean).join(", ");
+    readout.textContent = `Position ${data.positions[i]}: ${inBytes(data.bytes[i])} live, at ${what}`;
+  };
+  return {
+    options: {
+      height: 280,
+      scales: { x: { time: false }, y: { range: [0, most * 1.15 || 1] } },
+      axes: [
+        axis("position in the schedule", undefined, { incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5] }),
+        axis("", (_, splits) => splits.map((value) => short(inBytes(value))), { size: 68, incrs, labelSize: 0 }),
+      ],
+      series: [{}, { label: "live", stroke: colour("accent"), fill: colour("accent", 0.14), width: 1.5, paths: step, points: { show: false } }],
+      cursor: { drag: { x: true, y: false }, y: false },
+      legend: { show: false },
+      hooks: { draw: [mark], setCursor: [tell] },
+    },
+    values: [data.positions, data.bytes],
+  };
+}
+
+const KINDS = { roofline, memory: memoryChart };
+
+async function startChart(place) {
+  const data = (await unpack(place.dataset.from))[place.dataset.chart];
+  const readout = $(`[data-readout="${place.dataset.chart}"]`, place.parentElement);
+  let drawn = null;
+  const draw = () => {
+    const width = place.clientWidth;
+    if (!width) return; // in a tab that is not shown
+    const { options, values } = KINDS[place.dataset.chart](data, readout);
+    drawn?.destroy();
+    drawn = new uPlot({ ...options, width }, values, place);
+  };
+  new ResizeObserver(() => { if (drawn?.width !== place.clientWidth) draw(); }).observe(place);
+  themeListeners.push(draw);
+  draw();
+}
+
+function startCharts() { return Promise.all($$(".chart").map(startChart)); }

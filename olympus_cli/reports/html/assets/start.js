@@ -1,0 +1,5 @@
+startTheme();
+startBackends();
+startCharts();
+startViewers();
+startLinks();

@@ -1,0 +1,134 @@
+"""The text of `report.html`, from the page that it shows.
+
+Everything is in the one file: style, script, the drawing library, and the programs, compressed,
+which the browser inflates when they are looked at.  A Content-Security-Policy forbids it to load
+anything, and to run any other script.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import asdict
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from olympus_cli.reports.html.charts import memory_chart, roofline_chart
+from olympus_cli.reports.html.listing import Listing
+from olympus_cli.reports.html.page import BackendPage, Page
+from olympus_cli.reports.html.source import Fold, annotated_files, line_id
+from olympus_cli.units import array_type, byte_size, count, duration
+from olympus_cli.visible import visible
+
+__all__ = ["render_html"]
+
+_PACKAGE = "olympus_cli.reports.html"
+_STYLES = ("uplot.css", "report.css", "code.css")
+_SCRIPTS = ("uplot.js", "page.js", "grammar.js", "listing.js", "charts.js", "start.js")
+_LEVEL = 6  # of zlib: 9 takes three times as long for a few percent
+
+
+def render_html(page: Page) -> str:
+    """The text of the file; the same page gives the same text.
+
+    Example:
+      >>> Path("report.html").write_text(render_html(page), encoding="utf-8")
+    """
+    style = "\n".join(map(_asset, _STYLES))
+    script = "(() => {\n" + "\n".join(map(_asset, _SCRIPTS)) + "\n})();"
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    text = _environment().get_template("page.html").render(
+        page=page,
+        backends=[_backend(page, each) for each in page.backends],
+        olympuspr=_packed_listing(page.olympuspr, page),
+        style=Markup(style),
+        script=Markup(script),
+        digest=digest,
+    )
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")  # halves of surrogate pairs
+
+
+def _backend(page: Page, backend: BackendPage) -> dict[str, Any]:
+    """What the template of a backend reads."""
+    report = backend.report
+    estimate = report.estimate
+    roofline = roofline_chart(estimate, backend.roof) if estimate and backend.roof else None
+    memory = memory_chart(backend.timeline, backend.roof)
+    files = annotated_files(report.cost, page.sources)
+    return {
+        "report": report,
+        "roof": backend.roof,
+        "files": files,
+        "places": {file.path: file.number for file in files},
+        "charts": _packed({"roofline": roofline, "memory": memory}),
+        "has_roofline": roofline is not None,
+        "has_timeline": memory is not None,
+        "listings": [
+            (each, _packed_listing(each, page)) for each in (backend.stablehlo, backend.optimized)
+        ],
+    }
+
+
+def _packed_listing(listing: Listing, page: Page) -> str:
+    data = asdict(listing)
+    data["lines"] = visible("\n".join(listing.lines))
+    data["marks"] = [(mark.scope, page.short(mark.file), mark.line) for mark in listing.marks]
+    return _packed(data)
+
+
+def _packed(data: Any) -> str:
+    """Data as JSON, compressed as zlib does, in base64."""
+    text = json.dumps(data, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    return base64.b64encode(zlib.compress(text.encode(), _LEVEL)).decode()
+
+
+def _asset(name: str) -> str:
+    return (files(_PACKAGE) / "assets" / name).read_text(encoding="utf-8").strip()
+
+
+def _shown(value: Any) -> Any:
+    """What a template writes: of text, what a browser shows and does not obey."""
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _bars(counts: Mapping[str, int]) -> list[tuple[str, int, float]]:
+    """Counts by name, the greatest first, each with its part of the greatest in percent."""
+    rows = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    most = rows[0][1] if rows else 1
+    return [(name, number, 100 * number / most) for name, number in rows]
+
+
+@cache
+def _environment() -> Environment:
+    made = Environment(
+        loader=PackageLoader(_PACKAGE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update(
+        count=count, size=byte_size, time=duration, share=_share, bars=_bars
+    )
+    made.tests["fold"] = lambda part: isinstance(part, Fold)
+    made.globals.update(array_type=array_type, line_id=line_id)
+    return made
+
+
+def _share(part: float) -> str:
+    """A part of a whole in percent.
+
+    >>> _share(0.123), _share(0.00001), _share(0.0)
+    ('12.3%', '<0.1%', '0%')
+    """
+    if part <= 0:
+        return "0%"
+    return f"{100 * part:.1f}%" if part >= 0.001 else "<0.1%"
