@@ -24,12 +24,14 @@ function colour(name, alpha = 1) {
 const FONT = "12px system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', Arial, sans-serif";
 const axis = (label, values, extra = {}) => ({
   label, values, font: FONT, labelFont: FONT, labelSize: 22, stroke: colour("dim"),
-  grid: { stroke: colour("line"), width: 1 }, ticks: { stroke: colour("line"), width: 1, size: 5 }, ...extra,
+  grid: { stroke: colour("line"), width: 1, filter: extra.only }, ticks: { stroke: colour("line"), width: 1, size: 5, filter: extra.only }, ...extra,
 });
+const isDecade = (value) => value && Math.abs(Math.log10(value) % 1) < 1e-9;
+const onlyDecades = (_, splits) => splits.map((value) => (isDecade(value) ? value : null));
 const POWERS = { 0: "\u2070", 1: "\u00b9", 2: "\u00b2", 3: "\u00b3", 4: "\u2074", 5: "\u2075", 6: "\u2076", 7: "\u2077", 8: "\u2078", 9: "\u2079", "-": "\u207b" };
 const power = (value) => "10" + [...String(Math.round(Math.log10(value)))].map((digit) => POWERS[digit]).join("");
-const decades = (_, splits) => splits.map((value) => (value && Math.abs(Math.log10(value) % 1) < 1e-9 ? (value >= 0.01 && value < 1000 ? String(value) : power(value)) : ""));
-const rates = (_, splits) => splits.map((value) => (value && Math.abs(Math.log10(value) % 1) < 1e-9 ? inThousands(value).replace(/\.0+ /, " ") : ""));
+const decades = (_, splits) => splits.map((value) => (isDecade(value) ? (value >= 0.01 && value < 1000 ? String(value) : power(value)) : ""));
+const rates = (_, splits) => splits.map((value) => (isDecade(value) ? inThousands(value).replace(/\.0+ /, " ") : ""));
 
 function place(line) { return line ? line.slice(line.lastIndexOf("/") + 1) : ""; }
 
@@ -45,7 +47,7 @@ function roofline(data, readout) {
   const series = [{}];
   const values = [x];
   data.peaks.forEach(([name, rate]) => {
-    series.push({ label: name, stroke: colour("dim"), width: 1.5, points: { show: false }, scale: "y" });
+    series.push({ label: name, stroke: colour("dim"), width: 1.5, pxAlign: 0, points: { show: false }, scale: "y" });
     values.push(x.map((at) => Math.min(at * data.bandwidth, rate)));
   });
   const mark = (u) => {
@@ -94,7 +96,7 @@ function roofline(data, readout) {
         x: { time: false, distr: 3, range: [low, high] },
         y: { distr: 3, range: [10 ** Math.floor(Math.log10(bottom)), 10 ** Math.ceil(Math.log10(top * 1.2))] },
       },
-      axes: [axis("flops per byte", decades), axis("flop/s", rates, { size: 62 })],
+      axes: [axis("flops per byte", decades, { only: onlyDecades, size: 30 }), axis("flop/s", rates, { only: onlyDecades, size: 62 })],
       series,
       cursor: { points: { show: false }, drag: { x: false, y: false } },
       legend: { show: false },
@@ -137,7 +139,7 @@ function memoryChart(data, readout) {
       height: 280,
       scales: { x: { time: false }, y: { range: [0, most * 1.15 || 1] } },
       axes: [
-        axis("position in the schedule", undefined, { incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5] }),
+        axis("position in the schedule", undefined, { size: 30, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5] }),
         axis("", (_, splits) => splits.map((value) => short(inBytes(value))), { size: 68, incrs, labelSize: 0 }),
       ],
       series: [{}, { label: "live", stroke: colour("accent"), fill: colour("accent", 0.14), width: 1.5, paths: step, points: { show: false } }],
