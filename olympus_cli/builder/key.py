@@ -50,7 +50,7 @@ def content_key(stablehlo: str, signature: object, backend: olympus.Target) -> s
     >>> len(content_key("module {}", [], olympus.Target("cpu")))
     64
     """
-    kind, _device = backend
+    kind = backend.backend
     facts = {
         "program": hashlib.sha256(stablehlo.encode()).hexdigest(),
         "signature": signature,

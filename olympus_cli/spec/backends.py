@@ -54,8 +54,8 @@ def backend_text(backend: olympus.Target) -> str:
     >>> backend_text(olympus.Target("gpu", "h200"))
     'gpu:h200'
     """
-    kind, device = backend
-    return kind if device is None else f"{kind}:{device}"
+    kind = backend.backend
+    return kind if backend.device is None else f"{kind}:{backend.device}"
 
 
 def backend_labels(backends: Sequence[olympus.Target]) -> dict[str, olympus.Target]:

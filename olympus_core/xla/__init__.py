@@ -19,8 +19,10 @@ from olympus_core.xla.arrays import (
 )
 from olympus_core.xla.client import default_device, devices, ensure_lapack
 from olympus_core.xla.compiler import compile, load
+from olympus_core.xla.device_models import DeviceModel, Rates, device_models
 from olympus_core.xla.door import Buffer, Device, JaxRuntimeError
 from olympus_core.xla.executable import CompileOnlyExecutable, Executable, MemoryAnalysis
+from olympus_core.xla.gpu_targets import config_text
 from olympus_core.xla.hlo import computation, hlo_cost_analysis, hlo_dot, hlo_proto, hlo_text
 from olympus_core.xla.inlining import KEPT, keeps_calls
 from olympus_core.xla.messages import execution_error
@@ -32,7 +34,15 @@ from olympus_core.xla.options import (
     optimize_options,
 )
 from olympus_core.xla.status import BackendStatus, backends, versions
-from olympus_core.xla.targets import Target, known_devices, platform_of, target, target_on
+from olympus_core.xla.targets import (
+    Target,
+    device_model,
+    is_gpu_name,
+    known_devices,
+    platform_of,
+    target,
+    target_on,
+)
 
 __all__ = [
     "KEPT",
@@ -40,19 +50,24 @@ __all__ = [
     "Buffer",
     "CompileOnlyExecutable",
     "Device",
+    "DeviceModel",
     "Executable",
     "JaxRuntimeError",
     "MemoryAnalysis",
     "Optimize",
     "Options",
+    "Rates",
     "Target",
     "backends",
     "block_until_ready",
     "checked_options",
     "compile",
     "computation",
+    "config_text",
     "default_device",
     "delete",
+    "device_model",
+    "device_models",
     "device_of",
     "devices",
     "ensure_lapack",
@@ -64,6 +79,7 @@ __all__ = [
     "hlo_text",
     "host_value",
     "is_deleted",
+    "is_gpu_name",
     "keeps_calls",
     "known_devices",
     "load",
