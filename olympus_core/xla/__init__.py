@@ -22,7 +22,6 @@ from olympus_core.xla.compiler import compile, load
 from olympus_core.xla.device_models import DeviceModel, Rates, device_models
 from olympus_core.xla.door import Buffer, Device, JaxRuntimeError
 from olympus_core.xla.executable import CompileOnlyExecutable, Executable, MemoryAnalysis
-from olympus_core.xla.gpu_targets import config_text
 from olympus_core.xla.hlo import computation, hlo_cost_analysis, hlo_dot, hlo_proto, hlo_text
 from olympus_core.xla.inlining import KEPT, keeps_calls
 from olympus_core.xla.messages import execution_error
@@ -36,6 +35,7 @@ from olympus_core.xla.options import (
 from olympus_core.xla.status import BackendStatus, backends, versions
 from olympus_core.xla.targets import (
     Target,
+    device_config,
     device_model,
     is_gpu_name,
     known_devices,
@@ -63,9 +63,9 @@ __all__ = [
     "checked_options",
     "compile",
     "computation",
-    "config_text",
     "default_device",
     "delete",
+    "device_config",
     "device_model",
     "device_models",
     "device_of",

@@ -16,9 +16,8 @@ from olympus_core.errors import BackendError, CompileError, UsageError
 from olympus_core.xla.compiler import compile_options, compiled
 from olympus_core.xla.door import JAXLIB_VERSION, JaxRuntimeError, _jax
 from olympus_core.xla.executable import CompileOnlyExecutable
-from olympus_core.xla.gpu_targets import config_text
 from olympus_core.xla.messages import clean
-from olympus_core.xla.targets import Target, device_model
+from olympus_core.xla.targets import Target, device_config
 
 __all__ = ["INSTALL", "WHEEL", "compile_for", "gpu_client", "plugin_path", "plugin_version"]
 
@@ -99,10 +98,10 @@ def compile_for(
       BackendError: when the wheel is missing; the hint is the line that installs it.
       UsageError, CompileError: as `compile` does.
     """
-    model = device_model(target)
-    if model is None:
+    config = device_config(target)
+    if config is None:
         raise UsageError("a GPU's program is compiled for a device, and the target names none")
-    device = _device(model.name, config_text(model))
+    device = _device(str(target.device), config)
     made = compile_options(device, options)
     module = _parsed(program)
     raw, seconds = compiled(lambda: device.client.compile(module, _jax.DeviceList((device,)), made))

@@ -11,11 +11,12 @@ from typing import NamedTuple
 from olympus_core.errors import UsageError
 from olympus_core.xla.device_models import DeviceModel, shipped
 from olympus_core.xla.device_tables import is_name
-from olympus_core.xla.gpu_targets import DEFAULT_GPU
+from olympus_core.xla.gpu_targets import DEFAULT_GPU, config_text
 from olympus_core.xla.messages import nearest
 
 __all__ = [
     "Target",
+    "device_config",
     "device_model",
     "is_gpu_name",
     "known_devices",
@@ -62,6 +63,18 @@ def device_model(target: Target) -> DeviceModel | None:
         return target.model
     _check_device(target.backend, target.device, ())
     return shipped()[target.device]
+
+
+def device_config(target: Target) -> str | None:
+    """All that the compiler is told of a target's device, as text; None for none.
+
+    Targets with equal texts are compiled for alike, whatever the names of the devices.
+
+    Raises:
+      UsageError: as `device_model` does.
+    """
+    model = device_model(target)
+    return None if model is None else config_text(model)
 
 
 def target(
