@@ -35,6 +35,7 @@ __all__ = [
     "given_stages",
     "is_verbose",
     "output_option",
+    "page_option",
     "positive_number",
     "program_options",
     "project_option",
@@ -165,6 +166,12 @@ time_limit_option = click.option(
     type=positive_number,
     metavar="SECONDS",
     help="Give up a target after this long.",
+)
+page_option = click.option(
+    "--html",
+    "page",
+    is_flag=True,
+    help="Write the report as a page for a browser too, report.html.",
 )
 verbose_option = click.option(
     "-v",

@@ -43,9 +43,7 @@ class _Text:
 
 
 class _Names:
-    """Names of one program's variables, given on first sight; `_` for what is never read.
-
-    """
+    """Names of one program's variables, given on first sight; `_` for what is never read."""
 
     def __init__(self, program: Olympuspr) -> None:
         self.fresh = _names()

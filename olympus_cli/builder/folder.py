@@ -1,4 +1,4 @@
-"""Where the outputs of an entry go: never over those of a target, nor over another entry's."""
+"""Where the outputs of one program go: an entry's never over those of a target or another entry."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from olympus_cli.places import shown
 from olympus_cli.reports.json import read_report
 from olympus_cli.spec.devices import Devices
 from olympus_cli.spec.model import TargetSpec
-from olympus_cli.spec.resolve import project_of
+from olympus_cli.spec.resolve import Request, build_dir, project_of
 
-__all__ = ["entry_folder"]
+__all__ = ["entry_folder", "outputs_folder"]
 
 
 def entry_folder(spec: TargetSpec, project: str | Path | None, own: Devices | None = None) -> Path:
@@ -40,3 +40,14 @@ def entry_folder(spec: TargetSpec, project: str | Path | None, own: Devices | No
             hint=f"-o FOLDER gives those of {spec.entry} a folder of their own",
         )
     return folder
+
+
+def outputs_folder(request: Request, spec: TargetSpec) -> Path:
+    """The folder, as an absolute path, of the outputs of the program that a command was asked for.
+
+    Raises:
+        UsageError: as `entry_folder` does.
+    """
+    if ":" in request.text:
+        return Path.cwd() / entry_folder(spec, request.project, request.devices)
+    return Path.cwd() / build_dir(request.project, spec.root, request.devices) / spec.name

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from olympus.errors import ArtifactError
 from olympus_cli.places import shown
+from olympus_cli.reports.html.page import PAGE
 from olympus_cli.reports.json import REPORT, read_report
 from olympus_cli.reports.model import OutputFile
 from olympus_cli.reports.strict import NewerSchema, is_inside, open_regular, read_json, typed
@@ -117,5 +118,5 @@ def written_by_build(directory: Path, bundle: str) -> frozenset[str]:
 
 
 def _with_usual_names(found: Iterable[str], bundle: str) -> Iterable[str]:
-    usual = {MANIFEST, REPORT, SUMMARY, bundle, *_PROGRAM}
+    usual = {MANIFEST, PAGE, REPORT, SUMMARY, bundle, *_PROGRAM}
     return (path for path in found if path in usual or _OF_BACKEND.fullmatch(path))

@@ -3,7 +3,7 @@
 program.olympuspr  program.stablehlo.mlir  program.hlo.txt   as lowered for the first backend
 <backend>/optimized.hlo.txt  <backend>/executable.bin        and a stablehlo.mlir that differs
 <target>.olympus                                             the bundle: all in one file
-the report, as JSON and as text
+the report, as JSON, as text and, where that is asked for, as a page
 olympus-build.json                                           the list of all the others
 """
 
@@ -48,12 +48,18 @@ __all__ = ["compile_and_write"]
 
 
 def compile_and_write(
-    program: Program, keys: Mapping[str, str], directory: Path, project: str, say: Say
+    program: Program,
+    keys: Mapping[str, str],
+    directory: Path,
+    project: str,
+    say: Say,
+    page: bool = False,
 ) -> Report:
     """Compile a lowered program and write every file into `directory`; the report is returned.
 
     `keys` are the content keys by the labels of its backends.  `project` is the path from the
-    target's folder to the project's, for the list of files.  All is on the disk in the end.
+    target's folder to the project's, for the list of files.  With `page` the report is written as a
+    page too.  All is on the disk in the end.
 
     Raises OSError for what cannot be written, and what `Program.compile` does.
     """
@@ -77,7 +83,11 @@ def compile_and_write(
         save_bundle(program, directory, executables)
         outputs = _files(directory)
         sync_tree(directory)
-    return _reported(_report(program, backends, outputs), directory, project)
+    report = _report(program, backends, outputs)
+    if page:
+        say("draw")
+        report = _with(report, directory, _write_page(program, report, directory))
+    return _reported(report, directory, project)
 
 
 def _look_at_lowered(program: Program, directory: Path) -> dict[str, CostReport]:
@@ -161,10 +171,21 @@ def _warnings(backends: Sequence[BackendReport]) -> Iterator[str]:
     yield from dict.fromkeys(told)
 
 
+def _write_page(program: Program, report: Report, directory: Path) -> Path:
+    from olympus_cli.reports.html.gather import gather  # and its libraries: only who asks waits
+    from olympus_cli.reports.html.render import write_page
+
+    return write_page(gather(program, report, directory), directory)
+
+
+def _with(report: Report, directory: Path, path: Path) -> Report:
+    """The report with one more file."""
+    return replace(report, outputs=(*report.outputs, output_file(directory, path)))
+
+
 def _reported(report: Report, directory: Path, project: str) -> Report:
     """Write the report in its forms, and the list of all files; the report with the text's file."""
-    summary = output_file(directory, write_summary(report, directory))
-    report = replace(report, outputs=(*report.outputs, summary))
+    report = _with(report, directory, write_summary(report, directory))
     listed = (*report.outputs, output_file(directory, write_report(report, directory)))
     Manifest(project, report.target, listed).write(directory)
     sync_tree(directory)

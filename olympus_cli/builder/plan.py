@@ -27,6 +27,7 @@ class Options:
     """How to build; `jobs` of None is one for each processor, `time_limit` is for each target.
 
     `backend` is the only one of a target's backends to build for, any device of it if it has none.
+    With `page` the report is written as a page too.
     """
 
     jobs: int | None = None
@@ -34,6 +35,7 @@ class Options:
     force: bool = False
     frozen: bool = False
     backend: olympus.Target | None = None
+    page: bool = False
 
     def labels(self, spec: TargetSpec) -> tuple[str, ...]:
         """The labels of the backends of `spec` that are to be built for."""
@@ -47,13 +49,17 @@ class Options:
 
 @dataclass(frozen=True)
 class Task:
-    """One target to bring up to date, for the backends of `labels`; if `frozen`, only looked at."""
+    """One target to bring up to date, for the backends of `labels`; if `frozen`, only looked at.
+
+    With `page` its outputs are to have the report as a page.
+    """
 
     spec: TargetSpec
     place: Place
     labels: tuple[str, ...]
     force: bool = False
     frozen: bool = False
+    page: bool = False
 
 
 def plan(
@@ -72,5 +78,6 @@ def plan(
             failed.append(Outcome(spec.name, "failed", failure=Failure.of(error)))
         else:
             labels = options.labels(spec)
-            tasks[spec.name] = Task(spec, place, labels, options.force, options.frozen)
+            how = options.force, options.frozen, options.page
+            tasks[spec.name] = Task(spec, place, labels, *how)
     return tasks, failed

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from olympus.errors import ArtifactError
 from olympus_cli.builder.manifest import MANIFEST, Manifest, intact
+from olympus_cli.reports.html.page import PAGE
 from olympus_cli.reports.json import has_report, read_report
 from olympus_cli.reports.model import Report
 
@@ -31,13 +32,22 @@ class Record:
         """The content key of each backend that it built for, by the backend's label."""
         return {each.label: each.key for each in self.report.backends} if self.report else {}
 
+    @property
+    def has_page(self) -> bool:
+        """Whether the report was written as a page."""
+        return self.report is not None and any(f.path == PAGE for f in self.report.outputs)
+
 
 def reason_to_build(
-    record: Record | None, keys: Mapping[str, str], others: Collection[str] = ()
+    record: Record | None,
+    keys: Mapping[str, str],
+    others: Collection[str] = (),
+    page: bool = False,
 ) -> str | None:
     """Why outputs for `keys` have to be built, in words; None when they are there already.
 
     `others` are the labels of backends that the target has and that are not built for now.
+    With `page` the report must be there as a page.
     """
     if record is None:
         return "it has not been built before"
@@ -53,6 +63,8 @@ def reason_to_build(
             return f"it is no longer built for {label}"
     if record.damaged:
         return f"{record.damaged[0]} is missing or has been changed"
+    if page and not record.has_page:
+        return f"it has no {PAGE}"
     return None
 
 

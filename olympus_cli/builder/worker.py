@@ -44,7 +44,9 @@ def perform(say: Say, task: Task) -> dict[str, Any]:
     absent = None if task.frozen else program.leave_out_absent()
     keys = {unit.label: wanted[unit.label] for unit in program.units}
     others = backend_labels(task.spec.backends).keys() - keys.keys()
-    reason = "asked for by --force" if task.force else reason_to_build(record, keys, others)
+    reason = (
+        "asked for by --force" if task.force else reason_to_build(record, keys, others, task.page)
+    )
     status: Status = "fresh" if reason is None else "stale" if task.frozen else "built"
     report = record.report if record is not None and status == "fresh" else None
     if status == "built":
@@ -70,6 +72,6 @@ def _incomplete(absent: BackendError | None, labels: Collection[str]) -> Failure
 def _built(program: Program, keys: Mapping[str, str], task: Task, say: Say) -> Report:
     directory, project = task.place.stage(), task.place.path_to(task.spec.root)
     try:
-        return compile_and_write(program, keys, directory, project, say)
+        return compile_and_write(program, keys, directory, project, say, task.page)
     except OSError as error:
         raise UsageError(f"the outputs cannot be written: {error}") from error

@@ -19,6 +19,7 @@ from olympus_cli.options import (
     device_config_option,
     given_stages,
     is_verbose,
+    page_option,
     project_option,
     stage_options,
     time_limit_option,
@@ -49,6 +50,7 @@ __all__ = ["command"]
 )
 @device_config_option
 @stage_options
+@page_option
 @click.option("--force", is_flag=True, help="Build also what is up to date.")
 @click.option("--frozen", is_flag=True, help="Build nothing; exit 7 if something would be built.")
 @common_options
@@ -61,6 +63,7 @@ def command(
     device_config: Path | None,
     optimize: str | None,
     repeats: str | None,
+    page: bool,
     force: bool,
     frozen: bool,
     as_json: bool,
@@ -80,7 +83,7 @@ def command(
         )
     opened = open_project(project, read_devices(device_config))
     chosen = named_backend(backend, opened.devices) if backend else None
-    options = Options(jobs, time_limit, force, frozen, chosen)
+    options = Options(jobs, time_limit, force, frozen, chosen, page)
     given: dict[str, Any] = given_stages(optimize, repeats)
     selected = (replace(spec, **given) for spec in opened.select(names))
     specs = {spec.name: spec for spec in selected if options.labels(spec)}

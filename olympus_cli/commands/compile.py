@@ -8,7 +8,7 @@ import click
 
 from olympus_cli import console, interrupts
 from olympus_cli.builder.driver import build
-from olympus_cli.builder.folder import entry_folder
+from olympus_cli.builder.folder import outputs_folder
 from olympus_cli.builder.plan import Options
 from olympus_cli.builder.show import raise_failures, watching
 from olympus_cli.options import (
@@ -18,11 +18,12 @@ from olympus_cli.options import (
     common_options,
     entry_options,
     is_verbose,
+    page_option,
     stage_options,
     time_limit_option,
 )
 from olympus_cli.reports.text import render_text
-from olympus_cli.spec.resolve import Request, build_dir
+from olympus_cli.spec.resolve import Request
 
 __all__ = ["command"]
 
@@ -38,9 +39,12 @@ __all__ = ["command"]
     type=FolderPath(),
     help="Write to FOLDER instead of build/TARGET.",
 )
+@page_option
 @time_limit_option
 @common_options
-def command(request: Request, output: Path | None, time_limit: float | None, as_json: bool) -> None:
+def command(
+    request: Request, output: Path | None, page: bool, time_limit: float | None, as_json: bool
+) -> None:
     """Compile for the backend that is named, or for those of the target.
 
     \b
@@ -49,13 +53,9 @@ def command(request: Request, output: Path | None, time_limit: float | None, as_
       olympus compile forward --backend gpu --device h200
     """
     spec = request.spec()
-    if output is None and ":" in request.text:
-        output = entry_folder(spec, request.project, request.devices)
-    if output is None:
-        output = build_dir(request.project, spec.root, request.devices) / spec.name
-    folder = Path.cwd() / output
+    folder = output or outputs_folder(request, spec)
     with interrupts.raised(), watching(1) as listener:
-        options = Options(jobs=1, time_limit=time_limit, force=True)
+        options = Options(jobs=1, time_limit=time_limit, force=True, page=page)
         outcomes = build({folder.name: spec}, folder.parent, options, listener)
     raise_failures(outcomes, is_verbose())
     report = outcomes[0].report

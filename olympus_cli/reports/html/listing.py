@@ -119,9 +119,7 @@ def stablehlo_listing(text: str, path: str) -> Listing:
     return _listing("StableHLO", "mlir", path, _with_openings(body))
 
 
-def _operation(
-    line: str, resolve: Callable[[str], Mark | None]
-) -> tuple[str, Mark | None]:
+def _operation(line: str, resolve: Callable[[str], Mark | None]) -> tuple[str, Mark | None]:
     places = [found[1] for found in _LOC.finditer(line)]
     return _LOC.sub("", line), resolve(places[-1]) if places else None
 

@@ -12,7 +12,9 @@ from olympus_cli.reports.model import BackendReport, Report
 if TYPE_CHECKING:
     from olympus.stages import Moment
 
-__all__ = ["BackendPage", "Page", "Roof"]
+__all__ = ["PAGE", "BackendPage", "Page", "Roof"]
+
+PAGE = "report.html"  # its name in a target's folder
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -22,12 +23,12 @@ from markupsafe import Markup
 
 from olympus_cli.reports.html.charts import memory_chart, roofline_chart
 from olympus_cli.reports.html.listing import Listing
-from olympus_cli.reports.html.page import BackendPage, Page
+from olympus_cli.reports.html.page import PAGE, BackendPage, Page
 from olympus_cli.reports.html.source import Fold, annotated_files, line_id
 from olympus_cli.units import array_type, byte_size, count, duration
 from olympus_cli.visible import visible
 
-__all__ = ["render_html"]
+__all__ = ["render_html", "write_page"]
 
 _PACKAGE = "olympus_cli.reports.html"
 _STYLES = ("uplot.css", "report.css", "code.css")
@@ -44,15 +45,26 @@ def render_html(page: Page) -> str:
     style = "\n".join(map(_asset, _STYLES))
     script = "(() => {\n" + "\n".join(map(_asset, _SCRIPTS)) + "\n})();"
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    text = _environment().get_template("page.html").render(
-        page=page,
-        backends=[_backend(page, each) for each in page.backends],
-        olympuspr=_packed_listing(page.olympuspr, page),
-        style=Markup(style),
-        script=Markup(script),
-        digest=digest,
+    text = (
+        _environment()
+        .get_template("page.html")
+        .render(
+            page=page,
+            backends=[_backend(page, each) for each in page.backends],
+            olympuspr=_packed_listing(page.olympuspr, page),
+            style=Markup(style),
+            script=Markup(script),
+            digest=digest,
+        )
     )
     return text.encode("utf-8", "backslashreplace").decode("utf-8")  # halves of surrogate pairs
+
+
+def write_page(page: Page, folder: Path) -> Path:
+    """Write the file of a page into `folder`; its path."""
+    path = folder / PAGE
+    path.write_text(render_html(page), encoding="utf-8")
+    return path
 
 
 def _backend(page: Page, backend: BackendPage) -> dict[str, Any]:
@@ -115,9 +127,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update(
-        count=count, size=byte_size, time=duration, share=_share, bars=_bars
-    )
+    made.filters.update(count=count, size=byte_size, time=duration, share=_share, bars=_bars)
     made.tests["fold"] = lambda part: isinstance(part, Fold)
     made.globals.update(array_type=array_type, line_id=line_id)
     return made

@@ -5,17 +5,27 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+
 from markupsafe import Markup
 
 from olympus_cli.reports.figures import CostReport, RowReport
 from olympus_cli.visible import visible
 
-__all__ = ["AnnotatedFile", "AnnotatedLine", "Fold", "annotated_files", "line_id"]
+__all__ = [
+    "MOST_FILES",
+    "AnnotatedFile",
+    "AnnotatedLine",
+    "Fold",
+    "annotated_files",
+    "line_id",
+    "shares_of_files",
+]
+
+MOST_FILES = 20  # that are shown, the dearest
 
 _AROUND = 2  # lines of context before and after one that costs something
 _LEAST_FOLD = 3  # fewer lines are not worth a fold
 _MOST_LINES = 3000  # a file with more shows only what is around its costs
-_MOST_FILES = 20
 _TAG = re.compile(r"<[^>]*>")  # of Pygments, which writes < in code as &lt;
 _OPENING = re.compile(r"\s*(?:async def|def|class)\b")
 
@@ -55,27 +65,40 @@ def line_id(backend: str, file: int, line: int) -> str:
     return f"{backend}-s{file}-{line}"
 
 
+def shares_of_files(cost: CostReport) -> dict[str, float]:
+    """The share that each file's lines have of a program's cost, the dearest file first."""
+    shares: dict[str, float] = {}
+    for row in cost.lines:
+        if (path := _place(row)[0]) is not None:
+            shares[path] = shares.get(path, 0.0) + row.share
+    return dict(sorted(shares.items(), key=lambda item: (-item[1], item[0])))
+
+
 def annotated_files(cost: CostReport, sources: Mapping[str, str]) -> tuple[AnnotatedFile, ...]:
     """The files of a program's lines, the dearest first; of very many the dearest twenty."""
     rows: dict[str, dict[int, RowReport]] = {}
-    most = 0.0
     for row in cost.lines:
-        path, _, line = row.key.rpartition(":")
-        if path and line.isdigit():
-            rows.setdefault(path, {})[int(line)] = row
-            most = max(most, row.share)
-    shares = {path: sum(row.share for row in found.values()) for path, found in rows.items()}
-    order = sorted(rows, key=lambda path: (-shares[path], path))[:_MOST_FILES]
+        path, line = _place(row)
+        if path is not None:
+            rows.setdefault(path, {})[line] = row
+    most = max((row.share for found in rows.values() for row in found.values()), default=0.0)
+    shares = [*shares_of_files(cost).items()][:MOST_FILES]
     return tuple(
         AnnotatedFile(
             path,
             number,
-            shares[path],
+            share,
             tuple(_parts(_lines(rows[path], sources.get(path), most), rows[path])),
             path in sources,
         )
-        for number, path in enumerate(order)
+        for number, (path, share) in enumerate(shares)
     )
+
+
+def _place(row: RowReport) -> tuple[str | None, int]:
+    """The file and line of a row; None for the row of what has no line."""
+    path, _, line = row.key.rpartition(":")
+    return (path, int(line)) if path and line.isdecimal() else (None, 0)
 
 
 def _lines(rows: Mapping[int, RowReport], text: str | None, most: float) -> list[AnnotatedLine]:
@@ -85,9 +108,7 @@ def _lines(rows: Mapping[int, RowReport], text: str | None, most: float) -> list
     lines = [(number, code[number - 1]) for number in numbers]
     lines += [(number, Markup("")) for number in outside]
     return [
-        AnnotatedLine(n, each, row, _heat(row, most))
-        for n, each in lines
-        for row in [rows.get(n)]
+        AnnotatedLine(n, each, row, _heat(row, most)) for n, each in lines for row in [rows.get(n)]
     ]
 
 

@@ -1,0 +1,104 @@
+"""`olympus report`: the report of a program as a page, and a browser to look at it."""
+
+from __future__ import annotations
+
+import os
+import sys
+import webbrowser
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import click
+
+from olympus.errors import UsageError
+from olympus_cli import console, interrupts
+from olympus_cli.builder.driver import build
+from olympus_cli.builder.folder import outputs_folder
+from olympus_cli.builder.plan import Options
+from olympus_cli.builder.show import raise_failures, watching
+from olympus_cli.options import (
+    Command,
+    backend_options,
+    common_options,
+    entry_options,
+    is_verbose,
+    output_option,
+    stage_options,
+    time_limit_option,
+)
+from olympus_cli.output import emit
+from olympus_cli.places import shown
+from olympus_cli.reports.html.page import PAGE
+from olympus_cli.spec.model import TargetSpec
+from olympus_cli.spec.resolve import Request
+
+__all__ = ["command"]
+
+
+#: What says that there is a screen, or which browser the user wants.
+_SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
+
+
+@click.command("report", cls=Command)
+@entry_options
+@backend_options
+@stage_options
+@output_option("a copy of the page")
+@click.option("--open", "opens", is_flag=True, help="Open the page in a browser.")
+@time_limit_option
+@common_options
+def command(
+    request: Request,
+    output: Path | str | None,
+    opens: bool,
+    time_limit: float | None,
+    as_json: bool,
+) -> None:
+    """Build what is not up to date, with its report as a page: one file that needs no network.
+
+    \b
+    Examples:
+      olympus report forward --open
+      olympus report model:forward --shapes "x=f32[8,3]" -o forward.html
+    """
+    if output == "-" and (as_json or opens):
+        raise UsageError("--json and --open need the page in a file", hint="leave out -o -")
+    spec = request.spec()
+    with ExitStack() as stack:
+        if output is not None and ":" in request.text:  # of an entry, then, only the page is kept
+            folder = Path(stack.enter_context(TemporaryDirectory())) / spec.name
+        else:
+            folder = outputs_folder(request, spec)
+        _build(spec, folder, time_limit)
+        page = folder / PAGE
+        if output is not None:
+            emit(page.read_text(encoding="utf-8"), None if output == "-" else Path(output))
+            page = Path(output)
+    if output == "-":
+        return
+    if as_json:
+        console.print_json({"target": spec.name, "page": str(page)})
+    elif output is None:
+        console.data(shown(page))
+    if opens and not _opened(page):
+        console.say(f"no browser was found; the page is {page}")
+
+
+def _build(spec: TargetSpec, folder: Path, time_limit: float | None) -> None:
+    options = Options(jobs=1, time_limit=time_limit, page=True)
+    with interrupts.raised(), watching(1) as listener:
+        outcomes = build({folder.name: spec}, folder.parent, options, listener)
+    for warning in outcomes[0].report.warnings if outcomes[0].report else ():
+        console.say(f"warning: {warning}")
+    raise_failures(outcomes, is_verbose())
+
+
+def _opened(page: Path) -> bool:
+    """Whether a browser was started; a text browser, which would take the terminal, is none."""
+    if sys.platform not in ("darwin", "win32") and not any(map(os.environ.get, _SCREENS)):
+        return False
+    try:
+        return webbrowser.open(page.absolute().as_uri())
+    except (webbrowser.Error, OSError):
+        return False

@@ -1,0 +1,95 @@
+"""A page from a build: its report, the texts of its programs, and the user's files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import olympus
+from olympus_cli.program.stages import Program, Unit
+from olympus_cli.reports.html.listing import hlo_listing, olympuspr_listing, stablehlo_listing
+from olympus_cli.reports.html.page import BackendPage, Page, Roof
+from olympus_cli.reports.html.source import MOST_FILES, shares_of_files
+from olympus_cli.reports.model import BackendReport, Report
+from olympus_cli.reports.strict import open_regular
+
+if TYPE_CHECKING:
+    from olympus import DeviceModel
+
+__all__ = ["gather", "roof_of"]
+
+_MOST_BYTES = 2 * 2**20  # of a source file: what is larger was written by a program
+
+
+def gather(program: Program, report: Report, directory: Path) -> Page:
+    """The page of a compiled program whose report and files are in `directory`."""
+    text = program.units[0].lowered.olympuspr.pretty_print(source_info=True)
+    units = {unit.label: unit for unit in program.units}
+    return Page(
+        report=report,
+        backends=tuple(_backend(each, units[each.label], directory) for each in report.backends),
+        olympuspr=olympuspr_listing(text, "program.olympuspr"),
+        sources=_sources(report, program.spec.root),
+        root=str(program.spec.root),
+    )
+
+
+def _backend(report: BackendReport, unit: Unit, directory: Path) -> BackendPage:
+    label = report.label
+    own = f"{label}/stablehlo.mlir"
+    path = own if (directory / own).exists() else "program.stablehlo.mlir"
+    optimized = f"{label}/optimized.hlo.txt"
+    model = olympus.stages.device_model(unit.backend)
+    return BackendPage(
+        report=report,
+        timeline=tuple(unit.compiled.memory().timeline()),
+        roof=roof_of(model, _dtypes(report)) if model else None,
+        stablehlo=stablehlo_listing(unit.lowered.as_text(debug_info=True), path),
+        optimized=hlo_listing((directory / optimized).read_text("utf-8"), optimized),
+    )
+
+
+def _dtypes(report: BackendReport) -> set[str]:
+    """The dtypes of the program's products and of its kernels."""
+    products = report.cost.at_least.matmul_flops or {}
+    kernels = report.estimate.kernels if report.estimate else ()
+    return {*products, *(kernel.dtype for kernel in kernels if kernel.dtype)}
+
+
+def roof_of(model: DeviceModel, dtypes: Iterable[str]) -> Roof:
+    """The limits of a device for computing in some dtypes; float32 is always among them."""
+    return Roof(model.name, model.bandwidth, dict(_peaks(model, {*dtypes})), model.memory)
+
+
+def _peaks(model: DeviceModel, dtypes: set[str]) -> Iterator[tuple[str, float]]:
+    yield "float32", model.float32_rate
+    for dtype in sorted(dtypes):
+        plain = getattr(model.tflops, dtype, None)
+        if plain and dtype != "float32":
+            yield dtype, plain * 1e12
+        tensor = "tf32" if dtype == "float32" else dtype
+        rate = getattr(model.tensor_tflops, tensor, None)
+        if rate:
+            yield f"{tensor}, tensor cores", rate * 1e12
+
+
+def _sources(report: Report, root: Path) -> Mapping[str, str]:
+    """The texts of the files that the lines of the report are in, those that can be read."""
+    found: dict[str, str] = {}
+    for backend in report.backends:
+        for path in [*shares_of_files(backend.cost)][:MOST_FILES]:
+            if path not in found:
+                with suppress(OSError, UnicodeDecodeError, ValueError):
+                    found[path] = _read(root / path)
+    return found
+
+
+def _read(path: Path) -> str:
+    """The text of a regular file; raises ValueError for a large one."""
+    with open_regular(path.resolve()) as file:
+        content = file.read(_MOST_BYTES + 1)
+    if len(content) > _MOST_BYTES:
+        raise ValueError(f"{path} is too large")
+    return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
