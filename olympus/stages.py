@@ -1,5 +1,8 @@
 """The stages of ahead-of-time compilation, and what they tell of arguments and memory."""
 
+from olympus_core.analysis.memory import LiveBuffer as LiveBuffer
+from olympus_core.analysis.memory import Memory as Memory
+from olympus_core.analysis.memory import Moment as Moment
 from olympus_core.calling import StagedFunction as StagedFunction
 from olympus_core.compiling import Repeats as Repeats
 from olympus_core.outline import Block as Block
