@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from olympus_core.errors import ArtifactError, BackendError
 from olympus_core.xla.arrays import result_handler
+from olympus_core.xla.buffer_assignment import BufferAssignment, read_assignment
 from olympus_core.xla.client import cpu_client
 from olympus_core.xla.door import Buffer, JaxRuntimeError, _hlo, _jax
 from olympus_core.xla.hlo import numbers
@@ -100,6 +101,19 @@ class _Program:
             generated_code_size_in_bytes=told.generated_code_size_in_bytes or None,
             peak_memory_in_bytes=peak if peak and peak >= (told.temp_size_in_bytes or 0) else None,
         )
+
+    def buffer_assignment(self) -> BufferAssignment | None:
+        """Where each value lies in memory; None where the compiler does not say, as for GPUs.
+
+        Raises:
+          ArtifactError: when the description of it is damaged.
+        """
+        try:
+            stats = self._raw.get_compiled_memory_stats()
+        except JaxRuntimeError:
+            return None
+        told = bytes(stats.serialized_buffer_assignment_proto)
+        return read_assignment(told) if told else None
 
     def types(self) -> ProgramTypes:
         """What the executable itself says of its arguments and results.

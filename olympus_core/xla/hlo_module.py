@@ -324,17 +324,50 @@ def _check(module: HloModule) -> None:
     if module.entry_id not in module.computations:
         raise damaged("it is not a module: it has no entry")
     for computation in module.computations.values():
-        known = computation.instructions
-        if computation.root_id not in known:
+        if computation.root_id not in computation.instructions:
             raise damaged(f"the computation '{computation.name}' has no root")
-        for instruction in known.values():
-            if not all(id in known for id in instruction.operand_ids):
-                raise damaged(f"an operand of '{instruction.name}' is missing")
-            if not all(id in module.computations for id in instruction.called_computation_ids):
-                raise damaged(f"a computation that '{instruction.name}' calls is missing")
+        for instruction in computation.instructions.values():
+            _check_instruction(instruction, computation, module)
     for id, order in module.schedule.items():
-        if id not in module.computations or set(order) != set(module.computations[id].instructions):
+        if id not in module.computations:
             raise damaged("its schedule is not of its instructions")
+        _check_order(order, module.computations[id])
+    parameters = len(module.entry.parameters)
+    if not all(0 <= alias.parameter < parameters for alias in module.input_output_alias):
+        raise damaged("it has no such parameter")
+
+
+#: how many computations an operation calls, where others rely on it
+_CALLS = {"fusion": 1, "while": 2, "call": 1}
+
+
+def _check_instruction(
+    instruction: Instruction, computation: Computation, module: HloModule
+) -> None:
+    known = computation.instructions
+    if not all(id in known for id in instruction.operand_ids):
+        raise damaged(f"an operand of '{instruction.name}' is missing")
+    called = instruction.called_computation_ids
+    wanted = _CALLS.get(instruction.opcode, len(called))
+    if len(called) != wanted or not all(id in module.computations for id in called):
+        raise damaged(f"a computation that '{instruction.name}' calls is missing")
+    if instruction.opcode == "get-tuple-element":
+        elements = [len(known[id].shape.elements) for id in instruction.operand_ids]
+        if not elements or not 0 <= instruction.tuple_index < elements[0]:
+            raise damaged(f"'{instruction.name}' is no element of a tuple")
+
+
+def _check_order(order: tuple[int, ...], computation: Computation) -> None:
+    """Raise ArtifactError where an order is not of all instructions, operands before users."""
+    seen: set[int] = set()
+    for id in order:
+        if id not in computation.instructions or id in seen:
+            raise damaged("its schedule is not of its instructions")
+        if not seen.issuperset(computation.instructions[id].operand_ids):
+            raise damaged("its schedule has an instruction before its operands")
+        seen.add(id)
+    if len(seen) != len(computation.instructions):
+        raise damaged("its schedule is not of its instructions")
 
 
 def _schedule(message: Message | None) -> dict[int, tuple[int, ...]]:
