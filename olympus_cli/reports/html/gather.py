@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import olympus
+from olympus.errors import BackendError
 from olympus_cli.program.stages import Program, Unit
 from olympus_cli.reports.html.listing import hlo_listing, olympuspr_listing, stablehlo_listing
 from olympus_cli.reports.html.page import BackendPage, Page, Roof
@@ -17,6 +18,7 @@ from olympus_cli.reports.strict import open_regular
 
 if TYPE_CHECKING:
     from olympus import DeviceModel
+    from olympus.stages import Moment
 
 __all__ = ["gather", "roof_of"]
 
@@ -44,11 +46,19 @@ def _backend(report: BackendReport, unit: Unit, directory: Path) -> BackendPage:
     model = olympus.stages.device_model(unit.backend)
     return BackendPage(
         report=report,
-        timeline=tuple(unit.compiled.memory().timeline()),
+        timeline=_timeline(unit),
         roof=roof_of(model, _dtypes(report)) if model else None,
         stablehlo=stablehlo_listing(unit.lowered.as_text(debug_info=True), path),
         optimized=hlo_listing((directory / optimized).read_text("utf-8"), optimized),
     )
+
+
+def _timeline(unit: Unit) -> tuple[Moment, ...]:
+    try:
+        timeline: tuple[Moment, ...] = unit.compiled.memory().timeline()
+    except BackendError:  # the executable does not tell the order of its instructions
+        return ()
+    return timeline
 
 
 def _dtypes(report: BackendReport) -> set[str]:

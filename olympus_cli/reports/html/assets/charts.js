@@ -22,9 +22,9 @@ function colour(name, alpha = 1) {
 }
 
 const FONT = "12px system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', Arial, sans-serif";
-const axis = (label, values, extra = {}) => ({
+const axis = (label, values, extra = {}, only = {}) => ({
   label, values, font: FONT, labelFont: FONT, labelSize: 22, stroke: colour("dim"),
-  grid: { stroke: colour("line"), width: 1, filter: extra.only }, ticks: { stroke: colour("line"), width: 1, size: 5, filter: extra.only }, ...extra,
+  grid: { stroke: colour("line"), width: 1, ...only }, ticks: { stroke: colour("line"), width: 1, size: 5, ...only }, ...extra,
 });
 const isDecade = (value) => value && Math.abs(Math.log10(value) % 1) < 1e-9;
 const onlyDecades = (_, splits) => splits.map((value) => (isDecade(value) ? value : null));
@@ -96,7 +96,7 @@ function roofline(data, readout) {
         x: { time: false, distr: 3, range: [low, high] },
         y: { distr: 3, range: [10 ** Math.floor(Math.log10(bottom)), 10 ** Math.ceil(Math.log10(top * 1.2))] },
       },
-      axes: [axis("flops per byte", decades, { only: onlyDecades, size: 30 }), axis("flop/s", rates, { only: onlyDecades, size: 62 })],
+      axes: [axis("flops per byte", decades, { size: 30 }, { filter: onlyDecades }), axis("flop/s", rates, { size: 62 }, { filter: onlyDecades })],
       series,
       cursor: { points: { show: false }, drag: { x: false, y: false } },
       legend: { show: false },
