@@ -34,6 +34,7 @@ COMMANDS = {
     "run": "Execute a program on files or seeded inputs.",
     "sign": "Sign a bundle, or make a key to sign with.",
     "bench": "Measure programs, stage by stage.",
+    "devices": "List the devices there are, and measure this machine's CPU.",
     "doctor": "Show versions, backends, devices and cache, and what is missing.",
 }
 

@@ -19,7 +19,7 @@ from olympus_core.xla.arrays import (
 )
 from olympus_core.xla.client import default_device, devices, ensure_lapack
 from olympus_core.xla.compiler import compile, load
-from olympus_core.xla.device_models import DeviceModel, Rates, device_models
+from olympus_core.xla.device_models import DeviceModel, Rates, device_models, shipped_devices
 from olympus_core.xla.door import Buffer, Device, JaxRuntimeError
 from olympus_core.xla.executable import CompileOnlyExecutable, Executable, MemoryAnalysis
 from olympus_core.xla.hlo import computation, hlo_cost_analysis, hlo_dot, hlo_proto, hlo_text
@@ -88,6 +88,7 @@ __all__ = [
     "platform_of",
     "put",
     "put_scalar",
+    "shipped_devices",
     "target",
     "target_on",
     "to_dlpack",

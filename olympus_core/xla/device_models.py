@@ -16,7 +16,7 @@ import tomli
 
 from olympus_core.xla.device_tables import Fail, plain_fail, resolved, sources_of
 
-__all__ = ["RATE_DTYPES", "Capability", "DeviceModel", "Rates", "device_models", "shipped"]
+__all__ = ["RATE_DTYPES", "Capability", "DeviceModel", "Rates", "device_models", "shipped_devices"]
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def device_models(
       68719476736
     """
     if known is None:
-        known = shipped()
+        known = shipped_devices()
     made: dict[str, DeviceModel] = {}
     capabilities = _capabilities()
     for name, table in resolved(tables, {k: _table(v) for k, v in known.items()}, fail).items():
@@ -114,7 +114,7 @@ def device_models(
 
 
 @functools.cache
-def shipped() -> dict[str, DeviceModel]:
+def shipped_devices() -> dict[str, DeviceModel]:
     """The devices that ship, by name, in the order of the file."""
     data = _file()
     return device_models(_with_titles(data["device"], data["source"]), {})

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from olympus_core.errors import UsageError
-from olympus_core.xla.device_models import DeviceModel, shipped
+from olympus_core.xla.device_models import DeviceModel, shipped_devices
 from olympus_core.xla.device_tables import is_name
 from olympus_core.xla.gpu_targets import DEFAULT_GPU, config_text
 from olympus_core.xla.messages import nearest
@@ -45,7 +45,7 @@ class Target(NamedTuple):
 
 def known_devices(backend: str) -> tuple[str, ...]:
     """The device kinds that can be compiled for without having one, in a fixed order."""
-    return tuple(shipped()) if backend == "gpu" else ()
+    return tuple(shipped_devices()) if backend == "gpu" else ()
 
 
 def is_gpu_name(backend: str, device: str | None) -> bool:
@@ -62,7 +62,7 @@ def device_model(target: Target) -> DeviceModel | None:
     if target.model is not None or target.device is None:
         return target.model
     _check_device(target.backend, target.device, ())
-    return shipped()[target.device]
+    return shipped_devices()[target.device]
 
 
 def device_config(target: Target) -> str | None:

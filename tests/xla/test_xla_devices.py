@@ -12,12 +12,12 @@ import olympus
 import olympus.numpy as np
 from olympus_core import xla
 from olympus_core.errors import SpecError, UsageError
-from olympus_core.xla.device_models import RATE_DTYPES, device_models, shipped
+from olympus_core.xla.device_models import RATE_DTYPES, device_models, shipped_devices
 from olympus_core.xla.device_tables import GROUPS
 from olympus_core.xla.gpu_targets import config_text
 from tests.marks import needs_gpu_compiler
 
-DEVICES = shipped()
+DEVICES = shipped_devices()
 NAMES = list(DEVICES)
 ASKED = {
     *("t4", "a10g", "l4", "l40s", "a6000", "a100-40", "a100-80", "h100-pcie", "h100-sxm"),
@@ -31,7 +31,7 @@ MINE = {
 
 
 def test_the_devices_are_there():
-    assert ASKED <= set(NAMES)
+    assert set(NAMES) >= ASKED
     assert xla.known_devices("gpu") == tuple(NAMES)
     assert [m.name for m in DEVICES.values()] == NAMES
     assert len({m.product for m in DEVICES.values()}) == len(NAMES)
