@@ -1,5 +1,8 @@
 """The stages of ahead-of-time compilation, and what they tell of arguments and memory."""
 
+from olympus_core.analysis.cost import Cost as Cost
+from olympus_core.analysis.cost import CostRow as CostRow
+from olympus_core.analysis.cost import Unknown as Unknown
 from olympus_core.calling import StagedFunction as StagedFunction
 from olympus_core.compiling import Repeats as Repeats
 from olympus_core.outline import Block as Block

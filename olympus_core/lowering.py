@@ -108,16 +108,17 @@ class _Module:
         return symbol
 
     def location(self, eqn: Eqn) -> ir.Location:
-        """The location of an equation: its scope and primitive, at the user's line."""
-        code, instruction, scope = eqn.source
-        key = (id(code), instruction, scope, eqn.primitive)  # a code object's own hash is slow
+        """The location of an equation: its scope and primitive, at the user's line.
+
+        The scope of what a backward pass made is `transpose(scope)`, as JAX writes it.
+        """
+        code, instruction, scope, backward = eqn.source
+        # a code object's own hash is slow
+        key = (id(code), instruction, scope, backward, eqn.primitive)
         found = self.locations.get(key)
         if found is None:
-            name = (
-                f"{self.root}/{scope}/{eqn.primitive.name}"
-                if scope
-                else (f"{self.root}/{eqn.primitive.name}")
-            )
+            scope = f"transpose({scope})" if backward else scope
+            name = "/".join([x for x in (self.root, scope, eqn.primitive.name) if x])
             found = mlir.ir.Location.name(name, _file_location(eqn.source))
             self.locations[key] = found
         return found

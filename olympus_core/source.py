@@ -21,6 +21,7 @@ from olympus_core.errors import ArgumentError
 __all__ = [
     "Position",
     "Source",
+    "backward_rule",
     "current",
     "function_name",
     "is_internal",
@@ -54,11 +55,15 @@ class Position(NamedTuple):
 
 
 class Source(NamedTuple):
-    """A mark of the user's frame (code object and instruction) and the name scope."""
+    """A mark of the user's frame (code object and instruction) and the name scope.
+
+    `backward` says that the backward pass of a derivative made the operation, of that line.
+    """
 
     code: CodeType | None
     instruction: int
     scope: str
+    backward: bool = False
 
     @property
     def name_stack(self) -> str:
@@ -132,15 +137,31 @@ def user_frame(depth: int = 1) -> FrameType | None:
     return None
 
 
+_RUNNING = -1  # the instruction of a mark that stands for whichever line of the user's is running
+
+
+def backward_rule() -> Source:
+    """A mark for the user's code that runs in a backward pass: it stands at its own lines.
+
+    The scope is that of the call whose rule it is.
+    """
+    mark: Source | None = state.source
+    return Source(None, _RUNNING, state.scope if mark is None else mark.scope, True)
+
+
 def current(depth: int = 2) -> Source:
     """A mark of the user's line that is running, and of the name scope it is in."""
     mark: Source | None = state.source
-    if mark is not None:
+    if mark is None:
+        scope, backward = state.scope, False
+    elif mark.instruction == _RUNNING:
+        scope, backward = mark.scope, True
+    else:
         return mark
     frame = user_frame(depth)
     if frame is None:
-        return Source(None, 0, state.scope)
-    return Source(frame.f_code, frame.f_lasti, state.scope)
+        return Source(None, 0, scope, backward)
+    return Source(frame.f_code, frame.f_lasti, scope, backward)
 
 
 def function_name(fun: Callable[..., Any]) -> str:
@@ -151,16 +172,23 @@ def function_name(fun: Callable[..., Any]) -> str:
 
 
 class using:
-    """A context in which `mark` is the current line and scope, whatever code runs."""
+    """A context in which `mark` is the current line and scope, whatever code runs.
 
-    __slots__ = ("mark", "old")
+    With `backward`, or inside a context of what is, it is part of a backward pass.
+    """
 
-    def __init__(self, mark: Source) -> None:
+    __slots__ = ("backward", "mark", "old")
+
+    def __init__(self, mark: Source, backward: bool = False) -> None:
         self.mark = mark
+        self.backward = backward
 
     def __enter__(self) -> None:
-        self.old = state.source
-        state.source = self.mark
+        self.old = old = state.source
+        mark = self.mark
+        if not mark.backward and (self.backward or (old is not None and old.backward)):
+            mark = Source(mark.code, mark.instruction, mark.scope, True)
+        state.source = mark
 
     def __exit__(self, *exc: object) -> None:
         state.source = self.old

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from olympus_core import compiling, lowering, mlir, tree, xla
+from olympus_core.analysis.cost import Cost, cost_of_module
 from olympus_core.array import DeviceArray, put
 from olympus_core.avals import ShapedArray, ShapeDtypeStruct, get_aval
 from olympus_core.compiling import Repeats
@@ -180,6 +181,10 @@ class Traced(_Stage):
                 )
         return made[0]
 
+    def cost(self, trips: Mapping[str, int] | None = None) -> Cost:
+        """What the program costs, lowered for the CPU: see `Lowered.cost`."""
+        return Lowered(self, xla.Target("cpu"), "auto").cost(trips)
+
     def entry(self, name: str) -> lowering.Entry:
         """What the entry function of a module called `name` says of arguments and results."""
         return compiling.entry_of(name, self.olympuspr, self.signature.donated, self.result_names)
@@ -199,6 +204,7 @@ class Lowered(_Stage):
         entry = traced.entry(f"jit_{traced.fun_name}")
         self._made = compiling.lower(traced.olympuspr, entry, target, self.repeats)
         self.module = self._made.module
+        self._cost: Cost | None = None
 
     @property
     def olympuspr(self) -> Olympuspr:
@@ -240,6 +246,23 @@ class Lowered(_Stage):
         """The program as a portable StableHLO artifact, readable by other versions of XLA."""
         return mlir.portable(self.module)
 
+    def cost(self, trips: Mapping[str, int] | None = None) -> Cost:
+        """What the program costs, counted from its StableHLO: flops, bytes, by source line, ....
+
+        Loops count as often as they run.  Where that depends on data, `trips` may say it, by the
+        end of the loop's `path:line`; else the figures are None, and `unknown` names the loop.
+
+        Raises UsageError for a key of `trips` that no loop's line ends with.
+
+        >>> jit(f).lower(x).cost().flops
+        >>> jit(solve).lower(x).cost(trips={"solver.py:41": 30}).by("line")
+        """
+        if trips:
+            return cost_of_module(self.module, trips)
+        if self._cost is None:
+            self._cost = cost_of_module(self.module)
+        return self._cost
+
     def cost_analysis(self) -> dict[str, float]:
         """XLA's estimate of the unoptimized program's cost: "flops", "bytes accessed", ...."""
         return xla.hlo_cost_analysis(self.module)
@@ -275,7 +298,7 @@ class Lowered(_Stage):
         executable = compiling.compile_module(
             self.module, f"jit_{self.fun_name}", self.signature.in_avals, self.target, options
         )
-        return Compiled(self.signature, executable, self.target)
+        return Compiled(self.signature, executable, self.target, self)
 
 
 #: the Python scalars that are passed, without more ado, for a scalar of a dtype
@@ -323,10 +346,12 @@ class Compiled(_Stage):
         signature: Interface,
         executable: xla.Executable | xla.CompileOnlyExecutable,
         target: xla.Target,
+        lowered: Lowered | None = None,
     ) -> None:
         super().__init__(signature)
         self.executable = executable
         self.target = target
+        self._lowered = lowered
         avals, donated = signature.in_avals, signature.donated
         self._inputs = [_Input(a, i in donated) for i, a in enumerate(avals)]
         self._count = len(avals)
@@ -438,6 +463,19 @@ class Compiled(_Stage):
     def as_text(self) -> str:
         """The optimized HLO."""
         return self.executable.hlo_text()
+
+    def cost(self, trips: Mapping[str, int] | None = None) -> Cost:
+        """What the program costs, as it was lowered: see `Lowered.cost`.
+
+        Raises UsageError for an executable that came without its program.
+        """
+        if self._lowered is None:
+            raise UsageError(
+                f"the executable of '{self.fun_name}' came without the program that its cost is "
+                "counted from",
+                hint="call cost() on what it was compiled from",
+            )
+        return self._lowered.cost(trips)
 
     def cost_analysis(self) -> dict[str, float] | None:
         """XLA's estimate of the optimized program's cost; a loop's body is counted once."""

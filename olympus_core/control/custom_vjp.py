@@ -10,7 +10,7 @@ import abc
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple, ParamSpec, TypeVar
 
-from olympus_core import dtypes, tree
+from olympus_core import dtypes, source, tree
 from olympus_core.avals import ShapedArray, get_aval
 from olympus_core.control.bodies import Body
 from olympus_core.control.custom_rules import (
@@ -150,11 +150,12 @@ class _Rules(_Pair):
         self, residual_tree: tree.PyTreeDef, residuals: Sequence[Any], cotangents: Sequence[Any]
     ) -> list[Any]:
         assert self.out_tree is not None
-        given = self.owner.bwd(  # type: ignore[misc]
-            *self.static,
-            residual_tree.unflatten(residuals),
-            self.out_tree.unflatten(cotangents),
-        )
+        with source.using(source.backward_rule()):  # what it does stands at its own lines
+            given = self.owner.bwd(  # type: ignore[misc]
+                *self.static,
+                residual_tree.unflatten(residuals),
+                self.out_tree.unflatten(cotangents),
+            )
         name = self.name
         count = len(self.in_tree.children())
         if not isinstance(given, (tuple, list)) or len(given) != count:

@@ -160,7 +160,7 @@ def backward(program: Olympuspr, cotangents: Sequence[Any]) -> list[Any]:
         outs = [pending.pop(v, None) for v in eqn.outputs]
         if all(c is None for c in outs):
             continue
-        with source.using(eqn.source):
+        with source.using(eqn.source, backward=True):
             _transpose_eqn(eqn, outs, list(map(operand, eqn.inputs)), give)
     return [pending.get(v) for v in program.invars]
 
@@ -215,7 +215,7 @@ def _run_known(eqns: Sequence[Eqn], env: dict[Any, Any]) -> tuple[Eqn, ...]:
             for x, k in zip(eqn.inputs, known, strict=True)
             if k
         ]
-        with source.using(eqn.source):
+        with source.using(eqn.source, backward=True):
             if all(known):
                 out = eqn.primitive.bind(*values, **eqn.params)
                 outs = out if eqn.primitive.multiple_results else [out]

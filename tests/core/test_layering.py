@@ -28,6 +28,7 @@ LAYERS = [
     "avals",
     "mlir",
     "xla",
+    "analysis",
     "trace",
     "primitive",
     "olympuspr",

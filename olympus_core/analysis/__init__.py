@@ -1,0 +1,1 @@
+"""What a program costs and needs: counted from its operations, by source line."""

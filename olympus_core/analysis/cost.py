@@ -1,0 +1,223 @@
+"""The cost of a program: its figures, what of them is not known, and rows by line or operation."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import functools
+import os
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+
+from olympus_core.analysis.walk import FIGURES, Key, walk
+from olympus_core.errors import UsageError
+
+if TYPE_CHECKING:
+    from olympus_core.mlir import ir
+
+__all__ = ["Cost", "CostRow", "Direction", "Kind", "Unknown", "cost_of_module"]
+
+Kind = Literal["line", "scope", "operation", "dtype"]
+Direction = Literal["forward", "backward", "both"]
+
+_NAME_OF: Mapping[str, Callable[[Key], str]] = {
+    "line": lambda key: key.place.line or "(unknown)",
+    "scope": lambda key: key.place.scope,
+    "operation": lambda key: key.operation,
+    "dtype": lambda key: key.dtype,
+}
+
+
+class Unknown(NamedTuple):
+    """Something whose cost is not known: what it is, its line `path:line`, and why.
+
+    >>> str(Unknown("while loop", "solver.py:41", "how often it runs depends on data"))
+    'the cost of the while loop at solver.py:41 is not known: how often it runs depends on data'
+    """
+
+    what: str
+    line: str | None
+    why: str
+
+    def __str__(self) -> str:
+        place = f" at {self.line}" if self.line else ""
+        return f"the cost of the {self.what}{place} is not known: {self.why}"
+
+
+@dataclasses.dataclass(frozen=True)
+class CostRow:
+    """The part of a cost that one line, scope, operation or dtype has.
+
+    The `backward_` figures are the part that the backward pass of a derivative made.  `share` is
+    of all flops, or of all bytes in a program without flops; from 0 to 1.
+    """
+
+    key: str
+    flops: int
+    matmul_flops: int
+    transcendentals: int
+    bytes: int
+    operations: int
+    collective_bytes: int
+    backward_flops: int
+    backward_bytes: int
+    share: float
+    direction: Direction
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Cost:
+    """What a program costs, counted from its StableHLO; docs/cost.md says how.
+
+    A figure that depends on data, or on an operation that no rule counts, is None, and `unknown`
+    says why; `at_least` has all figures, with one trip of such a loop and nothing for such an
+    operation, and is the cost itself where everything is known.
+
+    - `flops`: operations on floating-point and complex numbers; a multiply-add is two.
+    - `matmul_flops`: those of products and convolutions, by the operands' dtype, integers too.
+    - `transcendentals`: elements of exp, log, tanh, sqrt and the like, apart from `flops`.
+    - `bytes`: operands read and results written, operation by operation, as if nothing was fused.
+    - `io_bytes`: arguments, results and constants, once.
+    - `operations`: how many are executed.
+    - `collective_bytes`: what collectives move in or out of a device, whichever is more.
+
+    >>> jit(lambda x: x @ x).lower(ShapeDtypeStruct((64, 64), "float32")).cost().flops
+    524288
+    """
+
+    flops: int | None
+    matmul_flops: Mapping[str, int] | None
+    transcendentals: int | None
+    bytes: int | None
+    io_bytes: int
+    operations: int | None
+    collective_bytes: int | None
+    unknown: tuple[Unknown, ...]
+    _rows: Mapping[Key, Sequence[int]] = dataclasses.field(repr=False)
+
+    @functools.cached_property
+    def at_least(self) -> Cost:
+        """The cost with all that is known of it."""
+        if not self.unknown:
+            return self
+        return _cost(self._rows, frozenset(), (), self.io_bytes)
+
+    @property
+    def intensity(self) -> float | None:
+        """Flops per byte; None where one of them is not known, or no byte is moved."""
+        if self.flops is None or not self.bytes:
+            return None
+        return self.flops / self.bytes
+
+    def by(self, kind: Kind) -> tuple[CostRow, ...]:
+        """The cost by "line", "scope", "operation" or "dtype", the dearest first.
+
+        The rows add up to the figures of `at_least` exactly.  Lines are `path:line`, "(unknown)"
+        where the program does not say; a scope is that of `name_scope`, "" outside of any; an
+        operation is StableHLO's, or `custom call target`; a dtype is that of an operation's
+        result, of a product's or comparison's operands.
+
+        Raises UsageError for another kind.
+
+        >>> cost.by("line")[0].key
+        '/home/me/model.py:41'
+        """
+        name_of = _NAME_OF.get(kind)
+        if name_of is None:
+            kinds = ", ".join(get_args(Kind))
+            raise UsageError(f"a cost is not listed by {kind!r}; it is by one of {kinds}")
+        sums: dict[str, list[int]] = {}
+        for key, figures in self._rows.items():
+            row = sums.setdefault(name_of(key), [0] * (2 * len(FIGURES)))
+            start = len(FIGURES) if key.place.backward else 0
+            for i, n in enumerate(figures, start):
+                row[i] += n
+        least = self.at_least
+        total = (0, least.flops) if least.flops else (1, least.bytes)
+        rows = [_row(name, both, *total) for name, both in sums.items()]
+        return tuple(sorted(rows, key=_dearest))
+
+
+def _row(key: str, both: list[int], measure: int, total: int | None) -> CostRow:
+    """A row of forward figures and then backward ones, the share being of one of two figures."""
+    n = len(FIGURES)
+    forward, backward = (dict(zip(FIGURES, part, strict=True)) for part in (both[:n], both[n:]))
+    sums = {name: forward[name] + backward[name] for name in FIGURES}
+    direction: Direction = "both"
+    if not backward["operations"]:
+        direction = "forward"
+    elif not forward["operations"]:
+        direction = "backward"
+    return CostRow(
+        key,
+        **sums,
+        backward_flops=backward["flops"],
+        backward_bytes=backward["bytes"],
+        share=sums[("flops", "bytes")[measure]] / total if total else 0.0,
+        direction=direction,
+    )
+
+
+def _dearest(row: CostRow) -> tuple[Any, ...]:
+    return -row.flops, -row.bytes, -row.transcendentals, row.key
+
+
+def cost_of_module(module: ir.Module, trips: Mapping[str, int] | None = None) -> Cost:
+    """What a module of StableHLO costs: its function `main`, run once.
+
+    `trips` says how often loops run whose number of iterations depends on data, by the end of
+    their `path:line`.  Raises UsageError for a key that is the end of no loop's line, or a number
+    that is not an integer, 0 or more.
+    """
+    walked = walk(module, {})
+    if trips:
+        walked = walk(module, _by_line(trips, walked.loops))
+    tally = walked.tally
+    unknown = {Unknown(g.what, g.place.line or None, g.why): None for g in tally.gaps}
+    return _cost(tally.rows, frozenset(tally.hidden()), tuple(unknown), walked.io_bytes)
+
+
+def _cost(
+    rows: Mapping[Key, Sequence[int]],
+    hidden: frozenset[str],
+    unknown: tuple[Unknown, ...],
+    io_bytes: int,
+) -> Cost:
+    sums = dict.fromkeys(FIGURES, 0)
+    matmul: dict[str, int] = {}
+    for key, figures in rows.items():
+        for name, n in zip(FIGURES, figures, strict=True):
+            sums[name] += n
+        if products := figures[FIGURES.index("matmul_flops")]:
+            matmul[key.dtype] = matmul.get(key.dtype, 0) + products
+    known: dict[str, Any] = {name: None if name in hidden else n for name, n in sums.items()}
+    if known["matmul_flops"] is not None:
+        known["matmul_flops"] = MappingProxyType(dict(sorted(matmul.items())))
+    return Cost(**known, io_bytes=io_bytes, unknown=unknown, _rows=rows)
+
+
+def _by_line(trips: Mapping[str, int], loops: Mapping[str, int | None]) -> dict[str, int]:
+    """The number for each line that a key is the end of; the longest key goes first."""
+    found: dict[str, int] = {}
+    for key in sorted(trips, key=len):
+        count = trips[key]
+        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+            raise UsageError(f"the trips of a loop are a number, 0 or more, not {count!r} ({key})")
+        lines = [line for line in loops if line == key or line.endswith(os.sep + key)]
+        if not lines:
+            raise UsageError(
+                f"trips names {key!r}, where no loop stands", hint=_nearest(key, loops)
+            )
+        found.update(dict.fromkeys(lines, count))
+    return found
+
+
+def _nearest(key: str, loops: Mapping[str, int | None]) -> str:
+    """What to write instead: the loop nearest to a key, of those that depend on data if any do."""
+    lines = [line for line, count in loops.items() if line and count is None]
+    if not lines:
+        return "the program has no loop whose number of iterations depends on data"
+    names = {os.path.basename(line): line for line in lines}
+    close = difflib.get_close_matches(os.path.basename(key), names, n=1, cutoff=0.0)
+    return f"the nearest is {names[close[0]]}"

@@ -1,0 +1,257 @@
+"""How often a loop runs, where that can be proved from the module.
+
+Two proofs are tried.  A counter that goes from a constant by a constant step is counted in closed
+form.  Any other loop whose condition depends on constants alone is run, step by step, on what the
+condition needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from olympus_core import mlir
+from olympus_core.analysis.constants import Scope, Value
+from olympus_core.analysis.stablehlo import Reader
+
+__all__ = ["Loop", "trip_count"]
+
+_LONGEST = 20_000  # values that are computed to see a loop end
+_FLIPPED = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE", "NE": "NE", "EQ": "EQ"}
+
+
+class Loop(NamedTuple):
+    """A `stablehlo.while`: the blocks of its condition and its body, and where its carry starts."""
+
+    condition: Any
+    body: Any
+    starts: Sequence[Any]
+
+    @classmethod
+    def of(cls, op: Any) -> Loop:
+        """The parts of an operation."""
+        condition, body = [region.blocks[0] for region in op.regions]
+        return cls(condition, body, list(op.operands))
+
+    @property
+    def goes_on(self) -> Any:
+        """The value that says whether the body runs again."""
+        return _last(self.condition).operands[0]
+
+    @property
+    def next(self) -> list[Any]:
+        """The values of the carry after a step."""
+        return list(_last(self.body).operands)
+
+    def invariant(self) -> list[int]:
+        """The places of the carry that the body hands on as they are."""
+        return [i for i, x in enumerate(self.next) if _place(x, self.body) == i]
+
+
+def trip_count(loop: Loop, scope: Scope, reader: Reader) -> int | None:
+    """How often the body runs, or None where that is not proved.
+
+    `scope` is what is known around the loop.
+    """
+    found = _counted(loop, scope, reader)
+    return _run(loop, scope) if found is None else found
+
+
+def body_scope(loop: Loop, scope: Scope) -> Scope:
+    """What is known inside the body: the carry that no step changes."""
+    return _fixed(loop, loop.body, scope)
+
+
+def _last(block: Any) -> Any:
+    return block.operations[len(block.operations) - 1].operation
+
+
+def _place(value: Any, block: Any) -> int | None:
+    """Which argument of a block a value is, if it is one."""
+    if isinstance(value, mlir.ir.BlockArgument) and value.owner == block:
+        return int(value.arg_number)
+    return None
+
+
+def _fixed(loop: Loop, block: Any, scope: Scope) -> Scope:
+    known: dict[Any, Value | None] = dict.fromkeys(block.arguments)
+    for i in loop.invariant():
+        known[block.arguments[i]] = scope.of(loop.starts[i])
+    return scope.inner(known)
+
+
+# A counter
+
+
+class _Test(NamedTuple):
+    """A comparison of a carried counter with a bound that no step changes."""
+
+    place: int
+    direction: str
+    bound: Value
+
+    def same(self, other: _Test | None) -> bool:
+        return (
+            other is not None
+            and (self.place, self.direction) == (other.place, other.direction)
+            and bool(np.all(self.bound == other.bound))
+        )
+
+
+def _test(value: Any, block: Any, inside: Scope, *, reduced: bool) -> _Test | None:
+    """The comparison that a truth value is; with `reduced`, or the "or" over one."""
+    op = _maker(value)
+    while op is not None and op.name in _PASSING:
+        op = _maker(op.operands[0])
+    if op is not None and reduced and op.name == "stablehlo.reduce" and _is_or(op, inside):
+        return _test(op.operands[0], block, inside, reduced=False)
+    if op is None or op.name != "stablehlo.compare":
+        return None
+    direction = mlir.hlo.ComparisonDirectionAttr(op.attributes["comparison_direction"]).value
+    left, right = op.operands
+    for counter, bound, way in ((left, right, direction), (right, left, _FLIPPED[direction])):
+        place, limit = _place(_through(counter), block), inside.of(bound)
+        if place is not None and limit is not None and limit.dtype.kind in "iu":
+            return _Test(place, way, limit)
+    return None
+
+
+_PASSING = ("stablehlo.reshape", "stablehlo.broadcast_in_dim", "stablehlo.optimization_barrier")
+
+
+def _maker(value: Any) -> Any | None:
+    return None if isinstance(value, mlir.ir.BlockArgument) else value.owner
+
+
+def _through(value: Any) -> Any:
+    """What a value is a reshaped or broadcast form of."""
+    op = _maker(value)
+    while op is not None and op.name in _PASSING and len(op.operands) == 1:
+        value = op.operands[0]
+        op = _maker(value)
+    return value
+
+
+def _is_or(op: Any, inside: Scope) -> bool:
+    body = op.regions[0].blocks[0].operations
+    start = inside.of(op.operands[1]) if len(op.operands) == 2 else None
+    is_or = len(body) == 2 and body[0].operation.name == "stablehlo.or"
+    return is_or and start is not None and not start.any()
+
+
+def _step(loop: Loop, test: _Test, inside: Scope) -> Value | None:
+    """What each step adds to the counter; it may be kept where the loop's test says no."""
+    value = loop.next[test.place]
+    op = _maker(value)
+    if op is not None and op.name == "stablehlo.select":
+        chosen, taken, kept = op.operands
+        guard = _test(chosen, loop.body, inside, reduced=False)
+        if not test.same(guard) or _place(kept, loop.body) != test.place:
+            return None
+        op = _maker(taken)
+    if op is None or op.name not in ("stablehlo.add", "stablehlo.subtract"):
+        return None
+    left, right = op.operands
+    if op.name == "stablehlo.add" and _place(right, loop.body) == test.place:
+        left, right = right, left
+    if _place(left, loop.body) != test.place or (added := inside.of(right)) is None:
+        return None
+    return added if op.name == "stablehlo.add" else -added.astype(object)
+
+
+def _counted(loop: Loop, scope: Scope, reader: Reader) -> int | None:
+    test = _test(loop.goes_on, loop.condition, _fixed(loop, loop.condition, scope), reduced=True)
+    if test is None:
+        return None
+    start = scope.of(loop.starts[test.place])
+    step = _step(loop, test, body_scope(loop, scope))
+    if start is None or step is None:
+        return None
+    dtype = reader.tensor(loop.starts[test.place].type).dtype
+    ends = _extent(dtype)
+    trips = 0
+    for each in np.broadcast(start, test.bound, step):
+        first, bound, by = map(int, each)
+        count = _trips(first, bound, by, test.direction)
+        if count is None or not ends[0] <= first + count * by <= ends[1]:
+            return None  # it would run for ever, or until the counter wraps
+        trips = max(trips, count)
+    return trips
+
+
+def _extent(dtype: str) -> tuple[int, int]:
+    """The least and the greatest integer of a dtype."""
+    bits = int(dtype.lstrip("uint"))
+    return (0, 2**bits - 1) if dtype.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+
+
+def _trips(start: int, bound: int, step: int, direction: str) -> int | None:
+    """How often `start + k * step` passes the test, for k = 0, 1, ..., before it fails."""
+    if direction in ("GT", "GE"):
+        start, bound, step, direction = -start, -bound, -step, _FLIPPED[direction]
+    if direction == "LE":
+        bound += 1
+    if direction == "NE":
+        whole, rest = divmod(bound - start, step) if step else (0, bound - start)
+        return whole if rest == 0 and whole >= 0 else None
+    if direction == "EQ":
+        return 0 if start != bound else 1 if step else None
+    if start >= bound:
+        return 0
+    return -(-(bound - start) // step) if step > 0 else None
+
+
+# A run
+
+
+def _run(loop: Loop, scope: Scope) -> int | None:
+    """The count of a loop whose condition depends on constants alone, by running that part."""
+    following = loop.next
+    needed = _needed(loop.goes_on, loop.condition)
+    pending = list(needed)
+    while pending:
+        for i in _needed(following[pending.pop()], loop.body) - needed:
+            needed.add(i)
+            pending.append(i)
+    values = {i: scope.of(loop.starts[i]) for i in needed}
+    if any(v is None for v in values.values()):
+        return None
+    trips = 0
+    while (trips + 1) * (len(needed) + 1) <= _LONGEST:
+        inside = _at(loop.condition, values, scope)
+        more = inside.of(loop.goes_on)
+        if more is None:
+            return None
+        if not more:
+            return trips
+        inside = _at(loop.body, values, scope)
+        values = {i: inside.of(following[i]) for i in needed}
+        if any(v is None for v in values.values()):
+            return None
+        trips += 1
+    return None
+
+
+def _at(block: Any, values: dict[int, Value | None], scope: Scope) -> Scope:
+    return scope.inner({x: values.get(i) for i, x in enumerate(block.arguments)})
+
+
+def _needed(value: Any, block: Any) -> set[int]:
+    """The arguments of a block that a value is computed from."""
+    found: set[int] = set()
+    seen: set[Any] = set()
+    pending = [value]
+    while pending:
+        x = pending.pop()
+        if x in seen:
+            continue
+        seen.add(x)
+        if isinstance(x, mlir.ir.BlockArgument):
+            place = _place(x, block)
+            if place is not None:
+                found.add(place)
+        else:
+            pending += list(x.owner.operands)
+    return found

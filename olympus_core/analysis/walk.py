@@ -1,0 +1,266 @@
+"""The walk over a module of StableHLO: what each place in the source costs, and what is unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from olympus_core.analysis.constants import Scope, Value
+from olympus_core.analysis.places import NOWHERE, Place, Places
+from olympus_core.analysis.stablehlo import Costed, Reader
+from olympus_core.analysis.trips import Loop, body_scope, trip_count
+from olympus_core.analysis.view import NOTHING, Counts
+
+if TYPE_CHECKING:
+    from olympus_core.mlir import ir
+
+__all__ = ["FIGURES", "Gap", "Key", "Tally", "Walked", "walk"]
+
+#: the figures of a row, in their order
+FIGURES = ("flops", "transcendentals", "bytes", "collective_bytes", "matmul_flops", "operations")
+_OPERATION = ("flops", "transcendentals", "matmul_flops")  # what is not known without a rule
+
+
+class Key(NamedTuple):
+    """What the walk keeps apart."""
+
+    place: Place
+    operation: str
+    dtype: str
+
+
+class Gap(NamedTuple):
+    """Something whose cost is not known, at a place; `figures` are those that it hides."""
+
+    what: str
+    place: Place
+    why: str
+    figures: frozenset[str]
+
+
+class Tally:
+    """What was counted: figures by key, and the gaps, in the order in which they were met."""
+
+    __slots__ = ("gaps", "rows")
+
+    def __init__(self) -> None:
+        self.rows: dict[Key, list[int]] = {}
+        self.gaps: dict[Gap, None] = {}
+
+    def count(self, key: Key, counts: Counts) -> None:
+        """Add an operation that is executed once."""
+        row = self.rows.get(key)
+        if row is None:
+            row = self.rows[key] = [0, 0, 0, 0, 0, 0]
+        row[0] += counts.flops
+        row[1] += counts.transcendentals
+        row[2] += counts.bytes
+        if counts.collective_bytes:
+            row[3] += counts.collective_bytes
+        for flops in counts.matmul.values():
+            row[4] += flops
+        row[5] += 1
+
+    def add(self, other: Tally, times: int = 1, at: Place = NOWHERE) -> None:
+        """Add what another one counted, so many times, as called at a place."""
+        if not times:
+            return
+        for key, figures in other.rows.items():
+            place = key.place.within(at)
+            own = key if place is key.place else key._replace(place=place)
+            row = self.rows.get(own)
+            if row is None:
+                self.rows[own] = [n * times for n in figures]
+            else:
+                for i, n in enumerate(figures):
+                    row[i] += n * times
+        for gap in other.gaps:
+            self.gaps.setdefault(gap._replace(place=gap.place.within(at)))
+
+    def totals(self) -> list[int]:
+        """The sum of each figure."""
+        return [sum(column) for column in zip(*self.rows.values(), strict=True)] or [0] * 6
+
+    def hidden(self) -> set[str]:
+        """The figures that are not known."""
+        return {name for gap in self.gaps for name in gap.figures}
+
+
+class Walked(NamedTuple):
+    """What a module costs; the lines of its loops, with the count of those that were proved."""
+
+    tally: Tally
+    io_bytes: int
+    loops: Mapping[str, int | None]
+
+
+def walk(module: ir.Module, trips: Mapping[str, int]) -> Walked:
+    """What a module's `main` costs.
+
+    `trips` says how often loops run whose count depends on data, by line, `path:line`.
+    """
+    walker = _Walker(module, trips)
+    tally = walker.function("main", (), NOWHERE)
+    return Walked(tally, walker.io_bytes(), walker.loops)
+
+
+class _Walker:
+    def __init__(self, module: ir.Module, trips: Mapping[str, int]) -> None:
+        self.reader = Reader()
+        self.places = Places()
+        self.trips = trips
+        self.loops: dict[str, int | None] = {}
+        self.functions: dict[str, Any] = {}
+        for each in module.body.operations:
+            op = each.operation
+            if op.name == "func.func":
+                self.functions[op.attributes["sym_name"].value] = op
+        self.constants: dict[Any, Any] = {}  # the type of each, by its elements
+        self.walked: dict[Any, Tally] = {}
+        self.located: dict[str, bool] = {}
+
+    def io_bytes(self) -> int:
+        """The bytes of the arguments, the results and the constants; of equal elements, one."""
+        kind = self.functions["main"].attributes["function_type"].value
+        size = sum([self.reader.tensor(t).bytes for t in (*kind.inputs, *kind.results)])
+        for elements, each in self.constants.items():
+            tensor = self.reader.tensor(each)
+            size += tensor._replace(sizes=()).bytes if elements.is_splat else tensor.bytes
+        return size
+
+    def function(self, name: str, given: Sequence[Value | None], at: Place) -> Tally:
+        """What a function costs where these of its arguments are known, and it is called `at`."""
+        known = tuple([None if x is None else (x.shape, x.tobytes()) for x in given])
+        key = name, known, NOWHERE if self._is_located(name) else at
+        found = self.walked.get(key)
+        if found is None:
+            block = self.functions[name].regions[0].blocks[0]
+            values = dict(zip(block.arguments, given, strict=False))
+            scope = Scope(self.reader, self.functions, values)
+            found = self.walked[key] = Tally()
+            self.block(block, scope, found, key[2])
+        return found
+
+    def _is_located(self, name: str) -> bool:
+        """Whether the operations of a function have lines of their own."""
+        found = self.located.get(name)
+        if found is None:
+            ops = self.functions[name].regions[0].blocks[0].operations
+            last = len(ops) - 1  # what returns has none
+            found = self.located[name] = all(
+                self.places.of(x.operation.location).line
+                for i, x in enumerate(ops)
+                if i < last and x.operation.name != "stablehlo.constant"
+            )
+        return found
+
+    def block(self, block: Any, scope: Scope, tally: Tally, at: Place) -> None:
+        """Count the operations of a block, in `tally`."""
+        cost, of, count = self.reader.cost, self.places.of, tally.count
+        for each in block.operations:
+            op = each.operation
+            name = op.name
+            control = _CONTROL.get(name)
+            if control is not None:
+                control(self, op, scope, tally, of(op.location).within(at))
+                continue
+            costed = cost(op, name)
+            if costed.counts is NOTHING and not costed.unknown:
+                if name == "stablehlo.constant":
+                    self.constants[op.attributes["value"]] = op.results[0].type
+                continue
+            place = of(op.location).within(at)
+            count(Key(place, costed.name, costed.dtype), costed.counts)
+            if costed.unknown:
+                tally.gaps.setdefault(_gap(costed, place))
+
+    def nothing(self, op: Any, scope: Scope, tally: Tally, at: Place) -> None:
+        """Operations that only say where things go."""
+
+    def call(self, op: Any, scope: Scope, tally: Tally, at: Place) -> None:
+        """A call costs what the function does."""
+        attribute = "callee" if op.name == "func.call" else "decomposition"
+        given = [scope.of(x) if _may_count(x) else None for x in op.operands]
+        inner = self.function(op.attributes[attribute].value, given, at)
+        tally.add(inner, at=at)
+
+    def region(self, op: Any, scope: Scope, tally: Tally, at: Place) -> None:
+        """What an operation runs once."""
+        for region in op.regions:
+            for block in region.blocks:
+                self.block(block, scope.inner(dict.fromkeys(block.arguments)), tally, at)
+
+    def branches(self, op: Any, scope: Scope, tally: Tally, at: Place) -> None:
+        """The branch that is taken, where it is known; or the dearest, with the others' gaps."""
+        found: list[Tally] = []
+        for region in op.regions:
+            found.append(Tally())
+            self.block(region.blocks[0], scope, found[-1], at)
+        chosen = scope.of(op.operands[0])
+        if chosen is not None and chosen.shape == ():
+            tally.add(found[_index(op, chosen, len(found))])
+            return
+        tally.add(max(found, key=_dearness))
+        for each in found:
+            tally.gaps.update(each.gaps)
+
+    def loop(self, op: Any, scope: Scope, tally: Tally, at: Place) -> None:
+        """The body as often as it runs, and the condition once more."""
+        loop = Loop.of(op)
+        trips = proved = trip_count(loop, scope, self.reader)
+        if proved is None or at.line not in self.loops:
+            self.loops[at.line] = proved
+        if trips is None:
+            trips = self.trips.get(at.line)
+        inside, body, condition = body_scope(loop, scope), Tally(), Tally()
+        if trips != 0:
+            self.block(loop.body, inside, body, at)
+        blank = scope.inner(dict.fromkeys(loop.condition.arguments))
+        self.block(loop.condition, blank, condition, at)
+        tally.add(body, 1 if trips is None else trips)
+        tally.add(condition, 2 if trips is None else trips + 1)
+        if trips is None:
+            sums = [a + b for a, b in zip(body.totals(), condition.totals(), strict=True)]
+            hidden = frozenset([f for f, n in zip(FIGURES, sums, strict=True) if n])
+            tally.gaps.setdefault(
+                Gap("while loop", at, "how often it runs depends on data", hidden)
+            )
+
+
+_CONTROL: Mapping[str, Any] = {
+    "func.call": _Walker.call,
+    "stablehlo.composite": _Walker.call,
+    "func.return": _Walker.nothing,
+    "stablehlo.return": _Walker.nothing,
+    "stablehlo.while": _Walker.loop,
+    "stablehlo.case": _Walker.branches,
+    "stablehlo.if": _Walker.branches,
+    "sdy.manual_computation": _Walker.region,
+    "sdy.named_computation": _Walker.region,
+    "sdy.return": _Walker.nothing,
+}
+
+
+def _may_count(value: Any) -> bool:
+    """Whether a value may be a loop's bound or counter: an integer, or a few."""
+    text = str(value.type)
+    return len(text) < 20 and "f" not in text and "x" not in text.replace("tensor", "")
+
+
+def _index(op: Any, chosen: Value, branches: int) -> int:
+    """The branch of an index, the last one for what is out of range; of `if` the first is true."""
+    if op.name == "stablehlo.if":
+        return 0 if chosen else 1
+    index = int(chosen)
+    return index if 0 <= index < branches else branches - 1
+
+
+def _dearness(tally: Tally) -> tuple[int, int]:
+    totals = tally.totals()
+    return totals[0], totals[2]
+
+
+def _gap(costed: Costed, place: Place) -> Gap:
+    """Without a rule the bytes are known all the same, but not without shapes."""
+    hidden = _OPERATION if costed.counts.bytes else FIGURES[:-1]
+    return Gap(costed.name, place, costed.unknown, frozenset(hidden))
