@@ -3,6 +3,9 @@
 from olympus_core.analysis.cost import Cost as Cost
 from olympus_core.analysis.cost import CostRow as CostRow
 from olympus_core.analysis.cost import Unknown as Unknown
+from olympus_core.analysis.memory import LiveBuffer as LiveBuffer
+from olympus_core.analysis.memory import Memory as Memory
+from olympus_core.analysis.memory import Moment as Moment
 from olympus_core.calling import StagedFunction as StagedFunction
 from olympus_core.compiling import Repeats as Repeats
 from olympus_core.outline import Block as Block

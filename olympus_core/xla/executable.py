@@ -9,9 +9,11 @@ from typing import Any, ClassVar, NamedTuple
 
 from olympus_core.errors import ArtifactError, BackendError
 from olympus_core.xla.arrays import result_handler
+from olympus_core.xla.buffer_assignment import BufferAssignment, read_assignment
 from olympus_core.xla.client import cpu_client
 from olympus_core.xla.door import Buffer, JaxRuntimeError, _hlo, _jax
 from olympus_core.xla.hlo import numbers
+from olympus_core.xla.hlo_module import HloModule, read_module
 from olympus_core.xla.messages import execution_error
 from olympus_core.xla.targets import Target
 
@@ -58,6 +60,20 @@ class _Program:
         options.print_metadata = metadata
         return "\n\n".join(module.to_string(options) for module in self._raw.hlo_modules())
 
+    def hlo_module(self) -> HloModule:
+        """The optimized HLO as objects: instructions, their schedule, source lines.
+
+        Raises:
+          ArtifactError: when the executable is not one program, or its description is damaged.
+        """
+        return read_module(bytes(self._only().as_serialized_hlo_module_proto()))
+
+    def _only(self) -> Any:
+        modules = self._raw.hlo_modules()
+        if len(modules) != 1:
+            raise ArtifactError(f"the executable has {len(modules)} programs, and must have one")
+        return modules[0]
+
     def cost_analysis(self) -> dict[str, float] | None:
         """XLA's estimate: "flops", "bytes accessed", ...; None where XLA has none.
 
@@ -86,16 +102,26 @@ class _Program:
             peak_memory_in_bytes=peak if peak and peak >= (told.temp_size_in_bytes or 0) else None,
         )
 
+    def buffer_assignment(self) -> BufferAssignment | None:
+        """Where each value lies in memory; None where the compiler does not say, as for GPUs.
+
+        Raises:
+          ArtifactError: when the description of it is damaged.
+        """
+        try:
+            stats = self._raw.get_compiled_memory_stats()
+        except JaxRuntimeError:
+            return None
+        told = bytes(stats.serialized_buffer_assignment_proto)
+        return read_assignment(told) if told else None
+
     def types(self) -> ProgramTypes:
         """What the executable itself says of its arguments and results.
 
         Raises:
           ArtifactError: when it is not one program on arrays in row-major order.
         """
-        modules = self._raw.hlo_modules()
-        if len(modules) != 1:
-            raise ArtifactError(f"the executable has {len(modules)} programs, and must have one")
-        made = _hlo.XlaComputation(modules[0].as_serialized_hlo_module_proto()).program_shape()
+        made = _hlo.XlaComputation(self._only().as_serialized_hlo_module_proto()).program_shape()
         result = made.result_shape()
         results = result.tuple_shapes() if result.is_tuple() else [result]
         return ProgramTypes(_array_types(made.parameter_shapes()), _array_types(results))

@@ -1,0 +1,215 @@
+"""Who is live when: the values of a scheduled program, each with its first and last step.
+
+A value is what an instruction makes anew; tuples, bitcasts and the like pass on values of others.
+It is live from the step that makes it to the last that reads it, or to the end of a computation
+that gives it as its result.  These are XLA's rules (`HloLiveRange`,
+xla/hlo/utils/hlo_live_range.cc), and so are the sets of values that must share memory: a loop's
+carry, a conditional's result, what is written in place, and results in donated arguments
+(`HloAliasAnalysis`, xla/hlo/analysis/hlo_alias_analysis.cc).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from olympus_core.analysis.aliasing import Index, forwarded, in_place, indices, is_use
+from olympus_core.analysis.schedule import Frame, flat_schedule
+from olympus_core.xla.hlo_module import Computation, HloModule, Instruction, Shape
+
+__all__ = ["Liveness", "Value"]
+
+_POINTER = 8  # bytes of an element of a tuple's table
+
+
+class Value:
+    """A value, from the step `start` to the step `end`, both included.
+
+    `is_argument` and `is_constant` tell what is there before the run; it stays for the whole run,
+    but an argument whose memory a result takes only until it is last read.  `is_result` tells what
+    the program gives.  `number` is the position in `Liveness.values`.
+    """
+
+    __slots__ = (
+        "computation",
+        "end",
+        "index",
+        "instruction",
+        "is_argument",
+        "is_constant",
+        "is_result",
+        "number",
+        "shape",
+        "start",
+    )
+
+    def __init__(
+        self,
+        number: int,
+        computation: Computation,
+        instruction: Instruction,
+        index: Index,
+        shape: Shape,
+        start: int,
+    ) -> None:
+        self.number = number
+        self.computation = computation
+        self.instruction = instruction
+        self.index = index
+        self.shape = shape
+        self.start = self.end = start
+        self.is_argument = self.is_constant = self.is_result = False
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of the array, or of the table of pointers of a tuple."""
+        if self.shape.is_tuple:
+            return _POINTER * len(self.shape.elements)
+        return self.shape.bytes
+
+
+class Liveness:
+    """The values of a scheduled program and the steps of its run.
+
+    `together` gives, for each value, the number of the set of values that share its memory.
+
+    Raises:
+      InternalError: when the schedule is longer than can be followed.
+
+    Example:
+      >>> live = Liveness(executable.hlo_module())
+      >>> [v.instruction.name for v in live.values if v.start <= 3 <= v.end]
+      ['Arg_0.1', 'wrapped_tanh']
+    """
+
+    def __init__(self, module: HloModule) -> None:
+        self.module = module
+        self.values: list[Value] = []
+        self._at: dict[tuple[int, int, Index], Value] = {}  # by frame, instruction and index
+        self._constants: dict[int, Value] = {}  # by instruction
+        self._parents: list[int] = []  # of the sets of values that share memory
+        self.entry, self.steps = flat_schedule(module)
+        for time, (frame, instruction) in enumerate(self.steps):
+            self._define(frame, instruction, time)
+            self._use(frame, instruction, time)
+        self._live_out(self.entry)
+        self._finish()
+
+    def at(self, step: int, id: int, index: Index) -> Value:
+        """The value at a position of an instruction of the computation that the step is in."""
+        return self._at[self.steps[step].frame.number, id, index]
+
+    def together(self, value: Value) -> int:
+        """The number of the set of values that share the memory of this one."""
+        return self._root(value.number)
+
+    def _root(self, number: int) -> int:
+        while self._parents[number] != number:
+            self._parents[number] = self._parents[self._parents[number]]
+            number = self._parents[number]
+        return number
+
+    def _join(self, one: Value, other: Value) -> None:
+        low, high = sorted((self._root(one.number), self._root(other.number)))
+        self._parents[high] = low
+
+    def _define(self, frame: Frame, instruction: Instruction, time: int) -> None:
+        """Find the value at each position of an instruction's result."""
+        for index, shape in indices(instruction.shape):
+            found = self._passed(frame, instruction, index)
+            if found is None:
+                found = self._new(frame, instruction, index, shape, time)
+            self._at[frame.number, instruction.id, index] = found
+            for other in self._same_memory(frame, instruction, index):
+                self._join(found, other)
+        for index, operand, its_index in in_place(instruction, self.module.computations):
+            mine = self._at[frame.number, instruction.id, index]
+            self._join(mine, self._operand(frame, instruction, operand, its_index))
+
+    def _new(
+        self, frame: Frame, instruction: Instruction, index: Index, shape: Shape, time: int
+    ) -> Value:
+        is_constant = instruction.opcode == "constant"
+        if is_constant and instruction.id in self._constants:
+            return self._constants[instruction.id]  # of a function that is called twice
+        is_parameter = instruction.opcode == "parameter"
+        start = frame.start if is_parameter else time
+        number = len(self.values)
+        value = Value(number, frame.computation, instruction, index, shape, start)
+        value.is_argument = is_parameter and frame.caller is None
+        value.is_constant = is_constant
+        if is_constant:
+            self._constants[instruction.id] = value
+        self.values.append(value)
+        self._parents.append(number)
+        return value
+
+    def _operand(self, frame: Frame, instruction: Instruction, position: int, at: Index) -> Value:
+        return self._at[frame.number, instruction.operand_ids[position], at]
+
+    def _result(self, frame: Frame, index: Index) -> Value:
+        """The value at a position of a computation's result."""
+        return self._at[frame.number, frame.computation.root_id, index]
+
+    def _passed(self, frame: Frame, instruction: Instruction, index: Index) -> Value | None:
+        """The value of another instruction that stands at a position; None for a new one."""
+        opcode = instruction.opcode
+        if opcode == "parameter":
+            if frame.caller is None or frame.role in ("condition", "body"):
+                return None
+            caller, calls = frame.caller
+            return self._operand(caller, calls, frame.operands[instruction.parameter_number], index)
+        if opcode == "call":
+            return self._result(frame.children[instruction.id][0], index)
+        if opcode == "async-start" and index[:1] == (1,) and instruction.id in frame.children:
+            return self._result(frame.children[instruction.id][0], index[1:])
+        origin = forwarded(instruction, index)
+        return None if origin is None else self._operand(frame, instruction, *origin)
+
+    def _same_memory(self, frame: Frame, instruction: Instruction, at: Index) -> Iterator[Value]:
+        """The values that a loop's carry or a conditional's result must be in one place with."""
+        children = frame.children.get(instruction.id, [])
+        if instruction.opcode == "while":
+            yield self._operand(frame, instruction, 0, at)
+            for child in children:
+                (parameter,) = child.computation.parameters
+                yield self._at[child.number, parameter.id, at]
+                if child.role == "body":
+                    yield self._result(child, at)
+        elif instruction.opcode == "conditional":
+            for child in children:
+                yield self._result(child, at)
+
+    def _use(self, frame: Frame, instruction: Instruction, time: int) -> None:
+        """Keep what an instruction reads until it runs; a loop takes its operand over at once."""
+        children = frame.children.get(instruction.id, [])
+        for child in children:
+            self._live_out(child)
+        if instruction.opcode == "while":
+            time = next(child.start for child in children if child.role == "body")
+        for id in set(instruction.operand_ids):
+            shape = frame.computation.instructions[id].shape
+            for index, _ in indices(shape):
+                if is_use(instruction, index):
+                    value = self._at[frame.number, id, index]
+                    value.end = max(value.end, time)
+
+    def _live_out(self, frame: Frame) -> None:
+        for index, _ in indices(frame.computation.root.shape):
+            value = self._result(frame, index)
+            value.end = max(value.end, frame.end)
+            value.is_result = value.is_result or frame.caller is None
+
+    def _finish(self) -> None:
+        """Keep constants and arguments for the whole run, but for what a result takes over."""
+        last = max(0, len(self.steps) - 1)
+        parameters = self.module.entry.parameters
+        donated = set()
+        for alias in self.module.input_output_alias:
+            parameter = parameters[alias.parameter]
+            given = self._at[self.entry.number, parameter.id, alias.parameter_index]
+            self._join(given, self._result(self.entry, alias.output_index))
+            donated.add(given.number)
+        for value in self.values:
+            if value.is_argument or value.is_constant:
+                value.start = 0
+                value.end = value.end if value.number in donated else last

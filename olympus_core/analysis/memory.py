@@ -1,0 +1,312 @@
+"""The memory that a compiled program needs: how much, when, and what takes it.
+
+On a CPU the executable says where each value lies, on a GPU that is not attached the scheduled
+program says which values must share memory.  `liveness` says who is live when.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from olympus_core.analysis.lines import Lines
+from olympus_core.analysis.liveness import Liveness, Value
+from olympus_core.analysis.reuse import reuse_operands
+from olympus_core.errors import BackendError
+from olympus_core.xla.buffer_assignment import BufferAssignment, Place
+from olympus_core.xla.executable import CompileOnlyExecutable, Executable
+
+__all__ = ["Kind", "LiveBuffer", "Memory", "Moment", "memory_of"]
+
+_Bytes = npt.NDArray[np.int64]
+Kind = Literal["argument", "result", "temporary", "constant"]
+
+
+class Moment(NamedTuple):
+    """A step of a run: an instruction, and the bytes that are live while it runs.
+
+    `position` counts the steps from 0.  The body of a loop stands before the loop, once; the
+    branches of a conditional stand before it.  `operation` is the path of scopes and the operation
+    that the instruction came from, or its HLO opcode; `line` is "path/file.py:41", or None.
+    """
+
+    position: int
+    name: str
+    operation: str
+    line: str | None
+    bytes: int
+
+
+class LiveBuffer(NamedTuple):
+    """A piece of memory that is live at the peak, and what is in it.
+
+    `shape` and `dtype` are those of the array, `dtype` "tuple" for a table of pointers to arrays.
+    `name` is the argument's or the instruction's; `operation` and `line` are those of what made
+    it.  A donated argument is an argument until it is last read, and then a result.
+    """
+
+    bytes: int
+    shape: tuple[int, ...]
+    dtype: str
+    operation: str
+    line: str | None
+    kind: Kind
+    name: str
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What a compiled program needs, in bytes; None where it cannot be known.
+
+    `arguments`, `results`, `temporaries` and `aliased` (results that take a donated argument's
+    memory) are XLA's own figures, `constants` are those that are kept in memory, `code` is the
+    machine code.
+
+    `allocated` is what the runtime reserves: arguments + results + temporaries + constants -
+    aliased.  `peak` is the greatest sum of what is live at once while the program runs: it is at
+    most `allocated`, which has gaps and memory that waits for its use.
+
+    Example:
+      >>> memory = olympus.jit(f).lower(x).compile().memory()
+      >>> memory.peak, memory.allocated
+      (12288, 12288)
+      >>> memory.largest(1)[0].line
+      '/home/me/model.py:41'
+    """
+
+    arguments: int | None
+    results: int | None
+    temporaries: int | None
+    aliased: int | None
+    constants: int | None
+    code: int | None
+    peak: int | None
+    allocated: int | None
+    _moments: tuple[Moment, ...] | None = field(default=None, repr=False)
+    _live: tuple[LiveBuffer, ...] = field(default=(), repr=False)
+
+    def timeline(self) -> tuple[Moment, ...]:
+        """The bytes that are live at each step of a run, in the order of the schedule.
+
+        Raises:
+          BackendError: when the executable does not tell the order of its instructions.
+        """
+        if self._moments is None:
+            raise _unscheduled()
+        return self._moments
+
+    def largest(self, n: int = 10) -> tuple[LiveBuffer, ...]:
+        """The `n` largest of what is live at the peak, the largest first; all add up to `peak`.
+
+        Raises:
+          BackendError: when the executable does not tell the order of its instructions.
+        """
+        if self._moments is None:
+            raise _unscheduled()
+        return self._live[: max(0, n)]
+
+
+def _unscheduled() -> BackendError:
+    return BackendError(
+        "what is live when is not known: the compiler of this backend does not tell the order "
+        "of a program's instructions"
+    )
+
+
+def memory_of(
+    executable: Executable | CompileOnlyExecutable, argument_names: Sequence[str] = ()
+) -> Memory:
+    """The memory that an executable needs.
+
+    `argument_names` are the names of its arguments, in the order of its parameters.
+
+    Raises:
+      ArtifactError: when the executable's description of itself is damaged.
+    """
+    told = executable.memory()
+    module = executable.hlo_module()
+    assignment = executable.buffer_assignment()
+    sizes = told.argument_size_in_bytes, told.output_size_in_bytes, told.temp_size_in_bytes
+    aliased, code = told.alias_size_in_bytes, told.generated_code_size_in_bytes
+    if not module.is_scheduled:
+        return Memory(*sizes, aliased, None, code, peak=None, allocated=None)
+    live = Liveness(module)
+    if assignment is None:
+        reuse_operands(live)
+        constants = sum(value.bytes for value in live.values if value.is_constant)
+    else:
+        constants = assignment.constants
+    allocated = None
+    if assignment is not None:
+        allocated = assignment.allocated
+    elif None not in (*sizes, aliased):
+        allocated = sum(size or 0 for size in sizes) - (aliased or 0) + constants
+    spots = _spots(live, assignment)
+    bytes_at = _bytes_at(len(live.steps), spots)
+    top = int(bytes_at.argmax())
+    return Memory(
+        *sizes,
+        aliased,
+        constants,
+        code,
+        peak=int(bytes_at[top]),
+        allocated=allocated,
+        _moments=tuple(_moments(live, bytes_at)),
+        _live=tuple(_live_at(top, spots, live, argument_names)),
+    )
+
+
+class _Spot(NamedTuple):
+    """A value and its place in memory."""
+
+    value: Value
+    place: Place
+
+
+def _spots(live: Liveness, assignment: BufferAssignment | None) -> list[_Spot]:
+    """Where each value lies: as the assignment says, or else every set of values by itself."""
+    sizes: dict[int, int] = {}
+    known: dict[int, Place] = {}
+    for value in live.values:
+        number = live.together(value)
+        sizes[number] = max(sizes.get(number, 0), value.bytes)
+        place = _assigned(assignment, value)
+        if place is not None:
+            known.setdefault(number, place)
+    if assignment is None:
+        known = {number: Place(number, 0, size) for number, size in sizes.items()}
+    found = []
+    for value in live.values:
+        # The compiler describes one value of a loop's carry where all iterations share it.
+        place = _assigned(assignment, value) or known.get(live.together(value))
+        if place is not None and place.bytes:
+            found.append(_Spot(value, place))
+    return found
+
+
+def _assigned(assignment: BufferAssignment | None, value: Value) -> Place | None:
+    if assignment is None:
+        return None
+    return assignment.places.get((value.instruction.id, value.index))
+
+
+def _bytes_at(steps: int, spots: Sequence[_Spot]) -> _Bytes:
+    """The bytes that at least one value takes, at each step: int64[steps]."""
+    pieces = _Pieces(spots)
+    begins: dict[int, list[Place]] = {}
+    ends: dict[int, list[Place]] = {}
+    for value, place in spots:
+        if value.start <= value.end:
+            begins.setdefault(value.start, []).append(place)
+            ends.setdefault(value.end + 1, []).append(place)
+    found = np.zeros(max(1, steps), np.int64)
+    live = 0
+    for step in range(steps):
+        live += sum(pieces.take(place) for place in begins.get(step, ()))
+        live -= sum(pieces.leave(place) for place in ends.get(step, ()))
+        found[step] = live
+    return found
+
+
+class _Pieces:
+    """Allocations cut where a value begins or ends, with the number of values on each piece."""
+
+    def __init__(self, spots: Sequence[_Spot]) -> None:
+        cuts: dict[int, set[int]] = {}
+        for _, (allocation, offset, size) in spots:
+            cuts.setdefault(allocation, set()).update((offset, offset + size))
+        self._cuts = {a: np.array(sorted(at), np.int64) for a, at in cuts.items()}
+        self._sizes = {a: np.diff(at) for a, at in self._cuts.items()}
+        self._users = {a: np.zeros(len(at) - 1, np.int64) for a, at in self._cuts.items()}
+
+    def take(self, place: Place) -> int:
+        """Put a value on its pieces; the bytes that nobody had."""
+        return self._add(place, 1, 1)
+
+    def leave(self, place: Place) -> int:
+        """Take a value off its pieces; the bytes that nobody has now."""
+        return self._add(place, -1, 0)
+
+    def _add(self, place: Place, change: int, then: int) -> int:
+        cuts = self._cuts[place.allocation]
+        low, high = np.searchsorted(cuts, (place.offset, place.offset + place.bytes))
+        users = self._users[place.allocation][low:high]
+        users += change
+        return int(self._sizes[place.allocation][low:high][users == then].sum())
+
+
+def _moments(live: Liveness, bytes_at: _Bytes) -> Iterator[Moment]:
+    lines = Lines(live.module)
+    for position, (frame, instruction) in enumerate(live.steps):
+        line = lines.line(instruction, frame.computation)
+        operation = instruction.op_name or instruction.opcode
+        yield Moment(position, instruction.name, operation, line, int(bytes_at[position]))
+
+
+def _live_at(
+    step: int, spots: Sequence[_Spot], live: Liveness, argument_names: Sequence[str]
+) -> list[LiveBuffer]:
+    """What is live at a step, the largest first: a byte that several values share counts once.
+
+    The value that was made last names what they share.
+    """
+    there = [spot for spot in spots if spot.value.start <= step <= spot.value.end]
+    there.sort(key=lambda spot: spot.value.start, reverse=True)
+    names = _Names(live, argument_names)
+    pieces = _Pieces(there)
+    found = [(pieces.take(place), value) for value, place in there]
+    buffers = [names.buffer(size, value) for size, value in found if size]
+    return sorted(buffers, key=lambda buffer: -buffer.bytes)
+
+
+class _Names:
+    """What is told of a value: its kind, its name, and what made it."""
+
+    def __init__(self, live: Liveness, argument_names: Sequence[str]) -> None:
+        self._live = live
+        known = len(argument_names) == len(live.module.entry.parameters)
+        self._lines = Lines(live.module)
+        self._arguments = argument_names if known else ()
+        self._made: dict[int, Value] = {}  # the last of a set that an operation made
+        self._results: set[int] = set()
+        for value in live.values:
+            number = live.together(value)
+            if not _takes_over(value):
+                self._made[number] = value
+            if value.is_result:
+                self._results.add(number)
+
+    def buffer(self, size: int, value: Value) -> LiveBuffer:
+        """The entry of a value that takes `size` bytes of its own."""
+        number = self._live.together(value)
+        made = self._made.get(number, value) if _takes_over(value) else value
+        instruction = made.instruction
+        name = instruction.name
+        if made.is_argument and self._arguments:
+            name = self._arguments[instruction.parameter_number]
+        return LiveBuffer(
+            size,
+            value.shape.sizes,
+            value.shape.dtype,
+            instruction.op_name or instruction.opcode,
+            self._lines.line(instruction, made.computation),
+            self._kind(made, number),
+            name,
+        )
+
+    def _kind(self, value: Value, number: int) -> Kind:
+        if value.is_argument:
+            return "argument"
+        if value.is_constant:
+            return "constant"
+        return "result" if number in self._results else "temporary"
+
+
+def _takes_over(value: Value) -> bool:
+    """Whether a value is a loop's carry or a conditional's result, made by another instruction."""
+    opcode = value.instruction.opcode
+    return opcode in ("while", "conditional") or (opcode == "parameter" and not value.is_argument)

@@ -1,0 +1,117 @@
+"""Results that take the memory of an operand that nobody reads any more.
+
+XLA lets an operation that works element by element write where it reads.  A CPU's executable says
+where each value lies; for a GPU that is not attached these rules tell it, those of
+`FusionCanShareBufferHint` (xla/service/gpu/alias_info.cc).
+"""
+
+from __future__ import annotations
+
+import math
+
+from olympus_core.analysis.aliasing import Index
+from olympus_core.analysis.liveness import Liveness, Value
+from olympus_core.xla.hlo_module import Computation, Instruction
+
+__all__ = ["reuse_operands"]
+
+# fmt: off
+_ELEMENTWISE = frozenset({
+    "abs", "acos", "acosh", "add", "and", "asin", "asinh", "atan2", "atanh", "bitcast-convert",
+    "cbrt", "ceil", "clamp", "compare", "complex", "convert", "cosh", "cosine",
+    "count-leading-zeros", "divide", "erf", "exponential", "exponential-minus-one", "floor", "imag",
+    "is-finite", "log", "log-plus-one", "logistic", "maximum", "minimum", "multiply", "negate",
+    "not", "or", "popcnt", "power", "real", "reduce-precision", "remainder", "round-nearest-afz",
+    "round-nearest-even", "rsqrt", "select", "shift-left", "shift-right-arithmetic",
+    "shift-right-logical", "sign", "sine", "sinh", "sqrt", "subtract", "tan", "tanh", "xor",
+})
+# fmt: on
+
+
+def reuse_operands(live: Liveness) -> None:
+    """End the operands whose memory a result takes one step earlier: the two count once.
+
+    Arguments, constants and values that other steps still read are left alone, and each operand's
+    memory is taken by one result.
+    """
+    inside: dict[int, dict[int, Index]] = {}  # by the computation of a fusion
+    for time, (_, instruction) in enumerate(live.steps):
+        given = set()
+        for operand, index in _could_take(live, instruction, inside):
+            old = live.at(time, instruction.operand_ids[operand], ())
+            new = live.at(time, instruction.id, index)
+            if index not in given and _is_free(live, old, new, time):
+                given.add(index)
+                old.end = time - 1
+
+
+def _is_free(live: Liveness, old: Value, new: Value, time: int) -> bool:
+    """Whether a value ends where another of its size begins, in memory that is its own."""
+    return (
+        not (old.is_argument or old.is_constant or old.shape.is_tuple)
+        and old.end == new.start == time > old.start
+        and old.bytes == new.bytes
+        and live.together(old) != live.together(new)
+    )
+
+
+def _could_take(
+    live: Liveness, instruction: Instruction, inside: dict[int, dict[int, Index]]
+) -> list[tuple[int, Index]]:
+    """The operands that could be overwritten, each with the position of the result that would.
+
+    Example: `[(0, ()), (1, ())]` for `x + y`.
+    """
+    if instruction.opcode in _ELEMENTWISE:
+        return [(operand, ()) for operand in range(len(instruction.operand_ids))]
+    if instruction.opcode != "fusion":
+        return []
+    (called,) = instruction.called_computation_ids
+    if called not in inside:
+        inside[called] = _overwritten(live.module.computations[called], instruction.fusion_kind)
+    return list(inside[called].items())
+
+
+def _overwritten(body: Computation, kind: str) -> dict[int, Index]:
+    """The parameters of a fusion that one result is made of, element by element; its position."""
+    users: dict[int, list[Instruction]] = {}
+    for instruction in body.instructions.values():
+        for id in instruction.operand_ids:
+            users.setdefault(id, []).append(instruction)
+    root = body.root
+    results: dict[int, Index] = {root.id: ()}
+    if root.opcode == "tuple":
+        results = {id: (position,) for position, id in enumerate(root.operand_ids)}
+    found = {}
+    for parameter in body.parameters:
+        reached = _reached(parameter, users, results, kind)
+        if reached is not None and len(reached) == 1:
+            found[parameter.parameter_number] = results[reached.pop()]
+    return found
+
+
+def _reached(
+    parameter: Instruction,
+    users: dict[int, list[Instruction]],
+    results: dict[int, Index],
+    kind: str,
+) -> set[int] | None:
+    """The results that a parameter reaches element by element; None where it is read otherwise."""
+    reached, seen, left = set(), {parameter.id}, [parameter.id]
+    size = math.prod(parameter.shape.sizes)
+    while left:
+        id = left.pop()
+        if id in results:
+            reached.add(id)
+        for user in users.get(id, []):
+            # a reduction that is fused with what it reads reads an element before it is written
+            if user.id in seen or user.opcode == "tuple":
+                continue
+            if user.opcode == "reduce" and kind == "kInput":
+                continue
+            seen.add(user.id)
+            same = user.opcode in _ELEMENTWISE and math.prod(user.shape.sizes) == size
+            if not same and user.opcode != "bitcast":
+                return None
+            left.append(user.id)
+    return reached

@@ -1,0 +1,163 @@
+"""A reader of Protocol Buffers' wire format, for the messages that XLA gives as bytes.
+
+It knows no message type: a reader of one asks for fields by number.  The format is that of
+https://protobuf.dev/programming-guides/encoding/.
+"""
+
+from __future__ import annotations
+
+from olympus_core.errors import ArtifactError
+
+__all__ = ["Message", "damaged"]
+
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_LONGEST = 10  # bytes of a varint of 64 bits
+
+Value = int | memoryview
+
+
+def damaged(what: str) -> ArtifactError:
+    """The error of bytes that are not the message that they should be."""
+    return ArtifactError(f"the executable's description is damaged: {what}")
+
+
+class Message:
+    """A message, as its fields by number; nested messages are read when they are asked for.
+
+    A field that is absent has proto3's default: 0, an empty text, no elements.
+
+    Raises:
+      ArtifactError: when the bytes are cut off, or have a field of another kind than asked for.
+
+    Example:
+      >>> message = Message(b"\\x08\\x96\\x01\\x12\\x02hi")
+      >>> message.integer(1), message.text(2), message.integers(3)
+      (150, 'hi', ())
+    """
+
+    __slots__ = ("_fields",)
+
+    def __init__(self, data: bytes | memoryview) -> None:
+        self._fields = _fields(memoryview(data))
+
+    def __contains__(self, number: int) -> bool:
+        return number in self._fields
+
+    def integer(self, number: int) -> int:
+        """The last integer of a field, as a signed number of 64 bits; 0 where it is absent."""
+        found = self._fields.get(number)
+        if found is None:
+            return 0
+        value = found[-1]
+        if not isinstance(value, int):
+            raise damaged(f"field {number} is not an integer")
+        return _signed(value)
+
+    def integers(self, number: int) -> tuple[int, ...]:
+        """The integers of a repeated field, packed or not, as signed numbers of 64 bits."""
+        found = self._fields.get(number)
+        if found is None:
+            return ()
+        values: list[int] = []
+        for value in found:
+            if isinstance(value, int):
+                values.append(_signed(value))
+            else:
+                values.extend(_packed(value))
+        return tuple(values)
+
+    def raw(self, number: int) -> memoryview:
+        """The bytes of a field; none where it is absent."""
+        found = self._fields.get(number)
+        return memoryview(b"") if found is None else _bytes(found[-1], number)
+
+    def text(self, number: int) -> str:
+        """The text of a field; empty where it is absent."""
+        return _text(self.raw(number), number)
+
+    def raws(self, number: int) -> tuple[memoryview, ...]:
+        """The bytes of each element of a repeated field."""
+        return tuple(_bytes(value, number) for value in self._fields.get(number, ()))
+
+    def texts(self, number: int) -> tuple[str, ...]:
+        """The texts of a repeated field."""
+        return tuple(_text(value, number) for value in self.raws(number))
+
+    def message(self, number: int) -> Message | None:
+        """The nested message of a field; None where it is absent.
+
+        One that is written in several parts is the parts together, as the format has it.
+        """
+        found = self._fields.get(number)
+        if found is None:
+            return None
+        if len(found) == 1:
+            return Message(_bytes(found[0], number))
+        return Message(b"".join(self.raws(number)))
+
+    def messages(self, number: int) -> list[Message]:
+        """The nested messages of a repeated field."""
+        return [Message(value) for value in self.raws(number)]
+
+
+def _signed(value: int) -> int:
+    return value - (1 << 64) if value >> 63 else value
+
+
+def _bytes(value: Value, number: int) -> memoryview:
+    if isinstance(value, int):
+        raise damaged(f"field {number} is not a message or text")
+    return value
+
+
+def _text(value: memoryview, number: int) -> str:
+    try:
+        return str(value, "utf-8")
+    except UnicodeDecodeError:
+        raise damaged(f"field {number} is not text") from None
+
+
+def _packed(data: memoryview) -> list[int]:
+    values, at, end = [], 0, len(data)
+    while at < end:
+        value, at = _varint(data, at)
+        values.append(_signed(value))
+    return values
+
+
+def _varint(data: memoryview, at: int) -> tuple[int, int]:
+    """The number at a position, and the position after it."""
+    value = shift = 0
+    try:
+        for position in range(at, at + _LONGEST):
+            byte = data[position]
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value & 0xFFFF_FFFF_FFFF_FFFF, position + 1
+            shift += 7
+    except IndexError:
+        raise damaged("it is cut off") from None
+    raise damaged("it has a number of more than 64 bits")
+
+
+def _fields(data: memoryview) -> dict[int, list[Value]]:
+    fields: dict[int, list[Value]] = {}
+    at, end = 0, len(data)
+    while at < end:
+        tag, at = _varint(data, at)
+        number, kind = tag >> 3, tag & 7
+        value: Value
+        if kind == _VARINT:
+            value, at = _varint(data, at)
+        elif kind == _BYTES:
+            length, at = _varint(data, at)
+            value, at = data[at : at + length], at + length
+        elif kind in (_FIXED64, _FIXED32):
+            length = 8 if kind == _FIXED64 else 4
+            value, at = int.from_bytes(data[at : at + length], "little"), at + length
+        else:
+            raise damaged(f"it has a field of the wire type {kind}")
+        if at > end or not number:
+            raise damaged("it is cut off" if number else "it has a field without a number")
+        fields.setdefault(number, []).append(value)
+    return fields
