@@ -32,6 +32,7 @@ COMMANDS = {
     "build": "Build the targets of olympus.toml, only what changed.",
     "run": "Execute a program on files or seeded inputs.",
     "sign": "Sign a bundle, or make a key to sign with.",
+    "check": "Hold programs against their budgets: flops, bytes, memory, operations.",
     "bench": "Measure programs, stage by stage.",
     "doctor": "Show versions, backends, devices and cache, and what is missing.",
 }
