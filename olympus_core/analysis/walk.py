@@ -124,7 +124,7 @@ class _Walker:
         """The bytes of the arguments, the results and the constants; of equal elements, one."""
         kind = self.functions["main"].attributes["function_type"].value
         size = sum([self.reader.tensor(t).bytes for t in (*kind.inputs, *kind.results)])
-        sizes = {text: n for text, n in map(self._constant, self.constants)}
+        sizes = dict(map(self._constant, self.constants))
         return size + sum(sizes.values())
 
     def _constant(self, op: Any) -> tuple[Any, int]:
@@ -223,11 +223,10 @@ class _Walker:
     def loop(self, op: Any, scope: Scope, tally: Tally, at: Place) -> None:
         """The body as often as it runs, and the condition once more."""
         loop = Loop.of(op)
-        trips = proved = trip_count(loop, scope, self.reader)
-        if proved is None or at.line not in self.loops:
-            self.loops[at.line] = proved
-        if trips is None:
-            trips = self.trips.get(at.line)
+        proved = trip_count(loop, scope, self.reader)
+        trips = proved if isinstance(proved, int) else self.trips.get(at.line)
+        if not isinstance(proved, int) or at.line not in self.loops:
+            self.loops[at.line] = proved if isinstance(proved, int) else None
         inside, body, condition = body_scope(loop, scope), Tally(), Tally()
         if trips != 0:
             self.block(loop.body, inside, body, at)
@@ -238,9 +237,7 @@ class _Walker:
         if trips is None:
             sums = [a + b for a, b in zip(body.totals(), condition.totals(), strict=True)]
             hidden = frozenset([f for f, n in zip(FIGURES, sums, strict=True) if n])
-            tally.gaps.setdefault(
-                Gap("while loop", at, "how often it runs depends on data", hidden)
-            )
+            tally.gaps.setdefault(Gap("while loop", at, str(proved), hidden))
 
 
 _CONTROL: Mapping[str, Any] = {
