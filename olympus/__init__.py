@@ -68,8 +68,10 @@ from olympus_core.transforms.vmapping import vmap as vmap
 from olympus_core.version import __version__ as __version__
 from olympus_core.xla import BackendStatus as BackendStatus
 from olympus_core.xla import Device as Device
+from olympus_core.xla import DeviceModel as DeviceModel
 from olympus_core.xla import Target as Target
 from olympus_core.xla import backends as backends
+from olympus_core.xla import device_models as device_models
 from olympus_core.xla import known_devices as known_devices
 from olympus_core.xla import target as target
 from olympus_core.xla_computation import xla_computation as xla_computation
@@ -82,6 +84,7 @@ remat = checkpoint
 typeof = _get_aval
 
 if _typing.TYPE_CHECKING:
+    from olympus import analysis as analysis
     from olympus import artifact as artifact
     from olympus import core as core
     from olympus import experimental as experimental
@@ -93,6 +96,7 @@ if _typing.TYPE_CHECKING:
 else:
     __getattr__, __dir__ = _on_demand(
         __name__,
+        "analysis",
         "artifact",
         "core",
         "experimental",

@@ -15,5 +15,9 @@ from olympus_core.stages import Lowered as Lowered
 from olympus_core.stages import Traced as Traced
 from olympus_core.xla import MemoryAnalysis as MemoryAnalysis
 from olympus_core.xla import Optimize as Optimize
+from olympus_core.xla import Rates as Rates
 from olympus_core.xla import checked_options as checked_options
+from olympus_core.xla import device_config as device_config
+from olympus_core.xla import device_model as device_model
 from olympus_core.xla import optimize_options as optimize_options
+from olympus_core.xla import shipped_devices as shipped_devices

@@ -30,6 +30,7 @@ __all__ = [
     "FolderPath",
     "backend_options",
     "common_options",
+    "device_config_option",
     "entry_options",
     "given_stages",
     "is_verbose",
@@ -199,8 +200,19 @@ def common_options(function: F) -> F:
     return _decorated(function, as_json, verbose_option)
 
 
+device_config_option = click.option(
+    "--device-config",
+    metavar="FILE",
+    type=FilePath(),
+    help="Take devices of your own from FILE, tables [device.NAME] in TOML.",
+)
+
+
 def backend_options(function: F) -> F:
-    """`backend` and `device`: what the program is built for, instead of what the target says."""
+    """What the program is built for, instead of what the target says.
+
+    They are `backend` and `device`, and `device_config`, a file with devices to name.
+    """
     return _decorated(
         function,
         click.option(
@@ -209,6 +221,7 @@ def backend_options(function: F) -> F:
             help="Choose the backend: cpu or gpu, or tpu for olympus lower.",
         ),
         click.option("--device", metavar="NAME", help="Choose the GPU's model, such as h200."),
+        device_config_option,
     )
 
 
@@ -247,8 +260,8 @@ trips_option = click.option(
 def request_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """--shapes, --static and --project, as one parameter `request`.
 
-    It takes up `text`, `backend`, `device`, `optimize`, `repeats` and `trips` where a command has
-    them.
+    It takes up `text`, `backend`, `device`, `device_config`, `optimize`, `repeats` and `trips`
+    where a command has them.
     """
 
     @functools.wraps(function)
@@ -263,12 +276,14 @@ def request_options(function: Callable[..., Any]) -> Callable[..., Any]:
         optimize: str | None = None,
         repeats: str | None = None,
         trips: tuple[str, ...] = (),
+        device_config: pathlib.Path | None = None,
         **rest: Any,
     ) -> Any:
         from olympus_cli.spec.resolve import Request  # not for every command's help
 
         given = given_stages(optimize, repeats)
-        request = Request(text, shapes, statics, project, backend, device, given, trips)
+        over = backend, device, given, trips, device_config
+        request = Request(text, shapes, statics, project, *over)
         return function(*args, request=request, **rest)
 
     return _decorated(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from olympus_core.errors import (
 from olympus_core.olympuspr import Olympuspr
 from olympus_core.outline import Block
 from olympus_core.tracer import Tracer
+
+if TYPE_CHECKING:
+    from olympus_core.analysis.estimate import Estimate
 
 __all__ = ["ArgInfo", "Compiled", "Interface", "Lowered", "Traced"]
 
@@ -508,6 +511,22 @@ class Compiled(_Stage):
     def memory_analysis(self) -> xla.MemoryAnalysis:
         """XLA's own figures of the memory that the program needs; `memory` has more."""
         return self.executable.memory()
+
+    def estimate(self, device: str | xla.DeviceModel | None = None) -> Estimate:
+        """An estimate of the time of a call, kernel by kernel; nothing is run or measured.
+
+        `device` is the name of a device, which `olympus devices` lists, "cpu" for this machine's,
+        or a DeviceModel; the one that the program was compiled for unless given.
+
+        Raises UsageError for a device that is not known, and ArtifactError where the executable
+        is not one program.
+
+        >>> compiled.estimate().seconds
+        9.1e-06
+        """
+        from olympus_core.analysis.estimate import estimate  # few programs are asked
+
+        return estimate(self.executable.hlo_module(), self.target, device)
 
     def serialize(self) -> bytes:
         """The executable as bytes."""

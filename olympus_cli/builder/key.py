@@ -16,6 +16,7 @@ from typing import Any
 
 import olympus
 from olympus.artifact import COMPILERS, Host, Node
+from olympus.stages import device_config
 from olympus_cli.program.stages import Program
 from olympus_cli.spec.backends import backend_text
 from olympus_cli.versions import installed_version
@@ -51,11 +52,12 @@ def content_key(stablehlo: str, signature: object, backend: olympus.Target) -> s
     >>> len(content_key("module {}", [], olympus.Target("cpu")))
     64
     """
-    kind, _device = backend
+    kind = backend.backend
     facts = {
         "program": hashlib.sha256(stablehlo.encode()).hexdigest(),
         "signature": signature,
         "backend": backend_text(backend),
+        "device": device_config(backend),  # all that the compiler knows of it, not its name alone
         "olympus": olympus.__version__,
         "compilers": {name: installed_version(name) for name in COMPILERS[kind]},
         "host": asdict(Host.here()),  # an executable fits where its processor can do as much

@@ -60,7 +60,7 @@ def command(
       olympus bench model:forward --shapes "x=f32[8,3]"
       olympus bench forward --time-limit 2 --json
     """
-    programs = (replace(request, text=name) for name in _expanded(names, request.project))
+    programs = (replace(request, text=name) for name in _expanded(names, request))
     works = [_work(program, allowed) for program in programs]
     check_flags()
     found: list[dict[str, Any]] = []
@@ -123,10 +123,11 @@ def _measured(
     return {"data": times_data(times), "rows": times_rows(times), "title": times_title(times)}
 
 
-def _expanded(names: Sequence[str], project: str | None) -> list[str]:
+def _expanded(names: Sequence[str], request: Request) -> list[str]:
     """`names` with the targets that the name of a matrix stands for; none stands for all."""
     entries = [name for name in names if ":" in name or name.endswith(SUFFIX)]
     targets = [name for name in names if name not in entries]
     if targets or not names:
-        targets = [target.name for target in open_project(project).select(targets)]
+        opened = open_project(request.project, request.devices)
+        targets = [target.name for target in opened.select(targets)]
     return entries + targets

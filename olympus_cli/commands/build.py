@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import click
@@ -15,6 +16,7 @@ from olympus_cli.builder.show import outcome_data, outcome_line, raise_failures,
 from olympus_cli.options import (
     Command,
     common_options,
+    device_config_option,
     given_stages,
     is_verbose,
     project_option,
@@ -23,6 +25,7 @@ from olympus_cli.options import (
     whole_number,
 )
 from olympus_cli.spec.backends import named_backend
+from olympus_cli.spec.devices import read_devices
 from olympus_cli.spec.resolve import open_project
 
 __all__ = ["command"]
@@ -44,6 +47,7 @@ __all__ = ["command"]
     metavar="NAME",
     help="Build only for this one of a target's backends: cpu, gpu or gpu:h200.",
 )
+@device_config_option
 @stage_options
 @click.option("--force", is_flag=True, help="Build also what is up to date.")
 @click.option("--frozen", is_flag=True, help="Build nothing; exit 7 if something would be built.")
@@ -54,6 +58,7 @@ def command(
     jobs: int | None,
     time_limit: float | None,
     backend: str | None,
+    device_config: Path | None,
     optimize: str | None,
     repeats: str | None,
     force: bool,
@@ -73,8 +78,8 @@ def command(
             f"{entry!r} is an entry, and build takes targets of olympus.toml",
             hint=f"olympus compile {entry} --shapes ... compiles an entry",
         )
-    opened = open_project(project)
-    chosen = named_backend(backend) if backend else None
+    opened = open_project(project, read_devices(device_config))
+    chosen = named_backend(backend, opened.devices) if backend else None
     options = Options(jobs, time_limit, force, frozen, chosen)
     given: dict[str, Any] = given_stages(optimize, repeats)
     selected = (replace(spec, **given) for spec in opened.select(names))

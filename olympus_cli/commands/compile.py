@@ -50,8 +50,10 @@ def command(request: Request, output: Path | None, time_limit: float | None, as_
     """
     spec = request.spec()
     if output is None and ":" in request.text:
-        output = entry_folder(spec, request.project)
-    folder = Path.cwd() / (output or build_dir(request.project, spec.root) / spec.name)
+        output = entry_folder(spec, request.project, request.devices)
+    if output is None:
+        output = build_dir(request.project, spec.root, request.devices) / spec.name
+    folder = Path.cwd() / output
     with interrupts.raised(), watching(1) as listener:
         options = Options(jobs=1, time_limit=time_limit, force=True)
         outcomes = build({folder.name: spec}, folder.parent, options, listener)

@@ -82,7 +82,7 @@ def _lowered(
     say("trace")
     traced = program.trace()
     backend = spec.backends[0]
-    kind, _device = backend
+    kind = backend.backend
     say(f"lower for {kind}")
     content = _in_form(traced.lower(backend, repeats=spec.repeats), form, debug_info)
     document = {**described(program, traced), "backend": backend_text(backend), "format": form}

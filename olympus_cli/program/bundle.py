@@ -94,7 +94,8 @@ def bundle_loader(
 
 def bundle_backend(request: Request) -> olympus.Target:
     """What a bundle is run on: the CPU unless given; `device` alone means a GPU."""
-    return parse_backend(request.backend or ("gpu" if request.device else "cpu"), request.device)
+    backend = request.backend or ("gpu" if request.device else "cpu")
+    return parse_backend(backend, request.device, request.devices)
 
 
 def load_bundle(path: Path, backend: olympus.Target, options: BundleOptions) -> Runnable:

@@ -90,8 +90,7 @@ def with_one_backend(spec: TargetSpec) -> TargetSpec:
 
 def _is_here(backend: olympus.Target) -> bool:
     """Whether there is a device of the backend; a compiler for it is not enough."""
-    kind, _device = backend
     try:
-        return bool(olympus.devices(kind))
+        return bool(olympus.devices(backend.backend))
     except BackendError:
         return False

@@ -53,8 +53,7 @@ class Unit:
     @property
     def kind(self) -> str:
         """The kind of the backend: "cpu", "gpu" or "tpu"."""
-        kind, _device = self.backend
-        return kind
+        return self.backend.backend
 
     @cached_property
     def stablehlo(self) -> str:

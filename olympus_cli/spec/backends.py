@@ -11,16 +11,20 @@ from collections.abc import Sequence
 import olympus
 from olympus.errors import UsageError
 from olympus_cli.nearest import did_you_mean
+from olympus_cli.spec.devices import Devices
 
 __all__ = ["BACKENDS", "backend_labels", "backend_text", "named_backend", "parse_backend"]
 
 BACKENDS = ("cpu", "gpu", "tpu")
 
 
-def parse_backend(text: str, device: str | None = None) -> olympus.Target:
+def parse_backend(
+    text: str, device: str | None = None, own: Devices | None = None
+) -> olympus.Target:
     """The backend that `text` names; `device` says the model apart from it, as `--device` does.
 
     A device that is not said is the backend's usual one, so that equal backends have one form.
+    `own` are devices of the user's, besides those that ship.
 
     Raises:
         UsageError: no such backend or device, or two devices.
@@ -33,10 +37,10 @@ def parse_backend(text: str, device: str | None = None) -> olympus.Target:
         raise UsageError(f"there is no backend {name!r}", hint=hint)
     if inline and device and inline != device:
         raise UsageError(f"backend {text!r} names device {inline!r}, and --device says {device!r}")
-    return olympus.target(name, inline or device or None)
+    return olympus.target(name, inline or device or None, own)
 
 
-def named_backend(text: str) -> olympus.Target:
+def named_backend(text: str, own: Devices | None = None) -> olympus.Target:
     """The backend that `text` names, to choose by: without a device it stands for all devices.
 
     Raises:
@@ -44,7 +48,7 @@ def named_backend(text: str) -> olympus.Target:
 
     Example: `named_backend("gpu") == olympus.Target("gpu", None)`.
     """
-    backend = parse_backend(text)
+    backend = parse_backend(text, own=own)
     return backend if ":" in text else backend._replace(device=None)
 
 
@@ -54,8 +58,8 @@ def backend_text(backend: olympus.Target) -> str:
     >>> backend_text(olympus.Target("gpu", "h200"))
     'gpu:h200'
     """
-    kind, device = backend
-    return kind if device is None else f"{kind}:{device}"
+    kind = backend.backend
+    return kind if backend.device is None else f"{kind}:{backend.device}"
 
 
 def backend_labels(backends: Sequence[olympus.Target]) -> dict[str, olympus.Target]:

@@ -76,6 +76,7 @@ class Project:
     targets: Mapping[str, TargetSpec]
     build_dir: Path
     default_targets: tuple[str, ...]
+    devices: Mapping[str, olympus.DeviceModel] = field(default_factory=dict)  # of the user's own
 
     def has(self, name: str) -> bool:
         """Whether `name` is a target's, with or without the values of its matrix."""

@@ -21,6 +21,7 @@ from olympus_cli.places import shown
 from olympus_cli.spec import matrix
 from olympus_cli.spec.backends import parse_backend
 from olympus_cli.spec.budgets import budget_of
+from olympus_cli.spec.devices import Devices, devices_of
 from olympus_cli.spec.model import ArgSpec, FromEntry, Project, TargetSpec
 from olympus_cli.spec.section import Section
 from olympus_cli.spec.shapes import DEEPEST, parse_arg
@@ -28,7 +29,14 @@ from olympus_cli.spec.statics import HASHABLE, unhashable
 from olympus_cli.spec.toml import load
 from olympus_cli.spec.trips import trips_of
 
-__all__ = ["FILE", "PROJECT_KEYS", "TARGET_KEYS", "find_project", "load_project", "python_path"]
+__all__ = [
+    "FILE",
+    "PROJECT_KEYS",
+    "TARGET_KEYS",
+    "beside_targets",
+    "find_project",
+    "load_project",
+]
 
 FILE = "olympus.toml"
 PROJECT_KEYS = ("build-dir", "default-targets", "python-path")
@@ -50,8 +58,10 @@ def find_project(start: Path) -> Path | None:
     return next((file for file in places if os.path.isfile(file)), None)
 
 
-def load_project(path: Path) -> Project:
+def load_project(path: Path, own: Devices | None = None) -> Project:
     """The project of an `olympus.toml`, given as the file or as its folder.
+
+    `own` are devices of the user's, which go before those of the project.
 
     Raises:
         SpecError: no such file, a syntax error, an unknown key, a value of the wrong type or form.
@@ -61,7 +71,8 @@ def load_project(path: Path) -> Project:
         raise SpecError(f"there is no {shown(file)}", hint="olympus init writes one")
     source = load(file)
     top = Section(source, (), source.data)
-    top.only(("project", "target", "budget"))
+    top.only(("project", "target", "budget", "device"))
+    devices = {**devices_of(source), **(own or {})}
     root = file.resolve().parent
     settings = top.table("project")
     settings.only(PROJECT_KEYS)
@@ -70,13 +81,13 @@ def load_project(path: Path) -> Project:
     targets: dict[str, TargetSpec] = {}
     section = top.table("target")
     for name in section.data:
-        found = _targets(section, name, root)
+        found = _targets(section, name, root, devices)
         targets |= {
             key: replace(target, python_path=folders, budget=budget.under(target.budget))
             for key, target in found.items()
         }
     build_dir = root / settings.text("build-dir", "build")
-    project = Project(root, targets, build_dir, settings.texts("default-targets"))
+    project = Project(root, targets, build_dir, settings.texts("default-targets"), devices)
     if project.default_targets:
         try:
             project.select()
@@ -85,15 +96,15 @@ def load_project(path: Path) -> Project:
     return project
 
 
-def python_path(file: Path) -> tuple[Path, ...]:
-    """The folders of modules that an `olympus.toml` names, for an entry beside its targets.
+def beside_targets(file: Path) -> tuple[tuple[Path, ...], Devices]:
+    """What an `olympus.toml` has for an entry beside its targets: folders of modules, and devices.
 
     Raises:
-        SpecError: a syntax error, or folders that are not there.
+        SpecError: a syntax error, folders that are not there, or a device that is wrong.
     """
     source = load(file)
     settings = Section(source, (), source.data).table("project")
-    return _python_path(settings, file.resolve().parent)
+    return _python_path(settings, file.resolve().parent), devices_of(source)
 
 
 def _python_path(settings: Section, root: Path) -> tuple[Path, ...]:
@@ -104,7 +115,7 @@ def _python_path(settings: Section, root: Path) -> tuple[Path, ...]:
     return folders
 
 
-def _targets(parent: Section, name: str, root: Path) -> dict[str, TargetSpec]:
+def _targets(parent: Section, name: str, root: Path, devices: Devices) -> dict[str, TargetSpec]:
     if not _PART.fullmatch(name) or name.startswith("."):
         parent.fail(name, f"is not a valid target name: {_PART_FORM}, and no . at its beginning")
     section = parent.table(name)
@@ -115,7 +126,7 @@ def _targets(parent: Section, name: str, root: Path) -> dict[str, TargetSpec]:
     axes = _axes(section)
     found = {}
     for values in matrix.combinations(axes):
-        target = _target(section, name + matrix.suffix(values), values, root)
+        target = _target(section, name + matrix.suffix(values), values, root, devices)
         found[target.name] = target
     return found
 
@@ -139,7 +150,9 @@ def _axes(section: Section) -> dict[str, list[object]]:
     return table.data
 
 
-def _target(section: Section, name: str, values: matrix.Values, root: Path) -> TargetSpec:
+def _target(
+    section: Section, name: str, values: matrix.Values, root: Path, devices: Devices
+) -> TargetSpec:
     if "entry" not in section.data:
         section.fail("entry", "is missing", 'such as entry = "model:forward"')
     args, kwargs = _arguments(section, values)
@@ -150,7 +163,7 @@ def _target(section: Section, name: str, values: matrix.Values, root: Path) -> T
         kwargs=kwargs,
         static=_statics(section, values),
         donate=section.texts("donate"),
-        backends=_backends(section),
+        backends=_backends(section, devices),
         root=root,
         matrix=values,
         compiler_options=_compiler_options(section),
@@ -237,11 +250,11 @@ def _compiler_options(section: Section) -> Mapping[str, str | int | bool | float
     return found
 
 
-def _backends(section: Section) -> tuple[olympus.Target, ...]:
+def _backends(section: Section, devices: Devices) -> tuple[olympus.Target, ...]:
     names = section.texts("backends", ("cpu",))
     if not names:
         section.wrong("backends", "an array of at least one backend", [])
     try:
-        return tuple(dict.fromkeys(map(parse_backend, names)))
+        return tuple(dict.fromkeys(parse_backend(name, own=devices) for name in names))
     except UsageError as error:
         section.fail("backends", f"is wrong: {error}", error.hint)

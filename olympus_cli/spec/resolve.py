@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from olympus.errors import UsageError
 from olympus_cli.places import shown
 from olympus_cli.spec.backends import parse_backend
+from olympus_cli.spec.devices import Devices, read_devices
 from olympus_cli.spec.model import Project, TargetSpec
-from olympus_cli.spec.project import FILE, find_project, load_project, python_path
+from olympus_cli.spec.project import FILE, beside_targets, find_project, load_project
 from olympus_cli.spec.shapes import parse_shapes
 from olympus_cli.spec.statics import parse_statics
 from olympus_cli.spec.trips import parse_trips
@@ -34,6 +36,16 @@ class Request:
     device: str | None = None
     stages: Mapping[str, Any] = field(default_factory=dict)  # `optimize`, `repeats`, if given
     trips: tuple[str, ...] = ()
+    device_config: Path | None = None
+
+    @cached_property
+    def devices(self) -> Devices:
+        """The devices of the file that `--device-config` names.
+
+        Raises:
+            SpecError: the file is wrong.
+        """
+        return read_devices(self.device_config)
 
     def spec(self) -> TargetSpec:
         """The target that is meant, with what the options say put over it.
@@ -48,7 +60,7 @@ class Request:
         Example: `Request("model:forward", shapes="x=f32[8,3]", statics=("train=false",)).spec()`.
         """
         find = _entry if ":" in self.text else _target
-        target = find(self.text, self.project)
+        target, devices = find(self.text, self.project, self.devices)
         if self.shapes is not None:
             args, kwargs = parse_shapes(self.shapes)
             kept = {} if args else {k: v for k, v in target.kwargs.items() if k not in kwargs}
@@ -57,42 +69,50 @@ class Request:
         target = replace(target, static={**target.static, **given})
         if self.backend is not None or self.device is not None:
             # only GPUs are told apart by name, so that --device h200 says enough
-            chosen = parse_backend(self.backend or "gpu", self.device)
+            chosen = parse_backend(self.backend or "gpu", self.device, devices)
             target = replace(target, backends=(chosen,))
         trips = {**target.trips, **parse_trips(self.trips)}
         return replace(target, trips=trips, **self.stages)
 
 
-def open_project(project: str | Path | None) -> Project:
+def open_project(project: str | Path | None, own: Devices | None = None) -> Project:
     """The project at `project`, or, for None, the one found upward from the working directory.
+
+    `own` are devices of the user's besides the project's.
 
     Raises:
         UsageError: there is none.
         SpecError: its olympus.toml is wrong.
     """
     if project is not None:
-        return load_project(Path(project))
+        return load_project(Path(project), own)
     found = find_project(Path.cwd())
     if found is None:
         raise UsageError(
             f"there is no {FILE} in {Path.cwd()} or a folder above it",
             hint="olympus init writes one; --project PATH names one elsewhere",
         )
-    return load_project(found)
+    return load_project(found, own)
 
 
-def build_dir(project: str | Path | None, root: Path) -> Path:
+def build_dir(project: str | Path | None, root: Path, own: Devices | None = None) -> Path:
     """The build folder of the project, or, where there is none, the one in `root`.
+
+    `own` are as `open_project` takes them.
 
     Raises:
         SpecError: its olympus.toml is wrong.
     """
-    found = project_of(project, root)
+    found = project_of(project, root, own)
     return found.build_dir if found else root / "build"
 
 
-def project_of(project: str | Path | None, root: Path) -> Project | None:
+def project_of(
+    project: str | Path | None, root: Path, own: Devices | None = None
+) -> Project | None:
     """The project at `project`, or, for None, upward from `root`; None where there is none.
+
+    `own` are as `open_project` takes them.
 
     Raises:
         SpecError: its olympus.toml is wrong.
@@ -101,20 +121,21 @@ def project_of(project: str | Path | None, root: Path) -> Project | None:
         found = find_project(root)
     else:
         found = Path(project) / FILE if os.path.isdir(project) else Path(project)
-    return load_project(found) if found and os.path.isfile(found) else None
+    return load_project(found, own) if found and os.path.isfile(found) else None
 
 
-def _entry(text: str, project: str | None) -> TargetSpec:
+def _entry(text: str, project: str | None, own: Devices) -> tuple[TargetSpec, Devices]:
     path = Path(project) if project is not None else Path.cwd()
     root = (path.parent if os.path.isfile(path) else path).resolve()
     if not os.path.isdir(root):
         raise UsageError(f"--project {project}: there is no such folder")
     name = text.rpartition(":")[2]
     file = path if os.path.isfile(path) else find_project(root) if project is None else root / FILE
-    folders = python_path(file) if file is not None and file.is_file() else ()
-    return TargetSpec(
+    folders, devices = beside_targets(file) if file is not None and file.is_file() else ((), {})
+    spec = TargetSpec(
         name, text, (), {}, {}, (), (parse_backend("cpu"),), root, python_path=folders
     )
+    return spec, {**devices, **own}
 
 
 def _meant(text: str, folder: Path) -> str | None:
@@ -124,7 +145,7 @@ def _meant(text: str, folder: Path) -> str | None:
     return f"did you mean {place}:{name}?" if place and (folder / file).is_file() else None
 
 
-def _target(text: str, project: str | None) -> TargetSpec:
+def _target(text: str, project: str | None, own: Devices) -> tuple[TargetSpec, Devices]:
     if text.endswith(".py"):
         raise UsageError(f"{text!r} names no function", hint=f"such as {text}:forward")
     if text.endswith(".olympus"):
@@ -139,7 +160,7 @@ def _target(text: str, project: str | None) -> TargetSpec:
             f"a target of in {Path.cwd()} or a folder above it",
             hint=entry or "an entry is package.module:function or path/file.py:function",
         )
-    opened = open_project(project)
+    opened = open_project(project, own)
     if entry and not opened.has(text):
         raise UsageError(f"there is no target {text!r} in {shown(opened.root / FILE)}", hint=entry)
     found = opened.select([text])
@@ -149,4 +170,4 @@ def _target(text: str, project: str | None) -> TargetSpec:
         raise UsageError(
             f"target {text!r} has a matrix, and one program is needed", hint=f"choose {names}{more}"
         )
-    return found[0]
+    return found[0], opened.devices

@@ -79,13 +79,15 @@ class Bundle:
           ArtifactError: when no executable fits and `recompile` is False, the bundle has no
             program for the target's backend, or the program is not what the manifest says.
           BackendError: when the target's device, or what compiles for it, is not here.
+          UsageError: when the target's device is neither one that ships nor the user's own with its
+            figures, and there is no executable for one of that name.
           CompileError: when the program cannot be compiled for the target.
 
         Example:
           >>> load("f.olympus").compiled()(1.0)
           Array(2., dtype=float32)
         """
-        target = xla.target(*((target.backend, target.device) if target else ("cpu",)))
+        target = self._known(target or xla.Target("cpu"))
         if target.backend not in ("cpu", *self.manifest.programs):
             raise ArtifactError(
                 f"{self.path} has no program for {target.backend}, {self._contents()}",
@@ -101,6 +103,12 @@ class Bundle:
             executable = self._compile(program, target)
         self._checked(lambda: check_executable(self.manifest.signature, executable))
         return BundledProgram(self.manifest.signature, self._signature(), executable, target)
+
+    def _known(self, target: xla.Target) -> xla.Target:
+        """The target with its device, which ships, comes with figures, or was compiled for."""
+        if target.model is not None or any(each.target == target for each in self.executables):
+            return target
+        return xla.target(target.backend, target.device)
 
     def _compile(
         self, program: bytes, target: xla.Target
@@ -134,7 +142,7 @@ class Bundle:
                 "native=False",
                 hint=_RECOMPILE,
             )
-        stored = [each for each in self.executables if each.target == target]
+        stored = [each for each in self.executables if each.target == target._replace(model=None)]
         if not stored:
             raise ArtifactError(f"{self.path} has no executable for {label}", hint=_RECOMPILE)
         here = host.Host.here(), xla.versions()

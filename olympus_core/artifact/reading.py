@@ -105,7 +105,7 @@ def _executable(value: Value, members: Mapping[str, Member]) -> StoredExecutable
     fields = value.fields("member", "backend", "device", "host")
     backend, device = fields["backend"].text(), fields["device"].text_or_none()
     try:
-        xla.target(backend, device)
+        xla.target(backend, None if xla.is_gpu_name(backend, device) else device)
     except UsageError as exc:
         raise ArtifactError(f"in its manifest, {value.where} is of no known target: {exc}") from exc
     return StoredExecutable(

@@ -19,6 +19,7 @@ from olympus_core.xla.arrays import (
 )
 from olympus_core.xla.client import default_device, devices, ensure_lapack
 from olympus_core.xla.compiler import compile, load
+from olympus_core.xla.device_models import DeviceModel, Rates, device_models, shipped_devices
 from olympus_core.xla.door import Buffer, Device, JaxRuntimeError
 from olympus_core.xla.executable import CompileOnlyExecutable, Executable, MemoryAnalysis
 from olympus_core.xla.hlo import computation, hlo_cost_analysis, hlo_dot, hlo_proto, hlo_text
@@ -32,7 +33,16 @@ from olympus_core.xla.options import (
     optimize_options,
 )
 from olympus_core.xla.status import BackendStatus, backends, versions
-from olympus_core.xla.targets import Target, known_devices, platform_of, target, target_on
+from olympus_core.xla.targets import (
+    Target,
+    device_config,
+    device_model,
+    is_gpu_name,
+    known_devices,
+    platform_of,
+    target,
+    target_on,
+)
 
 __all__ = [
     "KEPT",
@@ -40,11 +50,13 @@ __all__ = [
     "Buffer",
     "CompileOnlyExecutable",
     "Device",
+    "DeviceModel",
     "Executable",
     "JaxRuntimeError",
     "MemoryAnalysis",
     "Optimize",
     "Options",
+    "Rates",
     "Target",
     "backends",
     "block_until_ready",
@@ -53,6 +65,9 @@ __all__ = [
     "computation",
     "default_device",
     "delete",
+    "device_config",
+    "device_model",
+    "device_models",
     "device_of",
     "devices",
     "ensure_lapack",
@@ -64,6 +79,7 @@ __all__ = [
     "hlo_text",
     "host_value",
     "is_deleted",
+    "is_gpu_name",
     "keeps_calls",
     "known_devices",
     "load",
@@ -72,6 +88,7 @@ __all__ = [
     "platform_of",
     "put",
     "put_scalar",
+    "shipped_devices",
     "target",
     "target_on",
     "to_dlpack",

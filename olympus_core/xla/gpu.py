@@ -12,13 +12,12 @@ import threading
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from olympus_core.errors import BackendError, CompileError
+from olympus_core.errors import BackendError, CompileError, UsageError
 from olympus_core.xla.compiler import compile_options, compiled
 from olympus_core.xla.door import JAXLIB_VERSION, JaxRuntimeError, _jax
 from olympus_core.xla.executable import CompileOnlyExecutable
-from olympus_core.xla.gpu_targets import config_text
 from olympus_core.xla.messages import clean
-from olympus_core.xla.targets import Target
+from olympus_core.xla.targets import Target, device_config
 
 __all__ = ["INSTALL", "WHEEL", "compile_for", "gpu_client", "plugin_path", "plugin_version"]
 
@@ -81,10 +80,10 @@ def _ensure_plugin() -> None:
 
 
 @functools.cache
-def _device(name: str) -> Any:
+def _device(name: str, config: str) -> Any:
     """A device that programs can be compiled for and nothing else."""
     _ensure_plugin()
-    options = {"target_config": config_text(name), "topology": "1x1x1"}
+    options = {"target_config": config, "topology": "1x1x1"}
     with _as_backend_error(f"the GPU compiler does not take the device {name!r}"):
         topology = _jax.get_default_c_api_topology(_PLATFORM, "", options)
         return topology._make_compile_only_devices()[0]
@@ -99,7 +98,10 @@ def compile_for(
       BackendError: when the wheel is missing; the hint is the line that installs it.
       UsageError, CompileError: as `compile` does.
     """
-    device = _device(str(target.device))
+    config = device_config(target)
+    if config is None:
+        raise UsageError("a GPU's program is compiled for a device, and the target names none")
+    device = _device(str(target.device), config)
     made = compile_options(device, options)
     module = _parsed(program)
     raw, seconds = compiled(lambda: device.client.compile(module, _jax.DeviceList((device,)), made))

@@ -159,6 +159,7 @@ class Instruction(NamedTuple):
 
     `backend_config` are bytes of JSON text; `op_name` is the path of scopes and the operation
     that it came from, `source_file` and `source_line` the user's line, "" and 0 where unknown.
+    `operand_precision` is that of a product's operands: 0 is the default, 1 high, 2 highest.
     """
 
     id: int
@@ -186,6 +187,7 @@ class Instruction(NamedTuple):
     output_aliases: tuple[OutputAlias, ...]
     control_predecessor_ids: tuple[int, ...]
     frontend_attributes: Mapping[str, str]
+    operand_precision: tuple[int, ...]
 
     @property
     def line(self) -> str | None:

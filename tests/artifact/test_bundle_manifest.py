@@ -79,7 +79,7 @@ REFUSED = {
 }
 # What only the parser can see.
 NONSENSE = {
-    "device": (put("executables", 0, "device", value="h100"), "there is no device 'h100'"),
+    "device": (put("executables", 0, "device", value="h100/x"), "there is no device 'h100/x'"),
     "no member": (put("executables", 0, "member", value="a"), "the name of a member, and is 'a'"),
     "no program": (put("programs", "cpu", value="a"), "the name of a member, and is 'a'"),
     "no dtype": (put(*ARGUMENT, "dtype", value="float31"), "the name of a dtype"),

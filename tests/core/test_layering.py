@@ -53,6 +53,7 @@ LAYERS = [
     "artifact",
     "library",
     "api",
+    "calibration",
     "xla_computation",
 ]
 CLI_LAYERS = [

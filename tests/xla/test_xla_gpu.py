@@ -58,7 +58,7 @@ def test_a_wheel_without_its_library(monkeypatch):
 
 @needs_gpu_compiler
 @pytest.mark.parametrize("name", ["matmul", "sort", "conv", "reduce"])
-@pytest.mark.parametrize("device", xla.known_devices("gpu"))
+@pytest.mark.parametrize("device", ["h200", "h100-pcie", "a100-80", "b200", "rtx5090", "t4"])
 def test_compile(device, name, programs):
     made = xla.compile(programs[name], xla.target("gpu", device))
     assert f"HloModule jit_{name}" in made.hlo_text()

@@ -1,0 +1,130 @@
+"""`olympus devices`: the devices that programs are compiled for and estimated on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from olympus.errors import UsageError
+from olympus_cli import console
+from olympus_cli.options import Command, common_options, device_config_option, project_option
+from olympus_cli.places import shown
+from olympus_cli.reports.devices import (
+    COLUMNS,
+    cpu_data,
+    cpu_rows,
+    device_data,
+    device_row,
+    device_rows,
+)
+from olympus_cli.spec.devices import Devices, read_devices
+from olympus_cli.spec.resolve import project_of
+
+__all__ = ["command"]
+
+
+@click.command("devices", cls=Command)
+@click.argument("name", metavar="[NAME]", required=False)
+@click.option(
+    "--calibrate",
+    is_flag=True,
+    help="Measure what this machine's CPU can do, and keep it for estimates.",
+)
+@device_config_option
+@project_option
+@common_options
+def command(
+    name: str | None,
+    calibrate: bool,
+    device_config: Path | None,
+    project: str | None,
+    as_json: bool,
+) -> None:
+    """With NAME, tell one device with the sources of its figures; cpu is this machine's.
+
+    \b
+    Examples:
+      olympus devices
+      olympus devices h100-sxm --json
+      olympus devices --calibrate
+    """
+    if calibrate:
+        if name not in (None, "cpu"):
+            raise UsageError(f"--calibrate measures this machine's CPU, and not {name!r}")
+        _calibrate(as_json)
+        return
+    own = _own(device_config, project)
+    if name is None:
+        _list(own, as_json)
+    elif name == "cpu":
+        _cpu(as_json)
+    else:
+        _one(name, own, as_json)
+
+
+def _own(device_config: Path | None, project: str | None) -> Devices:
+    """The user's own devices: of the project here, if there is one, and of the file."""
+    of_file = read_devices(device_config)
+    found = project_of(project, Path.cwd(), of_file)
+    return found.devices if found else of_file
+
+
+def _list(own: Devices, as_json: bool) -> None:
+    from olympus.stages import shipped_devices
+
+    devices = {**own, **shipped_devices()}
+    if as_json:
+        listed = [device_data(device, own) for device in devices.values()]
+        console.print_json({"devices": listed, "cpu": _cpu_data()})
+    else:
+        console.table(COLUMNS, [device_row(device) for device in devices.values()])
+
+
+def _one(name: str, own: Devices, as_json: bool) -> None:
+    import olympus
+
+    device = olympus.stages.device_model(olympus.target("gpu", name, own))
+    assert device is not None  # a GPU's target has one
+    if as_json:
+        console.print_json(device_data(device, own))
+    else:
+        console.table(("figure", "value"), device_rows(device))
+
+
+def _cpu_data() -> dict[str, Any]:
+    from olympus import analysis
+
+    return cpu_data(analysis.this_cpu(), analysis.kept_peaks())
+
+
+def _cpu(as_json: bool) -> None:
+    from olympus import analysis
+
+    cpu, kept = analysis.this_cpu(), analysis.kept_peaks()
+    if as_json:
+        console.print_json(cpu_data(cpu, kept))
+        return
+    console.table(("figure", "value"), cpu_rows(cpu, kept.peaks))
+    if kept.trouble:
+        console.say(f"warning: {kept.trouble}")
+    if kept.peaks is None:
+        console.say("nothing is measured: olympus devices --calibrate does")
+
+
+def _calibrate(as_json: bool) -> None:
+    """Measure, keep and show."""
+    from olympus import analysis
+
+    if trouble := analysis.kept_peaks().trouble:
+        console.say(f"warning: {trouble}; it is replaced")
+    with console.progress("measuring this machine's CPU") as bar:
+        peaks = analysis.calibrate(lambda what: bar.describe(f"measuring: {what}"))
+    path = analysis.keep_peaks(peaks)
+    cpu = analysis.this_cpu()
+    if as_json:
+        console.print_json({**cpu_data(cpu, analysis.Kept(peaks)), "file": shown(path)})
+    else:
+        console.table(("figure", "value"), cpu_rows(cpu, peaks))
+        console.data(f"kept in {shown(path)}")

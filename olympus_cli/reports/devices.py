@@ -1,0 +1,104 @@
+"""Devices as tables and as JSON: their figures, in the units that data sheets have."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from olympus import DeviceModel
+from olympus.analysis import Cpu, CpuPeaks, Kept
+from olympus_cli.spec.devices import Devices
+
+__all__ = ["COLUMNS", "cpu_data", "cpu_rows", "device_data", "device_row", "device_rows"]
+
+#: The columns of the list of devices; rates are in TFLOP/s.
+COLUMNS = ("device", "capability", "memory", "bandwidth", "float32", "tf32", "bf16", "float8")
+_UNKNOWN = "-"
+
+
+def device_row(device: DeviceModel) -> tuple[str, ...]:
+    """A row of the list; products of tf32, bfloat16 and float8 are those of tensor cores."""
+    tensor = device.tensor_tflops
+    rates = (device.float32_rate / 1e12, tensor.tf32, tensor.bfloat16, tensor.float8)
+    return (
+        device.name,
+        device.capability.name,
+        _gib(device.memory),
+        _speed(device.bandwidth),
+        *(_UNKNOWN if rate is None else f"{rate:.4g}" for rate in rates),
+    )
+
+
+def device_rows(device: DeviceModel) -> list[tuple[str, str]]:
+    """All figures of a device, and their sources."""
+    rows = [
+        ("device", device.name),
+        ("product", device.product),
+        ("compute capability", device.capability.name),
+        ("cores", str(device.cores)),
+        ("clock", f"{device.clock_ghz:g} GHz"),
+        ("L2 cache", f"{device.l2_cache / 2**20:.4g} MiB"),
+        ("memory", _gib(device.memory)),
+        ("memory bandwidth", _speed(device.bandwidth)),
+        ("memory bus", _known(device.bus_bits, "bits")),
+        ("rate of a pin", _known(device.pin_gbit, "Gbit/s")),
+        ("NVLink, each direction", _speed(device.nvlink)),
+        ("PCIe, each direction", _speed(device.pcie)),
+        ("power", _known(device.watts, "W")),
+    ]
+    for what, rates in (("", device.tflops), (" of tensor cores", device.tensor_tflops)):
+        for dtype, rate in asdict(rates).items():
+            if rate is not None:
+                rows.append((f"{dtype}{what}", f"{rate:g} TFLOP/s".replace("TFLOP", _unit(dtype))))
+    rows += [(f"source: {group}", title) for group, titles in device.sources for title in titles]
+    return rows
+
+
+def device_data(device: DeviceModel, own: Devices) -> dict[str, Any]:
+    """A device as JSON; `is_own` is whether it is the user's, and null is not known."""
+    data = asdict(device)
+    data["capability"] = device.capability.name
+    data["sources"] = {group: list(titles) for group, titles in device.sources}
+    return {**data, "is_own": device.name in own}
+
+
+def cpu_rows(cpu: Cpu, peaks: CpuPeaks | None) -> list[tuple[str, str]]:
+    """This machine's CPU, and its peaks where they were measured."""
+    rows = [("CPU", cpu.model), ("threads", str(cpu.threads))]
+    if peaks is None:
+        return rows
+    giga = 1e9
+    return [
+        *rows,
+        ("products in float32", f"{peaks.product_float32 / giga:.4g} GFLOP/s"),
+        ("products in float64", f"{peaks.product_float64 / giga:.4g} GFLOP/s"),
+        ("arithmetic in float32", f"{peaks.vector / giga:.4g} GFLOP/s"),
+        ("functions such as tanh", f"{peaks.transcendentals / giga:.4g} G/s"),
+        ("reading", _speed(peaks.read)),
+        ("reading and writing in place", _speed(peaks.copy)),
+        ("writing new memory", _speed(peaks.fresh)),
+        ("a call", f"{peaks.call * 1e6:.3g} us"),
+        ("a kernel", f"{peaks.launch * 1e6:.3g} us"),
+    ]
+
+
+def cpu_data(cpu: Cpu, kept: Kept) -> dict[str, Any]:
+    """The same as JSON; `peaks` is null where nothing was measured."""
+    peaks = asdict(kept.peaks) if kept.peaks else None
+    return {**cpu._asdict(), "peaks": peaks, "trouble": kept.trouble}
+
+
+def _gib(size: int) -> str:
+    return f"{size / 2**30:.1f} GiB"
+
+
+def _speed(rate: float | None) -> str:
+    return _known(rate and rate / 1e9, "GB/s")
+
+
+def _known(value: float | None, unit: str) -> str:
+    return _UNKNOWN if value is None else f"{value:.4g} {unit}"
+
+
+def _unit(dtype: str) -> str:
+    return "TOP" if dtype.startswith("int") else "TFLOP"

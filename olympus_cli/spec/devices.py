@@ -1,0 +1,43 @@
+"""A user's own devices: the tables `[device.NAME]` of an olympus.toml or of a file of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from olympus import DeviceModel, device_models
+from olympus_cli.spec.section import Section
+from olympus_cli.spec.toml import TomlFile, load
+
+__all__ = ["Devices", "devices_of", "read_devices"]
+
+#: Devices by name.
+Devices = Mapping[str, DeviceModel]
+
+
+def read_devices(path: Path | None) -> Devices:
+    """The devices of a file that has nothing else, as `--device-config` names it; {} for None.
+
+    Raises:
+        SpecError: it cannot be read, or has a key or a figure that it must not have.
+    """
+    if path is None:
+        return {}
+    source = load(path)
+    Section(source, (), source.data).only(("device",))
+    found = devices_of(source)
+    if not found:
+        source.fail((), "has no device", 'such as a table [device.mine] with like = "h200"')
+    return found
+
+
+def devices_of(source: TomlFile) -> Devices:
+    """The devices of a TOML file, which may have other tables too.
+
+    Raises:
+        SpecError: a figure is missing or wrong; the message has its line.
+    """
+    tables = Section(source, (), source.data).table("device").data
+    if not tables:
+        return {}
+    return device_models(tables, fail=source.fail)

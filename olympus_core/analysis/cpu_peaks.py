@@ -1,0 +1,182 @@
+"""The peaks of this machine's CPU as they were measured, kept in the user's cache directory.
+
+`olympus_core/calibration.py` measures them.  The file is `olympus/cpu-<digest>.json` in
+`XDG_CACHE_HOME`, or in `~/.cache` where that is not set; the digest is of the CPU's model and of
+the number of its threads that this process may use.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import math
+import os
+import platform
+import tempfile
+from contextlib import suppress
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import NamedTuple
+
+from olympus_core.errors import UsageError
+
+__all__ = [
+    "GENERIC",
+    "Cpu",
+    "CpuPeaks",
+    "Kept",
+    "cache_file",
+    "keep_peaks",
+    "kept_peaks",
+    "this_cpu",
+]
+
+_VERSION = 1  # raised with every change of what a figure means
+
+
+class Cpu(NamedTuple):
+    """What peaks are of: the model's name, and the threads that this process may use."""
+
+    model: str
+    threads: int
+
+
+@dataclass(frozen=True)
+class CpuPeaks:
+    """Measured peaks: rates are operations or bytes a second, times are seconds.
+
+    `products` are rates of large matrix products, a multiply-add is two, in float32 and in float64;
+    `vector` of elementwise arithmetic in float32, `transcendentals` of functions such as tanh.
+    `read` is the bandwidth of reading large arrays, `copy` of reading one and writing one in its
+    place, and `fresh` of writing memory that was not used before.  A call takes `call`
+    seconds, and each kernel in a program `launch`.
+    """
+
+    product_float32: float
+    product_float64: float
+    vector: float
+    transcendentals: float
+    read: float
+    copy: float
+    fresh: float
+    call: float
+    launch: float
+
+
+#: What is taken where nothing was measured: a server's core of about 2020, two threads of it.
+GENERIC = CpuPeaks(
+    product_float32=100e9,
+    product_float64=50e9,
+    vector=30e9,
+    transcendentals=1.5e9,
+    read=15e9,
+    copy=15e9,
+    fresh=2e9,
+    call=8e-6,
+    launch=1e-6,
+)
+
+
+class Kept(NamedTuple):
+    """The peaks that are kept for this CPU, or None, and then perhaps why they cannot be used."""
+
+    peaks: CpuPeaks | None
+    trouble: str | None = None
+
+
+@functools.cache
+def this_cpu() -> Cpu:
+    """The CPU that this process runs on."""
+    return Cpu(_model(), len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1)
+
+
+def _model() -> str:
+    """The name of the model, with what tells those apart that have one name."""
+    found: dict[str, str] = {}
+    with suppress(OSError), open("/proc/cpuinfo", encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            key, _, value = line.partition(":")
+            if not line.strip():  # the next processor
+                break
+            found[key.strip()] = value.strip()
+    name = found.get("model name") or platform.processor() or platform.machine() or "unknown"
+    numbers = [found[k] for k in ("cpu family", "model", "stepping") if k in found]
+    return f"{name} ({'.'.join(numbers)})" if numbers else name
+
+
+def cache_file(cpu: Cpu | None = None) -> Path | None:
+    """Where the peaks of a CPU are kept, of this one unless given; None for a user without a home.
+
+    >>> cache_file(Cpu("a", 2)).name
+    'cpu-53c7dd8c2edba1d8.json'
+    """
+    cpu = cpu or this_cpu()
+    folder = os.environ.get("XDG_CACHE_HOME", "")
+    base = folder if os.path.isabs(folder) else os.path.expanduser("~/.cache")
+    digest = hashlib.sha256(f"{cpu.model}\n{cpu.threads}".encode()).hexdigest()[:16]
+    return Path(base, "olympus", f"cpu-{digest}.json") if os.path.isabs(base) else None
+
+
+def kept_peaks() -> Kept:
+    """The peaks of this CPU that were measured before, if there are any that can be used."""
+    path = cache_file()
+    if path is None:
+        return Kept(None)
+    try:
+        text = path.read_bytes()
+    except FileNotFoundError:
+        return Kept(None)
+    except OSError as error:
+        return Kept(None, f"{path} cannot be read: {error.strerror}")
+    try:
+        return Kept(_parsed(json.loads(text)))
+    except (ValueError, RecursionError) as error:
+        return Kept(None, f"{path} is damaged: {str(error) or 'it is nested too deeply'}")
+
+
+def _parsed(data: object) -> CpuPeaks:
+    """The peaks of a document; ValueError for any other."""
+    if not isinstance(data, dict) or data.get("schema_version") != _VERSION:
+        raise ValueError(f"it is not of version {_VERSION}")
+    cpu, peaks = data.get("cpu"), data.get("peaks")
+    if cpu != this_cpu()._asdict():
+        raise ValueError("it is of another CPU")
+    names = {field.name for field in fields(CpuPeaks)}
+    if not isinstance(peaks, dict) or peaks.keys() != names:
+        raise ValueError("its figures are not those of this version")
+    for name, value in peaks.items():
+        if not isinstance(value, float) or not math.isfinite(value) or value <= 0:
+            raise ValueError(f"{name} must be a number above 0, and is {value!r:.80}")
+    return CpuPeaks(**peaks)
+
+
+def keep_peaks(peaks: CpuPeaks) -> Path:
+    """Keep the peaks of this CPU in the place of those that are kept; the path of the file.
+
+    Raises:
+      UsageError: when there is no place for it, or the file cannot be written.
+    """
+    path = cache_file()
+    if path is None:
+        raise UsageError(
+            "the peaks of the CPU cannot be kept: there is no home directory",
+            hint="XDG_CACHE_HOME names a folder for them",
+        )
+    data = {"schema_version": _VERSION, "cpu": this_cpu()._asdict(), "peaks": asdict(peaks)}
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", dir=path.parent, prefix=".cpu-", delete=False
+        ) as file:
+            try:
+                json.dump(data, file, indent=1)
+                file.close()
+                os.replace(file.name, path)
+            except BaseException:
+                with suppress(OSError):
+                    os.unlink(file.name)
+                raise
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}") from error
+    return path

@@ -1,0 +1,191 @@
+"""How long a compiled program may take on a device: an estimate, kernel by kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from olympus_core.analysis.cpu_peaks import GENERIC, kept_peaks, this_cpu
+from olympus_core.analysis.kernels import Kernel, Kernels, Run
+from olympus_core.analysis.machines import CpuMachine, GpuMachine, Machine
+from olympus_core.errors import UsageError
+from olympus_core.xla.device_models import DeviceModel
+from olympus_core.xla.hlo_module import HloModule
+from olympus_core.xla.targets import Target, device_model
+
+__all__ = ["Bound", "Estimate", "Fit", "KernelEstimate", "estimate", "fits"]
+
+_LARGE = 2**17  # bytes: the C library gives smaller blocks of what it has, larger ones anew
+
+#: What takes the most of a kernel's time: its operations, its bytes, or to start it.
+Bound = Literal["compute", "memory", "launch"]
+
+
+@dataclass(frozen=True)
+class KernelEstimate:
+    """A kernel of a program, and the estimate of its time.
+
+    `flops` and `bytes` are of one call; `dtype` is that of the operands of its products, or else
+    the widest that it computes in; `seconds` are those of all its `calls`.  `operation` is what
+    the program calls it, and `line` is the user's, as "path/file.py:41", if that is known.
+    """
+
+    name: str
+    operation: str
+    line: str | None
+    flops: int
+    bytes: int
+    dtype: str | None
+    calls: int
+    bound: Bound
+    seconds: float
+    of_seconds: float = field(repr=False)  # the program's
+
+    @property
+    def share(self) -> float:
+        """The part of the program's time that it takes, from 0 to 1."""
+        return self.seconds / self.of_seconds if self.of_seconds else 0.0
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """An estimate of the time of one call of a program on a device; it was not measured.
+
+    `seconds` is the sum of those of `kernels`, which are in the order that they run in.  What a
+    call takes besides stands at the end, as kernels with names in parentheses.
+    `assumptions` are sentences about what was taken for granted, `unknown` about what could not be
+    told from the program and is not in the figure, or is only in part.
+    """
+
+    device: str
+    seconds: float
+    kernels: tuple[KernelEstimate, ...]
+    assumptions: tuple[str, ...]
+    unknown: tuple[str, ...]
+
+
+class Fit(NamedTuple):
+    """Whether `needed` bytes fit the memory of a device, which has `available`."""
+
+    device: str
+    needed: int
+    available: int
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether they do."""
+        return self.needed <= self.available
+
+    def __str__(self) -> str:
+        verb = "fits" if self.is_enough else "does not fit"
+        gib = 2**30
+        return (
+            f"a peak of {self.needed / gib:.2f} GiB {verb} the {self.available / gib:.2f} GiB of "
+            f"{self.device}"
+        )
+
+
+def fits(peak: int, device: DeviceModel) -> Fit:
+    """Whether a program that needs `peak` bytes at its peak fits the memory of a device.
+
+    The memory is what the driver reports.  The runtime takes a part of it for itself, so that a
+    program that only just fits may fail.
+
+    Example:
+      >>> str(fits(298 * 2**30, device_model(Target("gpu", "a100-80"))))
+      'a peak of 298.00 GiB does not fit the 79.26 GiB of a100-80'
+    """
+    return Fit(device.name, peak, device.memory)
+
+
+def estimate(
+    module: HloModule, target: Target, device: str | DeviceModel | None = None
+) -> Estimate:
+    """The estimate of a program's time, from its optimized HLO.
+
+    `device` is the name of a device that ships, "cpu" for this machine's, or a user's own; the
+    target's unless given.
+
+    Raises:
+      UsageError: when there is no such device, or none to estimate a program for its target on.
+    """
+    machine = _machine(target, device)
+    kernels = Kernels(module)
+    runs = kernels.runs(lambda kernel: max(machine.limits(kernel)))
+    times = [max(machine.limits(run.kernel)) * run.calls for run in runs]
+    overheads = machine.overheads(_new_memory(module))
+    total = sum(times) + sum(overheads.values())
+    found = [
+        _estimated(run, seconds, total, machine) for run, seconds in zip(runs, times, strict=True)
+    ]
+    found += [
+        KernelEstimate(f"({name})", name, None, 0, 0, None, 1, "launch", seconds, total)
+        for name, seconds in overheads.items()
+    ]
+    missing = dict.fromkeys(filter(None, (machine.missing(run.kernel) for run in runs)))
+    return Estimate(
+        machine.name,
+        sum(kernel.seconds for kernel in found),
+        tuple(found),
+        (*machine.assumptions(), *_of_another(target, machine.name)),
+        (*kernels.unknown, *missing),
+    )
+
+
+def _new_memory(module: HloModule) -> int:
+    """The bytes of the large results that are not in the memory of an argument."""
+    given = {alias.output_index for alias in module.input_output_alias}
+    results = module.entry.root.shape.leaves()
+    return sum(leaf.bytes for at, leaf in results if leaf.bytes >= _LARGE and at not in given)
+
+
+def _estimated(run: Run, seconds: float, total: float, machine: Machine) -> KernelEstimate:
+    kernel = run.kernel
+    return KernelEstimate(
+        name=kernel.name,
+        operation=kernel.operation,
+        line=kernel.line,
+        flops=kernel.flops,
+        bytes=kernel.read + kernel.written,
+        dtype=kernel.dtype,
+        calls=run.calls,
+        bound=_bound(kernel, machine),
+        seconds=seconds,
+        of_seconds=total,
+    )
+
+
+def _bound(kernel: Kernel, machine: Machine) -> Bound:
+    limits = machine.limits(kernel)
+    most = max(limits)
+    if limits.launch == most:
+        return "launch"
+    return "compute" if limits.compute == most else "memory"
+
+
+def _machine(target: Target, device: str | DeviceModel | None) -> Machine:
+    if isinstance(device, DeviceModel):
+        return GpuMachine(device)
+    if device == "cpu" or (device is None and target.backend == "cpu"):
+        found = kept_peaks()
+        note = found.trouble and f"The peaks that were kept cannot be used: {found.trouble}."
+        threads = this_cpu().threads
+        return CpuMachine(found.peaks or GENERIC, threads, found.peaks is not None, note)
+    model = device_model(target if device in (None, target.device) else Target("gpu", device))
+    if model is None:
+        raise UsageError(
+            f"no time can be estimated for the backend {target.backend!r} without a device",
+            hint="estimate(device=...) takes a name that olympus devices lists, or a DeviceModel",
+        )
+    return GpuMachine(model)
+
+
+def _of_another(target: Target, device: str) -> tuple[str, ...]:
+    """A sentence where the program was compiled for another device than the estimate's."""
+    own = target.device or target.backend
+    if device == own:
+        return ()
+    return (
+        f"The kernels are those of the program as compiled for {own}; for {device} it would be "
+        "compiled otherwise.",
+    )

@@ -1,0 +1,218 @@
+"""How long a kernel takes on a device at the least: to compute, to move its bytes, to start.
+
+The formulas are a roofline's: S. Williams, A. Waterman, D. Patterson, "Roofline: an insightful
+visual performance model for multicore architectures", Comm. ACM 52 (2009).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+from olympus_core.analysis.cpu_peaks import CpuPeaks
+from olympus_core.analysis.kernels import Kernel
+from olympus_core.xla.device_models import DeviceModel
+
+__all__ = ["CpuMachine", "GpuMachine", "Limits", "Machine"]
+
+
+class Limits(NamedTuple):
+    """The seconds that a call of a kernel takes at the least, for three reasons."""
+
+    compute: float
+    memory: float
+    launch: float
+
+
+class Machine(Protocol):
+    """A device as an estimate sees it."""
+
+    @property
+    def name(self) -> str:
+        """The device's name."""
+
+    def overheads(self, new: int) -> dict[str, float]:
+        """The seconds of a call besides those of the kernels, by what takes them.
+
+        `new` are the bytes of large results, which are in memory that was not used before.
+        """
+
+    def limits(self, kernel: Kernel) -> Limits:
+        """What bounds a call of a kernel."""
+
+    def missing(self, kernel: Kernel) -> str | None:
+        """A sentence about a rate that the kernel needs and that is not known."""
+
+    def assumptions(self) -> tuple[str, ...]:
+        """What is assumed of the device, as sentences."""
+
+
+class GpuMachine:
+    """A GPU, from the figures of its kind."""
+
+    #: the parts of the peak rates that large products and convolutions reach, and other kernels
+    PRODUCTS, CONVOLUTIONS, BANDWIDTH = 0.7, 0.5, 0.9
+    #: seconds from the start of a kernel to that of the next that waits for it
+    LAUNCH = 2e-6
+    #: elements of a product's result that a core computes at a time
+    TILE = 64 * 64
+    #: results of a special function that a core gives in a clock, since capability 7.5
+    SPECIAL = 16
+
+    def __init__(self, device: DeviceModel) -> None:
+        self._device = device
+        self.name = device.name
+
+    def overheads(self, new: int) -> dict[str, float]:
+        """None: a call is started while the device is at work, and its memory is kept."""
+        return {}
+
+    def limits(self, kernel: Kernel) -> Limits:
+        """What bounds a call of a kernel.
+
+        XLA's own cost model is not used: docs/devices.md compares it with this one.
+        """
+        moved = (kernel.read + kernel.written) / (self.BANDWIDTH * self._device.bandwidth)
+        if kernel.matmul:
+            return Limits(self._product(kernel), moved, self.LAUNCH)
+        return Limits(self._arithmetic(kernel), moved, self.LAUNCH)
+
+    def _product(self, kernel: Kernel) -> float:
+        part = self.CONVOLUTIONS if kernel.is_convolution else self.PRODUCTS
+        busy = min(1.0, max(1.0, kernel.outputs / self.TILE) / self._device.cores)
+        seconds = sum(
+            flops / (part * busy * self._rate(dtype, kernel.highest)[0])
+            for dtype, flops in kernel.matmul.items()
+        )
+        rest = kernel._replace(flops=kernel.flops - sum(kernel.matmul.values()))
+        return seconds + self._arithmetic(rest)
+
+    def _arithmetic(self, kernel: Kernel) -> float:
+        device = self._device
+        rate = device.float32_rate
+        if kernel.dtype in ("float64", "complex128"):
+            rate = (device.tflops.float64 or rate / 2e12) * 1e12
+        special = self.SPECIAL * device.cores * device.clock_ghz * 1e9 * rate / device.float32_rate
+        return kernel.flops / rate + kernel.transcendentals / special
+
+    def _rate(self, dtype: str, highest: bool) -> tuple[float, str | None]:
+        """Operations a second of products; and the dtype whose rate is not known, if it is not."""
+        tensor, plain = self._device.tensor_tflops, self._device.tflops
+        wanted: tuple[float | None, ...]
+        match dtype:
+            case "float64" | "complex128":
+                wanted = tensor.float64, plain.float64
+            case "float32" | "complex64":
+                wanted = None if highest else tensor.tf32, self._device.float32_rate / 1e12
+            case "bfloat16":
+                wanted = tensor.bfloat16, plain.bfloat16, self._device.float32_rate / 1e12
+            case "float16":
+                wanted = tensor.float16, plain.float16, self._device.float32_rate / 1e12
+            case "int8" | "uint8":
+                wanted = tensor.int8, plain.int8
+            case _ if dtype.startswith("float8"):
+                wanted = tensor.float8, tensor.bfloat16, plain.float8
+            case _:
+                wanted = ()
+        found = next((rate for rate in wanted if rate is not None), None)
+        if found is None:
+            return self._device.float32_rate, dtype
+        return found * 1e12, None
+
+    def missing(self, kernel: Kernel) -> str | None:
+        """A sentence about a product in a dtype whose rate is not known."""
+        for dtype in kernel.matmul:
+            if self._rate(dtype, kernel.highest)[1] is not None:
+                return (
+                    f"the rate of products in {dtype} is not known of {self.name}: "
+                    "that of float32 without tensor cores is taken"
+                )
+        return None
+
+    def assumptions(self) -> tuple[str, ...]:
+        """What is assumed of the device, as sentences."""
+        return (
+            f"Large matrix products reach {self.PRODUCTS:.0%} of the peak of {self.name} in their "
+            f"dtype, convolutions {self.CONVOLUTIONS:.0%}; a product with a result of less than "
+            f"{self.TILE:,} elements for each core uses as many cores as it has of those.",
+            "Products in float32 use tensor cores (tf32), unless the program asks for a higher "
+            "precision.",
+            f"Memory is read and written at {self.BANDWIDTH:.0%} of its bandwidth, and nothing is "
+            "found in a cache from kernel to kernel.",
+            f"A kernel takes at least {self.LAUNCH * 1e6:g} us, the time that starting it takes.",
+            "Kernels run one after another, and only on one device.",
+        )
+
+
+class CpuMachine:
+    """This machine's CPU, from measured peaks or, where nothing was measured, usual ones."""
+
+    name = "cpu"
+    #: the part of a large product's rate that convolutions reach
+    CONVOLUTIONS = 0.5
+    #: the work, by XLA's measure, that it takes for a thread to be worth it
+    LEAST_WORK = 100_000
+
+    def __init__(
+        self, peaks: CpuPeaks, threads: int, is_measured: bool, note: str | None = None
+    ) -> None:
+        self._peaks = peaks
+        self._threads = threads
+        self._is_measured = is_measured
+        self._note = note
+
+    def overheads(self, new: int) -> dict[str, float]:
+        """That of the call, and that of taking new memory for large results."""
+        told = {"call": self._peaks.call}
+        return told | {"new memory": new / self._peaks.fresh} if new else told
+
+    def limits(self, kernel: Kernel) -> Limits:
+        """What bounds a call of a kernel."""
+        peaks = self._peaks
+        product = sum(flops / self._rate(dtype) for dtype, flops in kernel.matmul.items())
+        if kernel.is_convolution:
+            product /= self.CONVOLUTIONS
+        vector = peaks.vector / (2 if kernel.dtype in ("float64", "complex128") else 1)
+        rest = kernel.flops - sum(kernel.matmul.values())
+        arithmetic = rest / vector + kernel.transcendentals / peaks.transcendentals
+        compute = product + arithmetic * (1 if self._is_parallel(kernel) else self._threads)
+        memory = kernel.read / peaks.read + kernel.written / peaks.copy
+        return Limits(compute, memory, peaks.launch)
+
+    def _is_parallel(self, kernel: Kernel) -> bool:
+        """Whether XLA gives a kernel to several threads: it weighs its work so.
+
+        Source: xla/service/cpu/parallel_task_assignment.cc, DefaultCostModel.
+        """
+        moved = kernel.read + kernel.written
+        return kernel.flops + 2 * kernel.transcendentals + 10 * moved >= 2 * self.LEAST_WORK
+
+    def _rate(self, dtype: str) -> float:
+        peaks = self._peaks
+        is_double = dtype in ("float64", "complex128", "int64", "uint64")
+        return peaks.product_float64 if is_double else peaks.product_float32
+
+    def missing(self, kernel: Kernel) -> str | None:
+        """A sentence about a product in a dtype whose rate was not measured."""
+        for dtype in kernel.matmul:
+            if dtype not in ("float32", "float64", "complex64", "complex128"):
+                return f"the rate of products in {dtype} was not measured: float32's is taken"
+        return None
+
+    def assumptions(self) -> tuple[str, ...]:
+        """What is assumed of the device, as sentences."""
+        how = (
+            "The peaks of this CPU are those that olympus devices --calibrate measured."
+            if self._is_measured
+            else "The peaks of this CPU were not measured, and usual ones are taken: olympus "
+            "devices --calibrate measures them."
+        )
+        return (
+            how,
+            *([self._note] if self._note else []),
+            f"Convolutions reach {self.CONVOLUTIONS:.0%} of the rate of a large matrix product.",
+            "Memory is read and written as fast as large arrays are, and nothing is found in a "
+            "cache from kernel to kernel.",
+            "Results of 128 KiB and more are in memory that was not used before; temporaries are "
+            "in memory that was.",
+            "Kernels run one after another, and nothing else runs.",
+        )

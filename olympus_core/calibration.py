@@ -1,0 +1,117 @@
+"""Measuring the peaks of this machine's CPU, by programs compiled as any other.
+
+Each figure is of the quarter point of the times of repeated calls, with the arguments at hand and
+the first call left out: what else the machine does can only add to a time.  It takes some seconds.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from olympus_core.analysis.cpu_peaks import CpuPeaks
+from olympus_core.api import jit
+from olympus_core.context import enable_x64
+from olympus_core.library import methods  # noqa: F401  (what the operators of arrays do)
+from olympus_core.library.device import block_until_ready, device_put
+from olympus_core.library.lax.elementwise import tanh
+
+__all__ = ["calibrate"]
+
+_SECONDS = 0.7  # that each program is called for
+_CALLS = (5, 2000)  # the least and the most
+_PRODUCT = 1024  # rows: large products are as fast as they get, and take milliseconds
+_MIDDLE = 2**20  # elements: too many for one thread alone, few enough for caches
+_LARGE = 2**25  # elements, 128 MiB: more than the caches of a CPU hold
+_MULTIPLY_ADDS = 64
+_FUNCTIONS = 8
+_CHAIN = 100
+_F32 = np.dtype("float32")
+
+
+def calibrate(say: Callable[[str], None] = lambda _name: None) -> CpuPeaks:
+    """Measure the peaks of the CPU that this process runs on.
+
+    `say` is called with the name of each figure before it is measured.
+
+    Example:
+      >>> calibrate().product_float32 > 1e6
+      True
+    """
+    say("products")
+    products = _product("float32"), _product("float64")
+    say("arithmetic")
+    vector = 2 * _MULTIPLY_ADDS * _MIDDLE / _seconds(_polynomial, np.full(_MIDDLE, 0.1, _F32))
+    functions = _FUNCTIONS * _MIDDLE / _seconds(_repeated_tanh, np.full(_MIDDLE, 0.1, _F32))
+    say("memory")
+    read = 4 * _LARGE / _seconds(lambda x: x.sum(), np.ones(_LARGE, _F32))
+    in_place = _seconds(_increment, np.ones(_LARGE, _F32), donated=True)
+    new = _seconds(_increment, np.ones(_LARGE, _F32))
+    say("calls")
+    call = _seconds(_increment, np.ones(8, _F32))
+    short, long = (_seconds(_chain(n), np.zeros((4, 4), _F32)) for n in (_CHAIN, 2 * _CHAIN))
+    copy = 8 * _LARGE / in_place
+    # where new memory costs nothing, it is written as fast as any
+    fresh = 4 * _LARGE / max(new - in_place, 4 * _LARGE / (4 * copy))
+    launch = max(long - short, call / 10) / _CHAIN  # a slip of the clock must not make it negative
+    return CpuPeaks(*products, vector, functions, read, copy, fresh, call, launch)
+
+
+def _product(dtype: str) -> float:
+    with enable_x64(dtype == "float64"):
+        x = np.ones((_PRODUCT, _PRODUCT), dtype)
+        return float(2 * _PRODUCT**3 / _seconds(lambda a, b: a @ b, x, x))
+
+
+def _polynomial(x: Any) -> Any:
+    y = x
+    for _ in range(_MULTIPLY_ADDS):
+        y = y * y + x
+    return y
+
+
+def _repeated_tanh(x: Any) -> Any:
+    for _ in range(_FUNCTIONS):
+        x = tanh(x)
+    return x
+
+
+def _increment(x: Any) -> Any:
+    return x + 1
+
+
+def _chain(count: int) -> Callable[[Any], Any]:
+    """So many kernels that do next to nothing: products, which are not fused."""
+
+    def chain(x: Any) -> Any:
+        for _ in range(count):
+            x = x @ x
+        return x
+
+    return chain
+
+
+def _seconds(function: Callable[..., Any], *args: Any, donated: bool = False) -> float:
+    """The time of a call, the result ready: that which a quarter of the calls stay below."""
+    compiled = jit(function, donate_argnums=(0,) if donated else ()).lower(*args).compile()
+    inputs = [device_put(x) for x in args]
+
+    def call() -> float:
+        start = time.perf_counter()
+        out = block_until_ready(compiled(*inputs))
+        took = time.perf_counter() - start
+        if donated:
+            inputs[0] = out
+        return took
+
+    call()
+    least, most = _CALLS
+    times = [call()]
+    end = time.perf_counter() + _SECONDS
+    while len(times) < least or (len(times) < most and time.perf_counter() < end):
+        times.append(call())
+    return statistics.quantiles(times, n=4)[0]
