@@ -220,6 +220,13 @@ class Lowered(_Stage):
         """The blocks of the program that the compiler keeps, each as one function."""
         return self._made.blocks
 
+    @property
+    def unused_donations(self) -> tuple[str, ...]:
+        """The names of the donated arguments whose memory no result takes."""
+        s = self.signature
+        taken = lowering.aliases(s.donated, s.in_avals, s.out_avals)
+        return tuple(s.arg_names[i] for i in sorted(s.donated - taken.keys()))
+
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The program as text: "stablehlo" (default), "hlo", or "dot" for Graphviz.
 

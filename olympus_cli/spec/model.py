@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import olympus
 from olympus.errors import UsageError
 from olympus_cli.nearest import did_you_mean
+from olympus_cli.spec.budgets import Budget
 
 if TYPE_CHECKING:
     from olympus.stages import Optimize, Repeats
@@ -63,6 +64,7 @@ class TargetSpec:
     compiler_options: Mapping[str, str | int | bool | float] = field(default_factory=dict)
     optimize: Optimize = "default"
     repeats: Repeats = "auto"
+    budget: Budget = field(default_factory=Budget)
     trips: Mapping[str, int] = field(default_factory=dict)  # of loops, by their source line
 
 

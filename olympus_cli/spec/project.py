@@ -20,6 +20,7 @@ from olympus_cli.nearest import did_you_mean
 from olympus_cli.places import shown
 from olympus_cli.spec import matrix
 from olympus_cli.spec.backends import parse_backend
+from olympus_cli.spec.budgets import budget_of
 from olympus_cli.spec.devices import Devices, devices_of
 from olympus_cli.spec.model import ArgSpec, FromEntry, Project, TargetSpec
 from olympus_cli.spec.section import Section
@@ -41,7 +42,7 @@ FILE = "olympus.toml"
 PROJECT_KEYS = ("build-dir", "default-targets", "python-path")
 TARGET_KEYS = (
     *("entry", "args", "static", "donate", "backends"),
-    *("optimize", "repeats", "compiler-options", "matrix", "trips"),
+    *("optimize", "repeats", "compiler-options", "matrix", "trips", "budget"),
 )
 
 _PART = re.compile(r"[\w.+-]+")  # a target's name is a folder's name too
@@ -70,17 +71,21 @@ def load_project(path: Path, own: Devices | None = None) -> Project:
         raise SpecError(f"there is no {shown(file)}", hint="olympus init writes one")
     source = load(file)
     top = Section(source, (), source.data)
-    top.only(("project", "target", "device"))
+    top.only(("project", "target", "budget", "device"))
     devices = {**devices_of(source), **(own or {})}
     root = file.resolve().parent
     settings = top.table("project")
     settings.only(PROJECT_KEYS)
     folders = _python_path(settings, root)
+    budget = budget_of(top)
     targets: dict[str, TargetSpec] = {}
     section = top.table("target")
     for name in section.data:
         found = _targets(section, name, root, devices)
-        targets |= {key: replace(target, python_path=folders) for key, target in found.items()}
+        targets |= {
+            key: replace(target, python_path=folders, budget=budget.under(target.budget))
+            for key, target in found.items()
+        }
     build_dir = root / settings.text("build-dir", "build")
     project = Project(root, targets, build_dir, settings.texts("default-targets"), devices)
     if project.default_targets:
@@ -164,6 +169,7 @@ def _target(
         compiler_options=_compiler_options(section),
         optimize=section.choice("optimize", OPTIMIZE),
         repeats=section.choice("repeats", REPEATS),
+        budget=budget_of(section),
         trips=trips_of(section),
     )
 

@@ -1,1 +1,1 @@
-"""What a program costs and needs: counted from its operations, by source line."""
+"""What a program costs and needs: counted from its operations, told by the user's lines."""

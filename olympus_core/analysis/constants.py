@@ -131,11 +131,6 @@ class Scope:
     def _constant(self, op: Any) -> Value | None:
         attribute = op.attributes["value"]
         tensor = self._reader.tensor(op.results[0].type)
-        if (
-            tensor.dtype.startswith(("int", "uint", "bool")) is False
-            and tensor.dtype not in _FLOATS
-        ):
-            return None
         if attribute.is_splat:
             return np.asarray(attribute.get_splat_value().value).astype(tensor.dtype)
         if tensor.elements > _LARGEST:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
+from olympus_core import collection
 from olympus_core.analysis.walk import FIGURES, Key, walk
 from olympus_core.errors import UsageError
 
@@ -170,9 +171,10 @@ def cost_of_module(module: ir.Module, trips: Mapping[str, int] | None = None) ->
     their `path:line`.  Raises UsageError for a key that is the end of no loop's line, or a number
     that is not an integer, 0 or more.
     """
-    walked = walk(module, {})
-    if trips:
-        walked = walk(module, _by_line(trips, walked.loops))
+    with collection.paused():
+        walked = walk(module, {})
+        if trips:
+            walked = walk(module, _by_line(trips, walked.loops))
     tally = walked.tally
     unknown = {Unknown(g.what, g.place.line or None, g.why): None for g in tally.gaps}
     return _cost(tally.rows, frozenset(tally.hidden()), tuple(unknown), walked.io_bytes)

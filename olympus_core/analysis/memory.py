@@ -169,29 +169,44 @@ class _Spot(NamedTuple):
 
 def _spots(live: Liveness, assignment: BufferAssignment | None) -> list[_Spot]:
     """Where each value lies: as the assignment says, or else every set of values by itself."""
-    sizes: dict[int, int] = {}
+    if assignment is None:
+        sizes: dict[int, int] = {}
+        for value in live.values:
+            number = live.together(value)
+            sizes[number] = max(sizes.get(number, 0), value.bytes)
+        places = ((value, live.together(value)) for value in live.values)
+        found = [_Spot(value, Place(number, 0, sizes[number])) for value, number in places]
+    else:
+        found = [*_assigned(live, assignment), *_other_constants(live, assignment)]
+    return [spot for spot in found if spot.place.bytes]
+
+
+def _assigned(live: Liveness, assignment: BufferAssignment) -> Iterator[_Spot]:
     known: dict[int, Place] = {}
     for value in live.values:
-        number = live.together(value)
-        sizes[number] = max(sizes.get(number, 0), value.bytes)
-        place = _assigned(assignment, value)
+        place = assignment.places.get((value.instruction.id, value.index))
         if place is not None:
-            known.setdefault(number, place)
-    if assignment is None:
-        known = {number: Place(number, 0, size) for number, size in sizes.items()}
-    found = []
+            known.setdefault(live.together(value), place)
     for value in live.values:
         # The compiler describes one value of a loop's carry where all iterations share it.
-        place = _assigned(assignment, value) or known.get(live.together(value))
-        if place is not None and place.bytes:
-            found.append(_Spot(value, place))
-    return found
+        place = assignment.places.get((value.instruction.id, value.index))
+        place = place or known.get(live.together(value))
+        if place is not None:
+            yield _Spot(value, place)
 
 
-def _assigned(assignment: BufferAssignment | None, value: Value) -> Place | None:
-    if assignment is None:
-        return None
-    return assignment.places.get((value.instruction.id, value.index))
+def _other_constants(live: Liveness, assignment: BufferAssignment) -> Iterator[_Spot]:
+    """The constants of functions that a reduction or a sort calls, which have no schedule."""
+    known = {value.instruction.id for value in live.values if value.is_constant}
+    for computation in live.module.computations.values():
+        for instruction in computation.instructions.values():
+            place = assignment.places.get((instruction.id, ()))
+            if place is None or instruction.id in known or instruction.opcode != "constant":
+                continue
+            if assignment.allocations[place.allocation].is_constant:
+                value = Value(-1, computation, instruction, (), instruction.shape, 0)
+                value.is_constant, value.end = True, max(0, len(live.steps) - 1)
+                yield _Spot(value, place)
 
 
 def _bytes_at(steps: int, spots: Sequence[_Spot]) -> _Bytes:
@@ -282,7 +297,7 @@ class _Names:
 
     def buffer(self, size: int, value: Value) -> LiveBuffer:
         """The entry of a value that takes `size` bytes of its own."""
-        number = self._live.together(value)
+        number = self._live.together(value) if value.number >= 0 else -1
         made = self._made.get(number, value) if _takes_over(value) else value
         instruction = made.instruction
         name = instruction.name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -31,6 +32,7 @@ class Costed(NamedTuple):
     unknown: str = ""
 
 
+@functools.lru_cache(maxsize=4096)
 def tensor_of(kind: ir.Type) -> Tensor:
     """The type of a value; what is no array (a token, a tuple) has no elements.
 
@@ -42,6 +44,9 @@ def tensor_of(kind: ir.Type) -> Tensor:
         return Tensor(text, (0,))
     sizes = found.group(1).split("x")[:-1]
     return Tensor(_dtype(found.group(2)), tuple([int(n) for n in sizes]))
+
+
+_costs: dict[Any, Costed] = {}
 
 
 def _dtype(element: str) -> str:
@@ -59,19 +64,17 @@ def _dtype(element: str) -> str:
     return f"{_FAMILY[family]}{bits}" + (f"_{rest.lower()}" if rest else "")
 
 
+_MOST = 20_000  # operations whose costs are kept
+
+
 class Reader:
-    """Costs of the operations of one module; equal operations are counted once."""
+    """Costs of operations; equal ones are counted once, and kept for the next module."""
 
     def __init__(self) -> None:
-        self._types: dict[Any, Tensor] = {}
-        self._costs: dict[Any, Costed] = {}
-
-    def tensor(self, kind: ir.Type) -> Tensor:
-        """The type of a value, read once."""
-        found = self._types.get(kind)
-        if found is None:
-            found = self._types[kind] = tensor_of(kind)
-        return found
+        self._costs: dict[Any, Costed] = _costs
+        if len(_costs) > _MOST:
+            _costs.clear()
+        self.tensor = tensor_of
 
     def cost(self, op: Any, name: str) -> Costed:
         """What an operation called `name`, with its dialect, costs once."""

@@ -19,6 +19,7 @@ from olympus_core.analysis.stablehlo import Reader
 __all__ = ["Loop", "trip_count"]
 
 _LONGEST = 20_000  # values that are computed to see a loop end
+_DATA = "how often it runs depends on data"
 _FLIPPED = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE", "NE": "NE", "EQ": "EQ"}
 
 
@@ -50,8 +51,8 @@ class Loop(NamedTuple):
         return [i for i, x in enumerate(self.next) if _place(x, self.body) == i]
 
 
-def trip_count(loop: Loop, scope: Scope, reader: Reader) -> int | None:
-    """How often the body runs, or None where that is not proved.
+def trip_count(loop: Loop, scope: Scope, reader: Reader) -> int | str:
+    """How often the body runs, or in words why that is not known.
 
     `scope` is what is known around the loop.
     """
@@ -206,7 +207,7 @@ def _trips(start: int, bound: int, step: int, direction: str) -> int | None:
 # A run
 
 
-def _run(loop: Loop, scope: Scope) -> int | None:
+def _run(loop: Loop, scope: Scope) -> int | str:
     """The count of a loop whose condition depends on constants alone, by running that part."""
     following = loop.next
     needed = _needed(loop.goes_on, loop.condition)
@@ -216,22 +217,19 @@ def _run(loop: Loop, scope: Scope) -> int | None:
             needed.add(i)
             pending.append(i)
     values = {i: scope.of(loop.starts[i]) for i in needed}
-    if any(v is None for v in values.values()):
-        return None
     trips = 0
     while (trips + 1) * (len(needed) + 1) <= _LONGEST:
-        inside = _at(loop.condition, values, scope)
-        more = inside.of(loop.goes_on)
+        if any(v is None for v in values.values()):
+            return _DATA
+        more = _at(loop.condition, values, scope).of(loop.goes_on)
         if more is None:
-            return None
+            return _DATA
         if not more:
             return trips
         inside = _at(loop.body, values, scope)
         values = {i: inside.of(following[i]) for i in needed}
-        if any(v is None for v in values.values()):
-            return None
         trips += 1
-    return None
+    return f"it has no end that can be proved, and none in {trips} steps"
 
 
 def _at(block: Any, values: dict[int, Value | None], scope: Scope) -> Scope:

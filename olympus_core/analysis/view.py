@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections.abc import Mapping
@@ -43,6 +44,7 @@ class Tensor(NamedTuple):
         return self.dtype.startswith(("float", "bfloat", "complex"))
 
 
+@functools.lru_cache(maxsize=256)
 def bits(dtype: str) -> int:
     """The bits of an element; tokens and other things that are not arrays have none."""
     found = re.match(r"(?:u?int|b?float|complex)(\d+)", dtype)

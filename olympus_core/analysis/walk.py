@@ -115,7 +115,8 @@ class _Walker:
             op = each.operation
             if op.name == "func.func":
                 self.functions[op.attributes["sym_name"].value] = op
-        self.constants: dict[Any, Any] = {}  # the type of each, by its elements
+        self.constants: list[Any] = []
+        self.bare = False  # an operation without a line was met in the function being walked
         self.walked: dict[Any, Tally] = {}
         self.located: dict[str, bool] = {}
 
@@ -123,35 +124,39 @@ class _Walker:
         """The bytes of the arguments, the results and the constants; of equal elements, one."""
         kind = self.functions["main"].attributes["function_type"].value
         size = sum([self.reader.tensor(t).bytes for t in (*kind.inputs, *kind.results)])
-        for elements, each in self.constants.items():
-            tensor = self.reader.tensor(each)
-            size += tensor._replace(sizes=()).bytes if elements.is_splat else tensor.bytes
-        return size
+        sizes = dict(map(self._constant, self.constants))
+        return size + sum(sizes.values())
+
+    def _constant(self, op: Any) -> tuple[Any, int]:
+        """What tells a constant from others, and its bytes."""
+        tensor = self.reader.tensor(op.results[0].type)
+        try:
+            elements = op.attributes["value"]
+            same = elements.is_splat
+        except TypeError:  # the bindings have no class for complex elements
+            elements = str(op)
+            same = "dense<(" in elements
+        return elements, (tensor._replace(sizes=()) if same else tensor).bytes
 
     def function(self, name: str, given: Sequence[Value | None], at: Place) -> Tally:
-        """What a function costs where these of its arguments are known, and it is called `at`."""
-        known = tuple([None if x is None else (x.shape, x.tobytes()) for x in given])
-        key = name, known, NOWHERE if self._is_located(name) else at
-        found = self.walked.get(key)
-        if found is None:
-            block = self.functions[name].regions[0].blocks[0]
-            values = dict(zip(block.arguments, given, strict=False))
-            scope = Scope(self.reader, self.functions, values)
-            found = self.walked[key] = Tally()
-            self.block(block, scope, found, key[2])
-        return found
+        """What a function costs where these of its arguments are known, and it is called `at`.
 
-    def _is_located(self, name: str) -> bool:
-        """Whether the operations of a function have lines of their own."""
-        found = self.located.get(name)
-        if found is None:
-            ops = self.functions[name].regions[0].blocks[0].operations
-            last = len(ops) - 1  # what returns has none
-            found = self.located[name] = all(
-                self.places.of(x.operation.location).line
-                for i, x in enumerate(ops)
-                if i < last and x.operation.name != "stablehlo.constant"
-            )
+        Where all that it does has lines of its own, it does not matter from where it is called.
+        """
+        known = tuple([None if x is None else (x.shape, x.tobytes()) for x in given])
+        key = name, known, NOWHERE if self.located.get(name, True) else at
+        found = self.walked.get(key)
+        if found is not None:
+            return found
+        outer, self.bare = self.bare, False
+        block = self.functions[name].regions[0].blocks[0]
+        values = dict(zip(block.arguments, given, strict=False))
+        scope = Scope(self.reader, self.functions, values)
+        found = Tally()
+        self.block(block, scope, found, at._replace(backward=False))
+        self.located[name] = not self.bare
+        self.walked[name, known, at if self.bare else NOWHERE] = found
+        self.bare = outer or self.bare
         return found
 
     def block(self, block: Any, scope: Scope, tally: Tally, at: Place) -> None:
@@ -162,17 +167,28 @@ class _Walker:
             name = op.name
             control = _CONTROL.get(name)
             if control is not None:
-                control(self, op, scope, tally, of(op.location).within(at))
+                if control is not _Walker.nothing:
+                    control(self, op, scope, tally, self.place(op, at))
                 continue
             costed = cost(op, name)
-            if costed.counts is NOTHING and not costed.unknown:
+            counts, unknown = costed.counts, costed.unknown
+            if counts is NOTHING and not unknown:
                 if name == "stablehlo.constant":
-                    self.constants[op.attributes["value"]] = op.results[0].type
+                    self.constants.append(op)
                 continue
-            place = of(op.location).within(at)
-            count(Key(place, costed.name, costed.dtype), costed.counts)
-            if costed.unknown:
+            place = of(op.location)
+            if not place.line or at.backward:
+                place = self.place(op, at)
+            count(Key(place, costed.name, costed.dtype), counts)
+            if unknown:
                 tally.gaps.setdefault(_gap(costed, place))
+
+    def place(self, op: Any, at: Place) -> Place:
+        """Where an operation comes from, in a function or region at `at`."""
+        own = self.places.of(op.location)
+        if not own.line:
+            self.bare = True
+        return own.within(at)
 
     def nothing(self, op: Any, scope: Scope, tally: Tally, at: Place) -> None:
         """Operations that only say where things go."""
@@ -207,11 +223,10 @@ class _Walker:
     def loop(self, op: Any, scope: Scope, tally: Tally, at: Place) -> None:
         """The body as often as it runs, and the condition once more."""
         loop = Loop.of(op)
-        trips = proved = trip_count(loop, scope, self.reader)
-        if proved is None or at.line not in self.loops:
-            self.loops[at.line] = proved
-        if trips is None:
-            trips = self.trips.get(at.line)
+        proved = trip_count(loop, scope, self.reader)
+        trips = proved if isinstance(proved, int) else self.trips.get(at.line)
+        if not isinstance(proved, int) or at.line not in self.loops:
+            self.loops[at.line] = proved if isinstance(proved, int) else None
         inside, body, condition = body_scope(loop, scope), Tally(), Tally()
         if trips != 0:
             self.block(loop.body, inside, body, at)
@@ -222,9 +237,7 @@ class _Walker:
         if trips is None:
             sums = [a + b for a, b in zip(body.totals(), condition.totals(), strict=True)]
             hidden = frozenset([f for f, n in zip(FIGURES, sums, strict=True) if n])
-            tally.gaps.setdefault(
-                Gap("while loop", at, "how often it runs depends on data", hidden)
-            )
+            tally.gaps.setdefault(Gap("while loop", at, str(proved), hidden))
 
 
 _CONTROL: Mapping[str, Any] = {

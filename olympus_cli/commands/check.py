@@ -1,0 +1,97 @@
+"""`olympus check`: hold targets against their budgets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+
+import click
+
+from olympus.errors import GateError, OlympusError, UsageError
+from olympus_cli import console
+from olympus_cli.builder.outcome import Outcome
+from olympus_cli.builder.show import raise_failures
+from olympus_cli.faults.failure import Failure
+from olympus_cli.gates.budget import Verdict
+from olympus_cli.gates.checking import Checked, perform
+from olympus_cli.gates.saved import Saved, read_saved, write_saved
+from olympus_cli.isolated.call import call
+from olympus_cli.options import Command, common_options, is_verbose, project_option
+from olympus_cli.places import shown
+from olympus_cli.spec.model import TargetSpec
+from olympus_cli.spec.resolve import open_project
+
+__all__ = ["command"]
+
+COLUMNS = ("target", "backend", "budget", "figure", "limit", "verdict")
+
+
+@click.command("check", cls=Command)
+@click.argument("names", metavar="[TARGET]...", nargs=-1)
+@project_option
+@click.option("--update", is_flag=True, help="Save the figures that relative limits are of.")
+@common_options
+def command(names: tuple[str, ...], project: str | None, update: bool, as_json: bool) -> None:
+    """Without a name, check the default targets that have a budget. Nothing is run, nor timed.
+
+    \b
+    Examples:
+      olympus check
+      olympus check forward --json
+      olympus check --update
+    """
+    opened = open_project(project)
+    specs = [spec for spec in opened.select(names) if spec.budget]
+    if not specs:
+        raise UsageError(
+            "there is nothing to check: no target has a budget",
+            hint='such as [target.NAME.budget] with flops = "2 GFLOP" in olympus.toml',
+        )
+    found: list[Checked] = []
+    outcomes: list[Outcome] = []
+    for spec in specs:
+        try:
+            found.append(_checked(spec, update))
+        except OlympusError as error:
+            if len(specs) == 1:
+                raise
+            outcomes.append(Outcome(spec.name, "failed", failure=Failure.of(error)))
+    broken = [verdict for each in found for verdict in each.broken]
+    for each in found:
+        for warning in each.warnings:
+            console.say(f"warning: target {each.target!r}: {warning}")
+    if as_json:
+        console.print_json({"targets": [asdict(each) for each in found]})
+    elif found:
+        console.table(COLUMNS, [_row(v) for each in found for v in each.verdicts])
+    raise_failures(outcomes, is_verbose())
+    if broken:
+        raise GateError("\n".join(_told(broken)))
+
+
+def _checked(spec: TargetSpec, update: bool) -> Checked:
+    saved = read_saved(spec.root, spec.name)
+    with console.progress(f"checking {spec.name}"):
+        checked = Checked.from_data(call(perform, spec, saved.figures, update, does="checks"))
+    if update:
+        path = write_saved(spec.root, Saved(spec.name, checked.figures))
+        console.say(f"wrote {shown(path)}")
+    return checked
+
+
+def _row(verdict: Verdict) -> tuple[str, ...]:
+    return (
+        verdict.target,
+        verdict.backend,
+        verdict.key,
+        verdict.figure,
+        verdict.limit,
+        "broken" if verdict.why else "kept",
+    )
+
+
+def _told(broken: Sequence[Verdict]) -> Iterator[str]:
+    """What is wrong, with the lines that contribute most."""
+    for verdict in broken:
+        yield f"target {verdict.target!r} on {verdict.backend}: {verdict.why}"
+        yield from (f"  {line}" for line in verdict.lines)

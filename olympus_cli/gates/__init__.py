@@ -1,0 +1,1 @@
+"""Gates: what a team says of a program's figures in olympus.toml, and whether it holds."""

@@ -1,0 +1,245 @@
+"""Whether a target keeps to its budget: the figure of each key, and the lines that make it.
+
+docs/check.md says what each key is about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from olympus_cli.gates.figures import Figures
+from olympus_cli.reports.figures import RowReport
+from olympus_cli.spec.budgets import HOST_CALLBACK, LIMITED, Budget, Limit, forbidden_name
+from olympus_cli.units import byte_size, count
+
+__all__ = ["METRICS", "Metric", "Verdict", "figures_of", "judge"]
+
+_MOST = 3  # source lines that a broken budget names
+
+Parts = Sequence[tuple[float, str]]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A figure that a budget limits.
+
+    `figure` gives None where it is not known, and `why` says then what is not.  `parts` are amounts
+    of it with their places.
+    """
+
+    figure: Callable[[Figures], float | None]
+    parts: Callable[[Figures], Parts]
+    why: Callable[[Figures], str] = lambda _figures: "the compiler does not tell it"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of one key of a budget; `why` says what is wrong, and is empty if nothing is."""
+
+    target: str
+    backend: str
+    key: str
+    figure: str
+    limit: str
+    why: str = ""
+    lines: tuple[str, ...] = ()
+
+
+def _rows(field: str) -> Callable[[Figures], Parts]:
+    def parts(figures: Figures) -> Parts:
+        return [(getattr(row, field), row.key) for row in figures.cost.lines]
+
+    return parts
+
+
+def _count(field: str) -> Metric:
+    """The metric of a figure of the cost, of this name there and in its rows."""
+
+    def figure(figures: Figures) -> float | None:
+        found: float | None = getattr(figures.cost, field)
+        return found
+
+    return Metric(figure, _rows(field), _not_counted)
+
+
+def _not_counted(figures: Figures) -> str:
+    return "; ".join(map(str, figures.cost.unknown))
+
+
+def _matmul(figures: Figures) -> float | None:
+    products = figures.cost.matmul_flops
+    return None if products is None else sum(products.values())
+
+
+def _memory(field: str) -> Metric:
+    def figure(figures: Figures) -> float | None:
+        assert figures.compiled is not None
+        found: float | None = getattr(figures.compiled.memory, field)
+        return found
+
+    def parts(figures: Figures) -> Parts:
+        assert figures.compiled is not None
+        kinds = {"arguments": ("argument",), "temporaries": ("temporary",)}.get(field)
+        return [
+            (each.bytes, each.line or each.name)
+            for each in figures.compiled.memory.largest
+            if kinds is None or each.kind in kinds
+        ]
+
+    return Metric(figure, parts)
+
+
+def _instructions(opcode: str) -> Metric:
+    """The number of such instructions in the optimized program."""
+
+    def figure(figures: Figures) -> float | None:
+        return None if figures.instructions is None else figures.instructions.get(opcode, 0)
+
+    return Metric(figure, _rows("operations"))
+
+
+def _size(field: str) -> Metric:
+    def figure(figures: Figures) -> float | None:
+        found: float | None = getattr(figures, field)
+        return found
+
+    return Metric(figure, _rows("operations"))
+
+
+def _estimated(figures: Figures) -> float | None:
+    assert figures.compiled is not None
+    return figures.compiled.estimate and figures.compiled.estimate.seconds
+
+
+def _kernels(figures: Figures) -> Parts:
+    assert figures.compiled is not None
+    found = figures.compiled.estimate
+    return [(each.seconds, each.line or each.name) for each in (found.kernels if found else ())]
+
+
+#: How the figure of each key of `LIMITED` is found.
+METRICS: Mapping[str, Metric] = {
+    "flops": _count("flops"),
+    "matmul-flops": Metric(_matmul, _rows("matmul_flops"), _not_counted),
+    "transcendentals": _count("transcendentals"),
+    "bytes": _count("bytes"),
+    "operations": _count("operations"),
+    "peak-memory": _memory("peak"),
+    "argument-memory": _memory("arguments"),
+    "temporary-memory": _memory("temporaries"),
+    "fusions": _instructions("fusion"),
+    "custom-calls": _instructions("custom-call"),
+    "executable-size": _size("executable_size"),
+    "bundle-size": _size("bundle_size"),
+    "estimated-time": Metric(_estimated, _kernels),
+}
+
+
+def figures_of(figures: Figures) -> dict[str, float]:
+    """The figures that are known, by the key that limits them: what relative limits are of."""
+    compiled = figures.compiled is not None
+    known = {
+        key: METRICS[key].figure(figures)
+        for key, limited in LIMITED.items()
+        if compiled or not limited.compiles
+    }
+    return {key: figure for key, figure in known.items() if figure is not None}
+
+
+def judge(
+    target: str,
+    budget: Budget,
+    figures: Figures,
+    saved: Mapping[str, float],
+    device_memory: int | None,
+) -> Iterator[Verdict]:
+    """A verdict for each key of a budget.
+
+    `saved` are the figures that relative limits are of, and `device_memory` is the memory of the
+    device that `fits` names, in bytes.
+    """
+    for key, limit in budget.limits.items():
+        yield _limited(target, key, limit, figures, saved.get(key))
+    if budget.fits is not None:
+        yield _fitting(target, str(budget.fits.device), figures, device_memory)
+    for name in budget.forbid:
+        yield _forbidden(target, name, figures)
+    if budget.all_donations_used:
+        unused = ", ".join(figures.unused_donations)
+        why = f"no result takes the memory of {unused}" if unused else ""
+        yield Verdict(target, figures.backend, "donation", unused or "all used", "all-used", why)
+
+
+def _limited(target: str, key: str, limit: Limit, figures: Figures, saved: float | None) -> Verdict:
+    metric, shown = METRICS[key], LIMITED[key].quantity.shown
+    figure, most = metric.figure(figures), limit.of(saved)
+    if figure is None:
+        told = f"{key} is not known: {metric.why(figures)}"
+        return Verdict(target, figures.backend, key, "unknown", limit.text, told)
+    if most is None:
+        told = f"{limit.text} is relative, and no {key} is saved: olympus check --update saves it"
+        return Verdict(target, figures.backend, key, shown(figure), limit.text, told)
+    relative = f"{limit.text} of {shown(saved)}" if saved is not None and limit.factor else None
+    allowed = f"{shown(most)} ({relative})" if relative else limit.text
+    if figure <= most:
+        return Verdict(target, figures.backend, key, shown(figure), allowed)
+    over = figure / most - 1 if most else None
+    told = f"{key} is {shown(figure)}" + (f", {over:.1%} over" if over else ", over")
+    return Verdict(
+        target,
+        figures.backend,
+        key,
+        shown(figure),
+        allowed,
+        f"{told} the limit of {allowed}",
+        _largest(metric.parts(figures), shown),
+    )
+
+
+def _largest(parts: Parts, shown: Callable[[float], str]) -> tuple[str, ...]:
+    """The places that contribute most, as "model.py:41  1.05 M", the largest first."""
+    of_place: dict[str, float] = {}
+    for amount, place in parts:
+        of_place[place or "unknown"] = of_place.get(place or "unknown", 0) + amount
+    most = sorted(of_place.items(), key=lambda item: (-item[1], item[0]))
+    return tuple(f"{place}  {shown(amount)}" for place, amount in most[:_MOST] if amount)
+
+
+def _fitting(target: str, device: str, figures: Figures, memory: int | None) -> Verdict:
+    assert figures.compiled is not None
+    needed = figures.compiled.memory.needed
+    if needed is None or memory is None:
+        told = f"whether it fits {device} is not known: the compiler does not tell its memory"
+        return Verdict(target, figures.backend, "fits", "unknown", device, told)
+    limit = f"{device} ({byte_size(memory)})"
+    if needed <= memory:
+        return Verdict(target, figures.backend, "fits", byte_size(needed), limit)
+    lines = _largest(
+        [(each.bytes, each.line or each.name) for each in figures.compiled.memory.largest],
+        byte_size,
+    )
+    told = f"it needs {byte_size(needed)}, and {device} has {byte_size(memory)}"
+    return Verdict(target, figures.backend, "fits", byte_size(needed), limit, told, lines)
+
+
+def _forbidden(target: str, name: str, figures: Figures) -> Verdict:
+    """Whether the program has an operation or a dtype that it must not have."""
+    found = list(_matching(name, figures))
+    key = f"forbid {name}"
+    if not found:
+        return Verdict(target, figures.backend, key, "none", "none")
+    times = count(sum(row.operations for row in found))
+    told = f"the program has {name}, which is forbidden, in {times} of its operations"
+    return Verdict(target, figures.backend, key, times, "none", told)
+
+
+def _matching(name: str, figures: Figures) -> Iterator[RowReport]:
+    meant = forbidden_name(name)
+    for row in (*figures.by_dtype, *figures.by_operation):
+        if row.key == meant or (name == HOST_CALLBACK and any(w in row.key for w in _HOST)):
+            yield row
+
+
+#: what the names of operations have that call the host while a program runs
+_HOST = ("callback", "infeed", "outfeed")

@@ -1,0 +1,104 @@
+"""A target held against its budget, in the process that lowers and compiles it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import olympus
+from olympus_cli.frontends.python import load_target
+from olympus_cli.gates.budget import Verdict, figures_of, judge
+from olympus_cli.gates.figures import Figures
+from olympus_cli.isolated.call import Say
+from olympus_cli.program.bundle import SUFFIX, save_bundle
+from olympus_cli.program.stages import Program, Unit
+from olympus_cli.reports.figures import compiled_figures, cost_report, row_reports
+from olympus_cli.reports.hlo import instruction_counts
+from olympus_cli.reports.strict import typed
+from olympus_cli.spec.model import TargetSpec
+
+__all__ = ["Checked", "perform"]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What became of one target: its verdicts, and its figures by backend and key."""
+
+    target: str
+    verdicts: tuple[Verdict, ...]
+    figures: Mapping[str, Mapping[str, float]]
+    warnings: tuple[str, ...]
+
+    @property
+    def broken(self) -> tuple[Verdict, ...]:
+        """The verdicts that say no."""
+        return tuple(verdict for verdict in self.verdicts if verdict.why)
+
+    @staticmethod
+    def from_data(data: object) -> Checked:
+        """The object of what `perform` gives."""
+        found: Checked = typed(data, Checked)
+        return found
+
+
+def perform(
+    say: Say, spec: TargetSpec, saved: Mapping[str, Mapping[str, float]], update: bool
+) -> dict[str, Any]:
+    """Hold a target against its budget on each of its backends; a `Checked` as plain data.
+
+    `saved` are the figures that relative limits are of, by backend and key.  With `update`, its own
+    figures take their place.
+    """
+    say("load")
+    program = Program(load_target(spec), say)
+    program.trace()
+    program.lower()
+    sizes: dict[str, int] = {}
+    if spec.budget.compiles:
+        program.leave_out_absent()
+        program.compile()
+        sizes = _sizes(program)
+    say("count")
+    memory = _memory_of(spec.budget.fits)
+    verdicts: list[Verdict] = []
+    found: dict[str, dict[str, float]] = {}
+    for unit in program.units:
+        figures = _figures(program, unit, sizes)
+        found[unit.label] = figures_of(figures)
+        known = found[unit.label] if update else saved.get(unit.label, {})
+        verdicts += judge(spec.name, spec.budget, figures, known, memory)
+    return asdict(Checked(spec.name, tuple(verdicts), found, tuple(program.warnings)))
+
+
+def _memory_of(device: olympus.Target | None) -> int | None:
+    model = device and olympus.stages.device_model(device)
+    return model.memory if model else None
+
+
+def _sizes(program: Program) -> dict[str, int]:
+    """The bytes of each executable by its backend's label, and those of the bundle as ""."""
+    made = {unit.backend: unit.compiled.serialize() for unit in program.units}
+    with TemporaryDirectory(prefix="olympus-check-") as folder:
+        save_bundle(program, Path(folder), made)
+        bundle = (Path(folder) / (program.spec.name + SUFFIX)).stat().st_size
+    return {"": bundle, **{unit.label: len(made[unit.backend]) for unit in program.units}}
+
+
+def _figures(program: Program, unit: Unit, sizes: Mapping[str, int]) -> Figures:
+    root = program.spec.root
+    cost = unit.lowered.cost(program.spec.trips)
+    compiled = unit.compiled
+    return Figures(
+        unit.label,
+        cost_report(cost, root),
+        row_reports(cost, "operation", root),
+        row_reports(cost, "dtype", root),
+        unit.lowered.unused_donations,
+        compiled and compiled_figures(compiled, root),
+        compiled and instruction_counts(compiled.as_text()),
+        sizes.get(unit.label),
+        sizes.get(""),
+    )

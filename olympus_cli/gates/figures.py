@@ -1,0 +1,29 @@
+"""What budgets are held against: the figures of one target on one of its backends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from olympus_cli.reports.figures import CompiledFigures, CostReport, RowReport
+
+__all__ = ["Figures"]
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The figures of a target on one backend; None is what no budget asked for.
+
+    `unused_donations` are the donated arguments whose memory no result takes, `instructions` those
+    of the optimized program by opcode.
+    """
+
+    backend: str
+    cost: CostReport
+    by_operation: tuple[RowReport, ...]
+    by_dtype: tuple[RowReport, ...]
+    unused_donations: tuple[str, ...]
+    compiled: CompiledFigures | None = None
+    instructions: Mapping[str, int] | None = None
+    executable_size: int | None = None
+    bundle_size: int | None = None

@@ -1,0 +1,103 @@
+"""Limits as olympus.toml writes them: a number, a text with a unit, or relative to what is saved.
+
+flops = 2_000_000         peak-memory = "64 MiB"       estimated-time = "3 ms"
+flops = "2 GFLOP"         bytes = "1.5 GB"             operations = "+1%"
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from olympus.errors import SpecError
+from olympus_cli.nearest import did_you_mean
+from olympus_cli.units import byte_size, count, duration
+
+__all__ = ["QUANTITIES", "Limit", "Quantity", "parse_limit"]
+
+_TEXT = re.compile(r"([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z]*)")
+_RELATIVE = re.compile(r"([+-])\s*([0-9]+(?:\.[0-9]+)?)\s*%")
+_DECIMAL = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
+_BINARY = {f"{letter}i": 1024.0 ** (i + 1) for i, letter in enumerate("KMGTP")}
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """What is limited: its units with their sizes, and how a figure of it is shown."""
+
+    name: str
+    units: Mapping[str, float]
+
+    def shown(self, figure: float) -> str:
+        """The figure as people read it.
+
+        >>> QUANTITIES["bytes"].shown(2**21)
+        '2.00 MiB'
+        """
+        return {"bytes": byte_size, "seconds": duration}.get(self.name, count)(figure)
+
+
+QUANTITIES = {
+    "flops": Quantity("flops", {f"{p}{u}": n for p, n in _DECIMAL.items() for u in ("FLOP", "")}),
+    "bytes": Quantity(
+        "bytes",
+        {f"{p}B": n for p, n in (*_DECIMAL.items(), *_BINARY.items())} | {"": 1.0, "kiB": 1024.0},
+    ),
+    "count": Quantity("count", dict(_DECIMAL)),
+    "seconds": Quantity("seconds", {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "": 1.0}),
+}
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The most that a figure may be: `most`, or what is saved times `factor`."""
+
+    text: str
+    most: float | None = None
+    factor: float | None = None
+
+    def of(self, saved: float | None) -> float | None:
+        """The greatest figure that it lets through; None where it needs a saved one and has none.
+
+        >>> Limit("+1%", factor=1.01).of(200.0)
+        202.0
+        """
+        if self.factor is None:
+            return self.most
+        return None if saved is None else saved * self.factor
+
+
+def parse_limit(value: object, quantity: Quantity) -> Limit:
+    """The limit that a value of TOML says.
+
+    Raises:
+        SpecError: it is not a number or a text of this form, or its unit is of something else.
+
+    >>> parse_limit("64 MiB", QUANTITIES["bytes"]).most
+    67108864.0
+    """
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        if not 0 <= value < math.inf:
+            raise SpecError(f"must not be negative or infinite; got {value}")
+        return Limit(str(value), most=float(value))
+    if not isinstance(value, str):
+        raise SpecError(f"must be a number, or a text with a unit; got {value!r:.80}")
+    text = value.strip()
+    if found := _RELATIVE.fullmatch(text):
+        sign = 1 if found.group(1) == "+" else -1
+        factor = 1 + sign * float(found.group(2)) / 100
+        if factor < 0:
+            raise SpecError(f"is {text!r}, which no figure can be")
+        return Limit(text, factor=factor)
+    found = _TEXT.fullmatch(text)
+    if found is None:
+        raise SpecError(f'is {text!r}, and must be a number with a unit, or relative, as "+1%" is')
+    number, unit = float(found.group(1)), found.group(2)
+    if unit not in quantity.units:
+        raise SpecError(
+            f"is {text!r}, and {unit!r} is not a unit of {quantity.name}",
+            hint=did_you_mean(unit, [u for u in quantity.units if u], "its units are"),
+        )
+    return Limit(text, most=number * quantity.units[unit])

@@ -1,0 +1,248 @@
+"""`olympus check`: budgets that hold, that are broken, and that are written wrongly."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from olympus.errors import SpecError
+from olympus_cli.gates.budget import METRICS
+from olympus_cli.spec.budgets import LIMITED
+from olympus_cli.spec.limits import QUANTITIES, parse_limit
+
+Invoke = Callable[..., Result]
+
+PROGRAM = """\
+import olympus
+import olympus.numpy as np
+
+
+def dense(x, w):
+    y = x @ w
+    z = np.tanh(y)
+    return z * 2.0 + z.T.sum()
+
+
+def wide(x):
+    return x.astype("float16") @ x.astype("float16")
+
+
+def search(x):
+    return olympus.lax.while_loop(lambda c: c.sum() < 1e3, lambda c: c * 2.0, x)
+
+
+def update(state, x):
+    return state + x, x.sum()
+"""
+
+DENSE = """\
+[target.dense]
+entry = "program:dense"
+args = ["f32[8,16]", "f32[16,32]"]
+"""
+
+
+@pytest.fixture
+def work(folder: Path) -> Path:
+    (folder / "program.py").write_text(PROGRAM)
+    return folder
+
+
+def budget(work: Path, *lines: str, target: str = DENSE) -> None:
+    (work / "olympus.toml").write_text(target + "[target.dense.budget]\n" + "\n".join(lines) + "\n")
+
+
+def test_every_key_that_a_budget_limits_has_a_figure() -> None:
+    assert METRICS.keys() == LIMITED.keys()
+
+
+def test_a_budget_that_holds(work: Path, invoke: Invoke) -> None:
+    keys = [f'{key} = {"1.0" if "time" in key else 10**9}' for key in LIMITED]
+    budget(work, *keys, 'fits = "h200"', 'forbid = ["f64", "stablehlo.sort", "host-callback"]')
+    result = invoke("check")
+    assert (result.exit_code, result.stderr) == (0, "")
+    told = {line.split()[2]: line.split()[-1] for line in result.stdout.splitlines()[1:]}
+    assert told.keys() == {*LIMITED, "fits", "forbid"}
+    assert set(told.values()) == {"kept"}
+
+
+def test_a_broken_budget_says_the_figure_the_limit_and_the_lines(
+    work: Path, invoke: Invoke
+) -> None:
+    budget(work, 'flops = "8 kFLOP"', 'bytes = "1 MiB"')
+    result = invoke("check")
+    assert result.exit_code == 1
+    assert result.stderr.splitlines() == [
+        "error: target 'dense' on cpu: flops is 8.96 k, 12.0% over the limit of 8 kFLOP",
+        "  program.py:6  8.19 k",
+        "  program.py:8  767",
+    ]
+    broken = [line for line in result.stdout.splitlines() if line.endswith("broken")]
+    assert [line.split()[2] for line in broken] == ["flops"]
+
+
+@pytest.mark.parametrize("key", [key for key in LIMITED if key != "custom-calls"])
+def test_every_limit_can_be_broken(work: Path, invoke: Invoke, key: str) -> None:
+    budget(work, f"{key} = 0")
+    result = invoke("check", "--json")
+    assert result.exit_code == 1
+    (verdict,) = json.loads(result.stdout)["targets"][0]["verdicts"]
+    assert verdict["key"] == key
+    assert f"{key} is " in verdict["why"]
+    assert verdict["lines"]
+
+
+def test_forbidden_operations_and_dtypes(work: Path, invoke: Invoke) -> None:
+    target = '[target.dense]\nentry = "program:wide"\nargs = ["f32[4,4]"]\n'
+    budget(work, 'forbid = ["f16", "stablehlo.dot_general", "tanh"]', target=target)
+    result = invoke("check")
+    assert result.exit_code == 1
+    assert "the program has f16, which is forbidden" in result.stderr
+    assert "the program has stablehlo.dot_general, which is forbidden" in result.stderr
+    assert "tanh, which" not in result.stderr
+
+
+def test_a_figure_that_is_not_known_breaks_its_budget_and_says_why(
+    work: Path, invoke: Invoke
+) -> None:
+    target = '[target.dense]\nentry = "program:search"\nargs = ["f32[4]"]\n'
+    budget(work, "flops = 1_000_000", target=target)
+    result = invoke("check")
+    assert result.exit_code == 1
+    assert "flops is not known: " in result.stderr
+    assert "program.py:16" in result.stderr
+    budget(work, "flops = 1_000", '[target.dense.trips]\n"program.py:16" = 20', target=target)
+    assert invoke("check").exit_code == 0
+
+
+def test_relative_limits_are_of_what_is_saved(work: Path, invoke: Invoke) -> None:
+    budget(work, 'flops = "+1%"', 'operations = "-0%"')
+    result = invoke("check")
+    assert result.exit_code == 1
+    assert "no flops is saved: olympus check --update saves it" in result.stderr
+    result = invoke("check", "--update")
+    assert (result.exit_code, result.stderr) == (0, "wrote goldens/dense.figures.json\n")
+    assert invoke("check").exit_code == 0
+    (work / "program.py").write_text(PROGRAM.replace("y = x @ w", "y = x @ w + x @ w * 2.0"))
+    result = invoke("check")
+    assert result.exit_code == 1
+    assert "over the limit of" in result.stderr
+    assert "(+1% of 8.96 k)" in result.stderr
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"schema_version": 1, "target": 3, "figures": {}}'])
+def test_saved_figures_that_are_damaged_are_told(work: Path, invoke: Invoke, text: str) -> None:
+    budget(work, 'flops = "+1%"')
+    (work / "goldens").mkdir()
+    (work / "goldens" / "dense.figures.json").write_text(text)
+    result = invoke("check")
+    assert result.exit_code == 5
+    assert "goldens/dense.figures.json" in result.stderr
+
+
+def test_donated_memory_must_be_used(work: Path, invoke: Invoke) -> None:
+    target = (
+        '[target.dense]\nentry = "program:update"\ndonate = ["state", "x"]\n'
+        'args = ["f32[4]", "f32[4]"]\n'
+    )
+    budget(work, 'donation = "all-used"', target=target)
+    result = invoke("check")
+    assert result.exit_code == 1
+    assert "no result takes the memory of x" in result.stderr
+    budget(work, 'donation = "all-used"', target=target.replace(', "x"', ""))
+    assert invoke("check").exit_code == 0
+
+
+def test_the_budget_of_all_targets(work: Path, invoke: Invoke) -> None:
+    other = '[target.other]\nentry = "program:wide"\nargs = ["f32[4,4]"]\n'
+    (work / "olympus.toml").write_text(
+        f"[budget]\nflops = 1_000\n{DENSE}[target.dense.budget]\nflops = 10_000\n{other}"
+    )
+    verdicts = [
+        (each["target"], verdict["limit"])
+        for each in json.loads(invoke("check", "--json").stdout)["targets"]
+        for verdict in each["verdicts"]
+    ]
+    assert verdicts == [("dense", "10000"), ("other", "1000")]
+
+
+def test_a_program_that_does_not_fit(work: Path, invoke: Invoke) -> None:
+    target = '[target.dense]\nentry = "program:dense"\nargs = ["f32[65536,65536]"] * 2\n'
+    big = '"f32[65536,65536]"'
+    budget(work, 'fits = "t4"', target=target.replace(f"[{big}] * 2", f"[{big}, {big}]"))
+    result = invoke("check")
+    assert result.exit_code == 1
+    assert "it needs " in result.stderr
+    assert "and t4 has 15.0 GiB" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ('flops = "2 GiB"', "'GiB' is not a unit of flops"),
+        ('peak-memory = "2 GFLOP"', "'GFLOP' is not a unit of bytes"),
+        ('estimated-time = "3 MB"', "'MB' is not a unit of seconds"),
+        ("flops = -1", "must not be negative"),
+        ("flops = true", "must be a number, or a text with a unit"),
+        ('flops = "many"', "must be a number with a unit"),
+        ('flops = "-101%"', "which no figure can be"),
+        ("flop = 1", "did you mean flops"),
+        ('fits = "h2000"', "there is no device 'h2000'"),
+        ('forbid = ["f65"]', "'f65', which is not a dtype or an operation"),
+        ('forbid = "f64"', "an array of strings"),
+        ('donation = "some"', "must be all-used"),
+    ],
+)
+def test_wrong_budgets_are_refused(work: Path, invoke: Invoke, line: str, told: str) -> None:
+    budget(work, line)
+    result = invoke("check")
+    assert result.exit_code == 2
+    assert told in result.stderr
+    assert "olympus.toml" in result.stderr
+
+
+def test_nothing_to_check_is_told(work: Path, invoke: Invoke) -> None:
+    (work / "olympus.toml").write_text(DENSE)
+    result = invoke("check")
+    assert result.exit_code == 2
+    assert "no target has a budget" in result.stderr
+
+
+def test_a_target_that_fails_does_not_keep_the_others_from_being_checked(
+    work: Path, invoke: Invoke
+) -> None:
+    (work / "olympus.toml").write_text(
+        f'[budget]\nflops = 10\n{DENSE}[target.gone]\nentry = "program:gone"\nargs = []\n'
+    )
+    result = invoke("check")
+    assert result.exit_code == 2
+    assert "target 'gone'" in result.stderr
+    assert "broken" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "quantity", "most"),
+    [
+        (7, "count", 7.0),
+        ("2 GFLOP", "flops", 2e9),
+        ("2G", "flops", 2e9),
+        ("64 MiB", "bytes", 64 * 2**20),
+        ("1.5 kB", "bytes", 1500.0),
+        ("3 ms", "seconds", 3e-3),
+        ("1e3", "count", 1000.0),
+    ],
+)
+def test_limits(text: object, quantity: str, most: float) -> None:
+    assert parse_limit(text, QUANTITIES[quantity]).of(None) == pytest.approx(most)
+
+
+def test_relative_limits() -> None:
+    limit = parse_limit("+1.5 %", QUANTITIES["bytes"])
+    assert limit.of(200.0) == pytest.approx(203.0)
+    assert limit.of(None) is None
+    with pytest.raises(SpecError):
+        parse_limit("+1.5 % of it", QUANTITIES["bytes"])

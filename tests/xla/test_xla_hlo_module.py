@@ -1,0 +1,239 @@
+"""The optimized program is read from its bytes: what it says is what its text says."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import olympus
+import olympus.numpy as jnp
+from olympus_core import xla
+from olympus_core.errors import ArtifactError
+from olympus_core.xla.buffer_assignment import read_assignment
+from olympus_core.xla.hlo_module import HloModule, Shape, read_module
+from olympus_core.xla.wire import Message
+from tests.marks import needs_gpu_compiler
+
+lax = olympus.lax
+F32 = np.ones((8, 8), np.float32)
+TARGETS = [
+    pytest.param(xla.Target("cpu"), id="cpu"),
+    pytest.param(xla.Target("gpu", "h200"), id="gpu", marks=needs_gpu_compiler),
+]
+#: the short names of types in HLO's text
+SHORT = {
+    "bool": "pred",
+    "int8": "s8",
+    "int32": "s32",
+    "uint8": "u8",
+    "uint32": "u32",
+    "bfloat16": "bf16",
+    "float32": "f32",
+    "complex64": "c64",
+}
+IMAGES, KERNEL = np.ones((2, 9, 9, 4), np.float32), np.ones((3, 3, 4, 8), np.float32)
+
+
+def _scan(x):
+    return lax.scan(lambda c, _: (jnp.tanh(c @ x), c), x, None, length=7)
+
+
+def _conv(images, kernel):
+    layout = ("NHWC", "HWIO", "NHWC")
+    return lax.conv_general_dilated(
+        images, kernel, (2, 1), ((1, 0), (2, 1)), dimension_numbers=layout
+    )
+
+
+PROGRAMS = {
+    "scan": (_scan, (F32,)),
+    "cond": (lambda p, x: lax.cond(p, lambda x: jnp.sin(x @ x), lambda x: x, x), (True, F32)),
+    "switch": (lambda i, x: lax.switch(i, [jnp.sin, jnp.sort, jnp.cumsum], x), (1, F32[0])),
+    "conv": (_conv, (IMAGES, KERNEL)),
+    "types": (
+        lambda b, i, c, h: (b | True, i * 2, c * c, h + 1, jnp.zeros((0, 3), "uint8")),
+        (F32 > 0, F32.astype(np.int8), F32.astype(np.complex64), jnp.ones(3, "bfloat16")),
+    ),
+    "cholesky": (lambda x: jnp.linalg.cholesky(x @ x.T + jnp.eye(8)), (F32,)),
+    "random": (lambda key: olympus.random.normal(key, (100,)), (np.zeros(2, np.uint32),)),
+    "batched": (lambda x: jnp.einsum("bij,bjk->bik", x, x), (np.ones((3, 8, 8), np.float32),)),
+}
+
+
+def compiled(name: str, target: xla.Target, **options: object) -> olympus.stages.Compiled:
+    function, arguments = PROGRAMS[name]
+    return olympus.jit(function, **options).trace(*arguments).lower(target).compile()
+
+
+def _written(shape: Shape) -> str:
+    """A type as HLO's text writes it; layouts aside."""
+    if shape.is_tuple:
+        return f"({', '.join(map(_written, shape.elements))})"
+    return f"{SHORT[shape.dtype]}[{','.join(map(str, shape.sizes))}]"
+
+
+def _told(text: str) -> list[tuple[str, str, str]]:
+    """Each instruction of a text: its name, its type without the layout, its opcode."""
+    found = re.findall(r"^  (?:ROOT )?%(\S+) = (.*?) ([a-z][a-z-]*)\(", text, re.MULTILINE)
+    return [(name, re.sub(r"\{[^}]*\}|/\*.*?\*/", "", shape), op) for name, shape, op in found]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_it_says_what_the_text_says(name: str, target: xla.Target) -> None:
+    made = compiled(name, target)
+    module = made.executable.hlo_module()
+    ours = {
+        i.name: (i.name, _written(i.shape), i.opcode)
+        for computation in module.computations.values()
+        for i in module.ordered(computation)
+        if "token" not in str(i.shape)
+    }
+    told = _told(made.as_text())
+    assert told
+    assert module.is_scheduled
+    # the text writes an asynchronous fusion as one instruction, with the name of its own
+    plain = [each for each in told if not each[2].endswith(("-start", "-done"))]
+    assert [ours[name] for name, _, _ in plain] == plain
+    in_entry = made.as_text().split("ENTRY")[1]
+    ordered = [i.name for i in module.ordered(module.entry)]
+    assert ordered == [name for name, _, _ in _told(in_entry)]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_lines_and_operations(target: xla.Target) -> None:
+    module = compiled("scan", target).executable.hlo_module()
+    everything = [i for c in module.computations.values() for i in c.instructions.values()]
+    line = _scan.__code__.co_firstlineno + 1
+    (tanh,) = (i for i in everything if i.opcode == "tanh")
+    assert (tanh.source_line, tanh.op_name) == (line, "jit__scan/tanh")
+    assert tanh.line == f"{__file__}:{line}"
+    (loop,) = (i for i in everything if i.opcode == "while")
+    assert loop.trip_count == 7
+    assert tanh.trip_count is None
+    assert len(loop.called_computation_ids) == 2
+    (dot,) = (i for i in everything if i.opcode == "dot")
+    assert dot.dot_dimensions == ((1,), (0,), (), ())
+
+
+def test_batched_products_and_convolutions() -> None:
+    cpu = xla.Target("cpu")
+    dot = _only(compiled("batched", cpu).executable.hlo_module(), "dot")
+    assert dot.dot_dimensions == ((2,), (1,), (0,), (0,))
+    conv = _only(compiled("conv", cpu).executable.hlo_module(), "convolution")
+    assert [(d.size, d.stride, d.padding_low, d.padding_high) for d in conv.window] == [
+        (3, 2, 1, 0),
+        (3, 1, 2, 1),
+    ]
+    dims = conv.convolution_dimensions
+    assert dims is not None
+    assert (dims.input_feature, dims.kernel_output_feature, dims.output_feature) == (3, 3, 3)
+    assert (dims.input_spatial, dims.kernel_spatial) == ((1, 2), (0, 1))
+    assert conv.feature_group_count == 1
+
+
+def _only(module: HloModule, opcode: str):
+    every = (i for c in module.computations.values() for i in c.instructions.values())
+    (found,) = (i for i in every if i.opcode == opcode)
+    return found
+
+
+def test_donated_arguments_are_told() -> None:
+    function = olympus.jit(lambda x, y: (x @ y, y + 1), donate_argnums=1)
+    module = function.lower(F32, F32).compile().executable.hlo_module()
+    assert [(a.output_index, a.parameter) for a in module.input_output_alias] in (
+        [((0,), 1)],
+        [((1,), 1)],
+    )
+
+
+@needs_gpu_compiler
+def test_library_calls_have_a_target_and_a_config() -> None:
+    module = compiled("conv", xla.Target("gpu", "h200")).executable.hlo_module()
+    (call,) = (i for i in module.entry.instructions.values() if i.custom_call_target)
+    assert call.custom_call_target.startswith("__cudnn$conv")
+    assert call.config()["cudnn_conv_backend_config"]
+
+
+def test_a_config_that_is_not_json_is_empty() -> None:
+    module = compiled("scan", xla.Target("cpu")).executable.hlo_module()
+    assert module.entry.root._replace(backend_config=b"opaque\xff").config() == {}
+    assert module.entry.root._replace(backend_config=b"[1]").config() == {}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_bytes_that_are_cut_off_or_changed_are_refused_or_read(target: xla.Target) -> None:
+    """No damage ends in another error than ours."""
+    raw = compiled("cond", target).executable._raw
+    data = bytes(raw.hlo_modules()[0].as_serialized_hlo_module_proto())
+    rng = np.random.default_rng(0)
+    refused = 0
+    for at in rng.integers(0, len(data), 150):
+        changed = bytearray(data)
+        changed[at] ^= int(rng.integers(1, 256))
+        for damaged in (data[:at], bytes(changed)):
+            try:
+                read_module(damaged)
+            except ArtifactError:
+                refused += 1
+    assert refused > 150  # every one that is cut off, and more
+
+
+def test_a_module_without_an_entry_is_refused() -> None:
+    with pytest.raises(ArtifactError, match="it has no entry"):
+        read_module(b"")
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"\x08", "cut off"),
+        (b"\x0a\x05hi", "cut off"),
+        (b"\x08" + b"\xff" * 11, "more than 64 bits"),
+        (b"\x0b", "wire type 3"),
+        (b"\x00\x01", "without a number"),
+        (b"\x0d\x01\x02", "cut off"),
+    ],
+)
+def test_wire_format_errors(data: bytes, message: str) -> None:
+    with pytest.raises(ArtifactError, match=message):
+        Message(data)
+
+
+def test_wire_format_values() -> None:
+    message = Message(
+        b"\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"  # -1, as a varint
+        b"\x10\x07\x12\x02\x01\x02"  # a repeated field, unpacked and packed
+        b"\x1a\x02\x08\x05\x1a\x02\x10\x06"  # a message in two parts
+        b"\x25\x01\x00\x00\x00\x29\x02\x00\x00\x00\x00\x00\x00\x00"  # 32 and 64 bits, fixed
+    )
+    assert message.integer(1) == -1
+    assert message.integers(2) == (7, 1, 2)
+    nested = message.message(3)
+    assert nested is not None
+    assert (nested.integer(1), nested.integer(2)) == (5, 6)
+    assert (message.integer(4), message.integer(5)) == (1, 2)
+    assert (message.integer(99), message.text(99), message.message(99)) == (0, "", None)
+    for ask in (message.text, message.message, message.texts):
+        with pytest.raises(ArtifactError, match="not a message or text"):
+            ask(1)
+    with pytest.raises(ArtifactError, match="not an integer"):
+        message.integer(3)
+    with pytest.raises(ArtifactError, match="not text"):
+        Message(b"\x0a\x01\xff").text(1)
+
+
+def test_a_damaged_assignment_is_refused() -> None:
+    raw = compiled("cond", xla.Target("cpu")).executable._raw
+    data = bytes(raw.get_compiled_memory_stats().serialized_buffer_assignment_proto)
+    whole = read_assignment(data)
+    assert whole.places
+    with pytest.raises(ArtifactError, match="cut off"):
+        read_assignment(data[:-1])
+    with pytest.raises(ArtifactError, match="there is no value 9"):
+        read_assignment(b"\x1a\x04\x4a\x02\x08\x09")
+    value = b"\x0a\x06\x08\x09\x1a\x02\x20\x07"
+    with pytest.raises(ArtifactError, match="does not fit"):
+        read_assignment(value + b"\x1a\x06\x4a\x04\x08\x09\x18\x08")
