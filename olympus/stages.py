@@ -3,6 +3,8 @@
 from olympus_core.analysis.cost import Cost as Cost
 from olympus_core.analysis.cost import CostRow as CostRow
 from olympus_core.analysis.cost import Unknown as Unknown
+from olympus_core.analysis.cpu_peaks import CpuPeaks as CpuPeaks
+from olympus_core.analysis.cpu_peaks import known_peaks as known_peaks
 from olympus_core.analysis.memory import LiveBuffer as LiveBuffer
 from olympus_core.analysis.memory import Memory as Memory
 from olympus_core.analysis.memory import Moment as Moment

@@ -29,6 +29,7 @@ __all__ = [
     "cache_file",
     "keep_peaks",
     "kept_peaks",
+    "known_peaks",
     "this_cpu",
 ]
 
@@ -133,6 +134,11 @@ def kept_peaks() -> Kept:
         return Kept(_parsed(json.loads(text)))
     except (ValueError, RecursionError) as error:
         return Kept(None, f"{path} is damaged: {str(error) or 'it is nested too deeply'}")
+
+
+def known_peaks() -> CpuPeaks:
+    """The peaks that are kept for this CPU, or `GENERIC`: what an estimate takes."""
+    return kept_peaks().peaks or GENERIC
 
 
 def _parsed(data: object) -> CpuPeaks:

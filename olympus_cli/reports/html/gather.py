@@ -18,9 +18,9 @@ from olympus_cli.reports.strict import open_regular
 
 if TYPE_CHECKING:
     from olympus import DeviceModel
-    from olympus.stages import Moment
+    from olympus.stages import CpuPeaks, Moment
 
-__all__ = ["gather", "roof_of"]
+__all__ = ["gather", "roof_of", "roof_of_cpu"]
 
 _MOST_BYTES = 2 * 2**20  # of a source file: what is larger was written by a program
 
@@ -43,11 +43,10 @@ def _backend(report: BackendReport, unit: Unit, directory: Path) -> BackendPage:
     own = f"{label}/stablehlo.mlir"
     path = own if (directory / own).exists() else "program.stablehlo.mlir"
     optimized = f"{label}/optimized.hlo.txt"
-    model = olympus.stages.device_model(unit.backend)
     return BackendPage(
         report=report,
         timeline=_timeline(unit),
-        roof=roof_of(model, _dtypes(report)) if model else None,
+        roof=_roof(unit, _dtypes(report)),
         stablehlo=stablehlo_listing(unit.lowered.as_text(debug_info=True), path),
         optimized=hlo_listing((directory / optimized).read_text("utf-8"), optimized),
     )
@@ -66,6 +65,21 @@ def _dtypes(report: BackendReport) -> set[str]:
     products = report.cost.at_least.matmul_flops or {}
     kernels = report.estimate.kernels if report.estimate else ()
     return {*products, *(kernel.dtype for kernel in kernels if kernel.dtype)}
+
+
+def _roof(unit: Unit, dtypes: set[str]) -> Roof | None:
+    if unit.kind == "cpu":
+        return roof_of_cpu(olympus.stages.known_peaks(), dtypes)
+    model = olympus.stages.device_model(unit.backend)
+    return roof_of(model, dtypes) if model else None
+
+
+def roof_of_cpu(peaks: CpuPeaks, dtypes: Iterable[str]) -> Roof:
+    """The limits of this machine's CPU; its memory is not told, for others use it too."""
+    rates = {"products in float32": peaks.product_float32, "elementwise": peaks.vector}
+    if not {"float64", "complex128"}.isdisjoint(dtypes):
+        rates["products in float64"] = peaks.product_float64
+    return Roof("cpu", peaks.read, rates, None)
 
 
 def roof_of(model: DeviceModel, dtypes: Iterable[str]) -> Roof:
