@@ -8,10 +8,11 @@ import pytest
 
 from olympus_core.xla import gpu
 
-__all__ = ["CHROMIUM", "needs_chromium", "needs_gpu_compiler"]
 
 #: a browser of the system's; no package of Python's brings one
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chromium-browser"))), None)
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "google-chrome", "chromium-browser"))), None
+)
 
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no chromium or google-chrome in PATH")
 

@@ -117,7 +117,7 @@ def test_hostile_names_are_shown_and_not_obeyed() -> None:
     row = replace(page().report.backends[0].cost.lines[0], key=f"{HOSTILE}:3")
     cost = replace(page().report.backends[0].cost, lines=(row,))
     backend = replace(page().report.backends[0], cost=cost, blocks=(), ops={HOSTILE: 3})
-    changes = {name: HOSTILE for name in ("target", "entry", "optimize")}
+    changes = dict.fromkeys(("target", "entry", "optimize"), HOSTILE)
     bad = page_with(
         **changes,
         statics={HOSTILE: HOSTILE},
@@ -128,7 +128,8 @@ def test_hostile_names_are_shown_and_not_obeyed() -> None:
     )
     listing = replace(page().olympuspr, lines=(HOSTILE,), where=(0,))
     listing = replace(listing, marks=(Mark(HOSTILE, HOSTILE, 3),))
-    listed = replace(page().backends[0], report=backend, stablehlo=listing, optimized=listing)
+    stablehlo, hlo = (replace(listing, language=name) for name in ("mlir", "hlo"))
+    listed = replace(page().backends[0], report=backend, stablehlo=stablehlo, optimized=hlo)
     bad = replace(bad, backends=(listed,), olympuspr=listing, sources={HOSTILE: HOSTILE * 3})
     text = render_html(bad)
     before, after = Read(render_html(page())), Read(text)
@@ -228,7 +229,7 @@ StackFrames
 
 ENTRY %main {
   %p = f32[8]{0} parameter(0), metadata={op_name="x[\\'a{}\\']"}
-  ROOT %t = f32[8]{0} tanh(%p), metadata={op_name="jit_f/tanh" stack_frame_id=1}, backend_config={"a":1}
+  ROOT %t = f32[8]{0} tanh(%p), metadata={op_name="f/tanh" stack_frame_id=1}, backend_config={"a":1}
 }
 """
     listing = hlo_listing(text, "p")
@@ -241,7 +242,7 @@ ENTRY %main {
     ]
     assert [mark for mark in marks(listing) if mark] == [
         Mark("x['a{}']", "", 0),
-        Mark("jit_f/tanh", '/a "b"/\u00e9.py', 7),
+        Mark("f/tanh", '/a "b"/\u00e9.py', 7),
     ]
 
 
@@ -336,7 +337,7 @@ def test_the_roofline_has_the_kernels_that_compute() -> None:
 def test_a_long_schedule_keeps_its_peak() -> None:
     first = page().backends[0].timeline[0]
     sizes = [n % 977 + (10**6 if n == 7777 else 0) for n in range(10_000)]
-    many = tuple(replace(first, position=n, bytes=size) for n, size in enumerate(sizes))
+    many = tuple(first._replace(position=n, bytes=size) for n, size in enumerate(sizes))
     chart = memory_chart(many, None)
     assert chart is not None
     assert len(chart["bytes"]) <= 4000

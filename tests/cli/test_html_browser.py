@@ -1,0 +1,339 @@
+"""report.html in a real browser: it draws, searches, folds, switches and prints, in silence."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, Playwright, sync_playwright
+
+from olympus_cli.reports.html.listing import Listing, Mark
+from olympus_cli.reports.html.render import render_html
+from olympus_cli.reports.json import render_json
+from tests.cli.pages import page as page_of
+from tests.cli.pages import page_with
+from tests.cli.test_html import HOSTILE
+from tests.marks import CHROMIUM, needs_chromium
+
+pytestmark = needs_chromium
+
+# a container's Chromium can have no sandbox and no GPU, and is to talk to nobody
+FLAGS = (
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+)
+
+
+@pytest.fixture(scope="module")
+def playwright() -> Iterator[Playwright]:
+    with sync_playwright() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def browser(playwright: Playwright) -> Iterator[Browser]:
+    with playwright.chromium.launch(executable_path=CHROMIUM, args=[*FLAGS]) as started:
+        yield started
+
+
+class Shown:
+    """A page in the browser, with what it said and asked for."""
+
+    def __init__(self, browser: Browser, file: Path, **options: Any) -> None:
+        self.context = browser.new_context(**{"reduced_motion": "reduce", **options})
+        self.page: Page = self.context.new_page()
+        self.said: list[str] = []
+        self.asked: list[str] = []
+        self.page.on("console", lambda message: self.said.append(message.text))
+        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.page.on("dialog", lambda dialog: self.said.append(dialog.message))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.goto(file.as_uri())
+
+
+@pytest.fixture
+def show(browser: Browser, tmp_path: Path) -> Iterator[Any]:
+    """`show(page, **options)`: the page in the browser; it must have been silent in the end."""
+    open_pages: list[tuple[Shown, Path]] = []
+
+    def opened(what: Any = None, **options: Any) -> Page:
+        file = tmp_path / f"report-{len(open_pages)}.html"
+        file.write_text(render_html(what or page_of()), encoding="utf-8")
+        shown = Shown(browser, file, **options)
+        open_pages.append((shown, file))
+        return shown.page
+
+    yield opened
+    for shown, file in open_pages:
+        assert shown.said == []
+        assert {url for url in shown.asked if not url.startswith("data:")} == {file.as_uri()}
+        shown.context.close()
+
+
+def lines(page: Page) -> list[str]:
+    """The code of the program's lines that are in sight."""
+    return page.locator(".rows .row code").all_inner_texts()
+
+
+def open_program(page: Page, title: str) -> None:
+    page.locator(".viewer").scroll_into_view_if_needed()
+    page.get_by_role("tab", name=title).click()
+    page.wait_for_selector(".rows .row")
+
+
+def test_the_numbers_are_those_of_the_json(show: Any) -> None:
+    data = json.loads(render_json(page_of().report))["backends"][0]
+    page = show()
+    wanted = {
+        "flops": data["cost"]["flops"],
+        "bytes": data["cost"]["bytes"],
+        "operations": data["cost"]["operations"],
+        "peak": data["memory"]["peak"],
+        "seconds": data["estimate"]["seconds"],
+    }
+    for name, number in wanted.items():
+        shown = page.locator(f"[data-figure={name}]").first
+        assert shown.is_visible()
+        assert float(shown.get_attribute("value")) == number
+    assert page.locator("[data-figure=fits]").inner_text() == "yes"
+
+
+def test_the_charts_are_drawn(show: Any) -> None:
+    page = show()
+    for kind in ("roofline", "memory"):
+        chart = page.locator(f".chart.{kind} canvas")
+        chart.wait_for()
+        colours = chart.evaluate(
+            "c => new Set(new Uint32Array(c.getContext('2d')"
+            ".getImageData(0, 0, c.width, c.height).data.buffer)).size"
+        )
+        assert colours > 10, f"the {kind} is empty"
+
+
+def test_a_chart_tells_what_is_under_the_pointer(show: Any) -> None:
+    page = show()
+    page.locator(".chart.memory .u-over").hover()
+    assert "live, at" in page.locator("[data-readout=memory]").inner_text()
+    page.locator(".chart.roofline .u-over").hover()
+    assert "flops per byte" in page.locator("[data-readout=roofline]").inner_text()
+
+
+def test_each_program_is_shown_in_colour(show: Any) -> None:
+    page = show()
+    for title, start, kind in (
+        ("Olympuspr", "{ lambda", ".k"),
+        ("StableHLO", "module @", ".nf"),
+        ("Optimized HLO", "HloModule", ".k"),
+    ):
+        open_program(page, title)
+        page.wait_for_function(
+            "s => document.querySelector('.row code').innerText.startsWith(s)", arg=start
+        )
+        assert page.locator(f".row {kind}").count() > 0
+
+
+def test_search_steps_through_the_lines_that_have_it(show: Any) -> None:
+    page = show()
+    open_program(page, "StableHLO")
+    count = sum("stablehlo.tanh" in line.lower() for line in page_of().backends[0].stablehlo.lines)
+    assert count > 0
+    page.get_by_label("Search the program").fill("stablehlo.TANH")
+    assert page.locator(".matches").inner_text() == f"1 of {count}"
+    assert "stablehlo.tanh" in page.locator(".row.current code").inner_text()
+    page.get_by_label("Search the program").press("Enter")
+    assert page.locator(".matches").inner_text() == f"{min(2, count)} of {count}"
+    page.get_by_label("Search the program").fill("not there at all")
+    assert page.locator(".matches").inner_text() == "none"
+    assert page.locator(".row.found").count() == 0
+
+
+def test_folding_hides_what_is_inside_and_a_search_opens_it(show: Any) -> None:
+    page = show()
+    open_program(page, "StableHLO")
+    before = lines(page)
+    page.get_by_role("button", name="Fold all", exact=True).click()
+    folded = lines(page)
+    assert len(folded) < len(before)
+    assert page.locator(".row .folded").count() > 0
+    page.get_by_label("Search the program").fill("stablehlo.tanh")
+    assert "stablehlo.tanh" in page.locator(".row.current code").inner_text()
+    page.get_by_role("button", name="Unfold all").click()
+    page.locator(".rows").evaluate("rows => { rows.scrollTop = 0; }")
+    page.wait_for_function(
+        "n => document.querySelectorAll('.rows .row').length >= n", arg=len(before)
+    )
+    caret = page.locator(".row button.caret").first
+    caret.focus()
+    page.keyboard.press("Enter")
+    assert page.locator(".row").count() < len(before)
+    assert page.locator(".row button.caret").first.get_attribute("aria-expanded") == "false"
+
+
+def test_a_line_of_a_program_leads_to_its_source_and_back(show: Any) -> None:
+    page = show()
+    open_program(page, "StableHLO")
+    page.get_by_label("Search the program").fill("stablehlo.tanh")
+    link = page.locator(".row.current .from a")
+    assert link.inner_text() == "model.py:16"
+    link.click()
+    line = page.locator(".line.flash")
+    assert "np.tanh" in line.inner_text()
+    line.locator("button.ln").click()
+    assert page.get_by_label("Search the program").input_value() == "model.py:16"
+    page.wait_for_selector(".row.current")
+    assert page.locator(".row.current .from").inner_text() == "model.py:16"
+
+
+def test_folded_source_opens(show: Any) -> None:
+    page = show()
+    fold = page.locator("details.fold").first
+    assert not fold.locator(".line").first.is_visible()
+    fold.locator("summary").click()
+    assert fold.locator(".line").first.is_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_has_the_theme_of_the_system_or_the_one_chosen(show: Any, scheme: str) -> None:
+    page = show(color_scheme=scheme)
+
+    def brightness() -> float:
+        colour: str = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        numbers = colour.partition("(")[2].rstrip(")").replace(",", " ").split()
+        return sum(map(float, numbers[:3])) / 3
+
+    assert (brightness() > 128) == (scheme == "light")
+    button = page.locator("#theme")
+    button.click()
+    assert brightness() > 128
+    button.click()
+    assert brightness() < 128
+    page.reload()
+    assert brightness() < 128  # it is remembered
+    assert button.inner_text() == "Theme: dark"
+
+
+def contrast(page: Page) -> list[tuple[str, float]]:
+    """The least contrast of texts with the page behind them (WCAG 2.1, relative luminance)."""
+    return page.evaluate("""() => {
+      const rgb = (text) => text.match(/[\\d.]+/g).map(Number);
+      const light = (text) => rgb(text).slice(0, 3).map((c) => c / 255)
+        .map((c) => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4))
+        .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+      const behind = (at) => {
+        for (; at; at = at.parentElement) {
+          const colour = getComputedStyle(at).backgroundColor;
+          if (colour.startsWith("rgb(")) return colour;
+        }
+      };
+      return [...document.querySelectorAll("body *")]
+        .filter((e) => [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim()))
+        .filter((e) => e.checkVisibility() && !e.closest("svg, script, .skip"))
+        .map((e) => {
+          const [a, b] = [light(getComputedStyle(e).color), light(behind(e))].sort((x, y) => y - x);
+          return [e.className + " " + e.textContent.slice(0, 30), (a + 0.05) / (b + 0.05)];
+        });
+    }""")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_text_can_be_read(show: Any, scheme: str) -> None:
+    page = show(color_scheme=scheme)
+    open_program(page, "StableHLO")
+    found = contrast(page)
+    assert len(found) > 100
+    assert [each for each in found if each[1] < 4.5] == []
+
+
+@pytest.mark.parametrize("width", [400, 720, 1400])
+def test_the_page_never_scrolls_sideways(show: Any, width: int) -> None:
+    page = show(viewport={"width": width, "height": 900})
+    open_program(page, "Optimized HLO")
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    page = show(page_of(2), viewport={"width": width, "height": 900})
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+def test_on_paper_the_page_has_its_figures_and_no_buttons(show: Any) -> None:
+    page = show(page_of(2), color_scheme="dark")
+    page.emulate_media(media="print")
+    assert page.locator("#b1 .tiles").is_visible()  # that of the tab which is not chosen
+    assert not page.locator("#theme").is_visible()
+    assert not page.locator(".viewer").first.is_visible()
+    assert page.locator(".elsewhere").first.is_visible()
+    background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert background == "rgb(255, 255, 255)"
+    assert page.pdf().startswith(b"%PDF")
+
+
+def test_backends_are_tabs_that_the_keyboard_moves_through(show: Any) -> None:
+    page = show(page_of(2))
+    assert page.locator("#b0").is_visible() and not page.locator("#b1").is_visible()
+    page.get_by_role("tab", name="gpu-h200").focus()
+    page.keyboard.press("ArrowRight")
+    assert page.locator("#b1").is_visible() and not page.locator("#b0").is_visible()
+    canvas = page.locator("#b1 .chart.memory canvas")
+    canvas.wait_for()
+    assert canvas.evaluate("c => c.width") > 300
+
+
+def test_everything_can_be_reached_by_the_keyboard(show: Any) -> None:
+    page = show()
+    reached = set()
+    for _ in range(300):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate("document.activeElement.className + document.activeElement.id"))
+        if "rows" in " ".join(reached):
+            break
+    for part in ("skip", "theme", "ln", "code", "rows"):
+        assert any(part in each for each in reached), part
+
+
+def test_a_large_program_scrolls_with_few_lines_in_the_page(show: Any) -> None:
+    many = tuple(
+        f"  %{n} = stablehlo.add %{n - 1}, %{n - 1} : tensor<8xf32>" for n in range(60_000)
+    )
+    listing = Listing("StableHLO", "mlir", "p", many, (), (-1,) * len(many))
+    what = page_of()
+    page = show(replace(what, backends=(replace(what.backends[0], stablehlo=listing),)))
+    open_program(page, "StableHLO")
+    page.locator(".rows").evaluate("rows => { rows.scrollTop = rows.scrollHeight; }")
+    page.wait_for_function("document.querySelector('.rows').innerText.includes('%59999')")
+    assert page.locator(".rows .row").count() < 300
+    page.get_by_label("Search the program").fill("%40000 =")
+    assert page.locator(".row.current .ln").inner_text() == "40001"
+
+
+def test_what_a_page_leaves_out_is_in_a_file(show: Any) -> None:
+    what = page_of()
+    cut = replace(what.olympuspr, lines=what.olympuspr.lines[:3], omitted=7)
+    page = show(replace(what, olympuspr=cut))
+    open_program(page, "Olympuspr")
+    page.wait_for_selector(".omitted:not([hidden])")
+    assert page.locator(".omitted").inner_text() == "7 more lines are in program.olympuspr"
+
+
+def test_hostile_names_do_nothing(show: Any) -> None:
+    what = page_with(target=HOSTILE, warnings=(HOSTILE,))
+    listing = Listing("StableHLO", "mlir", HOSTILE, (HOSTILE,), (Mark(HOSTILE, HOSTILE, 3),), (0,))
+    page = show(replace(what, backends=(replace(what.backends[0], stablehlo=listing),)))
+    open_program(page, "StableHLO")
+    assert lines(page)[0].startswith("</script><img")
+    assert page.locator("h1").inner_text().startswith("</script><img")
+    assert page.locator("img").count() == 0
+    page.get_by_label("Search the program").fill(HOSTILE[:9])
+    assert page.locator(".matches").inner_text() == "1 of 1"
+
+
+def test_without_scripts_the_figures_are_there(browser: Browser, tmp_path: Path) -> None:
+    file = tmp_path / "report.html"
+    file.write_text(render_html(page_of()), encoding="utf-8")
+    with browser.new_context(java_script_enabled=False) as context:
+        page = context.new_page()
+        page.goto(file.as_uri())
+        assert page.locator("[data-figure=flops]").is_visible()
+        assert page.locator(".elsewhere").is_visible()
+        assert not page.locator(".viewer").is_visible()
