@@ -23,6 +23,7 @@ for _name in [*os.environ]:
     if _name.startswith(("OLYMPUS_", "JAX_")) or _name in _OTHERS:
         del os.environ[_name]
 os.environ["XDG_CONFIG_HOME"] = os.devnull  # no settings of the user's
+os.environ["XDG_CACHE_HOME"] = os.devnull  # nor what was measured on this machine
 os.environ["JAX_PLATFORMS"] = "cpu"  # the oracle's, on machines with a GPU too
 
 # Thousands of tiny programs are compiled here and each runs once, so optimizations are not worth

@@ -18,7 +18,9 @@ import pytest
 
 import olympus
 from olympus import errors
+from olympus.stages import shipped_devices
 from olympus_cli.main import COMMANDS
+from olympus_cli.reports.devices import COLUMNS, device_row
 from olympus_cli.spec.project import PROJECT_KEYS, TARGET_KEYS
 from olympus_core.absent import api
 from olympus_core.primitive import op
@@ -165,12 +167,16 @@ def test_every_key_of_a_project_is_described() -> None:
         assert [_NAME.findall(row[0])[0] for row in rows] == list(keys)
 
 
-def test_every_device_is_described() -> None:
-    beginning = read(DOCS / "gpu.md").partition("\n## ")[0]
-    rows = list(table_rows(beginning))[1:]
-    listed = [_NAME.findall(row[0])[0] for row in rows]
-    assert tuple(listed) == olympus.known_devices("gpu")
-    assert f"`{olympus.target('gpu').device}` (the default)" == rows[0][0]
+def test_every_device_is_listed(request: pytest.FixtureRequest) -> None:
+    rows = [(*COLUMNS, "product"), ("---",) * (len(COLUMNS) + 1)]
+    for device in shipped_devices().values():
+        name, *figures = device_row(device)
+        rows.append((f"`{name}`", *figures, device.product))
+    made = "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    update = request.config.getoption("--update-golden")
+    check_made(DOCS / "devices.md", "devices", f"\n{made}\n", update)
+    default = olympus.target("gpu").device
+    assert f"`{default}` is the default" in " ".join(read(DOCS / "gpu.md").split())
 
 
 @pytest.mark.parametrize("document", ["README.md", "docs/cli.md"])

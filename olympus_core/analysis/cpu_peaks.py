@@ -110,7 +110,7 @@ def cache_file(cpu: Cpu | None = None) -> Path | None:
     """Where the peaks of a CPU are kept, of this one unless given; None for a user without a home.
 
     >>> cache_file(Cpu("a", 2)).name
-    'cpu-53c7dd8c2edba1d8.json'
+    'cpu-29c58cb14a610e5f.json'
     """
     cpu = cpu or this_cpu()
     folder = os.environ.get("XDG_CACHE_HOME", "")
@@ -126,7 +126,7 @@ def kept_peaks() -> Kept:
         return Kept(None)
     try:
         text = path.read_bytes()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return Kept(None)
     except OSError as error:
         return Kept(None, f"{path} cannot be read: {error.strerror}")

@@ -1,0 +1,104 @@
+"""Estimates beside measured times. In: the examples. Out: a row for each target on this CPU.
+
+The CPU is calibrated first, in the same process, so that both meet the same machine.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks.cells import MILLI, grid, number
+from benchmarks.programs import EXAMPLES
+
+TITLE = "Estimates of one call, and measured times"
+SHORT = ("mlp",)
+CALLS = 7  # of which the median counts, after a first one
+
+
+class Row(NamedTuple):
+    """A target: seconds that were estimated and measured, and what bounds the most of them."""
+
+    target: str
+    estimated: float
+    measured: float
+    bound: str
+
+
+def estimates(say: Callable[[str], None], short: bool) -> list[Row]:
+    """A row for each target of the examples that is built for the CPU."""
+    from olympus import analysis
+
+    say("calibrating this CPU")
+    analysis.keep_peaks(analysis.calibrate())
+    rows = []
+    for folder in sorted(path.parent for path in EXAMPLES.glob("*/olympus.toml")):
+        if not short or folder.name in SHORT:
+            rows += list(_rows(folder, say))
+    return rows
+
+
+def estimates_markdown(rows: list[Row]) -> str:
+    """The rows as a table."""
+    scale, unit = MILLI
+    head = ("target", f"estimate, {unit}", f"measured, {unit}", "ratio", "bound by")
+    cells = [
+        (
+            f"`{row.target}`",
+            number(scale * row.estimated),
+            number(scale * row.measured),
+            number(row.estimated / row.measured),
+            row.bound,
+        )
+        for row in rows
+    ]
+    return f"\n### {TITLE}\n\n{grid(head, cells)}\n"
+
+
+def _rows(folder: Path, say: Callable[[str], None]) -> Iterator[Row]:
+    import olympus
+    from olympus_cli.frontends.python import load_target
+    from olympus_cli.spec.project import load_project
+
+    for name, spec in load_project(folder).targets.items():
+        if olympus.Target("cpu") not in spec.backends:
+            continue
+        say(f"{folder.name}: {name}")
+        lowered = load_target(spec).trace().lower(repeats=spec.repeats)
+        compiled = lowered.compile(spec.compiler_options, optimize=spec.optimize)
+        made = compiled.estimate()
+        times: dict[str, float] = {}
+        for kernel in made.kernels:
+            times[kernel.bound] = times.get(kernel.bound, 0.0) + kernel.seconds
+        bound = max(times, key=times.__getitem__)
+        yield Row(f"{folder.name}: {name}", made.seconds, _measured(compiled), bound)
+
+
+def _measured(compiled: Any) -> float:
+    """The median of the seconds of a call, on arguments that are at hand."""
+    import olympus
+    from olympus_cli.bench.statistics import summarize
+
+    samples = []
+    for _ in range(CALLS + 1):
+        arguments = [olympus.device_put(x) for x in _arguments(compiled)]
+        args, kwargs = olympus.tree.unflatten(compiled.in_tree, arguments)
+        olympus.block_until_ready(arguments)
+        start = time.perf_counter()
+        olympus.block_until_ready(compiled(*args, **kwargs))
+        samples.append(time.perf_counter() - start)
+    return summarize(samples[1:]).median
+
+
+def _arguments(compiled: Any) -> Iterator[Any]:
+    """Floats from 0 to 0.1, and zeros for what else there is."""
+    import numpy as np
+
+    drawn = np.random.default_rng(0)
+    for aval in compiled.signature.in_avals:
+        if aval.dtype.kind in "fV":
+            yield (0.1 * drawn.random(aval.shape)).astype(aval.dtype)
+        else:
+            yield np.zeros(aval.shape, aval.dtype)

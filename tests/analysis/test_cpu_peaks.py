@@ -1,0 +1,112 @@
+"""The peaks of this CPU: measured, kept by CPU, and never trusted where the file is not ours."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from olympus.errors import UsageError
+from olympus_core import calibration
+from olympus_core.analysis import cpu_peaks
+from olympus_core.analysis.cpu_peaks import GENERIC, Cpu, Kept, cache_file, keep_peaks, kept_peaks
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path
+
+
+def test_what_is_kept_is_found(cache: Path) -> None:
+    assert kept_peaks() == Kept(None, None)
+    path = keep_peaks(GENERIC)
+    assert path == cache_file() and path.parent == cache / "olympus"
+    assert kept_peaks() == Kept(GENERIC, None)
+    other = dataclasses.replace(GENERIC, call=1e-5)
+    keep_peaks(other)
+    assert kept_peaks().peaks == other
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def test_another_cpu_has_another_file(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep_peaks(GENERIC)
+    here = cpu_peaks.this_cpu()
+    assert here.threads >= 1 and here.model
+    names = {str(cache_file(cpu)) for cpu in (here, Cpu(here.model, 999), Cpu("other", 2))}
+    assert len(names) == 3
+    monkeypatch.setattr(cpu_peaks, "this_cpu", lambda: Cpu("other", 2))
+    assert kept_peaks() == Kept(None, None)
+
+
+DAMAGED = {
+    "empty": b"",
+    "no JSON": b"{",
+    "not text": b"\xff\xfe\x00",
+    "a list": b"[]",
+    "null": b"null",
+    "nested": b"[" * 100_000,
+    "another version": {"schema_version": 99},
+    "another CPU": {"cpu": {"model": "Z80", "threads": 1}},
+    "no peaks": {"peaks": None},
+    "a peak less": {"peaks": {"call": 1.0}},
+    "negative": {"call": -1.0},
+    "zero": {"launch": 0.0},
+    "text": {"read": "fast"},
+    "true": {"read": True},
+    "nan": {"read": float("nan")},
+    "infinite": {"copy": float("inf")},
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_a_damaged_file_is_told_and_not_used(name: str, cache: Path) -> None:
+    path, change = keep_peaks(GENERIC), DAMAGED[name]
+    if isinstance(change, dict):
+        data = json.loads(path.read_text())
+        place = data if change.keys() & data.keys() else data["peaks"]
+        place.update(change)
+        change = json.dumps(data).encode()
+    path.write_bytes(change)
+    found = kept_peaks()
+    assert found.peaks is None
+    assert str(path) in str(found.trouble) and "is damaged" in str(found.trouble)
+    keep_peaks(GENERIC)
+    assert kept_peaks().peaks == GENERIC
+
+
+def test_places_that_cannot_be_used(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = keep_peaks(GENERIC)
+    path.unlink()
+    path.mkdir()
+    assert "cannot be read" in str(kept_peaks().trouble)
+    with pytest.raises(UsageError, match="cannot be written"):
+        keep_peaks(GENERIC)
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+    monkeypatch.setenv("XDG_CACHE_HOME", os.devnull)
+    assert kept_peaks() == Kept(None, None)
+    with pytest.raises(UsageError, match="cannot be written"):
+        keep_peaks(GENERIC)
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    monkeypatch.setenv("HOME", str(cache / "home"))
+    assert cache_file() == cache / "home" / ".cache" / "olympus" / path.name
+    monkeypatch.setenv("HOME", "relative")
+    assert cache_file() is None and kept_peaks() == Kept(None, None)
+    with pytest.raises(UsageError, match="there is no home directory") as caught:
+        keep_peaks(GENERIC)
+    assert "XDG_CACHE_HOME" in str(caught.value.hint)
+
+
+def test_calibration_measures_every_peak(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"_SECONDS": 0, "_PRODUCT": 64, "_MIDDLE": 2**12, "_LARGE": 2**16}.items():
+        monkeypatch.setattr(calibration, name, value)
+    said: list[str] = []
+    peaks = calibration.calibrate(said.append)
+    assert said == ["products", "arithmetic", "memory", "calls"]
+    for field in dataclasses.fields(peaks):
+        value = getattr(peaks, field.name)
+        assert isinstance(value, float) and 0 < value < 1e15, field.name
+    assert peaks.launch < peaks.call < 1

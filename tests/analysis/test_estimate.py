@@ -1,0 +1,369 @@
+"""Estimates of time: kernels and their counts, what bounds them, and what is said of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from pathlib import Path
+
+import numpy as onp
+import pytest
+
+import olympus
+import olympus.numpy as np
+from olympus import analysis, lax
+from olympus_core.analysis.cpu_peaks import GENERIC
+from olympus_core.analysis.estimate import estimate
+from olympus_core.analysis.kernels import Kernels
+from olympus_core.analysis.machines import CpuMachine, GpuMachine
+from olympus_core.errors import UsageError
+from olympus_core.xla import Target, device_model, device_models, shipped_devices
+from tests.marks import needs_gpu_compiler
+
+HERE = str(Path(__file__))
+H200 = olympus.target("gpu", "h200")
+MODEL = shipped_devices()["h200"]
+
+
+def shape(*sizes, dtype="float32"):
+    return olympus.ShapeDtypeStruct(sizes, dtype)
+
+
+def compiled(function, *args, target=None, **options):
+    return olympus.jit(function, **options).trace(*args).lower(target).compile()
+
+
+def kernels(made):
+    """The kernels of a program, without what a call takes besides."""
+    return [k for k in made.estimate().kernels if not k.name.startswith("(")]
+
+
+def total(made, what):
+    return sum(getattr(kernel, what) * kernel.calls for kernel in kernels(made))
+
+
+def test_a_large_product_is_bound_by_its_operations():
+    n = 512
+    made = compiled(lambda a, b: a @ b, shape(n, n), shape(n, n))
+    (product,) = [k for k in kernels(made) if k.flops]
+    assert product.flops == 2 * n**3
+    assert product.bytes == 3 * 4 * n**2
+    assert (product.dtype, product.bound, product.calls) == ("float32", "compute", 1)
+    assert product.seconds == pytest.approx(2 * n**3 / GENERIC.product_float32)
+    assert product.operation == "dot_general"
+    assert product.line.startswith(f"{HERE}:")
+
+
+def test_a_large_sum_is_bound_by_its_bytes():
+    n = 2**22
+    made = compiled(lambda x: x + 1, shape(n), donate_argnums=0)
+    (add,) = kernels(made)
+    assert (add.bytes, add.flops, add.bound) == (8 * n, n, "memory")
+    assert add.seconds == pytest.approx(4 * n / GENERIC.read + 4 * n / GENERIC.copy)
+    assert {k.name for k in made.estimate().kernels} == {add.name, "(call)"}
+
+
+def test_new_memory_takes_time_and_a_donated_argument_none():
+    n = 2**22
+    (new,) = [k for k in compiled(lambda x: x + 1, shape(n)).estimate().kernels if "new" in k.name]
+    assert (new.name, new.seconds) == ("(new memory)", 4 * n / GENERIC.fresh)
+
+
+def test_a_small_kernel_is_bound_by_its_start():
+    made = compiled(lambda x: x + 1, shape(8))
+    (add,) = kernels(made)
+    assert (add.bound, add.seconds) == ("launch", GENERIC.launch)
+
+
+def test_the_sums_agree():
+    made = compiled(lambda x: (np.tanh(x @ x).sum(), np.sort(x)), shape(64, 64)).estimate()
+    assert made.device == "cpu"
+    assert made.seconds == pytest.approx(sum(k.seconds for k in made.kernels))
+    assert sum(k.share for k in made.kernels) == pytest.approx(1)
+    assert all(k.seconds > 0 for k in made.kernels)
+    assert made.unknown == ()
+
+
+def test_flops_are_those_that_xla_counts():
+    def layer(x, w, b):
+        return np.maximum(x @ w + b, 0) @ w.T
+
+    made = compiled(layer, shape(64, 128), shape(128, 256), shape(256))
+    assert total(made, "flops") == pytest.approx(made.cost_analysis()["flops"], rel=0.02)
+
+
+def test_a_loop_counts_as_often_as_it_runs():
+    def scanned(x, w):
+        return lax.scan(lambda c, _: (np.tanh(c @ w), None), x, None, length=100)[0]
+
+    made = compiled(scanned, shape(64, 64), shape(64, 64))
+    (product,) = [k for k in kernels(made) if k.flops >= 2 * 64**3]
+    assert product.calls == 100
+    assert total(made, "flops") >= 52_428_800
+    assert made.estimate().unknown == ()
+
+
+def test_nested_loops_multiply():
+    def outer(x):
+        return lax.fori_loop(0, 5, lambda i, y: lax.fori_loop(0, 7, lambda j, z: z @ z, y), x)
+
+    made = compiled(outer, shape(32, 32))
+    assert sum(k.calls for k in kernels(made) if k.flops >= 2 * 32**3) == 35
+
+
+def test_a_loop_that_depends_on_data_is_named():
+    def halved(x):
+        return lax.while_loop(lambda y: y.sum() > 1, lambda y: y / 2, x)
+
+    made = compiled(halved, shape(1024)).estimate()
+    (told,) = made.unknown
+    assert "depends on data, or is not known: it is counted as run once" in told
+    assert f"the loop at {HERE}:" in told
+
+
+def test_of_branches_the_dearest():
+    def branch(i, x):
+        return lax.switch(i, [lambda x: x + 1, lambda x: x @ x, lambda x: x * 2], x)
+
+    made = compiled(branch, shape(dtype="int32"), shape(256, 256))
+    assert total(made, "flops") == pytest.approx(2 * 256**3, rel=0.01)
+
+
+def test_a_slice_reads_what_it_takes():
+    def taken(x, i):
+        return lax.dynamic_index_in_dim(x, i, keepdims=False) + 1
+
+    made = compiled(taken, shape(1000, 256), shape(dtype="int32"))
+    assert total(made, "bytes") < 8 * 4 * 256
+
+
+def test_an_update_in_place_writes_what_it_changes():
+    def written(x, i):
+        return lax.dynamic_update_index_in_dim(x, np.ones(256), i, 0)
+
+    made = compiled(written, shape(1000, 256), shape(dtype="int32"), donate_argnums=0)
+    assert total(made, "bytes") < 8 * 4 * 256
+
+
+def test_the_carry_of_a_scan_is_not_moved_in_each_step():
+    def stacked(x):
+        return lax.scan(lambda c, _: (c * 2, c), x, None, length=200)[1]
+
+    made = compiled(stacked, shape(256))
+    assert total(made, "bytes") < 200 * 20 * 4 * 256
+
+
+def test_a_custom_call_that_is_not_known_is_named():
+    made = compiled(lambda x: np.linalg.cholesky(x), shape(64, 64))
+    module = made.executable.hlo_module()
+    assert estimate(module, made.target).unknown == ()
+    (id, call), = [
+        (id, i) for id, i in module.entry.instructions.items() if i.opcode == "custom-call"
+    ]  # fmt: skip
+    instructions = {**module.entry.instructions, id: call._replace(custom_call_target="foo")}
+    entry = module.entry._replace(instructions=instructions)
+    changed = module._replace(computations={**module.computations, entry.id: entry})
+    (told,) = estimate(changed, made.target).unknown
+    assert told.startswith("the operations of foo at ") and told.endswith("are not counted")
+
+
+def test_doubles_and_complex_numbers():
+    with olympus.enable_x64(True):
+        times = {
+            dtype: total(compiled(lambda a: a @ a, shape(256, 256, dtype=dtype)), "seconds")
+            for dtype in ("float32", "float64", "complex64", "complex128")
+        }
+    assert times["float64"] == pytest.approx(2 * times["float32"], rel=0.1)
+    assert times["complex64"] == pytest.approx(4 * times["float32"], rel=0.1)
+    assert times["complex128"] == pytest.approx(8 * times["float32"], rel=0.1)
+
+
+def test_more_work_does_not_take_less_time():
+    sizes = (1, 8, 64, 256)
+    for function in (lambda x: x @ x, lambda x: np.tanh(x) * x, lambda x: np.sort(x).sum()):
+        times = [compiled(function, shape(n, n)).estimate().seconds for n in sizes]
+        assert times == sorted(times)
+
+
+def test_kernels_of_few_elements_run_in_one_thread():
+    (run,) = Kernels(
+        compiled(lambda x: np.tanh(x), shape(64)).executable.hlo_module()
+    ).runs(lambda kernel: 1.0)  # fmt: skip
+    one, four = (CpuMachine(GENERIC, n, True).limits(run.kernel) for n in (1, 4))
+    assert four.compute == pytest.approx(4 * one.compute)
+    large = run.kernel._replace(read=2**20)
+    one, four = (CpuMachine(GENERIC, n, True).limits(large) for n in (1, 4))
+    assert four.compute == one.compute
+
+
+def test_what_is_assumed_of_a_cpu():
+    said = " ".join(compiled(lambda x: x + 1, shape(8)).estimate().assumptions)
+    assert "were not measured, and usual ones are taken: olympus devices --calibrate" in said
+    measured = CpuMachine(GENERIC, 1, True, "A note.").assumptions()
+    assert "--calibrate measured" in measured[0] and measured[1] == "A note."
+
+
+def test_products_in_bfloat16_on_the_cpu_are_told():
+    made = compiled(lambda x: x @ x, shape(128, 128, dtype="bfloat16")).estimate()
+    assert all("bfloat16 was not measured: float32's is taken" in told for told in made.unknown)
+
+
+# On a GPU that is not here
+
+
+@needs_gpu_compiler
+def test_a_product_uses_tensor_cores():
+    n = 4096
+    x = shape(n, n, dtype="bfloat16")
+    made = compiled(lambda a, b: a @ b, x, x, target=H200).estimate()
+    (product,) = made.kernels
+    assert (made.device, product.flops, product.dtype) == ("h200", 2 * n**3, "bfloat16")
+    assert product.bound == "compute"
+    peak = MODEL.tensor_tflops.bfloat16 * 1e12
+    assert made.seconds == pytest.approx(2 * n**3 / (GpuMachine.PRODUCTS * peak))
+
+
+@needs_gpu_compiler
+@pytest.mark.parametrize(
+    ("dtype", "precision", "rate"),
+    [
+        ("float32", None, MODEL.tensor_tflops.tf32),
+        ("float32", "highest", MODEL.tflops.float32),
+        ("float16", None, MODEL.tensor_tflops.float16),
+        ("float64", None, MODEL.tensor_tflops.float64),
+    ],
+)
+def test_the_rate_is_that_of_the_dtype(dtype, precision, rate):
+    n = 2048
+    with olympus.enable_x64(True):
+        x = shape(n, n, dtype=dtype)
+        made = compiled(lambda a: lax.dot(a, a, precision=precision), x, target=H200).estimate()
+    seconds = sum(k.seconds for k in made.kernels if k.flops == 2 * n**3)
+    assert seconds == pytest.approx(2 * n**3 / (GpuMachine.PRODUCTS * rate * 1e12), rel=0.01)
+
+
+@needs_gpu_compiler
+@pytest.mark.parametrize("option", [True, False])
+def test_a_library_call_counts_as_a_kernel_of_triton(option):
+    x = shape(512, 512, dtype="bfloat16")
+    lowered = olympus.jit(lambda a: a @ a).trace(x).lower(H200)
+    made = lowered.compile({"xla_gpu_enable_triton_gemm": option})
+    assert ("__cublas" in made.as_text()) != option
+    # Triton sums in several parts, which a kernel of their own adds up
+    product = max(made.estimate().kernels, key=lambda k: k.flops)
+    assert (product.flops, product.dtype) == (2 * 512**3, "bfloat16")
+    assert product.bytes >= 6 * 512**2 and (product.bytes == 6 * 512**2 or option)
+
+
+@needs_gpu_compiler
+def test_a_convolution_of_cudnn_is_counted():
+    x, k = (shape(*s, dtype="bfloat16") for s in ((8, 64, 32, 32), (128, 64, 3, 3)))
+    made = compiled(lambda x, k: lax.conv(x, k, (1, 1), "VALID"), x, k, target=H200)
+    assert "__cudnn$conv" in made.as_text()
+    (conv,) = [k for k in made.estimate().kernels if k.flops]
+    assert conv.flops == 2 * 8 * 128 * 30 * 30 * 64 * 9
+    assert made.estimate().unknown == ()
+
+
+@needs_gpu_compiler
+def test_what_bounds_a_kernel_of_a_gpu():
+    n = 2**26
+    made = compiled(lambda x: np.tanh(x) + 1, shape(n), target=H200).estimate()
+    (add,) = made.kernels
+    assert (add.bound, add.bytes) == ("memory", 8 * n)
+    assert add.seconds == pytest.approx(8 * n / (GpuMachine.BANDWIDTH * 4.8e12))
+    (small,) = compiled(lambda x: x + 1, shape(8), target=H200).estimate().kernels
+    assert (small.bound, small.seconds) == ("launch", GpuMachine.LAUNCH)
+
+
+@needs_gpu_compiler
+def test_on_another_device_and_on_ones_own():
+    made = compiled(lambda x: x + 1, shape(2**26), target=H200)
+    other = made.estimate("a100-80")
+    assert other.device == "a100-80"
+    assert other.seconds == pytest.approx(made.estimate().seconds * 4.8e12 / 2.03904e12)
+    assert "as compiled for h200; for a100-80 it would be" in other.assumptions[-1]
+    mine = device_models({"mine": {"like": "h200", "bandwidth": 2.4e12}})["mine"]
+    assert made.estimate(mine).seconds == pytest.approx(2 * made.estimate().seconds)
+    own = compiled(lambda x: x + 1, shape(2**26), target=Target("gpu", "mine", mine))
+    assert own.estimate().seconds == made.estimate(mine).seconds
+    assert own.estimate().device == own.estimate("mine").device == "mine"
+
+
+def test_a_program_of_the_cpu_on_a_gpu():
+    made = compiled(lambda x: x @ x, shape(512, 512))
+    told = made.estimate("h100-sxm")
+    assert "as compiled for cpu; for h100-sxm" in told.assumptions[-1]
+    assert told.seconds < made.estimate().seconds
+    assert made.estimate("cpu") == made.estimate()
+
+
+def test_a_device_that_is_not_known():
+    made = compiled(lambda x: x + 1, shape(8))
+    with pytest.raises(UsageError, match="there is no device 'h2000'") as caught:
+        made.estimate("h2000")
+    assert "'h200'" in caught.value.hint
+    with pytest.raises(UsageError, match="for the backend 'tpu' without a device"):
+        estimate(made.executable.hlo_module(), Target("tpu"))
+
+
+def test_a_rate_that_is_not_known():
+    bare = device_models(
+        {
+            "bare": {
+                "capability": "7.5", "cores": 10, "clock_ghz": 1.0, "l2_cache": 2**20,
+                "memory": 2**30, "bandwidth": 1e11,
+            }
+        }
+    )["bare"]  # fmt: skip
+    with olympus.enable_x64(True):
+        made = compiled(lambda x: x @ x, shape(256, 256, dtype="float64"))
+    (told,) = made.estimate(bare).unknown
+    assert told.startswith("the rate of products in float64 is not known of bare: that of float32")
+
+
+def test_fits():
+    a100 = device_model(Target("gpu", "a100-80"))
+    no, yes = analysis.fits(298 * 2**30, a100), analysis.fits(2**30, a100)
+    assert not no.is_enough and yes.is_enough
+    assert str(no) == "a peak of 298.00 GiB does not fit the 79.26 GiB of a100-80"
+    assert str(yes) == "a peak of 1.00 GiB fits the 79.26 GiB of a100-80"
+    assert analysis.fits(a100.memory, a100).is_enough
+    assert not analysis.fits(a100.memory + 1, a100).is_enough
+
+
+def test_every_peak_matters(monkeypatch):
+    def program(a, x, d):
+        return a @ a, np.tanh(x) + x, d @ d
+
+    with olympus.enable_x64(True):
+        args = shape(256, 256), shape(2**18), shape(128, 128, dtype="float64")
+        small = compiled(lambda x: x + 1, shape(4))
+        made = [compiled(program, *args), small, compiled(lambda x: x + 1, shape(2**22))]
+
+    def times(peaks):
+        monkeypatch.setattr(
+            "olympus_core.analysis.estimate.kept_peaks", lambda: analysis.Kept(peaks)
+        )
+        return [one.estimate().seconds for one in made]
+
+    usual = times(GENERIC)
+    for field in dataclasses.fields(GENERIC):
+        factor = 100 if field.name in ("call", "launch") else 0.01
+        value = factor * getattr(GENERIC, field.name)
+        changed = times(dataclasses.replace(GENERIC, **{field.name: value}))
+        assert all(a >= b for a, b in zip(changed, usual, strict=True)), field.name
+        assert changed != usual, field.name
+
+
+def test_a_program_without_work():
+    made = compiled(lambda: np.zeros(()))
+    assert made.estimate().seconds >= GENERIC.call
+    empty = compiled(lambda x: x @ x.T, shape(0, 5)).estimate()
+    assert math.isfinite(empty.seconds) and empty.seconds > 0
+
+
+def test_it_runs_as_fast_after():
+    made = compiled(lambda x: x + 1, shape(3))
+    made.estimate()
+    assert onp.asarray(made(onp.ones(3, "float32"))).tolist() == [2, 2, 2]

@@ -1,0 +1,249 @@
+"""`olympus devices`, `--device-config` and `[device.NAME]`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+
+import olympus
+from olympus import artifact
+from olympus.analysis import kept_peaks
+from olympus_cli.builder.key import content_key
+from olympus_cli.spec.backends import parse_backend
+from olympus_cli.spec.project import load_project
+from olympus_cli.spec.resolve import Request
+from olympus_core import calibration
+from tests.marks import needs_gpu_compiler
+
+Invoke = Callable[..., Result]
+
+OWN = """\
+[device.mine]
+like = "h200"
+memory = 75161927680
+sources = { memory = ["our own slice"] }
+"""
+TARGET = """\
+[target.add]
+entry = "model.py:add"
+args = ["f32[2]", "f32[2]"]
+backends = ["gpu:mine"]
+"""
+
+
+def data(result: Result) -> Any:
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+@pytest.fixture
+def own(project: Path) -> Path:
+    """A file with a device, in the working directory."""
+    (project / "own.toml").write_text(OWN)
+    return project
+
+
+@pytest.fixture
+def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The user's cache directory, and a calibration that takes no time."""
+    folder = tmp_path_factory.mktemp("cache")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
+    for name, value in {"_SECONDS": 0, "_PRODUCT": 64, "_MIDDLE": 2**12, "_LARGE": 2**16}.items():
+        monkeypatch.setattr(calibration, name, value)
+    return folder
+
+
+def test_the_list(folder: Path, invoke: Invoke) -> None:
+    table = invoke("devices")
+    assert table.exit_code == 0, table.stderr
+    lines = table.stdout.splitlines()
+    assert lines[0].split() == [
+        "device", "capability", "memory", "bandwidth", "float32", "tf32", "bf16", "float8",
+    ]  # fmt: skip
+    names = [line.split()[0] for line in lines[1:]]
+    assert names == list(olympus.known_devices("gpu"))
+    document = data(invoke("devices", "--json"))
+    assert [each["name"] for each in document["devices"]] == names
+    assert document["cpu"]["peaks"] is None
+    t4 = next(each for each in document["devices"] if each["name"] == "t4")
+    assert (t4["capability"], t4["cores"], t4["is_own"]) == ("7.5", 40, False)
+    assert t4["tensor_tflops"]["bfloat16"] is None
+
+
+def test_one_with_its_sources(folder: Path, invoke: Invoke) -> None:
+    text = invoke("devices", "h100-sxm").stdout
+    assert "NVIDIA H100 80GB HBM3" in text and "989.4 TFLOP/s" in text
+    assert "NVIDIA, H100 Tensor Core GPU Architecture" in text
+    assert "not known" not in text
+    assert data(invoke("devices", "t4", "--json"))["nvlink"] is None
+    wrong = invoke("devices", "h2000")
+    assert wrong.exit_code == 2
+    assert "there is no device 'h2000'" in wrong.stderr and "'h200'" in wrong.stderr
+
+
+def test_ones_own_are_listed(own: Path, invoke: Invoke) -> None:
+    assert invoke("devices", "--device-config", "own.toml").stdout.splitlines()[1][:4] == "mine"
+    found = data(invoke("devices", "mine", "--device-config", "own.toml", "--json"))
+    assert (found["memory"], found["is_own"]) == (75161927680, True)
+    assert found["sources"]["memory"] == ["our own slice"]
+    assert invoke("devices", "mine").exit_code == 2
+    (own / "olympus.toml").write_text(OWN)
+    assert data(invoke("devices", "mine", "--json"))["cores"] == 132
+    (own / "elsewhere").mkdir()
+    (own / "elsewhere" / "olympus.toml").write_text(OWN.replace("mine", "other"))
+    assert data(invoke("devices", "other", "--project", "elsewhere", "--json"))["cores"] == 132
+
+
+def test_calibration(folder: Path, cache: Path, invoke: Invoke) -> None:
+    before = invoke("devices", "cpu")
+    assert "nothing is measured: olympus devices --calibrate does" in before.stderr
+    done = invoke("devices", "--calibrate")
+    assert done.exit_code == 0, done.stderr
+    assert "products in float32" in done.stdout and str(cache) in done.stdout
+    kept = data(invoke("devices", "cpu", "--json"))
+    assert kept["peaks"] == data(invoke("devices", "--json"))["cpu"]["peaks"]
+    assert kept["peaks"]["product_float32"] == kept_peaks().peaks.product_float32
+    assert invoke("devices", "cpu").stderr == ""
+    again = data(invoke("devices", "--calibrate", "--json"))
+    assert again["peaks"].keys() == kept["peaks"].keys() and again["trouble"] is None
+    assert Path(again["file"]).is_file()
+    wrong = invoke("devices", "h200", "--calibrate")
+    assert wrong.exit_code == 2 and "measures this machine's CPU, and not 'h200'" in wrong.stderr
+
+
+def test_a_damaged_calibration(folder: Path, cache: Path, invoke: Invoke) -> None:
+    file = Path(data(invoke("devices", "--calibrate", "--json"))["file"])
+    file.write_bytes(b"\0")
+    told = invoke("devices", "cpu")
+    assert told.exit_code == 0 and "is damaged" in told.stderr
+    assert data(invoke("devices", "cpu", "--json"))["peaks"] is None
+    again = invoke("devices", "--calibrate")
+    assert again.exit_code == 0 and "is damaged" in again.stderr and "replaced" in again.stderr
+    assert kept_peaks().trouble is None
+    file.unlink()
+    file.mkdir()
+    refused = invoke("devices", "--calibrate")
+    assert refused.exit_code == 2 and "cannot be written" in refused.stderr
+
+
+def test_specs_have_the_figures(own: Path) -> None:
+    file = own / "own.toml"
+    spec = Request("model:add", shapes="f32[2], f32[2]", device="mine", device_config=file).spec()
+    (backend,) = spec.backends
+    assert (backend.backend, backend.device) == ("gpu", "mine")
+    assert backend.model is not None and backend.model.memory == 75161927680
+    (own / "olympus.toml").write_text(OWN + TARGET)
+    (target,) = load_project(own).targets.values()
+    assert target.backends == spec.backends
+    assert Request("model:add", shapes="f32[2], f32[2]", device="mine").spec().backends == (
+        target.backends
+    )
+    # the file goes before the project
+    file.write_text(OWN.replace("75161927680", "17179869184"))
+    (over,) = Request("add", device_config=file).spec().backends
+    assert over.model is not None and over.model.memory == 17179869184
+
+
+def test_the_key_has_the_figures_that_the_compiler_takes() -> None:
+    def key(**figures: Any) -> str:
+        own = olympus.device_models({"mine": {"like": "h200", **figures}})
+        return content_key("module {}", [], parse_backend("gpu:mine", own=own))
+
+    assert key() == key(product="mine", watts=1.0, tflops={"float32": 1.0})
+    changes = [
+        {"memory": 2**36}, {"cores": 66}, {"clock_ghz": 1.0}, {"bandwidth": 1e12},
+        {"l2_cache": 2**20}, {"capability": "9.0"}, {"capability": "8.0"},
+    ]  # fmt: skip
+    keys = [key(**each) for each in changes]
+    assert keys[5] == key()
+    assert len({*keys}) == len(keys)
+
+
+def test_lowering_for_ones_own(own: Path, invoke: Invoke) -> None:
+    shapes = ("--shapes", "f32[2], f32[2]")
+    found = invoke("lower", "model:add", *shapes, "--device", "mine", "--device-config", "own.toml")
+    assert found.exit_code == 0, found.stderr
+    assert "stablehlo.add" in found.stdout
+    unknown = invoke("lower", "model:add", *shapes, "--device", "mine")
+    assert unknown.exit_code == 2 and "there is no device 'mine'" in unknown.stderr
+
+
+@needs_gpu_compiler
+def test_a_build_for_ones_own(own: Path, invoke: Invoke) -> None:
+    (own / "olympus.toml").write_text(TARGET)
+    refused = invoke("build")
+    assert refused.exit_code == 2
+    assert "olympus.toml:4" in refused.stderr and "there is no device 'mine'" in refused.stderr
+    option = ("--device-config", "own.toml")
+    built = data(invoke("build", *option, "--json"))["targets"][0]
+    assert built["status"] == "built"
+    assert data(invoke("build", *option, "--backend", "gpu:mine", "--json"))["targets"][0][
+        "status"
+    ] == "fresh"  # fmt: skip
+    (own / "own.toml").write_text(OWN.replace("75161927680", "17179869184"))
+    assert data(invoke("build", *option, "--json"))["targets"][0]["status"] == "built"
+    report = json.loads((own / "build/add/report.json").read_text())
+    assert report["backends"][0]["device"] == "mine"
+
+
+@needs_gpu_compiler
+def test_a_bundle_for_ones_own(own: Path, invoke: Invoke) -> None:
+    (own / "olympus.toml").write_text(OWN + TARGET.replace("gpu:mine", 'cpu", "gpu:mine'))
+    compiled = invoke("compile", "add", "--output", "out")
+    assert compiled.exit_code == 0, compiled.stderr
+    assert "gpu (mine)" in compiled.stdout
+    bundle = artifact.load(own / "out" / "add.olympus")
+    assert [each.device for each in bundle.executables] == [None, "mine"]
+    assert invoke("run", "out/add.olympus").exit_code == 0
+    devices = load_project(own).devices
+    target = olympus.target("gpu", "mine", devices)
+    for known in (target, olympus.Target("gpu", "mine")):  # the bundle has its executable
+        with pytest.raises(olympus.errors.BackendError, match="no GPU to run on here"):
+            bundle.compiled(known)
+    with pytest.raises(olympus.errors.UsageError, match="there is no device 'yours'"):
+        bundle.compiled(olympus.Target("gpu", "yours"))
+
+
+WRONG = {
+    "no file": (None, "own.toml cannot be read"),
+    "no TOML": ("[device", "own.toml:1:8: not TOML"),
+    "empty": ("", "own.toml:1: has no device"),
+    "another table": ("[target.x]\n", "own.toml:1: own.toml has no key 'target'"),
+    "no table": ("device = 3\n", "own.toml:1: device must be a table; got the value 3"),
+    "missing": ('[device.x]\ncapability = "9.0"\n', "own.toml:1: device.x has no cores"),
+    "negative": (OWN + "cores = -1\n", "own.toml:5: device.mine.cores must be a whole number"),
+    "a type": (OWN + 'clock_ghz = "1"\n', "own.toml:5: device.mine.clock_ghz must be a number"),
+    "a key": (OWN + "core = 1\n", "own.toml:5: [device.mine] has no key 'core'"),
+    "like": ('[device.x]\nlike = "y"\n', "own.toml:2: device.x.like is 'y', and there is no such"),
+    "a circle": (
+        '[device.x]\nlike = "y"\n[device.y]\nlike = "x"\n',
+        "device.y.like goes in a circle: x -> y -> x",
+    ),
+    "a name": (OWN.replace("mine", "h200"), "own.toml:1: there is a device 'h200' already"),
+    "another name": (OWN.replace("mine", '"../x"'), "own.toml:1: '../x' is not a valid name"),
+    "a rate": (OWN + "tflops = { float32 = -1 }\n", "own.toml:5: device.mine.tflops.float32 must"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_mistakes(name: str, folder: Path, invoke: Invoke) -> None:
+    text, message = WRONG[name]
+    if text is not None:
+        (folder / "own.toml").write_text(text)
+    result = invoke("devices", "--device-config", "own.toml")
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_mistakes_in_a_project(project: Path, invoke: Invoke) -> None:
+    (project / "olympus.toml").write_text(OWN.replace("75161927680", "75") + TARGET)
+    for command in (("devices",), ("build",), ("compile", "add"), ("bench", "add")):
+        result = invoke(*command)
+        assert result.exit_code == 2, command
+        assert "olympus.toml:3: device.mine.memory must be a whole number of bytes" in result.stderr
