@@ -96,6 +96,8 @@ class Reader:
         self, op: Any, name: str, types: Sequence[Any], kept: _Kept | None, attributes: Any
     ) -> Costed:
         short = name.partition(".")[2]
+        if name.startswith("chlo.broadcast_"):  # it stretches its operands, and then does the rest
+            short = short.removeprefix("broadcast_")
         try:
             operands = tuple([self.tensor(t) for t in types])
             results = tuple([self.tensor(t) for t in op.results.types])
