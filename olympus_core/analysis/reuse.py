@@ -1,8 +1,8 @@
 """Results that take the memory of an operand that nobody reads any more.
 
-XLA lets an operation that works element by element write where it reads.  A CPU's executable says
-where each value lies; for a GPU that is not attached these rules tell it, those of
-`FusionCanShareBufferHint` (xla/service/gpu/alias_info.cc).
+XLA lets an operation that works element by element write where it reads, and a sort sort in place.
+A CPU's executable says where each value lies; for a GPU that is not attached these rules tell it,
+which follow XLA's `CanShareOperandBufferWithUser` and, for fusions, `FusionCanShareBufferHint`.
 """
 
 from __future__ import annotations
@@ -64,6 +64,11 @@ def _could_take(
     """
     if instruction.opcode in _ELEMENTWISE:
         return [(operand, ()) for operand in range(len(instruction.operand_ids))]
+    if instruction.opcode == "sort":
+        several = instruction.shape.is_tuple
+        return [(i, (i,) if several else ()) for i in range(len(instruction.operand_ids))]
+    if instruction.opcode == "triangular-solve":
+        return [(1, ())]
     if instruction.opcode != "fusion":
         return []
     (called,) = instruction.called_computation_ids
@@ -82,12 +87,43 @@ def _overwritten(body: Computation, kind: str) -> dict[int, Index]:
     results: dict[int, Index] = {root.id: ()}
     if root.opcode == "tuple":
         results = {id: (position,) for position, id in enumerate(root.operand_ids)}
-    found = {}
+    found = _sorted(body, users, results)
     for parameter in body.parameters:
         reached = _reached(parameter, users, results, kind)
         if reached is not None and len(reached) == 1:
             found[parameter.parameter_number] = results[reached.pop()]
     return found
+
+
+def _sorted(
+    body: Computation, users: dict[int, list[Instruction]], results: dict[int, Index]
+) -> dict[int, Index]:
+    """The parameters of a fusion that are sorted and read by nothing else; where they end up."""
+    found = {}
+    for sort in body.instructions.values():
+        if sort.opcode != "sort":
+            continue
+        for position, id in enumerate(sort.operand_ids):
+            operand = body.instructions[id]
+            made = _element(sort, position, users, results)
+            if operand.opcode == "parameter" and len(users[id]) == 1 and made is not None:
+                found[operand.parameter_number] = made
+    return found
+
+
+def _element(
+    sort: Instruction,
+    position: int,
+    users: dict[int, list[Instruction]],
+    results: dict[int, Index],
+) -> Index | None:
+    """Where an element of a sort is in the result of its fusion; None where it is not."""
+    if sort.id in results:
+        return (*results[sort.id], position) if sort.shape.is_tuple else results[sort.id]
+    for user in users.get(sort.id, []):
+        if user.opcode == "get-tuple-element" and user.tuple_index == position:
+            return results.get(user.id)
+    return None
 
 
 def _reached(
