@@ -126,6 +126,7 @@ def _environment() -> Environment:
         finalize=_shown,
         trim_blocks=True,
         lstrip_blocks=True,
+        keep_trailing_newline=True,
     )
     made.filters.update(count=count, size=byte_size, time=duration, share=_share, bars=_bars)
     made.tests["fold"] = lambda part: isinstance(part, Fold)
