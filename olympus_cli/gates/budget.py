@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from olympus_cli.gates.figures import Figures
 from olympus_cli.reports.figures import RowReport
-from olympus_cli.spec.budgets import HOST_CALLBACK, LIMITED, Budget, Limit, forbidden_name
+from olympus_cli.spec.budgets import forbidden_name
+from olympus_cli.spec.limits import HOST_CALLBACK, LIMITED, Budget, Limit
 from olympus_cli.units import byte_size, count
 
 __all__ = ["METRICS", "Metric", "Verdict", "figures_of", "judge"]

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import olympus
 from olympus_cli.reports.strict import typed
 from olympus_cli.units import array_type, byte_size
 
@@ -283,11 +284,12 @@ def _estimate_report(estimate: Estimate, root: Path) -> EstimateReport:
 
 def compiled_figures(compiled: Compiled, root: Path) -> CompiledFigures:
     """What is told of a compiled program's memory, its time on the device, and whether it fits."""
-    memory = compiled.memory()
-    estimate = compiled.estimate()
-    return CompiledFigures(
-        _memory_report(memory, root), _estimate_report(estimate, root), compiled.fits()
-    )
+    memory = _memory_report(compiled.memory(), root)
+    estimate = _estimate_report(compiled.estimate(), root)
+    device = olympus.stages.device_model(compiled.target)
+    if device is None or memory.needed is None:
+        return CompiledFigures(memory, estimate, None)
+    return CompiledFigures(memory, estimate, olympus.stages.fits(memory.needed, device).is_enough)
 
 
 def uncounted(cost: CostReport) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Limits as olympus.toml writes them: a number, a text with a unit, or relative to what is saved.
+"""Budgets and their limits: a number, a text with a unit, or relative to what is saved.
 
 flops = 2_000_000         peak-memory = "64 MiB"       estimated-time = "3 ms"
 flops = "2 GFLOP"         bytes = "1.5 GB"             operations = "+1%"
@@ -9,13 +9,23 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+import olympus
 from olympus.errors import SpecError
 from olympus_cli.nearest import did_you_mean
 from olympus_cli.units import byte_size, count, duration
 
-__all__ = ["QUANTITIES", "Limit", "Quantity", "parse_limit"]
+__all__ = [
+    "HOST_CALLBACK",
+    "LIMITED",
+    "QUANTITIES",
+    "Budget",
+    "Limit",
+    "Limited",
+    "Quantity",
+    "parse_limit",
+]
 
 _TEXT = re.compile(r"([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z]*)")
 _RELATIVE = re.compile(r"([+-])\s*([0-9]+(?:\.[0-9]+)?)\s*%")
@@ -67,6 +77,68 @@ class Limit:
         if self.factor is None:
             return self.most
         return None if saved is None else saved * self.factor
+
+
+@dataclass(frozen=True)
+class Limited:
+    """What a key limits, and whether the program has to be compiled to know it."""
+
+    quantity: Quantity
+    compiles: bool = False
+
+
+_FLOPS, _BYTES = QUANTITIES["flops"], QUANTITIES["bytes"]
+_COUNT, _SECONDS = QUANTITIES["count"], QUANTITIES["seconds"]
+
+#: What a budget may limit, by its key.
+LIMITED: Mapping[str, Limited] = {
+    "flops": Limited(_FLOPS),
+    "matmul-flops": Limited(_FLOPS),
+    "transcendentals": Limited(_COUNT),
+    "bytes": Limited(_BYTES),
+    "operations": Limited(_COUNT),
+    "peak-memory": Limited(_BYTES, compiles=True),
+    "argument-memory": Limited(_BYTES, compiles=True),
+    "temporary-memory": Limited(_BYTES, compiles=True),
+    "fusions": Limited(_COUNT, compiles=True),
+    "custom-calls": Limited(_COUNT, compiles=True),
+    "executable-size": Limited(_BYTES, compiles=True),
+    "bundle-size": Limited(_BYTES, compiles=True),
+    "estimated-time": Limited(_SECONDS, compiles=True),
+}
+
+HOST_CALLBACK = "host-callback"  # any operation that calls the host while the program runs
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a target may be at most: limits by their keys, and three rules.
+
+    `fits` is a device whose memory must do; `forbid` are dtypes by their long names, operations by
+    those of StableHLO without the dialect, or `HOST_CALLBACK`.
+    """
+
+    limits: Mapping[str, Limit] = field(default_factory=dict)
+    fits: olympus.Target | None = None
+    forbid: tuple[str, ...] = ()
+    all_donations_used: bool = False
+
+    def __bool__(self) -> bool:
+        return self != Budget()
+
+    @property
+    def compiles(self) -> bool:
+        """Whether the program has to be compiled to judge it."""
+        return self.fits is not None or any(LIMITED[key].compiles for key in self.limits)
+
+    def under(self, own: Budget) -> Budget:
+        """This budget, of all targets, with what a target says of its own over it."""
+        return Budget(
+            {**self.limits, **own.limits},
+            own.fits or self.fits,
+            tuple(dict.fromkeys((*self.forbid, *own.forbid))),
+            self.all_donations_used or own.all_donations_used,
+        )
 
 
 def parse_limit(value: object, quantity: Quantity) -> Limit:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import olympus
 from olympus.errors import UsageError
 from olympus_cli.nearest import did_you_mean
-from olympus_cli.spec.budgets import Budget
+from olympus_cli.spec.limits import Budget
 
 if TYPE_CHECKING:
     from olympus.stages import Optimize, Repeats

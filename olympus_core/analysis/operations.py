@@ -29,6 +29,7 @@ __all__ = [
     "CONTROL",
     "HLO_NAMES",
     "NOTHING",
+    "OPERATIONS",
     "RULES",
     "Counts",
     "Operation",
@@ -463,3 +464,6 @@ def _rules() -> dict[str, Rule]:
 
 
 RULES: Mapping[str, Rule] = MappingProxyType(_rules())
+
+#: the names of all operations that are known, which `Cost.by("operation")` gives
+OPERATIONS = frozenset(RULES)

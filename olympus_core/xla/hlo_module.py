@@ -402,6 +402,7 @@ def _computation(message: Message, tables: _Tables) -> Computation:
 def _instruction(message: Message, tables: _Tables) -> Instruction:
     metadata = message.message(7)
     op_name, file, line = _origin(metadata, tables) if metadata else ("", "", 0)
+    precision = message.message(51)
     attributes = message.message(68)
     return Instruction(
         id=message.integer(35),
@@ -433,7 +434,7 @@ def _instruction(message: Message, tables: _Tables) -> Instruction:
         frontend_attributes=(
             {m.text(1): m.text(2) for m in attributes.messages(1)} if attributes else {}
         ),
-        operand_precision=_ids(message.message(51), 1),
+        operand_precision=precision.integers(1) if precision else (),
     )
 
 

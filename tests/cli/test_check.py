@@ -11,8 +11,7 @@ from click.testing import Result
 
 from olympus.errors import SpecError
 from olympus_cli.gates.budget import METRICS
-from olympus_cli.spec.budgets import LIMITED
-from olympus_cli.spec.limits import QUANTITIES, parse_limit
+from olympus_cli.spec.limits import LIMITED, QUANTITIES, parse_limit
 
 Invoke = Callable[..., Result]
 
