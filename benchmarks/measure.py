@@ -26,10 +26,12 @@ from benchmarks.scaling import SCALING
 from benchmarks.whole import ended_by
 from olympus_cli.bench.statistics import summarize
 
-TASKS = ("import", *PROGRAMS, *RUNS, *SCALING, "call", "help")
+COST = "cost"  # counting what a program costs beside lowering it, both in one process
+TASKS = ("import", *PROGRAMS, *RUNS, *SCALING, "call", COST, "help")
 LONG = "run_gpt"  # which takes a minute a pair
 MOST_ROUNDS = {"run": 5, LONG: 2, "scaling": 2, "scaling_grad": 2}  # of tasks that take long
 MOST_WHOLE = 3  # rounds of the tasks that compile programs whole
+COST_SIDES = ("cost", "lower")  # its two sides, in the places of olympus and jax
 STARTS = ("help", "build")  # tasks whose processes are not workers
 
 WORKER = "from benchmarks.worker import main; main()"
@@ -90,7 +92,7 @@ def sides_of(task: str) -> tuple[str, ...]:
     """The sides of a task, ours first."""
     if is_whole(task) and not task.startswith(STARTS):
         return of_task(task).sides
-    return ("olympus", "jax")
+    return ("olympus",) if task == COST else ("olympus", "jax")
 
 
 def most_rounds(task: str, rounds: int) -> int:
@@ -153,7 +155,10 @@ def measure_round(results: Results, worker: Worker, number: int) -> None:
             results.samples.setdefault(task, {})
             continue
         results.versions |= outcome["versions"]
-        if number:
+        if number and task == COST:
+            for name, what in zip(("olympus", "jax"), COST_SIDES, strict=True):
+                results.add(task, name, outcome["samples"][what])
+        elif number:
             results.add(task, side, outcome["samples"])
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks.building import build_title
 from benchmarks.cells import MEGA, MICRO, MILLI, ONE, cell, grid
-from benchmarks.measure import STARTS, Results, is_whole, most_rounds
+from benchmarks.measure import COST, COST_SIDES, STARTS, Results, is_whole, most_rounds
 from benchmarks.programs import PROGRAMS, RUNS
 from benchmarks.scaling import SCALING, Scaling
 from benchmarks.whole_report import comparisons, tables
@@ -44,8 +44,9 @@ TITLED = {name: (program.title, STAGES) for name, program in PROGRAMS.items()}
 TITLED |= {name: (program.title, RUN_STAGES) for name, program in RUNS.items()}
 UNTITLED = {"import": IMPORT, "call": CALL, "help": HELP}
 
-# what the two sides of a task are called that times whole processes
+# what the two sides of a task are called that are not olympus and jax
 STARTED = {
+    COST: COST_SIDES,
     "help": ("`olympus --help`", '`python -c "import click"`'),
     "build": ("`olympus build`", "bare XLA"),
 }
@@ -85,6 +86,8 @@ def labels(task: str, measures: Iterable[str]) -> dict[str, tuple[str, tuple[flo
         return scaling_labels(SCALING[task], measures)
     if task in UNTITLED:
         return UNTITLED[task]
+    if task == COST:
+        return {name: (f"{PROGRAMS[name].title}: cost", MILLI) for name in measures}
     if task.startswith("build"):
         return {"wall": (build_title(task), MILLI)}
     title, stages = TITLED[task]
@@ -109,7 +112,7 @@ def markdown(results: Results, command: str, rounds: int) -> str:
     """The tables, what they were measured on, and the command that measures them again."""
     lines = rows(results)
     scaling = [row for row in lines if row.task in SCALING]
-    sides = [row for row in lines if not row.task.startswith((*STARTS, *SCALING))]
+    sides = [row for row in lines if not row.task.startswith((*STARTED, *SCALING))]
     parts = [describe(results, command, rounds)]
     if sides:
         parts.append(table(sides, "olympus", "jax"))

@@ -46,12 +46,14 @@ def main() -> None:
     print(json.dumps(result))
 
 
-def run(ox: Any, task: str, repeat: int, start: float) -> Samples:
-    """The samples of `task`, in seconds or bytes, or counts."""
+def run(ox: Any, task: str, repeat: int, start: float) -> dict[str, Any]:
+    """The samples of `task`, in seconds or bytes, or counts; of "cost" those of either side."""
     if task == "import":
         return {}
     if task == "call":
         return call_overhead(ox)
+    if task == "cost":
+        return counting(ox, repeat)
     if task in STEPS:
         return training(ox, task, repeat)
     if task.startswith("scaling"):
@@ -78,6 +80,32 @@ def stages(ox: Any, name: str, repeat: int, start: float) -> Samples:
             for measure, value in seconds.items():
                 samples.setdefault(measure, []).append(value)
     samples["memory"] = [peak_memory()]
+    return samples
+
+
+def counting(ox: Any, repeat: int) -> dict[str, Samples]:
+    """Seconds to lower each program, and to count what it costs, by turns.
+
+    Repeated blocks are written out, so that there is the most to count.
+    """
+    import gc
+
+    from benchmarks.programs import PROGRAMS, load
+
+    samples: dict[str, Samples] = {"cost": {}, "lower": {}}
+    for name, program in PROGRAMS.items():
+        fresh, args = load(program, ox.__name__)
+        for i in range(WARM_UPS + repeat):
+            traced = ox.jit(fresh()).trace(*args)
+            gc.collect()
+            start = time.perf_counter()
+            lowered = traced.lower(repeats="off")
+            between = time.perf_counter()
+            lowered.cost()
+            end = time.perf_counter()
+            if i >= WARM_UPS:
+                samples["lower"].setdefault(name, []).append(between - start)
+                samples["cost"].setdefault(name, []).append(end - between)
     return samples
 
 

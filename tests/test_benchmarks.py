@@ -228,3 +228,14 @@ def test_a_small_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     measured = {(row["task"], row["measure"]) for row in saved["rows"]}
     assert {("import", "import"), ("mlp", "both"), ("mlp", "ops"), ("help", "wall")} <= measured
     assert all(row["ratio"]["median"] > 0 for row in saved["rows"])
+
+
+def test_the_cost_of_a_program_stands_beside_its_lowering() -> None:
+    found = measure.measure((Side("olympus"), Side("jax")), ["cost"], 1, 1, lambda _: None)
+    assert found.samples["cost"].keys() == programs.PROGRAMS.keys()
+    for sides in found.samples["cost"].values():
+        assert sides.keys() == {"olympus", "jax"}
+        assert all(seconds > 0 for samples in sides.values() for seconds in samples)
+    text = report.markdown(found, "python -m benchmarks", 1)
+    assert "|  | cost | lower | ratio |" in text
+    assert "GPT-2 training step, 12 layers: cost" in text

@@ -1,0 +1,111 @@
+"""Straight-line programs of floats cost exactly what XLA counts."""
+
+from __future__ import annotations
+
+import functools
+import operator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import olympus as ox
+import olympus.numpy as jnp
+from olympus import lax
+
+UNARY = (
+    *(jnp.exp, jnp.log, jnp.tanh, jnp.sin, jnp.cos, jnp.sqrt, lax.rsqrt, lax.logistic, lax.erf),
+    *(jnp.abs, jnp.negative, jnp.floor, jnp.sign, lax.expm1, lax.log1p, lax.cbrt, jnp.isfinite),
+    *(lax.round, lax.is_finite, lax.square),
+)
+BINARY = (
+    *(operator.add, operator.sub, operator.mul, operator.truediv, lax.max, lax.min, lax.rem),
+    *(lax.pow, lax.atan2, lax.gt, lax.eq),
+)
+REDUCTIONS = (jnp.sum, jnp.prod, jnp.max, jnp.min)
+
+
+def unary(draw, x):
+    return draw(st.sampled_from(UNARY))(x)
+
+
+def binary(draw, x):
+    return draw(st.sampled_from(BINARY))(x, x * x)
+
+
+def chosen(draw, x):
+    return lax.select(x > x * x, x, -x)
+
+
+def clamped(draw, x):
+    return lax.clamp(-x, x, x * x)
+
+
+def reduced(draw, x):
+    axes = draw(st.sets(st.integers(0, x.ndim - 1), min_size=1)) if x.ndim else ()
+    return draw(st.sampled_from(REDUCTIONS))(x, axis=tuple(axes)) if axes else x
+
+
+def multiplied(draw, x):
+    rows = x.reshape(-1, x.shape[-1]) if x.ndim else x.reshape(1, 1)
+    return lax.dot_general(rows, rows, (((1,), (1,)), ((), ())))
+
+
+def converted(draw, x):
+    return x.astype(draw(st.sampled_from(["bfloat16", "float16", "float32"])))
+
+
+def moved(draw, x):
+    ways = [
+        lambda x: x.reshape(-1),
+        lambda x: lax.rev(x, tuple(range(x.ndim))),
+        lambda x: lax.broadcast(x, (2,)),
+        lambda x: lax.concatenate([x, x], 0) if x.ndim else x,
+        lambda x: lax.slice(x, (0,) * x.ndim, tuple(max(1, n - 1) for n in x.shape)),
+        lambda x: lax.reduce_precision(x, 5, 5),
+    ]
+    return draw(st.sampled_from(ways))(x)
+
+
+STEPS = (unary, binary, chosen, clamped, reduced, multiplied, converted, moved)
+#: steps that XLA gives a form of its own before it counts: an absent identity, a smaller constant
+BYTES = (unary, binary, chosen, reduced, multiplied, converted)
+
+
+def program(draw, steps):
+    plan = draw(st.lists(st.sampled_from(steps), min_size=1, max_size=7))
+
+    def f(x):
+        for step in plan:
+            x = step(draw, x)
+            if x.dtype == bool:
+                x = x.astype("float32")
+        return x
+
+    return f
+
+
+@pytest.mark.parametrize(("steps", "of_bytes"), [(STEPS, False), (BYTES, True)])
+@given(data=st.data())
+@settings(max_examples=120, deadline=None)
+def test_drawn_programs_cost_what_xla_counts(steps, of_bytes, data):
+    shape = tuple(data.draw(st.lists(st.integers(1, 5), min_size=1, max_size=3)))
+    traced = ox.jit(program(data.draw, steps)).trace(ox.ShapeDtypeStruct(shape, "float32"))
+    lowered = traced.lower(repeats="off")
+    found, xla = lowered.cost(), lowered.cost_analysis()
+    assert found.unknown == ()
+    assert found.flops == xla.get("flops", 0), traced.olympuspr
+    assert found.transcendentals == xla.get("transcendentals", 0), traced.olympuspr
+    if of_bytes:
+        assert found.bytes == xla.get("bytes accessed", 0), traced.olympuspr
+
+
+def test_what_the_compiler_leaves_of_a_program_of_products_is_what_was_counted():
+    """XLA's count of the optimized program, too, where there is nothing to leave out."""
+
+    def f(x, ws):
+        return functools.reduce(lambda x, w: x @ w, ws, x)
+
+    args = ox.ShapeDtypeStruct((8, 32), "float32"), [ox.ShapeDtypeStruct((32, 32), "float32")] * 3
+    compiled = ox.jit(f).trace(*args).lower(repeats="off").compile()
+    assert compiled.cost().flops == compiled.cost_analysis()["flops"] == 3 * 2 * 8 * 32 * 32
