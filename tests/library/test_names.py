@@ -41,8 +41,8 @@ OURS = {
     },
     ".extend": {"mark_caller"},
     ".stages": {
-        *("Block", "MemoryAnalysis", "Optimize", "Repeats", "StagedFunction"),
-        *("checked_options", "optimize_options"),
+        *("Block", "LiveBuffer", "Memory", "MemoryAnalysis", "Moment", "Optimize", "Repeats"),
+        *("StagedFunction", "checked_options", "optimize_options"),
     },
 }
 IMPORTED = ("jax.extend", "jax.flatten_util", "jax.test_util")  # which `import jax` leaves out
