@@ -14,6 +14,8 @@ from olympus_cli.units import byte_size
 
 __all__ = ["command"]
 
+_MOST = 8  # devices that the table names
+
 
 @click.command("doctor", cls=Command)
 @common_options
@@ -32,12 +34,17 @@ def command(as_json: bool) -> None:
         _show(health)
 
 
+def _devices(names: tuple[str, ...]) -> str:
+    """Their names, where they are few."""
+    return ", ".join(names) if len(names) <= _MOST else f"{len(names)}: olympus devices"
+
+
 def _show(health: Health) -> None:
     versions = [(name, version or "not installed") for name, version in health.versions.items()]
     console.table(("software", "version"), versions)
     console.data("")
     rows = [
-        (b.name, "yes" if b.available else "no", ", ".join(b.devices), b.note)
+        (b.name, "yes" if b.available else "no", _devices(b.devices), b.note)
         for b in health.backends
     ]
     console.table(("backend", "available", "devices", "note"), rows)

@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import NamedTuple
 
-from olympus_core.errors import UsageError
+from olympus_core.errors import ArtifactError, UsageError
 
 __all__ = [
     "GENERIC",
@@ -132,7 +132,7 @@ def kept_peaks() -> Kept:
         return Kept(None, f"{path} cannot be read: {error.strerror}")
     try:
         return Kept(_parsed(json.loads(text)))
-    except (ValueError, RecursionError) as error:
+    except (ArtifactError, ValueError, RecursionError) as error:
         return Kept(None, f"{path} is damaged: {str(error) or 'it is nested too deeply'}")
 
 
@@ -142,18 +142,18 @@ def known_peaks() -> CpuPeaks:
 
 
 def _parsed(data: object) -> CpuPeaks:
-    """The peaks of a document; ValueError for any other."""
+    """The peaks of a document; ArtifactError for any other."""
     if not isinstance(data, dict) or data.get("schema_version") != _VERSION:
-        raise ValueError(f"it is not of version {_VERSION}")
+        raise ArtifactError(f"it is not of version {_VERSION}")
     cpu, peaks = data.get("cpu"), data.get("peaks")
     if cpu != this_cpu()._asdict():
-        raise ValueError("it is of another CPU")
+        raise ArtifactError("it is of another CPU")
     names = {field.name for field in fields(CpuPeaks)}
     if not isinstance(peaks, dict) or peaks.keys() != names:
-        raise ValueError("its figures are not those of this version")
+        raise ArtifactError("its figures are not those of this version")
     for name, value in peaks.items():
         if not isinstance(value, float) or not math.isfinite(value) or value <= 0:
-            raise ValueError(f"{name} must be a number above 0, and is {value!r:.80}")
+            raise ArtifactError(f"{name} must be a number above 0, and is {value!r:.80}")
     return CpuPeaks(**peaks)
 
 

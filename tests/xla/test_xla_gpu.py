@@ -143,8 +143,7 @@ def test_a_library_that_cannot_be_loaded(python, tmp_path):
 def test_a_device_that_the_compiler_does_not_take(python):
     got = python(
         "from olympus_core.xla import gpu\n"
-        "gpu.config_text = lambda name: 'nonsense'\n"
-        "try:\n    gpu._device('h200')\n"
+        "try:\n    gpu._device('h200', 'nonsense')\n"
         "except gpu.BackendError as e:\n    print(e)"
     )
     assert got.stdout.startswith("the GPU compiler does not take the device 'h200': ")
