@@ -8,7 +8,6 @@ import pytest
 
 from olympus_core.xla import gpu
 
-
 #: a browser of the system's; no package of Python's brings one
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "google-chrome", "chromium-browser"))), None
