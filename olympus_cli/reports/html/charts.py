@@ -50,8 +50,8 @@ def _point(kernel: KernelReport, total: float) -> dict[str, Any]:
 
 
 def memory_chart(moments: Sequence[Moment], roof: Roof | None) -> dict[str, Any] | None:
-    """What is live at each position of the schedule; None where that is not known."""
-    if not moments:
+    """What is live at each position of the schedule; None where that is not known, or nothing."""
+    if len(moments) < 2 or not any(moment.bytes for moment in moments):
         return None
     width = -(-len(moments) // _MOST_MOMENTS)
     groups = (moments[start : start + width] for start in range(0, len(moments), width))

@@ -25,6 +25,7 @@ from olympus_cli.reports.html.charts import memory_chart, roofline_chart
 from olympus_cli.reports.html.listing import Listing
 from olympus_cli.reports.html.page import PAGE, BackendPage, Page
 from olympus_cli.reports.html.source import Fold, annotated_files, line_id
+from olympus_cli.reports.model import Report
 from olympus_cli.units import array_type, byte_size, count, duration
 from olympus_cli.visible import visible
 
@@ -51,6 +52,7 @@ def render_html(page: Page) -> str:
         .render(
             page=page,
             backends=[_backend(page, each) for each in page.backends],
+            warnings=_other_warnings(page.report),
             olympuspr=_packed_listing(page.olympuspr, page),
             style=Markup(style),
             script=Markup(script),
@@ -86,6 +88,12 @@ def _backend(page: Page, backend: BackendPage) -> dict[str, Any]:
             (each, _packed_listing(each, page)) for each in (backend.stablehlo, backend.optimized)
         ],
     }
+
+
+def _other_warnings(report: Report) -> list[str]:
+    """The warnings but for those of what could not be counted, which have a place of their own."""
+    told = [str(each) for backend in report.backends for each in backend.cost.unknown]
+    return [warning for warning in report.warnings if not any(each in warning for each in told)]
 
 
 def _packed_listing(listing: Listing, page: Page) -> str:
