@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from olympus.stages import Kind
 from olympus_cli import console
 from olympus_cli.frontends.python import load_target
 from olympus_cli.isolated.call import Say, call
@@ -40,7 +41,7 @@ from olympus_cli.spec.resolve import Request
 __all__ = ["command"]
 
 #: What the table may be of, and the name that `Cost.by` has for it.
-KINDS = {"line": "line", "scope": "scope", "op": "operation", "dtype": "dtype"}
+KINDS: dict[str, Kind] = {"line": "line", "scope": "scope", "op": "operation", "dtype": "dtype"}
 
 
 @click.command("cost", cls=Command)
@@ -93,7 +94,7 @@ def command(request: Request, by: str, rows: int, compiles: bool, as_json: bool)
     show_cost(title, cost, document["by"], found, figures, spec.root, rows)
 
 
-def _costed(say: Say, spec: TargetSpec, kind: str, compiles: bool) -> dict[str, Any]:
+def _costed(say: Say, spec: TargetSpec, kind: Kind, compiles: bool) -> dict[str, Any]:
     """What one call of a target's program costs, on its first backend."""
     say("load")
     program = Program(load_target(spec), say)

@@ -110,7 +110,8 @@ def _size(field: str) -> Metric:
 
 def _estimated(figures: Figures) -> float | None:
     assert figures.compiled is not None
-    return figures.compiled.estimate and figures.compiled.estimate.seconds
+    found = figures.compiled.estimate
+    return None if found is None else found.seconds
 
 
 def _kernels(figures: Figures) -> Parts:

@@ -30,7 +30,7 @@ def show_cost(
     """Write the figures to stdout, and the dearest `most` of the rows with their shares as bars."""
     console.data("\n".join([title, *figure_lines(cost, compiled)]))
     console.data("")
-    columns = (kind, "flops", "share", "", "bytes", "operations", "pass")
+    columns: tuple[str, ...] = (kind, "flops", "share", "", "bytes", "operations", "pass")
     table = [_cells(row) for row in rows[:most]]
     if kind == "line":
         columns = (*columns, "source")
@@ -49,8 +49,18 @@ def _cells(row: RowReport) -> list[str]:
         _bar(row.share),
         byte_size(row.bytes),
         count(row.operations),
-        row.direction,
+        _pass(row),
     ]
+
+
+def _pass(row: RowReport) -> str:
+    """Which pass of a derivative it is of; of both, the part of the backward pass."""
+    if row.direction != "both":
+        return row.direction
+    part, whole = row.backward_flops, row.flops
+    if not whole:
+        part, whole = row.backward_bytes, row.bytes
+    return f"{part / whole:.0%} backward" if whole else "both"
 
 
 def _bar(share: float) -> str:

@@ -17,7 +17,7 @@ from olympus_cli.reports.strict import typed
 from olympus_cli.units import array_type, byte_size
 
 if TYPE_CHECKING:
-    from olympus.stages import Compiled, Cost, Estimate, Memory
+    from olympus.stages import Compiled, Cost, Estimate, Kind, Memory
 
 __all__ = [
     "BufferReport",
@@ -223,7 +223,7 @@ def _counts(cost: Cost) -> Counts:
     )
 
 
-def row_reports(cost: Cost, kind: str, root: Path) -> tuple[RowReport, ...]:
+def row_reports(cost: Cost, kind: Kind, root: Path) -> tuple[RowReport, ...]:
     """The rows of a cost by "line", "scope", "operation" or "dtype", the dearest first."""
     fields = [name for name in RowReport.__dataclass_fields__ if name != "key"]
     return tuple(

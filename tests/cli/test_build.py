@@ -449,9 +449,7 @@ def reported(**keys: str) -> Report:
     memory = MemoryReport(*8 * [None], largest=())
     xla = XlaReport(XlaCost(None, None, None), MemoryAnalysis(*6 * [None]))
     backends = [
-        BackendReport(
-            memory, None, None, label, label, None, key, cost, xla, 0.0, 0.0, 0.0, {}, ()
-        )
+        BackendReport(memory, None, None, label, label, None, key, cost, xla, 0.0, 0.0, 0.0, {}, ())
         for label, key in keys.items()
     ]
     seconds = Seconds(*8 * [0.0])

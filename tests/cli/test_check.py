@@ -60,7 +60,7 @@ def test_every_key_that_a_budget_limits_has_a_figure() -> None:
 
 
 def test_a_budget_that_holds(work: Path, invoke: Invoke) -> None:
-    keys = [f'{key} = {"1.0" if "time" in key else 10**9}' for key in LIMITED]
+    keys = [f"{key} = {'1.0' if 'time' in key else 10**9}" for key in LIMITED]
     budget(work, *keys, 'fits = "h200"', 'forbid = ["f64", "stablehlo.sort", "host-callback"]')
     result = invoke("check")
     assert (result.exit_code, result.stderr) == (0, "")

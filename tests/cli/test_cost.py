@@ -106,10 +106,7 @@ def test_rows_of_every_kind_add_up(work: Path, invoke: Invoke, by: str, key: str
 
 def test_scopes(work: Path, invoke: Invoke) -> None:
     (work / "scoped.py").write_text(
-        "import olympus\n"
-        "def f(x):\n"
-        "    with olympus.named_scope('outer'):\n"
-        "        return x @ x\n"
+        "import olympus\ndef f(x):\n    with olympus.named_scope('outer'):\n        return x @ x\n"
     )
     told = cost(invoke, "scoped:f", "--shapes", "f32[8,8]", "--by", "scope")
     assert [row["key"] for row in told["rows"]] == ["outer"]

@@ -74,7 +74,9 @@ REPORT = Report(
             memory=MEMORY,
             estimate=ESTIMATE,
             fits=True,
-            xla=XlaReport(XlaCost(2e9, None, 1.0e6), MemoryAnalysis(31361, 16, 2048, 0, None, None)),
+            xla=XlaReport(
+                XlaCost(2e9, None, 1.0e6), MemoryAnalysis(31361, 16, 2048, 0, None, None)
+            ),
             lower_seconds=0.002,
             compile_seconds=1.5,
             xla_seconds=1.25,
