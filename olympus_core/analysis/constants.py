@@ -105,7 +105,7 @@ class Scope:
             tensor = self._reader.tensor(value.type)
         except ValueError:
             return False
-        return tensor.dtype in _FOLLOWED
+        return tensor.dtype in _FOLLOWED and (not tensor.is_float or tensor.elements == 1)
 
     def _computed(self, op: Any, value: Any) -> Value | None:
         name = op.name
