@@ -11,6 +11,7 @@ from olympus_core.analysis.places import NOWHERE, Place, Places
 from olympus_core.analysis.stablehlo import Costed, Reader
 from olympus_core.analysis.trips import Loop, body_scope, trip_count
 from olympus_core.analysis.view import NOTHING, Counts
+from olympus_core.errors import UsageError
 
 if TYPE_CHECKING:
     from olympus_core.mlir import ir
@@ -98,9 +99,12 @@ class Walked(NamedTuple):
 def walk(module: ir.Module, trips: Mapping[str, int]) -> Walked:
     """What a module's `main` costs.
 
-    `trips` says how often loops run whose count depends on data, by line, `path:line`.
+    `trips` says how often loops run whose count depends on data, by line, `path:line`.  Raises
+    UsageError for a module without that function.
     """
     walker = _Walker(module, trips)
+    if "main" not in walker.functions:
+        raise UsageError("a cost is that of a module's function 'main', and there is none")
     tally = walker.function("main", (), NOWHERE)
     return Walked(tally, walker.io_bytes(), walker.loops)
 
@@ -153,6 +157,7 @@ class _Walker:
         is_bare, chooses = self.traits.get(name, (True, True))
         found = self.walked.get((name, values if chooses else (), at if is_bare else NOWHERE))
         if found is not None:
+            self.chooses |= chooses
             return found
         outer, self.bare, self.chooses = (self.bare, self.chooses), False, False
         block = self.functions[name].regions[0].blocks[0]
@@ -162,7 +167,7 @@ class _Walker:
         self.block(block, scope, found, at._replace(backward=False))
         self.traits[name] = is_bare, chooses = self.bare, self.chooses
         self.walked[name, values if chooses else (), at if is_bare else NOWHERE] = found
-        self.bare, self.chooses = outer[0] or is_bare, outer[1] or chooses
+        self.bare, self.chooses = outer[0], outer[1] or chooses  # what is bare stands at the call
         return found
 
     def block(self, block: Any, scope: Scope, tally: Tally, at: Place) -> None:
