@@ -71,21 +71,26 @@ class Scope:
         reader: Reader,
         functions: Mapping[str, Any],
         known: Mapping[Any, Value | None],
+        outer: Scope | None = None,
         depth: int = 0,
     ) -> None:
         self._reader = reader
         self._functions = functions
         self._values: dict[Any, Value | None] = dict(known)
+        self._outer = outer
         self._depth = depth
 
     def inner(self, known: Mapping[Any, Value | None]) -> Scope:
         """The scope of a region of this one, in which these values are known too."""
-        return Scope(self._reader, self._functions, {**self._values, **known}, self._depth)
+        return Scope(self._reader, self._functions, known, self, self._depth)
 
     def of(self, value: Any) -> Value | None:
         """The elements of a value, or None where they are not known."""
-        if value in self._values:
-            return self._values[value]
+        scope: Scope | None = self
+        while scope is not None:
+            if value in scope._values:
+                return scope._values[value]
+            scope = scope._outer
         if self._depth > _DEEPEST or not self._is_small(value):
             return None
         found: Value | None = None
@@ -105,7 +110,7 @@ class Scope:
             tensor = self._reader.tensor(value.type)
         except ValueError:
             return False
-        return tensor.dtype in _FOLLOWED
+        return tensor.dtype in _FOLLOWED and (not tensor.is_float or tensor.elements == 1)
 
     def _computed(self, op: Any, value: Any) -> Value | None:
         name = op.name
@@ -143,7 +148,7 @@ class Scope:
             return None
         block = function.regions[0].blocks[0]
         known = {formal: self.of(x) for formal, x in zip(block.arguments, op.operands, strict=True)}
-        inside = Scope(self._reader, self._functions, known, self._depth + 1)
+        inside = Scope(self._reader, self._functions, known, depth=self._depth + 1)
         last = block.operations[len(block.operations) - 1].operation
         return inside.of(last.operands[value.result_number])
 

@@ -67,13 +67,12 @@ def _unwrapped(name: str) -> str:
 
 
 def _named_line(location: Any) -> tuple[str, str]:
-    """The innermost name and `path:line` of a location, each empty where there is none."""
+    """The outermost name and innermost `path:line` of a location, empty where there is none."""
     ir = mlir.ir
     if isinstance(location, ir.FileLineColLoc):
         return "", f"{location.filename}:{location.start_line}"
     if isinstance(location, ir.NameLoc):
-        name, line = _named_line(location.child_loc)
-        return name or location.name_str, line
+        return location.name_str, _named_line(location.child_loc)[1]
     if isinstance(location, ir.CallSiteLoc):  # the frame that is called, or the one that calls
         return _first([location.callee, location.caller])
     if isinstance(location, ir.FusedLoc):

@@ -18,7 +18,7 @@ from olympus_core.analysis.stablehlo import Reader
 
 __all__ = ["Loop", "trip_count"]
 
-_LONGEST = 20_000  # values that are computed to see a loop end
+_LONGEST = 2_000  # values that are computed to see a loop end
 _DATA = "how often it runs depends on data"
 _FLIPPED = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE", "NE": "NE", "EQ": "EQ"}
 

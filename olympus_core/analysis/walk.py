@@ -11,6 +11,7 @@ from olympus_core.analysis.places import NOWHERE, Place, Places
 from olympus_core.analysis.stablehlo import Costed, Reader
 from olympus_core.analysis.trips import Loop, body_scope, trip_count
 from olympus_core.analysis.view import NOTHING, Counts
+from olympus_core.errors import UsageError
 
 if TYPE_CHECKING:
     from olympus_core.mlir import ir
@@ -98,9 +99,12 @@ class Walked(NamedTuple):
 def walk(module: ir.Module, trips: Mapping[str, int]) -> Walked:
     """What a module's `main` costs.
 
-    `trips` says how often loops run whose count depends on data, by line, `path:line`.
+    `trips` says how often loops run whose count depends on data, by line, `path:line`.  Raises
+    UsageError for a module without that function.
     """
     walker = _Walker(module, trips)
+    if "main" not in walker.functions:
+        raise UsageError("a cost is that of a module's function 'main', and there is none")
     tally = walker.function("main", (), NOWHERE)
     return Walked(tally, walker.io_bytes(), walker.loops)
 
@@ -117,9 +121,11 @@ class _Walker:
             if op.name == "func.func":
                 self.functions[op.attributes["sym_name"].value] = op
         self.constants: list[Any] = []
-        self.bare = False  # an operation without a line was met in the function being walked
+        #: an operation without a line, and a loop or branch, was met in the function being walked
+        self.bare = self.chooses = False
         self.walked: dict[Any, Tally] = {}
-        self.located: dict[str, bool] = {}
+        #: of a function that was walked, whether it has operations without a line, and loops
+        self.traits: dict[str, tuple[bool, bool]] = {}
 
     def io_bytes(self) -> int:
         """The bytes of the arguments, the results and the constants; of equal elements, one."""
@@ -144,22 +150,24 @@ class _Walker:
     def function(self, name: str, given: Sequence[Value | None], at: Place) -> Tally:
         """What a function costs where these of its arguments are known, and it is called `at`.
 
-        Where all that it does has lines of its own, it does not matter from where it is called.
+        It is walked again only for what matters: for other arguments where it has loops or
+        branches, and for another place where not all that it does has lines of its own.
         """
-        known = tuple([None if x is None else (x.shape, x.tobytes()) for x in given])
-        key = name, known, NOWHERE if self.located.get(name, True) else at
-        found = self.walked.get(key)
+        values = tuple([None if x is None else (x.shape, x.tobytes()) for x in given])
+        is_bare, chooses = self.traits.get(name, (True, True))
+        found = self.walked.get((name, values if chooses else (), at if is_bare else NOWHERE))
         if found is not None:
+            self.chooses |= chooses
             return found
-        outer, self.bare = self.bare, False
+        outer, self.bare, self.chooses = (self.bare, self.chooses), False, False
         block = self.functions[name].regions[0].blocks[0]
-        values = dict(zip(block.arguments, given, strict=False))
-        scope = Scope(self.reader, self.functions, values)
+        known = dict(zip(block.arguments, given, strict=False))
         found = Tally()
+        scope = Scope(self.reader, self.functions, known)
         self.block(block, scope, found, at._replace(backward=False))
-        self.located[name] = not self.bare
-        self.walked[name, known, at if self.bare else NOWHERE] = found
-        self.bare = outer or self.bare
+        self.traits[name] = is_bare, chooses = self.bare, self.chooses
+        self.walked[name, values if chooses else (), at if is_bare else NOWHERE] = found
+        self.bare, self.chooses = outer[0], outer[1] or chooses  # what is bare stands at the call
         return found
 
     def block(self, block: Any, scope: Scope, tally: Tally, at: Place) -> None:
@@ -199,7 +207,7 @@ class _Walker:
     def call(self, op: Any, scope: Scope, tally: Tally, at: Place) -> None:
         """A call costs what the function does."""
         attribute = "callee" if op.name == "func.call" else "decomposition"
-        given = [scope.of(x) if _may_count(x) else None for x in op.operands]
+        given = [scope.of(x) for x in op.operands]
         inner = self.function(op.attributes[attribute].value, given, at)
         tally.add(inner, at=at)
 
@@ -211,6 +219,7 @@ class _Walker:
 
     def branches(self, op: Any, scope: Scope, tally: Tally, at: Place) -> None:
         """The branch that is taken, where it is known; or the dearest, with the others' gaps."""
+        self.chooses = True
         found: list[Tally] = []
         for region in op.regions:
             found.append(Tally())
@@ -225,6 +234,7 @@ class _Walker:
 
     def loop(self, op: Any, scope: Scope, tally: Tally, at: Place) -> None:
         """The body as often as it runs, and the condition once more."""
+        self.chooses = True
         loop = Loop.of(op)
         proved = trip_count(loop, scope, self.reader)
         trips = proved if isinstance(proved, int) else self.trips.get(at.line)
@@ -255,12 +265,6 @@ _CONTROL: Mapping[str, Any] = {
     "sdy.named_computation": _Walker.region,
     "sdy.return": _Walker.nothing,
 }
-
-
-def _may_count(value: Any) -> bool:
-    """Whether a value may be a loop's bound or counter: an integer, or a few."""
-    text = str(value.type)
-    return len(text) < 20 and "f" not in text and "x" not in text.replace("tensor", "")
 
 
 def _index(op: Any, chosen: Value, branches: int) -> int:

@@ -292,3 +292,24 @@ def test_loops_of_other_platforms_algorithms_stand_at_the_users_line():
     more = lowered.cost(trips={line: 10})
     assert more.unknown == ()
     assert more.flops > found.at_least.flops
+
+
+def test_a_loop_behind_a_function_that_was_met_before_is_counted_for_its_caller():
+    @ox.jit
+    def power(x, n):
+        return lax.fori_loop(0, n, lambda i, c: c * 2.0, x)
+
+    @ox.jit
+    def first(x, n):
+        return power(x, n)
+
+    @ox.jit
+    def second(x, n):
+        return power(x, n) + 0.0
+
+    def f(x):
+        for of, n in ((first, 3), (second, 3), (second, 5)):
+            x = of(x, jnp.int32(n))
+        return x
+
+    assert cost(f, X).flops == (3 + 3 + 5 + 2) * N

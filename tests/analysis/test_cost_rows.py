@@ -227,7 +227,7 @@ def test_locations_of_other_programs():
     with mlir.context():
         loc = mlir.ir.Location
         line, other = loc.file("a.py", 3, 1), loc.file("b.py", 9, 1)
-        calls = loc.callsite(line, [other])
+        calls = loc.callsite(loc.name("loss", line), [loc.name("main", other)])
         cases = {
             loc.name("jit(f)/jit(main)/transpose(jvp(blk))/dot_general", calls): Place(
                 "a.py:3", "blk", True
