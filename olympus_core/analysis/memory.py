@@ -7,7 +7,7 @@ program says which values must share memory.  `liveness` says who is live when.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ from olympus_core.analysis.liveness import Liveness, Value
 from olympus_core.analysis.reuse import reuse_operands
 from olympus_core.errors import BackendError
 from olympus_core.xla.buffer_assignment import BufferAssignment, Place
-from olympus_core.xla.executable import CompileOnlyExecutable, Executable
+from olympus_core.xla.executable import CompileOnlyExecutable, Executable, MemoryAnalysis
 
 __all__ = ["Kind", "LiveBuffer", "Memory", "Moment", "memory_of"]
 
@@ -129,34 +129,47 @@ def memory_of(
     """
     told = executable.memory()
     module = executable.hlo_module()
-    assignment = executable.buffer_assignment()
-    sizes = told.argument_size_in_bytes, told.output_size_in_bytes, told.temp_size_in_bytes
-    aliased, code = told.alias_size_in_bytes, told.generated_code_size_in_bytes
     if not module.is_scheduled:
-        return Memory(*sizes, aliased, None, code, peak=None, allocated=None)
+        return _summed(told, None)
+    assignment = executable.buffer_assignment()
     live = Liveness(module)
     if assignment is None:
         reuse_operands(live)
         constants = sum(value.bytes for value in live.values if value.is_constant)
     else:
         constants = assignment.constants
-    allocated = None
-    if assignment is not None:
-        allocated = assignment.allocated
-    elif None not in (*sizes, aliased):
-        allocated = sum(size or 0 for size in sizes) - (aliased or 0) + constants
     spots = _spots(live, assignment)
     bytes_at = _bytes_at(len(live.steps), spots)
     top = int(bytes_at.argmax())
-    return Memory(
-        *sizes,
-        aliased,
-        constants,
-        code,
+    return replace(
+        _summed(told, constants),
         peak=int(bytes_at[top]),
-        allocated=allocated,
         _moments=tuple(_moments(live, bytes_at)),
         _live=tuple(_live_at(top, spots, live, argument_names)),
+    )
+
+
+def _summed(told: MemoryAnalysis, constants: int | None) -> Memory:
+    """XLA's own figures, and their sum where all are known; the peak is left open."""
+    parts = (
+        told.argument_size_in_bytes,
+        told.output_size_in_bytes,
+        told.temp_size_in_bytes,
+        constants,
+    )
+    aliased = told.alias_size_in_bytes
+    allocated = None
+    if aliased is not None and None not in parts:
+        allocated = sum(part for part in parts if part is not None) - aliased
+    return Memory(
+        arguments=told.argument_size_in_bytes,
+        results=told.output_size_in_bytes,
+        temporaries=told.temp_size_in_bytes,
+        aliased=aliased,
+        constants=constants,
+        code=told.generated_code_size_in_bytes,
+        peak=None,
+        allocated=allocated,
     )
 
 

@@ -140,9 +140,9 @@ def _reached(
         if id in results:
             reached.add(id)
         for user in users.get(id, []):
-            # a reduction that is fused with what it reads reads an element before it is written
             if user.id in seen or user.opcode == "tuple":
                 continue
+            # such a fusion reads an element for its reductions before it writes that element
             if user.opcode == "reduce" and kind == "kInput":
                 continue
             seen.add(user.id)

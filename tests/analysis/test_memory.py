@@ -286,8 +286,12 @@ def test_a_bundle_says_the_same(tmp_path: Path) -> None:
     assert loaded.memory().largest(3) == made.largest(3)
 
 
-def test_a_backend_that_tells_no_schedule() -> None:
-    unknown = Memory(1, 2, 3, 0, None, None, None, None)
+def test_a_backend_that_tells_no_schedule(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = compiled(lambda x: x + 1, ARRAY)
+    unscheduled = made.executable.hlo_module()._replace(schedule={})
+    monkeypatch.setattr(xla.Executable, "hlo_module", lambda self: unscheduled)
+    unknown = made.memory()
+    assert (unknown.arguments, unknown.results) == (COPY, COPY)
     assert (unknown.peak, unknown.allocated) == (None, None)
     for ask in (unknown.timeline, unknown.largest):
         with pytest.raises(BackendError, match="what is live when is not known"):
@@ -303,6 +307,11 @@ def test_xlas_own_figures_are_kept(target: xla.Target) -> None:
     assert found.temporaries == told.temp_size_in_bytes
     assert found.aliased == told.alias_size_in_bytes
     assert found.code == told.generated_code_size_in_bytes
+    assignment = made.executable.buffer_assignment()
+    if target == CPU:  # the sum of the compiler's own allocations
+        assert found.allocated == assignment.allocated
+    else:
+        assert assignment is None
 
 
 UNARY: list[Callable[..., Any]] = [
