@@ -21,6 +21,9 @@ __all__ = ["LIBRARY", "Costs", "operation"]
 
 #: How the names of the targets begin that are a library's products and convolutions.
 LIBRARY = ("__cublas$", "__cudnn$", "__onednn$")
+#: The convolutions of derivatives are described by the one that they are of: the result of each is
+#: an operand of that one, at this place, where they have its result.
+_BACKWARD = {"__cudnn$convBackwardInput": 0, "__cudnn$convBackwardFilter": 1}
 _DOT_NUMBERS = "dot_dimension_numbers"
 
 
@@ -28,12 +31,16 @@ def operation(
     instruction: Instruction, computation: Computation, bodies: tuple[Counts, ...] = ()
 ) -> Operation:
     """The view of an instruction; `bodies` are what the functions cost that it applies."""
-    operands = [computation.instructions[id].shape for id in instruction.operand_ids]
+    shapes = [computation.instructions[id].shape for id in instruction.operand_ids]
+    operands = [tensor for shape in shapes for tensor in _tensors(shape)]
+    results = list(_tensors(_result(instruction)))
+    if (place := _BACKWARD.get(instruction.custom_call_target)) is not None:
+        operands[place], results[0] = results[0], operands[place]
     return Operation(
         hlo_name(instruction.opcode),
-        tuple(tensor for shape in operands for tensor in _tensors(shape)),
-        tuple(_tensors(_result(instruction))),
-        _attributes(instruction, operands),
+        tuple(operands),
+        tuple(results),
+        _attributes(instruction, shapes),
         bodies,
     )
 

@@ -266,6 +266,24 @@ def test_a_convolution_of_cudnn_is_counted():
 
 
 @needs_gpu_compiler
+@pytest.mark.parametrize("stride", [1, 2])
+def test_the_convolutions_of_derivatives_are_counted(stride):
+    def loss(x, k):
+        return lax.conv(x, k, (stride, stride), "SAME").sum()
+
+    args = shape(4, 16, 16, 16), shape(32, 16, 3, 3)
+    made = {
+        target: compiled(olympus.grad(loss, argnums=(0, 1)), *args, target=target)
+        for target in (None, H200)
+    }
+    assert made[H200].as_text().count('custom_call_target="__cudnn$convBackward') == 2
+    flops = [sum(k.flops for k in kernels(m) if k.flops > 10**6) for m in made.values()]
+    once = total(compiled(loss, *args), "flops")
+    # where padding differs from side to side, XLA makes the array larger, and its zeros count
+    assert flops == pytest.approx([2 * once] * 2, rel=0.02 if stride == 1 else 0.1)
+
+
+@needs_gpu_compiler
 def test_what_bounds_a_kernel_of_a_gpu():
     n = 2**26
     made = compiled(lambda x: np.tanh(x) + 1, shape(n), target=H200).estimate()

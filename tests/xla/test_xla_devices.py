@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 import pickle
 import random
+import re
 
 import pytest
+import tomli
 
 import olympus
 import olympus.numpy as np
@@ -15,6 +17,7 @@ from olympus_core.errors import SpecError, UsageError
 from olympus_core.xla.device_models import RATE_DTYPES, device_models, shipped_devices
 from olympus_core.xla.device_tables import GROUPS
 from olympus_core.xla.gpu_targets import config_text
+from tests.documents import ROOT, read
 from tests.marks import needs_gpu_compiler
 
 DEVICES = shipped_devices()
@@ -220,6 +223,15 @@ def test_any_table_is_read_or_refused_in_words():
         else:
             config_text(made["mine"])
     assert 1000 < refused < 1950
+
+
+def test_the_example_of_the_page_is_read():
+    (block,) = re.findall(r"```toml\n(.*?)```", read(ROOT / "docs/devices.md"), re.DOTALL)
+    own = device_models(tomli.loads(block)["device"])
+    assert own["our-h200"].bandwidth == 2.4e12
+    assert own["lab-board"].tensor_tflops.bfloat16 == 64.5
+    peak = 2e9 * 60 * 128 * 2.1
+    assert own["lab-board"].float32_rate == pytest.approx(peak, rel=0.01)
 
 
 def test_the_dtypes_of_rates():
