@@ -12,7 +12,15 @@ import pytest
 from olympus.errors import UsageError
 from olympus_core import calibration
 from olympus_core.analysis import cpu_peaks
-from olympus_core.analysis.cpu_peaks import GENERIC, Cpu, Kept, cache_file, keep_peaks, kept_peaks
+from olympus_core.analysis.cpu_peaks import (
+    GENERIC,
+    Cpu,
+    Kept,
+    cache_file,
+    keep_peaks,
+    kept_peaks,
+    known_peaks,
+)
 
 
 @pytest.fixture
@@ -110,3 +118,10 @@ def test_calibration_measures_every_peak(monkeypatch: pytest.MonkeyPatch) -> Non
         value = getattr(peaks, field.name)
         assert isinstance(value, float) and 0 < value < 1e15, field.name
     assert peaks.launch < peaks.call < 1
+
+
+def test_an_estimate_takes_the_kept_peaks_or_usual_ones(cache: Path) -> None:
+    assert known_peaks() == GENERIC
+    mine = dataclasses.replace(GENERIC, vector=1e9)
+    keep_peaks(mine)
+    assert known_peaks() == mine

@@ -14,8 +14,10 @@ from typing import Any
 
 import pytest
 
+import olympus
 from olympus_cli.reports.figures import CostReport, Counts, RowReport, UnknownReport
 from olympus_cli.reports.html.charts import memory_chart, roofline_chart
+from olympus_cli.reports.html.gather import roof_of, roof_of_cpu
 from olympus_cli.reports.html.listing import (
     Mark,
     hlo_listing,
@@ -376,3 +378,25 @@ def test_paths_are_told_from_the_project() -> None:
     assert page().short("/project/model.py") == "model.py"
     assert page().short("/projects/model.py") == "/projects/model.py"
     assert Page.short(replace(page(), root="/"), "/m.py") == "m.py"
+
+
+def test_a_gpu_has_the_levels_of_the_dtypes_that_are_computed_in() -> None:
+    model = olympus.stages.shipped_devices()["h200"]
+    roof = roof_of(model, {"bfloat16", "float32", "bool"})
+    tensor = model.tensor_tflops
+    assert tensor.bfloat16 is not None and tensor.tf32 is not None
+    assert roof.bandwidth == model.bandwidth and roof.memory == model.memory
+    assert roof.peaks["float32"] == model.float32_rate
+    assert roof.peaks["bfloat16, tensor cores"] == tensor.bfloat16 * 1e12
+    assert roof.peaks["tf32, tensor cores"] == tensor.tf32 * 1e12
+    assert "float64" not in roof.peaks
+    assert "float64" in roof_of(model, {"float64"}).peaks
+
+
+def test_a_cpu_has_the_levels_that_an_estimate_takes() -> None:
+    peaks = olympus.stages.known_peaks()
+    roof = roof_of_cpu(peaks, {"float32"})
+    assert roof.bandwidth == peaks.read
+    assert roof.peaks == {"products in float32": peaks.product_float32, "elementwise": peaks.vector}
+    double = roof_of_cpu(peaks, {"float64"}).peaks
+    assert double["products in float64"] == peaks.product_float64

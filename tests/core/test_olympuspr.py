@@ -55,3 +55,19 @@ def test_a_random_key_is_its_words() -> None:
     key = olympus.random.key(0)
     text = str(olympus.make_olympuspr(lambda k: olympus.random.split(k, 3))(key))
     assert text.startswith("{ lambda ; a:u32[2]. let\n    b:u32[3,2] = random_split[shape=(3,)] a")
+
+
+def test_equations_end_in_their_places_where_that_is_asked_for() -> None:
+    def f(x):
+        def body(carry, _):
+            return jnp.sin(carry), None
+
+        return lax.scan(body, x, None, length=3)[0]
+
+    program = olympus.make_olympuspr(f)(SCALAR)
+    text = program.pretty_print(source_info=True)
+    first = f.__code__.co_firstlineno
+    assert re.search(rf"= sin \w+  # {re.escape(__file__)}:{first + 2}$", text, re.MULTILINE)
+    assert re.search(rf"= scan\[  # {re.escape(__file__)}:{first + 4}$", text, re.MULTILINE)
+    assert re.sub(r"  # .*:\d+$", "", text, flags=re.MULTILINE) == str(program)
+    assert program.pretty_print() == str(program)
