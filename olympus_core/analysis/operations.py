@@ -35,9 +35,7 @@ __all__ = [
     "Operation",
     "Tensor",
     "WindowAxis",
-    "convolution_flops",
     "cost_of",
-    "dot_flops",
     "hlo_name",
     "name_of",
 ]
@@ -237,16 +235,6 @@ def _multiply_adds(op: Operation, count: int) -> Counts:
     return Counts(flops if is_float else 0, 0, op.moved, 0, matmul)
 
 
-def dot_flops(lhs: Tensor, result: Tensor, contracting: Sequence[int]) -> int:
-    """2 for each multiply-add of a product; 8 where it is complex.
-
-    >>> dot_flops(Tensor("float32", (3, 5)), Tensor("float32", (3, 7)), (1,))
-    210
-    """
-    summed = math.prod([lhs.sizes[i] for i in contracting])
-    return (8 if result.is_complex else 2) * result.elements * summed
-
-
 def _dot(op: Operation) -> Counts:
     lhs, result = op.operands[0], op.results[0]
     default = (len(lhs.sizes) - 1,) if lhs.sizes else ()
@@ -263,23 +251,17 @@ def _ragged_dot(op: Operation) -> Counts:
     return _multiply_adds(op, result.elements * summed)
 
 
-def convolution_flops(op: Operation) -> int:
-    """2 for each multiply-add of a convolution that meets an element; 8 where it is complex.
+def _convolution(op: Operation) -> Counts:
+    """The taps that meet an element; those in padding and in holes of dilation cost nothing.
 
-    The elements of padding and the holes of dilated arrays cost nothing, as XLA counts.
+    So XLA counts too.
     """
     out, kernel, of = op.results[0], op.operands[1], op.attributes
     taps = 1
     for axis, i, o in zip(of["window"], of["input_spatial"], of["output_spatial"], strict=True):
         taps *= axis.taps(op.operands[0].sizes[i], out.sizes[o])
     kept = [n for i, n in enumerate(out.sizes) if i not in of["output_spatial"]]
-    count = math.prod(kept) * kernel.sizes[of["kernel_features"]] * taps
-    return int(count * (8 if out.is_complex else 2))
-
-
-def _convolution(op: Operation) -> Counts:
-    flops = convolution_flops(op)
-    return _multiply_adds(op, flops // (8 if op.results[0].is_complex else 2))
+    return _multiply_adds(op, math.prod(kept) * kernel.sizes[of["kernel_features"]] * taps)
 
 
 def _einsum(op: Operation) -> Counts:
@@ -385,82 +367,91 @@ def _collective(op: Operation) -> Counts:
     return counts._replace(flops=applied.flops, transcendentals=applied.transcendentals)
 
 
+# The table, by the names of StableHLO and CHLO without their dialects, and of HLO
+
+#: elementwise operations: flops of an element, and of a complex one
+_PER_ELEMENT = {
+    "add subtract": (1, 2),
+    "multiply": (1, 6),
+    "divide": (1, 11),  # x conj(y) / |y|^2: 6 + 3, and two divisions
+    "square": (1, 6),
+    "negate": (1, 2),
+    "conj": (1, 1),
+    "compare": (1, 2),
+    "floor ceil round_nearest_even round_nearest_afz convert select clamp": (1, 1),
+    "maximum minimum remainder is_finite is_inf is_pos_inf is_neg_inf": (1, 1),
+    "reduce_precision next_after uniform_dequantize uniform_quantize": (1, 1),
+    "and or xor not shift_left shift_right_arithmetic shift_right_logical": (0, 0),
+    "popcnt count_leading_zeros mulhi bitcast_convert real imag complex": (0, 0),
+    "stochastic_convert": (1, 1),
+}
+
+#: operations that share a rule
+_SHARED: list[tuple[Rule, str]] = [
+    (
+        _transcendental,
+        "exponential exponential_minus_one log log_plus_one logistic tanh sine cosine tan sqrt "
+        "rsqrt cbrt power atan2 erf erfc erf_inv lgamma digamma polygamma zeta asin acos atan "
+        "sinh cosh asinh acosh atanh bessel_i1e _asin_acos_kernel",
+    ),
+    (
+        _moves,
+        "reshape dynamic_reshape transpose reverse broadcast broadcast_in_dim concatenate pad "
+        "dynamic_broadcast_in_dim dynamic_pad copy sort top_k rng_bit_generator infeed outfeed "
+        "send recv set_dimension_size bitcast_convert copy_start copy_done",
+    ),
+    (
+        _free,
+        "constant constant_like parameter tuple get_tuple_element optimization_barrier "
+        "after_all create_token return bitcast domain partition_id replica_id add_dependency "
+        "get_dimension_size async_done async_update all_reduce_done all_gather_done send_done "
+        "recv_done collective_permute_done rng_get_and_update_state sharding_constraint mesh "
+        "sharding_group propagation_barrier",
+    ),
+    (_writes, "iota dynamic_iota"),
+    (_slice, "slice dynamic_slice real_dynamic_slice gather dynamic_gather torch_index_select"),
+    (_update, "dynamic_update_slice"),
+    (_scatter, "scatter"),
+    (
+        _collective,
+        "all_reduce all_gather reduce_scatter all_to_all collective_permute "
+        "collective_broadcast collective_reduce ragged_all_to_all cross-replica-sum "
+        "all_reduce_start all_gather_start collective_permute_start",
+    ),
+]
+
+_SINGLE: dict[str, Rule] = {
+    "abs": _abs,
+    "sign": _sign,
+    "reduce": _reduce,
+    "map": _map,
+    "reduce_window": _reduce_window,
+    "select_and_scatter": _select_and_scatter,
+    "rng": _rng,
+    "batch_norm_inference": _per_element_and_feature(4, 1),
+    "batch_norm_training": _per_element_and_feature(8, 3),
+    "batch_norm_grad": _per_element_and_feature(10, 3),
+    "dot_general": _dot,
+    "dot": _dot,
+    "ragged_dot": _ragged_dot,
+    "convolution": _convolution,
+    "dynamic_conv": _convolution,
+    "einsum": _einsum,
+    "unary_einsum": _einsum,
+    "fft": _fft,
+    "cholesky": ROUTINES["potrf"],
+    "triangular_solve": ROUTINES["trsm"],
+    "custom_call": _custom_call,
+}
+
+
 def _rules() -> dict[str, Rule]:
-    """The table, by the names of StableHLO and CHLO without their dialects, and of HLO."""
-    per_element = {
-        "add subtract": (1, 2),
-        "multiply": (1, 6),
-        "divide": (1, 11),  # x conj(y) / |y|^2: 6 + 3, and two divisions
-        "square": (1, 6),
-        "negate": (1, 2),
-        "conj": (1, 1),
-        "compare": (1, 2),
-        "floor ceil round_nearest_even round_nearest_afz convert select clamp": (1, 1),
-        "maximum minimum remainder is_finite is_inf is_pos_inf is_neg_inf": (1, 1),
-        "reduce_precision next_after uniform_dequantize uniform_quantize": (1, 1),
-        "and or xor not shift_left shift_right_arithmetic shift_right_logical": (0, 0),
-        "popcnt count_leading_zeros mulhi bitcast_convert real imag complex": (0, 0),
-        "stochastic_convert": (1, 1),
-    }
     table: dict[str, Rule] = {}
-    for names, (plain, of_complex) in per_element.items():
+    for names, (plain, of_complex) in _PER_ELEMENT.items():
         table.update(dict.fromkeys(names.split(), _flops(plain, of_complex)))
-    table |= {"abs": _abs, "sign": _sign}
-    same: list[tuple[Rule, str]] = [
-        (
-            _transcendental,
-            "exponential exponential_minus_one log log_plus_one logistic tanh sine cosine tan sqrt "
-            "rsqrt cbrt power atan2 erf erfc erf_inv lgamma digamma polygamma zeta asin acos atan "
-            "sinh cosh asinh acosh atanh bessel_i1e _asin_acos_kernel",
-        ),
-        (
-            _moves,
-            "reshape dynamic_reshape transpose reverse broadcast broadcast_in_dim concatenate pad "
-            "dynamic_broadcast_in_dim dynamic_pad copy sort top_k rng_bit_generator infeed outfeed "
-            "send recv set_dimension_size bitcast_convert copy_start copy_done",
-        ),
-        (
-            _free,
-            "constant constant_like parameter tuple get_tuple_element optimization_barrier "
-            "after_all create_token return bitcast domain partition_id replica_id add_dependency "
-            "get_dimension_size async_done async_update all_reduce_done all_gather_done send_done "
-            "recv_done collective_permute_done rng_get_and_update_state sharding_constraint mesh "
-            "sharding_group propagation_barrier",
-        ),
-        (_writes, "iota dynamic_iota"),
-        (_slice, "slice dynamic_slice real_dynamic_slice gather dynamic_gather torch_index_select"),
-        (_update, "dynamic_update_slice"),
-        (_scatter, "scatter"),
-        (
-            _collective,
-            "all_reduce all_gather reduce_scatter all_to_all collective_permute "
-            "collective_broadcast collective_reduce ragged_all_to_all cross-replica-sum "
-            "all_reduce_start all_gather_start collective_permute_start",
-        ),
-    ]
-    for rule, names in same:
+    for rule, names in _SHARED:
         table.update(dict.fromkeys(names.split(), rule))
-    return table | {
-        "reduce": _reduce,
-        "map": _map,
-        "reduce_window": _reduce_window,
-        "select_and_scatter": _select_and_scatter,
-        "rng": _rng,
-        "batch_norm_inference": _per_element_and_feature(4, 1),
-        "batch_norm_training": _per_element_and_feature(8, 3),
-        "batch_norm_grad": _per_element_and_feature(10, 3),
-        "dot_general": _dot,
-        "dot": _dot,
-        "ragged_dot": _ragged_dot,
-        "convolution": _convolution,
-        "dynamic_conv": _convolution,
-        "einsum": _einsum,
-        "unary_einsum": _einsum,
-        "fft": _fft,
-        "cholesky": ROUTINES["potrf"],
-        "triangular_solve": ROUTINES["trsm"],
-        "custom_call": _custom_call,
-    }
+    return table | _SINGLE
 
 
 RULES: Mapping[str, Rule] = MappingProxyType(_rules())

@@ -11,6 +11,7 @@ import olympus as ox
 import olympus.numpy as jnp
 from olympus import lax, nn
 from olympus.errors import UsageError
+from olympus.stages import Compiled
 from olympus_cli.frontends.python import load_target
 from olympus_cli.spec.project import load_project
 from olympus_core import lowering, mlir
@@ -213,6 +214,19 @@ def test_the_stages_have_one_cost():
     assert traced.cost().flops == found.flops
     assert found.intensity == found.flops / found.bytes
     assert found.matmul_flops["float32"] <= found.flops
+
+
+def test_an_executable_without_its_program_has_no_cost():
+    compiled = ox.jit(layer).lower(f32(64, 32), f32(8, 64)).compile()
+    alone = Compiled(compiled.signature, compiled.executable, compiled.target)
+    with pytest.raises(UsageError, match="without the program") as raised:
+        alone.cost()
+    assert "what it was compiled from" in raised.value.hint
+
+
+def test_a_module_needs_a_main():
+    with mlir.context(), pytest.raises(UsageError, match="'main'"):
+        cost_of_module(mlir.ir.Module.parse("func.func @f() { return }"))
 
 
 def test_the_gpus_program_costs_the_same_and_needs_no_compiler():

@@ -1,0 +1,69 @@
+"""Drawn loops run as often as is counted, or are said to be unknown."""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import olympus as ox
+import olympus.numpy as jnp
+from olympus import lax
+
+N = 4
+X = ox.ShapeDtypeStruct((N,), "float16")
+TESTS = (operator.lt, operator.le, operator.gt, operator.ge, operator.ne)
+DTYPES = ("int8", "uint8", "int16", "int32", "uint32")
+WAYS = ("plain", "in a scan", "in a function", "mapped")
+
+
+def actual(start, test, bound, step, is_left, most=1200) -> int | None:
+    """How often a loop runs, wrapping as its dtype does; None for more than `most`."""
+    i, trips = start, 0
+    while test(bound, i) if is_left else test(i, bound):
+        trips += 1
+        if trips > most:
+            return None
+        with np.errstate(over="ignore"):
+            i = i + step
+    return trips
+
+
+@pytest.mark.parametrize("way", WAYS)
+@given(data=st.data())
+@settings(max_examples=40, deadline=None)
+def test_drawn_loops(way, data):
+    of = np.dtype(data.draw(st.sampled_from(DTYPES))).type
+    least = 0 if of(0).dtype.kind == "u" else -20
+    numbers = st.integers(least, 20)
+    starts = [of(n) for n in data.draw(st.lists(numbers, min_size=3, max_size=3))]
+    bound = of(data.draw(numbers))
+    step = of(data.draw(st.integers(1 if least == 0 else -3, 3)))
+    test, is_left = data.draw(st.sampled_from(TESTS)), data.draw(st.booleans())
+
+    def goes_on(c):
+        return test(jnp.asarray(bound), c[0]) if is_left else test(c[0], bound)
+
+    def loop(x, start):
+        return lax.while_loop(goes_on, lambda c: (c[0] + step, c[1] * np.float16(2)), (start, x))[1]
+
+    def whole(x):
+        if way == "mapped":
+            return ox.vmap(loop, (None, 0))(x, np.array(starts))
+        if way == "in a scan":
+            return lax.scan(lambda c, _: (loop(c, starts[0]), None), x, None, length=3)[0]
+        return ox.jit(loop)(x, starts[0]) if way == "in a function" else loop(x, starts[0])
+
+    counts = [actual(s, test, bound, step, is_left) for s in starts]
+    found = ox.jit(whole).lower(X).cost()
+    if found.flops is None:
+        assert None in (counts if way == "mapped" else counts[:1])
+        return
+    flops = {row.key: row.flops for row in found.by("dtype")}.get("float16", 0)
+    if way == "mapped":  # each step multiplies what is mapped, and keeps the old where it is done
+        assert flops == max(n for n in counts if n is not None) * 2 * len(starts) * N
+    else:
+        assert flops == counts[0] * N * (3 if way == "in a scan" else 1)
