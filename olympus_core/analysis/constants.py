@@ -136,6 +136,8 @@ class Scope:
     def _constant(self, op: Any) -> Value | None:
         attribute = op.attributes["value"]
         tensor = self._reader.tensor(op.results[0].type)
+        if not isinstance(attribute, mlir.ir.DenseElementsAttr):
+            return None
         if attribute.is_splat:
             return np.asarray(attribute.get_splat_value().value).astype(tensor.dtype)
         if tensor.elements > _LARGEST:

@@ -121,8 +121,8 @@ class Cost:
 
         Raises UsageError for another kind.
 
-        >>> cost.by("line")[0].key
-        '/home/me/model.py:41'
+        >>> [row.key for row in cost.by("line")]
+        [...]
         """
         name_of = _NAME_OF.get(kind)
         if name_of is None:

@@ -141,9 +141,9 @@ class _Walker:
         tensor = self.reader.tensor(op.results[0].type)
         try:
             elements = op.attributes["value"]
-            same = elements.is_splat
+            same = getattr(elements, "is_splat", False)  # a resource does not say
         except TypeError:  # the bindings have no class for complex elements
-            elements = str(op)
+            elements = str(op).partition("=")[2]
             same = "dense<(" in elements
         return elements, (tensor._replace(sizes=()) if same else tensor).bytes
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import doctest
+
 import pytest
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import _chlo_ops_gen, _stablehlo_ops_gen
 
 import olympus as ox
 from olympus_core import mlir
+from olympus_core.analysis import cost, formulas, operations, view
 from olympus_core.analysis.cost import cost_of_module
 from olympus_core.analysis.operations import CONTROL, RULES, cost_of, hlo_name, name_of
 from olympus_core.analysis.stablehlo import tensor_of
@@ -57,6 +60,31 @@ def test_no_row_of_the_table_of_primitives_is_unknown(target):
             for figure in ("flops", "transcendentals", "bytes", "operations"):
                 total = getattr(found.at_least, figure)
                 assert sum(getattr(r, figure) for r in rows) == total, (case.id, kind, figure)
+
+
+@pytest.mark.parametrize("module", [formulas, operations, view, cost], ids=lambda m: m.__name__)
+def test_docstring_examples(module):
+    names = {"jit": ox.jit, "ShapeDtypeStruct": ox.ShapeDtypeStruct}
+    found = cost_of_module(module_of("func.func @main() { return }"))
+    outcome = doctest.testmod(
+        module, optionflags=doctest.ELLIPSIS, extraglobs=names | {"cost": found}
+    )
+    assert outcome.attempted > 0 and outcome.failed == 0
+
+
+def test_constants_that_are_not_in_the_text():
+    found = cost_of_module(
+        module_of("""
+        func.func @main() -> tensor<4xi32> {
+          %0 = stablehlo.constant dense_resource<r> : tensor<4xi32>
+          %1 = stablehlo.add %0, %0 : tensor<4xi32>
+          return %1 : tensor<4xi32>
+        }
+        {-# dialect_resources: {
+          builtin: { r: "0x0400000001000000020000000300000004000000" }
+        } #-}""")
+    )
+    assert (found.io_bytes, found.bytes) == (16 + 16, 48)
 
 
 def module_of(text: str) -> ir.Module:
