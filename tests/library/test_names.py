@@ -38,11 +38,13 @@ OURS = {
     "": {
         *("BackendStatus", "Target", "artifact", "backends", "known_devices", "target"),
         *("ad_checkpoint", "make_olympuspr", "xla_computation"),
+        *("DeviceModel", "analysis", "device_models"),
     },
     ".extend": {"mark_caller"},
     ".stages": {
         *("Block", "MemoryAnalysis", "Optimize", "Repeats", "StagedFunction"),
         *("checked_options", "optimize_options"),
+        *("Rates", "device_config", "device_model", "shipped_devices"),
     },
 }
 IMPORTED = ("jax.extend", "jax.flatten_util", "jax.test_util")  # which `import jax` leaves out
