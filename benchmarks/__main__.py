@@ -81,7 +81,7 @@ def parser() -> argparse.ArgumentParser:
     add("--short", action="store_true",
         help="few repetitions, small programs: to see that it works")  # fmt: skip
     add("--only", type=task_list, metavar="TASK,...",
-        help=f"of {comma((*TASKS, *GROUPS, ESTIMATE))} (default: all but the last)")  # fmt: skip
+        help=f"of {', '.join((*TASKS, *GROUPS, ESTIMATE))} (default: all but it)")  # fmt: skip
     add("--layers", type=numbers, metavar="N,...",
         help=f"the numbers of layers of depth (default: {comma(LAYERS)})")  # fmt: skip
     add("--widths", type=numbers, metavar="N,...",

@@ -17,6 +17,7 @@ from benchmarks import __main__ as cli
 from benchmarks import cells, measure, plot, programs, report, scaling, whole_report, worker
 from benchmarks.measure import Results, Side, Worker
 from olympus_cli.bench import statistics
+from olympus_core import calibration
 
 
 @pytest.mark.parametrize("module", [cells, statistics, whole_report, worker])
@@ -239,3 +240,25 @@ def test_the_cost_of_a_program_stands_beside_its_lowering() -> None:
     text = report.markdown(found, "python -m benchmarks", 1)
     assert "|  | cost | lower | ratio |" in text
     assert "GPT-2 training step, 12 layers: cost" in text
+
+
+def test_estimates_stand_beside_measured_times(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    for name, value in {"_SECONDS": 0, "_PRODUCT": 64, "_MIDDLE": 2**12, "_LARGE": 2**16}.items():
+        monkeypatch.setattr(calibration, name, value)
+    assert cli.main(["--only", "estimate", "--short"]) == 0
+    shown = capsys.readouterr()
+    head, _, *rows = [line for line in shown.out.splitlines() if line.startswith("|")]
+    assert head == "| target | estimate, ms | measured, ms | ratio | bound by |"
+    assert [row.split(" | ")[0] for row in rows] == [
+        "| `mlp: mlp@batch=1`",
+        "| `mlp: mlp@batch=64`",
+    ]
+    for row in rows:
+        _, estimated, measured, ratio, bound = row.strip("| ").split(" | ")
+        assert float(ratio) == pytest.approx(float(estimated) / float(measured), rel=0.02)
+        assert bound in ("compute", "memory", "launch")
+    assert "calibrating this CPU" in shown.err
+    assert next(tmp_path.glob("olympus/cpu-*.json")).is_file()

@@ -25,9 +25,10 @@ Bound = Literal["compute", "memory", "launch"]
 class KernelEstimate:
     """A kernel of a program, and the estimate of its time.
 
-    `flops` and `bytes` are of one call; `dtype` is that of the operands of its products, or else
-    the widest that it computes in; `seconds` are those of all its `calls`.  `operation` is what
-    the program calls it, and `line` is the user's, as "path/file.py:41", if that is known.
+    `flops` and `bytes` are of one call; unlike elsewhere, those of integer products are among the
+    flops.  `dtype` is that of the operands of its products, or else the widest that it computes in;
+    `seconds` are those of all its `calls`.  `operation` is what the program calls it, and `line`
+    is the user's, as "path/file.py:41", if that is known.
     """
 
     name: str
@@ -166,6 +167,8 @@ def _bound(kernel: Kernel, machine: Machine) -> Bound:
 def _machine(target: Target, device: str | DeviceModel | None) -> Machine:
     if isinstance(device, DeviceModel):
         return GpuMachine(device)
+    if not isinstance(device, str | None):
+        raise UsageError(f"a device is a name or a DeviceModel, and got {device!r:.80}")
     if device == "cpu" or (device is None and target.backend == "cpu"):
         found = kept_peaks()
         note = found.trouble and f"The peaks that were kept cannot be used: {found.trouble}."

@@ -5,6 +5,7 @@ A kernel is an instruction that the device runs by itself: a fusion, a library's
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -90,7 +91,7 @@ class Kernels:
                 continue
             if instruction.opcode == "while":
                 trips = self._trips(instruction)
-                for part in called:
+                for part in called if trips else ():
                     found += self._runs(part, times * trips, seconds)
             elif instruction.opcode == "conditional":
                 branches = [self._runs(part, times, seconds) for part in called]
@@ -128,7 +129,7 @@ class Kernels:
             read=read,
             written=written,
             dtype=_dtype(matmul, inside),
-            outputs=max((_elements(leaf.sizes) for leaf in leaves), default=0),
+            outputs=max((math.prod(leaf.sizes) for leaf in leaves), default=0),
             highest=any(set(i.operand_precision) & {1, 2} for i in products),
             is_convolution=any(i.convolution_dimensions is not None for i in products),
         )
@@ -174,13 +175,6 @@ def _operation(instruction: Instruction) -> str:
     """What the user's program calls the operation, or else what HLO does."""
     scope = instruction.op_name.rpartition("/")[2]
     return scope or instruction.custom_call_target or instruction.opcode
-
-
-def _elements(sizes: tuple[int, ...]) -> int:
-    count = 1
-    for size in sizes:
-        count *= size
-    return count
 
 
 def _dtype(matmul: Mapping[str, int], inside: list[Instruction]) -> str | None:

@@ -9,12 +9,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import tomli
-
-from olympus_core.xla.device_tables import Fail, plain_fail, resolved, sources_of
+if TYPE_CHECKING:
+    from olympus_core.xla.device_tables import Fail
 
 __all__ = ["RATE_DTYPES", "Capability", "DeviceModel", "Rates", "device_models", "shipped_devices"]
 
@@ -88,12 +86,12 @@ class DeviceModel:
 def device_models(
     tables: Mapping[str, Any],
     known: Mapping[str, DeviceModel] | None = None,
-    fail: Fail = plain_fail,
+    fail: Fail | None = None,
 ) -> dict[str, DeviceModel]:
     """The devices of `tables`, which has a table for each by its name, as `[device.NAME]` is.
 
     `like` names another of `tables` or one of `known`, the devices that ship unless given.
-    `fail(keys, message, hint)` raises the error of a mistake at the key path `keys`.
+    `fail(keys, message, hint)`, if given, raises the error of a mistake at the key path `keys`.
 
     Raises:
       SpecError: when a figure is missing, of a wrong type or out of range, a key or the device
@@ -104,8 +102,11 @@ def device_models(
       >>> device_models({"mine": {"like": "h200", "memory": 2**36}})["mine"].memory
       68719476736
     """
+    from olympus_core.xla.device_tables import plain_fail, resolved  # few programs name a device
+
     if known is None:
         known = shipped_devices()
+    fail = fail or plain_fail
     made: dict[str, DeviceModel] = {}
     capabilities = _capabilities()
     for name, table in resolved(tables, {k: _table(v) for k, v in known.items()}, fail).items():
@@ -123,8 +124,11 @@ def shipped_devices() -> dict[str, DeviceModel]:
 @functools.cache
 def _file() -> dict[str, Any]:
     """What `devices.toml` says."""
-    text = resources.files("olympus_core.xla").joinpath("devices.toml").read_text("utf-8")
-    return tomli.loads(text)
+    import importlib.resources  # this and the next are for programs that name a device
+    import tomllib
+
+    text = importlib.resources.files("olympus_core.xla").joinpath("devices.toml").read_text("utf-8")
+    return tomllib.loads(text)
 
 
 @functools.cache
@@ -152,6 +156,8 @@ def _with_titles(devices: Mapping[str, Any], titles: Mapping[str, str]) -> dict[
 def _model(
     name: str, table: Mapping[str, Any], capabilities: Mapping[str, Capability], fail: Fail
 ) -> DeviceModel:
+    from olympus_core.xla.device_tables import sources_of
+
     capability = table["capability"]
     if capability not in capabilities:
         there = ", ".join(capabilities)

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from olympus_core.errors import UsageError
 from olympus_core.xla.device_models import DeviceModel, shipped_devices
-from olympus_core.xla.device_tables import is_name
 from olympus_core.xla.gpu_targets import DEFAULT_GPU, config_text
 from olympus_core.xla.messages import nearest
 
@@ -50,6 +49,8 @@ def known_devices(backend: str) -> tuple[str, ...]:
 
 def is_gpu_name(backend: str, device: str | None) -> bool:
     """Whether a GPU may be called so, be it one that ships or a user's own."""
+    from olympus_core.xla.device_tables import is_name  # few programs name a device
+
     return backend == "gpu" and device is not None and is_name(device)
 
 

@@ -121,6 +121,15 @@ def test_a_loop_that_depends_on_data_is_named():
     assert f"the loop at {HERE}:" in told
 
 
+def test_a_loop_that_never_runs_has_no_kernels():
+    def never(x):
+        return lax.fori_loop(0, 0, lambda i, y: y @ y, x)
+
+    made = compiled(never, shape(256, 256))
+    assert total(made, "flops") == 0
+    assert all(k.calls > 0 for k in made.estimate().kernels)
+
+
 def test_of_branches_the_dearest():
     def branch(i, x):
         return lax.switch(i, [lambda x: x + 1, lambda x: x @ x, lambda x: x * 2], x)
@@ -321,6 +330,8 @@ def test_a_device_that_is_not_known():
     with pytest.raises(UsageError, match="there is no device 'h2000'") as caught:
         made.estimate("h2000")
     assert "'h200'" in caught.value.hint
+    with pytest.raises(UsageError, match="a device is a name or a DeviceModel, and got 3"):
+        made.estimate(3)
     with pytest.raises(UsageError, match="for the backend 'tpu' without a device"):
         estimate(made.executable.hlo_module(), Target("tpu"))
 

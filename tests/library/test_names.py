@@ -38,11 +38,14 @@ OURS = {
     "": {
         *("BackendStatus", "Target", "artifact", "backends", "known_devices", "target"),
         *("ad_checkpoint", "make_olympuspr", "xla_computation"),
+        *("DeviceModel", "analysis", "device_models"),
     },
     ".extend": {"mark_caller"},
     ".stages": {
-        *("Block", "LiveBuffer", "Memory", "MemoryAnalysis", "Moment", "Optimize", "Repeats"),
-        *("StagedFunction", "checked_options", "optimize_options"),
+        *("Block", "Cost", "CostRow", "Estimate", "Fit", "KernelEstimate", "Kind", "LiveBuffer"),
+        *("Memory", "MemoryAnalysis", "Moment", "OPERATIONS", "Optimize", "Rates", "Repeats"),
+        *("StagedFunction", "Unknown", "checked_options", "device_config", "device_model"),
+        *("fits", "optimize_options", "shipped_devices"),
     },
 }
 IMPORTED = ("jax.extend", "jax.flatten_util", "jax.test_util")  # which `import jax` leaves out
