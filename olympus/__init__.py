@@ -82,6 +82,7 @@ remat = checkpoint
 typeof = _get_aval
 
 if _typing.TYPE_CHECKING:
+    from olympus import analysis as analysis
     from olympus import artifact as artifact
     from olympus import core as core
     from olympus import experimental as experimental
@@ -93,6 +94,7 @@ if _typing.TYPE_CHECKING:
 else:
     __getattr__, __dir__ = _on_demand(
         __name__,
+        "analysis",
         "artifact",
         "core",
         "experimental",

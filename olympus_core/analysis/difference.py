@@ -1,10 +1,9 @@
 """What changed between two StableHLO programs: operations, arguments, results and constants.
 
-Operations are matched by `matching`, function by function and region by region.  What is matched and
-differs has changed; what is not was added or removed.  What follows from another change that is told
-is not told again: that an operation now reads one that was inserted before it, or that its type
-changed with those of its operands.  Two programs without a change between them do the same operations
-on the same values.
+Operations are matched by `matching`, function by function and region by region.  What is matched
+and differs has changed; what is not was added or removed.  What follows from another change that is
+told is not told again: that an operation now reads one that was inserted before it.  Two programs
+without a change between them do the same operations on the same values.
 """
 
 from __future__ import annotations
@@ -84,8 +83,8 @@ def compare(
 ) -> Difference:
     """The changes from one program to another.
 
-    `names` are those of the arguments of each, in their order; without them arguments are matched by
-    their types and places.  Results are matched by the paths that a lowered program has of them.
+    `names` are those of the arguments of each, in their order; without them arguments are matched
+    by their types and places.  Results are matched by the paths that a lowered program has of them.
 
     Raises:
       ArtifactError: when one of the programs calls a function that it does not have, or that calls
@@ -214,15 +213,15 @@ class _Comparison:
         blocks = {block.region: block for block in other.blocks}
         for block in one.blocks:
             if block.region in blocks:
-                there = blocks[block.region]
+                two = blocks[block.region]
                 place = f" at {one.place}" if str(one.place) else ""
                 path = f"{where} > {_short(one.name)}{place}, {_region(one.name, block.region)}"
-                pairs = pair_up(block.arguments, there.arguments)
-                ends = [[value.type for value in each.results] for each in (block, there)]
-                self._blocks(path, block, there, pairs, pair_up(*ends), one.place)
+                pairs = pair_up(block.arguments, two.arguments)
+                ends = [[value.type for value in each.results] for each in (block, two)]
+                self._blocks(path, block, two, pairs, pair_up(*ends), one.place)
 
     def _details(self, one: Operation, other: Operation) -> tuple[list[Detail], bool]:
-        """What changed of an operation, and whether all of that follows from its operands' types."""
+        """What changed of an operation, and whether that follows from its operands' types."""
         found = []
         if one.name != other.name:
             found.append(Detail("operation", one.name, other.name))
@@ -316,10 +315,9 @@ class _Comparison:
         """Tell the results of a block that are other values than they were."""
         details = []
         for i, j in pairs:
-            detail = self._operand(f"result {i}", one.results[i], other.results[j])
-            if detail is not None and not _is_splat_of_other_shape(
-                one.results[i], other.results[j]
-            ):
+            before, after = one.results[i], other.results[j]
+            detail = self._operand(f"result {i}", before, after)
+            if detail is not None and not _is_splat_of_other_shape(before, after):
                 details.append(detail)
         if len(one.results) != len(other.results) and ">" in where:
             details.append(Detail("results", str(len(one.results)), str(len(other.results))))

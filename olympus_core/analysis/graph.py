@@ -1,7 +1,7 @@
 """A StableHLO program as a graph: operations, what they read, and the regions that they hold.
 
-It is the form in which `compare` compares programs and `structural_fingerprint` names them.  Names of
-values, of private functions and of the module are not part of it, nor is the order of operations
+It is the form in which `compare` compares programs and `structural_fingerprint` names them.  Names
+of values, of private functions and of the module are not part of it, nor is the order of operations
 that do not depend on each other.  A constant is a part of the operations that read it.
 
 `olympus_core.fingerprint` is another one, of the Olympuspr: the tracer's programs are cached by it
@@ -83,7 +83,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A result of an operation or an argument of a block (`owner`), by its number, or a constant."""
+    """A result of an operation or an argument of a block, by its number, or a constant."""
 
     owner: Operation | Block | Constant
     number: int

@@ -1,8 +1,9 @@
 """Where the operations of a StableHLO module come from, read from MLIR's locations.
 
-Lowering gives each operation the location `loc("jit_f/scope/tanh"("model.py":12:9))`: the name scope
-and the primitive, at the user's line.  The Python bindings of MLIR only print locations, so their
-text is read.  That of other tools may be a call site or fused from several; the first file counts.
+Lowering gives each operation the location `loc("jit_f/scope/tanh"("model.py":12:9))`: the name
+scope and the primitive, at the user's line.  The Python bindings of MLIR only print locations, so
+their text is read.  That of other tools may be a call site or fused from several; the first file
+counts.
 """
 
 from __future__ import annotations

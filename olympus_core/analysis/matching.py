@@ -1,19 +1,19 @@
 """Which operation of one block is which of another.
 
-The method is that of tree differencing (J.-R. Falleri et al., "Fine-grained and accurate source code
-differencing", ASE 2014), from both ends of a graph instead of from the top of a tree:
+The method is that of tree differencing (J.-R. Falleri et al., "Fine-grained and accurate source
+code differencing", ASE 2014), from both ends of a graph instead of from the top of a tree:
 
 1. Operations with one hash from above and one from below are the same.
-2. Then those with one hash from above: whatever changed is below them.  Then those with one hash from
-   below: whatever changed is above them.  An operation that was inserted or left out so changes
+2. Then those with one hash from above: whatever changed is below them.  Then those with one hash
+   from below: whatever changed is above them.  An operation that was inserted or left out so changes
    nothing for the others.
 3. Those between two changes have other hashes on both sides.  One is matched when its signature is
-   the same and all that it reads is matched, or what reads it is.  The rest are aligned in the linear
-   order of the program, by their signatures, between the operations that are matched already.
-4. The same again with names of operations in the place of signatures: these are operations with other
-   attributes or types.
-5. What is left is a change of the operation itself, where two that read the same, or are read by the
-   same, give the same type.  All else was added or removed.
+   the same and all that it reads is matched, or what reads it is.  The rest are aligned in the
+   linear order of the program, by their signatures, between the operations that are matched already.
+4. The same again with names of operations in the place of signatures: these are operations with
+   other attributes or types.
+5. What is left is a change of the operation itself, where two that read the same, or are read by
+   the same, give the same type.  All else was added or removed.
 
 Every step is linear in the number of operations but the alignment, which is bounded.
 """
@@ -217,9 +217,13 @@ class _Rest:
                 there = self._matching.there.get(user)
                 if isinstance(there, Operation) and position < len(there.reads):
                     value = there.reads[position]
-            if value and isinstance(value.owner, Operation):
-                if value.owner not in self._matching.back and value.owner in self._uses[1]:
-                    yield value.owner
+            owner = value.owner if value else None
+            if isinstance(owner, Operation) and self._is_free(owner):
+                yield owner
+
+    def _is_free(self, operation: Operation) -> bool:
+        """Whether an operation of the other block is not matched."""
+        return operation not in self._matching.back and operation in self._uses[1]
 
     def _below_operands(self, operation: Operation) -> Iterable[Operation]:
         """What reads, in the other program, what this operation reads, at the same position."""
@@ -228,9 +232,10 @@ class _Rest:
             if read is None or isinstance(read.owner, Constant):
                 continue
             for user, there in self._uses[1].get(read.owner, ())[:_MOST_USES]:
-                if there == position and user not in self._matching.back:
-                    if isinstance(user, Operation) and user.reads[there] == read:
-                        yield user
+                if not isinstance(user, Operation) or there != position:
+                    continue
+                if self._is_free(user) and _named(user.reads[there]) == _named(read):
+                    yield user
 
     def _in_order(self, key: Key, key_there: Key) -> None:
         """Align what is left between the operations that are matched, in their linear order."""
@@ -278,7 +283,7 @@ def _named(value: Value) -> Hashable:
 
 
 def _uses(block: Block) -> dict[Operation | Block, list[tuple[Operation | Block, int]]]:
-    """What reads the results of each operation, and the arguments, of a block, and at what position.
+    """What reads each operation and argument of a block, and at what position.
 
     A result of the block is read by the block.
     """
