@@ -32,6 +32,7 @@ COMMANDS = {
     "run": "Execute a program on files or seeded inputs.",
     "sign": "Sign a bundle, or make a key to sign with.",
     "bench": "Measure programs, stage by stage.",
+    "diff": "Show what changed between two programs, by operation and source line.",
     "doctor": "Show versions, backends, devices and cache, and what is missing.",
 }
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from olympus_core import collection
 from olympus_core.analysis.graph import Block, Constant, Function, Graph, Operation, Value
 from olympus_core.analysis.locations import Place
 from olympus_core.analysis.matching import Matching, match_blocks, pair_up
@@ -95,7 +96,8 @@ def compare(
       ()
     """
     try:
-        return _Comparison(first, second).run(names)
+        with collection.paused():
+            return _Comparison(first, second).run(names)
     except RecursionError as exc:
         raise ArtifactError("the program is nested too deeply to be compared") from exc
 

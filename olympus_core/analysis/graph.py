@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from olympus_core import mlir
+from olympus_core import collection, mlir
 from olympus_core.analysis.locations import Place, place_of
 from olympus_core.errors import ArtifactError
 
@@ -160,7 +160,8 @@ def graph_of(module: ir.Module, places: Sequence[Place] | None = None) -> Graph:
       ArtifactError: when it has no function, calls one that it does not have, functions call each
         other in a circle, or regions are nested too deeply.
     """
-    return _Reader(mlir.normalized(module), places).graph()
+    with collection.paused():
+        return _Reader(mlir.normalized(module), places).graph()
 
 
 class _Reader:

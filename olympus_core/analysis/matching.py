@@ -5,11 +5,11 @@ code differencing", ASE 2014), from both ends of a graph instead of from the top
 
 1. Operations with one hash from above and one from below are the same.
 2. Then those with one hash from above: whatever changed is below them.  Then those with one hash
-   from below: whatever changed is above them.  An operation that was inserted or left out so changes
-   nothing for the others.
+   from below: whatever changed is above them.  So an operation that was inserted or left out
+   changes nothing for the others.
 3. Those between two changes have other hashes on both sides.  One is matched when its signature is
    the same and all that it reads is matched, or what reads it is.  The rest are aligned in the
-   linear order of the program, by their signatures, between the operations that are matched already.
+   linear order of the program, by their signatures, between operations that are matched already.
 4. The same again with names of operations in the place of signatures: these are operations with
    other attributes or types.
 5. What is left is a change of the operation itself, where two that read the same, or are read by

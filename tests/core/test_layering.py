@@ -80,6 +80,7 @@ CLI_LAYERS = [
     "reports",
     "health",
     "builder",
+    "comparison",
     "bench",
     "usage",
     "options",
