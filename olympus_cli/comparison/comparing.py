@@ -26,6 +26,7 @@ from olympus_cli.isolated.call import Say
 
 __all__ = ["compared"]
 
+_NOTHING = {"flops": 0.0, "transcendentals": 0.0, "bytes accessed": 0.0}
 _OWN_TEXT = "-"  # what MLIR calls the file of a text without locations
 
 
@@ -142,7 +143,10 @@ def _figures(
     if same:
         return {}, {}
     try:
-        first, second = ({"lowered": hlo_cost_analysis(each.module)} for each in programs)
+        # XLA leaves out what is zero
+        first, second = (
+            {"lowered": {**_NOTHING, **hlo_cost_analysis(each.module)}} for each in programs
+        )
     except MachineError:  # it has operations that XLA does not take
         return {}, {}
     return first, second

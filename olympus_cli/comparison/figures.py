@@ -13,6 +13,7 @@ from olympus_cli.units import byte_size, count, duration
 
 __all__ = ["figure_changes", "figure_text"]
 
+_MANY_TIMES = 10  # from here on a factor is told instead of a percentage
 _UNITS: dict[str, Callable[[float | None], str]] = {
     "count": count,
     "bytes": byte_size,
@@ -69,6 +70,8 @@ def figure_text(figure: Mapping[str, Any]) -> tuple[str, str, str]:
     """
     shown, ratio = _UNITS[figure["unit"]], figure["ratio"]
     change = "" if ratio is None else f"{100 * (ratio - 1):+.1f}%"
+    if ratio is not None and ratio >= _MANY_TIMES:
+        change = f"{ratio:.3g} times"
     return shown(figure["before"]), shown(figure["after"]), change
 
 

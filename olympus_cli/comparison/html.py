@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from olympus_cli.comparison.figures import figure_text
-from olympus_cli.comparison.text import grouped, short_name, summary
+from olympus_cli.comparison.text import grouped, plain_types, short_name, summary
 from olympus_cli.visible import visible
 
 __all__ = ["render_page"]
@@ -55,5 +55,5 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["short"] = short_name
+    made.filters.update(short=short_name, plain=plain_types)
     return made

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from olympus_cli.comparison.figures import figure_text
 
-__all__ = ["grouped", "render_comparison", "short_name", "summary"]
+__all__ = ["grouped", "plain_types", "render_comparison", "short_name", "summary"]
 
 _MOST = 100  # changes that the text tells one by one
 _DIALECTS = ("stablehlo.", "chlo.", "func.")
+_TENSOR = re.compile(r"tensor<((?:\d+x)*)(complex<f(?:32|64)>|\w+)>")
+_DTYPES = {"i1": "bool", "complex<f32>": "c64", "complex<f64>": "c128"}
 
 Document = Mapping[str, Any]
 
@@ -27,6 +30,20 @@ def short_name(name: str) -> str:
     return name
 
 
+def plain_types(text: str) -> str:
+    """The text with types of arrays as shapes are written, and not as in MLIR.
+
+    >>> plain_types("tensor<8x3xf32>, tensor<ui8>, tensor<2xi1>")
+    'f32[8,3], u8[], bool[2]'
+    """
+
+    def plain(found: re.Match[str]) -> str:
+        dtype = _DTYPES.get(found[2], re.sub("^ui", "u", found[2]))
+        return f"{dtype}[{found[1].rstrip('x').replace('x', ',')}]"
+
+    return _TENSOR.sub(plain, text)
+
+
 def render_comparison(document: Document) -> str:
     """The text; empty for two programs that are equal in all that is told."""
     lines = [*_changes(document)]
@@ -39,7 +56,7 @@ def render_comparison(document: Document) -> str:
     if not lines:
         return ""
     one, other = document["sides"]
-    return "\n".join([f"{one['label']} -> {other['label']}", *lines]) + "\n"
+    return plain_types("\n".join([f"{one['label']} -> {other['label']}", *lines]) + "\n")
 
 
 def summary(changes: Sequence[Document]) -> str:
@@ -98,7 +115,7 @@ def _told(change: Document) -> Iterator[str]:
     inside = spots[-1]["operations"] if spots else 0
     within = f", with {inside - 1} inside it" if inside > 1 and change["kind"] != "changed" else ""
     what = "the program" if change["of"] == "program" else " -> ".join(names)
-    if change["of"] in ("argument", "result"):
+    if change["of"] in ("argument", "result") and not what.startswith(change["of"]):
         what = f"{change['of']} {what}"
     yield f"  {change['kind']:<8} {what}{types}{within}"
     for detail in change["details"]:

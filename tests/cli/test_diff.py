@@ -45,7 +45,7 @@ args = ["f32[4]"]
 """
 
 TANH = "    - net.py:7  y = np.tanh(x @ w)\n    + net.py:7  y = np.sin(x @ w)\n"
-CHANGED = f"in main, scope layer\n  changed  tanh -> sine  tensor<8x4xf32>\n{TANH}"
+CHANGED = f"in main, scope layer\n  changed  tanh -> sine  f32[8,4]\n{TANH}"
 
 
 @pytest.fixture
@@ -257,10 +257,10 @@ def test_arguments_and_results(work: Path, invoke: Invoke) -> None:
     result = invoke("diff", "forward")
     assert result.exit_code == 1
     for part in (
-        "changed  argument w  tensor<3x4xf32>\n    donated: no -> yes",
-        "changed  argument x -> inputs  tensor<16x3xf32>\n    name: x -> inputs\n"
-        "    type: tensor<8x3xf32> -> tensor<16x3xf32>",
-        "result result['loss'] -> result['total']",
+        "changed  argument w  f32[3,4]\n    donated: no -> yes",
+        "changed  argument x -> inputs  f32[16,3]\n    name: x -> inputs\n"
+        "    type: f32[8,3] -> f32[16,3]",
+        "changed  result['loss'] -> result['total']  f32[]\n",
         "operations give another type, as the operands do; the first:",
     ):
         assert part in result.stdout
@@ -281,7 +281,7 @@ def test_changes_that_read_alike_are_counted(work: Path, invoke: Invoke) -> None
     build(invoke, "forward")
     edit(work, "np.exp", "np.abs")
     result = invoke("diff", "forward")
-    assert "changed  exponential -> abs  tensor<3x4xf32>  (3 times)" in result.stdout
+    assert "changed  exponential -> abs  f32[3,4]  (3 times)" in result.stdout
     assert result.stdout.count("exponential") == 1
 
 
@@ -507,7 +507,7 @@ def test_a_build_without_its_map_of_lines_is_compared(work: Path, invoke: Invoke
     edit(work, "np.tanh", "np.sin")
     result = invoke("diff", "./old", "forward")
     assert result.exit_code == 1
-    assert "    - old/program.stablehlo.mlir:4  %1 = stablehlo.tanh" in result.stdout
+    assert "    - old/program.stablehlo.mlir:4  %1 = stablehlo.tanh %0 : f32[8,4]" in result.stdout
 
 
 def test_names_of_a_program_are_shown_and_not_obeyed(work: Path, invoke: Invoke) -> None:
