@@ -35,6 +35,7 @@ COMMANDS = {
     "sign": "Sign a bundle, or make a key to sign with.",
     "check": "Hold programs against their budgets: flops, bytes, memory, operations.",
     "bench": "Measure programs, stage by stage.",
+    "diff": "Show what changed between two programs, by operation and source line.",
     "devices": "List the devices there are, and measure this machine's CPU.",
     "doctor": "Show versions, backends, devices and cache, and what is missing.",
 }

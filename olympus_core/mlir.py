@@ -6,10 +6,11 @@ jaxlib's MLIR bindings cost about 30 ms to import, and a program that only trace
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import io
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from jaxlib.mlir.dialects import stablehlo as hlo
 
 __all__ = [
+    "BYTECODE",
     "Entry",
     "broadcast",
     "chlo",
@@ -38,8 +40,10 @@ __all__ = [
     "i64_array",
     "ir",
     "new_context",
+    "normalized",
     "op",
     "op1",
+    "parsed",
     "portable",
     "tensor_type",
     "without_locations",
@@ -246,12 +250,35 @@ def without_locations(module: ir.Module) -> ir.Module:
     """A copy of the module that does not say where in the source its operations come from."""
     from jaxlib.mlir import passmanager
 
-    out = io.BytesIO()
-    module.operation.write_bytecode(out)
     with context():
-        copy = ir.Module.parse(out.getvalue())
+        copy = _copy(module)
         passmanager.PassManager.parse("builtin.module(strip-debuginfo)").run(copy.operation)
     return copy
+
+
+def _copy(module: ir.Module) -> ir.Module:
+    out = io.BytesIO()
+    module.operation.write_bytecode(out)
+    copied: ir.Module = ir.Module.parse(out.getvalue(), context())
+    return copied
+
+
+def normalized(module: ir.Module) -> ir.Module:
+    """A copy of the module in the form that a portable artifact gives back, with its locations.
+
+    Attributes that say what a default says are left out of it, whoever made the module.  One that
+    no artifact can hold, for it has operations of another dialect, is copied as it is.
+    """
+    ctx = context()
+    with ctx, _diagnostics():
+        try:
+            content = hlo.serialize_portable_artifact(
+                _copy(module), hlo.get_current_version(), allow_other_dialects=True
+            )
+            made: ir.Module = hlo.deserialize_portable_artifact(ctx, content)
+        except (ValueError, ir.MLIRError):
+            made = _copy(module)
+    return made
 
 
 class Entry(NamedTuple):
@@ -262,7 +289,9 @@ class Entry(NamedTuple):
     donated: frozenset[int]
 
 
-_BYTECODE = b"ML\xefR"
+#: What MLIR bytecode begins with, a portable artifact too.
+BYTECODE = b"ML\xefR"
+_PORTABLE = b"StableHLO_v"  # who made the bytecode, after the magic number and the version
 _DONATED = ("tf.aliasing_output", "jax.buffer_donor")
 
 
@@ -280,25 +309,51 @@ def entry_of(content: bytes) -> Entry:
 
 
 def _deserialized(content: bytes) -> ir.Module:
-    if not content.startswith(_BYTECODE):  # the parser would read it as text
+    if not content.startswith(BYTECODE):  # the parser would read it as text
         raise ArtifactError("the program is not StableHLO bytecode")
-    ctx, said = context(), list[str]()
+    return _read(lambda: hlo.deserialize_portable_artifact(context(), content), "the program")
+
+
+def parsed(content: bytes | str, name: str = "the program") -> ir.Module:
+    """The module in StableHLO's text, in MLIR bytecode or in a portable artifact, verified.
+
+    Raises:
+      ArtifactError: when it is none of these; `name` is what the message calls it.
+    """
+    ctx = context()
+    if isinstance(content, bytes) and _PORTABLE in content[: len(BYTECODE) + len(_PORTABLE) + 10]:
+        return _read(lambda: hlo.deserialize_portable_artifact(ctx, content), name)
+    return _read(lambda: ir.Module.parse(content, ctx), name)
+
+
+def _read(read: Callable[[], ir.Module], name: str) -> ir.Module:
+    """What `read` gives, verified; ArtifactError with what MLIR says where it fails."""
+    context()  # which loads the bindings
+    with _diagnostics() as said:
+        try:
+            module = read()
+            if not module.operation.verify():
+                raise ArtifactError(f"{name} is not valid StableHLO")
+        except (ValueError, ir.MLIRError) as exc:
+            reason = said[0] if said else str(exc)
+            raise ArtifactError(f"{name} is not StableHLO that can be read: {reason}") from None
+    return module
+
+
+@contextlib.contextmanager
+def _diagnostics() -> Iterator[list[str]]:
+    """What MLIR says within the context; it is not printed."""
+    said = list[str]()
 
     def keep(diagnostic: Any) -> bool:
         said.append(str(diagnostic))
         return True  # so that it is not printed
 
-    handler = ctx.attach_diagnostic_handler(keep)
+    handler = context().attach_diagnostic_handler(keep)
     try:
-        module: ir.Module = hlo.deserialize_portable_artifact(ctx, content)
-        if not module.operation.verify():
-            raise ArtifactError("the program is not valid StableHLO")
-    except (ValueError, ir.MLIRError) as exc:
-        reason = said[0] if said else str(exc)
-        raise ArtifactError(f"the program is not StableHLO that can be read: {reason}") from None
+        yield said
     finally:
         handler.detach()
-    return module
 
 
 def _main(module: ir.Module) -> Any:

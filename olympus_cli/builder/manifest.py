@@ -28,9 +28,15 @@ __all__ = ["MANIFEST", "Manifest", "intact", "output_file", "written_by_build"]
 MANIFEST = "olympus-build.json"
 
 _VERSION = 1  # raised with every change that an old reader would misread
-_PROGRAM = ("program.olympuspr", "program.stablehlo.mlir", "program.hlo.txt")
+_PROGRAM = (
+    "program.olympuspr",
+    "program.stablehlo.mlir",
+    "program.hlo.txt",
+    "program.sources.json",
+)
 _OF_BACKEND = re.compile(
-    r"(cpu|gpu|tpu)(-[\w.-]+)?/(executable\.bin|optimized\.hlo\.txt|stablehlo\.mlir)"
+    r"(cpu|gpu|tpu)(-[\w.-]+)?/"
+    r"(executable\.bin|optimized\.hlo\.txt|stablehlo\.mlir|sources\.json)"
 )
 
 

@@ -1,7 +1,9 @@
 """The files of a built target.
 
 program.olympuspr  program.stablehlo.mlir  program.hlo.txt   as lowered for the first backend
-<backend>/optimized.hlo.txt  <backend>/executable.bin        and a stablehlo.mlir that differs
+program.sources.json                                         where its operations come from
+<backend>/optimized.hlo.txt  <backend>/executable.bin        and both for a program that differs:
+<backend>/stablehlo.mlir  <backend>/sources.json
 <target>.olympus                                             the bundle: all in one file
 the report, as JSON, as text and, where that is asked for, as a page
 olympus-build.json                                           the list of all the others
@@ -16,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+from olympus.analysis import SourceMap
 from olympus.stages import Block
 from olympus_cli.builder.durable import sync_tree
 from olympus_cli.builder.manifest import Manifest, output_file
@@ -104,10 +107,16 @@ def _write_lowered(program: Program, directory: Path) -> None:
     _write(directory / "program.olympuspr", f"{program.olympuspr}\n")
     _write(directory / "program.stablehlo.mlir", first.stablehlo)
     _write(directory / "program.hlo.txt", first.lowered.as_text("hlo"))
+    _write_sources(directory / "program.sources.json", first, program)
     for unit in program.units:
         (directory / unit.label).mkdir()
         if unit.stablehlo != first.stablehlo:
             _write(directory / unit.label / "stablehlo.mlir", unit.stablehlo)
+            _write_sources(directory / unit.label / "sources.json", unit, program)
+
+
+def _write_sources(path: Path, unit: Unit, program: Program) -> None:
+    path.write_bytes(SourceMap.of(unit.lowered.module, program.spec.root).to_bytes())
 
 
 def _write(path: Path, text: str) -> None:

@@ -48,6 +48,7 @@ def save_bundle(
         static=spec.static,
         compiler_options=spec.compiler_options,
         serialized=executables,
+        root=spec.root,
     )
 
 

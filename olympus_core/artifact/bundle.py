@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import BinaryIO
 
 from olympus_core import dtypes, stages, xla
+from olympus_core.analysis.sources import SourceMap
 from olympus_core.artifact import container, host
 from olympus_core.artifact.agreement import check_executable, check_program
 from olympus_core.artifact.calling import BundledProgram
 from olympus_core.artifact.manifest import MANIFEST, Manifest, Member, StoredExecutable
 from olympus_core.artifact.reading import parse_manifest
-from olympus_core.artifact.saving import OLYMPUSPR
+from olympus_core.artifact.saving import OLYMPUSPR, sources_member
 from olympus_core.artifact.signing import SIGNATURE, PublicKey, public_keys, signed, verify
 from olympus_core.avals import shaped
 from olympus_core.errors import ArtifactError, CompileError
@@ -65,6 +66,16 @@ class Bundle:
         """
         programs = self.manifest.programs
         return self.members[programs.get(backend) or next(iter(programs.values()))]
+
+    def sources(self, backend: str = "cpu") -> SourceMap | None:
+        """Which source line each operation of `stablehlo(backend)` comes from, without the lines.
+
+        None where the bundle does not keep it.  Raises ArtifactError when that cannot be read.
+        """
+        programs = self.manifest.programs
+        program = programs.get(backend) or next(iter(programs.values()))
+        content = self.members.get(sources_member(program))
+        return None if content is None else SourceMap.parse(content)
 
     def compiled(
         self, target: xla.Target | None = None, *, recompile: bool = True

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from olympus_core import dtypes, stages, version, xla
+from olympus_core.analysis.sources import SourceMap
 from olympus_core.artifact import container
 from olympus_core.artifact.host import Host
 from olympus_core.artifact.manifest import (
@@ -25,7 +26,7 @@ from olympus_core.artifact.manifest import (
 from olympus_core.artifact.treespec import Node
 from olympus_core.errors import UsageError
 
-__all__ = ["OLYMPUSPR", "save"]
+__all__ = ["OLYMPUSPR", "save", "sources_member"]
 
 OLYMPUSPR = "program.olympuspr"
 
@@ -43,6 +44,7 @@ def save(
     static: Mapping[str, object] | None = None,
     compiler_options: xla.Options | None = None,
     serialized: Mapping[xla.Target, bytes] | None = None,
+    root: str | os.PathLike[str] | None = None,
 ) -> None:
     """Write a bundle of one function, compiled for one target or several.
 
@@ -51,7 +53,9 @@ def save(
     (`module:function`).  `static` has the values of the static arguments by name: they are part
     of the program already, and are stored to be read by people.  `compiler_options` are those
     that `Lowered.compile` was given.  `serialized` has what `Compiled.serialize` gave for a target,
-    where that was called before: it takes long for a large program.
+    where that was called before: it takes long for a large program.  With `root`, the project's
+    folder, the bundle keeps which source line each operation comes from, told from there; the lines
+    themselves it does not keep.
 
     Equal content makes equal bytes; the file appears whole or not at all.
 
@@ -67,7 +71,7 @@ def save(
     """
     programs, executables = _sequence(lowered), _sequence(compiled)
     signature = _common_signature([*executables, *programs])
-    where, members = _programs(programs)
+    where, members = _programs(programs, root)
     stored = [_stored(each) for each in executables]
     for record, each in zip(stored, executables, strict=True):
         if record.member in members:
@@ -122,15 +126,30 @@ def _types(signature: stages.Interface) -> str:
     return f"({', '.join(aval.long_name() for aval in signature.in_avals)})"
 
 
-def _programs(lowered: list[stages.Lowered]) -> tuple[dict[str, str], dict[str, bytes]]:
+def sources_member(program: str) -> str:
+    """The member that says where a program comes from, for the member with the program.
+
+    >>> sources_member("program.gpu.stablehlo.bc")
+    'program.gpu.sources.json'
+    """
+    return program.removesuffix(".stablehlo.bc") + ".sources.json"
+
+
+def _programs(
+    lowered: list[stages.Lowered], root: str | os.PathLike[str] | None
+) -> tuple[dict[str, str], dict[str, bytes]]:
     """Which member has each backend's StableHLO, and the members; equal programs are one."""
     where: dict[str, str] = {}
     names: dict[bytes, str] = {}
+    sources: dict[str, bytes] = {}
     for stage in lowered:
         content, backend = stage.bytecode(), stage.target.backend
         name = f"program.{backend}.stablehlo.bc" if names else "program.stablehlo.bc"
+        if root is not None and content not in names:
+            kept = SourceMap.of(stage.module, root, texts=False)
+            sources[sources_member(name)] = kept.to_bytes()
         where.setdefault(backend, names.setdefault(content, name))
-    return where, {name: content for content, name in names.items()}
+    return where, {name: content for content, name in names.items()} | sources
 
 
 def _stored(compiled: stages.Compiled) -> StoredExecutable:

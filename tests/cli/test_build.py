@@ -70,6 +70,7 @@ FILES = {
     "olympus-build.json",
     "program.hlo.txt",
     "program.olympuspr",
+    "program.sources.json",
     "program.stablehlo.mlir",
     "report.json",
     "scale.olympus",

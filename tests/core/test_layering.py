@@ -81,6 +81,7 @@ CLI_LAYERS = [
     "reports",
     "health",
     "builder",
+    "comparison",
     "bench",
     "usage",
     "options",

@@ -1,0 +1,1 @@
+"""What changed between two programs, wherever they are: the sides, the comparison, its forms."""

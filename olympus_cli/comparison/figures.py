@@ -1,0 +1,84 @@
+"""How the figures of two programs differ: cost, memory and time, from their reports.
+
+The figures are looked up in the JSON form of a report, so that a report without one of them is
+compared by the others.  A program that was not built has XLA's count of it as lowered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from olympus_cli.units import byte_size, count, duration
+
+__all__ = ["figure_changes", "figure_text"]
+
+_MANY_TIMES = 10  # from here on a factor is told instead of a percentage
+_UNITS: dict[str, Callable[[float | None], str]] = {
+    "count": count,
+    "bytes": byte_size,
+    "seconds": duration,
+}
+
+# A figure's name, its unit, and where it stands in the document of a report's backend.
+_FIGURES = (
+    ("flops", "count", ("cost", "flops")),
+    ("transcendentals", "count", ("cost", "transcendentals")),
+    ("bytes", "bytes", ("cost", "bytes")),
+    ("bytes accessed", "bytes", ("cost", "bytes_accessed")),
+    ("operations that run", "count", ("cost", "operations")),
+    ("collective bytes", "bytes", ("cost", "collective_bytes")),
+    ("argument memory", "bytes", ("memory", "arguments")),
+    ("argument memory", "bytes", ("memory", "argument")),
+    ("result memory", "bytes", ("memory", "results")),
+    ("result memory", "bytes", ("memory", "output")),
+    ("temporary memory", "bytes", ("memory", "temporaries")),
+    ("temporary memory", "bytes", ("memory", "temp")),
+    ("constants", "bytes", ("memory", "constants")),
+    ("peak memory", "bytes", ("memory", "peak")),
+    ("allocated memory", "bytes", ("memory", "allocated")),
+    ("estimated time", "seconds", ("estimate", "seconds")),
+    ("flops, as lowered", "count", ("lowered", "flops")),
+    ("transcendentals, as lowered", "count", ("lowered", "transcendentals")),
+    ("bytes accessed, as lowered", "bytes", ("lowered", "bytes accessed")),
+)
+
+
+def figure_changes(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The figures that both have and that differ, or that one alone knows.
+
+    `ratio` is the second's in parts of the first's; None where one is not known or the first is 0.
+
+    >>> figure_changes({"cost": {"flops": 8}}, {"cost": {"flops": 12}})
+    [{'name': 'flops', 'unit': 'count', 'before': 8, 'after': 12, 'ratio': 1.5}]
+    """
+    found = []
+    for name, unit, path in _FIGURES:
+        before, after = _at(one, path), _at(other, path)
+        if before == after:
+            continue
+        ratio = after / before if before and after is not None else None
+        found.append({"name": name, "unit": unit, "before": before, "after": after, "ratio": ratio})
+    return found
+
+
+def figure_text(figure: Mapping[str, Any]) -> tuple[str, str, str]:
+    """A changed figure for people: before, after, and by how much.
+
+    >>> figure_text(figure_changes({"cost": {"flops": 8}}, {"cost": {"flops": 12}})[0])
+    ('8', '12', '+50.0%')
+    """
+    shown, ratio = _UNITS[figure["unit"]], figure["ratio"]
+    change = "" if ratio is None else f"{100 * (ratio - 1):+.1f}%"
+    if ratio is not None and ratio >= _MANY_TIMES:
+        change = f"{ratio:.3g} times"
+    return shown(figure["before"]), shown(figure["after"]), change
+
+
+def _at(document: Mapping[str, Any], path: tuple[str, ...]) -> float | None:
+    found: Any = document
+    for key in path:
+        if not isinstance(found, Mapping) or key not in found:
+            return None
+        found = found[key]
+    return found if isinstance(found, int | float) else None

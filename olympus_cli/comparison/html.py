@@ -1,0 +1,59 @@
+"""A comparison as a page: both sides beside each other, in one file that loads nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from olympus_cli.comparison.figures import figure_text
+from olympus_cli.comparison.text import grouped, plain_types, short_name, summary
+from olympus_cli.visible import visible
+
+__all__ = ["render_page"]
+
+_MOST = 5000  # changes that the page tells; more make it slow to open
+
+
+def render_page(document: Mapping[str, Any]) -> str:
+    """The text of the file; the same comparison gives the same text.
+
+    Example:
+      >>> Path("forward.html").write_text(render_page(document), encoding="utf-8")
+    """
+    changes = document["changes"]
+    text = (
+        _environment()
+        .get_template("comparison.html")
+        .render(
+            document=document,
+            sides=document["sides"],
+            groups=grouped(changes[:_MOST]),
+            summary=summary(changes),
+            omitted=max(0, len(changes) - _MOST),
+            figures=[(each["name"], *figure_text(each)) for each in document["figures"]],
+        )
+    )
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")  # halves of surrogate pairs
+
+
+def _shown(value: Any) -> Any:
+    """What the template writes: of text, what a browser shows and does not obey."""
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+@cache
+def _environment() -> Environment:
+    made = Environment(
+        loader=PackageLoader("olympus_cli.comparison"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update(short=short_name, plain=plain_types)
+    return made

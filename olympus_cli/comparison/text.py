@@ -1,0 +1,154 @@
+"""A comparison as text: what changed, by function and scope, with the lines of both sides."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from olympus_cli.comparison.figures import figure_text
+
+__all__ = ["grouped", "plain_types", "render_comparison", "short_name", "summary"]
+
+_MOST = 100  # changes that the text tells one by one
+_DIALECTS = ("stablehlo.", "chlo.", "func.")
+_TENSOR = re.compile(r"tensor<((?:\d+x)*)(complex<f(?:32|64)>|\w+)>")
+_DTYPES = {"i1": "bool", "complex<f32>": "c64", "complex<f64>": "c128"}
+
+Document = Mapping[str, Any]
+
+
+def short_name(name: str) -> str:
+    """The name of an operation without its usual dialect.
+
+    >>> short_name("stablehlo.tanh"), short_name("sdy.reshard")
+    ('tanh', 'sdy.reshard')
+    """
+    for dialect in _DIALECTS:
+        name = name.removeprefix(dialect)
+    return name
+
+
+def plain_types(text: str) -> str:
+    """The text with types of arrays as shapes are written, and not as in MLIR.
+
+    >>> plain_types("tensor<8x3xf32>, tensor<ui8>, tensor<2xi1>")
+    'f32[8,3], u8[], bool[2]'
+    """
+
+    def plain(found: re.Match[str]) -> str:
+        dtype = _DTYPES.get(found[2], re.sub("^ui", "u", found[2]))
+        return f"{dtype}[{found[1].rstrip('x').replace('x', ',')}]"
+
+    return _TENSOR.sub(plain, text)
+
+
+def render_comparison(document: Document) -> str:
+    """The text; empty for two programs that are equal in all that is told."""
+    lines = [*_changes(document)]
+    for title, kind in (("options", "options"), ("versions", "versions")):
+        if document[kind]:
+            lines += ["", title]
+            lines += [f"  {each['name']}: {_arrow(each)}" for each in document[kind]]
+    if document["figures"]:
+        lines += ["", "figures", *_figures(document["figures"])]
+    if not lines:
+        return ""
+    one, other = document["sides"]
+    return plain_types("\n".join([f"{one['label']} -> {other['label']}", *lines]) + "\n")
+
+
+def summary(changes: Sequence[Document]) -> str:
+    """The changes counted: "1 operation changed, 2 operations added"."""
+    counted = Counter((each["of"], each["kind"]) for each in changes)
+    return ", ".join(
+        f"{number} {of}{'s' if number > 1 else ''} {kind}" for (of, kind), number in counted.items()
+    )
+
+
+def grouped(changes: Sequence[Document]) -> dict[str, list[Document]]:
+    """The changes by a heading: the function and regions, and the name scope."""
+    found: dict[str, list[Document]] = {}
+    for each in changes:
+        spot = each["after"] or each["before"] or {"scope": ""}
+        scope = f", scope {spot['scope']}" if spot["scope"] else ""
+        heading = f"in {each['where']}{scope}" if each["where"] else "arguments and results"
+        found.setdefault(heading, []).append(each)
+    return found
+
+
+def _changes(document: Document) -> Iterator[str]:
+    changes = document["changes"]
+    retyped = [each for each in changes if each["kind"] == "retyped"]
+    told = [each for each in changes if each["kind"] != "retyped"]
+    shown = 0
+    for heading, group in grouped(told).items():
+        counted = Counter("\n".join(_told(each)) for each in group)  # in the order of the first
+        lines = [*counted.items()][: _MOST - shown]
+        shown += len(lines)
+        if lines:
+            yield ""
+            yield heading
+        for text, times in lines:
+            first, _, rest = text.partition("\n")
+            yield first + (f"  ({times} times)" if times > 1 else "")
+            if rest:
+                yield rest
+    if shown == _MOST:
+        yield f"  ... the first {_MOST}; --json tells all"
+    if retyped:
+        yield ""
+        many = f"{len(retyped)} operations give" if len(retyped) > 1 else "1 operation gives"
+        yield f"{many} another type, as the operands do; the first:"
+        yield from _told(retyped[0])
+    if changes:
+        yield ""
+        yield summary(changes)
+
+
+def _told(change: Document) -> Iterator[str]:
+    before, after = change["before"], change["after"]
+    spots = [spot for spot in (before, after) if spot is not None]
+    names = list(dict.fromkeys(short_name(spot["name"]) for spot in spots))
+    types = f"  {', '.join(spots[-1]['types'])}" if spots else ""
+    inside = spots[-1]["operations"] if spots else 0
+    within = f", with {inside - 1} inside it" if inside > 1 and change["kind"] != "changed" else ""
+    what = "the program" if change["of"] == "program" else " -> ".join(names)
+    if change["of"] in ("argument", "result") and not what.startswith(change["of"]):
+        what = f"{change['of']} {what}"
+    yield f"  {change['kind']:<8} {what}{types}{within}"
+    for detail in change["details"]:
+        if detail["what"] != "operation":
+            yield f"    {detail['what']}: {_arrow(detail)}"
+    yield from _lines(before, after)
+
+
+def _lines(before: Document | None, after: Document | None) -> Iterator[str]:
+    """The user's lines on both sides; once where they are the same."""
+    shown = [_line(spot) for spot in (before, after)]
+    if shown[0] == shown[1] and shown[0]:
+        yield f"      {shown[0]}"
+        return
+    for sign, line in zip("-+", shown, strict=True):
+        if line:
+            yield f"    {sign} {line}"
+
+
+def _line(spot: Document | None) -> str:
+    if spot is None or spot["file"] is None:
+        return ""
+    return f"{spot['file']}:{spot['line']}" + (f"  {spot['text']}" if spot["text"] else "")
+
+
+def _arrow(each: Document) -> str:
+    before, after = (each[key] or "none" for key in ("before", "after"))
+    return f"{before} -> {after}"
+
+
+def _figures(figures: Sequence[Document]) -> Iterator[str]:
+    width = max(len(each["name"]) for each in figures)
+    for each in figures:
+        before, after, change = figure_text(each)
+        ratio = f"  ({change})" if change else ""
+        yield f"  {each['name']:<{width}}  {before} -> {after}{ratio}"
