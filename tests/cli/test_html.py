@@ -79,6 +79,12 @@ def test_the_page_is_one_file_that_loads_nothing() -> None:
     )
 
 
+def test_the_licence_of_the_drawing_library_is_in_the_page() -> None:
+    assert (
+        "Permission is hereby granted, free of charge" in Read(render_html(page())).scripts["code"]
+    )
+
+
 def test_the_same_page_has_the_same_text() -> None:
     assert render_html(page()) == render_html(page(1))
 

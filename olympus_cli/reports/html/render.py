@@ -44,7 +44,8 @@ def render_html(page: Page) -> str:
       >>> Path("report.html").write_text(render_html(page), encoding="utf-8")
     """
     style = "\n".join(map(_asset, _STYLES))
-    script = "(() => {\n" + "\n".join(map(_asset, _SCRIPTS)) + "\n})();"
+    licence = f"/*! uPlot:\n{_asset('uplot.LICENSE')}\n*/"  # which asks to go with every copy
+    script = "\n".join(["(() => {", licence, *map(_asset, _SCRIPTS), "})();"])
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     text = (
         _environment()
