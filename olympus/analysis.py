@@ -1,10 +1,15 @@
 """What programs cost and need, what changed between two, and the figures for estimates."""
 
+from olympus_core.analysis.cost import Cost as Cost
+from olympus_core.analysis.cost import CostRow as CostRow
+from olympus_core.analysis.cost import Kind as Kind
+from olympus_core.analysis.cost import Unknown as Unknown
 from olympus_core.analysis.cpu_peaks import Cpu as Cpu
 from olympus_core.analysis.cpu_peaks import CpuPeaks as CpuPeaks
 from olympus_core.analysis.cpu_peaks import Kept as Kept
 from olympus_core.analysis.cpu_peaks import keep_peaks as keep_peaks
 from olympus_core.analysis.cpu_peaks import kept_peaks as kept_peaks
+from olympus_core.analysis.cpu_peaks import known_peaks as known_peaks
 from olympus_core.analysis.cpu_peaks import this_cpu as this_cpu
 from olympus_core.analysis.difference import Change as Change
 from olympus_core.analysis.difference import Detail as Detail
@@ -20,6 +25,10 @@ from olympus_core.analysis.graph import Graph as Graph
 from olympus_core.analysis.graph import graph_of as graph_of
 from olympus_core.analysis.graph import read_module as read_module
 from olympus_core.analysis.locations import Place as Place
+from olympus_core.analysis.memory import LiveBuffer as LiveBuffer
+from olympus_core.analysis.memory import Memory as Memory
+from olympus_core.analysis.memory import Moment as Moment
+from olympus_core.analysis.operations import OPERATIONS as OPERATIONS
 from olympus_core.analysis.sources import SourceMap as SourceMap
 from olympus_core.analysis.structure import structural_fingerprint as structural_fingerprint
 from olympus_core.calibration import calibrate as calibrate

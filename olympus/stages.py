@@ -1,19 +1,5 @@
 """The stages of ahead-of-time compilation, and what they tell of arguments and memory."""
 
-from olympus_core.analysis.cost import Cost as Cost
-from olympus_core.analysis.cost import CostRow as CostRow
-from olympus_core.analysis.cost import Kind as Kind
-from olympus_core.analysis.cost import Unknown as Unknown
-from olympus_core.analysis.cpu_peaks import CpuPeaks as CpuPeaks
-from olympus_core.analysis.cpu_peaks import known_peaks as known_peaks
-from olympus_core.analysis.estimate import Estimate as Estimate
-from olympus_core.analysis.estimate import Fit as Fit
-from olympus_core.analysis.estimate import KernelEstimate as KernelEstimate
-from olympus_core.analysis.estimate import fits as fits
-from olympus_core.analysis.memory import LiveBuffer as LiveBuffer
-from olympus_core.analysis.memory import Memory as Memory
-from olympus_core.analysis.memory import Moment as Moment
-from olympus_core.analysis.operations import OPERATIONS as OPERATIONS
 from olympus_core.calling import StagedFunction as StagedFunction
 from olympus_core.compiling import Repeats as Repeats
 from olympus_core.outline import Block as Block

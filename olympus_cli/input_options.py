@@ -12,12 +12,12 @@ from typing import Any
 
 import click
 
-from olympus_cli.bench.stages import Budget
+from olympus_cli.bench.stages import Effort
 from olympus_cli.options import FilePath, positive_number, whole_number
 from olympus_cli.program.bundle import BundleOptions
 from olympus_cli.program.inputs import InputOptions, parse_int_range
 
-__all__ = ["budget_options", "bundle_options", "input_options"]
+__all__ = ["bundle_options", "effort_options", "input_options"]
 
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -50,7 +50,7 @@ _BUDGET = (
     click.option(
         "--time-limit",
         type=positive_number,
-        default=Budget.time_limit,
+        default=Effort.time_limit,
         show_default=True,
         metavar="SECONDS",
         help="Measure a target's calls no longer than this.",
@@ -58,7 +58,7 @@ _BUDGET = (
     click.option(
         "--precision",
         type=positive_number,
-        default=Budget.precision,
+        default=Effort.precision,
         show_default=True,
         metavar="RATIO",
         help="Measure until the half-width of the median's 95% interval is at most RATIO of the "
@@ -113,12 +113,12 @@ def input_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return _decorated(gather, _INPUT)
 
 
-def budget_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """--precision and --time-limit, as one parameter `budget`."""
+def effort_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """--precision and --time-limit, as one parameter `effort`."""
 
     @functools.wraps(function)
     def gather(*args: Any, precision: float, time_limit: float, **rest: Any) -> Any:
-        return function(*args, budget=Budget(precision, time_limit), **rest)
+        return function(*args, effort=Effort(precision, time_limit), **rest)
 
     return _decorated(gather, _BUDGET)
 

@@ -22,14 +22,14 @@ from olympus_cli.program.runnable import Runnable, runnable, with_one_backend
 from olympus_cli.program.stages import Program
 from olympus_cli.spec.model import TargetSpec
 
-__all__ = ["Budget", "TargetTimes", "bench_bundle", "bench_target"]
+__all__ = ["Effort", "TargetTimes", "bench_bundle", "bench_target"]
 
 MAX_WALKS = 30
 WALK_SHARE = 0.25  # of the time limit, for walking the stages again
 
 
 @dataclass(frozen=True)
-class Budget:
+class Effort:
     """When to stop: at this relative half-width of the interval, or after so many seconds."""
 
     precision: float = 0.02
@@ -48,7 +48,7 @@ class TargetTimes:
 
 
 def bench_target(
-    spec: TargetSpec, inputs: InputOptions, budget: Budget, say: Say = lambda _stage: None
+    spec: TargetSpec, inputs: InputOptions, effort: Effort, say: Say = lambda _stage: None
 ) -> TargetTimes:
     """Measure every stage of a target, on the first of its backends that is here.
 
@@ -56,8 +56,8 @@ def bench_target(
         BackendError: none of its backends can run a program here.
     """
     source = load_target(with_one_backend(spec))
-    first, walks = _walk(source, budget.time_limit * WALK_SHARE, say)
-    calls, batch = _calls(runnable(first), inputs, budget, say)
+    first, walks = _walk(source, effort.time_limit * WALK_SHARE, say)
+    calls, batch = _calls(runnable(first), inputs, effort, say)
     return TargetTimes(
         spec.name, spec.entry, first.units[0].backend, _summaries({**walks, **calls}), batch
     )
@@ -68,7 +68,7 @@ def bench_bundle(
     load: Callable[[], Runnable],
     backend: olympus.Target,
     inputs: InputOptions,
-    budget: Budget,
+    effort: Effort,
     say: Say = lambda _stage: None,
 ) -> TargetTimes:
     """Measure the loading, once, and the calls of the bundle at `path`."""
@@ -76,12 +76,12 @@ def bench_bundle(
     begin = time.perf_counter()
     ready = load()
     loaded = Samples(1, [time.perf_counter() - begin])
-    calls, batch = _calls(ready, inputs, budget, say)
+    calls, batch = _calls(ready, inputs, effort, say)
     return TargetTimes(Path(path).stem, path, backend, _summaries({"load": loaded, **calls}), batch)
 
 
 def _calls(
-    ready: Runnable, inputs: InputOptions, budget: Budget, say: Say
+    ready: Runnable, inputs: InputOptions, effort: Effort, say: Say
 ) -> tuple[dict[str, Samples], int]:
     """The times of the first call and of those that follow, and how many of these make a sample."""
     call = _call(ready, inputs)
@@ -90,7 +90,7 @@ def _calls(
     call()
     first_call = Samples(1, [time.perf_counter() - begin])
     say("steady call")
-    steady = measure(call, precision=budget.precision, time_limit=budget.time_limit)
+    steady = measure(call, precision=effort.precision, time_limit=effort.time_limit)
     return {"first call": first_call, "steady call": steady}, steady.batch
 
 

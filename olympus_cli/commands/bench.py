@@ -12,11 +12,11 @@ import click
 from olympus.errors import ArtifactError, CompileError, OlympusError
 from olympus_cli import console
 from olympus_cli.bench.show import COLUMNS, times_data, times_rows, times_title
-from olympus_cli.bench.stages import Budget, TargetTimes, bench_bundle, bench_target
+from olympus_cli.bench.stages import Effort, TargetTimes, bench_bundle, bench_target
 from olympus_cli.builder.outcome import Outcome
 from olympus_cli.builder.show import raise_failures
 from olympus_cli.faults.failure import Failure
-from olympus_cli.input_options import budget_options, bundle_options, input_options
+from olympus_cli.input_options import bundle_options, effort_options, input_options
 from olympus_cli.isolated.call import Say, call
 from olympus_cli.options import (
     Command,
@@ -41,14 +41,14 @@ __all__ = ["command"]
 @stage_options
 @input_options
 @bundle_options
-@budget_options
+@effort_options
 @common_options
 def command(
     names: tuple[str, ...],
     request: Request,
     inputs: InputOptions,
     allowed: BundleOptions,
-    budget: Budget,
+    effort: Effort,
     as_json: bool,
 ) -> None:
     """Without a name, measure the default targets of olympus.toml.  Of a FILE.olympus, measure the
@@ -73,7 +73,7 @@ def command(
                         _measured,
                         each.bench,
                         inputs,
-                        budget,
+                        effort,
                         does="measures",
                         quiet=each.death is ArtifactError,
                         death=each.death,
@@ -99,7 +99,7 @@ class _Work:
 
     name: str
     death: type[OlympusError]
-    bench: Callable[[InputOptions, Budget, Say], TargetTimes]
+    bench: Callable[[InputOptions, Effort, Say], TargetTimes]
 
 
 def _work(request: Request, allowed: BundleOptions) -> _Work:
@@ -113,13 +113,13 @@ def _work(request: Request, allowed: BundleOptions) -> _Work:
 
 def _measured(
     say: Say,
-    bench: Callable[[InputOptions, Budget, Say], TargetTimes],
+    bench: Callable[[InputOptions, Effort, Say], TargetTimes],
     inputs: InputOptions,
-    budget: Budget,
+    effort: Effort,
 ) -> dict[str, Any]:
     """The times of one program, as data and as a table."""
     say("load")
-    times = bench(inputs, budget, say)
+    times = bench(inputs, effort, say)
     return {"data": times_data(times), "rows": times_rows(times), "title": times_title(times)}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from olympus.stages import Kind
+from olympus.analysis import Kind
 from olympus_cli import console
 from olympus_cli.frontends.python import load_target
 from olympus_cli.isolated.call import Say, call

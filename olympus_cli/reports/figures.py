@@ -17,7 +17,8 @@ from olympus_cli.reports.strict import typed
 from olympus_cli.units import array_type, byte_size
 
 if TYPE_CHECKING:
-    from olympus.stages import Compiled, Cost, Estimate, Kind, Memory
+    from olympus.analysis import Cost, Estimate, Kind, Memory
+    from olympus.stages import Compiled
 
 __all__ = [
     "BufferReport",
@@ -289,7 +290,7 @@ def compiled_figures(compiled: Compiled, root: Path) -> CompiledFigures:
     device = olympus.stages.device_model(compiled.target)
     if device is None or memory.needed is None:
         return CompiledFigures(memory, estimate, None)
-    return CompiledFigures(memory, estimate, olympus.stages.fits(memory.needed, device).is_enough)
+    return CompiledFigures(memory, estimate, olympus.analysis.fits(memory.needed, device).is_enough)
 
 
 def uncounted(cost: CostReport) -> Iterator[str]:

@@ -47,7 +47,7 @@ def _forbidden(section: Section) -> tuple[str, ...]:
     names = section.texts("forbid")
     for name in names:
         if forbidden_name(name) is None:
-            known = (*DTYPES, *olympus.stages.OPERATIONS, HOST_CALLBACK)
+            known = (*DTYPES, *olympus.analysis.OPERATIONS, HOST_CALLBACK)
             hint = did_you_mean(name, known, "such as f64, stablehlo.transpose or host-callback")
             section.fail("forbid", f"has {name!r}, which is not a dtype or an operation", hint)
     return names
@@ -62,6 +62,6 @@ def forbidden_name(name: str) -> str | None:
     if name in DTYPES:
         return DTYPES[name]
     plain = name.removeprefix("stablehlo.").removeprefix("chlo.")
-    if plain in olympus.stages.OPERATIONS or name == HOST_CALLBACK:
+    if plain in olympus.analysis.OPERATIONS or name == HOST_CALLBACK:
         return plain
     return name if name.startswith("custom call ") else None

@@ -42,7 +42,7 @@ FILE = "olympus.toml"
 PROJECT_KEYS = ("build-dir", "default-targets", "python-path")
 TARGET_KEYS = (
     *("entry", "args", "static", "donate", "backends"),
-    *("optimize", "repeats", "compiler-options", "matrix", "trips", "budget"),
+    *("optimize", "repeats", "compiler-options", "matrix", "budget", "trips"),
 )
 
 _PART = re.compile(r"[\w.+-]+")  # a target's name is a folder's name too

@@ -400,7 +400,7 @@ def test_a_gpu_has_the_levels_of_the_dtypes_that_are_computed_in() -> None:
 
 
 def test_a_cpu_has_the_levels_that_an_estimate_takes() -> None:
-    peaks = olympus.stages.known_peaks()
+    peaks = olympus.analysis.known_peaks()
     roof = roof_of_cpu(peaks, {"float32"})
     assert roof.bandwidth == peaks.read
     assert roof.peaks == {"products in float32": peaks.product_float32, "elementwise": peaks.vector}

@@ -80,6 +80,7 @@ CLI_LAYERS = [
     "program",
     "reports",
     "health",
+    "gates",
     "builder",
     "comparison",
     "bench",

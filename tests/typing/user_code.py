@@ -10,7 +10,7 @@ import numpy as np
 
 import olympus as ox
 import olympus.numpy as jnp
-from olympus import lax, nn, random, stages
+from olympus import analysis, lax, nn, random, stages
 from olympus.scipy import linalg, special
 from olympus.scipy.stats import norm
 from olympus.typing import ArrayLike, DTypeLike, KeyArray, ShapeLike
@@ -147,8 +147,8 @@ def ahead_of_time(x: ox.Array) -> ox.Array:
     return result
 
 
-def counted(x: ox.Array) -> tuple[int | None, stages.CostRow, stages.Unknown]:
-    cost: stages.Cost = ox.jit(loss).lower(x, x).cost(trips={"solver.py:41": 30})
+def counted(x: ox.Array) -> tuple[int | None, analysis.CostRow, analysis.Unknown]:
+    cost: analysis.Cost = ox.jit(loss).lower(x, x).cost(trips={"solver.py:41": 30})
     return cost.flops, cost.by("line")[0], cost.unknown[0]
 
 

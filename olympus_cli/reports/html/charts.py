@@ -12,7 +12,7 @@ from olympus_cli.reports.figures import EstimateReport, KernelReport
 from olympus_cli.reports.html.page import Roof
 
 if TYPE_CHECKING:
-    from olympus.stages import Moment
+    from olympus.analysis import Moment
 
 __all__ = ["memory_chart", "roofline_chart"]
 

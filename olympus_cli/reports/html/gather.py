@@ -18,7 +18,7 @@ from olympus_cli.reports.strict import open_regular
 
 if TYPE_CHECKING:
     from olympus import DeviceModel
-    from olympus.stages import CpuPeaks, Moment
+    from olympus.analysis import CpuPeaks, Moment
 
 __all__ = ["gather", "roof_of", "roof_of_cpu"]
 
@@ -69,7 +69,7 @@ def _dtypes(report: BackendReport) -> set[str]:
 
 def _roof(unit: Unit, dtypes: set[str]) -> Roof | None:
     if unit.kind == "cpu":
-        return roof_of_cpu(olympus.stages.known_peaks(), dtypes)
+        return roof_of_cpu(olympus.analysis.known_peaks(), dtypes)
     model = olympus.stages.device_model(unit.backend)
     return roof_of(model, dtypes) if model else None
 

@@ -10,7 +10,7 @@ from olympus_cli.reports.html.listing import Listing
 from olympus_cli.reports.model import BackendReport, Report
 
 if TYPE_CHECKING:
-    from olympus.stages import Moment
+    from olympus.analysis import Moment
 
 __all__ = ["PAGE", "BackendPage", "Page", "Roof"]
 
