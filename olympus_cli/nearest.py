@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 __all__ = ["did_you_mean", "nearest"]
 
+_MUCH = 0.15  # what is so much less like a name than the likest was not meant
 _MOST = 12  # names listed when none is near; more is noise
 
 
@@ -17,7 +18,14 @@ def nearest(name: str, valid: Iterable[str]) -> list[str]:
     """
     by_lower = {choice.lower(): choice for choice in valid}
     found = difflib.get_close_matches(name.lower(), by_lower, n=3, cutoff=0.6)
-    return [by_lower[choice] for choice in found]
+    if not found:
+        return []
+    least = _likeness(name, found[0]) - _MUCH
+    return [by_lower[choice] for choice in found if _likeness(name, choice) >= least]
+
+
+def _likeness(name: str, choice: str) -> float:
+    return difflib.SequenceMatcher(None, choice, name.lower()).ratio()
 
 
 def did_you_mean(name: str, valid: Iterable[str], intro: str = "valid names are") -> str | None:

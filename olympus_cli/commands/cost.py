@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from olympus.analysis import Kind
+from olympus.analysis import Kind, LowerBound, lower_bound
+from olympus.stages import device_model
 from olympus_cli import console
 from olympus_cli.frontends.python import load_target
 from olympus_cli.isolated.call import Say, call
@@ -91,7 +92,8 @@ def command(request: Request, by: str, rows: int, compiles: bool, as_json: bool)
     found = typed(document["rows"], tuple[RowReport, ...])
     figures = typed(document["compiled"], CompiledFigures | None)
     title = f"{document['target']}  ({document['entry']}, {document['backend']})"
-    show_cost(title, cost, document["by"], found, figures, spec.root, rows)
+    bound = typed(document["lower_bound"], LowerBound | None)
+    show_cost(title, cost, document["by"], found, bound, figures, spec.root, rows)
 
 
 def _costed(say: Say, spec: TargetSpec, kind: Kind, compiles: bool) -> dict[str, Any]:
@@ -105,12 +107,14 @@ def _costed(say: Say, spec: TargetSpec, kind: Kind, compiles: bool) -> dict[str,
     say("count")
     cost = unit.lowered.cost(spec.trips)
     told = cost_report(cost, spec.root)
+    model = device_model(backend)
     document = {
         **described(program.source, program.traced),
         "backend": backend_text(backend),
         "by": kind,
         "cost": told.to_data(),
         "rows": [asdict(row) for row in row_reports(cost, kind, spec.root)],
+        "lower_bound": None if model is None else lower_bound(cost, model)._asdict(),
         "compiled": None,
     }
     warnings = list(uncounted(told))

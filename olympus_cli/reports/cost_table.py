@@ -6,6 +6,7 @@ import linecache
 import os
 from pathlib import Path
 
+from olympus.analysis import LowerBound
 from olympus_cli import console
 from olympus_cli.reports.figures import CompiledFigures, CostReport, RowReport
 from olympus_cli.reports.text import figure_lines
@@ -23,12 +24,13 @@ def show_cost(
     cost: CostReport,
     kind: str,
     rows: tuple[RowReport, ...],
+    bound: LowerBound | None,
     compiled: CompiledFigures | None,
     root: Path,
     most: int,
 ) -> None:
     """Write the figures to stdout, and the dearest `most` of the rows with their shares as bars."""
-    console.data("\n".join([title, *figure_lines(cost, compiled)]))
+    console.data("\n".join([title, *figure_lines(cost, compiled, bound)]))
     console.data("")
     columns: tuple[str, ...] = (kind, "flops", "share", "", "bytes", "operations", "pass")
     table = [_cells(row) for row in rows[:most]]

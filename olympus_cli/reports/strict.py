@@ -27,7 +27,7 @@ from olympus_cli.places import shown
 __all__ = ["NewerSchema", "check_keys", "is_inside", "open_regular", "read_json", "typed"]
 
 _MOST_BYTES = 64 * 2**20
-_LARGEST = 2**63 - 1
+_LARGEST = 10**30  # the flops of a large training run do not fit 64 bits
 
 
 class NewerSchema(ArtifactError):
@@ -93,7 +93,7 @@ def typed(value: object, kind: Any, where: str = "") -> Any:
     """`value`, which is JSON-like, as the type `kind`; records are made of objects.
 
     `kind` may be a dataclass, a NamedTuple, `str`, `bool`, `int` and `float` (neither negative), a
-    tuple of any length, a Mapping from `str`, or any of them or None.  `where` is the place of the
+    tuple of any length, a Mapping from `str`, a Literal of texts, or any of them or None.  `where` is the place of the
     value.
 
     Raises:
@@ -107,6 +107,10 @@ def typed(value: object, kind: Any, where: str = "") -> Any:
         return None if value is None else typed(value, only, where)
     if is_dataclass(kind) or hasattr(kind, "_fields"):
         return _made(_object(value, where), kind, where)
+    if origin is typing.Literal:
+        if value not in parts:
+            raise ValueError(f"{where} is not one of {', '.join(map(str, parts))}")
+        return value
     if origin is tuple:
         if not isinstance(value, list | tuple):
             raise ValueError(f"{where} is not an array")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from olympus.analysis import LowerBound
 from olympus_cli.choices import OPTIMIZE
 from olympus_cli.program.leaves import Leaf
 from olympus_cli.reports.figures import CompiledFigures, CostReport, MemoryReport
@@ -99,10 +100,15 @@ def _named(backend: BackendReport) -> str:
     return backend.name if backend.device is None else f"{backend.name} ({backend.device})"
 
 
-def figure_lines(cost: CostReport, compiled: CompiledFigures | None = None) -> Iterator[str]:
+def figure_lines(
+    cost: CostReport, compiled: CompiledFigures | None = None, bound: LowerBound | None = None
+) -> Iterator[str]:
     """What a call costs and, of a compiled program, needs: what is not known is left out."""
     for name, value in _cost_rows(cost):
         yield _row(name, value)
+    if bound is not None:
+        least = f"at least {duration(bound.seconds)} on {bound.device}, bound by {bound.bound}"
+        yield _row("time", least)
     if compiled is None:
         return
     for name, value in _memory_rows(compiled.memory):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from olympus_core.analysis.cpu_peaks import GENERIC, kept_peaks, this_cpu
 from olympus_core.analysis.kernels import Kernel, Kernels, Run
@@ -13,7 +13,19 @@ from olympus_core.xla.device_models import DeviceModel
 from olympus_core.xla.hlo_module import HloModule
 from olympus_core.xla.targets import Target, device_model
 
-__all__ = ["Bound", "Estimate", "Fit", "KernelEstimate", "estimate", "fits"]
+if TYPE_CHECKING:
+    from olympus_core.analysis.cost import Cost
+
+__all__ = [
+    "Bound",
+    "Estimate",
+    "Fit",
+    "KernelEstimate",
+    "LowerBound",
+    "estimate",
+    "fits",
+    "lower_bound",
+]
 
 _LARGE = 2**17  # bytes: the C library gives smaller blocks of what it has, larger ones anew
 
@@ -84,6 +96,37 @@ class Fit(NamedTuple):
             f"a peak of {self.needed / gib:.2f} GiB {verb} the {self.available / gib:.2f} GiB of "
             f"{self.device}"
         )
+
+
+class LowerBound(NamedTuple):
+    """The least time of a call on a device, and whether operations or bytes take it."""
+
+    device: str
+    seconds: float
+    bound: Literal["compute", "memory"]
+
+
+def lower_bound(cost: Cost, device: DeviceModel) -> LowerBound:
+    """The time that no compiler can get below: the peaks of a device, and each byte moved once.
+
+    Products run at the peak rate of their dtype, other flops at that of float32, and arguments,
+    results and constants pass through the memory once, as if all else stayed in the cores.  What
+    is not known of the cost counts as `at_least`.
+
+    Example:
+      >>> lower_bound(lowered.cost(), device_model(Target("gpu", "h200"))).bound
+      'memory'
+    """
+    machine, least = GpuMachine(device), cost.at_least
+    products = dict(least.matmul_flops or {})
+    rest = max(0, (least.flops or 0) - sum(products.values()))
+    compute = rest / device.float32_rate + sum(
+        flops / machine.product_rate(dtype) for dtype, flops in products.items()
+    )
+    memory = least.io_bytes / device.bandwidth
+    if compute > memory:
+        return LowerBound(device.name, compute, "compute")
+    return LowerBound(device.name, memory, "memory")
 
 
 def fits(peak: int, device: DeviceModel) -> Fit:

@@ -118,6 +118,10 @@ class GpuMachine:
             return self._device.float32_rate, dtype
         return found * 1e12, None
 
+    def product_rate(self, dtype: str) -> float:
+        """The peak rate of products in a dtype, in operations a second, tensor cores included."""
+        return self._rate(dtype, highest=False)[0]
+
     def missing(self, kernel: Kernel) -> str | None:
         """A sentence about a product in a dtype whose rate is not known."""
         for dtype in kernel.matmul:

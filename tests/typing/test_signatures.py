@@ -45,6 +45,7 @@ TREES = {
 }
 #: the parameters, and "return", that may be anything, by `Any`, and why
 ANYTHING: dict[str, tuple[str, str]] = {
+    "olympus.analysis.hlo_cost_analysis": ("module", "a module of the MLIR bindings"),
     "olympus.artifact.Manifest.to_data": ("return", "what JSON has"),
     "olympus.artifact.Node.to_data": ("return", "what JSON has"),
     "olympus.closure_convert": ("example_args", "the arguments of a user's function"),
@@ -53,6 +54,7 @@ ANYTHING: dict[str, tuple[str, str]] = {
         "the arguments of a user's function",
     ),
     "olympus.device_get": ("x return", "a tree"),
+    "olympus.device_models": ("tables", "what TOML has"),
     "olympus.device_put": ("x return", "a tree"),
     "olympus.eval_shape": (
         "args kwargs return",
