@@ -1,9 +1,9 @@
 """Programs as graphs: their structural fingerprints, what changed, and the source of operations."""
 
-from olympus_core.analysis.difference import Change as Change
-from olympus_core.analysis.difference import Detail as Detail
-from olympus_core.analysis.difference import Difference as Difference
-from olympus_core.analysis.difference import Spot as Spot
+from olympus_core.analysis.changes import Change as Change
+from olympus_core.analysis.changes import Detail as Detail
+from olympus_core.analysis.changes import Difference as Difference
+from olympus_core.analysis.changes import Spot as Spot
 from olympus_core.analysis.difference import compare as compare
 from olympus_core.analysis.graph import Graph as Graph
 from olympus_core.analysis.graph import graph_of as graph_of

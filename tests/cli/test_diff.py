@@ -528,6 +528,41 @@ def test_names_of_a_program_are_shown_and_not_obeyed(work: Path, invoke: Invoke)
     assert "<i>" not in page and "<em>" not in page
 
 
+def test_a_target_comes_before_a_file_of_its_name(work: Path, invoke: Invoke) -> None:
+    (work / "forward").write_text("not a program")
+    (work / "loop").mkdir()
+    assert clean(invoke("diff", "forward", "forward", "--backend", "cpu"))
+    build(invoke, "loop")
+    assert clean(invoke("diff", "loop"))
+    assert invoke("diff", "./forward", "loop").exit_code == 5
+
+
+def test_an_entry_takes_the_shapes_of_the_target_beside_it(work: Path, invoke: Invoke) -> None:
+    assert clean(invoke("diff", "forward", "net.py:forward"))
+    assert clean(invoke("diff", "net:forward", "forward"))
+    other = invoke("diff", "net:forward", "loop")
+    assert other.exit_code == 2  # one array for two arguments
+    edit(work, "def loop(x):", "def other(w, x):\n    return np.sin(x @ w)\n\n\ndef loop(x):")
+    result = invoke("diff", "forward", "net:other")
+    assert "changed  tanh -> sine" in result.stdout
+    without = invoke("diff", "net:forward", "net:other")
+    assert without.exit_code == 2
+
+
+def test_a_program_that_is_nested_without_end_is_refused(work: Path, invoke: Invoke) -> None:
+    head, tail = '"stablehlo.case"(%i) ({', "}) : (tensor<i32>) -> ()"
+    for depth in (150, 20_000):
+        text = f"{head * depth} stablehlo.return {tail + ' stablehlo.return ' + tail}"
+        body = head * depth + " stablehlo.return " + (tail + " stablehlo.return ") * depth
+        text = (
+            f"func.func @main(%i: tensor<i32>) {{ {body.removesuffix('stablehlo.return ')}return }}"
+        )
+        (work / "deep.mlir").write_text(text)
+        result = invoke("diff", "deep.mlir", "forward")
+        assert result.exit_code == 5, result.output
+        assert len(result.stderr.splitlines()) <= 3
+
+
 def test_a_bundle_is_compared_without_its_native_code(work: Path, invoke: Invoke) -> None:
     build(invoke, "forward")
     bundle = "build/forward/forward.olympus"
