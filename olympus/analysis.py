@@ -1,5 +1,9 @@
 """What programs cost and need, what changed between two, and the figures for estimates."""
 
+from olympus_core.analysis.changes import Change as Change
+from olympus_core.analysis.changes import Detail as Detail
+from olympus_core.analysis.changes import Difference as Difference
+from olympus_core.analysis.changes import Spot as Spot
 from olympus_core.analysis.cost import Cost as Cost
 from olympus_core.analysis.cost import CostRow as CostRow
 from olympus_core.analysis.cost import Kind as Kind
@@ -11,10 +15,6 @@ from olympus_core.analysis.cpu_peaks import keep_peaks as keep_peaks
 from olympus_core.analysis.cpu_peaks import kept_peaks as kept_peaks
 from olympus_core.analysis.cpu_peaks import known_peaks as known_peaks
 from olympus_core.analysis.cpu_peaks import this_cpu as this_cpu
-from olympus_core.analysis.difference import Change as Change
-from olympus_core.analysis.difference import Detail as Detail
-from olympus_core.analysis.difference import Difference as Difference
-from olympus_core.analysis.difference import Spot as Spot
 from olympus_core.analysis.difference import compare as compare
 from olympus_core.analysis.estimate import Bound as Bound
 from olympus_core.analysis.estimate import Estimate as Estimate

@@ -33,7 +33,7 @@ COMMANDS = {
     "report": "Make a page of what a program costs and needs, and open it.",
     "run": "Execute a program on files or seeded inputs.",
     "sign": "Sign a bundle, or make a key to sign with.",
-    "check": "Hold programs against their budgets: flops, memory, operations.",
+    "check": "Hold programs against their budgets and golden programs.",
     "bench": "Measure programs, stage by stage.",
     "diff": "Show what changed between two programs, by operation and source line.",
     "devices": "List the devices there are, and measure this machine's CPU.",

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import numpy as np
 
 from olympus_core import compiling, lowering, mlir, tree, xla
-from olympus_core.analysis.cost import Cost, cost_of_module
-from olympus_core.analysis.memory import Memory, memory_of
 from olympus_core.array import DeviceArray, put
 from olympus_core.avals import ShapedArray, ShapeDtypeStruct, get_aval
 from olympus_core.compiling import Repeats
@@ -28,7 +26,9 @@ from olympus_core.outline import Block
 from olympus_core.tracer import Tracer
 
 if TYPE_CHECKING:
+    from olympus_core.analysis.cost import Cost
     from olympus_core.analysis.estimate import Estimate
+    from olympus_core.analysis.memory import Memory
 
 __all__ = ["ArgInfo", "Compiled", "Interface", "Lowered", "Traced"]
 
@@ -268,6 +268,8 @@ class Lowered(_Stage):
         >>> jit(f).lower(x).cost().flops
         >>> jit(solve).lower(x).cost(trips={"solver.py:41": 30}).by("line")
         """
+        from olympus_core.analysis.cost import cost_of_module  # few programs are asked
+
         if trips:
             return cost_of_module(self.module, trips)
         if self._cost is None:
@@ -504,6 +506,8 @@ class Compiled(_Stage):
         >>> jit(f).lower(x).compile().memory().peak
         12288
         """
+        from olympus_core.analysis.memory import memory_of  # few programs are asked
+
         if self._memory is None:
             self._memory = memory_of(self.executable, self.signature.arg_names)
         return self._memory

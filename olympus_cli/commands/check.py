@@ -1,4 +1,4 @@
-"""`olympus check`: hold targets against their budgets."""
+"""`olympus check`: hold targets against their budgets and golden programs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from olympus_cli.builder.show import raise_failures
 from olympus_cli.faults.failure import Failure
 from olympus_cli.gates.budget import Verdict
 from olympus_cli.gates.checking import Checked, perform
-from olympus_cli.gates.saved import Saved, read_saved, write_saved
+from olympus_cli.gates.saved import Saved, read_saved, write_program, write_saved
 from olympus_cli.isolated.call import call
 from olympus_cli.options import Command, common_options, is_verbose, project_option
 from olympus_cli.places import shown
@@ -29,10 +29,14 @@ COLUMNS = ("target", "backend", "budget", "figure", "limit", "verdict")
 @click.command("check", cls=Command)
 @click.argument("names", metavar="[TARGET]...", nargs=-1)
 @project_option
-@click.option("--update", is_flag=True, help="Save the figures that relative limits are of.")
+@click.option(
+    "--update",
+    is_flag=True,
+    help="Save the figures that relative limits are of, and golden programs.",
+)
 @common_options
 def command(names: tuple[str, ...], project: str | None, update: bool, as_json: bool) -> None:
-    """Without a name, check the default targets that have a budget. Nothing is run, nor timed.
+    """Without a name, check the default targets with a budget or a golden. Nothing is run, nor timed.
 
     \b
     Examples:
@@ -41,10 +45,10 @@ def command(names: tuple[str, ...], project: str | None, update: bool, as_json: 
       olympus check --update
     """
     opened = open_project(project)
-    specs = [spec for spec in opened.select(names) if spec.budget]
+    specs = [spec for spec in opened.select(names) if spec.budget or spec.golden]
     if not specs:
         raise UsageError(
-            "there is nothing to check: no target has a budget",
+            "there is nothing to check: no target has a budget or is golden",
             hint='such as [target.NAME.budget] with flops = "2 GFLOP" in olympus.toml',
         )
     found: list[Checked] = []
@@ -74,8 +78,14 @@ def _checked(spec: TargetSpec, update: bool) -> Checked:
     with console.progress(f"checking {spec.name}"):
         checked = Checked.from_data(call(perform, spec, saved.figures, update, does="checks"))
     if update:
-        path = write_saved(spec.root, Saved(spec.name, checked.figures))
-        console.say(f"wrote {shown(path)}")
+        paths = [
+            write_program(spec.root, spec.name, label, text)
+            for label, text in checked.programs.items()
+        ]
+        if spec.budget:
+            paths.append(write_saved(spec.root, Saved(spec.name, checked.figures)))
+        for path in paths:
+            console.say(f"wrote {shown(path)}")
     return checked
 
 

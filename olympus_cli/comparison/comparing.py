@@ -27,7 +27,6 @@ from olympus_cli.isolated.call import Say
 __all__ = ["compared"]
 
 _NOTHING = {"flops": 0.0, "transcendentals": 0.0, "bytes accessed": 0.0}
-_OWN_TEXT = "-"  # what MLIR calls the file of a text without locations
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,6 @@ class _Program:
 
     module: Any
     graph: Graph
-    file: str | None
     texts: Mapping[tuple[str, int], str]
 
     def spot(self, spot: Spot | None) -> dict[str, Any] | None:
@@ -44,8 +42,6 @@ class _Program:
         if spot is None:
             return None
         place = spot.place
-        if place.file == _OWN_TEXT and self.file is not None:
-            place = place._replace(file=self.file)
         text = self.texts.get((place.file, place.line), "")
         return {
             "name": spot.name,
@@ -102,7 +98,7 @@ def _program(side: dict[str, Any]) -> _Program:
     if places is None and side["file"] is not None and not content.startswith(b"ML\xefR"):
         lines = content.decode("utf-8", "replace").splitlines()
         texts = {(name, i): line.strip() for i, line in enumerate(lines, 1)}
-    return _Program(module, graph_of(module, places), side["file"], texts)
+    return _Program(module, graph_of(module, places, file=name), texts)
 
 
 def _change(change: Change, programs: tuple[_Program, _Program]) -> dict[str, Any]:

@@ -108,7 +108,26 @@ def both_sides(first: str, second: str | None, request: Request) -> Iterator[tup
                     raise UsageError(f"{first} is one program, and two are compared")
                 yield _last_build(now, request), now
                 return
-        yield _side(first, second, request, stack), _side(second, first, request, stack)
+        one, other = _side(first, second, request, stack), _side(second, first, request, stack)
+        yield _with_shapes(one, other), _with_shapes(other, one)
+
+
+def _with_shapes(side: Side, other: Side) -> Side:
+    """An entry without shapes gets those of the other side, with its statics and donations."""
+    if not isinstance(side, TargetSide) or not isinstance(other, TargetSide):
+        return side
+    if side.spec.args or side.spec.kwargs:
+        return side
+    given = other.spec
+    spec = replace(
+        side.spec,
+        args=given.args,
+        kwargs=given.kwargs,
+        static={**given.static, **side.spec.static},
+        donate=given.donate,
+        backends=given.backends,
+    )
+    return replace(side, spec=spec)
 
 
 def _last_build(now: TargetSide, request: Request) -> BuildSide:
@@ -127,6 +146,8 @@ def _side(text: str, other: str | None, request: Request, stack: ExitStack) -> S
     path = Path(text).absolute()
     if text.endswith(SUFFIX):
         return BundleSide(text, path, request.backend)
+    if os.sep not in text and _is_target(text, request):
+        return TargetSide(text, replace(request, text=text).spec())
     if path.is_dir() and ((path / STABLEHLO).exists() or os.sep in text):
         if not (path / STABLEHLO).is_file():
             raise UsageError(f"{text} is not a build's folder: it has no {STABLEHLO}")
@@ -134,6 +155,13 @@ def _side(text: str, other: str | None, request: Request, stack: ExitStack) -> S
     if text.endswith(_SUFFIXES) or (path.exists() and not path.is_dir() and path.suffix != ".py"):
         return FileSide(text, path)
     return TargetSide(text, replace(request, text=text).spec())
+
+
+def _is_target(text: str, request: Request) -> bool:
+    try:
+        return open_project(request.project).has(text)
+    except UsageError:  # there is no project, or it is wrong, which is told where it is needed
+        return False
 
 
 def _at_revision(text: str, other: str | None, request: Request, stack: ExitStack) -> TargetSide:

@@ -56,7 +56,7 @@ def render_comparison(document: Document) -> str:
     if not lines:
         return ""
     one, other = document["sides"]
-    return plain_types("\n".join([f"{one['label']} -> {other['label']}", *lines]) + "\n")
+    return "\n".join([f"{one['label']} -> {other['label']}", *lines]) + "\n"
 
 
 def summary(changes: Sequence[Document]) -> str:
@@ -111,7 +111,7 @@ def _told(change: Document) -> Iterator[str]:
     before, after = change["before"], change["after"]
     spots = [spot for spot in (before, after) if spot is not None]
     names = list(dict.fromkeys(short_name(spot["name"]) for spot in spots))
-    types = f"  {', '.join(spots[-1]['types'])}" if spots else ""
+    types = f"  {plain_types(', '.join(spots[-1]['types']))}" if spots else ""
     inside = spots[-1]["operations"] if spots else 0
     within = f", with {inside - 1} inside it" if inside > 1 and change["kind"] != "changed" else ""
     what = "the program" if change["of"] == "program" else " -> ".join(names)
@@ -142,7 +142,7 @@ def _line(spot: Document | None) -> str:
 
 
 def _arrow(each: Document) -> str:
-    before, after = (each[key] or "none" for key in ("before", "after"))
+    before, after = (plain_types(each[key] or "none") for key in ("before", "after"))
     return f"{before} -> {after}"
 
 

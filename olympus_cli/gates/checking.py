@@ -12,6 +12,8 @@ import olympus
 from olympus_cli.frontends.python import load_target
 from olympus_cli.gates.budget import Verdict, figures_of, judge
 from olympus_cli.gates.figures import Figures
+from olympus_cli.gates.golden import judge_golden
+from olympus_cli.gates.saved import read_program
 from olympus_cli.isolated.call import Say
 from olympus_cli.program.bundle import SUFFIX, save_bundle
 from olympus_cli.program.stages import Program, Unit
@@ -25,11 +27,15 @@ __all__ = ["Checked", "perform"]
 
 @dataclass(frozen=True)
 class Checked:
-    """What became of one target: its verdicts, and its figures by backend and key."""
+    """What became of one target: its verdicts, and its figures by backend and key.
+
+    `programs` are the texts to save by backend, of a golden target that is updated.
+    """
 
     target: str
     verdicts: tuple[Verdict, ...]
     figures: Mapping[str, Mapping[str, float]]
+    programs: Mapping[str, str]
     warnings: tuple[str, ...]
 
     @property
@@ -65,12 +71,24 @@ def perform(
     memory = _memory_of(spec.budget.fits)
     verdicts: list[Verdict] = []
     found: dict[str, dict[str, float]] = {}
+    programs: dict[str, str] = {}
     for unit in program.units:
         figures = _figures(program, unit, sizes)
         found[unit.label] = figures_of(figures)
         known = found[unit.label] if update else saved.get(unit.label, {})
         verdicts += judge(spec.name, spec.budget, figures, known, memory)
-    return asdict(Checked(spec.name, tuple(verdicts), found, tuple(program.warnings)))
+        if spec.golden:
+            if update:
+                programs[unit.label] = unit.stablehlo
+            saved_program = (
+                unit.stablehlo.encode()
+                if update
+                else read_program(spec.root, spec.name, unit.label)
+            )
+            verdicts.append(
+                judge_golden(spec.name, unit.label, unit.lowered.module, saved_program, spec.root)
+            )
+    return asdict(Checked(spec.name, tuple(verdicts), found, programs, tuple(program.warnings)))
 
 
 def _memory_of(device: olympus.Target | None) -> int | None:

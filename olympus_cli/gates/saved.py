@@ -1,4 +1,7 @@
-"""The figures that relative limits are of: a file for each target under `goldens/`."""
+"""What targets are held against, in `goldens/`: figures that relative limits are of, and programs.
+
+A target has `TARGET.figures.json` and, where it is golden, `TARGET.BACKEND.mlir` for each backend.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,9 @@ from pathlib import Path
 from olympus.artifact import write_whole
 from olympus.errors import ArtifactError, UsageError
 from olympus_cli.places import shown
-from olympus_cli.reports.strict import read_json, typed
+from olympus_cli.reports.strict import open_regular, read_json, typed
 
-__all__ = ["GOLDENS", "Saved", "read_saved", "write_saved"]
+__all__ = ["GOLDENS", "Saved", "read_program", "read_saved", "write_program", "write_saved"]
 
 GOLDENS = "goldens"  # the folder, in that of olympus.toml
 
@@ -25,6 +28,45 @@ class Saved:
 
     target: str
     figures: Mapping[str, Mapping[str, float]]
+
+
+def _program_path(root: Path, target: str, label: str) -> Path:
+    return root / GOLDENS / f"{target}.{label}.mlir"
+
+
+def read_program(root: Path, target: str, label: str) -> bytes | None:
+    """The program of a target that is saved for a backend, as StableHLO text; None for none.
+
+    Raises:
+        ArtifactError: the file cannot be read.
+    """
+    path = _program_path(root, target, label)
+    try:
+        with open_regular(path) as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ArtifactError(f"{shown(path)} cannot be read: {error.strerror}") from error
+
+
+def write_program(root: Path, target: str, label: str, text: str) -> Path:
+    """Save the program of a target for a backend; the path of the file.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    path = _program_path(root, target, label)
+    _make_folder(path.parent)
+    write_whole(path, text)
+    return path
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{shown(folder)} cannot be made: {error.strerror}") from error
 
 
 def _path(root: Path, target: str) -> Path:
@@ -55,9 +97,6 @@ def write_saved(root: Path, saved: Saved) -> Path:
     """
     path = _path(root, saved.target)
     text = json.dumps({"schema_version": _VERSION, **asdict(saved)}, indent=2, sort_keys=True)
-    try:
-        path.parent.mkdir(exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"{shown(path.parent)} cannot be made: {error.strerror}") from error
+    _make_folder(path.parent)
     write_whole(path, text + "\n")
     return path

@@ -65,6 +65,7 @@ class TargetSpec:
     optimize: Optimize = "default"
     repeats: Repeats = "auto"
     budget: Budget = field(default_factory=Budget)
+    golden: bool = False  # whether its program must be the one that is saved
     trips: Mapping[str, int] = field(default_factory=dict)  # of loops, by their source line
 
 

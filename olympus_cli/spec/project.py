@@ -42,7 +42,7 @@ FILE = "olympus.toml"
 PROJECT_KEYS = ("build-dir", "default-targets", "python-path")
 TARGET_KEYS = (
     *("entry", "args", "static", "donate", "backends"),
-    *("optimize", "repeats", "compiler-options", "matrix", "budget", "trips"),
+    *("optimize", "repeats", "compiler-options", "matrix", "budget", "golden", "trips"),
 )
 
 _PART = re.compile(r"[\w.+-]+")  # a target's name is a folder's name too
@@ -170,6 +170,7 @@ def _target(
         optimize=section.choice("optimize", OPTIMIZE),
         repeats=section.choice("repeats", REPEATS),
         budget=budget_of(section),
+        golden=section.flag("golden"),
         trips=trips_of(section),
     )
 

@@ -51,6 +51,11 @@ class Section:
             self.fail(key, f"is {value!r}, and must be {' or '.join(choices)}", hint)
         return value
 
+    def flag(self, key: str) -> bool:
+        """The boolean at `key`; false if there is none."""
+        value = self.data.get(key, False)
+        return value if isinstance(value, bool) else self.wrong(key, "true or false", value)
+
     def texts(self, key: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
         """The strings of the array at `key`."""
         value = self.data.get(key, list(default))

@@ -9,74 +9,21 @@ without a change between them do the same operations on the same values.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from olympus_core import collection
-from olympus_core.analysis.graph import Block, Constant, Function, Graph, Operation, Value
+from olympus_core.analysis.changes import Change, Detail, Difference, Kind, Spot, changed_attributes
+from olympus_core.analysis.graph import Block, Constant, Graph, Operation, Value
+from olympus_core.analysis.interface import end_pairs, ends_of, told_all, told_ends
 from olympus_core.analysis.locations import Place
 from olympus_core.analysis.matching import Matching, match_blocks, pair_up
-from olympus_core.analysis.structure import NAMES, Signatures, structural_fingerprint
+from olympus_core.analysis.structure import Signatures
 from olympus_core.errors import ArtifactError
 
-__all__ = ["Change", "Detail", "Difference", "Role", "Spot", "compare"]
-
-Kind = Literal["added", "removed", "changed", "retyped"]
-#: What a change is of.
-Role = Literal["argument", "result", "operation", "program"]
+__all__ = ["compare"]
 
 _REGIONS = {"stablehlo.while": ("condition", "body"), "stablehlo.if": ("true", "false")}
-_DONATION = ("tf.aliasing_output", "jax.buffer_donor")
 _FARTHEST = 1000  # added or removed operations that are followed to find what went around them
-
-
-@dataclass(frozen=True)
-class Detail:
-    """One thing that changed: what it is, and what it was and is, as text; None for absent."""
-
-    what: str
-    before: str | None
-    after: str | None
-
-
-@dataclass(frozen=True)
-class Spot:
-    """An operation, an argument or a result as one of the programs has it.
-
-    `operations` counts it and those inside it.
-    """
-
-    name: str
-    types: tuple[str, ...]
-    place: Place
-    operations: int = 1
-
-
-@dataclass(frozen=True)
-class Change:
-    """One change; `where` names the function and the regions that it is in.
-
-    One that is "retyped" gives another type because its operands do.
-    """
-
-    role: Role
-    kind: Kind
-    where: str
-    before: Spot | None
-    after: Spot | None
-    details: tuple[Detail, ...] = ()
-
-
-@dataclass(frozen=True)
-class Difference:
-    """All changes between two programs, with their structural fingerprints and sizes."""
-
-    fingerprints: tuple[str, str]
-    sizes: tuple[int, int]
-    changes: tuple[Change, ...]
-
-    def __bool__(self) -> bool:
-        return bool(self.changes)
 
 
 def compare(
@@ -107,18 +54,20 @@ class _Comparison:
         self._first, self._second = first, second
         self._matching = Matching(Signatures(first), Signatures(second))
         self._changes: list[Change] = []
+        self._names: dict[Block, Sequence[str]] = {}  # of the arguments of the main functions
         self._pending: list[tuple[str, str]] = []  # functions to compare, by name
         self._calls: dict[tuple[str, str], list[Operation]] = {}
 
     def run(self, names: tuple[Sequence[str], Sequence[str]]) -> Difference:
-        fingerprints = structural_fingerprint(self._first), structural_fingerprint(self._second)
+        fingerprints = self._matching.first.fingerprint(), self._matching.second.fingerprint()
         one, other = self._first.main, self._second.main
         same = fingerprints[0] == fingerprints[1]
-        arguments = _ends(one, "argument", names[0]), _ends(other, "argument", names[1])
-        results = _ends(one, "result", ()), _ends(other, "result", ())
-        pairs = _pairs(*arguments, same), _pairs(*results, same)
-        self._changes += _told_ends("argument", *arguments, pairs[0])
-        self._changes += _told_ends("result", *results, pairs[1])
+        self._names = {one.block: names[0], other.block: names[1]}
+        arguments = ends_of(one, "argument", names[0]), ends_of(other, "argument", names[1])
+        results = ends_of(one, "result", ()), ends_of(other, "result", ())
+        pairs = end_pairs(*arguments, same), end_pairs(*results, same)
+        self._changes += told_ends("argument", *arguments, pairs[0])
+        self._changes += told_ends("result", *results, pairs[1])
         if not same:
             self._program()
             self._blocks(one.name, one.block, other.block, *pairs, one.place)
@@ -134,23 +83,27 @@ class _Comparison:
     def _program(self) -> None:
         """The attributes of the modules and of their main functions."""
         details = [
-            *_attributes(dict(self._first.attributes), dict(self._second.attributes)),
-            *_attributes(dict(self._first.main.attributes), dict(self._second.main.attributes)),
+            *changed_attributes(dict(self._first.attributes), dict(self._second.attributes)),
+            *changed_attributes(
+                dict(self._first.main.attributes), dict(self._second.main.attributes)
+            ),
         ]
         if details:
             self._changes.append(Change("program", "changed", "", None, None, tuple(details)))
 
     def _function(self, name: str, other: str) -> None:
+        # one function may be compared with several, and functions see no values of others
+        self._matching = Matching(self._matching.first, self._matching.second)
         one, two = self._first.functions[name], self._second.functions[other]
         calls = self._calls[name, other]
         place = str(calls[0].place)
         times = f"called {len(calls)} times" if len(calls) > 1 else "called once"
         where = f"{one.name} ({times}{', first at ' if place else ''}{place})"
-        kinds = [*zip(one.block.arguments, _told_all(one.arguments), strict=True)]
-        others = [*zip(two.block.arguments, _told_all(two.arguments), strict=True)]
+        kinds = [*zip(one.block.arguments, told_all(one.arguments), strict=True)]
+        others = [*zip(two.block.arguments, told_all(two.arguments), strict=True)]
         results = [value.type for value in one.block.results]
         pairs = pair_up(kinds, others), pair_up(results, [v.type for v in two.block.results])
-        if details := [*_attributes(dict(one.attributes), dict(two.attributes))]:
+        if details := [*changed_attributes(dict(one.attributes), dict(two.attributes))]:
             before, after = Spot(name, (), one.place), Spot(other, (), two.place)
             self._changes.append(
                 Change("operation", "changed", where, before, after, tuple(details))
@@ -227,7 +180,7 @@ class _Comparison:
         found = []
         if one.name != other.name:
             found.append(Detail("operation", one.name, other.name))
-        found += _attributes(dict(one.attributes), dict(other.attributes))
+        found += changed_attributes(dict(one.attributes), dict(other.attributes))
         if len(one.callees) != len(other.callees):
             found.append(Detail("functions", ", ".join(one.callees), ", ".join(other.callees)))
         if len(one.blocks) != len(other.blocks):
@@ -269,10 +222,10 @@ class _Comparison:
                 return None
             if not any(constants) and self._is_told(before, after):
                 return None
-            if constants[0] and after in self._around(after, self._matching.back, before):
-                return None
-            if constants[1] and before in self._around(before, self._matching.there, after):
-                return None
+            if constants[0] and before in _through(after, self._matching.back):
+                return None  # what was added reads it
+            if constants[1] and after in _through(before, self._matching.there):
+                return None  # what was removed read it
         return Detail(what, self._named(before), self._named(after))
 
     def _is_told(self, before: Value, after: Value) -> bool:
@@ -292,17 +245,14 @@ class _Comparison:
             )
         return False
 
-    def _around(self, value: Value, known: Mapping[Any, Any], constant: Value) -> list[Value]:
-        """The value alone, where it comes from the constant through operations not in `known`."""
-        found = constant in _through(value, known) and value.owner not in known
-        return [value] if found else []
-
     def _named(self, value: Value) -> str:
         owner = value.owner
         if isinstance(owner, Constant):
             return f"constant {owner.text} : {owner.type}"
         if isinstance(owner, Block):
-            return f"argument {value.number}"
+            names = self._names.get(owner, ())
+            known = len(names) == len(owner.arguments)
+            return f"argument {names[value.number] if known else value.number}"
         place = f" at {owner.place}" if str(owner.place) else ""
         return f"{owner.name}{place}" + (f", result {value.number}" if value.number else "")
 
@@ -321,8 +271,6 @@ class _Comparison:
             detail = self._operand(f"result {i}", before, after)
             if detail is not None and not _is_splat_of_other_shape(before, after):
                 details.append(detail)
-        if len(one.results) != len(other.results) and ">" in where:
-            details.append(Detail("results", str(len(one.results)), str(len(other.results))))
         if details:
             spot = Spot("return", (), place, 0)
             self._tell("changed", where, spot, spot, details)
@@ -364,12 +312,6 @@ def _spot(operation: Operation) -> Spot:
     return Spot(operation.name, operation.types, operation.place, operation.size())
 
 
-def _attributes(one: Mapping[str, str], other: Mapping[str, str]) -> Iterator[Detail]:
-    for name in sorted(one.keys() | other.keys()):
-        if one.get(name) != other.get(name):
-            yield Detail(name, one.get(name), other.get(name))
-
-
 def _is_splat_of_other_shape(one: Value, other: Value) -> bool:
     """Whether two constants have the same elements, each as often as its type says."""
     before, after = one.owner, other.owner
@@ -386,94 +328,3 @@ def _region(name: str, number: int) -> str:
     if name == "stablehlo.case":
         return f"branch {number}"
     return _REGIONS.get(name, ("body",) * (number + 1))[number]
-
-
-@dataclass(frozen=True)
-class _End:
-    """An argument or a result of a program."""
-
-    name: str
-    type: str
-    attributes: Mapping[str, str]
-
-    def spot(self, role: str, number: int) -> Spot:
-        return Spot(self.name or f"{role} {number}", (self.type,), Place())
-
-    @property
-    def donation(self) -> str:
-        """What becomes of its buffer."""
-        for name in _DONATION:
-            if name in self.attributes:
-                number = self.attributes[name].partition(" ")[0]
-                return f"to result {number}" if name == _DONATION[0] else "yes"
-        return "no"
-
-    @property
-    def others(self) -> dict[str, str]:
-        """Its attributes, without names and donation."""
-        left_out = NAMES | set(_DONATION)
-        return {k: v for k, v in self.attributes.items() if k not in left_out}
-
-
-def _ends(function: Function, role: str, names: Sequence[str]) -> list[_End]:
-    if role == "argument":
-        types: Sequence[str] = function.block.arguments
-        told = function.arguments
-        if len(names) != len(types):
-            names = [""] * len(types)
-    else:
-        types, told = [value.type for value in function.block.results], function.results
-        names = [_info(each) for each in told]
-    return [_End(*each) for each in zip(names, types, told, strict=True)]
-
-
-def _info(attributes: Mapping[str, str]) -> str:
-    """The name of a result, which is the text of a string."""
-    for name in sorted(NAMES):
-        if name in attributes:
-            return attributes[name].removeprefix('"').removesuffix('"')
-    return ""
-
-
-def _told_all(each: Sequence[Mapping[str, str]]) -> list[tuple[tuple[str, str], ...]]:
-    return [tuple(sorted(x.items())) for x in each]
-
-
-def _pairs(one: Sequence[_End], other: Sequence[_End], same: bool) -> list[tuple[int, int]]:
-    """Which of the first are which of the second: by name, then by type, then by place."""
-    if same:
-        return [(i, i) for i in range(len(one))]
-    places = {end.name: j for j, end in enumerate(other) if end.name}
-    found = [(i, places[end.name]) for i, end in enumerate(one) if end.name in places]
-    left = [i for i in range(len(one)) if i not in dict(found)]
-    right = [j for j in range(len(other)) if j not in {b for _, b in found}]
-    rest = pair_up([one[i].type for i in left], [other[j].type for j in right])
-    return sorted([*found, *((left[i], right[j]) for i, j in rest)])
-
-
-def _told_ends(
-    role: Role, one: Sequence[_End], other: Sequence[_End], pairs: Sequence[tuple[int, int]]
-) -> Iterator[Change]:
-    there, back = dict(pairs), {j: i for i, j in pairs}
-    order = {j: n for n, j in enumerate(sorted(back))}
-    for number, (i, j) in enumerate(pairs):
-        before, after = one[i], other[j]
-        moved = [Detail("position", str(i), str(j))] if order[j] != number else []
-        details = [
-            *_attributes({"name": before.name}, {"name": after.name}),
-            *_attributes({"type": before.type}, {"type": after.type}),
-            *_attributes({"donated": before.donation}, {"donated": after.donation}),
-            *_attributes(before.others, after.others),
-            *moved,
-        ]
-        if not before.name or not after.name:
-            details = [detail for detail in details if detail.what != "name"]
-        if details:
-            spots = before.spot(role, i), after.spot(role, j)
-            yield Change(role, "changed", "", *spots, tuple(details))
-    for i, end in enumerate(one):
-        if i not in there:
-            yield Change(role, "removed", "", end.spot(role, i), None)
-    for j, end in enumerate(other):
-        if j not in back:
-            yield Change(role, "added", "", None, end.spot(role, j))

@@ -36,6 +36,7 @@ __all__ = [
 
 #: The deepest nesting of regions that is read; programs have a handful.
 _DEEPEST = 100
+_TEXT = "-"  # what MLIR calls the file of a text that it parses
 _MOST_SHOWN = 40  # characters of a constant's elements
 _IN_FUNCTION = frozenset(["sym_name", "function_type", "arg_attrs", "res_attrs", "sym_visibility"])
 
@@ -151,9 +152,12 @@ def read_module(content: bytes | str, name: str = "the program") -> ir.Module:
     return mlir.parsed(content, name)
 
 
-def graph_of(module: ir.Module, places: Sequence[Place] | None = None) -> Graph:
+def graph_of(
+    module: ir.Module, places: Sequence[Place] | None = None, *, file: str = _TEXT
+) -> Graph:
     """The graph of a module; `places` are those of its operations where the module has none.
 
+    An operation of a text without locations is at its line of the text, which is called `file`.
     The module is not changed.  Attributes that only repeat a default are left out.
 
     Raises:
@@ -161,11 +165,12 @@ def graph_of(module: ir.Module, places: Sequence[Place] | None = None) -> Graph:
         other in a circle, or regions are nested too deeply.
     """
     with collection.paused():
-        return _Reader(mlir.normalized(module), places).graph()
+        return _Reader(mlir.normalized(module), places, file).graph()
 
 
 class _Reader:
-    def __init__(self, module: ir.Module, places: Sequence[Place] | None) -> None:
+    def __init__(self, module: ir.Module, places: Sequence[Place] | None, file: str) -> None:
+        self._file = file
         self._module = module  # its operations live as long as it does
         self._places: Iterator[Place] | None = None if places is None else iter(places)
         self._texts: dict[Any, str] = {}
@@ -215,7 +220,8 @@ class _Reader:
     def _place(self, operation: Any) -> Place:
         if self._places is not None:
             return next(self._places, Place())
-        return place_of(str(operation.location))
+        place = place_of(str(operation.location))
+        return place._replace(file=self._file) if place.file == _TEXT else place
 
     def _text(self, thing: Any) -> str:
         found = self._texts.get(thing)

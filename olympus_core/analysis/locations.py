@@ -63,11 +63,18 @@ def _unescaped(text: str) -> str:
 
 def walk(operation: Any) -> Iterator[ir.Operation]:
     """The operations inside an operation, each before those inside it."""
-    for region in operation.regions:
-        for block in region.blocks:
-            for inner in block.operations:
-                yield inner
-                yield from walk(inner)
+    waiting = [_inside(operation)]  # and no recursion: anybody may have written the program
+    while waiting:
+        inner = next(waiting[-1], None)
+        if inner is None:
+            waiting.pop()
+            continue
+        yield inner
+        waiting.append(_inside(inner))
+
+
+def _inside(operation: Any) -> Iterator[ir.Operation]:
+    return (inner for region in operation.regions for block in region.blocks for inner in block)
 
 
 def places_of(module: ir.Module) -> list[Place]:

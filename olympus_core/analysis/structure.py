@@ -41,6 +41,11 @@ class Signatures:
         self._functions: dict[str, bytes | None] = {}
         self._operations: dict[Operation, bytes] = {}
 
+    def fingerprint(self) -> str:
+        """The structural fingerprint of the program."""
+        parts = self._graph.attributes, self.function(self._graph.main.name)
+        return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
     def function(self, name: str) -> bytes:
         """The digest of what a function does, whatever its name."""
         if name not in self._graph.functions:
@@ -163,6 +168,4 @@ def structural_fingerprint(graph: Graph) -> str:
     Example:
       >>> structural_fingerprint(graph_of(lowered.module))
     """
-    signatures = Signatures(graph)
-    parts = graph.attributes, signatures.function(graph.main.name)
-    return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
+    return Signatures(graph).fingerprint()

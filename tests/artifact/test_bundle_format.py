@@ -42,6 +42,24 @@ def test_members(bundle: Path) -> None:
             assert info.compress_type == zipfile.ZIP_STORED
 
 
+def test_a_bundle_of_a_project_keeps_where_its_operations_come_from(tmp_path: Path) -> None:
+    """But not the lines themselves, and not where the project is."""
+    traced = olympus.jit(double).trace(np.ones(3, np.float32))
+    path = save(tmp_path / "double.olympus", traced, root=Path(__file__).parent)
+    content = members_of(path)["program.sources.json"]
+    assert str(Path(__file__).parent).encode() not in content
+    assert b"lax.add" not in content
+    sources = artifact.load(path).sources()
+    assert sources is not None and not sources.texts
+    line = double.__code__.co_firstlineno + 1
+    assert (Path(__file__).name, line, "") in sources.places
+    jsonschema.validate(json.loads(members_of(path)["manifest.json"]), SCHEMA)
+
+
+def test_a_bundle_may_lack_where_its_operations_come_from(bundle: Path) -> None:
+    assert artifact.load(bundle).sources() is None
+
+
 def test_the_manifest_has_the_form_of_the_schema(bundle: Path) -> None:
     data = json.loads(members_of(bundle)["manifest.json"])
     jsonschema.Draft202012Validator.check_schema(SCHEMA)

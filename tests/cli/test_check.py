@@ -133,6 +133,35 @@ def test_relative_limits_are_of_what_is_saved(work: Path, invoke: Invoke) -> Non
     assert "(+1% of 8.96 k)" in result.stderr
 
 
+def test_a_golden_program(work: Path, invoke: Invoke) -> None:
+    (work / "olympus.toml").write_text(f"{DENSE}golden = true\n")
+    result = invoke("check")
+    assert result.exit_code == 1
+    assert "no golden program is saved: olympus check --update saves it" in result.stderr
+    result = invoke("check", "--update")
+    assert (result.exit_code, result.stderr) == (0, "wrote goldens/dense.cpu.mlir\n")
+    moved = PROGRAM.replace("def dense(x, w):", "\n\ndef dense(a, w):\n    x = a")
+    (work / "program.py").write_text(moved)
+    assert invoke("check").exit_code == 0
+    (work / "program.py").write_text(PROGRAM.replace("np.tanh(y)", "np.sin(y)"))
+    result = invoke("check")
+    assert result.exit_code == 1
+    assert result.stderr.splitlines() == [
+        "error: target 'dense' on cpu: the program is not the golden one: 1 change",
+        "  program.py:7  stablehlo.tanh changed to stablehlo.sine",
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "module {", "what?"])
+def test_a_golden_program_that_is_damaged_is_told(work: Path, invoke: Invoke, text: str) -> None:
+    (work / "olympus.toml").write_text(f"{DENSE}golden = true\n")
+    (work / "goldens").mkdir()
+    (work / "goldens" / "dense.cpu.mlir").write_text(text)
+    result = invoke("check")
+    assert result.exit_code == 5
+    assert "the golden program of dense" in result.stderr
+
+
 @pytest.mark.parametrize("text", ["", "{}", '{"schema_version": 1, "target": 3, "figures": {}}'])
 def test_saved_figures_that_are_damaged_are_told(work: Path, invoke: Invoke, text: str) -> None:
     budget(work, 'flops = "+1%"')
@@ -208,7 +237,7 @@ def test_nothing_to_check_is_told(work: Path, invoke: Invoke) -> None:
     (work / "olympus.toml").write_text(DENSE)
     result = invoke("check")
     assert result.exit_code == 2
-    assert "no target has a budget" in result.stderr
+    assert "no target has a budget or is golden" in result.stderr
 
 
 def test_a_target_that_fails_does_not_keep_the_others_from_being_checked(

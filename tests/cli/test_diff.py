@@ -17,6 +17,8 @@ from typing import Any
 import pytest
 from click.testing import Result
 
+from olympus_cli.comparison.figures import figure_changes, figure_text
+
 Invoke = Callable[..., Result]
 
 PROGRAM = """\
@@ -246,6 +248,32 @@ def test_builds_are_compared_by_the_figures_of_their_reports(work: Path, invoke:
     assert "flops, as lowered" not in names
     text = invoke("diff", "old/forward", "build/forward").stdout
     assert "\nfigures\n" in text and "%)" in text
+
+
+def test_figures_are_those_that_both_reports_have() -> None:
+    one = {
+        "cost": {"flops": 1000, "bytes": 2048, "matmul_flops": {"float32": 800}},
+        "memory": {"peak": 4096, "temporaries": None},
+        "estimate": {"seconds": 0.002},
+    }
+    two = {
+        "cost": {"flops": 1000, "bytes": 1024},
+        "memory": {"peak": 2**20, "temporaries": 512},
+        "estimate": None,
+    }
+    found = figure_changes(one, two)
+    assert [(each["name"], each["ratio"]) for each in found] == [
+        ("bytes", 0.5),
+        ("temporary memory", None),
+        ("peak memory", 256.0),
+        ("estimated time", None),
+    ]
+    assert [figure_text(each) for each in found] == [
+        ("2.00 KiB", "1.00 KiB", "-50.0%"),
+        ("unknown", "512 B", ""),
+        ("4.00 KiB", "1.00 MiB", "256 times"),
+        ("2.00 ms", "unknown", ""),
+    ]
 
 
 def test_arguments_and_results(work: Path, invoke: Invoke) -> None:
@@ -507,7 +535,10 @@ def test_a_build_without_its_map_of_lines_is_compared(work: Path, invoke: Invoke
     edit(work, "np.tanh", "np.sin")
     result = invoke("diff", "./old", "forward")
     assert result.exit_code == 1
-    assert "    - old/program.stablehlo.mlir:4  %1 = stablehlo.tanh %0 : f32[8,4]" in result.stdout
+    assert (
+        "    - old/program.stablehlo.mlir:4  %1 = stablehlo.tanh %0 : tensor<8x4xf32>"
+        in result.stdout
+    )
 
 
 def test_names_of_a_program_are_shown_and_not_obeyed(work: Path, invoke: Invoke) -> None:
@@ -526,6 +557,41 @@ def test_names_of_a_program_are_shown_and_not_obeyed(work: Path, invoke: Invoke)
     for shown in (result.stdout, result.stderr, page):
         assert "\x1b" not in shown
     assert "<i>" not in page and "<em>" not in page
+
+
+def test_a_target_comes_before_a_file_of_its_name(work: Path, invoke: Invoke) -> None:
+    (work / "forward").write_text("not a program")
+    (work / "loop").mkdir()
+    assert clean(invoke("diff", "forward", "forward", "--backend", "cpu"))
+    build(invoke, "loop")
+    assert clean(invoke("diff", "loop"))
+    assert invoke("diff", "./forward", "loop").exit_code == 5
+
+
+def test_an_entry_takes_the_shapes_of_the_target_beside_it(work: Path, invoke: Invoke) -> None:
+    assert clean(invoke("diff", "forward", "net.py:forward"))
+    assert clean(invoke("diff", "net:forward", "forward"))
+    other = invoke("diff", "net:forward", "loop")
+    assert other.exit_code == 2  # one array for two arguments
+    edit(work, "def loop(x):", "def other(w, x):\n    return np.sin(x @ w)\n\n\ndef loop(x):")
+    result = invoke("diff", "forward", "net:other")
+    assert "changed  tanh -> sine" in result.stdout
+    without = invoke("diff", "net:forward", "net:other")
+    assert without.exit_code == 2
+
+
+def test_a_program_that_is_nested_without_end_is_refused(work: Path, invoke: Invoke) -> None:
+    head, tail = '"stablehlo.case"(%i) ({', "}) : (tensor<i32>) -> ()"
+    for depth in (150, 20_000):
+        text = f"{head * depth} stablehlo.return {tail + ' stablehlo.return ' + tail}"
+        body = head * depth + " stablehlo.return " + (tail + " stablehlo.return ") * depth
+        text = (
+            f"func.func @main(%i: tensor<i32>) {{ {body.removesuffix('stablehlo.return ')}return }}"
+        )
+        (work / "deep.mlir").write_text(text)
+        result = invoke("diff", "deep.mlir", "forward")
+        assert result.exit_code == 5, result.output
+        assert len(result.stderr.splitlines()) <= 3
 
 
 def test_a_bundle_is_compared_without_its_native_code(work: Path, invoke: Invoke) -> None:

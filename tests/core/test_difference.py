@@ -256,6 +256,24 @@ def test_a_change_in_a_function_is_told_once_however_often_it_is_called() -> Non
     assert details(change) == [("operation", "stablehlo.tanh", "stablehlo.sine")]
 
 
+def test_a_function_that_became_two() -> None:
+    """Each is compared with the one it was, and with no other."""
+    one = BLOCKS.format(op="tanh")
+    block = one[one.index("func.func private") :]
+    two = one.replace("call @block(%0)", "call @b(%0)").replace("call @block(%1)", "call @c(%1)")
+    for name, op in (("b", "sine"), ("c", "cosine")):
+        two += block.replace("@block", f"@{name}").replace("tanh", op)
+    found = compare(text_graph(one), text_graph(two))
+    assert told(found) == [
+        ("changed", "stablehlo.tanh", "stablehlo.sine"),
+        ("changed", "stablehlo.tanh", "stablehlo.cosine"),
+    ]
+    assert {each.where for each in found.changes} == {
+        "block (called once, first at -:4)",
+        "block (called once, first at -:5)",
+    }
+
+
 def test_a_repeated_block_of_a_traced_program() -> None:
     def network(op: Any) -> Any:
         def f(ps: Any, x: Any) -> Any:

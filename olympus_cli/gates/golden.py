@@ -1,0 +1,58 @@
+"""Whether a program is the one that is saved, operation by operation."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from olympus.analysis import Change, Difference, compare, graph_of, read_module
+from olympus_cli.gates.budget import Verdict
+
+__all__ = ["judge_golden"]
+
+_MOST = 3  # changes that a verdict names
+_DIGITS = 12  # of a fingerprint
+
+
+def judge_golden(
+    target: str, backend: str, module: Any, saved: bytes | None, root: Path
+) -> Verdict:
+    """Whether the StableHLO `module` does what the `saved` text does.
+
+    Names of values, locations and the order of independent operations do not count.
+
+    Raises:
+        ArtifactError: the text is not a program.
+    """
+    graph = graph_of(module)
+    if saved is None:
+        why = "no golden program is saved: olympus check --update saves it"
+        return Verdict(target, backend, "golden", "not saved", "the saved program", why)
+    found = compare(graph_of(read_module(saved, f"the golden program of {target}")), graph)
+    before, after = (each[:_DIGITS] for each in found.fingerprints)
+    if not found:
+        return Verdict(target, backend, "golden", after, before)
+    count = len(found.changes)
+    why = f"the program is not the golden one: {count} change" + ("s" if count > 1 else "")
+    return Verdict(target, backend, "golden", after, before, why, tuple(_told(found, root)))
+
+
+def _told(found: Difference, root: Path) -> Iterator[str]:
+    for change in found.changes[:_MOST]:
+        yield _change(change, root)
+    if (more := len(found.changes) - _MOST) > 0:
+        yield f"... and {more} more: olympus diff shows them"
+
+
+def _change(change: Change, root: Path) -> str:
+    """A change in a line, such as "model.py:6  tanh changed to sine"."""
+    spot = change.after or change.before
+    if spot is None:
+        return f"the {change.role} {change.kind}"
+    what = f"{spot.name} {change.kind}"
+    if change.before and change.after and change.before.name != change.after.name:
+        what = f"{change.before.name} {change.kind} to {change.after.name}"
+    place = str(spot.place).removeprefix(f"{root}{os.sep}")
+    return f"{place}  {what}" if place else what
