@@ -36,7 +36,8 @@ COLUMNS = ("target", "backend", "budget", "figure", "limit", "verdict")
 )
 @common_options
 def command(names: tuple[str, ...], project: str | None, update: bool, as_json: bool) -> None:
-    """Without a name, check the default targets with a budget or a golden. Nothing is run, nor timed.
+    """Without a name, check the default targets that have a budget or are golden. Nothing is run,
+    and nothing is timed.
 
     \b
     Examples:

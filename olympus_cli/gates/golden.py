@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from olympus.analysis import Change, Difference, compare, graph_of, read_module
+from olympus.errors import ArtifactError
 from olympus_cli.gates.budget import Verdict
 
 __all__ = ["judge_golden"]
@@ -30,7 +31,11 @@ def judge_golden(
     if saved is None:
         why = "no golden program is saved: olympus check --update saves it"
         return Verdict(target, backend, "golden", "not saved", "the saved program", why)
-    found = compare(graph_of(read_module(saved, f"the golden program of {target}")), graph)
+    try:
+        golden = graph_of(read_module(saved, "it"))
+    except ArtifactError as error:
+        raise ArtifactError(f"the golden program of {target} cannot be used: {error}") from error
+    found = compare(golden, graph)
     before, after = (each[:_DIGITS] for each in found.fingerprints)
     if not found:
         return Verdict(target, backend, "golden", after, before)

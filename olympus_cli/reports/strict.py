@@ -93,8 +93,8 @@ def typed(value: object, kind: Any, where: str = "") -> Any:
     """`value`, which is JSON-like, as the type `kind`; records are made of objects.
 
     `kind` may be a dataclass, a NamedTuple, `str`, `bool`, `int` and `float` (neither negative), a
-    tuple of any length, a Mapping from `str`, a Literal of texts, or any of them or None.  `where` is the place of the
-    value.
+    tuple of any length, a Mapping from `str`, a Literal of texts, or any of them or None.  `where`
+    is the place of the value.
 
     Raises:
         ValueError: the value is of another type; the message names the place.
