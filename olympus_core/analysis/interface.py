@@ -75,9 +75,11 @@ def end_pairs(one: Sequence[End], other: Sequence[End], same: bool) -> list[tupl
     if same:
         return [(i, i) for i in range(len(one))]
     places = {end.name: j for j, end in enumerate(other) if end.name}
-    found = [(i, places[end.name]) for i, end in enumerate(one) if end.name in places]
-    left = [i for i in range(len(one)) if i not in dict(found)]
-    right = [j for j in range(len(other)) if j not in {b for _, b in found}]
+    # popped, for a program that nobody traced may have one name twice
+    found = [(i, places.pop(end.name)) for i, end in enumerate(one) if end.name in places]
+    there, back = {i for i, _ in found}, {j for _, j in found}
+    left = [i for i in range(len(one)) if i not in there]
+    right = [j for j in range(len(other)) if j not in back]
     rest = pair_up([one[i].type for i in left], [other[j].type for j in right])
     return sorted([*found, *((left[i], right[j]) for i, j in rest)])
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from olympus_core.mlir import ir
 
-__all__ = ["Place", "place_of", "places_of", "walk"]
+__all__ = ["Place", "place_of", "walk"]
 
 _TEXT = r'"((?:[^"\\]|\\.)*)"'
 _FILE = re.compile(_TEXT + r":(\d+)")
@@ -62,7 +62,7 @@ def _unescaped(text: str) -> str:
 
 
 def walk(operation: Any) -> Iterator[ir.Operation]:
-    """The operations inside an operation, each before those inside it."""
+    """The operations inside an operation, in their order, each before those inside it."""
     waiting = [_inside(operation)]  # and no recursion: anybody may have written the program
     while waiting:
         inner = next(waiting[-1], None)
@@ -70,13 +70,9 @@ def walk(operation: Any) -> Iterator[ir.Operation]:
             waiting.pop()
             continue
         yield inner
-        waiting.append(_inside(inner))
+        if len(inner.regions):
+            waiting.append(_inside(inner))
 
 
 def _inside(operation: Any) -> Iterator[ir.Operation]:
     return (inner for region in operation.regions for block in region.blocks for inner in block)
-
-
-def places_of(module: ir.Module) -> list[Place]:
-    """The place of each operation in a module, in the order of `walk`."""
-    return [place_of(str(each.location)) for each in walk(module.operation)]

@@ -72,10 +72,8 @@ def pair_up(first: Sequence[Hashable], second: Sequence[Hashable]) -> list[tuple
     """Positions of arguments or results that are the same one: by their keys, then by position."""
     found = common(first, second)
     lefts, rights = {i for i, _ in found}, {j for _, j in found}
-    gaps = [i for i in range(len(first)) if i not in lefts]
-    others = [j for j in range(len(second)) if j not in rights]
     if len(first) == len(second):
-        found += [(i, i) for i in gaps if i in others]
+        found += [(i, i) for i in range(len(first)) if i not in lefts and i not in rights]
     return sorted(found)
 
 

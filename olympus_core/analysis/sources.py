@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from olympus_core.analysis.locations import Place, places_of, walk
+from olympus_core.analysis.locations import Place, place_of, walk
 from olympus_core.errors import ArtifactError
 
 if TYPE_CHECKING:
@@ -51,13 +51,18 @@ class SourceMap:
         """
         inside = os.path.join(os.path.abspath(root), "")
         found, kept = [], dict[tuple[str, int], str]()
-        for place in places_of(module):
-            shown = place._replace(file=place.file.removeprefix(inside))
+        names, known = hashlib.sha256(), dict[Place, Place]()
+        for each in walk(module.operation):
+            names.update(f"{each.operation.name}\n".encode())
+            place = place_of(str(each.location))
+            shown = known.get(place)
+            if shown is None:
+                shown = known[place] = place._replace(file=place.file.removeprefix(inside))
+                if texts and shown.file:
+                    text = linecache.getline(place.file, place.line).strip()
+                    kept.update({(shown.file, shown.line): text} if text else {})
             found.append(shown)
-            key = shown.file, shown.line
-            if texts and shown.file and key not in kept:
-                kept[key] = linecache.getline(place.file, place.line).strip()
-        return SourceMap(_program(module), tuple(found), {k: v for k, v in kept.items() if v})
+        return SourceMap(names.hexdigest(), tuple(found), kept)
 
     def fits(self, module: ir.Module) -> bool:
         """Whether it is the map of the module."""

@@ -187,6 +187,23 @@ def test_results_are_told_by_their_paths() -> None:
     assert told(found) == [("added", "", "result['b']"), ("added", "", "stablehlo.sine")]
 
 
+def test_names_of_results_that_occur_twice() -> None:
+    text = """func.func @main(%x: tensor<f32>) -> (tensor<f32> {{jax.result_info = "a"}},
+                                           tensor<f32> {{jax.result_info = "{}"}}) {{
+      %0 = stablehlo.sine %x : tensor<f32>
+      return %x, %0 : tensor<f32>, tensor<f32>
+    }}"""
+    one, two = (text_graph(text.format(name)) for name in ("a", "b"))
+    (change,) = compare(one, two).changes
+    assert details(change) == [("name", "a", "b")]
+    assert not compare(one, text_graph(text.format("a")))
+    more = "func.func @main(%x: tensor<f32>) -> tensor<f32> { return %x : tensor<f32> }"
+    assert told(compare(one, text_graph(more))) == [
+        ("removed", "a", ""),
+        ("removed", "stablehlo.sine", ""),
+    ]
+
+
 def test_other_shapes_follow_from_those_of_the_arguments() -> None:
     found = compare(graph(base, X), graph(base, np.ones((5, 2))))
     kinds = Counter((each.role, each.kind) for each in found.changes)
