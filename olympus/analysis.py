@@ -26,11 +26,11 @@ from olympus_core.analysis.estimate import lower_bound as lower_bound
 from olympus_core.analysis.graph import Graph as Graph
 from olympus_core.analysis.graph import graph_of as graph_of
 from olympus_core.analysis.graph import read_module as read_module
-from olympus_core.analysis.locations import Place as Place
 from olympus_core.analysis.memory import LiveBuffer as LiveBuffer
 from olympus_core.analysis.memory import Memory as Memory
 from olympus_core.analysis.memory import Moment as Moment
 from olympus_core.analysis.operations import OPERATIONS as OPERATIONS
+from olympus_core.analysis.places import Place as Place
 from olympus_core.analysis.sources import SourceMap as SourceMap
 from olympus_core.analysis.structure import structural_fingerprint as structural_fingerprint
 from olympus_core.calibration import calibrate as calibrate

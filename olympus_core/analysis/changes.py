@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from olympus_core.analysis.locations import Place
+from olympus_core.analysis.places import Place
 
 __all__ = ["Change", "Detail", "Difference", "Kind", "Role", "Spot", "changed_attributes"]
 

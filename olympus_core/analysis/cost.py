@@ -23,7 +23,7 @@ Kind = Literal["line", "scope", "operation", "dtype"]
 Direction = Literal["forward", "backward", "both"]
 
 _NAME_OF: Mapping[str, Callable[[Key], str]] = {
-    "line": lambda key: key.place.line or "(unknown)",
+    "line": lambda key: str(key.place) or "(unknown)",
     "scope": lambda key: key.place.scope,
     "operation": lambda key: key.operation,
     "dtype": lambda key: key.dtype,
@@ -176,7 +176,7 @@ def cost_of_module(module: ir.Module, trips: Mapping[str, int] | None = None) ->
         if trips:
             walked = walk(module, _by_line(trips, walked.loops))
     tally = walked.tally
-    unknown = {Unknown(g.what, g.place.line or None, g.why): None for g in tally.gaps}
+    unknown = {Unknown(g.what, str(g.place) or None, g.why): None for g in tally.gaps}
     return _cost(tally.rows, frozenset(tally.hidden()), tuple(unknown), walked.io_bytes)
 
 

@@ -15,8 +15,8 @@ from olympus_core import collection
 from olympus_core.analysis.changes import Change, Detail, Difference, Kind, Spot, changed_attributes
 from olympus_core.analysis.graph import Block, Constant, Graph, Operation, Value
 from olympus_core.analysis.interface import end_pairs, ends_of, told_all, told_ends
-from olympus_core.analysis.locations import Place
 from olympus_core.analysis.matching import Matching, match_blocks, pair_up
+from olympus_core.analysis.places import Place
 from olympus_core.analysis.structure import Signatures
 from olympus_core.errors import ArtifactError
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from olympus_core import collection, mlir
-from olympus_core.analysis.locations import Place, place_of
+from olympus_core.analysis.places import Place, Places
 from olympus_core.errors import ArtifactError
 
 if TYPE_CHECKING:
@@ -173,6 +173,7 @@ class _Reader:
         self._file = file
         self._module = module  # its operations live as long as it does
         self._places: Iterator[Place] | None = None if places is None else iter(places)
+        self._where = Places()
         self._texts: dict[Any, str] = {}
         self._constants: dict[Any, Constant] = {}
         self._symbols = {
@@ -220,7 +221,7 @@ class _Reader:
     def _place(self, operation: Any) -> Place:
         if self._places is not None:
             return next(self._places, Place())
-        place = place_of(str(operation.location))
+        place = self._where.of(operation.location)
         return place._replace(file=self._file) if place.file == _TEXT else place
 
     def _text(self, thing: Any) -> str:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from olympus_core.analysis.changes import Change, Detail, Role, Spot, changed_attributes
 from olympus_core.analysis.graph import Function
-from olympus_core.analysis.locations import Place
 from olympus_core.analysis.matching import pair_up
+from olympus_core.analysis.places import Place
 from olympus_core.analysis.structure import NAMES
 
 __all__ = ["End", "end_pairs", "ends_of", "told_all", "told_ends"]

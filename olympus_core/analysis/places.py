@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from olympus_core import mlir
@@ -11,27 +11,36 @@ from olympus_core import mlir
 if TYPE_CHECKING:
     from olympus_core.mlir import ir
 
-__all__ = ["NOWHERE", "Place", "Places"]
+__all__ = ["NOWHERE", "Place", "Places", "walk"]
 
 _JITTED = re.compile(r"p?jit\([^()]*\)")
 _WRAPPERS = re.compile(r"\b(?:transpose|jvp|vmap|checkpoint|rematted_computation|remat)\(")
 
 
 class Place(NamedTuple):
-    """A line as `path:line` (empty without one), a scope, and whether a backward pass made it."""
+    """A file and a line in it, a name scope, and whether a backward pass made the operation.
 
-    line: str
-    scope: str
-    backward: bool
+    `line` is 0 and `file` empty where that is not known; `scope` has neither the function's name
+    nor the primitive's: `outer/inner`.
+    """
+
+    file: str = ""
+    line: int = 0
+    scope: str = ""
+    backward: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}" if self.file else ""
 
     def within(self, outer: Place) -> Place:
         """This place in a function or region that is called at `outer`."""
         if self.line:
             return self if self.backward or not outer.backward else self._replace(backward=True)
-        return Place(outer.line, self.scope or outer.scope, self.backward or outer.backward)
+        backward = self.backward or outer.backward
+        return Place(outer.file, outer.line, self.scope or outer.scope, backward)
 
 
-NOWHERE = Place("", "", False)
+NOWHERE = Place()
 
 
 class Places:
@@ -54,9 +63,12 @@ class Places:
 
 
 def _read(location: Any) -> Place:
-    name, line = _named_line(location)
+    try:
+        name, (file, line) = _named_line(location)
+    except UnicodeDecodeError:  # in a module of another tool
+        return NOWHERE
     scope = "/".join([x for x in _unwrapped(name).split("/")[1:-1] if x])
-    return Place(line, scope, "transpose(" in name)
+    return Place(file, line, scope, "transpose(" in name)
 
 
 def _unwrapped(name: str) -> str:
@@ -66,22 +78,39 @@ def _unwrapped(name: str) -> str:
     return bare.replace(")", "") if bare != name else bare
 
 
-def _named_line(location: Any) -> tuple[str, str]:
-    """The outermost name and innermost `path:line` of a location, empty where there is none."""
+def _named_line(location: Any) -> tuple[str, tuple[str, int]]:
+    """The outermost name, and the innermost file and line, of a location; empty without one."""
     ir = mlir.ir
     if isinstance(location, ir.FileLineColLoc):
-        return "", f"{location.filename}:{location.start_line}"
+        return "", (location.filename, location.start_line)
     if isinstance(location, ir.NameLoc):
         return location.name_str, _named_line(location.child_loc)[1]
     if isinstance(location, ir.CallSiteLoc):  # the frame that is called, or the one that calls
         return _first([location.callee, location.caller])
     if isinstance(location, ir.FusedLoc):
         return _first(location.locations)
-    return "", ""
+    return "", ("", 0)
 
 
-def _first(locations: Sequence[Any]) -> tuple[str, str]:
+def _first(locations: Sequence[Any]) -> tuple[str, tuple[str, int]]:
     """The first name and the first line that there are."""
     found = [_named_line(x) for x in locations]
     name = next((name for name, _ in found if name), "")
-    return name, next((line for _, line in found if line), "")
+    return name, next((place for _, place in found if place[0]), ("", 0))
+
+
+def walk(operation: Any) -> Iterator[ir.Operation]:
+    """The operations inside an operation, in their order, each before those inside it."""
+    waiting = [_inside(operation)]  # and no recursion: anybody may have written the program
+    while waiting:
+        inner = next(waiting[-1], None)
+        if inner is None:
+            waiting.pop()
+            continue
+        yield inner
+        if len(inner.regions):
+            waiting.append(_inside(inner))
+
+
+def _inside(operation: Any) -> Iterator[ir.Operation]:
+    return (inner for region in operation.regions for block in region.blocks for inner in block)

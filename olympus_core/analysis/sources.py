@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from olympus_core.analysis.locations import Place, place_of, walk
+from olympus_core.analysis.places import Place, Places, walk
 from olympus_core.errors import ArtifactError
 
 if TYPE_CHECKING:
@@ -47,14 +47,14 @@ class SourceMap:
 
         Example:
           >>> SourceMap.of(lowered.module, "/home/me/project").places[0]
-          Place(file='', line=0, scope='')
+          Place(file='', line=0, scope='', backward=False)
         """
         inside = os.path.join(os.path.abspath(root), "")
         found, kept = [], dict[tuple[str, int], str]()
-        names, known = hashlib.sha256(), dict[Place, Place]()
+        where, names, known = Places(), hashlib.sha256(), dict[Place, Place]()
         for each in walk(module.operation):
             names.update(f"{each.operation.name}\n".encode())
-            place = place_of(str(each.location))
+            place = where.of(each.location)._replace(backward=False)
             shown = known.get(place)
             if shown is None:
                 shown = known[place] = place._replace(file=place.file.removeprefix(inside))

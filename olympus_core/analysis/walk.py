@@ -237,9 +237,9 @@ class _Walker:
         self.chooses = True
         loop = Loop.of(op)
         proved = trip_count(loop, scope, self.reader)
-        trips = proved if isinstance(proved, int) else self.trips.get(at.line)
-        if not isinstance(proved, int) or at.line not in self.loops:
-            self.loops[at.line] = proved if isinstance(proved, int) else None
+        trips = proved if isinstance(proved, int) else self.trips.get(str(at))
+        if not isinstance(proved, int) or str(at) not in self.loops:
+            self.loops[str(at)] = proved if isinstance(proved, int) else None
         inside, body, condition = body_scope(loop, scope), Tally(), Tally()
         if trips != 0:
             self.block(loop.body, inside, body, at)

@@ -244,13 +244,13 @@ def test_locations_of_other_programs():
         calls = loc.callsite(loc.name("loss", line), [loc.name("main", other)])
         cases = {
             loc.name("jit(f)/jit(main)/transpose(jvp(blk))/dot_general", calls): Place(
-                "a.py:3", "blk", True
+                "a.py", 3, "blk", True
             ),
-            loc.name("jit_f/a/b/sin", line): Place("a.py:3", "a/b", False),
-            loc.name("jit_f/transpose()/sin", line): Place("a.py:3", "", True),
-            loc.name("jit_f/transpose", line): Place("a.py:3", "", False),
-            loc.fused([loc.unknown(), other]): Place("b.py:9", "", False),
-            loc.unknown(): Place("", "", False),
+            loc.name("jit_f/a/b/sin", line): Place("a.py", 3, "a/b", False),
+            loc.name("jit_f/transpose()/sin", line): Place("a.py", 3, "", True),
+            loc.name("jit_f/transpose", line): Place("a.py", 3, "", False),
+            loc.fused([loc.unknown(), other]): Place("b.py", 9, "", False),
+            loc.unknown(): Place(),
         }
         for location, place in cases.items():
             assert places.of(location) == place
