@@ -20,9 +20,9 @@ from olympus_core.analysis.estimate import Bound as Bound
 from olympus_core.analysis.estimate import Estimate as Estimate
 from olympus_core.analysis.estimate import Fit as Fit
 from olympus_core.analysis.estimate import KernelEstimate as KernelEstimate
-from olympus_core.analysis.estimate import LowerBound as LowerBound
+from olympus_core.analysis.estimate import Roofline as Roofline
 from olympus_core.analysis.estimate import fits as fits
-from olympus_core.analysis.estimate import lower_bound as lower_bound
+from olympus_core.analysis.estimate import roofline as roofline
 from olympus_core.analysis.graph import Graph as Graph
 from olympus_core.analysis.graph import graph_of as graph_of
 from olympus_core.analysis.graph import read_module as read_module

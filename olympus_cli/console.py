@@ -39,6 +39,7 @@ __all__ = [
     "report",
     "say",
     "table",
+    "width",
 ]
 
 _WIDE = 240  # columns of a table that goes to a file or a pipe: nothing is folded
@@ -149,6 +150,11 @@ def _red(word: str) -> str:
         not sys.stderr.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     )
     return word if plain else f"\033[1;31m{word}\033[0m"
+
+
+def width() -> int:
+    """The columns of what is written to stdout: the terminal's, or many for a file or a pipe."""
+    return max(_columns(sys.stdout), _NARROW) if sys.stdout.isatty() else _WIDE
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[object]], title: str = "") -> None:

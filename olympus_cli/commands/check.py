@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from typing import Any
 
 import click
 
@@ -66,7 +67,7 @@ def command(names: tuple[str, ...], project: str | None, update: bool, as_json: 
         for warning in each.warnings:
             console.say(f"warning: target {each.target!r}: {warning}")
     if as_json:
-        console.print_json({"targets": [asdict(each) for each in found]})
+        console.print_json({"targets": [_data(each) for each in found]})
     elif found:
         console.table(COLUMNS, [_row(v) for each in found for v in each.verdicts])
     raise_failures(outcomes, is_verbose())
@@ -75,7 +76,7 @@ def command(names: tuple[str, ...], project: str | None, update: bool, as_json: 
 
 
 def _checked(spec: TargetSpec, update: bool) -> Checked:
-    saved = read_saved(spec.root, spec.name)
+    saved = Saved(spec.name, {}) if update else read_saved(spec.root, spec.name)
     with console.progress(f"checking {spec.name}"):
         checked = Checked.from_data(call(perform, spec, saved.figures, update, does="checks"))
     if update:
@@ -97,8 +98,23 @@ def _row(verdict: Verdict) -> tuple[str, ...]:
         verdict.key,
         verdict.figure,
         verdict.limit,
-        "broken" if verdict.why else "kept",
+        _word(verdict),
     )
+
+
+def _word(verdict: Verdict) -> str:
+    return "broken" if verdict.is_broken else "kept"
+
+
+def _data(checked: Checked) -> dict[str, Any]:
+    """What became of a target, as JSON-like data."""
+    verdicts = [{**asdict(each), "verdict": _word(each)} for each in checked.verdicts]
+    return {
+        "target": checked.target,
+        "verdicts": verdicts,
+        "figures": checked.figures,
+        "warnings": list(checked.warnings),
+    }
 
 
 def _told(broken: Sequence[Verdict]) -> Iterator[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from olympus.analysis import Kind, LowerBound, lower_bound
+from olympus.analysis import Kind, Roofline, roofline
 from olympus.stages import device_model
 from olympus_cli import console
 from olympus_cli.frontends.python import load_target
@@ -22,7 +22,7 @@ from olympus_cli.options import (
     whole_number,
 )
 from olympus_cli.program.stages import Program
-from olympus_cli.reports.cost_table import show_cost
+from olympus_cli.reports.cost_table import Shown, show_cost
 from olympus_cli.reports.figures import (
     CompiledFigures,
     CostReport,
@@ -92,8 +92,14 @@ def command(request: Request, by: str, rows: int, compiles: bool, as_json: bool)
     found = typed(document["rows"], tuple[RowReport, ...])
     figures = typed(document["compiled"], CompiledFigures | None)
     title = f"{document['target']}  ({document['entry']}, {document['backend']})"
-    bound = typed(document["lower_bound"], LowerBound | None)
-    show_cost(title, cost, document["by"], found, bound, figures, spec.root, rows)
+    shown = Shown(
+        title,
+        cost,
+        figures,
+        typed(document["roofline"], Roofline | None),
+        document["device_memory"],
+    )
+    show_cost(shown, document["by"], found, spec.root, rows)
 
 
 def _costed(say: Say, spec: TargetSpec, kind: Kind, compiles: bool) -> dict[str, Any]:
@@ -114,7 +120,8 @@ def _costed(say: Say, spec: TargetSpec, kind: Kind, compiles: bool) -> dict[str,
         "by": kind,
         "cost": told.to_data(),
         "rows": [asdict(row) for row in row_reports(cost, kind, spec.root)],
-        "lower_bound": None if model is None else lower_bound(cost, model)._asdict(),
+        "roofline": None if model is None else roofline(cost, model)._asdict(),
+        "device_memory": None if model is None else model.memory,
         "compiled": None,
     }
     warnings = list(uncounted(told))

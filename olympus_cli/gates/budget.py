@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from olympus_cli.gates.figures import Figures
-from olympus_cli.reports.figures import RowReport
 from olympus_cli.spec.budgets import forbidden_name
 from olympus_cli.spec.limits import HOST_CALLBACK, LIMITED, Budget, Limit
 from olympus_cli.units import byte_size, count
@@ -26,17 +26,21 @@ class Metric:
     """A figure that a budget limits.
 
     `figure` gives None where it is not known, and `why` says then what is not.  `parts` are amounts
-    of it with their places.
+    of it with their places; with `by_operations` they are those of operations, as it has no places.
     """
 
     figure: Callable[[Figures], float | None]
     parts: Callable[[Figures], Parts]
     why: Callable[[Figures], str] = lambda _figures: "the compiler does not tell it"
+    by_operations: bool = False
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of one key of a budget; `why` says what is wrong, and is empty if nothing is."""
+    """What became of one key of a budget; `why` says what is wrong, and is empty if nothing is.
+
+    `figure` and `limit` are texts; `value` and `most` are the numbers, where they are known.
+    """
 
     target: str
     backend: str
@@ -45,6 +49,13 @@ class Verdict:
     limit: str
     why: str = ""
     lines: tuple[str, ...] = ()
+    value: float | None = None
+    most: float | None = None
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether it says no."""
+        return bool(self.why)
 
 
 def _rows(field: str) -> Callable[[Figures], Parts]:
@@ -97,7 +108,7 @@ def _instructions(opcode: str) -> Metric:
     def figure(figures: Figures) -> float | None:
         return None if figures.instructions is None else figures.instructions.get(opcode, 0)
 
-    return Metric(figure, _rows("operations"))
+    return Metric(figure, _rows("operations"), by_operations=True)
 
 
 def _size(field: str) -> Metric:
@@ -105,7 +116,7 @@ def _size(field: str) -> Metric:
         found: float | None = getattr(figures, field)
         return found
 
-    return Metric(figure, _rows("operations"))
+    return Metric(figure, _rows("operations"), by_operations=True)
 
 
 def _estimated(figures: Figures) -> float | None:
@@ -176,27 +187,32 @@ def judge(
 def _limited(target: str, key: str, limit: Limit, figures: Figures, saved: float | None) -> Verdict:
     metric, shown = METRICS[key], LIMITED[key].quantity.shown
     figure, most = metric.figure(figures), limit.of(saved)
+    base = partial(Verdict, target, figures.backend, key, value=figure, most=most)
     if figure is None:
-        told = f"{key} is not known: {metric.why(figures)}"
-        return Verdict(target, figures.backend, key, "unknown", limit.text, told)
+        return base("unknown", limit.text, f"{key} is not known: {metric.why(figures)}")
     if most is None:
         told = f"{limit.text} is relative, and no {key} is saved: olympus check --update saves it"
-        return Verdict(target, figures.backend, key, shown(figure), limit.text, told)
+        return base(shown(figure), limit.text, told)
     relative = f"{limit.text} of {shown(saved)}" if saved is not None and limit.factor else None
     allowed = f"{shown(most)} ({relative})" if relative else limit.text
     if figure <= most:
-        return Verdict(target, figures.backend, key, shown(figure), allowed)
-    over = figure / most - 1 if most else None
-    told = f"{key} is {shown(figure)}" + (f", {over:.1%} over" if over else ", over")
-    return Verdict(
-        target,
-        figures.backend,
-        key,
-        shown(figure),
-        allowed,
-        f"{told} the limit of {allowed}",
-        _largest(metric.parts(figures), shown),
-    )
+        return base(shown(figure), allowed)
+    told = f"{key} is {shown(figure)}, {_over(figure, most)} the limit of {allowed}"
+    parts = metric.parts(figures)
+    lines = _largest(parts, _operations if metric.by_operations else shown)
+    return base(shown(figure), allowed, told, lines)
+
+
+def _over(figure: float, most: float) -> str:
+    """How much a figure is over a limit: in percent, or as a factor where that is large."""
+    if not most:
+        return "over"
+    ratio = figure / most
+    return f"{ratio - 1:.1%} over" if ratio < 10 else f"{count(round(ratio))} times"
+
+
+def _operations(number: float) -> str:
+    return f"{count(number)} operations"
 
 
 def _largest(parts: Parts, shown: Callable[[float], str]) -> tuple[str, ...]:
@@ -227,20 +243,22 @@ def _fitting(target: str, device: str, figures: Figures, memory: int | None) -> 
 
 def _forbidden(target: str, name: str, figures: Figures) -> Verdict:
     """Whether the program has an operation or a dtype that it must not have."""
-    found = list(_matching(name, figures))
+    times = _times(name, figures)
     key = f"forbid {name}"
-    if not found:
-        return Verdict(target, figures.backend, key, "none", "none")
-    times = count(sum(row.operations for row in found))
-    told = f"the program has {name}, which is forbidden, in {times} of its operations"
-    return Verdict(target, figures.backend, key, times, "none", told)
+    if not times:
+        return Verdict(target, figures.backend, key, "none", "none", value=0, most=0)
+    told = f"the program has {name}, which is forbidden, {count(times)} times"
+    return Verdict(target, figures.backend, key, count(times), "none", told, value=times, most=0)
 
 
-def _matching(name: str, figures: Figures) -> Iterator[RowReport]:
+def _times(name: str, figures: Figures) -> int:
+    """How often the program executes an operation, or one of a dtype; loops, as written."""
     meant = forbidden_name(name)
-    for row in (*figures.by_dtype, *figures.by_operation):
-        if row.key == meant or (name == HOST_CALLBACK and any(w in row.key for w in _HOST)):
-            yield row
+    found = [row for row in (*figures.by_dtype, *figures.by_operation) if row.key == meant]
+    if name == HOST_CALLBACK:
+        found = [row for row in figures.by_operation if any(word in row.key for word in _HOST)]
+    written = figures.ops.get(f"stablehlo.{meant}", 0) or figures.ops.get(str(meant), 0)
+    return sum(row.operations for row in found) or written
 
 
 #: what the names of operations have that call the host while a program runs

@@ -18,7 +18,7 @@ from olympus_cli.isolated.call import Say
 from olympus_cli.program.bundle import SUFFIX, save_bundle
 from olympus_cli.program.stages import Program, Unit
 from olympus_cli.reports.figures import compiled_figures, cost_report, row_reports
-from olympus_cli.reports.hlo import instruction_counts
+from olympus_cli.reports.hlo import instruction_counts, operation_counts
 from olympus_cli.reports.strict import typed
 from olympus_cli.spec.model import TargetSpec
 
@@ -41,7 +41,7 @@ class Checked:
     @property
     def broken(self) -> tuple[Verdict, ...]:
         """The verdicts that say no."""
-        return tuple(verdict for verdict in self.verdicts if verdict.why)
+        return tuple(verdict for verdict in self.verdicts if verdict.is_broken)
 
     @staticmethod
     def from_data(data: object) -> Checked:
@@ -114,6 +114,7 @@ def _figures(program: Program, unit: Unit, sizes: Mapping[str, int]) -> Figures:
         cost_report(cost, root),
         row_reports(cost, "operation", root),
         row_reports(cost, "dtype", root),
+        operation_counts(unit.stablehlo),
         unit.lowered.unused_donations,
         compiled and compiled_figures(compiled, root),
         compiled and instruction_counts(compiled.as_text()),

@@ -14,14 +14,16 @@ __all__ = ["Figures"]
 class Figures:
     """The figures of a target on one backend; None is what no budget asked for.
 
-    `unused_donations` are the donated arguments whose memory no result takes, `instructions` those
-    of the optimized program by opcode.
+    `ops` are the StableHLO operations as written, by their full names, and `instructions` those of
+    the optimized program by opcode.  `unused_donations` are the donated arguments whose memory no
+    result takes.
     """
 
     backend: str
     cost: CostReport
     by_operation: tuple[RowReport, ...]
     by_dtype: tuple[RowReport, ...]
+    ops: Mapping[str, int]
     unused_donations: tuple[str, ...]
     compiled: CompiledFigures | None = None
     instructions: Mapping[str, int] | None = None

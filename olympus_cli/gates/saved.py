@@ -86,6 +86,8 @@ def read_saved(root: Path, target: str) -> Saved:
         found: Saved = typed(read_json(path, _VERSION), Saved)
     except ValueError as error:
         raise ArtifactError(f"{shown(path)} does not hold saved figures: {error}") from error
+    if found.target != target:
+        raise ArtifactError(f"{shown(path)} has the figures of target {found.target!r}")
     return found
 
 

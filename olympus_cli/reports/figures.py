@@ -296,7 +296,10 @@ def compiled_figures(compiled: Compiled, root: Path) -> CompiledFigures:
 def uncounted(cost: CostReport) -> Iterator[str]:
     """A warning for each part of a program that could not be counted."""
     for each in cost.unknown:
-        yield f"flops and bytes are not known, only what they are at least: {each}"
+        told = f"flops and bytes are not known, only with one trip of it: {each}"
+        if each.what.endswith("loop") and each.line:
+            told += f" (--trips {each.line}=N, or trips of the target, says it)"
+        yield told
 
 
 def unfitting(figures: CompiledFigures) -> Iterator[str]:

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from olympus.analysis import LowerBound
 from olympus_cli.choices import OPTIMIZE
 from olympus_cli.program.leaves import Leaf
 from olympus_cli.reports.figures import CompiledFigures, CostReport, MemoryReport
 from olympus_cli.reports.model import BackendReport, BlockReport, Report, XlaReport
 from olympus_cli.units import array_type, byte_size, count, duration
 
-__all__ = ["SUMMARY", "figure_lines", "render_text", "write_summary"]
+__all__ = [
+    "SUMMARY",
+    "estimate_notes",
+    "figure_lines",
+    "figure_row",
+    "render_text",
+    "write_summary",
+]
 
 SUMMARY = "summary.txt"  # its name in a target's folder
 
 _MOST_ARRAYS = 12  # of arguments or results listed one by one
 _MOST_OPS = 8
+_WIDTH = 100  # columns of a sentence
 _MOST_FILES = 2  # of a repeated block
 
 
@@ -42,14 +50,15 @@ def _lines(report: Report) -> Iterator[str]:
     yield ""
     yield "program"
     if report.statics:
-        yield _row("statics", ", ".join(f"{k}={v}" for k, v in report.statics.items()))
+        yield figure_row("statics", ", ".join(f"{k}={v}" for k, v in report.statics.items()))
     yield from _arrays("arguments", report.arguments)
     yield from _arrays("results", report.results)
-    yield _row("operations", _ops(report.ops))
+    yield figure_row("StableHLO", _ops(report.ops))
     for backend in report.backends:
         yield ""
         yield f"compiled for {_named(backend)}"
         yield from _compiled(backend)
+        yield from estimate_notes(backend)
     yield ""
     yield from _build(report)
     yield ""
@@ -63,23 +72,24 @@ def _lines(report: Report) -> Iterator[str]:
 
 def _build(report: Report) -> Iterator[str]:
     yield "build"
-    yield _row("trace", duration(report.seconds.trace))
+    yield figure_row("trace", duration(report.seconds.trace))
     xla = duration(sum(backend.xla_seconds for backend in report.backends))
-    yield _row("all", f"{duration(report.seconds.total)}, of which XLA {xla}")
+    yield figure_row("all", f"{duration(report.seconds.total)}, of which XLA {xla}")
     if report.peak_memory is not None:
-        yield _row("peak memory", byte_size(report.peak_memory))
+        yield figure_row("peak memory", byte_size(report.peak_memory))
     if report.optimize != OPTIMIZE[0]:
-        yield _row("optimize", report.optimize)
-    yield _row("versions", ", ".join(f"{k} {v}" for k, v in report.versions.items()))
+        yield figure_row("optimize", report.optimize)
+    yield figure_row("versions", ", ".join(f"{k} {v}" for k, v in report.versions.items()))
 
 
-def _row(name: str, value: str) -> str:
+def figure_row(name: str, value: str) -> str:
+    """A figure in a line under its name."""
     return f"  {name:<15} {value}"
 
 
 def _arrays(title: str, arrays: Sequence[Leaf]) -> Iterator[str]:
     total = byte_size(sum(array.bytes for array in arrays))
-    yield _row(title, f"{len(arrays)} ({total})")
+    yield figure_row(title, f"{len(arrays)} ({total})")
     shown = arrays[:_MOST_ARRAYS]
     width = max((len(array.name) for array in shown), default=0)
     for array in shown:
@@ -100,23 +110,30 @@ def _named(backend: BackendReport) -> str:
     return backend.name if backend.device is None else f"{backend.name} ({backend.device})"
 
 
-def figure_lines(
-    cost: CostReport, compiled: CompiledFigures | None = None, bound: LowerBound | None = None
-) -> Iterator[str]:
+def figure_lines(cost: CostReport, compiled: CompiledFigures | None = None) -> Iterator[str]:
     """What a call costs and, of a compiled program, needs: what is not known is left out."""
     for name, value in _cost_rows(cost):
-        yield _row(name, value)
-    if bound is not None:
-        least = f"at least {duration(bound.seconds)} on {bound.device}, bound by {bound.bound}"
-        yield _row("time", least)
+        yield figure_row(name, value)
     if compiled is None:
         return
     for name, value in _memory_rows(compiled.memory):
-        yield _row(name, value)
+        yield figure_row(name, value)
     if (estimate := compiled.estimate) is not None:
-        yield _row("estimated time", f"{duration(estimate.seconds)} on {estimate.device}")
+        least = "at least " if estimate.unknown else ""
+        time = f"{least}{duration(estimate.seconds)} on {estimate.device}, an estimate"
+        yield figure_row("estimated time", time)
         if compiled.fits is not None:
-            yield _row("fits", f"{estimate.device}: {'yes' if compiled.fits else 'no'}")
+            yield figure_row("fits", f"{estimate.device}: {'yes' if compiled.fits else 'no'}")
+
+
+def estimate_notes(compiled: CompiledFigures | None) -> Iterator[str]:
+    """What the estimate of a program's time assumes, and what is not in it."""
+    if compiled is None or compiled.estimate is None:
+        return
+    yield ""
+    yield "the estimate of the time"
+    for sentence in (*compiled.estimate.unknown, *compiled.estimate.assumptions):
+        yield from textwrap.wrap(sentence, _WIDTH, initial_indent="  - ", subsequent_indent="    ")
 
 
 def _cost_rows(cost: CostReport) -> Iterator[tuple[str, str]]:
@@ -163,14 +180,14 @@ def _memory_rows(memory: MemoryReport) -> Iterator[tuple[str, str]]:
 
 
 def _compiled(backend: BackendReport) -> Iterator[str]:
-    yield _row("lower", duration(backend.lower_seconds))
-    yield _row("compile", duration(backend.compile_seconds))
-    yield _row("instructions", _ops(backend.ops))
+    yield figure_row("lower", duration(backend.lower_seconds))
+    yield figure_row("compile", duration(backend.compile_seconds))
+    yield figure_row("instructions", _ops(backend.ops))
     for block in backend.blocks:
-        yield _row("repeated", _block(block))
+        yield figure_row("repeated", _block(block))
     if told := ", ".join(_xla(backend.xla)):
-        yield _row("XLA's figures", told)
-    yield _row("key", backend.key[:16])
+        yield figure_row("XLA's figures", told)
+    yield figure_row("key", backend.key[:16])
 
 
 def _xla(xla: XlaReport) -> Iterator[str]:

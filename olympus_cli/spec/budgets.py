@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import olympus
 from olympus.errors import SpecError, UsageError
-from olympus_cli.nearest import did_you_mean
+from olympus_cli.nearest import nearest
+from olympus_cli.spec.devices import Devices
 from olympus_cli.spec.limits import HOST_CALLBACK, LIMITED, Budget, Limit, parse_limit
 from olympus_cli.spec.section import Section
 from olympus_cli.spec.shapes import DTYPES
@@ -12,8 +13,8 @@ from olympus_cli.spec.shapes import DTYPES
 __all__ = ["budget_of", "forbidden_name"]
 
 
-def budget_of(parent: Section) -> Budget:
-    """What the table `budget` of `parent` says.
+def budget_of(parent: Section, devices: Devices) -> Budget:
+    """What the table `budget` of `parent` says; `devices` are the user's own.
 
     Raises:
         SpecError: a key, a limit, its unit, a device or a rule is wrong.
@@ -24,7 +25,7 @@ def budget_of(parent: Section) -> Budget:
         key: _limit(section, key, value) for key, value in section.data.items() if key in LIMITED
     }
     donation = "donation" in section.data and section.choice("donation", ("all-used",))
-    return Budget(limits, _fits(section), _forbidden(section), bool(donation))
+    return Budget(limits, _fits(section, devices), _forbidden(section), bool(donation))
 
 
 def _limit(section: Section, key: str, value: object) -> Limit:
@@ -34,21 +35,31 @@ def _limit(section: Section, key: str, value: object) -> Limit:
         section.fail(key, str(error), error.hint)
 
 
-def _fits(section: Section) -> olympus.Target | None:
+def _fits(section: Section, devices: Devices) -> olympus.Target | None:
     if "fits" not in section.data:
         return None
+    name = section.text("fits", "")
     try:
-        return olympus.target("gpu", section.text("fits", ""))
+        return olympus.target("gpu", name, devices)
     except UsageError as error:
         section.fail("fits", f"is wrong: {error}", error.hint)
+
+
+_FORBIDDEN = "such as f64, stablehlo.transpose, stablehlo.while or host-callback"
+
+
+def _operations() -> set[str]:
+    """The names of all operations that a program may have."""
+    known = {*olympus.analysis.OPERATIONS, "while", "case", "if", "call"}
+    return {name for name in known if not name.startswith("_")}
 
 
 def _forbidden(section: Section) -> tuple[str, ...]:
     names = section.texts("forbid")
     for name in names:
         if forbidden_name(name) is None:
-            known = (*DTYPES, *olympus.analysis.OPERATIONS, HOST_CALLBACK)
-            hint = did_you_mean(name, known, "such as f64, stablehlo.transpose or host-callback")
+            near = nearest(name, (*DTYPES, *_operations(), HOST_CALLBACK))
+            hint = f"did you mean {near[0]}?" if near else _FORBIDDEN
             section.fail("forbid", f"has {name!r}, which is not a dtype or an operation", hint)
     return names
 
@@ -62,6 +73,6 @@ def forbidden_name(name: str) -> str | None:
     if name in DTYPES:
         return DTYPES[name]
     plain = name.removeprefix("stablehlo.").removeprefix("chlo.")
-    if plain in olympus.analysis.OPERATIONS or name == HOST_CALLBACK:
+    if plain in _operations() or name == HOST_CALLBACK:
         return plain
     return name if name.startswith("custom call ") else None

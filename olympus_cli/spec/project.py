@@ -77,7 +77,7 @@ def load_project(path: Path, own: Devices | None = None) -> Project:
     settings = top.table("project")
     settings.only(PROJECT_KEYS)
     folders = _python_path(settings, root)
-    budget = budget_of(top)
+    budget = budget_of(top, devices)
     targets: dict[str, TargetSpec] = {}
     section = top.table("target")
     for name in section.data:
@@ -169,7 +169,7 @@ def _target(
         compiler_options=_compiler_options(section),
         optimize=section.choice("optimize", OPTIMIZE),
         repeats=section.choice("repeats", REPEATS),
-        budget=budget_of(section),
+        budget=budget_of(section, devices),
         golden=section.flag("golden"),
         trips=trips_of(section),
     )

@@ -30,7 +30,8 @@ def parse_trips(texts: Iterable[str]) -> dict[str, int]:
         if not equals or not _LINE.fullmatch(line.strip()):
             raise UsageError(f"--trips {text!r} must be FILE:LINE=N, such as solver.py:41=30")
         if not re.fullmatch(r"[0-9]{1,15}", number.strip()):
-            raise UsageError(f"--trips {text!r}: {number.strip()!r} is not a number of trips")
+            needs = "a whole number of trips, of 15 digits at most"
+            raise UsageError(f"--trips {text!r}: {number.strip()!r} is not {needs}")
         found[line.strip()] = int(number)
     return found
 

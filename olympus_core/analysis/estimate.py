@@ -21,10 +21,10 @@ __all__ = [
     "Estimate",
     "Fit",
     "KernelEstimate",
-    "LowerBound",
+    "Roofline",
     "estimate",
     "fits",
-    "lower_bound",
+    "roofline",
 ]
 
 _LARGE = 2**17  # bytes: the C library gives smaller blocks of what it has, larger ones anew
@@ -98,35 +98,39 @@ class Fit(NamedTuple):
         )
 
 
-class LowerBound(NamedTuple):
-    """The least time of a call on a device, and whether operations or bytes take it."""
+class Roofline(NamedTuple):
+    """The time of a call at the peaks of a device, and whether operations or bytes take it."""
 
     device: str
     seconds: float
     bound: Literal["compute", "memory"]
 
 
-def lower_bound(cost: Cost, device: DeviceModel) -> LowerBound:
-    """The time that no compiler can get below: the peaks of a device, and each byte moved once.
+def roofline(cost: Cost, device: DeviceModel) -> Roofline:
+    """The time at the peaks of a device, as if arguments, results and constants moved once.
 
-    Products run at the peak rate of their dtype, other flops at that of float32, and arguments,
-    results and constants pass through the memory once, as if all else stayed in the cores.  What
-    is not known of the cost counts as `at_least`.
+    Products run at the peak rate of their dtype and other flops at that of float32; nothing between
+    arguments and results passes through the memory.  It is an estimate from the program as lowered:
+    one that reads little of an argument takes less, and others take longer.  What is not known of
+    the cost counts as in `at_least`.
+
+    Source: Williams, Waterman, Patterson, Roofline, Communications of the ACM 52 (4), 2009.
 
     Example:
-      >>> lower_bound(lowered.cost(), device_model(Target("gpu", "h200"))).bound
+      >>> roofline(lowered.cost(), device_model(Target("gpu", "h200"))).bound
       'memory'
     """
     machine, least = GpuMachine(device), cost.at_least
     products = dict(least.matmul_flops or {})
-    rest = max(0, (least.flops or 0) - sum(products.values()))
+    floats = sum(n for dtype, n in products.items() if "int" not in dtype)
+    rest = max(0, (least.flops or 0) - floats)
     compute = rest / device.float32_rate + sum(
         flops / machine.product_rate(dtype) for dtype, flops in products.items()
     )
     memory = least.io_bytes / device.bandwidth
     if compute > memory:
-        return LowerBound(device.name, compute, "compute")
-    return LowerBound(device.name, memory, "memory")
+        return Roofline(device.name, compute, "compute")
+    return Roofline(device.name, memory, "memory")
 
 
 def fits(peak: int, device: DeviceModel) -> Fit:

@@ -110,6 +110,8 @@ def _check_name(
     if not is_name(name):
         form = "letters, digits and _ . - only, 64 at most, and no . or - at its beginning"
         fail(place, f"{name!r:.100} is not a valid name of a device: {form}", None)
+    if name in ("cpu", "gpu", "tpu"):
+        fail(place, f"{name!r} is a backend, and cannot be the name of a device", None)
     if name in known:
         hint = f'give yours another name, and say like = "{name}"'
         fail(place, f"there is a device {name!r} already", hint)
