@@ -70,7 +70,7 @@ def spacing(x: Array, dtype: DType) -> Array:
     with np.errstate(all="ignore"):
         size = np.minimum(np.abs(np.nan_to_num(x, posinf=info.largest)), info.largest)
     _, exponent = np.frexp(np.asarray(size, np.float64))
-    return np.maximum(np.ldexp(1.0, exponent - 1 - info.mantissa), info.smallest)
+    return np.asarray(np.maximum(np.ldexp(1.0, exponent - 1 - info.mantissa), info.smallest))
 
 
 def ulps(a: Array, b: Array) -> Array:
@@ -87,7 +87,7 @@ def ulps(a: Array, b: Array) -> Array:
         return np.maximum(ulps(a.real, b.real), ulps(a.imag, b.imag))
     if kind != "f":
         wide = [np.asarray(x.astype(np.int64 if x.dtype.itemsize < 8 else object)) for x in (a, b)]
-        return np.abs(wide[0] - wide[1]).astype(np.float64)
+        return np.asarray(np.abs(wide[0] - wide[1]), np.float64)
     steps = np.abs(_ordinals(a) - _ordinals(b))
     nan_a, nan_b = np.isnan(a), np.isnan(b)
     return np.where(nan_a & nan_b, 0.0, np.where(nan_a | nan_b, np.inf, steps))
@@ -98,7 +98,7 @@ def _ordinals(x: Array) -> Array:
     bits = int(dtypes.finfo(x.dtype).bits)
     raw = np.ascontiguousarray(x).view(f"uint{x.dtype.itemsize * 8}").reshape(x.shape)
     if dtypes.long_name(x.dtype) == "float8_e8m0fnu":  # it has no sign
-        return raw.astype(np.float64)
+        return np.asarray(raw, np.float64)
     sign = raw.dtype.type(1 << (bits - 1))
     size = (raw & (sign - raw.dtype.type(1))).astype(np.float64)
     return np.where((raw & sign) != 0, -size, size)

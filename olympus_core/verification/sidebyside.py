@@ -146,7 +146,10 @@ class SideBySide:
         types = [v.aval.update(shape=(len(places), *v.aval.shape)) for v in body.outvars[n:]]
         if not rows:
             return [*carry, *(value_of(np.zeros(t.shape, t.dtype), t, _SAMPLES) for t in types)]
-        return [*carry, *(_stack(column, t) for column, t in zip(zip(*rows, strict=True), types, strict=True))]
+        return [
+            *carry,
+            *(_stack(column, t) for column, t in zip(zip(*rows, strict=True), types, strict=True)),
+        ]
 
     def _while(self, params: dict[str, Any], values: Sequence[Value]) -> list[Value]:
         n_cond, n_body = params["cond_nconsts"], params["body_nconsts"]
@@ -203,9 +206,7 @@ class SideBySide:
             if wrong is not None and len(self.findings) < _MOST:
                 excess, allowed = wrong
                 element = worst(got, np.asarray(want), excess, allowed)
-                self.findings.append(
-                    finding("wrong", eqn, self._path, call.natives, got, element)
-                )
+                self.findings.append(finding("wrong", eqn, self._path, call.natives, got, element))
         return expected
 
     def _wides(
@@ -218,7 +219,10 @@ class SideBySide:
         expected: Sequence[Array] | None,
     ) -> list[Sequence[Array]]:
         """The results in float64: of the exact run, and of each sample."""
-        runs = [[v.wide for v in values], *map(list, zip(*(v.samples for v in values), strict=True))]
+        runs = [
+            [v.wide for v in values],
+            *map(list, zip(*(v.samples for v in values), strict=True)),
+        ]
         if not values:
             runs = [[]] * (1 + _SAMPLES)
         made: list[Sequence[Array]] = []
@@ -226,8 +230,10 @@ class SideBySide:
             same = all(x is y for x, y in zip(run, runs[0], strict=True))
             if made and same:
                 made.append(made[0])
-            elif expected is not None and rule is not None and (
-                not rule.continuous or all(x is y for x, y in zip(run, own, strict=True))
+            elif (
+                expected is not None
+                and rule is not None
+                and (not rule.continuous or all(x is y for x, y in zip(run, own, strict=True)))
             ):
                 made.append(expected)
             elif rule is not None:
@@ -280,7 +286,9 @@ class SideBySide:
         self._trace_nonfinite(eqn, values, out)
         self._trace_loss(eqn, values, out)
 
-    def _finding(self, kind: Kind, eqn: Eqn, values: Sequence[Value], out: Value, at: Array) -> Finding:
+    def _finding(
+        self, kind: Kind, eqn: Eqn, values: Sequence[Value], out: Value, at: Array
+    ) -> Finding:
         element = worst(out.array, out.wide, at, math.inf)
         return finding(kind, eqn, self._path, [v.array for v in values], out.array, element)
 

@@ -16,7 +16,7 @@ from olympus_core import dtypes
 from olympus_core.array import put, to_numpy
 from olympus_core.avals import ShapedArray
 from olympus_core.context import switched
-from olympus_core.olympuspr import Eqn, Literal, Olympuspr, Var
+from olympus_core.olympuspr import Literal, Olympuspr, Var
 from olympus_core.primitive import Primitive
 
 __all__ = ["evaluate_wide", "wide_aval", "wide_program"]
@@ -72,7 +72,10 @@ def wide_program(program: Olympuspr) -> Olympuspr:
 
 
 def evaluate_wide(
-    primitive: Primitive, params: dict[str, Any], avals: Sequence[ShapedArray], args: Sequence[Array]
+    primitive: Primitive,
+    params: dict[str, Any],
+    avals: Sequence[ShapedArray],
+    args: Sequence[Array],
 ) -> list[Array]:
     """The results of an operation on float64 operands, compiled as a program of it alone."""
     wide = {name: _wide_param(value) for name, value in params.items()}

@@ -49,6 +49,7 @@ LAYERS = [
     "config",
     "eager",
     "stages",
+    "verification",
     "artifact",
     "library",
     "api",

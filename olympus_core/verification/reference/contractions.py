@@ -55,7 +55,7 @@ def _dot(x: Array, y: Array, params: dict[str, Any]) -> Array:
     right = np.transpose(y, (*batch_y, *theirs, *free_y)).reshape(
         groups, count, math.prod(y.shape[i] for i in free_y)
     )
-    return np.matmul(left, right).reshape(shape)
+    return np.asarray(np.matmul(left, right)).reshape(shape)
 
 
 def _dot_value(call: Call) -> list[Array]:
@@ -132,7 +132,7 @@ def _conv_error(call: Call, values: Sequence[Array], roundoff: float) -> Sequenc
     return [_of_terms(call, _conv_terms(call), roundoff) * _conv(np.abs(x), np.abs(k), call)]
 
 
-_TRANSFORMS = {
+_TRANSFORMS: dict[FftType, Any] = {
     FftType.FFT: np.fft.fftn,
     FftType.IFFT: np.fft.ifftn,
     FftType.RFFT: np.fft.rfftn,
@@ -152,7 +152,9 @@ def _fft(call: Call) -> list[Array]:
 def _fft_error(call: Call, values: Sequence[Array], roundoff: float) -> Sequence[Any]:
     axes = tuple(range(-len(call.params["fft_lengths"]), 0))
     norm = np.sqrt(np.sum(np.abs(values[0]) ** 2, axes, keepdims=True))
-    return [16 * (1 + math.log2(_fft_terms(call))) * roundoff * np.broadcast_to(norm, call.out.shape)]
+    return [
+        16 * (1 + math.log2(_fft_terms(call))) * roundoff * np.broadcast_to(norm, call.out.shape)
+    ]
 
 
 def _fft_terms(call: Call) -> float:

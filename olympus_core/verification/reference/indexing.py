@@ -154,7 +154,7 @@ def _order(keys: Sequence[Array], axis: int) -> Array:
             parts.append(key.astype(np.float64) + 0)
         else:
             parts.append(key)
-    return np.lexsort(parts[::-1], axis=axis)
+    return np.asarray(np.lexsort(parts[::-1], axis=axis))
 
 
 def _sort(call: Call) -> list[Array]:
@@ -174,7 +174,8 @@ def _falling(x: Array) -> Array:
     """The order along the last axis from the greatest on, of equal ones the first first."""
     last = x.shape[-1] - 1
     key = x.astype(np.float64) if dtypes.kind(x.dtype) == "f" else x
-    return last - np.flip(np.argsort(np.flip(key, -1), axis=-1, kind="stable"), -1)
+    backwards = np.argsort(np.flip(key, -1), axis=-1, kind="stable")
+    return np.asarray(last - np.flip(backwards, -1))
 
 
 def _arg(function: Any) -> Rule:

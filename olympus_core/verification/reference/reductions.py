@@ -87,7 +87,9 @@ def _cumulative(ufunc: Any) -> Callable[[Call], list[Array]]:
 def _accumulated(ufunc: Any, x: Array, params: dict[str, Any]) -> Array:
     axis = params["axis"]
     if params["reverse"]:
-        return np.flip(_accumulated(ufunc, np.flip(x, axis), {"axis": axis, "reverse": False}), axis)
+        return np.flip(
+            _accumulated(ufunc, np.flip(x, axis), {"axis": axis, "reverse": False}), axis
+        )
     return np.asarray(ufunc.accumulate(x, axis=axis, dtype=x.dtype))
 
 
@@ -122,8 +124,7 @@ def _window_views(call: Call, x: Array, fill: Any) -> Array:
     ]
     wide = padded(x, fill, config)
     spread = [
-        (n - 1) * d + 1
-        for n, d in zip(p["window_dimensions"], p["window_dilation"], strict=True)
+        (n - 1) * d + 1 for n, d in zip(p["window_dimensions"], p["window_dilation"], strict=True)
     ]
     views = np.lib.stride_tricks.sliding_window_view(wide, spread)
     steps = [slice(None, None, s) for s in (*p["window_strides"], *p["window_dilation"])]

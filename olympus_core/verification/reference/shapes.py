@@ -71,6 +71,11 @@ def padded(x: Array, value: Array, config: Sequence[tuple[int, int, int]]) -> Ar
     return wide[tuple(cut)]
 
 
+def _pad(call: Call) -> Array:
+    x, value = call.operands
+    return padded(x, value, call.params["padding_config"])
+
+
 def _pairs(x: Array, config: Sequence[tuple[int, int, int]]) -> list[tuple[int, tuple[int, ...]]]:
     return list(zip(x.shape, config, strict=True))
 
@@ -89,6 +94,6 @@ SHAPES: dict[str, Rule] = {
     "split": Rule(_split),
     "unstack": Rule(_unstack),
     "slice": moves(_slice),
-    "pad": moves(lambda call: padded(*call.operands, call.params["padding_config"])),
+    "pad": moves(_pad),
     "optimization_barrier": Rule(lambda call: list(call.operands)),
 }
