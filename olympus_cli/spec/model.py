@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import olympus
 from olympus.errors import UsageError
 from olympus_cli.nearest import did_you_mean
+from olympus_cli.spec.inputs import InputSpec, ToleranceSpec
 
 if TYPE_CHECKING:
     from olympus.stages import Optimize, Repeats
@@ -63,6 +64,8 @@ class TargetSpec:
     compiler_options: Mapping[str, str | int | bool | float] = field(default_factory=dict)
     optimize: Optimize = "default"
     repeats: Repeats = "auto"
+    inputs: Mapping[str, InputSpec] = field(default_factory=dict)
+    tolerance: ToleranceSpec = field(default_factory=ToleranceSpec)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from olympus_cli.nearest import did_you_mean
 from olympus_cli.places import shown
 from olympus_cli.spec import matrix
 from olympus_cli.spec.backends import parse_backend
+from olympus_cli.spec.inputs import input_specs, tolerance_spec
 from olympus_cli.spec.model import ArgSpec, FromEntry, Project, TargetSpec
 from olympus_cli.spec.section import Section
 from olympus_cli.spec.shapes import DEEPEST, parse_arg
@@ -32,7 +33,7 @@ FILE = "olympus.toml"
 PROJECT_KEYS = ("build-dir", "default-targets", "python-path")
 TARGET_KEYS = (
     *("entry", "args", "static", "donate", "backends"),
-    *("optimize", "repeats", "compiler-options", "matrix"),
+    *("optimize", "repeats", "compiler-options", "matrix", "inputs", "tolerance"),
 )
 
 _PART = re.compile(r"[\w.+-]+")  # a target's name is a folder's name too
@@ -150,6 +151,8 @@ def _target(section: Section, name: str, values: matrix.Values, root: Path) -> T
         compiler_options=_compiler_options(section),
         optimize=section.choice("optimize", OPTIMIZE),
         repeats=section.choice("repeats", REPEATS),
+        inputs=input_specs(section, root),
+        tolerance=tolerance_spec(section),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from olympus_cli.spec.project import FILE, find_project, load_project, python_pa
 from olympus_cli.spec.shapes import parse_shapes
 from olympus_cli.spec.statics import parse_statics
 
-__all__ = ["Request", "build_dir", "open_project", "project_of"]
+__all__ = ["Request", "build_dir", "expanded", "open_project", "project_of"]
 
 _MOST = 6  # targets of a matrix that a hint names
 
@@ -76,6 +76,21 @@ def open_project(project: str | Path | None) -> Project:
             hint="olympus init writes one; --project PATH names one elsewhere",
         )
     return load_project(found)
+
+
+def expanded(names: Sequence[str], project: str | None) -> list[str]:
+    """`names` with the targets that the name of a matrix stands for; none stands for all.
+
+    Entries and built files stand for themselves.
+
+    Raises:
+        UsageError: there is no project, or no such target in it.
+    """
+    entries = [name for name in names if ":" in name or name.endswith(".olympus")]
+    targets = [name for name in names if name not in entries]
+    if targets or not names:
+        targets = [target.name for target in open_project(project).select(targets)]
+    return entries + targets
 
 
 def build_dir(project: str | Path | None, root: Path) -> Path:

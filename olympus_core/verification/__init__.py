@@ -10,6 +10,7 @@ from olympus_core.verification.bisection import first_wrong, prefix
 from olympus_core.verification.comparison import Comparison, Tolerance, compare
 from olympus_core.verification.findings import Element, Finding
 from olympus_core.verification.floats import Statistics, statistics, ulps
+from olympus_core.verification.interpreter import interpret
 from olympus_core.verification.verify import ResultCheck, Verification, runner, verify
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "Verification",
     "compare",
     "first_wrong",
+    "interpret",
     "prefix",
     "runner",
     "statistics",

@@ -29,7 +29,8 @@ Kind = Literal[
 class Element(NamedTuple):
     """One element of a result: what it is, what it should be, and how far apart they are.
 
-    `place` is its index.  `error` and `allowed` are absolute; `ulps` is the error in steps of the result's dtype.
+    `place` is its index.  `error` and `allowed` are absolute; `ulps` is the error in steps of the
+    result's dtype.
     """
 
     place: tuple[int, ...]

@@ -28,6 +28,9 @@ OWN = ("op-by-op", "float64")
 _NEAR_ZERO = 16.0
 
 
+_CALLED = {"nan": ("NaN", "NaNs"), "inf": ("infinity", "infinities")}
+
+
 class ResultCheck(NamedTuple):
     """One result compared with one reference; `why` says what is wrong, or None.
 
@@ -179,10 +182,10 @@ class _Judge:
         if not is_inexact(got.dtype) or (value.origin is None and not np.isnan(got).any()):
             return None
         with np.errstate(all="ignore"):
-            for name, told, which in (("nan", "NaN", np.isnan), ("inf", "infinity", np.isinf)):
+            for name, which in (("nan", np.isnan), ("inf", np.isinf)):
                 count = int(np.count_nonzero(which(got)))
                 if count and name not in self.allow:
-                    return f"has {count} {told}{'s' if count > 1 and name == 'nan' else ''}"
+                    return f"has {count} {_CALLED[name][count > 1]}"
         return None
 
     def _has_lost_its_digits(self, value: Value) -> bool:

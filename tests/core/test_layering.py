@@ -81,6 +81,7 @@ CLI_LAYERS = [
     "health",
     "builder",
     "bench",
+    "verifying",
     "usage",
     "options",
     "input_options",

@@ -40,8 +40,8 @@ class Rule(NamedTuple):
     element.  It is sound, not sharp: where it comes from is said beside it.  `terms` is how many
     rounded terms each element sums, the size of the random error.  An operation that is
     `continuous` is computed in float64 from float64 operands; one that jumps is computed from the
-    program's own, as a value at the edge would fall to the other side.  One that `sums` adds up terms, of
-    which the result may be much smaller; those of `products` are these.
+    program's own, as a value at the edge would fall to the other side.  One that `sums` adds up
+    terms, of which the result may be much smaller; those of `products` are these.
     """
 
     value: Callable[[Call], Sequence[Array]]
