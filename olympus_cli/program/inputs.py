@@ -111,7 +111,9 @@ def _chosen(specs: Mapping[str, InputSpec], leaves: Sequence[Leaf]) -> dict[str,
 
 
 def _is_part(name: str, key: str) -> bool:
-    return name == key or name.startswith((f"{key}[", f"{key}."))
+    """Whether `key` is the name of an argument or of what it is a part of; * is any text."""
+    pattern = ".*".join(map(re.escape, key.split("*")))
+    return re.fullmatch(rf"{pattern}([\[.].*)?", name) is not None
 
 
 def _drawn(leaf: Leaf, spec: InputSpec, rng: np.random.Generator) -> Array:

@@ -91,7 +91,7 @@ def _element(element: dict[str, Any] | None) -> str:
     where = f"element [{place}]" if element["place"] else "it"
     bound = "" if element["allowed"] == "inf" else f", {_number(element['allowed'])} is allowed"
     return (
-        f"; {where} is {_number(element['got'])}, and {_number(element['expected'])} is right: "
+        f"; {where} is {_number(element['got'])}, and {_number(element['expected'])} is expected: "
         f"{_number(element['ulps'])} ulps off, by {_number(element['error'])}{bound}"
     )
 

@@ -90,7 +90,8 @@ def ulps(a: Array, b: Array) -> Array:
         return np.asarray(np.abs(wide[0] - wide[1]), np.float64)
     steps = np.abs(_ordinals(a) - _ordinals(b))
     nan_a, nan_b = np.isnan(a), np.isnan(b)
-    return np.where(nan_a & nan_b, 0.0, np.where(nan_a | nan_b, np.inf, steps))
+    far = np.where(nan_a | nan_b, np.inf, steps)
+    return np.asarray(np.where(nan_a & nan_b, 0.0, far))
 
 
 def _ordinals(x: Array) -> Array:
@@ -101,7 +102,7 @@ def _ordinals(x: Array) -> Array:
         return np.asarray(raw, np.float64)
     sign = raw.dtype.type(1 << (bits - 1))
     size = (raw & (sign - raw.dtype.type(1))).astype(np.float64)
-    return np.where((raw & sign) != 0, -size, size)
+    return np.asarray(np.where((raw & sign) != 0, -size, size))
 
 
 class Statistics(NamedTuple):

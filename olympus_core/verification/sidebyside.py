@@ -289,7 +289,7 @@ class SideBySide:
     def _finding(
         self, kind: Kind, eqn: Eqn, values: Sequence[Value], out: Value, at: Array
     ) -> Finding:
-        element = worst(out.array, out.wide, at, math.inf)
+        element = None if kind == "nan" else worst(out.array, out.wide, at, math.inf)
         return finding(kind, eqn, self._path, [v.array for v in values], out.array, element)
 
     def _trace_nonfinite(self, eqn: Eqn, values: Sequence[Value], out: Value) -> None:

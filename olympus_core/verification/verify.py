@@ -169,6 +169,10 @@ class _Judge:
         found = ResultCheck(name, against, comparison, statistics(got))
         if (fault := self._nonfinite(got, value)) is not None:
             return found._replace(why=fault, finding=value.origin)
+        if comparison.mismatches and value.origin is not None and np.isnan(want).any():
+            count = int(np.count_nonzero(np.isnan(want)))
+            why = f"differs from {against}, which has {count} {_CALLED['nan'][count > 1]}"
+            return found._replace(why=why, finding=value.origin)
         if comparison.mismatches:
             cause = value.loss or value.local if against == "float64" else None
             return found._replace(why=f"differs from {against}", finding=cause)

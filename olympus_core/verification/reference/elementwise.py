@@ -163,7 +163,7 @@ def _convert(call: Call) -> Array:
     if dtypes.kind(new) in "fc":
         return x.astype(np.complex128 if dtypes.kind(new) == "c" else np.float64)
     if new == np.bool_:
-        return x != 0
+        return np.asarray(x != 0)
     if not is_inexact(x.dtype):
         return x.astype(new)
     info = dtypes.iinfo(new)  # XLA saturates, and takes NaN for 0
@@ -218,7 +218,7 @@ def _bits(x: Array) -> Array:
 def _leading_zeros(x: Array) -> Array:
     bits = _bits(x)[..., ::-1]
     first = np.argmax(bits, axis=-1)
-    return np.where(bits.any(axis=-1), first, bits.shape[-1]).astype(x.dtype)
+    return np.asarray(np.where(bits.any(axis=-1), first, bits.shape[-1]), x.dtype)
 
 
 def _select(call: Call) -> Array:
@@ -229,7 +229,7 @@ def _select(call: Call) -> Array:
 
 
 def _choose(place: Array, cases: Sequence[Array]) -> Array:
-    return np.take_along_axis(np.stack(cases), place[None], 0)[0]
+    return np.asarray(np.take_along_axis(np.stack(cases), place[None], 0)[0])
 
 
 def _compared(function: Callable[[Array, Array], Any]) -> Rule:
