@@ -184,6 +184,7 @@ def first_wrong(
 
     `run` compiles a program and runs it.  Loops are entered iteration by iteration.  Nested
     programs that are right when they are compiled alone are not entered further.  None where no
-    equation can be blamed.
+    equation can be blamed: the compiled program is what it is operation by operation.
     """
-    return _Search(run, make, ()).first(program, inputs)
+    search = _Search(run, make, ())
+    return search.first(program, inputs) if search.is_wrong(program, inputs) else None

@@ -88,20 +88,28 @@ def ulps(a: Array, b: Array) -> Array:
     if kind != "f":
         wide = [np.asarray(x.astype(np.int64 if x.dtype.itemsize < 8 else object)) for x in (a, b)]
         return np.asarray(np.abs(wide[0] - wide[1]), np.float64)
-    steps = np.abs(_ordinals(a) - _ordinals(b))
+    steps = _steps(_ordinals(a), _ordinals(b))
     nan_a, nan_b = np.isnan(a), np.isnan(b)
     far = np.where(nan_a | nan_b, np.inf, steps)
     return np.asarray(np.where(nan_a & nan_b, 0.0, far))
 
 
+def _steps(a: Array, b: Array) -> Array:
+    """The differences of ordinals; of those of 64 bits and two signs, rounded."""
+    alike = (a < 0) == (b < 0)
+    near = np.abs(np.where(alike, a, 0) - np.where(alike, b, 0)).astype(np.float64)
+    far = np.abs(a.astype(np.float64)) + np.abs(b.astype(np.float64))
+    return np.asarray(np.where(alike, near, far))
+
+
 def _ordinals(x: Array) -> Array:
-    """The place of each number in the order of all of its dtype, 0 for zero, as float64."""
+    """The place of each number in the order of all of its dtype, 0 for zero, as int64."""
     bits = int(dtypes.finfo(x.dtype).bits)
     raw = np.ascontiguousarray(x).view(f"uint{x.dtype.itemsize * 8}").reshape(x.shape)
     if dtypes.long_name(x.dtype) == "float8_e8m0fnu":  # it has no sign
-        return np.asarray(raw, np.float64)
+        return np.asarray(raw, np.int64)
     sign = raw.dtype.type(1 << (bits - 1))
-    size = (raw & (sign - raw.dtype.type(1))).astype(np.float64)
+    size = (raw & (sign - raw.dtype.type(1))).astype(np.int64)
     return np.asarray(np.where((raw & sign) != 0, -size, size))
 
 

@@ -29,7 +29,7 @@ from olympus_core.verification.findings import Finding, Kind, finding, worst
 from olympus_core.verification.floats import format_of, is_inexact
 from olympus_core.verification.reference import RULES, Call, Rule
 from olympus_core.verification.values import Array, Value, largest, mapped, value_of, widened
-from olympus_core.verification.widening import evaluate_wide
+from olympus_core.verification.widening import evaluate_wide, same_factors
 
 __all__ = ["Evaluator", "SideBySide", "alone", "digits_lost"]
 
@@ -187,6 +187,8 @@ class SideBySide:
                 for x, y in zip(natives, made, strict=True)
             ]
         wides = self._wides(eqn, rule, call, values, own, expected)
+        if rule is None:
+            wides = [same_factors(eqn.primitive.name, run, made) for run in wides]
         outs = [
             self._value(eqn, call, rule, values, native, [wide[i] for wide in wides])
             for i, native in enumerate(natives)

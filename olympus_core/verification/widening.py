@@ -19,7 +19,7 @@ from olympus_core.context import switched
 from olympus_core.olympuspr import Literal, Olympuspr, Var
 from olympus_core.primitive import Primitive
 
-__all__ = ["evaluate_wide", "wide_aval", "wide_program"]
+__all__ = ["evaluate_wide", "same_factors", "wide_aval", "wide_program"]
 
 Array = np.ndarray[Any, Any]
 
@@ -83,3 +83,39 @@ def evaluate_wide(
         given = [put(x, wide_aval(a)) for x, a in zip(args, avals, strict=True)]
         outs = primitive.bind(*given, **wide)
     return [to_numpy(x) for x in (outs if primitive.multiple_results else [outs])]
+
+
+#: decompositions that are unique only up to the phases of vectors, or to the basis of a space
+_AMBIGUOUS = ("eigh", "eig", "svd")
+_SAME = 1e-2  # relative difference of vectors that are the same but for rounding
+
+
+def same_factors(name: str, wide: Sequence[Array], own: Sequence[Array]) -> list[Array]:
+    """The float64 results of a decomposition, as the one that the program's own results are.
+
+    Signs and phases of its vectors are those of the program, which are as right.  Where it chose
+    other pivots, or another basis of a space, its results are taken as they are.
+    """
+    whole = [dtypes.kind(x.dtype) in "biu" for x in own]
+    same = all(np.array_equal(x, y) for x, y, w in zip(wide, own, whole, strict=True) if w)
+    if not same:
+        return [x.astype(_wide_dtype(x.dtype)) for x in own]
+    if name not in _AMBIGUOUS:
+        return list(wide)
+    return [x if w else _turned(x, y) for x, y, w in zip(wide, own, whole, strict=True)]
+
+
+def _turned(wide: Array, own: Array) -> Array:
+    """The vectors in the columns, or in the rows, with the phases that the program's have."""
+    target = own.astype(wide.dtype)
+    if wide.ndim < 2 or not wide.size:
+        return wide
+    found = [wide]
+    for axis in (-2, -1):
+        product = np.sum(np.conj(wide) * target, axis, keepdims=True)
+        size = np.abs(product)
+        phase = np.where(size > 0, product / np.where(size > 0, size, 1), 1)
+        found.append(wide * phase)
+    best = min(found, key=lambda x: float(np.max(np.abs(x - target))))
+    near = np.max(np.abs(best - target)) <= _SAME * max(1e-300, float(np.max(np.abs(target))))
+    return best if near else target

@@ -19,7 +19,8 @@ FLOATS = [
 def test_neighbours_are_one_ulp_apart(name: str) -> None:
     dtype = np.dtype(getattr(ml_dtypes, name, name))
     x = np.array([1.0, -1.0, 0.25, 1.75, 3.0], dtype)
-    y = (x.astype(np.float64) + spacing(x.astype(np.float64), dtype)).astype(dtype)
+    wide = x.astype(np.float64)
+    y = (wide + np.sign(wide) * spacing(wide, dtype)).astype(dtype)
     assert ulps(x, y).tolist() == [1] * 5
     assert ulps(x, x).tolist() == [0] * 5
     smallest = np.array([ml_dtypes.finfo(dtype).smallest_subnormal], dtype)
