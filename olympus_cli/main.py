@@ -31,7 +31,7 @@ COMMANDS = {
     "build": "Build the targets of olympus.toml, only what changed.",
     "run": "Execute a program on files or seeded inputs.",
     "sign": "Sign a bundle, or make a key to sign with.",
-    "verify": "Check that the numbers of programs are right, and find the operation that is not.",
+    "verify": "Check that the numbers of programs are right.",
     "bench": "Measure programs, stage by stage.",
     "doctor": "Show versions, backends, devices and cache, and what is missing.",
 }
