@@ -307,8 +307,9 @@ class SideBySide:
         if origin is None and (not tainted or new_nan):
             at = nan if nan.any() else bad
             kind: Kind = "nan" if nan.any() else "infinity"
-            if np.isfinite(out.wide[at]).any():
-                kind = "overflow" if not nan.any() else kind
+            beyond = np.abs(out.wide[at]) > format_of(out.dtype).largest
+            if not nan.any() and (beyond & np.isfinite(out.wide[at])).any():
+                kind = "overflow"
             origin = self._finding(kind, eqn, values, out, at.astype(np.float64))
         out.origin = origin
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from olympus_core.verification.reference.contractions import CONTRACTIONS
 from olympus_core.verification.reference.elementwise import ELEMENTWISE
 from olympus_core.verification.reference.indexing import INDEXING
+from olympus_core.verification.reference.matrices import MATRICES
 from olympus_core.verification.reference.reductions import REDUCTIONS
 from olympus_core.verification.reference.rule import Call, Rule
 from olympus_core.verification.reference.shapes import SHAPES
@@ -17,4 +18,11 @@ from olympus_core.verification.reference.shapes import SHAPES
 __all__ = ["RULES", "Call", "Rule"]
 
 #: the rule of each primitive that has one, by its name
-RULES: dict[str, Rule] = {**ELEMENTWISE, **SHAPES, **INDEXING, **REDUCTIONS, **CONTRACTIONS}
+RULES: dict[str, Rule] = {
+    **ELEMENTWISE,
+    **SHAPES,
+    **INDEXING,
+    **REDUCTIONS,
+    **CONTRACTIONS,
+    **MATRICES,
+}
