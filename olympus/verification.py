@@ -7,6 +7,7 @@ from olympus_core.verification import Comparison as Comparison
 from olympus_core.verification import Element as Element
 from olympus_core.verification import Finding as Finding
 from olympus_core.verification import ResultCheck as ResultCheck
+from olympus_core.verification import Run as Run
 from olympus_core.verification import Statistics as Statistics
 from olympus_core.verification import Tolerance as Tolerance
 from olympus_core.verification import Verification as Verification

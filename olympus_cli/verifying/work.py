@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from olympus.errors import GateError
-from olympus.verification import Finding, Tolerance, Verification, runner, verify
+from olympus.verification import Finding, Run, Tolerance, Verification, runner, verify
 from olympus_cli.frontends.python import load_target
 from olympus_cli.isolated.call import Say
 from olympus_cli.program.inputs import InputOptions
@@ -44,12 +44,8 @@ def verify_target(
         GateError: another run has other results than the program, or the golden ones are of other
             inputs.
     """
-    say("compile")
     spec = with_one_backend(spec)
-    program = Program(load_target(spec), say)
-    program.trace()
-    program.lower()
-    program.compile()
+    program = _compiled(spec, say)
     ready = runnable(program)
     arrays = inputs.arrays(ready.arguments)
     say("run")
@@ -59,7 +55,6 @@ def verify_target(
     if "golden" in against and not update:
         references["golden"] = read_golden(golden, arrays, ready.results)
     say("verify")
-    unit = program.units[0]
     found = verify(
         program.traced,
         arrays,
@@ -68,19 +63,35 @@ def verify_target(
         references=references,
         tolerances=_tolerances(spec.tolerance),
         allow=spec.tolerance.allow,
-        run=runner(
-            unit.backend,
-            repeats=spec.repeats,
-            compiler_options=spec.compiler_options,
-            optimize=spec.optimize,
-        ),
+        run=_parts(program),
         seed=inputs.seed,
-        coarse_products=unit.kind == "gpu",
+        coarse_products=program.units[0].kind == "gpu",
     )
     if update and found.passed:
         write_golden(golden, arrays, ready.results, results)
-    facts = {"target": spec.name, "entry": spec.entry, "backend": backend_text(unit.backend)}
+    backend = backend_text(program.units[0].backend)
+    facts = {"target": spec.name, "entry": spec.entry, "backend": backend}
     return {**facts, "seed": inputs.seed, **_data(found)}
+
+
+def _compiled(spec: TargetSpec, say: Say) -> Program:
+    say("compile")
+    program = Program(load_target(spec), say)
+    program.trace()
+    program.lower()
+    program.compile()
+    return program
+
+
+def _parts(program: Program) -> Run:
+    """What compiles parts of the program as all of it was."""
+    spec, own = program.spec, dict(program.traced.signature.compiler_options)
+    return runner(
+        program.units[0].backend,
+        repeats=spec.repeats,
+        compiler_options={**own, **spec.compiler_options},
+        optimize=spec.optimize,
+    )
 
 
 def _arrays(name: str, files: Files, leaves: Sequence[Leaf]) -> list[Array]:

@@ -6,7 +6,7 @@ compared with that.  The first operation that is wrong is found, with the line t
 
 from __future__ import annotations
 
-from olympus_core.verification.bisection import first_wrong, prefix
+from olympus_core.verification.bisection import Run, first_wrong, prefix
 from olympus_core.verification.comparison import Comparison, Tolerance, compare
 from olympus_core.verification.findings import Element, Finding
 from olympus_core.verification.floats import Statistics, statistics, ulps
@@ -18,6 +18,7 @@ __all__ = [
     "Element",
     "Finding",
     "ResultCheck",
+    "Run",
     "Statistics",
     "Tolerance",
     "Verification",

@@ -26,6 +26,8 @@ __all__ = ["ResultCheck", "Verification", "runner", "verify"]
 OWN = ("op-by-op", "float64")
 #: a result this small beside 1 may be all rounding error, in units of its roundoff
 _NEAR_ZERO = 16.0
+#: a result this small beside its operands is zero but for the rounding of float64
+_VANISHES = 2.0**-40
 
 
 _CALLED = {"nan": ("NaN", "NaNs"), "inf": ("infinity", "infinities")}
@@ -151,6 +153,14 @@ def _blamed(
     return [c._replace(finding=found) if c.why and not c.finding else c for c in checks], []
 
 
+def _is_zero(value: Value) -> bool:
+    """Whether the exact result is zero beside what it was made of: it has no digits to lose."""
+    if value.loss is None:
+        return False
+    ends = [abs(x) for s in value.loss.operands for x in (s.minimum, s.maximum) if x is not None]
+    return largest(value.wide) <= _VANISHES * max(ends, default=0.0)
+
+
 class _Judge:
     """Says whether a result is right: equal enough, finite, and with some digits left."""
 
@@ -194,7 +204,7 @@ class _Judge:
 
     def _has_lost_its_digits(self, value: Value) -> bool:
         """Whether the program's own dtypes leave a result without correct digits."""
-        if not is_inexact(value.dtype):
+        if not is_inexact(value.dtype) or _is_zero(value):
             return False
         limit = digits_lost(value.roundoff)
         floor = _NEAR_ZERO * value.roundoff

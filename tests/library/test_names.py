@@ -37,7 +37,7 @@ NAMESPACES = [
 OURS = {
     "": {
         *("BackendStatus", "Target", "artifact", "backends", "known_devices", "target"),
-        *("ad_checkpoint", "make_olympuspr", "xla_computation"),
+        *("ad_checkpoint", "make_olympuspr", "verification", "xla_computation"),
     },
     ".extend": {"mark_caller"},
     ".stages": {

@@ -94,6 +94,10 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     ),
     "layer norm": (layer_norm, (f32(8, 64), f32(64), f32(64))),
     "a mean that is zero": (lambda x: layer_norm(x, 1.0, 0.0).mean(-1), (f32(8, 64),)),
+    "a sum that is zero": (
+        lambda x: (x * 9 - (x * 9).mean()).sum(),
+        ((f32(6, 6) * 9).astype("float16"),),
+    ),
     "softmax of large logits": (lambda x: nn.softmax(x * 1e4), (f32(8, 100),)),
     "cumulative": (lambda x: (jnp.cumsum(x), jnp.cumprod(1 + x / 100)), (f32(500),)),
     "cumulative logsumexp": (lambda x: (lax.cumlogsumexp(x), lax.cummax(x)), (f32(500),)),
