@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -80,7 +81,7 @@ class Value:
         size = largest(self.wide)
         with np.errstate(all="ignore"):
             error = largest(widened(self.array) - self.wide)
-        return error / size if size else 0.0
+        return error / size if size else math.inf if error else 0.0
 
 
 def value_of(x: Any, aval: ShapedArray, samples: int) -> Value:
