@@ -93,6 +93,7 @@ if _typing.TYPE_CHECKING:
     from olympus import scipy as scipy
     from olympus import test_util as test_util
     from olympus import typing as typing
+    from olympus import verification as verification
 else:
     __getattr__, __dir__ = _on_demand(
         __name__,
@@ -105,4 +106,5 @@ else:
         "scipy",
         "test_util",
         "typing",
+        "verification",
     )

@@ -34,6 +34,7 @@ COMMANDS = {
     "run": "Execute a program on files or seeded inputs.",
     "sign": "Sign a bundle, or make a key to sign with.",
     "check": "Hold programs against their budgets and golden programs.",
+    "verify": "Check that the numbers of programs are right.",
     "bench": "Measure programs, stage by stage.",
     "diff": "Show what changed between two programs, by operation and source line.",
     "devices": "List the devices there are, and measure this machine's CPU.",

@@ -34,6 +34,7 @@ __all__ = [
     "context",
     "element_type",
     "entry_of",
+    "evaluate",
     "full",
     "func",
     "hlo",
@@ -279,6 +280,22 @@ def normalized(module: ir.Module) -> ir.Module:
         except (ValueError, ir.MLIRError):
             made = _copy(module)
     return made
+
+
+def evaluate(
+    module: ir.Module, arguments: Sequence[np.ndarray[Any, Any]]
+) -> list[np.ndarray[Any, Any]]:
+    """The results of a StableHLO module, as the reference interpreter has them.
+
+    An operation that it lacks ends the process, and so does reading complex results.  Results are
+    read in the dtypes that NumPy itself has.
+    """
+    from jaxlib.mlir import ir
+    from jaxlib.mlir.dialects import stablehlo
+
+    with context(), ir.Location.unknown():
+        outs = stablehlo.eval_module(module, [dense(x) for x in arguments])
+        return [np.array(ir.DenseElementsAttr(x)) for x in outs]
 
 
 class Entry(NamedTuple):

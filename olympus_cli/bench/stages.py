@@ -57,7 +57,7 @@ def bench_target(
     """
     source = load_target(with_one_backend(spec))
     first, walks = _walk(source, effort.time_limit * WALK_SHARE, say)
-    calls, batch = _calls(runnable(first), inputs, effort, say)
+    calls, batch = _calls(runnable(first), inputs.of(spec), effort, say)
     return TargetTimes(
         spec.name, spec.entry, first.units[0].backend, _summaries({**walks, **calls}), batch
     )

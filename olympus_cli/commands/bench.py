@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -26,10 +26,10 @@ from olympus_cli.options import (
     request_options,
     stage_options,
 )
-from olympus_cli.program.bundle import SUFFIX, BundleOptions, bundle_backend, bundle_loader
+from olympus_cli.program.bundle import BundleOptions, bundle_backend, bundle_loader
 from olympus_cli.program.inputs import InputOptions
 from olympus_cli.program.runnable import check_flags
-from olympus_cli.spec.resolve import Request, open_project
+from olympus_cli.spec.resolve import Request, expanded
 
 __all__ = ["command"]
 
@@ -60,7 +60,7 @@ def command(
       olympus bench model:forward --shapes "x=f32[8,3]"
       olympus bench forward --time-limit 2 --json
     """
-    programs = (replace(request, text=name) for name in _expanded(names, request))
+    programs = (replace(request, text=name) for name in expanded(names, request))
     works = [_work(program, allowed) for program in programs]
     check_flags()
     found: list[dict[str, Any]] = []
@@ -121,13 +121,3 @@ def _measured(
     say("load")
     times = bench(inputs, effort, say)
     return {"data": times_data(times), "rows": times_rows(times), "title": times_title(times)}
-
-
-def _expanded(names: Sequence[str], request: Request) -> list[str]:
-    """`names` with the targets that the name of a matrix stands for; none stands for all."""
-    entries = [name for name in names if ":" in name or name.endswith(SUFFIX)]
-    targets = [name for name in names if name not in entries]
-    if targets or not names:
-        opened = open_project(request.project, request.devices)
-        targets = [target.name for target in opened.select(targets)]
-    return entries + targets

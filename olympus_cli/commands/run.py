@@ -62,7 +62,10 @@ def command(
         raise UsageError("`-o -` and --json both write to stdout: give one of them")
     check_flags()
     bundle = bundle_loader(request, allowed)
-    load = bundle or partial(compile_to_run, request.spec())
+    load = bundle
+    if load is None:
+        spec = request.spec()
+        load, inputs = partial(compile_to_run, spec), inputs.of(spec)
     with console.progress(f"compiling {request.text}") as bar:
         summaries, content = call(
             _run,

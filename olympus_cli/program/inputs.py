@@ -12,7 +12,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
@@ -23,6 +23,8 @@ from olympus.errors import UsageError
 from olympus_cli import console
 from olympus_cli.places import shown
 from olympus_cli.program.leaves import RESULT, Leaf
+from olympus_cli.spec.inputs import InputSpec
+from olympus_cli.spec.model import TargetSpec
 from olympus_cli.units import array_type
 
 __all__ = [
@@ -47,41 +49,116 @@ FLOAT_SCALE = 0.1  # keeps the activations of networks some hundred units wide n
 
 @dataclass(frozen=True)
 class InputOptions:
-    """Where a program's inputs come from: `file` if it is given, else `seed`."""
+    """Where a program's inputs come from: `file` if it is given, else `seed`.
+
+    `specs` are what a target says of single arguments, where there is no `file`.
+    """
 
     file: Path | None = None
     seed: int = 0
     int_range: tuple[int, int] = DEFAULT_INT_RANGE
+    specs: Mapping[str, InputSpec] = field(default_factory=dict)
+
+    def of(self, spec: TargetSpec) -> InputOptions:
+        """The same for a target, with what it says of its inputs."""
+        return replace(self, specs=spec.inputs)
 
     def arrays(self, leaves: Sequence[Leaf]) -> list[Array]:
         """One array for each leaf; raises as `file_inputs` does."""
         if self.file is not None:
             return file_inputs(self.file, leaves)
-        return seeded_inputs(leaves, self.seed, self.int_range)
+        return seeded_inputs(leaves, self.seed, self.int_range, self.specs)
 
 
 def seeded_inputs(
-    leaves: Sequence[Leaf], seed: int = 0, int_range: tuple[int, int] = DEFAULT_INT_RANGE
+    leaves: Sequence[Leaf],
+    seed: int = 0,
+    int_range: tuple[int, int] = DEFAULT_INT_RANGE,
+    specs: Mapping[str, InputSpec] | None = None,
 ) -> list[Array]:
     """An array for each leaf: floats from N(0, 0.1^2), integers from `int_range`, half-open.
 
-    Of the range, integers are taken that the dtype has; a range without any is a UsageError.
+    `specs` say it otherwise for arguments, or parts of them, by their names.  Of a range, integers
+    are taken that the dtype has; a range without any is a UsageError, and so is a name in `specs`
+    that no argument has.
 
     >>> seeded_inputs([Leaf.of("x", "int32", (3,))], seed=1)[0].shape
     (3,)
     """
-    return [_seeded(leaf, seed, int_range) for leaf in leaves]
+    chosen = _chosen(specs or {}, leaves)
+    return [_seeded(leaf, seed, int_range, chosen.get(leaf.name)) for leaf in leaves]
 
 
-def _seeded(leaf: Leaf, seed: int, int_range: tuple[int, int]) -> Array:
+def _chosen(specs: Mapping[str, InputSpec], leaves: Sequence[Leaf]) -> dict[str, InputSpec]:
+    """What is said of each leaf: by its own name, or by that of what it is nearest a part of."""
+    found: dict[str, InputSpec] = {}
+    used = set()
+    for leaf in leaves:
+        fitting = [key for key in specs if _is_part(leaf.name, key)]
+        if fitting:
+            nearest = max(fitting, key=len)
+            found[leaf.name] = specs[nearest]
+            used.update(fitting)
+    for key in specs:
+        if key not in used:
+            names = [leaf.name for leaf in leaves]
+            raise UsageError(
+                f"the target says what the input {key!r} is, and the program takes no such "
+                f"argument",
+                hint=f"it takes {_names(names) or 'no arrays'}",
+            )
+    return found
+
+
+def _is_part(name: str, key: str) -> bool:
+    """Whether `key` is the name of an argument or of what it is a part of; * is any text."""
+    pattern = ".*".join(map(re.escape, key.split("*")))
+    return re.fullmatch(rf"{pattern}([\[.].*)?", name) is not None
+
+
+def _drawn(leaf: Leaf, spec: InputSpec, rng: np.random.Generator) -> Array:
+    """The array of a leaf that a target says something of."""
+    dtype, shape = leaf.numpy_dtype, leaf.shape
+    if spec.file is not None:
+        return file_inputs(spec.file, [leaf])[0]
+    if spec.range is not None and _is_integer(dtype):
+        low, high = (math.ceil(x) for x in spec.range)
+        if low >= high:
+            raise UsageError(f"the range of the input {leaf.name} has no integer")
+        return _integers(leaf, (low, high), rng)
+    if dtype == np.bool_ or _is_integer(dtype):
+        form = "range" if _is_integer(dtype) else "file"
+        raise UsageError(
+            f"the input {leaf.name} is {array_type(leaf.dtype, shape)}, and takes a {form}"
+        )
+
+    def values() -> Array:
+        if spec.range is not None:
+            return rng.uniform(*spec.range, shape)
+        mean, deviation = spec.normal or (0.0, FLOAT_SCALE)
+        return np.asarray(mean + deviation * rng.standard_normal(shape))
+
+    drawn = values()
+    return np.asarray(drawn + 1j * values() if dtype.kind == "c" else drawn).astype(dtype)
+
+
+def _integers(leaf: Leaf, int_range: tuple[int, int], rng: np.random.Generator) -> Array:
+    low, high = _bounds(leaf, int_range)
+    wide = np.uint64 if high > np.iinfo(np.int64).max else np.int64
+    return rng.integers(low, high, leaf.shape, wide, endpoint=True).astype(leaf.numpy_dtype)
+
+
+def _seeded(
+    leaf: Leaf, seed: int, int_range: tuple[int, int], spec: InputSpec | None = None
+) -> Array:
     rng = np.random.default_rng([seed, zlib.crc32(leaf.name.encode())])
     dtype = leaf.numpy_dtype
+    if spec is not None:
+        return _drawn(leaf, spec, rng)
     if dtype == np.bool_:
         return rng.integers(0, 2, leaf.shape).astype(bool)
     if _is_integer(dtype):
-        low, high = _bounds(leaf, int_range)
-        wide = np.uint64 if high > np.iinfo(np.int64).max else np.int64
-        return rng.integers(low, high, leaf.shape, wide, endpoint=True).astype(dtype)
+        return _integers(leaf, int_range, rng)
     values = rng.standard_normal(leaf.shape) * FLOAT_SCALE
     if dtype.kind == "c":
         values = values + 1j * rng.standard_normal(leaf.shape) * FLOAT_SCALE

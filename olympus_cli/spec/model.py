@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import olympus
 from olympus.errors import UsageError
 from olympus_cli.nearest import did_you_mean
+from olympus_cli.spec.inputs import InputSpec, ToleranceSpec
 from olympus_cli.spec.limits import Budget
 
 if TYPE_CHECKING:
@@ -67,6 +68,8 @@ class TargetSpec:
     budget: Budget = field(default_factory=Budget)
     golden: bool = False  # whether its program must be the one that is saved
     trips: Mapping[str, int] = field(default_factory=dict)  # of loops, by their source line
+    inputs: Mapping[str, InputSpec] = field(default_factory=dict)
+    tolerance: ToleranceSpec = field(default_factory=ToleranceSpec)
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from olympus_cli.spec import matrix
 from olympus_cli.spec.backends import parse_backend
 from olympus_cli.spec.budgets import budget_of
 from olympus_cli.spec.devices import Devices, devices_of
+from olympus_cli.spec.inputs import input_specs, tolerance_spec
 from olympus_cli.spec.model import ArgSpec, FromEntry, Project, TargetSpec
 from olympus_cli.spec.section import Section
 from olympus_cli.spec.shapes import DEEPEST, parse_arg
@@ -42,7 +43,8 @@ FILE = "olympus.toml"
 PROJECT_KEYS = ("build-dir", "default-targets", "python-path")
 TARGET_KEYS = (
     *("entry", "args", "static", "donate", "backends"),
-    *("optimize", "repeats", "compiler-options", "matrix", "budget", "golden", "trips"),
+    *("optimize", "repeats", "compiler-options", "matrix"),
+    *("inputs", "tolerance", "budget", "golden", "trips"),
 )
 
 _PART = re.compile(r"[\w.+-]+")  # a target's name is a folder's name too
@@ -169,6 +171,8 @@ def _target(
         compiler_options=_compiler_options(section),
         optimize=section.choice("optimize", OPTIMIZE),
         repeats=section.choice("repeats", REPEATS),
+        inputs=input_specs(section, root),
+        tolerance=tolerance_spec(section),
         budget=budget_of(section, devices),
         golden=section.flag("golden"),
         trips=trips_of(section),

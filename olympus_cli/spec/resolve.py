@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +19,7 @@ from olympus_cli.spec.shapes import parse_shapes
 from olympus_cli.spec.statics import parse_statics
 from olympus_cli.spec.trips import parse_trips
 
-__all__ = ["Request", "build_dir", "open_project", "project_of"]
+__all__ = ["Request", "build_dir", "expanded", "open_project", "project_of"]
 
 _MOST = 6  # targets of a matrix that a hint names
 
@@ -93,6 +93,23 @@ def open_project(project: str | Path | None, own: Devices | None = None) -> Proj
             hint="olympus init writes one; --project PATH names one elsewhere",
         )
     return load_project(found, own)
+
+
+def expanded(names: Sequence[str], request: Request) -> list[str]:
+    """`names` with the targets that the name of a matrix stands for; none stands for all.
+
+    Entries and built files stand for themselves.
+
+    Raises:
+        UsageError: there is no project, or no such target in it.
+    """
+    entries = [name for name in names if ":" in name or name.endswith(".olympus")]
+    targets = [name for name in names if name not in entries]
+    if targets or not names:
+        targets = [
+            target.name for target in open_project(request.project, request.devices).select(targets)
+        ]
+    return entries + targets
 
 
 def build_dir(project: str | Path | None, root: Path, own: Devices | None = None) -> Path:

@@ -38,7 +38,7 @@ OURS = {
     "": {
         *("BackendStatus", "Target", "artifact", "backends", "known_devices", "target"),
         *("ad_checkpoint", "make_olympuspr", "xla_computation"),
-        *("DeviceModel", "analysis", "device_models"),
+        *("DeviceModel", "analysis", "device_models", "verification"),
     },
     ".extend": {"mark_caller"},
     ".stages": {

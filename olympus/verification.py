@@ -1,0 +1,21 @@
+"""Whether the numbers of a program are right, and which of its operations is not.
+
+`docs/verify.md` says what is compared, and what rounding is allowed.
+"""
+
+from olympus_core.verification import Comparison as Comparison
+from olympus_core.verification import Element as Element
+from olympus_core.verification import Finding as Finding
+from olympus_core.verification import ResultCheck as ResultCheck
+from olympus_core.verification import Run as Run
+from olympus_core.verification import Statistics as Statistics
+from olympus_core.verification import Tolerance as Tolerance
+from olympus_core.verification import Verification as Verification
+from olympus_core.verification import compare as compare
+from olympus_core.verification import first_wrong as first_wrong
+from olympus_core.verification import interpret as interpret
+from olympus_core.verification import prefix as prefix
+from olympus_core.verification import runner as runner
+from olympus_core.verification import statistics as statistics
+from olympus_core.verification import ulps as ulps
+from olympus_core.verification import verify as verify

@@ -1,0 +1,126 @@
+"""What a target says of its inputs and of its results: distributions, files and tolerances."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from olympus_cli.spec.section import Section
+
+__all__ = ["FORMS", "InputSpec", "ToleranceSpec", "input_specs", "tolerance_spec"]
+
+FORMS = '{ range = [0, 1] }, { normal = [0, 0.1] } or { file = "x.npy" }'
+_ALLOWED = ("nan", "inf")
+_NUMBERS = ("rtol", "atol", "ulps")
+
+
+@dataclass(frozen=True)
+class InputSpec:
+    """How an argument is filled: one of the three is given.
+
+    `range` is half-open, and integers of it are taken for an integer argument; `normal` is a mean
+    and a standard deviation; `file` is a .npy file.
+    """
+
+    range: tuple[float, float] | None = None
+    normal: tuple[float, float] | None = None
+    file: Path | None = None
+
+
+@dataclass(frozen=True)
+class ToleranceSpec:
+    """What results may differ by, for all dtypes and for each; `allow` has "nan" and "inf"."""
+
+    numbers: Mapping[str, float] = field(default_factory=dict)
+    dtypes: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    allow: tuple[str, ...] = ()
+
+
+def input_specs(section: Section, root: Path) -> dict[str, InputSpec]:
+    """The table `inputs` of a target: by an argument's name, or by that of a part of it.
+
+    Raises:
+        SpecError: a value has none of the forms, or numbers that make no distribution.
+    """
+    table = section.table("inputs")
+    return {key: _input(table, key, root) for key in table.data}
+
+
+def _input(table: Section, key: str, root: Path) -> InputSpec:
+    value = table.data[key]
+    if not isinstance(value, dict) or len(value) != 1:
+        table.wrong(key, FORMS, value)
+    entry = table.table(key)
+    entry.only(("range", "normal", "file"))
+    if "file" in value:
+        return InputSpec(file=root / entry.text("file", ""))
+    ((name, pair),) = value.items()
+    if not isinstance(pair, list) or len(pair) != 2 or not all(map(_is_finite, pair)):
+        entry.wrong(name, "an array of two numbers", pair)
+    low, high = pair
+    if name == "range":
+        if low >= high:
+            entry.fail(name, f"is empty: {low} is not below {high}")
+        return InputSpec(range=(low, high))
+    if high < 0:
+        entry.fail(name, f"has the standard deviation {high}, which is below 0")
+    return InputSpec(normal=(low, high))
+
+
+def _is_finite(x: object) -> bool:
+    return isinstance(x, int | float) and not isinstance(x, bool) and math.isfinite(x)
+
+
+def tolerance_spec(section: Section) -> ToleranceSpec:
+    """The table `tolerance` of a target.
+
+    Raises:
+        SpecError: a key that is neither a number's nor a dtype's, or a number below 0.
+    """
+    table = section.table("tolerance")
+    dtypes = {key: value for key, value in table.data.items() if isinstance(value, dict)}
+    for key in dtypes:
+        if not _is_float(key):
+            table.fail(key, "is not the name of a float dtype", "such as float32 or bfloat16")
+    own = Section(
+        table.source, table.keys, {k: v for k, v in table.data.items() if k not in dtypes}
+    )
+    own.only((*_NUMBERS, "allow"))
+    allow = own.texts("allow")
+    for each in allow:
+        if each not in _ALLOWED:
+            own.fail("allow", f'holds {each!r}, and may hold "nan" and "inf"')
+    return ToleranceSpec(_numbers(own), {key: _dtype_numbers(table, key) for key in dtypes}, allow)
+
+
+def _is_float(name: str) -> bool:
+    """Whether it is the name of a float or complex dtype."""
+    import numpy  # few targets need it
+
+    from olympus.dtypes import issubdtype
+    from olympus.errors import DTypeError
+
+    try:
+        return issubdtype(name, numpy.inexact)
+    except DTypeError:
+        return False
+
+
+def _dtype_numbers(table: Section, key: str) -> dict[str, float]:
+    entry = table.table(key)
+    entry.only(_NUMBERS)
+    return _numbers(entry)
+
+
+def _numbers(section: Section) -> dict[str, float]:
+    found: dict[str, Any] = {}
+    for name in _NUMBERS:
+        if name in section.data:
+            value = section.data[name]
+            if not _is_finite(value) or value < 0:
+                section.wrong(name, "a number that is not below 0", value)
+            found[name] = float(value)
+    return found

@@ -1,0 +1,1 @@
+"""What `olympus verify` does: the references of a target, what is compared, and how it is told."""

@@ -1,0 +1,160 @@
+"""One target verified on the inputs of one seed, in the process that it runs in."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus.errors import GateError
+from olympus.verification import Finding, Run, Tolerance, Verification, runner, verify
+from olympus_cli.frontends.python import load_target
+from olympus_cli.isolated.call import Say
+from olympus_cli.program.inputs import InputOptions
+from olympus_cli.program.leaves import Leaf
+from olympus_cli.program.runnable import runnable, with_one_backend
+from olympus_cli.program.stages import Program
+from olympus_cli.spec.backends import backend_text
+from olympus_cli.spec.inputs import ToleranceSpec
+from olympus_cli.spec.model import TargetSpec
+from olympus_cli.verifying.goldens import golden_file, read_golden, write_golden
+
+__all__ = ["verify_target"]
+
+Array = np.ndarray[Any, Any]
+Files = Sequence[tuple[str, bytes]]
+
+
+def verify_target(
+    say: Say,
+    spec: TargetSpec,
+    inputs: InputOptions,
+    against: Sequence[str],
+    others: Mapping[str, Files],
+    update: bool,
+) -> dict[str, Any]:
+    """What verification finds, as JSON-like data; `others` are the results of other runs.
+
+    With `update`, the results become the golden ones if nothing is wrong with them.
+
+    Raises:
+        GateError: another run has other results than the program, or the golden ones are of other
+            inputs.
+    """
+    spec = with_one_backend(spec)
+    program = _compiled(spec, say)
+    ready = runnable(program)
+    arrays = inputs.arrays(ready.arguments)
+    say("run")
+    results = ready([np.array(x) for x in arrays])
+    golden = golden_file(spec.root, spec.name, inputs.seed)
+    references = {name: _arrays(name, files, ready.results) for name, files in others.items()}
+    if "golden" in against and not update:
+        references["golden"] = read_golden(golden, arrays, ready.results)
+    say("verify")
+    found = verify(
+        program.traced,
+        arrays,
+        results,
+        against=[name for name in against if name != "golden" or not update],
+        references=references,
+        tolerances=_tolerances(spec.tolerance),
+        allow=spec.tolerance.allow,
+        run=_parts(program),
+        seed=inputs.seed,
+        coarse_products=program.units[0].kind == "gpu",
+    )
+    if update and found.passed:
+        write_golden(golden, arrays, ready.results, results)
+    backend = backend_text(program.units[0].backend)
+    facts = {"target": spec.name, "entry": spec.entry, "backend": backend}
+    return {**facts, "seed": inputs.seed, **_data(found)}
+
+
+def _compiled(spec: TargetSpec, say: Say) -> Program:
+    say("compile")
+    program = Program(load_target(spec), say)
+    program.trace()
+    program.lower()
+    program.compile()
+    return program
+
+
+def _parts(program: Program) -> Run:
+    """What compiles parts of the program as all of it was."""
+    spec, own = program.spec, dict(program.traced.signature.compiler_options)
+    return runner(
+        program.units[0].backend,
+        repeats=spec.repeats,
+        compiler_options={**own, **spec.compiler_options},
+        optimize=spec.optimize,
+    )
+
+
+def _arrays(name: str, files: Files, leaves: Sequence[Leaf]) -> list[Array]:
+    """The results of another run, in the dtypes of the program's."""
+    found = []
+    for _, content in files:
+        x = np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
+        found.append(x)
+    if len(found) != len(leaves):
+        raise GateError(
+            f"{name} gives {len(found)} results, and the program {len(leaves)}: "
+            "it is another program"
+        )
+    return [
+        x.view(leaf.numpy_dtype) if x.dtype.kind == "V" else x
+        for x, leaf in zip(found, leaves, strict=True)
+    ]
+
+
+def _tolerances(spec: ToleranceSpec) -> dict[str, Tolerance]:
+    """By the name of a dtype; "" is for all others."""
+    found = {"": Tolerance(**spec.numbers)} if spec.numbers else {}
+    return found | {
+        name: Tolerance(**{**spec.numbers, **numbers}) for name, numbers in spec.dtypes.items()
+    }
+
+
+def _data(found: Verification) -> dict[str, Any]:
+    checks = [
+        {
+            "result": check.result,
+            "against": check.against,
+            "passed": check.why is None,
+            "why": check.why,
+            **_plain(check.comparison._asdict()),
+            "statistics": _plain(check.statistics._asdict()),
+            "finding": check.finding and _finding(check.finding),
+        }
+        for check in found.checks
+    ]
+    return {
+        "passed": found.passed,
+        "checks": checks,
+        "operations": [_finding(each) for each in found.operations],
+        "notes": [_finding(each) for each in found.notes],
+        "checked": found.checked,
+        "unchecked": dict(found.unchecked),
+    }
+
+
+def _finding(each: Finding) -> dict[str, Any]:
+    plain: dict[str, Any] = _plain(each._asdict())
+    return plain
+
+
+def _plain(value: Any) -> Any:
+    """`value` as JSON has it: a number that is not finite, or complex, as text."""
+    if hasattr(value, "_asdict"):
+        return _plain(value._asdict())
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, complex) or (isinstance(value, float) and not math.isfinite(value)):
+        return str(value)
+    return value

@@ -1,0 +1,190 @@
+"""The first operation of a compiled program that is wrong, found by cutting the program.
+
+The program of its first k equations, whose results are the values that the rest needs, is compiled
+and compared with the run operation by operation.  A binary search over k finds an equation before
+which all is right, and after which something is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_core.array import put, to_numpy
+from olympus_core.control.cond import cond_p
+from olympus_core.control.platform import platform_dependent_p
+from olympus_core.control.scan import scan_p
+from olympus_core.control.while_loop import while_p
+from olympus_core.olympuspr import Atom, Eqn, Literal, Olympuspr
+from olympus_core.verification.comparison import compare, explained
+from olympus_core.verification.findings import Finding, finding
+from olympus_core.verification.floats import is_inexact
+from olympus_core.verification.sidebyside import SideBySide, alone
+from olympus_core.verification.values import Array, Value
+
+__all__ = ["Run", "first_wrong", "prefix"]
+
+#: compiles a program and runs it on arrays
+Run = Callable[[Olympuspr, Sequence[Array]], Sequence[Array]]
+
+
+def prefix(program: Olympuspr, count: int, wanted: Sequence[Atom] | None = None) -> Olympuspr:
+    """The program of the first `count` equations.
+
+    Its results are the values that the rest of the program needs, or those that are `wanted`.
+    """
+    eqns = program.eqns[:count]
+    if wanted is None:
+        needed = {x for eqn in program.eqns[count:] for x in eqn.inputs} | set(program.outvars)
+        wanted = [v for eqn in eqns for v in eqn.outputs if v in needed]
+    return program.replace(eqns=eqns, outvars=wanted)
+
+
+class _Search:
+    """The search in one program, which may lead into the programs of its equations."""
+
+    def __init__(self, run: Run, make: Callable[[], SideBySide], path: tuple[str, ...]) -> None:
+        self.run = run
+        self.make = make
+        self.path = path
+
+    def reference(self, program: Olympuspr, inputs: Sequence[Array]) -> list[Value]:
+        """The results of a program, operation by operation."""
+        return self.make().run(program, inputs)
+
+    def is_wrong(self, program: Olympuspr, inputs: Sequence[Array]) -> bool:
+        """Whether the compiled program differs from the one operation by operation."""
+        values = self.reference(program, inputs)
+        got = self.run(program, inputs)
+        return any(
+            compare(x, v.array, explained(v)).mismatches for x, v in zip(got, values, strict=True)
+        )
+
+    def first(self, program: Olympuspr, inputs: Sequence[Array]) -> Finding | None:
+        """The first wrong equation of a program that is wrong as a whole."""
+        right, wrong = 0, len(program.eqns)
+        if not wrong:
+            return None
+        while wrong - right > 1:
+            middle = (right + wrong) // 2
+            if self.is_wrong(prefix(program, middle), inputs):
+                wrong = middle
+            else:
+                right = middle
+        return self.blame(program, wrong - 1, inputs)
+
+    def blame(self, program: Olympuspr, place: int, inputs: Sequence[Array]) -> Finding:
+        """What is wrong with an equation whose operands are right."""
+        eqn = program.eqns[place]
+        before = prefix(program, place, [x for x in eqn.inputs if not isinstance(x, Literal)])
+        values = iter(self.reference(before, inputs))
+        operands = [
+            np.asarray(x.value, x.aval.dtype) if isinstance(x, Literal) else next(values).array
+            for x in eqn.inputs
+        ]
+        if eqn.primitive.has_programs and (found := self.inside(eqn, operands)) is not None:
+            return found
+        after = prefix(program, place + 1, eqn.outputs)
+        wanted = self.reference(after, inputs)
+        got = self.run(after, inputs)
+        return self.told(eqn, operands, got, wanted, self._is_sensitive(eqn, before, got, inputs))
+
+    def told(
+        self,
+        eqn: Eqn,
+        operands: Sequence[Array],
+        got: Sequence[Array],
+        wanted: Sequence[Value],
+        sensitive: bool,
+    ) -> Finding:
+        """The finding of an equation, at the result that is furthest off."""
+        pairs = [(compare(x, v.array, explained(v)), x) for x, v in zip(got, wanted, strict=True)]
+        comparison, result = max(pairs, key=lambda pair: pair[0].mismatches)
+        kind: Any = "sensitive" if sensitive else "compiled"
+        return finding(kind, eqn, self.path, operands, result, comparison.element)
+
+    def _is_sensitive(
+        self, eqn: Eqn, before: Olympuspr, got: Sequence[Array], inputs: Sequence[Array]
+    ) -> bool:
+        """Whether integers or bools differ only as the operands do, which rounding explains."""
+        if eqn.primitive.has_programs or any(is_inexact(x.dtype) for x in got):
+            return False
+        compiled = iter(self.run(before, inputs))
+        own = [
+            put(x.value if isinstance(x, Literal) else next(compiled), x.aval) for x in eqn.inputs
+        ]
+        again = [to_numpy(x) for x in alone(eqn, own)]
+        return all(np.array_equal(x, y) for x, y in zip(again, got, strict=True))
+
+    def inside(self, eqn: Eqn, operands: Sequence[Array]) -> Finding | None:
+        """The first wrong operation in the programs of an equation; None where they are right."""
+        if eqn.primitive is scan_p:
+            return self.in_scan(eqn, operands)
+        if eqn.primitive is while_p:
+            return self.in_while(eqn, operands)
+        if eqn.primitive is cond_p:
+            index = int(operands[0])
+            branch = eqn.params["branches"][index]
+            return self.deeper(f"cond, branch {index}", branch, operands[1:])
+        if eqn.primitive is platform_dependent_p:
+            return self.deeper("", platform_dependent_p.chosen(eqn.params, "cpu"), operands[1:])
+        name = str(eqn.params.get("name", eqn.primitive.name))
+        return self.deeper(name, eqn.params["olympuspr"], operands)
+
+    def deeper(self, name: str, program: Olympuspr, inputs: Sequence[Array]) -> Finding | None:
+        """The first wrong operation of a nested program that is wrong when compiled alone."""
+        if not self.is_wrong(program, inputs):
+            return None
+        return _Search(self.run, self.make, (*self.path, name) if name else self.path).first(
+            program, inputs
+        )
+
+    def in_scan(self, eqn: Eqn, operands: Sequence[Array]) -> Finding | None:
+        params = eqn.params
+        a, n, body = params["num_consts"], params["num_carry"], params["olympuspr"]
+        consts, carry, xs = operands[:a], list(operands[a : a + n]), operands[a + n :]
+        places = range(params["length"])
+        for i in reversed(places) if params["reverse"] else places:
+            inputs = [*consts, *carry, *(x[i] for x in xs)]
+            found = self.deeper(f"scan, iteration {i}", body, inputs)
+            if found is not None:
+                return found
+            carry = [v.array for v in self.reference(body, inputs)[:n]]
+        return None
+
+    def in_while(self, eqn: Eqn, operands: Sequence[Array]) -> Finding | None:
+        params = eqn.params
+        n_cond, n_body = params["cond_nconsts"], params["body_nconsts"]
+        tested, body = params["cond_olympuspr"], params["body_olympuspr"]
+        cond_consts, consts = operands[:n_cond], operands[n_cond : n_cond + n_body]
+        carry = list(operands[n_cond + n_body :])
+        for i in range(2**63):
+            name = f"while, iteration {i}"
+            found = self.deeper(name, tested, [*cond_consts, *carry])
+            if found is not None:
+                return found
+            if not bool(self.reference(tested, [*cond_consts, *carry])[0].array):
+                break
+            found = self.deeper(name, body, [*consts, *carry])
+            if found is not None:
+                return found
+            carry = [v.array for v in self.reference(body, [*consts, *carry])]
+        return None
+
+
+def first_wrong(
+    program: Olympuspr,
+    inputs: Sequence[Array],
+    run: Run,
+    make: Callable[[], SideBySide] = SideBySide,
+) -> Finding | None:
+    """The first operation of a program whose compiled form is wrong on these inputs.
+
+    `run` compiles a program and runs it.  Loops are entered iteration by iteration.  Nested
+    programs that are right when they are compiled alone are not entered further.  None where no
+    equation can be blamed: the compiled program is what it is operation by operation.
+    """
+    search = _Search(run, make, ())
+    return search.first(program, inputs) if search.is_wrong(program, inputs) else None

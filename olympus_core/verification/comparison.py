@@ -1,0 +1,107 @@
+"""Two results of a program compared, with tolerances that rounding explains."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from olympus_core import dtypes
+from olympus_core.verification.findings import Element, worst
+from olympus_core.verification.floats import format_of, is_inexact, ulps
+from olympus_core.verification.values import Array, Value, widened
+
+__all__ = ["Comparison", "Tolerance", "compare", "explained"]
+
+#: steps of its own dtype that a result may differ by, however exact the runs happen to be
+ULPS = 32.0
+#: how many times the spread of the runs a result may be away: three runs were looked at
+SPREAD = 16.0
+
+
+class Tolerance(NamedTuple):
+    """What a user allows: |got - expected| <= atol + rtol |expected|, or so many `ulps`.
+
+    Where all three are None, what is allowed is `explained`.
+    """
+
+    rtol: float | None = None
+    atol: float | None = None
+    ulps: float | None = None
+
+    @property
+    def is_given(self) -> bool:
+        """Whether any of it was."""
+        return any(x is not None for x in self)
+
+
+class Comparison(NamedTuple):
+    """How far a result is from another: in how many of its elements too far, and where most.
+
+    `ulps` and `error` are the greatest of all elements; `element` is the worst of those that
+    differ by too much, or None where none does.
+    """
+
+    size: int
+    mismatches: int
+    ulps: float
+    error: float
+    element: Element | None
+
+
+def explained(value: Value) -> Array | float:
+    """The difference that rounding explains, for each element of a value.
+
+    It is 16 times the greatest difference from float64 of three runs, the program's own operation
+    by operation and two with random rounding errors (Parker, Monte Carlo Arithmetic, 1997), and 32
+    steps of its dtype; integers and bools must be equal.
+    """
+    if not is_inexact(value.dtype):
+        return 0.0
+    info = format_of(value.dtype)
+    size = np.abs(np.nan_to_num(value.wide, posinf=0.0, neginf=0.0))
+    known: Array = 2 * ULPS * info.roundoff * size
+    return known + (SPREAD * value.spread() + 2 * info.floor)
+
+
+def compare(
+    got: Array, want: Array, allowed: Any, tolerance: Tolerance | None = None
+) -> Comparison:
+    """Compare two arrays of one shape; `want` may be wider than `got`.
+
+    NaNs agree with NaNs and infinities with those of their sign; zeros of both signs are equal.
+    A `tolerance` that is given is used instead of what is `allowed`.
+    """
+    got, want = np.asarray(got), np.asarray(want)
+    if not got.size:
+        return Comparison(0, 0, 0.0, 0.0, None)
+    with np.errstate(all="ignore"):
+        steps = ulps(got, want.astype(got.dtype))
+        own, other = widened(got), widened(want)
+        if dtypes.kind(got.dtype) in "biu":
+            error = steps
+            agree = got == want
+        else:
+            error = np.abs(own - other)
+            agree = (own == other) | (np.isnan(own) & np.isnan(other))
+            if tolerance is not None and tolerance.is_given:
+                allowed = (tolerance.atol or 0.0) + (tolerance.rtol or 0.0) * np.abs(other)
+                agree |= steps <= (tolerance.ulps if tolerance.ulps is not None else -1.0)
+            agree |= error <= allowed
+            agree |= _both_leave_the_range(got, other, allowed)
+    finite = np.where(np.isfinite(error), error, np.where(agree, 0.0, math.inf))
+    mismatches = int(agree.size - np.count_nonzero(agree))
+    element = None
+    if mismatches:
+        ratio = finite / np.maximum(np.broadcast_to(allowed, got.shape), 1e-300)
+        excess = np.where(agree, -1.0, np.nan_to_num(ratio, nan=math.inf, posinf=math.inf))
+        element = worst(got, want, excess, allowed)
+    far = float(np.max(np.where(agree & ~np.isfinite(steps), 0.0, steps)))
+    return Comparison(int(got.size), mismatches, far, float(np.max(finite)), element)
+
+
+def _both_leave_the_range(got: Array, want: Array, allowed: Any) -> Any:
+    """Where a result is infinite and the other so large that rounding explains it."""
+    info = format_of(got.dtype)
+    return np.isinf(widened(got)) & (np.abs(want) + allowed > info.largest) & np.isfinite(want)

@@ -1,0 +1,94 @@
+"""What verification finds of one operation: the kind of fault, its place and its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from olympus_core.olympuspr import Eqn
+from olympus_core.verification.floats import Statistics, statistics, ulps
+
+__all__ = ["Element", "Finding", "Kind", "finding", "worst"]
+
+Array = np.ndarray[Any, Any]
+
+#: - "wrong": the result is not what the operation means, beyond what rounding explains
+#: - "nan", "infinity": it made one of finite operands, in float64 too
+#: - "overflow": it left the range of its dtype, and not that of float64
+#: - "cancellation": it subtracted nearly equal numbers, and left their errors
+#: - "inaccurate": its result lost its digits in another way
+#: - "compiled": alone it is right, and in the compiled program it is not
+#: - "sensitive": it is right, and decides by a difference that is no more than rounding
+Kind = Literal[
+    "wrong", "nan", "infinity", "overflow", "cancellation", "inaccurate", "compiled", "sensitive"
+]
+
+
+class Element(NamedTuple):
+    """One element of a result: what it is, what it should be, and how far apart they are.
+
+    `place` is its index.  `error` and `allowed` are absolute; `ulps` is the error in steps of the
+    result's dtype.
+    """
+
+    place: tuple[int, ...]
+    got: Any
+    expected: Any
+    error: float
+    allowed: float
+    ulps: float
+
+
+class Finding(NamedTuple):
+    """What is wrong with an operation, or with what it was given.
+
+    `location` is the user's "file:line", `text` that line, and `path` says inside of what it
+    stands, such as ("scan, iteration 3",).
+    """
+
+    kind: Kind
+    operation: str
+    location: str | None
+    text: str
+    scope: str
+    path: tuple[str, ...]
+    operands: tuple[Statistics, ...]
+    result: Statistics
+    element: Element | None = None
+
+
+def finding(
+    kind: Kind,
+    eqn: Eqn,
+    path: Sequence[str],
+    operands: Sequence[Array],
+    result: Array,
+    element: Element | None = None,
+) -> Finding:
+    """The finding of an equation on these operands."""
+    position = eqn.source.position()
+    return Finding(
+        kind,
+        eqn.primitive.spoken(eqn.params),
+        str(position) if position else None,
+        position.text() if position else "",
+        eqn.source.scope,
+        tuple(path),
+        tuple(map(statistics, operands)),
+        statistics(result),
+        element,
+    )
+
+
+def worst(got: Array, expected: Array, excess: Array, allowed: Any) -> Element:
+    """The element where `excess` is greatest; `expected` may be wider than the result's dtype."""
+    index = tuple(int(i) for i in np.unravel_index(int(np.argmax(excess)), got.shape))
+    with np.errstate(all="ignore"):
+        rounded = expected.astype(got.dtype)
+        steps = ulps(got[index].reshape(1), rounded[index].reshape(1))
+        wide = np.complex128 if got.dtype.kind == "c" else np.float64
+        error = float(np.abs(got[index].astype(wide) - expected[index].astype(wide)))
+    bound = float(np.broadcast_to(allowed, got.shape)[index])
+    return Element(index, got[index].item(), expected[index].item(), error, bound, float(steps[0]))

@@ -1,0 +1,65 @@
+"""StableHLO's reference interpreter: what a lowered program means by the specification.
+
+It is slow, and lacks some operations; one that it lacks ends the process, so it is looked for
+first.  Reading its complex results ends the process too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_core import mlir
+from olympus_core.errors import LoweringError
+from olympus_core.olympuspr import Olympuspr
+from olympus_core.stages import Lowered
+
+__all__ = ["interpret"]
+
+Array = np.ndarray[Any, Any]
+
+#: operations of StableHLO that the interpreter does not have
+_LACKS = frozenset(
+    f"stablehlo.{name}"
+    for name in (
+        *("custom_call", "fft", "rng", "rng_bit_generator", "triangular_solve", "cholesky"),
+        *("convolution_dynamic", "dynamic_conv", "uniform_quantize", "uniform_dequantize"),
+        *("batch_norm_training", "batch_norm_inference", "batch_norm_grad"),
+    )
+)
+
+
+def interpret(lowered: Lowered, inputs: Sequence[Array]) -> list[Array]:
+    """The results of a lowered program on flat arrays, as the interpreter has them.
+
+    Raises LoweringError, with the name of the operation, where it cannot run the program.
+    """
+    program: Olympuspr = lowered.olympuspr
+    avals = program.out_avals
+    with mlir.context():
+        missing = sorted(_missing(lowered.module.operation))
+        missing += sorted({f"{a.dtype.name} results" for a in avals if a.dtype.kind not in "biuf"})
+        if missing:
+            raise LoweringError(
+                f"StableHLO's interpreter cannot run '{lowered.fun_name}': it lacks "
+                f"{', '.join(missing)}",
+                hint="verify against op-by-op or float64",
+            )
+        outs = mlir.evaluate(lowered.module, [np.asarray(x) for x in inputs])
+        return [x.reshape(a.shape) for x, a in zip(outs, program.out_avals, strict=True)]
+
+
+def _missing(operation: Any) -> set[str]:
+    """The names of operations within one that the interpreter lacks."""
+    found: set[str] = set()
+    for region in operation.regions:
+        for block in region.blocks:
+            for each in block.operations:
+                name = each.operation.name
+                known = name.startswith(("stablehlo.", "func.", "builtin."))
+                if not known or name in _LACKS:
+                    found.add(name)
+                found |= _missing(each.operation)
+    return found

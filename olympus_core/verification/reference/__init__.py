@@ -1,0 +1,28 @@
+"""What each operation means, written in NumPy, apart from how it is lowered for a compiler.
+
+A rule computes an operation in float64, whatever the program's dtypes, and says how far from it a
+sound evaluation in them may be.  It shares no code with the operation's `lower`, so that a wrong
+lowering differs from it.
+"""
+
+from __future__ import annotations
+
+from olympus_core.verification.reference.contractions import CONTRACTIONS
+from olympus_core.verification.reference.elementwise import ELEMENTWISE
+from olympus_core.verification.reference.indexing import INDEXING
+from olympus_core.verification.reference.matrices import MATRICES
+from olympus_core.verification.reference.reductions import REDUCTIONS
+from olympus_core.verification.reference.rule import Call, Rule
+from olympus_core.verification.reference.shapes import SHAPES
+
+__all__ = ["RULES", "Call", "Rule"]
+
+#: the rule of each primitive that has one, by its name
+RULES: dict[str, Rule] = {
+    **ELEMENTWISE,
+    **SHAPES,
+    **INDEXING,
+    **REDUCTIONS,
+    **CONTRACTIONS,
+    **MATRICES,
+}

@@ -1,0 +1,98 @@
+"""The Cholesky decomposition and the solution of triangular systems.
+
+Their rounding errors depend on the matrix: the bounds are those of Higham, Accuracy and Stability
+of Numerical Algorithms, 2nd ed., section 8.2 and theorem 10.8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_core.verification.reference.rule import Array, Call, Rule
+
+__all__ = ["MATRICES"]
+
+
+def _hermitian(call: Call) -> Array:
+    """The matrices that the lower triangles say."""
+    (a,) = call.operands
+    low = np.tril(a, -1)
+    diagonal = np.tril(np.triu(a)).real
+    return np.asarray(low + diagonal + np.conj(np.swapaxes(low, -1, -2)))
+
+
+def _cholesky(call: Call) -> list[Array]:
+    """Of each matrix; NaN in the lower triangle of one that is not positive definite."""
+    full = _hermitian(call)
+    made = np.zeros(full.shape, full.dtype)
+    for index in np.ndindex(full.shape[:-2]):
+        try:
+            made[index] = np.linalg.cholesky(full[index])
+        except np.linalg.LinAlgError:
+            made[index] = np.tril(np.full(full.shape[-2:], np.nan))
+    return [made]
+
+
+def _cholesky_error(call: Call, values: Sequence[Array], roundoff: float) -> Sequence[Any]:
+    """|dL| <= n (n + 1) u k(A) |L|, in norms: the backward error times the condition number.
+
+    A matrix whose condition number is beyond 1 / u may count as positive definite or not.
+    """
+    full, n = _hermitian(call), call.out.shape[-1]
+    if not full.size:
+        return [0.0]
+    ends = np.abs(np.linalg.eigvalsh(np.nan_to_num(full)))
+    least, most = ends.min(-1), ends.max(-1)
+    condition = most / np.maximum(least, 1e-300)
+    scale = np.sqrt(most) * n * (n + 1) * roundoff * condition
+    bound = np.where(n * (n + 1) * roundoff * condition < 1, scale, np.inf)
+    return [np.broadcast_to(bound[..., None, None], full.shape)]
+
+
+def _triangle(a: Array, params: dict[str, Any]) -> Array:
+    made = np.tril(a) if params["lower"] else np.triu(a)
+    if params["unit_diagonal"]:
+        eye = np.eye(a.shape[-1], dtype=bool)
+        made = np.where(eye, 1, made)
+    made = np.conj(made) if params["conjugate_a"] else made
+    return np.asarray(np.swapaxes(made, -1, -2) if params["transpose_a"] else made)
+
+
+def _solve(call: Call) -> list[Array]:
+    a, b = call.operands
+    matrix = _triangle(a, call.params)
+    if not b.size:
+        return [b]
+    left = call.params["left_side"]
+    if not left:
+        matrix, b = np.swapaxes(matrix, -1, -2), np.swapaxes(b, -1, -2)
+    try:
+        found = np.linalg.solve(matrix, b)
+    except np.linalg.LinAlgError:  # of a zero on the diagonal: it is divided by
+        found = np.full(b.shape, np.nan, b.dtype)
+    return [np.asarray(found if left else np.swapaxes(found, -1, -2))]
+
+
+def _solve_error(call: Call, values: Sequence[Array], roundoff: float) -> Sequence[Any]:
+    """|dx| <= n u |A^-1| |A| |x|, element by element."""
+    a, _ = call.operands
+    matrix, (x,) = _triangle(a, call.params), values
+    n = matrix.shape[-1]
+    if not x.size or not np.isfinite(x).all():
+        return [np.inf]
+    inverse = np.abs(np.linalg.inv(matrix))
+    growth = np.matmul(inverse, np.abs(matrix))
+    if call.params["left_side"]:
+        total = np.matmul(growth, np.abs(x))
+    else:
+        total = np.matmul(np.abs(x), np.matmul(np.abs(matrix), inverse))
+    return [8 * (n + 1) * roundoff * total]
+
+
+MATRICES: dict[str, Rule] = {
+    "cholesky": Rule(_cholesky, _cholesky_error),
+    "triangular_solve": Rule(_solve, _solve_error),
+}

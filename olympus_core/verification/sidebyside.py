@@ -1,0 +1,385 @@
+"""A program run operation by operation, in its own dtypes and in float64, side by side.
+
+Each operation is compiled and run alone.  What it gives is compared with the reference on the same
+operands, so that errors do not add up, and the first operation that is wrong is known at once.
+The other runs follow the program's own choices: its branches, its iterations, and its integers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_core import dtypes, source
+from olympus_core.array import put, to_numpy
+from olympus_core.avals import ShapedArray
+from olympus_core.control.cond import cond_p
+from olympus_core.control.platform import platform_dependent_p
+from olympus_core.control.scan import scan_p
+from olympus_core.control.while_loop import while_p
+from olympus_core.olympuspr import Eqn, Literal, Olympuspr
+from olympus_core.primitives.precision import Precision
+from olympus_core.verification.bounds import disagreement, noise_scale
+from olympus_core.verification.findings import Finding, Kind, finding, worst
+from olympus_core.verification.floats import format_of, is_inexact
+from olympus_core.verification.reference import RULES, Call, Rule
+from olympus_core.verification.values import Array, Value, largest, mapped, value_of, widened
+from olympus_core.verification.widening import evaluate_wide, same_factors
+
+__all__ = ["Evaluator", "SideBySide", "alone", "digits_lost"]
+
+#: what runs one operation in the program's dtypes: an equation and its operands, on a device
+Evaluator = Callable[[Eqn, Sequence[Any]], Sequence[Any]]
+
+_SAMPLES = 2
+_TF32 = 2.0**-11  # roundoff of the 10 mantissa bits that a GPU keeps of a float32 operand
+_MOST = 100  # findings that are kept
+
+
+def alone(eqn: Eqn, operands: Sequence[Any]) -> Sequence[Any]:
+    """Run an operation on the CPU, compiled as a program of it alone."""
+    with source.using(eqn.source):
+        outs = eqn.primitive.bind(*operands, **eqn.params)
+    return list(outs) if eqn.primitive.multiple_results else [outs]
+
+
+def digits_lost(roundoff: float) -> float:
+    """The relative error from which a result has lost its digits: two thirds of them are wrong.
+
+    It is the cube root of the unit roundoff: 0.004 of float32, 0.08 of float16, 0.16 of bfloat16.
+    """
+    return float(np.cbrt(roundoff))
+
+
+class SideBySide:
+    """The runs of one program on given inputs, and what was found on the way.
+
+    `evaluators` replace, by the name of a primitive, what runs it in the program's dtypes.
+    `coarse_products` is for a GPU that rounds the float32 operands of products to TF32.
+    """
+
+    def __init__(
+        self,
+        *,
+        seed: int = 0,
+        evaluators: dict[str, Evaluator] | None = None,
+        coarse_products: bool = False,
+    ) -> None:
+        self.findings: list[Finding] = []
+        self.notes: list[Finding] = []
+        self.unchecked: Counter[str] = Counter()
+        self.checked = 0
+        self._path: list[str] = []
+        self._evaluators = evaluators or {}
+        self._coarse = coarse_products
+        self._rng = np.random.default_rng(seed)
+
+    def run(self, program: Olympuspr, inputs: Sequence[Any]) -> list[Value]:
+        """The results of a program, of arrays of just its types."""
+        given = [value_of(x, v.aval, _SAMPLES) for x, v in zip(inputs, program.invars, strict=True)]
+        with np.errstate(all="ignore"):
+            return self.evaluate(program, given)
+
+    def evaluate(self, program: Olympuspr, inputs: Sequence[Value]) -> list[Value]:
+        """The results of a program on values, equation by equation."""
+        env: dict[Any, Value] = dict(zip(program.invars, inputs, strict=True))
+        for var, const in zip(program.constvars, program.consts, strict=True):
+            env[var] = value_of(const, var.aval, _SAMPLES)
+        last = _last_uses(program)
+
+        def read(atom: Any) -> Value:
+            if isinstance(atom, Literal):
+                return value_of(atom.value, atom.aval, _SAMPLES)
+            return env[atom]
+
+        for place, eqn in enumerate(program.eqns):
+            values = [read(x) for x in eqn.inputs]
+            env.update(zip(eqn.outputs, self._equation(eqn, values), strict=True))
+            for atom in (*eqn.inputs, *eqn.outputs):
+                if not isinstance(atom, Literal) and last.get(atom, place) == place:
+                    env.pop(atom, None)
+        return [read(atom) for atom in program.outvars]
+
+    @contextlib.contextmanager
+    def _inside(self, name: str) -> Iterator[None]:
+        self._path.append(name)
+        try:
+            yield
+        finally:
+            self._path.pop()
+
+    def _equation(self, eqn: Eqn, values: Sequence[Value]) -> list[Value]:
+        primitive, params = eqn.primitive, eqn.params
+        if primitive is scan_p:
+            return self._scan(params, values)
+        if primitive is while_p:
+            return self._while(params, values)
+        if primitive is cond_p:
+            index = int(values[0].array)
+            with self._inside(f"cond, branch {index}"):
+                return self.evaluate(params["branches"][index], values[1:])
+        if primitive is platform_dependent_p:
+            return self.evaluate(platform_dependent_p.chosen(params, "cpu"), values[1:])
+        if primitive.has_programs:
+            with self._inside(str(params.get("name", primitive.name))):
+                return self.evaluate(params["olympuspr"], values)
+        return self._operation(eqn, values)
+
+    def _scan(self, params: dict[str, Any], values: Sequence[Value]) -> list[Value]:
+        a, n, body = params["num_consts"], params["num_carry"], params["olympuspr"]
+        consts, carry, xs = values[:a], list(values[a : a + n]), values[a + n :]
+        rows: list[list[Value]] = []
+        places = range(params["length"])
+        for i in reversed(places) if params["reverse"] else places:
+            row = [_row(x, i) for x in xs]
+            with self._inside(f"scan, iteration {i}"):
+                outs = self.evaluate(body, [*consts, *carry, *row])
+            carry = outs[:n]
+            rows.append(outs[n:])
+        if params["reverse"]:
+            rows.reverse()
+        types = [v.aval.update(shape=(len(places), *v.aval.shape)) for v in body.outvars[n:]]
+        if not rows:
+            return [*carry, *(value_of(np.zeros(t.shape, t.dtype), t, _SAMPLES) for t in types)]
+        return [
+            *carry,
+            *(_stack(column, t) for column, t in zip(zip(*rows, strict=True), types, strict=True)),
+        ]
+
+    def _while(self, params: dict[str, Any], values: Sequence[Value]) -> list[Value]:
+        n_cond, n_body = params["cond_nconsts"], params["body_nconsts"]
+        cond_consts, body_consts = values[:n_cond], values[n_cond : n_cond + n_body]
+        carry = list(values[n_cond + n_body :])
+        for i in range(2**63):
+            with self._inside(f"while, iteration {i}"):
+                (again,) = self.evaluate(params["cond_olympuspr"], [*cond_consts, *carry])
+                if not bool(again.array):
+                    break
+                carry = self.evaluate(params["body_olympuspr"], [*body_consts, *carry])
+        return carry
+
+    def _operation(self, eqn: Eqn, values: Sequence[Value]) -> list[Value]:
+        run = self._evaluators.get(eqn.primitive.name, alone)
+        natives = [
+            put(to_numpy(x), v.aval)
+            for x, v in zip(run(eqn, [v.native for v in values]), eqn.outputs, strict=True)
+        ]
+        rule = _rule_of(eqn)
+        arrays = [v.array for v in values]
+        made = [to_numpy(x) for x in natives]
+        avals = [v.aval for v in values]
+        call = Call(eqn.params, avals, [v.aval for v in eqn.outputs], [], arrays)
+        own = [widened(x) for x in arrays]
+        expected: Sequence[Array] | None = None
+        if rule is not None:
+            self.checked += 1
+            expected = self._check(eqn, rule, call, own, made)
+        else:
+            self.unchecked[eqn.primitive.name] += 1
+        if not any(is_inexact(x.dtype) for x in made):
+            return [
+                Value(x, widened(y), (widened(y),) * _SAMPLES)
+                for x, y in zip(natives, made, strict=True)
+            ]
+        wides = self._wides(eqn, rule, call, values, own, expected)
+        if rule is None:
+            wides = [same_factors(eqn.primitive.name, run, made) for run in wides]
+        outs = [
+            self._value(eqn, call, rule, values, native, [wide[i] for wide in wides])
+            for i, native in enumerate(natives)
+        ]
+        for out in outs:
+            self._trace_faults(eqn, values, out)
+        return outs
+
+    def _check(
+        self, eqn: Eqn, rule: Rule, call: Call, own: Sequence[Array], made: Sequence[Array]
+    ) -> Sequence[Array]:
+        """What the reference has on the same operands; a finding where the results differ."""
+        full = call._replace(operands=own)
+        expected = rule.value(full)
+        for i, (got, want) in enumerate(zip(made, expected, strict=True)):
+            wrong = disagreement(rule, full, expected, i, got)
+            if wrong is not None and len(self.findings) < _MOST:
+                excess, allowed = wrong
+                element = worst(got, np.asarray(want), excess, allowed)
+                self.findings.append(finding("wrong", eqn, self._path, call.natives, got, element))
+        return expected
+
+    def _wides(
+        self,
+        eqn: Eqn,
+        rule: Rule | None,
+        call: Call,
+        values: Sequence[Value],
+        own: Sequence[Array],
+        expected: Sequence[Array] | None,
+    ) -> list[Sequence[Array]]:
+        """The results in float64: of the exact run, and of each sample."""
+        runs = [
+            [v.wide for v in values],
+            *map(list, zip(*(v.samples for v in values), strict=True)),
+        ]
+        if not values:
+            runs = [[]] * (1 + _SAMPLES)
+        made: list[Sequence[Array]] = []
+        for run in runs:
+            same = all(x is y for x, y in zip(run, runs[0], strict=True))
+            if made and same:
+                made.append(made[0])
+            elif (
+                expected is not None
+                and rule is not None
+                and (not rule.continuous or all(x is y for x, y in zip(run, own, strict=True)))
+            ):
+                made.append(expected)
+            elif rule is not None:
+                made.append(rule.value(call._replace(operands=run)))
+            elif any(is_inexact(a.dtype) for a in call.avals_in) or not values:
+                made.append(_fallback(eqn, call, run))
+            else:
+                made.append([widened(to_numpy(x)) for x in alone(eqn, [v.native for v in values])])
+        return made
+
+    def _value(
+        self,
+        eqn: Eqn,
+        call: Call,
+        rule: Rule | None,
+        values: Sequence[Value],
+        native: Any,
+        wides: Sequence[Array],
+    ) -> Value:
+        """One result, whose samples have a random rounding error of this operation more."""
+        dtype = native.aval.dtype
+        array = to_numpy(native)
+        if not is_inexact(dtype):
+            wide = widened(array)
+            return Value(native, wide, (wide,) * _SAMPLES)
+        own = widened(array)
+        followed = [_followed(np.asarray(x), own) for x in wides]
+        roundoff = max([format_of(dtype).roundoff, *(v.roundoff for v in values)])
+        rounded = rule is None or rule.error is not None
+        samples = tuple(followed[1:])
+        if rounded:
+            unit = self._unit(eqn, dtype)
+            samples = tuple(
+                x + unit * self._rng.uniform(-1, 1, x.shape) * noise_scale(rule, call, values, x)
+                for x in samples
+            )
+        return Value(native, followed[0], samples, roundoff)
+
+    def _unit(self, eqn: Eqn, dtype: Any) -> float:
+        unit = format_of(dtype).roundoff
+        plain = eqn.params.get("precision") in (None, Precision.DEFAULT, (Precision.DEFAULT,) * 2)
+        if self._coarse and eqn.primitive.is_product and plain and dtype == np.float32:
+            return max(unit, _TF32)
+        return unit
+
+    def _trace_faults(self, eqn: Eqn, values: Sequence[Value], out: Value) -> None:
+        """Say where infinities, NaNs and lost digits of a result come from."""
+        if not is_inexact(out.dtype):
+            return
+        self._trace_nonfinite(eqn, values, out)
+        self._trace_loss(eqn, values, out)
+
+    def _finding(
+        self, kind: Kind, eqn: Eqn, values: Sequence[Value], out: Value, at: Array
+    ) -> Finding:
+        element = None if kind == "nan" else worst(out.array, out.wide, at, math.inf)
+        return finding(kind, eqn, self._path, [v.array for v in values], out.array, element)
+
+    def _trace_nonfinite(self, eqn: Eqn, values: Sequence[Value], out: Value) -> None:
+        got = out.array
+        bad = ~np.isfinite(got)
+        if not bad.any():
+            return
+        floats = [v for v in values if is_inexact(v.dtype)]
+        tainted = [v for v in floats if not np.isfinite(v.array).all()]
+        origin = next((v.origin for v in tainted if v.origin is not None), None)
+        nan = np.isnan(got)
+        new_nan = nan.any() and not any(np.isnan(v.array).any() for v in tainted)
+        if origin is None and (not tainted or new_nan):
+            at = nan if nan.any() else bad
+            kind: Kind = "nan" if nan.any() else "infinity"
+            beyond = np.abs(out.wide[at]) > format_of(out.dtype).largest
+            if not nan.any() and (beyond & np.isfinite(out.wide[at])).any():
+                kind = "overflow"
+            origin = self._finding(kind, eqn, values, out, at.astype(np.float64))
+        out.origin = origin
+
+    def _trace_loss(self, eqn: Eqn, values: Sequence[Value], out: Value) -> None:
+        limit = digits_lost(out.roundoff)
+        floats = [v for v in values if is_inexact(v.dtype)]
+        error = out.relative_error()
+        adds = eqn.primitive.name in ("add", "sub") or getattr(_rule_of(eqn), "sums", False)
+        if error > limit:
+            out.loss = next((v.loss for v in floats if v.loss is not None), None)
+            if out.loss is None:
+                size = max((largest(v.wide) for v in floats), default=0.0)
+                cancels = adds and largest(out.wide) < limit * size
+                kind: Kind = "cancellation" if cancels else "inaccurate"
+                at = np.nan_to_num(np.abs(widened(out.array) - out.wide))
+                out.loss = self._finding(kind, eqn, values, out, at)
+        out.local = next((v.local for v in floats if v.local is not None), None)
+        if out.local is None and eqn.primitive.name in ("add", "sub"):
+            out.local = self._local_loss(eqn, floats, out, limit)
+
+    def _local_loss(
+        self, eqn: Eqn, floats: Sequence[Value], out: Value, limit: float
+    ) -> Finding | None:
+        """Elements that lost their digits here, though the greatest ones did not."""
+        error = np.abs(widened(out.array) - out.wide)
+        size = np.abs(out.wide)
+        lost = (error > limit * size) & np.isfinite(error) & (size > 0)
+        if not lost.any():
+            return None
+        ratio = np.where(lost, error / np.where(size > 0, size, 1), 0)
+        return self._finding("cancellation", eqn, floats, out, ratio)
+
+
+def _rule_of(eqn: Eqn) -> Rule | None:
+    """The rule of an equation; none for dtypes of 2 and 4 bits, which NumPy does not compute in."""
+    narrow = ("int2", "int4", "uint2", "uint4")
+    kinds = {dtypes.long_name(x.aval.dtype) for x in (*eqn.inputs, *eqn.outputs)}
+    return None if kinds & set(narrow) else RULES.get(eqn.primitive.name)
+
+
+def _fallback(eqn: Eqn, call: Call, run: Sequence[Array]) -> list[Array]:
+    if eqn.primitive.name == "bitcast_convert_type":  # its bits are those of the program's dtype
+        narrow = [x.astype(a.dtype) for x, a in zip(run, call.avals_in, strict=True)]
+        outs = alone(eqn, [put(x, a) for x, a in zip(narrow, call.avals_in, strict=True)])
+        return [widened(to_numpy(x)) for x in outs]
+    return evaluate_wide(eqn.primitive, eqn.params, call.avals_in, run)
+
+
+def _followed(wide: Array, own: Array) -> Array:
+    """The float64 result, or the program's where that is finite and this is not.
+
+    A rounding error less may leave a function's domain: the root of -1e-20, which was 0.
+    """
+    left = np.isfinite(own) & ~np.isfinite(wide)
+    return np.where(left, own, wide) if left.any() else wide
+
+
+def _last_uses(program: Olympuspr) -> dict[Any, int]:
+    """The equation after which each variable is not needed."""
+    last: dict[Any, int] = {}
+    for place, eqn in enumerate(program.eqns):
+        last.update((x, place) for x in eqn.inputs if not isinstance(x, Literal))
+    last.update((x, -1) for x in program.outvars if not isinstance(x, Literal))
+    return last
+
+
+def _row(x: Value, i: int) -> Value:
+    aval: ShapedArray = x.aval.update(shape=x.aval.shape[1:])
+    return mapped(lambda v: v[i], [x], aval)
+
+
+def _stack(column: Sequence[Value], aval: ShapedArray) -> Value:
+    return mapped(lambda *rows: np.stack(rows), column, aval)

@@ -1,0 +1,213 @@
+"""Verification of a traced program: what is compared, and what is found where it differs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from olympus_core import tree, xla
+from olympus_core.array import to_numpy
+from olympus_core.compiling import Repeats
+from olympus_core.errors import UsageError
+from olympus_core.olympuspr import Olympuspr
+from olympus_core.stages import Interface, Traced
+from olympus_core.verification.bisection import Run, first_wrong
+from olympus_core.verification.comparison import Comparison, Tolerance, compare, explained
+from olympus_core.verification.findings import Finding
+from olympus_core.verification.floats import Statistics, format_of, is_inexact, statistics
+from olympus_core.verification.sidebyside import Evaluator, SideBySide, digits_lost
+from olympus_core.verification.values import Array, Value, largest, widened
+
+__all__ = ["ResultCheck", "Verification", "runner", "verify"]
+
+#: the references that a program itself has
+OWN = ("op-by-op", "float64")
+#: a result this small beside 1 may be all rounding error, in units of its roundoff
+_NEAR_ZERO = 16.0
+#: a result this small beside its operands is zero but for the rounding of float64
+_VANISHES = 2.0**-40
+
+
+_CALLED = {"nan": ("NaN", "NaNs"), "inf": ("infinity", "infinities")}
+
+
+class ResultCheck(NamedTuple):
+    """One result compared with one reference; `why` says what is wrong, or None.
+
+    `finding` is the operation that it comes from, where there is one.
+    """
+
+    result: str
+    against: str
+    comparison: Comparison
+    statistics: Statistics
+    why: str | None = None
+    finding: Finding | None = None
+
+
+class Verification(NamedTuple):
+    """What was compared and found.
+
+    `operations` are those that are wrong alone.  `checked` operations were compared with the
+    reference; the `unchecked` ones, by name, have no rule there.  `notes` do not fail it.
+    """
+
+    checks: tuple[ResultCheck, ...]
+    operations: tuple[Finding, ...]
+    notes: tuple[Finding, ...]
+    checked: int
+    unchecked: dict[str, int]
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.operations and all(check.why is None for check in self.checks)
+
+
+def runner(
+    target: xla.Target | None = None,
+    *,
+    repeats: Repeats = "auto",
+    compiler_options: xla.Options | None = None,
+    optimize: xla.Optimize = "default",
+) -> Run:
+    """What compiles a program in this way, and runs it on flat arrays.
+
+    Example: `runner()(traced.olympuspr, [x])` runs a program on the CPU.
+    """
+
+    def run(program: Olympuspr, inputs: Sequence[Array]) -> list[Array]:
+        ins, outs = tuple(program.in_avals), tuple(program.out_avals)
+        names = tuple(f"x{i}" for i in range(len(ins)))
+        in_tree = tree.structure(((0,) * len(ins), {}))
+        signature = Interface("part", in_tree, tree.structure([0] * len(outs)), names, ins, outs)
+        lowered = Traced(signature, program).lower(target, repeats=repeats)
+        compiled = lowered.compile(compiler_options, optimize=optimize)
+        return [to_numpy(x) for x in compiled(*inputs)]
+
+    return run
+
+
+def verify(
+    traced: Traced,
+    inputs: Sequence[Array],
+    results: Sequence[Array],
+    *,
+    against: Sequence[str] = ("op-by-op",),
+    references: Mapping[str, Sequence[Array]] | None = None,
+    tolerances: Mapping[str, Tolerance] | None = None,
+    allow: Sequence[str] = (),
+    run: Run | None = None,
+    seed: int = 0,
+    coarse_products: bool = False,
+    evaluators: dict[str, Evaluator] | None = None,
+) -> Verification:
+    """Whether `results`, which a compiled form of a program gave for flat `inputs`, are right.
+
+    They are compared with what the program gives operation by operation ("op-by-op"), in float64
+    ("float64"), and with the `references`, the results of other runs by their names.  `tolerances`
+    are by the name of a dtype; without one, what is allowed is what rounding explains.  `allow`
+    has "nan" and "inf" where results may be these.  Where a result differs, the program is cut
+    and compiled in parts by `run`, and the first wrong operation is found.
+
+    Raises UsageError for an `against` that is neither.
+
+    >>> verify(traced, [x], [np.asarray(traced.lower().compile()(x))]).passed
+    True
+    """
+    others = dict(references or {})
+    for name in against:
+        if name not in OWN and name not in others:
+            raise UsageError(f"there is no reference {name!r} to verify against")
+
+    def make() -> SideBySide:
+        return SideBySide(seed=seed, coarse_products=coarse_products, evaluators=evaluators)
+
+    runs = make()
+    values = runs.run(traced.olympuspr, inputs)
+    judge = _Judge(tolerances or {}, frozenset(allow))
+    checks = []
+    for name in against:
+        wanted = others.get(name) or [v.wide if name == "float64" else v.array for v in values]
+        for result, got, want, value in zip(
+            traced.result_names, results, wanted, values, strict=True
+        ):
+            checks.append(judge.check(name, result, np.asarray(got), np.asarray(want), value))
+    notes: list[Finding] = []
+    if run is not None and not runs.findings and any(c.why and not c.finding for c in checks):
+        found = first_wrong(traced.olympuspr, inputs, run, make)
+        checks, notes = _blamed(checks, found)
+    return Verification(
+        tuple(checks), tuple(runs.findings), tuple(notes), runs.checked, dict(runs.unchecked)
+    )
+
+
+def _blamed(
+    checks: Sequence[ResultCheck], found: Finding | None
+) -> tuple[list[ResultCheck], list[Finding]]:
+    """The checks with the operation found; they pass where it decides by rounding alone."""
+    if found is not None and found.kind == "sensitive":
+        return [c if c.finding else c._replace(why=None) for c in checks], [found]
+    return [c._replace(finding=found) if c.why and not c.finding else c for c in checks], []
+
+
+def _is_zero(value: Value) -> bool:
+    """Whether the exact result is zero beside what it was made of: it has no digits to lose."""
+    if value.loss is None:
+        return False
+    ends = [abs(x) for s in value.loss.operands for x in (s.minimum, s.maximum) if x is not None]
+    return largest(value.wide) <= _VANISHES * max(ends, default=0.0)
+
+
+class _Judge:
+    """Says whether a result is right: equal enough, finite, and with some digits left."""
+
+    def __init__(self, tolerances: Mapping[str, Tolerance], allow: frozenset[str]) -> None:
+        self.tolerances = tolerances
+        self.allow = allow
+
+    def check(self, against: str, name: str, got: Array, want: Array, value: Value) -> ResultCheck:
+        """Compare one result with one reference."""
+        tolerance = self.tolerances.get(value.dtype.name, self.tolerances.get(""))
+        if got.shape != want.shape:
+            comparison = Comparison(got.size, got.size, np.inf, np.inf, None)
+            why = f"has shape {got.shape}, and {against} has {want.shape}"
+            return ResultCheck(name, against, comparison, statistics(got), why)
+        comparison = compare(got, want, explained(value), tolerance)
+        found = ResultCheck(name, against, comparison, statistics(got))
+        if (fault := self._nonfinite(got, value)) is not None:
+            return found._replace(why=fault, finding=value.origin)
+        if comparison.mismatches and value.origin is not None and np.isnan(want).any():
+            count = int(np.count_nonzero(np.isnan(want)))
+            why = f"differs from {against}, which has {count} {_CALLED['nan'][count > 1]}"
+            return found._replace(why=why, finding=value.origin)
+        if comparison.mismatches:
+            cause = value.loss or value.local if against == "float64" else None
+            return found._replace(why=f"differs from {against}", finding=cause)
+        if tolerance is None and self._has_lost_its_digits(value):
+            return found._replace(
+                why="has lost its digits to rounding", finding=value.loss or value.local
+            )
+        return found
+
+    def _nonfinite(self, got: Array, value: Value) -> str | None:
+        if not is_inexact(got.dtype) or (value.origin is None and not np.isnan(got).any()):
+            return None
+        with np.errstate(all="ignore"):
+            for name, which in (("nan", np.isnan), ("inf", np.isinf)):
+                count = int(np.count_nonzero(which(got)))
+                if count and name not in self.allow:
+                    return f"has {count} {_CALLED[name][count > 1]}"
+        return None
+
+    def _has_lost_its_digits(self, value: Value) -> bool:
+        """Whether the program's own dtypes leave a result without correct digits."""
+        if not is_inexact(value.dtype) or _is_zero(value):
+            return False
+        limit = digits_lost(value.roundoff)
+        floor = _NEAR_ZERO * value.roundoff
+        with np.errstate(all="ignore"):
+            error = largest(widened(value.array) - value.wide)
+        return error > limit * largest(value.wide) + max(floor, format_of(value.dtype).floor)

@@ -1,0 +1,121 @@
+"""Operations without a rule of the reference, in float64, as XLA computes them.
+
+Their lowering is that of the program, so that this shows what rounding does to them, and nothing of
+whether they are lowered right.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_core import dtypes
+from olympus_core.array import put, to_numpy
+from olympus_core.avals import ShapedArray
+from olympus_core.context import switched
+from olympus_core.olympuspr import Literal, Olympuspr, Var
+from olympus_core.primitive import Primitive
+
+__all__ = ["evaluate_wide", "same_factors", "wide_aval", "wide_program"]
+
+Array = np.ndarray[Any, Any]
+
+
+def _wide_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    kind = dtypes.kind(dtype)
+    return np.dtype({"f": "float64", "c": "complex128"}.get(kind, dtype))
+
+
+def wide_aval(aval: ShapedArray) -> ShapedArray:
+    """The type with a float64 or complex128 in the place of its float or complex dtype."""
+    return aval.update(dtype=_wide_dtype(aval.dtype))
+
+
+def _wide_param(value: Any) -> Any:
+    if isinstance(value, np.dtype):
+        return _wide_dtype(value)
+    if isinstance(value, Olympuspr):
+        return wide_program(value)
+    return value
+
+
+def _wide_atom(atom: Any, made: dict[Any, Any]) -> Any:
+    if isinstance(atom, Literal):
+        aval = wide_aval(atom.aval)
+        return Literal(np.asarray(atom.value).astype(aval.dtype)[()], aval)
+    return made.setdefault(atom, Var(wide_aval(atom.aval)))
+
+
+@functools.lru_cache(maxsize=256)
+def wide_program(program: Olympuspr) -> Olympuspr:
+    """The program with all its floats in float64, and its complex numbers in complex128."""
+    made: dict[Any, Any] = {}
+    atom = functools.partial(_wide_atom, made=made)
+    invars = tuple(map(atom, program.invars))
+    eqns = [
+        eqn.replace(
+            inputs=tuple(map(atom, eqn.inputs)),
+            outputs=tuple(map(atom, eqn.outputs)),
+            params={name: _wide_param(value) for name, value in eqn.params.items()},
+        )
+        for eqn in program.eqns
+    ]
+    constvars = tuple(map(atom, program.constvars))
+    consts = tuple(
+        np.asarray(to_numpy(c), v.aval.dtype)
+        for c, v in zip(program.consts, constvars, strict=True)
+    )
+    return Olympuspr(invars, tuple(eqns), tuple(map(atom, program.outvars)), constvars, consts)
+
+
+def evaluate_wide(
+    primitive: Primitive,
+    params: dict[str, Any],
+    avals: Sequence[ShapedArray],
+    args: Sequence[Array],
+) -> list[Array]:
+    """The results of an operation on float64 operands, compiled as a program of it alone."""
+    wide = {name: _wide_param(value) for name, value in params.items()}
+    with switched("enable_x64", True):
+        given = [put(x, wide_aval(a)) for x, a in zip(args, avals, strict=True)]
+        outs = primitive.bind(*given, **wide)
+    return [to_numpy(x) for x in (outs if primitive.multiple_results else [outs])]
+
+
+#: decompositions that are unique only up to the phases of vectors, or to the basis of a space
+_AMBIGUOUS = ("eigh", "eig", "svd")
+_SAME = 1e-2  # relative difference of vectors that are the same but for rounding
+
+
+def same_factors(name: str, wide: Sequence[Array], own: Sequence[Array]) -> list[Array]:
+    """The float64 results of a decomposition, as the one that the program's own results are.
+
+    Signs and phases of its vectors are those of the program, which are as right.  Where it chose
+    other pivots, or another basis of a space, its results are taken as they are.
+    """
+    whole = [dtypes.kind(x.dtype) in "biu" for x in own]
+    same = all(np.array_equal(x, y) for x, y, w in zip(wide, own, whole, strict=True) if w)
+    if not same:
+        return [x.astype(_wide_dtype(x.dtype)) for x in own]
+    if name not in _AMBIGUOUS:
+        return list(wide)
+    return [x if w else _turned(x, y) for x, y, w in zip(wide, own, whole, strict=True)]
+
+
+def _turned(wide: Array, own: Array) -> Array:
+    """The vectors in the columns, or in the rows, with the phases that the program's have."""
+    target = own.astype(wide.dtype)
+    if wide.ndim < 2 or not wide.size:
+        return wide
+    found = [wide]
+    for axis in (-2, -1):
+        product = np.sum(np.conj(wide) * target, axis, keepdims=True)
+        size = np.abs(product)
+        phase = np.where(size > 0, product / np.where(size > 0, size, 1), 1)
+        found.append(wide * phase)
+    best = min(found, key=lambda x: float(np.max(np.abs(x - target))))
+    near = np.max(np.abs(best - target)) <= _SAME * max(1e-300, float(np.max(np.abs(target))))
+    return best if near else target

@@ -1,0 +1,317 @@
+"""`olympus verify`: references, inputs and tolerances of a target, and what it says of faults."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from click.testing import Result
+
+from olympus.errors import UsageError
+from olympus_cli.program.inputs import seeded_inputs
+from olympus_cli.program.leaves import Leaf
+from olympus_cli.spec.inputs import InputSpec
+from olympus_cli.spec.project import load_project
+from olympus_cli.verifying.goldens import digest, read_golden, write_golden
+
+Invoke = Callable[..., Result]
+
+PROGRAM = """\
+import olympus
+import olympus.numpy as jnp
+
+
+def forward(x, w):
+    h = jnp.tanh(x @ w)
+    return {"h": h, "n": h.sum().astype("bfloat16"), "k": (h > 0).sum()}
+
+
+def other(x, w):
+    h = jnp.tanh(x @ w)
+    return {"h": h * 1.001, "n": h.sum().astype("bfloat16"), "k": (h > 0).sum()}
+
+
+def logarithm(x):
+    y = x * 2
+    return jnp.log(y - 100.0)
+
+
+def lossy(x):
+    return jnp.sqrt(x * x + 1) - x
+
+
+def key():
+    return olympus.random.key(0)
+
+
+def draw(key, x):
+    return olympus.random.normal(key, x.shape) + x
+
+
+def special(x):
+    return olympus.scipy.special.erf(x)
+"""
+
+TOML = """\
+[target.forward]
+entry = "program:forward"
+args = { x = "f32[4,8]", w = "f32[8,3]" }
+inputs = { x = { range = [-1, 1] }, w = { normal = [0, 0.5] } }
+
+[target.logarithm]
+entry = "program:logarithm"
+args = { x = "f32[4]" }
+
+[target.lossy]
+entry = "program:lossy"
+args = { x = "f32[4]" }
+inputs.x = { range = [20000, 50000] }
+"""
+
+
+@pytest.fixture
+def work(folder: Path) -> Path:
+    (folder / "program.py").write_text(PROGRAM)
+    (folder / "olympus.toml").write_text(TOML)
+    return folder
+
+
+def document(result: Result) -> Any:
+    return json.loads(result.stdout)["targets"]
+
+
+def test_a_target_is_verified(work: Path, invoke: Invoke) -> None:
+    result = invoke("verify", "forward")
+    assert result.exit_code == 0, result.output
+    title, header, *rows = result.stdout.splitlines()
+    assert title == "forward  (program:forward, cpu)"
+    assert header.split() == ["result", "against", "ulps", "error", "differ", "verdict"]
+    assert [row.split()[:2] for row in rows] == [
+        [f"result['{name}']", "op-by-op"] for name in ("h", "k", "n")
+    ]
+    assert all(row.endswith("ok") for row in rows)
+
+
+def test_several_references(work: Path, invoke: Invoke) -> None:
+    built = invoke("compile", "forward", "-o", "out")
+    assert built.exit_code == 0, built.output
+    names = ("op-by-op", "float64", "cpu", "out/forward.olympus")
+    against = [part for name in names for part in ("--against", name)]
+    result = invoke("verify", "forward", *against, "--json")
+    assert result.exit_code == 0, result.output
+    (found,) = document(result)
+    assert [check["against"] for check in found["checks"]] == [n for n in names for _ in range(3)]
+    assert found["passed"] is True
+    assert found["checked"] >= 4
+    integers = [check for check in found["checks"] if check["result"] == "result['k']"]
+    assert {check["error"] for check in integers} == {0.0}
+
+
+def test_another_program_differs(work: Path, invoke: Invoke) -> None:
+    shapes = ("--shapes", "x=f32[4,8], w=f32[8,3]", "-o", "out")
+    assert invoke("compile", "program:other", *shapes).exit_code == 0
+    result = invoke("verify", "forward", "--against", "out/other.olympus")
+    assert result.exit_code == 1
+    assert "result['h'] differs from out/other.olympus; element [" in result.stderr
+    assert "ulps off" in result.stderr
+    assert "result['k']" not in result.stderr
+
+
+def test_the_interpreter_and_what_it_lacks(work: Path, invoke: Invoke) -> None:
+    entry = ("program:logarithm", "--shapes", "x=f32[4]")
+    table = '\n[target.wide]\nentry = "program:logarithm"\nargs = ["f32[4]"]\n'
+    (work / "olympus.toml").write_text(TOML + table + "inputs.x = { range = [100, 200] }\n")
+    result = invoke("verify", "wide", "--against", "interpreter")
+    assert result.exit_code == 0, result.output
+    lacking = invoke(
+        "verify", "program:special", "--shapes", "x=f32[4]", "--against", "interpreter"
+    )
+    assert lacking.exit_code == 3
+    assert "it lacks chlo.erf" in lacking.stderr
+    assert invoke("verify", *entry, "--against", "interpreter").exit_code == 1
+
+
+def test_a_nan_names_its_operation_and_line(work: Path, invoke: Invoke) -> None:
+    result = invoke("verify", "logarithm", "--json")
+    assert result.exit_code == 1
+    assert "error: logarithm is not verified (seed 0):" in result.stderr
+    assert "result has 4 NaNs" in result.stderr
+    assert "'log' made the first NaN" in result.stderr
+    assert f"at {work / 'program.py'}:17: return jnp.log(y - 100.0)" in result.stderr
+    assert "operand 0: float32[4], min -100." in result.stderr
+    (found,) = document(result)
+    finding = found["checks"][0]["finding"]
+    assert (finding["kind"], finding["operation"]) == ("nan", "log")
+    assert finding["result"]["nans"] == 4
+
+
+def test_cancellation_is_named(work: Path, invoke: Invoke) -> None:
+    result = invoke("verify", "lossy")
+    assert result.exit_code == 1
+    assert "'sub' lost the digits by cancellation" in result.stderr
+    assert "return jnp.sqrt(x * x + 1) - x" in result.stderr
+
+
+def test_one_target_that_fails_does_not_stop_the_others(work: Path, invoke: Invoke) -> None:
+    result = invoke("verify", "--runs", "2", "--json")
+    assert result.exit_code == 1
+    found = document(result)
+    assert [(each["target"], each["seed"], each["passed"]) for each in found] == [
+        ("forward", 0, True),
+        ("forward", 1, True),
+        ("logarithm", 0, False),
+        ("logarithm", 1, False),
+        ("lossy", 0, False),
+        ("lossy", 1, False),
+    ]
+    assert "4 of 6 targets failed" in result.stderr
+
+
+def test_tolerances_of_a_target(work: Path, invoke: Invoke) -> None:
+    toml = work / "olympus.toml"
+    shapes = ("--shapes", "x=f32[4,8], w=f32[8,3]", "-o", "out")
+    assert invoke("compile", "program:other", *shapes).exit_code == 0
+    against = ("verify", "forward", "--against", "out/other.olympus")
+    for line, code in (
+        ("rtol = 0.01", 0),
+        ("rtol = 1e-6", 1),
+        ("float32 = { rtol = 0.01 }", 0),
+        ("rtol = 1e-6\nfloat32.ulps = 100000", 0),
+        ("float16 = { rtol = 0.01 }", 1),
+    ):
+        toml.write_text(f"{TOML}\n[target.forward.tolerance]\n{line}\n")
+        assert invoke(*against).exit_code == code, line
+    toml.write_text(f'{TOML}\n[target.logarithm.tolerance]\nallow = ["nan"]\n')
+    assert invoke("verify", "logarithm").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ("inputs.x = 3", "forward.inputs.x must be { range = [0, 1] }"),
+        ("inputs.x = { range = [1, 1] }", "inputs.x.range is empty: 1 is not below 1"),
+        ("inputs.x = { range = [0, nan] }", "must be an array of two numbers"),
+        ("inputs.x = { normal = [0, -1] }", "has the standard deviation -1, which is below 0"),
+        ("inputs.x = { uniform = [0, 1] }", "has no key 'uniform'"),
+        ("tolerance.rtol = -1", "must be a number that is not below 0"),
+        ("tolerance.int32 = { rtol = 1 }", "is not the name of a float dtype"),
+        ("tolerance.relative = 1", "has no key 'relative'"),
+        ('tolerance.allow = ["zero"]', "holds 'zero', and may hold"),
+        ("tolerance.float32 = { allow = [] }", "has no key 'allow'"),
+    ],
+)
+def test_what_is_wrong_in_the_toml_is_told(
+    work: Path, invoke: Invoke, lines: str, words: str
+) -> None:
+    text = f'[target.forward]\nentry = "program:forward"\nargs = {{ x = "f32[4]" }}\n{lines}\n'
+    (work / "olympus.toml").write_text(text)
+    result = invoke("verify", "forward")
+    assert result.exit_code == 2
+    assert words in result.stderr
+
+
+def test_mistakes_in_options(work: Path, invoke: Invoke) -> None:
+    for options, words in (
+        (("--against", "numpy"), "there is nothing called 'numpy' to verify against"),
+        (("--against", "golden"), "there is no golden output"),
+        (("--runs", "2", "--inputs", "x.npz"), "--runs draws inputs from several seeds"),
+        (("--against", "none.olympus"), "none.olympus"),
+    ):
+        result = invoke("verify", "forward", *options)
+        assert result.exit_code == 2, result.output
+        assert words in result.stderr
+
+
+def test_golden_outputs(work: Path, invoke: Invoke) -> None:
+    assert invoke("verify", "forward", "--update").exit_code == 0
+    golden = work / "goldens" / "forward.npz"
+    first = golden.read_bytes()
+    assert invoke("verify", "forward", "--against", "golden").exit_code == 0
+    assert invoke("verify", "forward", "--update").exit_code == 0
+    assert golden.read_bytes() == first
+    (work / "olympus.toml").write_text(TOML.replace("[-1, 1]", "[-2, 1]"))
+    other = invoke("verify", "forward", "--against", "golden")
+    assert other.exit_code == 1
+    assert "was made from other inputs than these" in other.stderr
+    (work / "olympus.toml").write_text(TOML)
+    (work / "program.py").write_text(PROGRAM.replace('{"h": h,', '{"h": h * 1.01,'))
+    changed = invoke("verify", "forward", "--against", "golden")
+    assert changed.exit_code == 1
+    assert "result['h'] differs from golden" in changed.stderr
+    golden.write_bytes(first[:-1] + b"x")
+    damaged = invoke("verify", "forward", "--against", "golden")
+    assert damaged.exit_code == 5
+    assert "is damaged" in damaged.stderr
+
+
+def test_wrong_results_do_not_become_golden(work: Path, invoke: Invoke) -> None:
+    assert invoke("verify", "logarithm", "--update").exit_code == 1
+    assert not (work / "goldens").exists()
+
+
+def test_golden_outputs_of_every_dtype(tmp_path: Path) -> None:
+    arrays = [np.array([1, 2], dtype) for dtype in (ml_dtypes.bfloat16, "complex64", "bool", "u4")]
+    leaves = [Leaf.of(f"result[{i}]", x.dtype, x.shape) for i, x in enumerate(arrays)]
+    path = tmp_path / "goldens" / "x.npz"
+    write_golden(path, [], leaves, arrays)
+    for x, y in zip(arrays, read_golden(path, [], leaves), strict=True):
+        assert x.dtype == y.dtype
+        assert x.tobytes() == y.tobytes()
+    assert digest(arrays) != digest(arrays[::-1])
+
+
+def test_random_keys_and_unchecked_operations(work: Path, invoke: Invoke) -> None:
+    result = invoke("verify", "program:draw", "--shapes", "key={from=program:key}, x=f32[4]")
+    assert result.exit_code == 0, result.output
+    assert "note: no independent reference for bitcast_convert_type, random_bits" in result.stderr
+
+
+def test_distributions_of_inputs() -> None:
+    leaves = [
+        Leaf.of("x", "float32", (1000,)),
+        Leaf.of("n", "int32", (1000,)),
+        Leaf.of("p['w']", "bfloat16", (1000,)),
+        Leaf.of("p['v'][0]", "complex64", (1000,)),
+        Leaf.of("y", "float32", (10,)),
+    ]
+    specs = {
+        "x": InputSpec(range=(2, 3)),
+        "n": InputSpec(range=(-3, 4)),
+        "p": InputSpec(normal=(5, 0.5)),
+        "p['v']": InputSpec(range=(0, 1)),
+    }
+    x, n, w, v, y = seeded_inputs(leaves, 1, specs=specs)
+    assert x.min() >= 2
+    assert x.max() <= 3
+    assert set(n.tolist()) == set(range(-3, 4))
+    assert abs(w.astype("f4").mean() - 5) < 0.1
+    assert v.real.min() >= 0
+    assert v.imag.max() <= 1
+    assert y.tolist() == seeded_inputs(leaves[-1:], 1)[0].tolist()
+    (any_w,) = seeded_inputs(leaves[2:3], specs={"*['w']": InputSpec(range=(7, 8))})
+    assert any_w.astype("f4").min() >= 7
+    with pytest.raises(UsageError, match="what the input 'z' is, and the program takes no such"):
+        seeded_inputs(leaves, specs={"z": InputSpec(range=(0, 1))})
+    with pytest.raises(UsageError, match=r"n is int32\[1000\], and takes a range"):
+        seeded_inputs(leaves, specs={"n": InputSpec(normal=(0, 1))})
+    with pytest.raises(UsageError, match="has no integer"):
+        seeded_inputs(leaves, specs={"n": InputSpec(range=(0.1, 0.9))})
+
+
+def test_run_and_bench_draw_the_same_inputs(work: Path, invoke: Invoke) -> None:
+    np.save("x.npy", np.full((4, 8), 3, "f4"))
+    toml = TOML.replace("x = { range = [-1, 1] }", 'x = { file = "x.npy" }')
+    toml = toml.replace("normal = [0, 0.5]", "normal = [0, 0]")
+    (work / "olympus.toml").write_text(toml)
+    (work / "program.py").write_text(PROGRAM.replace("jnp.tanh(x @ w)", "x[:, :3] + w[:4]"))
+    ran = invoke("run", "forward", "--json")
+    assert ran.exit_code == 0, ran.output
+    assert json.loads(ran.stdout)["outputs"][0]["mean"] == 3.0
+    assert invoke("bench", "forward", "--time-limit", "0.1").exit_code == 0
+    target = load_project(work).targets["forward"]
+    assert target.inputs["w"] == InputSpec(normal=(0, 0))

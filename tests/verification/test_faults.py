@@ -1,0 +1,327 @@
+"""Faults are found at the operation and the line that they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import olympus
+import olympus.numpy as jnp
+from olympus import lax, nn
+from olympus.verification import Finding, Tolerance, Verification, runner, verify
+from olympus_core import eager, mlir
+from olympus_core.olympuspr import Literal
+from olympus_core.primitive import op
+
+_rng = np.random.default_rng(0)
+
+
+def f32(*shape: int) -> Any:
+    return _rng.standard_normal(shape).astype("float32")
+
+
+Lower = Callable[..., Any]
+
+
+@pytest.fixture
+def lowered_as(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, Lower], None]]:
+    """Replace the lowering of a primitive by a function of the right one and its arguments."""
+
+    def replace(name: str, lower: Lower) -> None:
+        primitive = op.find(name)
+        right = primitive.lower
+        monkeypatch.setattr(primitive, "lower", lambda *a, **k: lower(right, *a, **k), raising=True)
+
+    eager.clear_cache()
+    yield replace
+    eager.clear_cache()
+
+
+def sine(right: Lower, ctx: Any, x: Any, **params: Any) -> Any:
+    return mlir.op1("stablehlo.sine", ctx.aval_out, (x,))
+
+
+def scaled(factor: float) -> Lower:
+    def lower(right: Lower, ctx: Any, *xs: Any, **params: Any) -> Any:
+        value, out = right(ctx, *xs, **params), ctx.aval_out
+        return mlir.op1("stablehlo.multiply", out, (value, mlir.full(out, factor)))
+
+    return lower
+
+
+def only_in_programs(right: Lower, ctx: Any, *xs: Any, **params: Any) -> Any:
+    """Wrong by 0.001, but right where the operation is compiled alone."""
+    value, out = right(ctx, *xs, **params), ctx.aval_out
+    if not ctx.module.root.startswith("jit_part"):
+        return value
+    return mlir.op1("stablehlo.add", out, (value, mlir.full(out, 1e-3)))
+
+
+def constant_replaced(right: Lower, ctx: Any, *xs: Any, **params: Any) -> Any:
+    other = mlir.full(ctx.aval_out.update(shape=()), 0.26)
+    return right(ctx, *(other if isinstance(x, Literal) else x for x in xs), **params)
+
+
+def term_dropped(right: Lower, ctx: Any, x: Any, **params: Any) -> Any:
+    """The sum without the first row."""
+    (aval,) = ctx.avals_in
+    zero = mlir.full(aval.update(shape=(1, *aval.shape[1:])), 0)
+    index = mlir.full(aval.update(shape=(), dtype=np.dtype("int32")), 0)
+    cut = mlir.op1("stablehlo.dynamic_update_slice", aval, (x, zero, *[index] * aval.ndim))
+    return right(ctx, cut, **params)
+
+
+def verified(function: Callable[..., Any], *args: Any, **options: Any) -> Verification:
+    traced = olympus.jit(function).trace(*args)
+    inputs = [np.asarray(x) for x in olympus.tree.leaves(args)]
+    return verify(traced, inputs, runner()(traced.olympuspr, inputs), run=runner(), **options)
+
+
+def first(found: Verification) -> Finding:
+    assert not found.passed
+    every = [*found.operations, *(c.finding for c in found.checks if c.finding)]
+    return every[0]
+
+
+def network(x, w, v):
+    h = jnp.tanh(x @ w)
+    y = jnp.exp(h @ v) * 0.25
+    return y / y.sum(0, keepdims=True)
+
+
+NETWORK = (f32(8, 16), f32(16, 32) / 4, f32(32, 4) / 4)
+
+
+@pytest.mark.parametrize(
+    ("primitive", "lower", "line"),
+    [
+        ("tanh", sine, "h = jnp.tanh(x @ w)"),
+        ("exp", scaled(1.0001), "y = jnp.exp(h @ v) * 0.25"),
+        ("dot_general", scaled(1.0002), "h = jnp.tanh(x @ w)"),
+        ("reduce_sum", term_dropped, "return y / y.sum(0, keepdims=True)"),
+    ],
+)
+def test_a_wrong_lowering(lowered_as, primitive: str, lower: Lower, line: str) -> None:
+    lowered_as(primitive, lower)
+    found = first(verified(network, *NETWORK))
+    assert (found.kind, found.operation, found.text) == ("wrong", primitive, line)
+    assert found.location and found.location.startswith(__file__)
+    assert found.element is not None
+    assert found.element.ulps > 100
+    assert found.operands[0].mean is not None
+
+
+def activations(x, w, v):
+    h = jnp.tanh(x @ w)
+    return jnp.exp(h @ v)
+
+
+def test_a_wrong_constant(lowered_as) -> None:
+    lowered_as("mul", constant_replaced)
+    found = first(verified(lambda x: jnp.exp(jnp.sin(x) * 0.25), f32(8)))
+    assert (found.kind, found.operation) == ("compiled", "mul")
+    assert "jnp.sin(x) * 0.25" in found.text
+
+
+def scanned(x, w):
+    def step(h, row):
+        a = h @ w
+        b = jnp.tanh(a + row)
+        return b, b.sum()
+
+    return lax.scan(step, jnp.zeros(len(w)), x)
+
+
+def looped(x):
+    return lax.while_loop(lambda s: s[0] < 5, lambda s: (s[0] + 1, jnp.tanh(s[1]) * 2), (0, x))
+
+
+def branched(x):
+    return lax.cond(x[0] > -99, lambda v: jnp.tanh(v) + 1, lambda v: v, x)
+
+
+def inner(v):
+    return jnp.tanh(v) * 2
+
+
+def called(x):
+    return olympus.jit(inner)(x) + 1
+
+
+def marked(x):
+    @olympus.custom_jvp
+    def rule(v):
+        return jnp.tanh(v) * 3
+
+    rule.defjvps(lambda t, out, v: t)
+    return olympus.checkpoint(lambda v: rule(v) + 1)(x)
+
+
+@pytest.mark.parametrize(
+    ("function", "args", "path"),
+    [
+        (activations, NETWORK, ()),
+        (scanned, (f32(5, 8), f32(8, 8) / 3), ("scan, iteration 0",)),
+        (looped, (f32(5),), ("while, iteration 0",)),
+        (branched, (f32(5),), ("cond, branch 1",)),
+        (called, (f32(5),), ("inner",)),
+        (marked, (f32(5),), ("<lambda>", "rule")),
+    ],
+)
+def test_what_is_wrong_in_the_compiled_program_alone(lowered_as, function, args, path) -> None:
+    lowered_as("tanh", only_in_programs)
+    found = verified(function, *args)
+    assert not found.operations
+    blamed = first(found)
+    assert (blamed.kind, blamed.operation, blamed.path) == ("compiled", "tanh", path)
+    assert "tanh" in blamed.text
+    assert blamed.element is not None
+    assert blamed.element.error == pytest.approx(1e-3, rel=0.01)
+
+
+def overflow(x):
+    y = x * 30
+    return (y * y) / 1000
+
+
+def cancelled(x):
+    root = jnp.sqrt(x * x + 1)
+    return (root - x) * 3
+
+
+def variance(x):
+    return (x * x).mean() - x.mean() ** 2
+
+
+def divided(x):
+    zero = x - x
+    return (1 / zero).sum()
+
+
+def logarithm(x):
+    return jnp.log(x * 2 - 100) + 1
+
+
+def rooted(x):
+    return lax.scan(lambda c, v: (c - 1.0, jnp.sqrt(c) * v), 3.5, x)
+
+
+def exploded(x):
+    return jnp.exp(x * 100).sum()
+
+
+def masked(x):
+    return nn.softmax(jnp.where(x > 100, x, -jnp.inf), -1)
+
+
+class Fault(NamedTuple):
+    function: Callable[..., Any]
+    argument: Any
+    kind: str
+    operation: str
+    text: str
+    path: tuple[str, ...] = ()
+
+
+FAULTS = [
+    Fault(overflow, np.float16([1, 20]), "overflow", "mul", "return (y * y) / 1000"),
+    Fault(cancelled, np.float32([3e4, 5e4]), "cancellation", "sub", "return (root - x) * 3"),
+    Fault(
+        variance, f32(900) + 3000, "cancellation", "sub", "return (x * x).mean() - x.mean() ** 2"
+    ),
+    Fault(divided, f32(5), "infinity", "div", "return (1 / zero).sum()"),
+    Fault(logarithm, f32(5), "nan", "log", "return jnp.log(x * 2 - 100) + 1"),
+    Fault(
+        *(rooted, f32(8), "nan", "sqrt"),
+        "return lax.scan(lambda c, v: (c - 1.0, jnp.sqrt(c) * v), 3.5, x)",
+        ("scan, iteration 4",),
+    ),
+    Fault(exploded, f32(8) + 2, "overflow", "exp", "return jnp.exp(x * 100).sum()"),
+    Fault(
+        masked, f32(3, 4), "nan", "sub", "return nn.softmax(jnp.where(x > 100, x, -jnp.inf), -1)"
+    ),
+]
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f.function.__name__)
+def test_what_a_program_does_to_its_numbers(fault: Fault) -> None:
+    found = verified(fault.function, fault.argument)
+    assert not found.operations
+    blamed = first(found)
+    assert (blamed.kind, blamed.operation) == (fault.kind, fault.operation)
+    assert (blamed.text, blamed.path) == (fault.text, fault.path)
+
+
+def test_infinities_and_nans_that_are_allowed() -> None:
+    assert verified(logarithm, f32(5), allow=("nan",)).passed
+    assert not verified(divided, f32(5), allow=("nan",)).passed
+    assert verified(divided, f32(5), allow=("inf",)).passed
+
+
+def test_a_result_that_decides_by_rounding_is_a_note() -> None:
+    """Compiled, the sum is another number, and its last bit decides."""
+    traced = olympus.jit(lambda x: (x * 3 - x * 3 * 1.0000001 + 0 * x).sum() > 0).trace(f32(4))
+    x = np.float32([1, 2, 3, 4])
+    right = runner()(traced.olympuspr, [x])
+    flipped = [~right[0]]
+    found = verify(traced, [x], flipped, run=lambda program, inputs: _moved(program, inputs))
+    assert [each.kind for each in found.notes] == ["sensitive"]
+    assert found.passed
+
+
+def _moved(program: Any, inputs: Any) -> Any:
+    """The results of another sound compiler: floats are moved by rounding, and what follows."""
+    moved = [np.where(x == 0, x, -x) if _is_tiny(x) else x for x in runner()(program, inputs)]
+    return [
+        ~x if x.dtype == np.bool_ else y
+        for x, y in zip(runner()(program, inputs), moved, strict=True)
+    ]
+
+
+def _is_tiny(x: Any) -> bool:
+    return x.dtype == np.float32 and x.shape == () and abs(float(x)) < 1e-5
+
+
+def test_a_tolerance_that_is_given_is_the_one() -> None:
+    traced = olympus.jit(jnp.sin).trace(f32(4))
+    x = np.float32([0.1, 0.2, 0.3, 0.4])
+    off = np.sin(x) * np.float32(1.001)
+    for tolerance, passes in (
+        (Tolerance(rtol=2e-3), True),
+        (Tolerance(rtol=5e-4), False),
+        (Tolerance(atol=1e-2), True),
+        (Tolerance(ulps=20_000), True),
+        (Tolerance(ulps=100), False),
+    ):
+        found = verify(traced, [x], [off], tolerances={"float32": tolerance})
+        assert found.passed is passes, tolerance
+        assert found.checks[0].comparison.ulps > 8000
+    assert verify(traced, [x], [off], tolerances={"float16": Tolerance(rtol=1.0)}).passed is False
+
+
+def test_an_evaluator_of_ones_own() -> None:
+    def negated(eqn: Any, operands: Any) -> Any:
+        return [-np.tanh(operands[0].numpy())]
+
+    traced = olympus.jit(lambda x: jnp.tanh(x) + 1).trace(f32(4))
+    x = np.float32([1, 2, 3, 4])
+    results = runner()(traced.olympuspr, [x])
+    found = verify(traced, [x], results, evaluators={"tanh": negated})
+    assert [each.operation for each in found.operations] == ["tanh"]
+
+
+def test_another_reference() -> None:
+    traced = olympus.jit(lambda x: x * 2).trace(f32(4))
+    x = np.float32([1, 2, 3, 4])
+    good, bad = [x * 2], [x * 2 + np.float32([0, 0, 1, 0])]
+    found = verify(traced, [x], good, against=("file",), references={"file": good})
+    assert found.passed
+    found = verify(traced, [x], good, against=("file",), references={"file": bad}, run=runner())
+    (check,) = found.checks
+    assert check.why == "differs from file"
+    assert check.comparison.mismatches == 1
+    assert check.comparison.element is not None
+    assert check.comparison.element.place == (2,)

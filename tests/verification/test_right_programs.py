@@ -1,0 +1,39 @@
+"""Programs that are right pass, and each rule of the reference is what its operation means."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import olympus
+from olympus.verification import runner, verify
+from olympus_core.verification.reference import RULES
+from olympus_core.verification.sidebyside import SideBySide
+from tests.primitives.cases import CASES
+from tests.verification.programs import PROGRAMS
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_right_program_is_verified(name: str) -> None:
+    function, args = PROGRAMS[name]
+    traced = olympus.jit(function).trace(*args)
+    inputs = [np.asarray(x) for x in olympus.tree.leaves(args)]
+    results = runner()(traced.olympuspr, inputs)
+    found = verify(traced, inputs, results, against=("op-by-op", "float64"), run=runner())
+    assert found.passed, [c for c in found.checks if c.why] + list(found.operations)
+    assert len(found.checks) == 2 * len(results)
+
+
+RULED = [pytest.param(c, id=c.id) for c in CASES if c.primitive in RULES]
+
+
+@pytest.mark.parametrize("case", RULED)
+def test_a_rule_is_what_the_operation_means(case) -> None:
+    for dtype in case.dtypes:
+        with olympus.enable_x64(True):
+            arrays = case.arrays(dtype)
+            program = olympus.make_olympuspr(lambda *xs: case.call(olympus.lax, *xs))(*arrays)
+            runs = SideBySide()
+            runs.run(program, arrays)
+        assert not runs.findings
+        assert runs.checked == sum(e.primitive.name in RULES for e in program.eqns)
