@@ -45,6 +45,7 @@ from olympus_cli.reports.model import (
     XlaReport,
 )
 from olympus_cli.reports.text import write_summary
+from olympus_cli.spec.model import TargetSpec
 from olympus_cli.versions import tool_versions
 
 __all__ = ["compile_and_write"]
@@ -75,7 +76,7 @@ def compile_and_write(
             costs = lowered.result()
     with clock.part("inspect"):
         backends = [
-            _inspect(unit, costs[unit.label], keys[unit.label], directory, program.spec.root)
+            _inspect(unit, costs[unit.label], keys[unit.label], directory, program.spec)
             for unit in program.units
         ]
     with clock.part("serialize"):
@@ -123,12 +124,14 @@ def _write(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8", errors="backslashreplace")  # names of files may be none
 
 
-def _inspect(unit: Unit, cost: CostReport, key: str, directory: Path, root: Path) -> BackendReport:
+def _inspect(
+    unit: Unit, cost: CostReport, key: str, directory: Path, spec: TargetSpec
+) -> BackendReport:
     """What is told of the program as compiled for one backend; its text is written meanwhile."""
     text = unit.compiled.as_text()  # once, and not kept: it is large
     _write(directory / unit.label / "optimized.hlo.txt", text)
     return BackendReport(
-        **vars(compiled_figures(unit.compiled, root)),
+        **vars(compiled_figures(unit.compiled, spec.root, spec.trips)),
         label=unit.label,
         name=unit.kind,
         device=unit.backend.device,
@@ -139,7 +142,7 @@ def _inspect(unit: Unit, cost: CostReport, key: str, directory: Path, root: Path
         compile_seconds=unit.compile_seconds,
         xla_seconds=unit.compiled.executable.xla_seconds,
         ops=instruction_counts(text),
-        blocks=tuple(_block(each, root) for each in unit.lowered.blocks),
+        blocks=tuple(_block(each, spec.root) for each in unit.lowered.blocks),
     )
 
 

@@ -128,7 +128,7 @@ def _costed(say: Say, spec: TargetSpec, kind: Kind, compiles: bool) -> dict[str,
     if compiles:
         program.leave_out_absent()
         program.compile()
-        figures = compiled_figures(unit.compiled, spec.root)
+        figures = compiled_figures(unit.compiled, spec.root, spec.trips)
         document["compiled"] = asdict(figures)
         warnings += unfitting(figures)
     return {**document, "warnings": [*program.warnings, *warnings]}

@@ -116,7 +116,7 @@ def _figures(program: Program, unit: Unit, sizes: Mapping[str, int]) -> Figures:
         row_reports(cost, "dtype", root),
         operation_counts(unit.stablehlo),
         unit.lowered.unused_donations,
-        compiled and compiled_figures(compiled, root),
+        compiled and compiled_figures(compiled, root, program.spec.trips),
         compiled and instruction_counts(compiled.as_text()),
         sizes.get(unit.label),
         sizes.get(""),

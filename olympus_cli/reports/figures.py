@@ -283,10 +283,13 @@ def _estimate_report(estimate: Estimate, root: Path) -> EstimateReport:
     )
 
 
-def compiled_figures(compiled: Compiled, root: Path) -> CompiledFigures:
-    """What is told of a compiled program's memory, its time on the device, and whether it fits."""
+def compiled_figures(compiled: Compiled, root: Path, trips: Mapping[str, int]) -> CompiledFigures:
+    """What is told of a compiled program's memory, its time on the device, and whether it fits.
+
+    `trips` says how often loops run whose number of iterations depends on data, by source line.
+    """
     memory = _memory_report(compiled.memory(), root)
-    estimate = _estimate_report(compiled.estimate(), root)
+    estimate = _estimate_report(compiled.estimate(trips=trips), root)
     device = olympus.stages.device_model(compiled.target)
     if device is None or memory.needed is None:
         return CompiledFigures(memory, estimate, None)

@@ -505,8 +505,8 @@ def test_a_build_tells_warnings_and_why_it_builds(work: Path, invoke: Invoke) ->
     table = '[target.warns]\nentry = "warns:warns"\nargs = ["f32[4]"]\n'
     (work / "olympus.toml").write_text(TOML + table)
     loop = (
-        "flops and bytes are not known, only what they are at least: while loop at warns.py:8: "
-        "how often it runs depends on data"
+        "flops and bytes are not known, only with one trip of it: while loop at warns.py:8: "
+        "how often it runs depends on data (--trips warns.py:8=N, or trips of the target, says it)"
     )
     moon = "the moon is full, at warns.py:7"
     donated = "Some donated buffers were not usable: float32[3]: no result has this shape and dtype"

@@ -166,3 +166,25 @@ def test_the_next_build_with_the_compiler_completes_it(work: Path) -> None:
     code, target, _ = build(work, work / "without")
     assert (code, target["status"]) == (6, "built")
     assert labels(work / "build/both") == ["cpu"]
+
+
+def test_a_program_that_does_not_fit_its_device_is_a_warning(folder: Path, invoke: Invoke) -> None:
+    (folder / "big.py").write_text("def f(x, y):\n    return (x @ y) * 2\n")
+    (folder / "olympus.toml").write_text(
+        '[device.small]\nlike = "t4"\nmemory = 16777216\n'
+        '[target.big]\nentry = "big:f"\nbackends = ["gpu:small"]\n'
+        'args = ["f32[4096,1024]", "f32[1024,4096]"]\n'
+    )
+    if not has_gpu_compiler():
+        assert invoke("build").exit_code == 6
+        return
+    result = invoke("build")
+    assert result.exit_code == 0, result.output
+    (warning,) = [line for line in result.stderr.splitlines() if line.startswith("warning")]
+    assert "the program does not fit small: it needs " in warning
+    assert "64.0 MiB float32[4096,4096]" in warning
+    assert "big.py:2" in warning
+    told = warning.partition("'big': ")[2]
+    shown = invoke("compile", "big").stdout
+    assert "fits            small: no" in shown
+    assert f"warning: {told}" in shown

@@ -34,6 +34,10 @@ def search(x):
     return olympus.lax.while_loop(lambda c: c.sum() < 1e3, lambda c: c * 2.0, x)
 
 
+def ordered(x):
+    return np.sort(x)
+
+
 def update(state, x):
     return state + x, x.sum()
 """
@@ -90,7 +94,8 @@ def test_every_limit_can_be_broken(work: Path, invoke: Invoke, key: str) -> None
     result = invoke("check", "--json")
     assert result.exit_code == 1
     (verdict,) = json.loads(result.stdout)["targets"][0]["verdicts"]
-    assert verdict["key"] == key
+    assert (verdict["key"], verdict["verdict"], verdict["most"]) == (key, "broken", 0)
+    assert verdict["value"] > 0
     assert f"{key} is " in verdict["why"]
     assert verdict["lines"]
 
@@ -103,6 +108,30 @@ def test_forbidden_operations_and_dtypes(work: Path, invoke: Invoke) -> None:
     assert "the program has f16, which is forbidden" in result.stderr
     assert "the program has stablehlo.dot_general, which is forbidden" in result.stderr
     assert "tanh, which" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "entry"), [("stablehlo.while", "search"), ("while", "search"), ("sort", "ordered")]
+)
+def test_control_and_other_operations_can_be_forbidden(
+    work: Path, invoke: Invoke, name: str, entry: str
+) -> None:
+    target = f'[target.dense]\nentry = "program:{entry}"\nargs = ["f32[4]"]\n'
+    budget(work, f'forbid = ["{name}", "stablehlo.case"]', target=target)
+    result = invoke("check")
+    assert result.exit_code == 1
+    assert f"the program has {name}, which is forbidden, 1 times" in result.stderr
+    assert "stablehlo.case, which" not in result.stderr
+
+
+def test_a_device_of_ones_own_is_one_to_fit(work: Path, invoke: Invoke) -> None:
+    own = '[device.mine]\nlike = "t4"\nmemory = 16777216\n'
+    budget(work, 'fits = "mine"', target=own + DENSE)
+    assert invoke("check").exit_code == 0
+    budget(work, 'fits = "mine"', target=own + DENSE.replace("f32[8,16]", "f32[2000000,16]"))
+    result = invoke("check")
+    assert result.exit_code == 1
+    assert "and mine has 16.0 MiB" in result.stderr
 
 
 def test_a_figure_that_is_not_known_breaks_its_budget_and_says_why(
@@ -162,7 +191,15 @@ def test_a_golden_program_that_is_damaged_is_told(work: Path, invoke: Invoke, te
     assert "the golden program of dense" in result.stderr
 
 
-@pytest.mark.parametrize("text", ["", "{}", '{"schema_version": 1, "target": 3, "figures": {}}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{}",
+        '{"schema_version": 1, "target": 3, "figures": {}}',
+        '{"schema_version": 1, "target": "other", "figures": {}}',
+    ],
+)
 def test_saved_figures_that_are_damaged_are_told(work: Path, invoke: Invoke, text: str) -> None:
     budget(work, 'flops = "+1%"')
     (work / "goldens").mkdir()
@@ -170,6 +207,8 @@ def test_saved_figures_that_are_damaged_are_told(work: Path, invoke: Invoke, tex
     result = invoke("check")
     assert result.exit_code == 5
     assert "goldens/dense.figures.json" in result.stderr
+    assert invoke("check", "--update").exit_code == 0
+    assert invoke("check").exit_code == 0
 
 
 def test_donated_memory_must_be_used(work: Path, invoke: Invoke) -> None:

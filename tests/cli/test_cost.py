@@ -147,8 +147,8 @@ def test_trips_of_a_target(work: Path, invoke: Invoke) -> None:
     [
         ("program.py:23", "must be FILE:LINE=N"),
         ("23=4", "must be FILE:LINE=N"),
-        ("program.py:23=-1", "'-1' is not a number of trips"),
-        ("program.py:23=many", "'many' is not a number of trips"),
+        ("program.py:23=-1", "'-1' is not a whole number of trips"),
+        ("program.py:23=many", "'many' is not a whole number of trips"),
         ("program.py:99=4", "program.py:99"),
     ],
 )
@@ -180,6 +180,62 @@ def test_what_was_compiled_has_memory_and_an_estimate(work: Path, invoke: Invoke
     assert "peak memory" in result.stdout
     assert "estimated time" in result.stdout
     assert not (work / "build").exists()
+
+
+def test_the_roofline_of_a_device(work: Path, invoke: Invoke) -> None:
+    words = ("program:dense", "--shapes", "f32[1024,1024], f32[1024,1024]", "--device", "t4")
+    told = cost(invoke, *words)
+    seconds = 3 * 4 * 1024**2 / 320e9
+    assert told["roofline"] == {
+        "device": "t4",
+        "seconds": pytest.approx(max(seconds, 2 * 1024**3 / 8.1e12)),
+        "bound": "compute",
+    }
+    result = invoke("cost", *words)
+    assert "roofline        265 us at the peaks of t4, bound by compute" in result.stdout
+    assert "fits" not in result.stdout
+    huge = ("program:dense", "--shapes", "f32[65536,65536], f32[65536,8]", "--device", "t4")
+    assert "fits            no: 16.0 GiB of arguments" in invoke("cost", *huge).stdout
+
+
+def test_integer_products_take_no_time_of_floats(work: Path, invoke: Invoke) -> None:
+    (work / "ints.py").write_text("def f(x, y):\n    return x @ x, y + y\n")
+    words = ("ints:f", "--shapes", "i8[512,512], f32[4096,4096]", "--device", "t4")
+    told = cost(invoke, *words)
+    assert told["cost"]["flops"] == 4096**2
+    assert told["roofline"]["seconds"] >= 4096**2 / 8.1e12
+
+
+def test_an_estimate_says_what_it_assumes_and_what_is_not_in_it(work: Path, invoke: Invoke) -> None:
+    result = invoke("cost", "program:search", "--shapes", "f32[8]", "--compile")
+    assert "estimated time  at least " in result.stdout
+    assert " on cpu, an estimate" in result.stdout
+    notes = result.stdout.partition("the estimate of the time\n")[2]
+    assert "program.py:23" in notes
+    assert "usual ones are taken" in notes
+    said = invoke(
+        *("cost", "program:search", "--shapes", "f32[8]", "--compile"),
+        *("--trips", "program.py:23=1000"),
+    )
+    assert "at least" not in said.stdout
+
+
+def test_a_warning_of_the_program_has_its_line(work: Path, invoke: Invoke) -> None:
+    (work / "wide.py").write_text("def f(x):\n    return x.astype('float64')\n")
+    told = "astype was asked for dtype float64, and gives float32: 64-bit dtypes are off"
+    result = invoke("cost", "wide:f", "--shapes", "f32[3]")
+    assert f"warning: {told}" in result.stderr
+    assert "wide.py:2" in result.stderr
+    (work / "olympus.toml").write_text('[target.f]\nentry = "wide:f"\nargs = ["f32[3]"]\n')
+    result = invoke("build")
+    assert f"warning: target 'f': {told}" in result.stderr
+    assert "wide.py:2" in result.stderr
+    assert "wide.py:2" in invoke("compile", "f").stdout
+
+
+def test_what_is_outside_of_scopes_says_none(work: Path, invoke: Invoke) -> None:
+    table = invoke("cost", *DENSE, "--by", "scope").stdout.split("\n\n")[1]
+    assert table.splitlines()[1].startswith("(none)")
 
 
 def test_few_rows_say_how_many_are_left(work: Path, invoke: Invoke) -> None:
