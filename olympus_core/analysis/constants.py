@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import operator
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from olympus_core import mlir
-from olympus_core.analysis.stablehlo import Reader
+from olympus_core.analysis.stablehlo import Reader, tensor_of
 
-__all__ = ["Scope", "Value"]
+__all__ = ["Scope", "Value", "reduction"]
 
 #: elements of one value: NumPy's array, of shape () where all elements of a tensor are equal
 Value = np.ndarray[Any, Any]
@@ -24,26 +27,79 @@ _FOLLOWED = frozenset(
     + ["bool", "float32", "float64"]
 )
 
-_BINARY: Mapping[str, Callable[[Value, Value], Any]] = {
+# The arithmetic is that of every backend of XLA: a rule gives None where they may differ, or differ
+# from NumPy.
+
+
+def _whole_division(x: Value, y: Value, rule: Callable[[Value, Value], Any]) -> Any | None:
+    """A rule for integers, where the quotient exists and is one of the dtype."""
+    if np.any(y == 0):
+        return None
+    if x.dtype.kind == "i" and np.any((y == -1) & (x == np.iinfo(x.dtype).min)):
+        return None
+    return rule(x, y)
+
+
+def _divided(x: Value, y: Value) -> Any | None:
+    """Division, of integers toward zero; of floats by powers of two, as others may be products."""
+    if x.dtype.kind != "f":
+        return _whole_division(x, y, lambda x, y: (x - np.fmod(x, y)) // y)
+    is_power = y != 0 and np.isfinite(y) and abs(np.frexp(y)[0]) == 0.5
+    return x / y if is_power else None
+
+
+def _remainder(x: Value, y: Value) -> Any | None:
+    return None if x.dtype.kind == "f" else _whole_division(x, y, np.fmod)
+
+
+def _shifted(rule: Callable[[Value, Value], Any]) -> Callable[[Value, Value], Any | None]:
+    """A shift by less than the bits that there are."""
+
+    def apply(x: Value, y: Value) -> Any | None:
+        return rule(x, y) if np.all((y >= 0) & (y < 8 * x.dtype.itemsize)) else None
+
+    return apply
+
+
+def _logical_shift(x: Value, y: Value) -> Any:
+    bits = f"u{x.dtype.itemsize}"
+    return np.right_shift(x.view(bits), y.view(bits)).view(x.dtype)
+
+
+def _magnitude(x: Value) -> Any | None:
+    is_least = x.dtype.kind == "i" and np.any(x == np.iinfo(x.dtype).min)
+    return None if is_least else np.abs(x)
+
+
+_BINARY: Mapping[str, Callable[[Value, Value], Any | None]] = {
     "add": np.add,
     "subtract": np.subtract,
     "multiply": np.multiply,
+    "divide": _divided,
+    "remainder": _remainder,
     "maximum": np.maximum,
     "minimum": np.minimum,
     "and": np.bitwise_and,
     "or": np.bitwise_or,
     "xor": np.bitwise_xor,
-    "remainder": np.fmod,
-    "shift_left": np.left_shift,
+    "shift_left": _shifted(np.left_shift),
+    "shift_right_arithmetic": _shifted(
+        lambda x, y: np.right_shift(x.view(f"i{x.itemsize}"), y.view(f"i{x.itemsize}"))
+    ),
+    "shift_right_logical": _shifted(_logical_shift),
 }
-_UNARY: Mapping[str, Callable[[Value], Any]] = {
+_UNARY: Mapping[str, Callable[[Value], Any | None]] = {
     "negate": np.negative,
-    "abs": np.abs,
+    "abs": _magnitude,
     "sign": np.sign,
     "not": np.invert,
     "floor": np.floor,
     "ceil": np.ceil,
 }
+#: floats that were rounded may only be used by these: a compiler may take other operations together
+_ENDS = frozenset(
+    ["stablehlo.compare", "stablehlo.return", "stablehlo.maximum", "stablehlo.minimum"]
+)
 _COMPARE: Mapping[str, Callable[[Value, Value], Any]] = {
     "LT": np.less,
     "LE": np.less_equal,
@@ -110,7 +166,8 @@ class Scope:
             tensor = self._reader.tensor(value.type)
         except ValueError:
             return False
-        return tensor.dtype in _FOLLOWED and (not tensor.is_float or tensor.elements == 1)
+        most = 1 if tensor.is_float else sys.maxsize
+        return tensor.dtype in _FOLLOWED and 0 < tensor.elements <= most
 
     def _computed(self, op: Any, value: Any) -> Value | None:
         name = op.name
@@ -131,7 +188,9 @@ class Scope:
         found = rule(op, given, tensor.sizes)
         if found is None or found.size > _LARGEST:
             return None
-        return found if str(found.dtype) == tensor.dtype else found.astype(tensor.dtype)
+        if found.dtype != tensor.dtype:
+            found = found.astype(tensor.dtype)
+        return found if found.dtype.kind != "f" or _is_certain(op, given, found) else None
 
     def _constant(self, op: Any) -> Value | None:
         attribute = op.attributes["value"]
@@ -139,10 +198,12 @@ class Scope:
         if not isinstance(attribute, mlir.ir.DenseElementsAttr):
             return None
         if attribute.is_splat:
-            return np.asarray(attribute.get_splat_value().value).astype(tensor.dtype)
-        if tensor.elements > _LARGEST:
+            found = np.asarray(attribute.get_splat_value().value).astype(tensor.dtype)
+        elif tensor.elements > _LARGEST:
             return None
-        return np.array(attribute).astype(tensor.dtype).reshape(tensor.sizes)
+        else:
+            found = np.array(attribute).astype(tensor.dtype).reshape(tensor.sizes)
+        return found if found.dtype.kind != "f" or _is_plain(found) else None
 
     def _called(self, op: Any, value: Any) -> Value | None:
         function = self._functions.get(op.attributes["callee"].value)
@@ -165,18 +226,58 @@ def _full(x: Value, sizes: tuple[int, ...]) -> Value | None:
     return np.broadcast_to(x, sizes) if np.prod(sizes) <= _LARGEST else None
 
 
-def _divided(x: Value, y: Value) -> Value | None:
-    """Division, toward zero of integers; None where it is by zero."""
-    if x.dtype.kind == "f":
-        return np.asarray(x / y)
-    if np.any(y == 0):
+def _is_plain(x: Value) -> bool:
+    """Whether a float is the same everywhere: NaN is not, nor what may be flushed to zero."""
+    return not np.isnan(x) and (x == 0 or abs(x) >= np.finfo(x.dtype).tiny)
+
+
+_EXACT: Mapping[str, Callable[[Fraction, Fraction], Fraction]] = {
+    "stablehlo.add": operator.add,
+    "stablehlo.subtract": operator.sub,
+    "stablehlo.multiply": operator.mul,
+    "stablehlo.divide": operator.truediv,
+}
+
+
+def _is_certain(op: Any, given: Sequence[Value], found: Value) -> bool:
+    """Whether a float is what the program computes, however it is compiled.
+
+    A compiler may reassociate sums and products, and round once where two operations stand.
+    """
+    if not _is_plain(found):
+        return False
+    exact = _EXACT.get(op.name)
+    if exact is None or all(use.owner.name in _ENDS for use in op.results[0].uses):
+        return True
+    if not all(np.isfinite(x) for x in (*given, found)):
+        return False
+    x, y = (Fraction(float(each)) for each in given)
+    return exact(x, y) == Fraction(float(found))
+
+
+def _converted(op: Any, given: Sequence[Value], sizes: tuple[int, ...]) -> Value | None:
+    """A conversion: floats only without loss, or toward zero to an integer that there is."""
+    (x,) = given
+    dtype = np.dtype(tensor_of(op.results[0].type).dtype)
+    if dtype.kind == "b":
+        return np.asarray(x != 0)
+    if x.dtype.kind == "f" and dtype.kind in "iu":
+        if not np.isfinite(x):
+            return None
+        whole, limits = int(float(x)), np.iinfo(dtype)
+        return np.asarray(whole, dtype) if limits.min <= whole <= limits.max else None
+    made = x.astype(dtype)
+    if dtype.kind == "f" and np.isfinite(x) and Fraction(x.item()) != Fraction(float(made)):
         return None
-    return np.asarray(np.sign(x) * np.sign(y) * (np.abs(x) // np.abs(y)))
+    return made
 
 
-def _compared(op: Any, given: Sequence[Value], sizes: tuple[int, ...]) -> Value:
+def _compared(op: Any, given: Sequence[Value], sizes: tuple[int, ...]) -> Value | None:
     direction = mlir.hlo.ComparisonDirectionAttr(op.attributes["comparison_direction"]).value
-    return np.asarray(_COMPARE[direction](*given))
+    x, y = given
+    if x.dtype.kind == "f" and x == 0 and y == 0 and "TOTALORDER" in str(op.attributes):
+        return None  # its zeros have an order
+    return np.asarray(_COMPARE[direction](x, y))
 
 
 def _reshaped(op: Any, given: Sequence[Value], sizes: tuple[int, ...]) -> Value:
@@ -213,10 +314,20 @@ def _sliced(op: Any, given: Sequence[Value], sizes: tuple[int, ...]) -> Value:
     return np.asarray(x[tuple([slice(*each) for each in zip(*parts, strict=True)])])
 
 
+def reduction(op: Any) -> str | None:
+    """The one operation that a reduction of one array applies, if that is what it does."""
+    block = op.regions[0].blocks[0]
+    if len(op.operands) != 2 or len(block.operations) != 2:
+        return None
+    inner, last = (each.operation for each in block.operations)
+    is_plain = len(inner.results) == 1 and list(last.operands) == list(inner.results)
+    both = {x.arg_number for x in inner.operands if isinstance(x, mlir.ir.BlockArgument)}
+    return str(inner.name) if is_plain and both == {0, 1} else None
+
+
 def _reduced(op: Any, given: Sequence[Value], sizes: tuple[int, ...]) -> Value | None:
     """A reduction of one array by one operation whose result for equal elements is each."""
-    body = op.regions[0].blocks[0].operations
-    rule = _REDUCE.get(body[0].operation.name) if len(body) == 2 and len(given) == 2 else None
+    rule = _REDUCE.get(reduction(op) or "")
     if rule is None:
         return None
     x, start = given
@@ -250,18 +361,21 @@ def _two(rule: Callable[[Value, Value], Any]) -> _Rule:
     return apply
 
 
-def _one(rule: Callable[[Value], Any]) -> _Rule:
-    return lambda op, given, sizes: np.asarray(rule(given[0]))
+def _one(rule: Callable[[Value], Any | None]) -> _Rule:
+    def apply(op: Any, given: Sequence[Value], sizes: tuple[int, ...]) -> Value | None:
+        made = rule(given[0])
+        return None if made is None else np.asarray(made)
+
+    return apply
 
 
 _RULES: Mapping[str, _Rule] = {
     **{f"stablehlo.{name}": _two(rule) for name, rule in _BINARY.items()},
     **{f"stablehlo.{name}": _one(rule) for name, rule in _UNARY.items()},
-    "stablehlo.divide": _two(_divided),
     "stablehlo.compare": _compared,
     "stablehlo.select": _selected,
     "stablehlo.clamp": _clamped,
-    "stablehlo.convert": _one(lambda x: x),
+    "stablehlo.convert": _converted,
     "stablehlo.reshape": _reshaped,
     "stablehlo.broadcast_in_dim": _broadcast,
     "stablehlo.iota": _iota,

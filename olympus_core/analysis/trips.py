@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from olympus_core import mlir
-from olympus_core.analysis.constants import Scope, Value
-from olympus_core.analysis.stablehlo import Reader
+from olympus_core.analysis.constants import Scope, Value, reduction
+from olympus_core.analysis.stablehlo import tensor_of
 
 __all__ = ["Loop", "trip_count"]
 
@@ -51,12 +51,12 @@ class Loop(NamedTuple):
         return [i for i, x in enumerate(self.next) if _place(x, self.body) == i]
 
 
-def trip_count(loop: Loop, scope: Scope, reader: Reader) -> int | str:
+def trip_count(loop: Loop, scope: Scope) -> int | str:
     """How often the body runs, or in words why that is not known.
 
     `scope` is what is known around the loop.
     """
-    found = _counted(loop, scope, reader)
+    found = _counted(loop, scope)
     return _run(loop, scope) if found is None else found
 
 
@@ -101,13 +101,12 @@ class _Test(NamedTuple):
         )
 
 
-def _test(value: Any, block: Any, inside: Scope, *, reduced: bool) -> _Test | None:
-    """The comparison that a truth value is; with `reduced`, or the "or" over one."""
+def _test(value: Any, block: Any, inside: Scope, *, whole: bool) -> _Test | None:
+    """The comparison that a truth value is; with `whole`, a scalar that may be the "or" over one."""
+    value = _through(value, any_form=whole)
     op = _maker(value)
-    while op is not None and op.name in _PASSING:
-        op = _maker(op.operands[0])
-    if op is not None and reduced and op.name == "stablehlo.reduce" and _is_or(op, inside):
-        return _test(op.operands[0], block, inside, reduced=False)
+    if op is not None and whole and op.name == "stablehlo.reduce" and _is_or(op, inside):
+        op = _maker(_through(op.operands[0], any_form=True))
     if op is None or op.name != "stablehlo.compare":
         return None
     direction = mlir.hlo.ComparisonDirectionAttr(op.attributes["comparison_direction"]).value
@@ -119,36 +118,43 @@ def _test(value: Any, block: Any, inside: Scope, *, reduced: bool) -> _Test | No
     return None
 
 
-_PASSING = ("stablehlo.reshape", "stablehlo.broadcast_in_dim", "stablehlo.optimization_barrier")
-
-
 def _maker(value: Any) -> Any | None:
     return None if isinstance(value, mlir.ir.BlockArgument) else value.owner
 
 
-def _through(value: Any) -> Any:
-    """What a value is a reshaped or broadcast form of."""
-    op = _maker(value)
-    while op is not None and op.name in _PASSING and len(op.operands) == 1:
-        value = op.operands[0]
-        op = _maker(value)
+def _through(value: Any, *, any_form: bool = False) -> Any:
+    """What a value has the elements of, each at its place; with `any_form` at whatever places."""
+    while (op := _maker(value)) is not None:
+        if op.name == "stablehlo.optimization_barrier":
+            value = op.operands[value.result_number]
+        elif op.name in ("stablehlo.reshape", "stablehlo.broadcast_in_dim") and (
+            any_form or tensor_of(op.operands[0].type).elements == 1
+        ):
+            value = op.operands[0]
+        else:
+            break
     return value
 
 
 def _is_or(op: Any, inside: Scope) -> bool:
-    body = op.regions[0].blocks[0].operations
-    start = inside.of(op.operands[1]) if len(op.operands) == 2 else None
-    is_or = len(body) == 2 and body[0].operation.name == "stablehlo.or"
-    return is_or and start is not None and not start.any()
+    start = inside.of(op.operands[1])
+    return reduction(op) == "stablehlo.or" and start is not None and not start.any()
 
 
-def _step(loop: Loop, test: _Test, inside: Scope) -> Value | None:
-    """What each step adds to the counter; it may be kept where the loop's test says no."""
+class _Step(NamedTuple):
+    """What each step adds to the counter; a guarded one is kept where the loop's test says no."""
+
+    by: Value
+    is_guarded: bool
+
+
+def _step(loop: Loop, test: _Test, inside: Scope) -> _Step | None:
     value = loop.next[test.place]
     op = _maker(value)
-    if op is not None and op.name == "stablehlo.select":
+    is_guarded = op is not None and op.name == "stablehlo.select"
+    if op is not None and is_guarded:
         chosen, taken, kept = op.operands
-        guard = _test(chosen, loop.body, inside, reduced=False)
+        guard = _test(chosen, loop.body, inside, whole=False)
         if not test.same(guard) or _place(kept, loop.body) != test.place:
             return None
         op = _maker(taken)
@@ -159,26 +165,30 @@ def _step(loop: Loop, test: _Test, inside: Scope) -> Value | None:
         left, right = right, left
     if _place(left, loop.body) != test.place or (added := inside.of(right)) is None:
         return None
-    return added if op.name == "stablehlo.add" else -added.astype(object)
+    by = added if op.name == "stablehlo.add" else -added.astype(object)
+    return _Step(by, is_guarded)
 
 
-def _counted(loop: Loop, scope: Scope, reader: Reader) -> int | None:
-    test = _test(loop.goes_on, loop.condition, _fixed(loop, loop.condition, scope), reduced=True)
+def _counted(loop: Loop, scope: Scope) -> int | None:
+    test = _test(loop.goes_on, loop.condition, _fixed(loop, loop.condition, scope), whole=True)
     if test is None:
         return None
     start = scope.of(loop.starts[test.place])
     step = _step(loop, test, body_scope(loop, scope))
     if start is None or step is None:
         return None
-    dtype = reader.tensor(loop.starts[test.place].type).dtype
-    ends = _extent(dtype)
-    trips = 0
-    for each in np.broadcast(start, test.bound, step):
-        first, bound, by = map(int, each)
-        count = _trips(first, bound, by, test.direction)
-        if count is None or not ends[0] <= first + count * by <= ends[1]:
-            return None  # it would run for ever, or until the counter wraps
-        trips = max(trips, count)
+    lanes = [tuple(map(int, each)) for each in np.broadcast(start, test.bound, step.by)]
+    counts = [_trips(*lane, test.direction) for lane in lanes]
+    known = [n for n in counts if n is not None]
+    if len(known) < len(lanes):
+        return None  # it would run for ever, or until the counter wraps
+    trips = max(known)
+    if not step.is_guarded and test.direction in ("NE", "EQ") and min(known) < trips:
+        return None  # each must say no in the same step, and one that said it may go on
+    least, greatest = _extent(tensor_of(loop.starts[test.place].type).dtype)
+    for (first, _, by), count in zip(lanes, known, strict=True):
+        if not least <= first + (count if step.is_guarded else trips) * by <= greatest:
+            return None
     return trips
 
 

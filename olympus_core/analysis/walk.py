@@ -236,7 +236,7 @@ class _Walker:
         """The body as often as it runs, and the condition once more."""
         self.chooses = True
         loop = Loop.of(op)
-        proved = trip_count(loop, scope, self.reader)
+        proved = trip_count(loop, scope)
         trips = proved if isinstance(proved, int) else self.trips.get(str(at))
         if not isinstance(proved, int) or str(at) not in self.loops:
             self.loops[str(at)] = proved if isinstance(proved, int) else None
