@@ -211,7 +211,8 @@ def test_operations_know_their_lines_and_scopes() -> None:
 )
 def test_locations(location: str, place: Place) -> None:
     with mlir.context():
-        assert Places().of(mlir.ir.Location.from_attr(mlir.ir.Attribute.parse(location))) == place
+        module = mlir.ir.Module.parse(f"module {{}} {location}")
+        assert Places().of(module.operation.location) == place
 
 
 def test_a_source_map_has_what_the_program_beside_it_lacks(tmp_path: Path) -> None:
