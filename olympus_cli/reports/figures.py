@@ -205,7 +205,7 @@ class CompiledFigures:
 def _relative(line: str | None, root: Path) -> str | None:
     """A "file:line" as told from the project's folder, if it is in there.
 
-    >>> _relative("/work/model.py:12", Path("/work"))
+    >>> _relative("/home/me/model.py:12", Path("/home/me"))
     'model.py:12'
     """
     return line and line.removeprefix(f"{root}{os.sep}")
