@@ -6,20 +6,22 @@ import operator
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from olympus_core import mlir
-from olympus_core.analysis.stablehlo import Reader, tensor_of
+from olympus_core.analysis.stablehlo import tensor_of
 
-__all__ = ["Scope", "Value", "reduction"]
+__all__ = ["Given", "Knowledge", "Memo", "Scope", "Value", "reduction"]
+
+T = TypeVar("T")
 
 #: elements of one value: NumPy's array, of shape () where all elements of a tensor are equal
 Value = np.ndarray[Any, Any]
 
 _LARGEST = 4096  # elements; loops are seldom counted by longer vectors
-_DEEPEST = 60  # operations that one value is followed through
+_DEEPEST = 100  # operations and calls that one value is followed through
 
 #: dtypes of NumPy's own, of which loops have counters; their arithmetic is that of the program
 _FOLLOWED = frozenset(
@@ -116,54 +118,132 @@ _REDUCE: Mapping[str, Callable[..., Any]] = {
 }
 
 
-class Scope:
-    """What is known of values in one function or region, and in those around it.
+class Given:
+    """The arguments of a block, each of which is looked up when it is asked for, by its number."""
 
-    `known` are the block arguments that are, by value; None for one that is known not to be.
-    """
+    def __init__(self, look: Callable[[int], Value | None]) -> None:
+        self._look = look
+        self.asked: dict[int, Value | None] = {}
+
+    def of(self, number: int) -> Value | None:
+        """The value of an argument, or None where it is not known."""
+        if number not in self.asked:
+            self.asked[number] = self._look(number)
+        return self.asked[number]
+
+
+class Memo(Generic[T]):
+    """What was found out of a block, by the values of the arguments that were asked for."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[int, ...], dict[tuple[Any, ...], T]] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._found.values()))
+
+    def get(self, given: Given) -> T | None:
+        """What was found for these arguments: whatever was asked for then has the same value."""
+        for numbers, kept in self._found.items():
+            found = kept.get(tuple([_key(given.of(n)) for n in numbers]))
+            if found is not None:
+                return found
+        return None
+
+    def keep(self, given: Given, found: T) -> None:
+        """Remember what was found for what has been asked for."""
+        numbers = tuple(sorted(given.asked))
+        key = tuple([_key(given.asked[n]) for n in numbers])
+        self._found.setdefault(numbers, {})[key] = found
+
+
+def _key(value: Value | None) -> Any:
+    return None if value is None else (value.shape, value.tobytes())
+
+
+class Budget:
+    """How many more values may be computed, of the steps of loops or inside of calls."""
+
+    def __init__(self, left: int = 20_000) -> None:
+        self.left = left
+
+
+class Knowledge:
+    """What the scopes of a module share: its functions, what calls of them gave, the budgets."""
+
+    def __init__(self, functions: Mapping[str, Any]) -> None:
+        self.functions = functions
+        self.results: dict[tuple[str, int], Memo[tuple[Value | None]]] = {}
+        self.steps, self.calls = Budget(), Budget()
+        self.depth = 0
+        self.is_cut = False  # something that could be known was left out
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether something may be unknown because it would have taken too long."""
+        return self.is_cut or self.steps.left <= 0 or self.calls.left <= 0
+
+
+class Scope:
+    """What is known of values in one block, the block's arguments given, and in those around it."""
 
     def __init__(
         self,
-        reader: Reader,
-        functions: Mapping[str, Any],
-        known: Mapping[Any, Value | None],
+        knowledge: Knowledge,
+        block: Any,
+        given: Given,
         outer: Scope | None = None,
-        depth: int = 0,
+        budget: Budget | None = None,
     ) -> None:
-        self._reader = reader
-        self._functions = functions
-        self._values: dict[Any, Value | None] = dict(known)
+        self.knowledge = knowledge
+        self.given = given
+        self._block = block
+        self._values: dict[Any, Value | None] = {}
         self._outer = outer
-        self._depth = depth
+        self._budget = budget
 
-    def inner(self, known: Mapping[Any, Value | None]) -> Scope:
-        """The scope of a region of this one, in which these values are known too."""
-        return Scope(self._reader, self._functions, known, self, self._depth)
+    def inner(self, block: Any, given: Given, budget: Budget | None = None) -> Scope:
+        """The scope of a block in this one, with a budget of its own or this one's."""
+        return Scope(self.knowledge, block, given, self, budget or self._budget)
 
     def of(self, value: Any) -> Value | None:
         """The elements of a value, or None where they are not known."""
         scope: Scope | None = self
+        if isinstance(value, mlir.ir.BlockArgument):
+            block = value.owner
+            while scope is not None and scope._block != block:
+                scope = scope._outer
+            return None if scope is None else self._deeper(scope.given.of, value.arg_number)
         while scope is not None:
             if value in scope._values:
                 return scope._values[value]
             scope = scope._outer
-        if self._depth > _DEEPEST or not self._is_small(value):
+        if not self._is_small(value):
             return None
-        found: Value | None = None
-        if not isinstance(value, mlir.ir.BlockArgument):
-            self._depth += 1
-            try:
-                with np.errstate(all="ignore"):
-                    found = self._computed(value.owner, value)
-            finally:
-                self._depth -= 1
-        self._values[value] = found
+        found = self._values[value] = self._deeper(self._charged, value)
         return found
+
+    def _deeper(self, look: Callable[[Any], Value | None], what: Any) -> Value | None:
+        """What a look-up gives that may need others, unless too many wait for this one."""
+        if self.knowledge.depth > _DEEPEST:
+            return None
+        self.knowledge.depth += 1
+        try:
+            return look(what)
+        finally:
+            self.knowledge.depth -= 1
+
+    def _charged(self, value: Any) -> Value | None:
+        if self._budget is not None:
+            if self._budget.left <= 0:
+                return None
+            self._budget.left -= 1
+        with np.errstate(all="ignore"):
+            return self._computed(value.owner, value)
 
     def _is_small(self, value: Any) -> bool:
         """Whether it is worth following: integers, truth values, and scalars of floats."""
         try:
-            tensor = self._reader.tensor(value.type)
+            tensor = tensor_of(value.type)
         except ValueError:
             return False
         most = 1 if tensor.is_float else sys.maxsize
@@ -184,7 +264,7 @@ class Scope:
         given = [x for x in operands if x is not None]
         if len(given) < len(operands):
             return None
-        tensor = self._reader.tensor(value.type)
+        tensor = tensor_of(value.type)
         found = rule(op, given, tensor.sizes)
         if found is None or found.size > _LARGEST:
             return None
@@ -194,7 +274,7 @@ class Scope:
 
     def _constant(self, op: Any) -> Value | None:
         attribute = op.attributes["value"]
-        tensor = self._reader.tensor(op.results[0].type)
+        tensor = tensor_of(op.results[0].type)
         if not isinstance(attribute, mlir.ir.DenseElementsAttr):
             return None
         if attribute.is_splat:
@@ -206,14 +286,21 @@ class Scope:
         return found if found.dtype.kind != "f" or _is_plain(found) else None
 
     def _called(self, op: Any, value: Any) -> Value | None:
-        function = self._functions.get(op.attributes["callee"].value)
+        shared, name = self.knowledge, op.attributes["callee"].value
+        function = shared.functions.get(name)
         if function is None or not len(function.regions[0].blocks):
             return None
-        block = function.regions[0].blocks[0]
-        known = {formal: self.of(x) for formal, x in zip(block.arguments, op.operands, strict=True)}
-        inside = Scope(self._reader, self._functions, known, depth=self._depth + 1)
-        last = block.operations[len(block.operations) - 1].operation
-        return inside.of(last.operands[value.result_number])
+        operands = op.operands
+        given = Given(lambda number: self.of(operands[number]))
+        memo = shared.results.setdefault((name, value.result_number), Memo())
+        found = memo.get(given)
+        if found is None:
+            block = function.regions[0].blocks[0]
+            inside = Scope(shared, block, given, budget=self._budget or shared.calls)
+            last = block.operations[len(block.operations) - 1].operation
+            found = (inside.of(last.operands[value.result_number]),)
+            memo.keep(given, found)
+        return found[0]
 
 
 _Rule = Callable[[Any, Sequence[Value], tuple[int, ...]], Value | None]

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
+import numpy as np
+
 from olympus_core import collection
 from olympus_core.analysis.walk import FIGURES, Key, walk
 from olympus_core.errors import UsageError
@@ -72,8 +74,8 @@ class Cost:
     """What a program costs, counted from its StableHLO; docs/cost.md says how.
 
     A figure that depends on data, or on an operation that no rule counts, is None, and `unknown`
-    says why; `at_least` has all figures, with one trip of such a loop and nothing for such an
-    operation, and is the cost itself where everything is known.
+    says why; `at_least` has all figures, with one trip of such a loop (which may run never) and
+    nothing for such an operation, and is the cost itself where everything is known.
 
     - `flops`: operations on floating-point and complex numbers; a multiply-add is two.
     - `matmul_flops`: those of products and convolutions, by the operands' dtype, integers too.
@@ -99,7 +101,7 @@ class Cost:
 
     @functools.cached_property
     def at_least(self) -> Cost:
-        """The cost with all that is known of it."""
+        """The cost with one trip of each loop whose count is not known, and what else is known."""
         if not self.unknown:
             return self
         return _cost(self._rows, frozenset(), (), self.io_bytes)
@@ -169,7 +171,7 @@ def cost_of_module(module: ir.Module, trips: Mapping[str, int] | None = None) ->
 
     `trips` says how often loops run whose number of iterations depends on data, by the end of
     their `path:line`.  Raises UsageError for a key that is the end of no loop's line, or a number
-    that is not an integer, 0 or more.
+    that is not an integer, 0 or more; ArtifactError for a function that calls itself.
     """
     with collection.paused():
         walked = walk(module, {})
@@ -201,17 +203,22 @@ def _cost(
 
 def _by_line(trips: Mapping[str, int], loops: Mapping[str, int | None]) -> dict[str, int]:
     """The number for each line that a key is the end of; the longest key goes first."""
+    if not isinstance(trips, Mapping):
+        raise UsageError(f"trips is a mapping from `path:line` to a number, not {trips!r}")
+    for key in trips:
+        if not isinstance(key, str):
+            raise UsageError(f"the keys of trips are lines, such as 'solver.py:41', not {key!r}")
     found: dict[str, int] = {}
     for key in sorted(trips, key=len):
         count = trips[key]
-        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+        if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 0:
             raise UsageError(f"the trips of a loop are a number, 0 or more, not {count!r} ({key})")
         lines = [line for line in loops if line == key or line.endswith(os.sep + key)]
         if not lines:
             raise UsageError(
                 f"trips names {key!r}, where no loop stands", hint=_nearest(key, loops)
             )
-        found.update(dict.fromkeys(lines, count))
+        found.update(dict.fromkeys(lines, int(count)))
     return found
 
 

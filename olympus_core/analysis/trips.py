@@ -7,19 +7,20 @@ condition needs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from olympus_core import mlir
-from olympus_core.analysis.constants import Scope, Value, reduction
+from olympus_core.analysis.constants import Given, Scope, Value, reduction
 from olympus_core.analysis.stablehlo import tensor_of
 
-__all__ = ["Loop", "trip_count"]
+__all__ = ["Loop", "body_scope", "step_scope", "steps", "trip_count"]
 
 _LONGEST = 2_000  # values that are computed to see a loop end
 _DATA = "how often it runs depends on data"
+_STEPS = "how often it runs changes with the steps of a loop around it"
 _FLIPPED = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE", "NE": "NE", "EQ": "EQ"}
 
 
@@ -56,8 +57,14 @@ def trip_count(loop: Loop, scope: Scope) -> int | str:
 
     `scope` is what is known around the loop.
     """
-    found = _counted(loop, scope)
-    return _run(loop, scope) if found is None else found
+    found: int | str | None = _counted(loop, scope)
+    if found is None:
+        found = _run(loop, scope)
+    if found != _DATA:
+        return found
+    if scope.knowledge.is_spent:
+        return "how often it runs depends on data, or takes too long to count"
+    return _STEPS if _follows_steps(loop) else found
 
 
 def body_scope(loop: Loop, scope: Scope) -> Scope:
@@ -77,10 +84,9 @@ def _place(value: Any, block: Any) -> int | None:
 
 
 def _fixed(loop: Loop, block: Any, scope: Scope) -> Scope:
-    known: dict[Any, Value | None] = dict.fromkeys(block.arguments)
-    for i in loop.invariant():
-        known[block.arguments[i]] = scope.of(loop.starts[i])
-    return scope.inner(known)
+    same = frozenset(loop.invariant())
+    given = Given(lambda place: scope.of(loop.starts[place]) if place in same else None)
+    return scope.inner(block, given)
 
 
 # A counter
@@ -102,7 +108,7 @@ class _Test(NamedTuple):
 
 
 def _test(value: Any, block: Any, inside: Scope, *, whole: bool) -> _Test | None:
-    """The comparison that a truth value is; with `whole`, a scalar that may be the "or" over one."""
+    """The comparison that a truth value is; with `whole` it is a scalar, maybe "or" over many."""
     value = _through(value, any_form=whole)
     op = _maker(value)
     if op is not None and whole and op.name == "stablehlo.reduce" and _is_or(op, inside):
@@ -178,7 +184,7 @@ def _counted(loop: Loop, scope: Scope) -> int | None:
     if start is None or step is None:
         return None
     lanes = [tuple(map(int, each)) for each in np.broadcast(start, test.bound, step.by)]
-    counts = [_trips(*lane, test.direction) for lane in lanes]
+    counts = [_trips(first, to, by, test.direction) for first, to, by in lanes]
     known = [n for n in counts if n is not None]
     if len(known) < len(lanes):
         return None  # it would run for ever, or until the counter wraps
@@ -219,16 +225,9 @@ def _trips(start: int, bound: int, step: int, direction: str) -> int | None:
 
 def _run(loop: Loop, scope: Scope) -> int | str:
     """The count of a loop whose condition depends on constants alone, by running that part."""
-    following = loop.next
     needed = _needed(loop.goes_on, loop.condition)
-    pending = list(needed)
-    while pending:
-        for i in _needed(following[pending.pop()], loop.body) - needed:
-            needed.add(i)
-            pending.append(i)
-    values = {i: scope.of(loop.starts[i]) for i in needed}
     trips = 0
-    while (trips + 1) * (len(needed) + 1) <= _LONGEST:
+    for values in steps(loop, scope, needed):
         if any(v is None for v in values.values()):
             return _DATA
         more = _at(loop.condition, values, scope).of(loop.goes_on)
@@ -236,30 +235,75 @@ def _run(loop: Loop, scope: Scope) -> int | str:
             return _DATA
         if not more:
             return trips
-        inside = _at(loop.body, values, scope)
-        values = {i: inside.of(following[i]) for i in needed}
+        if (trips + 2) * (len(values) + 1) > _LONGEST:
+            break
         trips += 1
     return f"it has no end that can be proved, and none in {trips} steps"
 
 
-def _at(block: Any, values: dict[int, Value | None], scope: Scope) -> Scope:
-    return scope.inner({x: values.get(i) for i, x in enumerate(block.arguments)})
+def steps(
+    loop: Loop, scope: Scope, places: Collection[int]
+) -> Iterator[Mapping[int, Value | None]]:
+    """The carry of one step after the other, for ever: these places, and what they depend on."""
+    following = loop.next
+    needed = set(places)
+    pending = list(places)
+    while pending:
+        for i in _needed(following[pending.pop()], loop.body) - needed:
+            needed.add(i)
+            pending.append(i)
+    values = {i: scope.of(loop.starts[i]) for i in needed}
+    while True:
+        yield values
+        inside = _at(loop.body, values, scope)
+        values = {i: inside.of(following[i]) for i in needed}
+
+
+def step_scope(loop: Loop, scope: Scope, values: Mapping[int, Value | None]) -> Scope:
+    """What is known inside the body in one step, of which part of the carry is known."""
+    always = _fixed(loop, loop.body, scope).given
+    return scope.inner(
+        loop.body, Given(lambda place: values[place] if place in values else always.of(place))
+    )
+
+
+def _at(block: Any, values: Mapping[int, Value | None], scope: Scope) -> Scope:
+    return scope.inner(block, Given(values.get), scope.knowledge.steps)
+
+
+def _follows_steps(loop: Loop) -> bool:
+    """Whether the count needs an integer that the steps of another loop around it change."""
+    wanted = _needed(loop.goes_on, loop.condition)
+    roots = _roots([loop.goes_on, *[loop.starts[i] for i in wanted]])
+    for x in roots:
+        around = x.owner.owner
+        if x.owner == loop.condition or around.name != "stablehlo.while":
+            continue
+        outer = Loop.of(around)
+        tensor = tensor_of(x.type)
+        is_counter = "int" in tensor.dtype and tensor.elements == 1
+        if is_counter and x.arg_number not in outer.invariant():
+            return True
+    return False
 
 
 def _needed(value: Any, block: Any) -> set[int]:
     """The arguments of a block that a value is computed from."""
-    found: set[int] = set()
+    return {x.arg_number for x in _roots([value]) if x.owner == block}
+
+
+def _roots(values: Sequence[Any]) -> set[Any]:
+    """The arguments of any blocks that values are computed from."""
     seen: set[Any] = set()
-    pending = [value]
+    found: set[Any] = set()
+    pending = list(values)
     while pending:
         x = pending.pop()
         if x in seen:
             continue
         seen.add(x)
         if isinstance(x, mlir.ir.BlockArgument):
-            place = _place(x, block)
-            if place is not None:
-                found.add(place)
+            found.add(x)
         else:
             pending += list(x.owner.operands)
     return found

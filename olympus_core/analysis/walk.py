@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from olympus_core.analysis.constants import Scope, Value
+from olympus_core.analysis.constants import Given, Knowledge, Memo, Scope, Value
 from olympus_core.analysis.places import NOWHERE, Place, Places
 from olympus_core.analysis.stablehlo import Costed, Reader
-from olympus_core.analysis.trips import Loop, body_scope, trip_count
+from olympus_core.analysis.trips import Loop, body_scope, step_scope, steps, trip_count
 from olympus_core.analysis.view import NOTHING, Counts
-from olympus_core.errors import UsageError
+from olympus_core.errors import ArtifactError, UsageError
 
 if TYPE_CHECKING:
     from olympus_core.mlir import ir
@@ -20,6 +21,8 @@ __all__ = ["FIGURES", "Gap", "Key", "Tally", "Walked", "walk"]
 
 #: the figures of a row, in their order
 FIGURES = ("flops", "transcendentals", "bytes", "collective_bytes", "matmul_flops", "operations")
+_VARIANTS = 300  # values of arguments that one function is walked for
+_STEPPED = 10_000  # operations that are counted again where the steps of a loop differ
 _OPERATION = ("flops", "transcendentals", "matmul_flops")  # what is not known without a rule
 
 
@@ -100,12 +103,13 @@ def walk(module: ir.Module, trips: Mapping[str, int]) -> Walked:
     """What a module's `main` costs.
 
     `trips` says how often loops run whose count depends on data, by line, `path:line`.  Raises
-    UsageError for a module without that function.
+    UsageError for a module without that function, and ArtifactError for one with a function that
+    calls itself, or has no body.
     """
     walker = _Walker(module, trips)
     if "main" not in walker.functions:
         raise UsageError("a cost is that of a module's function 'main', and there is none")
-    tally = walker.function("main", (), NOWHERE)
+    tally = walker.function("main", _unknown(), NOWHERE)
     return Walked(tally, walker.io_bytes(), walker.loops)
 
 
@@ -121,11 +125,14 @@ class _Walker:
             if op.name == "func.func":
                 self.functions[op.attributes["sym_name"].value] = op
         self.constants: list[Any] = []
-        #: an operation without a line, and a loop or branch, was met in the function being walked
-        self.bare = self.chooses = False
-        self.walked: dict[Any, Tally] = {}
-        #: of a function that was walked, whether it has operations without a line, and loops
-        self.traits: dict[str, tuple[bool, bool]] = {}
+        self.knowledge = Knowledge(self.functions)
+        #: an operation without a line was met in the function being walked
+        self.bare = False
+        #: of each function what it costs, by where it is called if not all of it has lines
+        self.walked: dict[str, Memo[dict[Place, Tally]]] = {}
+        self.walking: set[str] = set()
+        #: how many blocks are being walked a step at a time, and operations that may be so
+        self.stepping, self.left = 0, _STEPPED
 
     def io_bytes(self) -> int:
         """The bytes of the arguments, the results and the constants; of equal elements, one."""
@@ -147,32 +154,42 @@ class _Walker:
             same = "dense<(" in elements
         return elements, (tensor._replace(sizes=()) if same else tensor).bytes
 
-    def function(self, name: str, given: Sequence[Value | None], at: Place) -> Tally:
-        """What a function costs where these of its arguments are known, and it is called `at`.
+    def function(self, name: str, given: Given, at: Place) -> Tally:
+        """What a function costs that is given these arguments, and called `at`.
 
-        It is walked again only for what matters: for other arguments where it has loops or
-        branches, and for another place where not all that it does has lines of its own.
+        It is walked again only for what matters: for other values of what its loops and branches
+        ask for, and for another place where not all that it does has lines of its own.
         """
-        values = tuple([None if x is None else (x.shape, x.tobytes()) for x in given])
-        is_bare, chooses = self.traits.get(name, (True, True))
-        found = self.walked.get((name, values if chooses else (), at if is_bare else NOWHERE))
+        if name in self.walking:
+            raise ArtifactError(f"the program's function '{name}' calls itself")
+        memo = self.walked.setdefault(name, Memo())
+        if len(memo) > _VARIANTS:
+            given, self.knowledge.is_cut = _unknown(), True
+        by_place = memo.get(given)
+        if by_place is None:
+            by_place = {}
+        found = by_place.get(NOWHERE) or by_place.get(at)
         if found is not None:
-            self.chooses |= chooses
             return found
-        outer, self.bare, self.chooses = (self.bare, self.chooses), False, False
-        block = self.functions[name].regions[0].blocks[0]
-        known = dict(zip(block.arguments, given, strict=False))
+        function = self.functions.get(name)
+        if function is None or not len(function.regions[0].blocks):
+            raise ArtifactError(f"the program calls '{name}', and has no such function")
+        outer, self.bare = self.bare, False
+        self.walking.add(name)
+        block = function.regions[0].blocks[0]
         found = Tally()
-        scope = Scope(self.reader, self.functions, known)
-        self.block(block, scope, found, at._replace(backward=False))
-        self.traits[name] = is_bare, chooses = self.bare, self.chooses
-        self.walked[name, values if chooses else (), at if is_bare else NOWHERE] = found
-        self.bare, self.chooses = outer[0], outer[1] or chooses  # what is bare stands at the call
+        self.block(block, Scope(self.knowledge, block, given), found, at._replace(backward=False))
+        self.walking.remove(name)
+        by_place[at if self.bare else NOWHERE] = found
+        memo.keep(given, by_place)
+        self.bare = outer  # what is bare stands at the call
         return found
 
     def block(self, block: Any, scope: Scope, tally: Tally, at: Place) -> None:
         """Count the operations of a block, in `tally`."""
         cost, of, count = self.reader.cost, self.places.of, tally.count
+        if self.stepping:
+            self.left -= len(block.operations)
         for each in block.operations:
             op = each.operation
             name = op.name
@@ -207,7 +224,8 @@ class _Walker:
     def call(self, op: Any, scope: Scope, tally: Tally, at: Place) -> None:
         """A call costs what the function does."""
         attribute = "callee" if op.name == "func.call" else "decomposition"
-        given = [scope.of(x) for x in op.operands]
+        operands = op.operands
+        given = Given(lambda number: scope.of(operands[number]))
         inner = self.function(op.attributes[attribute].value, given, at)
         tally.add(inner, at=at)
 
@@ -215,15 +233,15 @@ class _Walker:
         """What an operation runs once."""
         for region in op.regions:
             for block in region.blocks:
-                self.block(block, scope.inner(dict.fromkeys(block.arguments)), tally, at)
+                self.block(block, scope.inner(block, _unknown()), tally, at)
 
     def branches(self, op: Any, scope: Scope, tally: Tally, at: Place) -> None:
         """The branch that is taken, where it is known; or the dearest, with the others' gaps."""
-        self.chooses = True
         found: list[Tally] = []
         for region in op.regions:
             found.append(Tally())
-            self.block(region.blocks[0], scope, found[-1], at)
+            block = region.blocks[0]
+            self.block(block, scope.inner(block, _unknown()), found[-1], at)
         chosen = scope.of(op.operands[0])
         if chosen is not None and chosen.shape == ():
             tally.add(found[_index(op, chosen, len(found))])
@@ -234,23 +252,60 @@ class _Walker:
 
     def loop(self, op: Any, scope: Scope, tally: Tally, at: Place) -> None:
         """The body as often as it runs, and the condition once more."""
-        self.chooses = True
         loop = Loop.of(op)
         proved = trip_count(loop, scope)
         trips = proved if isinstance(proved, int) else self.trips.get(str(at))
         if not isinstance(proved, int) or str(at) not in self.loops:
             self.loops[str(at)] = proved if isinstance(proved, int) else None
-        inside, body, condition = body_scope(loop, scope), Tally(), Tally()
+        body, condition = Tally(), Tally()
         if trips != 0:
-            self.block(loop.body, inside, body, at)
-        blank = scope.inner(dict.fromkeys(loop.condition.arguments))
-        self.block(loop.condition, blank, condition, at)
-        tally.add(body, 1 if trips is None else trips)
+            body = self.steps(loop, scope, trips, at)
+        self.block(loop.condition, scope.inner(loop.condition, _unknown()), condition, at)
+        tally.add(body)
         tally.add(condition, 2 if trips is None else trips + 1)
         if trips is None:
             sums = [a + b for a, b in zip(body.totals(), condition.totals(), strict=True)]
             hidden = frozenset([f for f, n in zip(FIGURES, sums, strict=True) if n])
             tally.gaps.setdefault(Gap("while loop", at, str(proved), hidden))
+
+    def steps(self, loop: Loop, scope: Scope, trips: int | None, at: Place) -> Tally:
+        """What the steps of a loop cost together, or one step where their number is not known.
+
+        The steps cost the same, unless a loop or branch in them asks for what the steps change.
+        """
+        before, one, total = dict(self.loops), Tally(), Tally()
+        inside = body_scope(loop, scope)
+        self.block(loop.body, inside, one, at)
+        changing = set(inside.given.asked).difference(loop.invariant())
+        if changing and trips is not None and trips * len(loop.body.operations) <= self.left:
+            after, self.loops = self.loops, before
+            if self.step_by_step(loop, scope, trips, changing, total, at):
+                for line, count in after.items():  # those in functions that were walked before
+                    self.loops.setdefault(line, count)
+                return total
+            self.loops, total = after, Tally()
+        total.add(one, trips or 1)
+        return total
+
+    def step_by_step(
+        self, loop: Loop, scope: Scope, trips: int, places: set[int], total: Tally, at: Place
+    ) -> bool:
+        """Count each step for itself, if these places of the carry are known in all of them."""
+        self.stepping += 1
+        done = 0
+        for values in itertools.islice(steps(loop, scope, places), trips):
+            if self.left <= 0 or all(values[i] is None for i in places):
+                break
+            one = Tally()
+            self.block(loop.body, step_scope(loop, scope, values), one, at)
+            total.add(one)
+            done += 1
+        self.stepping -= 1
+        return done == trips
+
+
+def _unknown() -> Given:
+    return Given(lambda number: None)
 
 
 _CONTROL: Mapping[str, Any] = {

@@ -8,7 +8,9 @@ import pytest
 import olympus as ox
 import olympus.numpy as jnp
 from olympus import lax
-from olympus.errors import UsageError
+from olympus.errors import ArtifactError, UsageError
+from olympus_core import mlir
+from olympus_core.analysis.cost import cost_of_module
 from olympus_core.analysis.trips import _trips
 
 N = 8
@@ -234,6 +236,7 @@ def test_the_caller_may_say_how_often(key):
     assert found.flops == N + 30 * N + 31 * N
     assert found.unknown == ()
     assert cost(search, X, trips={key: 0}).flops == N + N
+    assert cost(search, X, trips={key: np.int16(30)}).flops == found.flops
 
 
 def test_trips_are_of_the_loops_that_there_are():
@@ -243,9 +246,14 @@ def test_trips_are_of_the_loops_that_there_are():
     with pytest.raises(UsageError) as raised:
         cost(doubled, X, trips={"a.py:3": 3})
     assert "no loop whose number of iterations" in raised.value.hint
-    for wrong in (-1, 1.5, True, "3"):
+    for wrong in (-1, 1.5, True, "3", None, np.int8(-1), np.bool_(True)):
         with pytest.raises(UsageError, match="0 or more"):
             cost(search, X, trips={f"test_cost_loops.py:{LINE}": wrong})
+    for wrong in ([1], "3", 3):
+        with pytest.raises(UsageError, match="trips is a mapping"):
+            cost(search, X, trips=wrong)
+    with pytest.raises(UsageError, match="the keys of trips are lines"):
+        cost(search, X, trips={3: 3})
 
 
 def test_a_known_loop_stays_known_whatever_trips_says():
@@ -313,3 +321,112 @@ def test_a_loop_behind_a_function_that_was_met_before_is_counted_for_its_caller(
         return x
 
     assert cost(f, X).flops == (3 + 3 + 5 + 2) * N
+
+
+def triangle(n):
+    def f(x):
+        return lax.fori_loop(0, n, lambda i, c: lax.fori_loop(0, i, lambda j, d: d * 2.0, c), x)
+
+    return f
+
+
+def test_a_loop_whose_bound_is_the_counter_of_another_is_summed():
+    found = cost(triangle(4), X)
+    assert (found.flops, found.unknown) == ((0 + 1 + 2 + 3) * N, ())
+
+    def deeper(x):
+        def middle(i, c):
+            return lax.fori_loop(0, i, lambda j, d: triangle(j)(d), c)
+
+        return lax.fori_loop(0, 5, middle, x)
+
+    assert cost(deeper, X).flops == sum(sum(range(j)) for i in range(5) for j in range(i)) * N
+
+
+def test_a_triangle_in_functions_and_one_too_long_to_sum():
+    inner = ox.jit(lambda i, c: lax.while_loop(lambda d: d[0] > 0, halved, (i, c))[1])
+
+    def f(x):
+        return lax.fori_loop(0, 9, lambda i, c: inner(i, c), x)
+
+    assert cost(f, X).flops == sum(i.bit_length() for i in range(9)) * N
+    (unknown,) = cost(triangle(10**6), X).unknown
+    assert unknown.why == "how often it runs changes with the steps of a loop around it"
+
+
+def halved(d):
+    return d[0] // 2, d[1] * 2.0
+
+
+def test_a_branch_that_the_counter_chooses_counts_by_the_step():
+    def f(x):
+        def step(i, c):
+            return lax.cond(i < 2, lambda c: c * 2.0, lambda c: c * 2.0 + 1.0, c)
+
+        return lax.fori_loop(0, 7, step, x)
+
+    assert cost(f, X).flops == (2 * 1 + 5 * 2) * N
+
+
+def test_a_loop_in_a_function_beside_a_triangle_can_be_given_its_trips():
+    searched = ox.jit(search)
+
+    def f(x):
+        return lax.fori_loop(0, 4, lambda i, c: searched(triangle(i)(c)), x)
+
+    assert [u.line for u in cost(f, X).unknown] == [f"{__file__}:{LINE}"]
+    one = cost(search, X, trips={f"test_cost_loops.py:{LINE}": 3}).flops
+    found = cost(f, X, trips={f"test_cost_loops.py:{LINE}": 3})
+    assert found.flops == 4 * one + (0 + 0 + 1 + 3) * N
+
+
+def test_functions_that_call_functions_twice_are_counted_in_time():
+    f = ox.jit(lambda n, x: (n + 1, lax.fori_loop(0, n, lambda i, c: c * 2.0, x)))
+    plain = ox.jit(lambda n: n + 1)
+    for _ in range(40):
+        plain = ox.jit(lambda n, g=plain: g(g(n)))
+        f = ox.jit(lambda n, x, g=f: g(*g(n, x)))
+    assert cost(lambda x: (plain(jnp.int32(1)), x), X).operations == 2**40
+    assert cost(lambda x: f(jnp.int32(1), x), X).flops is None
+
+
+def test_stepped_loops_are_followed_for_so_long_in_a_program():
+    def inner(x, n):
+        return lax.while_loop(lambda c: c[0] < n, lambda c: (c[0] * 2 + 1 - c[0], c[1] * 2), (0, x))
+
+    def f(x):
+        for k in range(200):
+            x = ox.jit(inner)(x, jnp.int32(300 + k))[1]
+        return lax.fori_loop(0, 10, lambda i, c: c * 2.0, x)
+
+    (unknown,) = cost(f, X).unknown
+    assert unknown.why == "how often it runs depends on data, or takes too long to count"
+    assert cost(lambda x: inner(x, 300)[1], X).flops == 300 * N
+
+
+RECURSIVE = """
+func.func private @f(%x: tensor<f32>) -> tensor<f32> {
+  %0 = func.call @g(%x) : (tensor<f32>) -> tensor<f32>
+  return %0 : tensor<f32>
+}
+func.func private @g(%x: tensor<f32>) -> tensor<f32> {
+  %0 = func.call @f(%x) : (tensor<f32>) -> tensor<f32>
+  return %0 : tensor<f32>
+}
+func.func public @main(%x: tensor<f32>) -> tensor<f32> {
+  %0 = func.call @f(%x) : (tensor<f32>) -> tensor<f32>
+  return %0 : tensor<f32>
+}"""
+
+
+def test_functions_that_call_each_other_or_nothing_are_refused():
+    with pytest.raises(ArtifactError, match="'f' calls itself"):
+        cost_of_module(mlir.parsed(RECURSIVE))
+    text = """
+    func.func private @f(tensor<f32>) -> tensor<f32>
+    func.func public @main(%x: tensor<f32>) -> tensor<f32> {
+      %0 = func.call @f(%x) : (tensor<f32>) -> tensor<f32>
+      return %0 : tensor<f32>
+    }"""
+    with pytest.raises(ArtifactError, match="'f', and has no such function"):
+        cost_of_module(mlir.parsed(text))
