@@ -5,6 +5,7 @@ A kernel is an instruction that the device runs by itself: a fusion, a library's
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
@@ -14,7 +15,7 @@ from olympus_core.analysis.hlo_view import LIBRARY, Costs
 from olympus_core.analysis.view import bits
 from olympus_core.xla.hlo_module import Computation, HloModule, Instruction
 
-__all__ = ["Kernel", "Kernels", "Run", "Sort"]
+__all__ = ["Kernel", "Kernels", "LoopCounts", "Run", "Sort"]
 
 #: What takes no time: names of values, and what happens when the program is loaded.
 _FREE = frozenset(
@@ -26,6 +27,12 @@ _FREE = frozenset(
 )
 _RADIX = "__cub$DeviceRadixSort"  # how the targets of the library's sorts begin
 _TOP_K = ("TopK", "mhlo.topk")
+
+
+#: what the operations are called that are loops
+_LOOPS = frozenset(["while", "scan"])
+#: How often the loops of a program's lines run, None where that is not known: asked when needed.
+LoopCounts = Callable[[], Mapping[str, int | None]]
 
 
 class Sort(NamedTuple):
@@ -82,10 +89,14 @@ class Run(NamedTuple):
 
 
 class Kernels:
-    """The kernels of a module; `unknown` are sentences about what could not be told."""
+    """The kernels of a module; `unknown` are sentences about what could not be told.
 
-    def __init__(self, module: HloModule) -> None:
+    `loops` gives how often the program's loops run, by line, where XLA does not know.
+    """
+
+    def __init__(self, module: HloModule, loops: LoopCounts = dict) -> None:
         self._module = module
+        self._loops = functools.cache(loops)
         self._costs = Costs(module)
         self.unknown: list[str] = []
 
@@ -129,6 +140,11 @@ class Kernels:
     def _trips(self, loop: Instruction) -> int:
         if loop.trip_count is not None:
             return loop.trip_count
+        # A loop that XLA made, of a scatter for example, has the name of that operation.
+        if loop.line and loop.op_name.rpartition("/")[2] in _LOOPS:
+            known = self._loops().get(loop.line)
+            if known is not None:
+                return known
         self._tell(
             f"how often the loop{_at(loop)} runs depends on data, or is not known: it is counted "
             "as run once"

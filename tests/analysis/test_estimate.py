@@ -122,6 +122,58 @@ def test_a_loop_that_depends_on_data_is_named():
     assert f"the loop at {HERE}:" in told
 
 
+def calls_of_products(made, size):
+    return sum(k.calls for k in made.kernels if k.flops >= 2 * size**3)
+
+
+def test_a_loop_that_only_the_cost_knows_counts_as_often():
+    def grown(x):
+        first = np.float32(0), x
+        return lax.while_loop(lambda c: c[0] < 300.5, lambda c: (c[0] + 1, c[1] @ c[1]), first)[1]
+
+    made = compiled(grown, shape(32, 32))
+    loops = [
+        i
+        for part in made.executable.hlo_module().computations.values()
+        for i in part.instructions.values()
+        if i.opcode == "while"
+    ]
+    assert [loop.trip_count for loop in loops] == [None]  # else this tests nothing
+    found = made.estimate()
+    assert calls_of_products(found, 32) == 301
+    assert found.unknown == ()
+
+
+def test_the_caller_says_how_often_a_loop_runs():
+    def solved(x):
+        return lax.while_loop(lambda y: y.sum() > 1, lambda y: y @ y, x)
+
+    made = compiled(solved, shape(32, 32))
+    (line,) = [line for line, count in made.cost().loops.items() if count is None]
+    once, often = made.estimate(), made.estimate(trips={Path(line).name: 40})
+    assert len(once.unknown) == 1
+    assert (calls_of_products(once, 32), calls_of_products(often, 32)) == (1, 40)
+    assert often.unknown == ()
+    assert calls_of_products(made.estimate(trips={line: 0}), 32) == 0
+    for trips in ({"nowhere.py:1": 3}, {line: -1}):
+        with pytest.raises(UsageError):
+            made.estimate(trips=trips)
+
+
+def test_loops_of_one_line_with_several_counts_are_not_known():
+    def halved(x, to):
+        return lax.while_loop(lambda c: c[0] < to, lambda c: (c[0] + 1, c[1] @ c[1]), x)
+
+    def both(x):
+        first = np.float32(0), x
+        return [halved(first, to)[1] for to in (200.5, 300.5)]
+
+    made = compiled(both, shape(32, 32))
+    assert list(made.cost().loops.values()) == [None]
+    assert len(made.estimate().unknown) == 1
+    assert made.cost().unknown == ()
+
+
 def test_a_loop_that_never_runs_has_no_kernels():
     def never(x):
         return lax.fori_loop(0, 0, lambda i, y: y @ y, x)
