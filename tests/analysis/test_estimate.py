@@ -592,6 +592,9 @@ def test_a_device_that_is_not_known():
     with pytest.raises(UsageError, match="there is no device 'h2000'") as caught:
         made.estimate("h2000")
     assert "'h200'" in caught.value.hint
+    with pytest.raises(UsageError, match="there is no device 'A100'") as caught:
+        made.estimate("A100")
+    assert "'a100-80'" in caught.value.hint
     with pytest.raises(UsageError, match="a device is a name or a DeviceModel, and got 3"):
         made.estimate(3)
     with pytest.raises(UsageError, match="for the backend 'tpu' without a device"):
