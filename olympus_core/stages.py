@@ -516,21 +516,35 @@ class Compiled(_Stage):
         """XLA's own figures of the memory that the program needs; `memory` has more."""
         return self.executable.memory()
 
-    def estimate(self, device: str | xla.DeviceModel | None = None) -> Estimate:
+    def estimate(
+        self,
+        device: str | xla.DeviceModel | None = None,
+        trips: Mapping[str, int] | None = None,
+    ) -> Estimate:
         """An estimate of the time of a call, kernel by kernel; nothing is run or measured.
 
         `device` is the name of a device, which `olympus devices` lists, "cpu" for this machine's,
-        or a DeviceModel; the one that the program was compiled for unless given.
+        or a DeviceModel; the one that the program was compiled for unless given.  `trips` says
+        how often loops run whose number of iterations depends on data, as for `Lowered.cost`.
 
-        Raises UsageError for a device that is not known, and ArtifactError where the executable
-        is not one program.
+        Raises UsageError for a device that is not known, for `trips` as `cost` does, and
+        ArtifactError where the executable is not one program.
 
         >>> compiled.estimate().seconds
         9.1e-06
+        >>> compiled.estimate(trips={"solver.py:41": 30}).unknown
+        ()
         """
         from olympus_core.analysis.estimate import estimate  # few programs are asked
 
-        return estimate(self.executable.hlo_module(), self.target, device)
+        said = self.cost(trips).loops if trips else None
+
+        def loops() -> Mapping[str, int | None]:
+            if said is not None or self._lowered is None:
+                return said or {}
+            return self.cost().loops
+
+        return estimate(self.executable.hlo_module(), self.target, device, loops)
 
     def serialize(self) -> bytes:
         """The executable as bytes."""

@@ -98,13 +98,15 @@ class Cost:
     collective_bytes: int | None
     unknown: tuple[Unknown, ...]
     _rows: Mapping[Key, Sequence[int]] = dataclasses.field(repr=False)
+    #: how often the loops of each line run; None where it is not known, or not the same for all
+    loops: Mapping[str, int | None] = dataclasses.field(default_factory=dict, repr=False)
 
     @functools.cached_property
     def at_least(self) -> Cost:
         """The cost with one trip of each loop whose count is not known, and what else is known."""
         if not self.unknown:
             return self
-        return _cost(self._rows, frozenset(), (), self.io_bytes)
+        return _cost(self._rows, frozenset(), (), self.io_bytes, self.loops)
 
     @property
     def intensity(self) -> float | None:
@@ -175,11 +177,14 @@ def cost_of_module(module: ir.Module, trips: Mapping[str, int] | None = None) ->
     """
     with collection.paused():
         walked = walk(module, {})
+        loops = dict(walked.loops)
         if trips:
-            walked = walk(module, _by_line(trips, walked.loops))
+            said = _by_line(trips, loops)
+            walked = walk(module, said)
+            loops |= {line: count for line, count in said.items() if loops[line] is None}
     tally = walked.tally
     unknown = {Unknown(g.what, str(g.place) or None, g.why): None for g in tally.gaps}
-    return _cost(tally.rows, frozenset(tally.hidden()), tuple(unknown), walked.io_bytes)
+    return _cost(tally.rows, frozenset(tally.hidden()), tuple(unknown), walked.io_bytes, loops)
 
 
 def _cost(
@@ -187,6 +192,7 @@ def _cost(
     hidden: frozenset[str],
     unknown: tuple[Unknown, ...],
     io_bytes: int,
+    loops: Mapping[str, int | None],
 ) -> Cost:
     sums = dict.fromkeys(FIGURES, 0)
     matmul: dict[str, int] = {}
@@ -198,7 +204,13 @@ def _cost(
     known: dict[str, Any] = {name: None if name in hidden else n for name, n in sums.items()}
     if known["matmul_flops"] is not None:
         known["matmul_flops"] = MappingProxyType(dict(sorted(matmul.items())))
-    return Cost(**known, io_bytes=io_bytes, unknown=unknown, _rows=rows)
+    return Cost(
+        **known,
+        io_bytes=io_bytes,
+        unknown=unknown,
+        _rows=rows,
+        loops=MappingProxyType(dict(loops)),
+    )
 
 
 def _by_line(trips: Mapping[str, int], loops: Mapping[str, int | None]) -> dict[str, int]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from olympus_core.analysis.cpu_peaks import GENERIC, kept_peaks, this_cpu
-from olympus_core.analysis.kernels import Kernel, Kernels, Run
+from olympus_core.analysis.kernels import Kernel, Kernels, LoopCounts, Run
 from olympus_core.analysis.machines import CpuMachine, GpuMachine, Machine
 from olympus_core.errors import UsageError
 from olympus_core.xla.device_models import DeviceModel
@@ -147,18 +147,22 @@ def fits(peak: int, device: DeviceModel) -> Fit:
 
 
 def estimate(
-    module: HloModule, target: Target, device: str | DeviceModel | None = None
+    module: HloModule,
+    target: Target,
+    device: str | DeviceModel | None = None,
+    loops: LoopCounts = dict,
 ) -> Estimate:
     """The estimate of a program's time, from its optimized HLO.
 
     `device` is the name of a device that ships, "cpu" for this machine's, or a user's own; the
-    target's unless given.
+    target's unless given.  `loops` gives how often the program's loops run, by line, where XLA
+    does not know.
 
     Raises:
       UsageError: when there is no such device, or none to estimate a program for its target on.
     """
     machine = _machine(target, device)
-    kernels = Kernels(module)
+    kernels = Kernels(module, loops)
     runs = kernels.runs(lambda kernel: max(machine.limits(kernel)))
     times = [max(machine.limits(run.kernel)) * run.calls for run in runs]
     overheads = machine.overheads(_new_memory(module))

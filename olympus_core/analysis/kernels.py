@@ -5,15 +5,17 @@ A kernel is an instruction that the device runs by itself: a fusion, a library's
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
+from olympus_core.analysis.fused import Fused, fused, plain
 from olympus_core.analysis.hlo_view import LIBRARY, Costs
 from olympus_core.analysis.view import bits
 from olympus_core.xla.hlo_module import Computation, HloModule, Instruction
 
-__all__ = ["Kernel", "Kernels", "Run"]
+__all__ = ["Kernel", "Kernels", "LoopCounts", "Run", "Sort"]
 
 #: What takes no time: names of values, and what happens when the program is loaded.
 _FREE = frozenset(
@@ -23,9 +25,36 @@ _FREE = frozenset(
         *("async-update", "async-done", "copy-done", "send-done", "recv-done"),
     ]
 )
-#: What names a part of its first operand, or another form of it.
-_VIEWS = frozenset(["bitcast", "reshape", "get-tuple-element"])
-_SLICES = frozenset(["slice", "dynamic-slice", "gather"])
+_RADIX = "__cub$DeviceRadixSort"  # how the targets of the library's sorts begin
+_TOP_K = ("TopK", "mhlo.topk")
+
+
+#: what the operations are called that are loops
+_LOOPS = frozenset(["while", "scan"])
+#: How often the loops of a program's lines run, None where that is not known: asked when needed.
+LoopCounts = Callable[[], Mapping[str, int | None]]
+
+
+class Sort(NamedTuple):
+    """The rows that a kernel sorts.
+
+    `rows` are of `length` elements; `kept` are those of each that it gives, fewer for top-k.
+    `is_plain` is whether one array is sorted by one comparison, which a compiler may inline.
+    `radix` is the bytes of a key where a library sorts by its digits, else 0.
+    """
+
+    rows: int
+    length: int
+    kept: int
+    is_plain: bool
+    radix: int
+
+    @property
+    def comparisons(self) -> int:
+        """How many it takes: n log2 n for a row of n; of top-k, one an element and those of k."""
+        if self.kept < self.length:
+            return self.rows * (self.length + self.kept * self.length.bit_length())
+        return self.rows * self.length * max(0, self.length - 1).bit_length()
 
 
 class Kernel(NamedTuple):
@@ -34,7 +63,7 @@ class Kernel(NamedTuple):
     `flops` are those of all it has, those of `matmul`, by the operands' dtype, among them.
     `read` and `written` are bytes; `dtype` is the floating-point dtype that it computes in.
     `outputs` are the elements of the largest result.  `highest` is whether a product asks for all
-    the precision of its dtype.
+    the precision of its dtype.  `sort` is what it sorts, None for nothing.
     """
 
     name: str
@@ -49,6 +78,7 @@ class Kernel(NamedTuple):
     outputs: int
     highest: bool
     is_convolution: bool
+    sort: Sort | None
 
 
 class Run(NamedTuple):
@@ -59,10 +89,14 @@ class Run(NamedTuple):
 
 
 class Kernels:
-    """The kernels of a module; `unknown` are sentences about what could not be told."""
+    """The kernels of a module; `unknown` are sentences about what could not be told.
 
-    def __init__(self, module: HloModule) -> None:
+    `loops` gives how often the program's loops run, by line, where XLA does not know.
+    """
+
+    def __init__(self, module: HloModule, loops: LoopCounts = dict) -> None:
         self._module = module
+        self._loops = functools.cache(loops)
         self._costs = Costs(module)
         self.unknown: list[str] = []
 
@@ -106,6 +140,11 @@ class Kernels:
     def _trips(self, loop: Instruction) -> int:
         if loop.trip_count is not None:
             return loop.trip_count
+        # A loop that XLA made, of a scatter for example, has the name of that operation.
+        if loop.line and loop.op_name.rpartition("/")[2] in _LOOPS:
+            known = self._loops().get(loop.line)
+            if known is not None:
+                return known
         self._tell(
             f"how often the loop{_at(loop)} runs depends on data, or is not known: it is counted "
             "as run once"
@@ -113,9 +152,8 @@ class Kernels:
         return 1
 
     def _kernel(self, instruction: Instruction, computation: Computation) -> Kernel:
-        counts = self._costs.of(instruction, computation)
         inside = list(self._inside(instruction))
-        read, written = self._moved(instruction, computation, counts.bytes)
+        counts, read, written = self._done(instruction, computation)
         leaves = [leaf for _, leaf in instruction.shape.leaves()]
         products = [i for i in inside if i.opcode in ("dot", "convolution") or _is_library(i)]
         matmul = counts.matmul
@@ -123,7 +161,7 @@ class Kernels:
             name=instruction.name,
             operation=_operation(products[0] if products else instruction),
             line=instruction.line or next((i.line for i in reversed(inside) if i.line), None),
-            flops=max(counts.flops, sum(matmul.values())),
+            flops=counts.flops,
             matmul=matmul,
             transcendentals=counts.transcendentals,
             read=read,
@@ -132,6 +170,27 @@ class Kernels:
             outputs=max((math.prod(leaf.sizes) for leaf in leaves), default=0),
             highest=any(set(i.operand_precision) & {1, 2} for i in products),
             is_convolution=any(i.convolution_dimensions is not None for i in products),
+            sort=self._sort(instruction, computation),
+        )
+
+    def _sort(self, instruction: Instruction, computation: Computation) -> Sort | None:
+        target = instruction.custom_call_target
+        is_radix, is_top = target.startswith(_RADIX), target in _TOP_K
+        is_top = is_top or instruction.opcode == "topk"
+        if not (instruction.opcode == "sort" or is_radix or is_top):
+            return None
+        keys = computation.instructions[instruction.operand_ids[0]].shape
+        axis = instruction.dimensions[0] if instruction.dimensions else -1
+        length = keys.sizes[axis] if keys.sizes else 1
+        kept = length
+        if is_top:
+            _, values = next(instruction.shape.leaves())
+            kept = values.sizes[-1]
+        bodies = [self._module.computations[i] for i in instruction.called_computation_ids]
+        is_one = len(instruction.operand_ids) == 1 and all(_is_comparison(b) for b in bodies)
+        rows = math.prod(keys.sizes) // max(1, length)
+        return Sort(
+            rows, length, kept, is_one or is_top, -(-keys.element_bits // 8) if is_radix else 0
         )
 
     def _inside(self, instruction: Instruction) -> Iterator[Instruction]:
@@ -143,18 +202,21 @@ class Kernels:
             for inner in self._module.computations[id].instructions.values():
                 yield from self._inside(inner)
 
-    def _moved(
-        self, instruction: Instruction, computation: Computation, counted: int
-    ) -> tuple[int, int]:
-        """The bytes that a call reads and writes."""
+    def _done(self, instruction: Instruction, computation: Computation) -> Fused:
+        """What a call computes, reads and writes."""
+        if instruction.opcode == "fusion":
+            return fused(instruction, self._module, self._costs)
+        counts = plain(self._costs.of(instruction, computation))
         written = sum(leaf.bytes for _, leaf in instruction.shape.leaves())
-        if instruction.opcode != "fusion":
-            written = min(written, counted)
-            return counted - written, written
-        body = self._module.computations[instruction.called_computation_ids[0]]
-        users = _users(body)
-        read = sum(_read(parameter, body, users) for parameter in body.parameters)
-        return read, _written(body.root, body)
+        written = min(written, counts.bytes)
+        return Fused(counts, counts.bytes - written, written)
+
+
+def _is_comparison(body: Computation) -> bool:
+    """Whether a function is one comparison of its arguments."""
+    root = body.root
+    operands = (body.instructions[id].opcode for id in root.operand_ids)
+    return root.opcode == "compare" and all(opcode == "parameter" for opcode in operands)
 
 
 def _dearest(branches: list[list[Run]], seconds: Callable[[Kernel], float]) -> list[Run]:
@@ -184,50 +246,3 @@ def _dtype(matmul: Mapping[str, int], inside: list[Instruction]) -> str | None:
     found = [leaf.dtype for i in inside for _, leaf in i.shape.leaves()]
     floats = [d for d in found if d.startswith(("float", "bfloat", "complex"))]
     return max(floats, key=bits, default=None)
-
-
-def _users(body: Computation) -> dict[int, list[Instruction]]:
-    found: dict[int, list[Instruction]] = {}
-    for instruction in body.instructions.values():
-        for id in dict.fromkeys(instruction.operand_ids):
-            found.setdefault(id, []).append(instruction)
-    return found
-
-
-def _read(value: Instruction, body: Computation, users: dict[int, list[Instruction]]) -> int:
-    """The bytes of a fusion's operand that are read: of slices alone, those of the slices."""
-    whole = value.shape.bytes
-    total = 0
-    for user in users.get(value.id, ()):
-        if user.operand_ids[0] == value.id and value.id not in user.operand_ids[1:]:
-            if user.opcode in _SLICES:
-                total += user.shape.bytes
-                continue
-            if user.opcode == "dynamic-update-slice":  # what it leaves stays where it is
-                total += 0 if user.id == body.root_id or _is_given(user, body) else whole
-                continue
-            if user.opcode in _VIEWS:
-                total += _read(user, body, users)
-                continue
-        return whole
-    return min(whole, total)
-
-
-def _is_given(update: Instruction, body: Computation) -> bool:
-    """Whether the root is a tuple that has it, or a view of it."""
-    root = body.root
-    while root.opcode in _VIEWS:
-        root = body.instructions[root.operand_ids[0]]
-    return root.id == update.id or (root.opcode == "tuple" and update.id in root.operand_ids)
-
-
-def _written(root: Instruction, body: Computation) -> int:
-    """The bytes that a fusion writes: of an array that is updated in place, the update."""
-    if root.opcode == "tuple":
-        return sum(_written(body.instructions[id], body) for id in root.operand_ids)
-    seen = root
-    while seen.opcode in _VIEWS:
-        seen = body.instructions[seen.operand_ids[0]]
-    if seen.opcode == "dynamic-update-slice":
-        return body.instructions[seen.operand_ids[1]].shape.bytes
-    return root.shape.bytes

@@ -6,9 +6,10 @@ program says which values must share memory.  `liveness` says who is live when.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,7 @@ import numpy.typing as npt
 from olympus_core.analysis.lines import Lines
 from olympus_core.analysis.liveness import Liveness, Value
 from olympus_core.analysis.reuse import reuse_operands
-from olympus_core.errors import BackendError
+from olympus_core.errors import BackendError, UsageError
 from olympus_core.xla.buffer_assignment import BufferAssignment, Place
 from olympus_core.xla.executable import CompileOnlyExecutable, Executable, MemoryAnalysis
 
@@ -103,11 +104,14 @@ class Memory:
         """The `n` largest of what is live at the peak, the largest first; all add up to `peak`.
 
         Raises:
+          UsageError: when `n` is not an integer.
           BackendError: when the executable does not tell the order of its instructions.
         """
+        if isinstance(n, bool) or not isinstance(n, SupportsIndex):
+            raise UsageError(f"the number of the largest buffers is an integer, not {n!r:.80}")
         if self._moments is None:
             raise _unscheduled()
-        return self._live[: max(0, n)]
+        return self._live[: max(0, operator.index(n))]
 
 
 def _unscheduled() -> BackendError:

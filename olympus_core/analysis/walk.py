@@ -92,7 +92,10 @@ class Tally:
 
 
 class Walked(NamedTuple):
-    """What a module costs; the lines of its loops, with the count of those that were proved."""
+    """What a module costs; the lines of its loops, with their counts.
+
+    A line's count is None where it was not proved, or is not the same for all its loops.
+    """
 
     tally: Tally
     io_bytes: int
@@ -255,8 +258,8 @@ class _Walker:
         loop = Loop.of(op)
         proved = trip_count(loop, scope)
         trips = proved if isinstance(proved, int) else self.trips.get(str(at))
-        if not isinstance(proved, int) or str(at) not in self.loops:
-            self.loops[str(at)] = proved if isinstance(proved, int) else None
+        known, line = proved if isinstance(proved, int) else None, str(at)
+        self.loops[line] = known if self.loops.get(line, known) == known else None
         body, condition = Tally(), Tally()
         if trips != 0:
             body = self.steps(loop, scope, trips, at)

@@ -9,8 +9,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from olympus_core import collection
 from olympus_core.errors import ArtifactError
 from olympus_core.xla.wire import Message, damaged
 
@@ -262,15 +264,45 @@ class HloModule(NamedTuple):
 
 
 class _Tables:
-    """What the instructions of a module refer to: frames of source lines, and payloads."""
+    """What the instructions of a module refer to: frames of source lines, and payloads.
+
+    Shapes and origins are kept by their bytes, for many instructions have the same.
+    """
 
     def __init__(self, module: Message) -> None:
+        self._shapes: dict[bytes, Shape] = {}
+        self._origins: dict[bytes, tuple[str, str, int]] = {}
         self._payloads = module.raws(22)
         index = module.message(17)
         self._files = index.texts(1) if index else ()
         locations = index.messages(3) if index else []
         self._locations = [(m.integer(1), m.integer(3)) for m in locations]
         self._frames = [m.integer(1) for m in index.messages(4)] if index else []
+
+    def shape(self, data: bytes | None) -> Shape:
+        """The type of a value."""
+        if data is None:
+            raise damaged("a shape is missing")
+        found = self._shapes.get(data)
+        if found is None:
+            found = self._shapes[data] = _shape(Message(data))
+        return found
+
+    def origin(self, data: bytes | None) -> tuple[str, str, int]:
+        """The path of scopes, the file and the line that an instruction comes from.
+
+        Older versions write the line, newer the number of a frame.
+        """
+        if data is None:
+            return "", "", 0
+        found = self._origins.get(data)
+        if found is None:
+            metadata = Message(data)
+            file, line = metadata.text(3), metadata.integer(4)
+            if not file:
+                file, line = self.line(metadata.integer(15))
+            found = self._origins[data] = metadata.text(2), file, line
+        return found
 
     def line(self, frame: int) -> tuple[str, int]:
         """The file and line of a frame; ids count from 1, and 0 is none."""
@@ -284,11 +316,11 @@ class _Tables:
         if message is None:
             return b""
         if 1 in message or 2 not in message:
-            return bytes(message.raw(1))
+            return message.raw(1)
         position = message.integer(2)
         if not 0 <= position < len(self._payloads):
             raise damaged(f"there is no payload {position}")
-        return bytes(self._payloads[position])
+        return self._payloads[position]
 
 
 def _at(table: Any, number: int, what: str) -> Any:
@@ -307,7 +339,11 @@ def read_module(data: bytes) -> HloModule:
       >>> read_module(module.as_serialized_hlo_module_proto()).entry.root.opcode
       'tuple'
     """
-    message = Message(data)
+    with collection.paused():
+        return _module(Message(data))
+
+
+def _module(message: Message) -> HloModule:
     tables = _Tables(message)
     computations = [_computation(m, tables) for m in message.messages(3)]
     made = HloModule(
@@ -399,51 +435,69 @@ def _computation(message: Message, tables: _Tables) -> Computation:
     )
 
 
+#: the fields that few instructions have: of library calls, windows, products, fusions, loops
+_RARE = frozenset([11, 15, 16, 28, 30, 32, 37, 43, 51, 68, 74, 99])
+
+
 def _instruction(message: Message, tables: _Tables) -> Instruction:
-    metadata = message.message(7)
-    op_name, file, line = _origin(metadata, tables) if metadata else ("", "", 0)
-    precision = message.message(51)
-    attributes = message.message(68)
-    return Instruction(
-        id=message.integer(35),
-        name=message.text(1),
-        opcode=message.text(2),
-        shape=_shape(message.message(3)),
-        operand_ids=message.integers(36),
-        called_computation_ids=message.integers(38),
+    integer, integers, text = message.integer, message.integers, message.text
+    op_name, file, line = tables.origin(message.encoded(7))
+    made = Instruction(
+        id=integer(35),
+        name=text(1),
+        opcode=text(2),
+        shape=tables.shape(message.encoded(3)),
+        operand_ids=integers(36),
+        called_computation_ids=integers(38),
         op_name=op_name,
         source_file=file,
         source_line=line,
-        custom_call_target=message.text(28),
-        backend_config=bytes(message.raw(43)) or tables.payload(message.message(99)),
-        dot_dimensions=_dot(message.message(30)),
-        window=_window(message.message(15)),
-        convolution_dimensions=_convolution(message.message(16)),
-        feature_group_count=message.integer(50),
-        batch_group_count=message.integer(58),
-        dimensions=message.integers(14),
-        fft_length=message.integers(32),
+        custom_call_target="",
+        backend_config=b"",
+        dot_dimensions=None,
+        window=(),
+        convolution_dimensions=None,
+        feature_group_count=integer(50),
+        batch_group_count=integer(58),
+        dimensions=integers(14),
+        fft_length=(),
         has_literal=8 in message,
-        tuple_index=message.integer(13),
-        parameter_number=message.integer(9),
-        fusion_kind=message.text(11),
-        output_aliases=tuple(
+        tuple_index=integer(13),
+        parameter_number=integer(9),
+        fusion_kind="",
+        output_aliases=(),
+        control_predecessor_ids=(),
+        frontend_attributes=_NO_ATTRIBUTES,
+        operand_precision=(),
+    )
+    if _RARE.isdisjoint(message.numbers):
+        return made
+    return made._replace(**_rare(message, tables))
+
+
+_NO_ATTRIBUTES: Mapping[str, str] = MappingProxyType({})
+
+
+def _rare(message: Message, tables: _Tables) -> dict[str, Any]:
+    """What few instructions have."""
+    precision, attributes = message.message(51), message.message(68)
+    return {
+        "custom_call_target": message.text(28),
+        "backend_config": message.raw(43) or tables.payload(message.message(99)),
+        "dot_dimensions": _dot(message.message(30)),
+        "window": _window(message.message(15)),
+        "convolution_dimensions": _convolution(message.message(16)),
+        "fft_length": message.integers(32),
+        "fusion_kind": message.text(11),
+        "output_aliases": tuple(
             OutputAlias(m.integers(1), m.integer(2), m.integers(3)) for m in message.messages(74)
         ),
-        control_predecessor_ids=message.integers(37),
-        frontend_attributes=(
+        "control_predecessor_ids": message.integers(37),
+        "frontend_attributes": (
             {m.text(1): m.text(2) for m in attributes.messages(1)} if attributes else {}
         ),
-        operand_precision=precision.integers(1) if precision else (),
-    )
-
-
-def _origin(metadata: Message, tables: _Tables) -> tuple[str, str, int]:
-    """Where an instruction comes from: older versions write the line, newer a frame's number."""
-    file, line = metadata.text(3), metadata.integer(4)
-    if not file:
-        file, line = tables.line(metadata.integer(15))
-    return metadata.text(2), file, line
+        "operand_precision": precision.integers(1) if precision else (),
+    }
 
 
 def _shape(message: Message | None, depth: int = 0) -> Shape:

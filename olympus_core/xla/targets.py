@@ -109,7 +109,8 @@ def _check_device(backend: str, device: str, own: Iterable[str]) -> None:
     known = known_devices(backend)
     if device not in known:
         there = "olympus devices lists those there are" if known else "it takes no device name"
-        near = nearest(device, (*own, *known)) if known else None
+        names = (*own, *known) if known else ()
+        near = nearest(device, names) or nearest(device.lower(), names)
         raise UsageError(
             f"there is no device {device!r} for backend {backend!r}; {there}", hint=near
         )

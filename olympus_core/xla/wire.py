@@ -6,6 +6,8 @@ https://protobuf.dev/programming-guides/encoding/.
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 from olympus_core.errors import ArtifactError
 
 __all__ = ["Message", "damaged"]
@@ -13,7 +15,7 @@ __all__ = ["Message", "damaged"]
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _LONGEST = 10  # bytes of a varint of 64 bits
 
-Value = int | memoryview
+Value = int | bytes
 
 
 def damaged(what: str) -> ArtifactError:
@@ -37,11 +39,16 @@ class Message:
 
     __slots__ = ("_fields",)
 
-    def __init__(self, data: bytes | memoryview) -> None:
-        self._fields = _fields(memoryview(data))
+    def __init__(self, data: bytes) -> None:
+        self._fields = _fields(data)
 
     def __contains__(self, number: int) -> bool:
         return number in self._fields
+
+    @property
+    def numbers(self) -> Set[int]:
+        """The numbers of the fields that are there."""
+        return self._fields.keys()
 
     def integer(self, number: int) -> int:
         """The last integer of a field, as a signed number of 64 bits; 0 where it is absent."""
@@ -51,13 +58,18 @@ class Message:
         value = found[-1]
         if not isinstance(value, int):
             raise damaged(f"field {number} is not an integer")
-        return _signed(value)
+        return value - (1 << 64) if value >> 63 else value
 
     def integers(self, number: int) -> tuple[int, ...]:
         """The integers of a repeated field, packed or not, as signed numbers of 64 bits."""
         found = self._fields.get(number)
         if found is None:
             return ()
+        if len(found) == 1 and not isinstance(found[0], int):
+            data = found[0]
+            if data.isascii():  # each byte is a number by itself
+                return tuple(data)
+            return tuple(_packed(data))
         values: list[int] = []
         for value in found:
             if isinstance(value, int):
@@ -66,16 +78,17 @@ class Message:
                 values.extend(_packed(value))
         return tuple(values)
 
-    def raw(self, number: int) -> memoryview:
+    def raw(self, number: int) -> bytes:
         """The bytes of a field; none where it is absent."""
         found = self._fields.get(number)
-        return memoryview(b"") if found is None else _bytes(found[-1], number)
+        return b"" if found is None else _bytes(found[-1], number)
 
     def text(self, number: int) -> str:
         """The text of a field; empty where it is absent."""
-        return _text(self.raw(number), number)
+        found = self._fields.get(number)
+        return "" if found is None else _text(_bytes(found[-1], number), number)
 
-    def raws(self, number: int) -> tuple[memoryview, ...]:
+    def raws(self, number: int) -> tuple[bytes, ...]:
         """The bytes of each element of a repeated field."""
         return tuple(_bytes(value, number) for value in self._fields.get(number, ()))
 
@@ -83,17 +96,20 @@ class Message:
         """The texts of a repeated field."""
         return tuple(_text(value, number) for value in self.raws(number))
 
-    def message(self, number: int) -> Message | None:
-        """The nested message of a field; None where it is absent.
+    def encoded(self, number: int) -> bytes | None:
+        """The bytes of the nested message of a field; None where it is absent.
 
         One that is written in several parts is the parts together, as the format has it.
         """
         found = self._fields.get(number)
         if found is None:
             return None
-        if len(found) == 1:
-            return Message(_bytes(found[0], number))
-        return Message(b"".join(self.raws(number)))
+        return _bytes(found[0], number) if len(found) == 1 else b"".join(self.raws(number))
+
+    def message(self, number: int) -> Message | None:
+        """The nested message of a field; None where it is absent."""
+        found = self.encoded(number)
+        return None if found is None else Message(found)
 
     def messages(self, number: int) -> list[Message]:
         """The nested messages of a repeated field."""
@@ -104,20 +120,20 @@ def _signed(value: int) -> int:
     return value - (1 << 64) if value >> 63 else value
 
 
-def _bytes(value: Value, number: int) -> memoryview:
+def _bytes(value: Value, number: int) -> bytes:
     if isinstance(value, int):
         raise damaged(f"field {number} is not a message or text")
     return value
 
 
-def _text(value: memoryview, number: int) -> str:
+def _text(value: bytes, number: int) -> str:
     try:
         return str(value, "utf-8")
     except UnicodeDecodeError:
         raise damaged(f"field {number} is not text") from None
 
 
-def _packed(data: memoryview) -> list[int]:
+def _packed(data: bytes) -> list[int]:
     values, at, end = [], 0, len(data)
     while at < end:
         value, at = _varint(data, at)
@@ -125,7 +141,7 @@ def _packed(data: memoryview) -> list[int]:
     return values
 
 
-def _varint(data: memoryview, at: int) -> tuple[int, int]:
+def _varint(data: bytes, at: int) -> tuple[int, int]:
     """The number at a position, and the position after it."""
     value = shift = 0
     try:
@@ -140,24 +156,41 @@ def _varint(data: memoryview, at: int) -> tuple[int, int]:
     raise damaged("it has a number of more than 64 bits")
 
 
-def _fields(data: memoryview) -> dict[int, list[Value]]:
+def _fields(data: bytes) -> dict[int, list[Value]]:
+    """The values of each field; numbers of one byte, which most are, are read without a call."""
     fields: dict[int, list[Value]] = {}
     at, end = 0, len(data)
-    while at < end:
-        tag, at = _varint(data, at)
-        number, kind = tag >> 3, tag & 7
-        value: Value
-        if kind == _VARINT:
-            value, at = _varint(data, at)
-        elif kind == _BYTES:
-            length, at = _varint(data, at)
-            value, at = data[at : at + length], at + length
-        elif kind in (_FIXED64, _FIXED32):
-            length = 8 if kind == _FIXED64 else 4
-            value, at = int.from_bytes(data[at : at + length], "little"), at + length
-        else:
-            raise damaged(f"it has a field of the wire type {kind}")
-        if at > end or not number:
-            raise damaged("it is cut off" if number else "it has a field without a number")
-        fields.setdefault(number, []).append(value)
+    try:
+        while at < end:
+            tag, at = data[at], at + 1
+            if tag > 0x7F:
+                tag, at = _varint(data, at - 1)
+            kind = tag & 7
+            value: Value
+            if kind == _BYTES:
+                length, at = data[at], at + 1
+                if length > 0x7F:
+                    length, at = _varint(data, at - 1)
+                value = data[at : at + length]
+                at += length
+            elif kind == _VARINT:
+                value, at = data[at], at + 1
+                if value > 0x7F:
+                    value, at = _varint(data, at - 1)
+            elif kind in (_FIXED64, _FIXED32):
+                length = 8 if kind == _FIXED64 else 4
+                value, at = int.from_bytes(data[at : at + length], "little"), at + length
+            else:
+                raise damaged(f"it has a field of the wire type {kind}")
+            number = tag >> 3
+            if not number:
+                raise damaged("it has a field without a number")
+            if number in fields:
+                fields[number].append(value)
+            else:
+                fields[number] = [value]
+    except IndexError:
+        raise damaged("it is cut off") from None
+    if at > end:
+        raise damaged("it is cut off")
     return fields

@@ -15,7 +15,7 @@ import olympus
 import olympus.numpy as jnp
 from olympus_core import artifact, xla
 from olympus_core.analysis.memory import Memory
-from olympus_core.errors import BackendError
+from olympus_core.errors import BackendError, UsageError
 from tests.artifact.bundles import save
 from tests.marks import needs_gpu_compiler
 
@@ -247,6 +247,15 @@ def test_empty_arrays_and_programs_without_arguments(target: xla.Target) -> None
     assert found.peak - found.constants == 36
     nothing = memory(lambda x: (), ARRAY, target=target)
     assert nothing.peak >= COPY
+
+
+@pytest.mark.parametrize("n", ["x", 1.5, None, True])
+def test_the_number_of_the_largest_is_an_integer(n: object) -> None:
+    found = olympus.jit(lambda x: x + 1).lower(np.ones(8, np.float32)).compile().memory()
+    assert len(found.largest(np.int64(1))) == 1
+    with pytest.raises(UsageError, match="is an integer"):
+        found.largest(n)  # type: ignore[arg-type]
+
 
 
 @both

@@ -1,0 +1,195 @@
+"""What a fusion computes, reads and writes: of each value in it, the part that its result needs.
+
+XLA's code for a fusion computes an element when it is needed: of `exp(x)[3]` one row.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from olympus_core.analysis.hlo_view import Costs, sum_of
+from olympus_core.analysis.view import Counts
+from olympus_core.xla.hlo_module import Computation, HloModule, Instruction, Shape
+
+__all__ = ["Fused", "fused", "plain"]
+
+#: What names a part of its first operand, or another form of it.
+_VIEWS = frozenset(["bitcast", "reshape", "get-tuple-element"])
+#: What takes its result's elements from the first operand, and reads the others whole.
+_SLICES = frozenset(["slice", "dynamic-slice", "gather"])
+#: What needs, for an element of its result, at most one of each operand.
+_ONE_EACH = frozenset(
+    [
+        *("abs", "acos", "acosh", "add", "and", "asin", "asinh", "atan2", "atanh", "bitcast"),
+        *("bitcast-convert", "broadcast", "cbrt", "ceil", "clamp", "compare", "complex"),
+        *("concatenate", "convert", "copy", "cosh", "cosine", "count-leading-zeros", "divide"),
+        *("erf", "exponential", "exponential-minus-one", "floor", "imag", "is-finite", "log"),
+        *("log-plus-one", "logistic", "maximum", "minimum", "multiply", "negate", "not", "or"),
+        *("pad", "popcnt", "power", "real", "reduce-precision", "remainder", "reshape"),
+        *("reverse", "round-nearest-afz", "round-nearest-even", "rsqrt", "select"),
+        *("shift-left", "shift-right-arithmetic", "shift-right-logical", "sign", "sine"),
+        *("sinh", "sqrt", "subtract", "tan", "tanh", "transpose", "xor"),
+    ]
+)
+
+
+class Fused(NamedTuple):
+    """What one call of a fusion costs, and the bytes that it reads and writes."""
+
+    counts: Counts
+    read: int
+    written: int
+
+
+def fused(fusion: Instruction, module: HloModule, costs: Costs) -> Fused:
+    """What a call of a fusion does, fusions in it included."""
+    body = module.computations[fusion.called_computation_ids[0]]
+    needed = _Needed(module)
+    wanted = _elements(body.root.shape)
+    used = needed.of(body, wanted)
+    read = sum(_part(p.shape.bytes, used.get(p.id, 0), p.shape) for p in body.parameters)
+    counts = sum_of(needed.counts(body, wanted, costs))
+    return Fused(counts, read, _written(body.root, body))
+
+
+def plain(counts: Counts) -> Counts:
+    """The counts of one instruction with the operations of an integer product among the flops."""
+    products = sum(counts.matmul.values())
+    return counts._replace(flops=products) if products > counts.flops else counts
+
+
+class _Needed:
+    """How many elements of each value of a fusion are needed."""
+
+    def __init__(self, module: HloModule) -> None:
+        self._module = module
+
+    def of(self, body: Computation, wanted: int) -> dict[int, int]:
+        """The elements by instruction, where `wanted` of the root are; what is absent needs none.
+
+        Slices of a value may be of different places: theirs add up.  What else uses it is taken
+        to use the same elements, so that the most of them counts.
+        """
+        apart: dict[int, int] = {}
+        alike: dict[int, int] = {body.root_id: wanted}
+        found: dict[int, int] = {}
+        for instruction in reversed([*body.instructions.values()]):  # users before operands
+            id = instruction.id
+            asked = apart.get(id, 0) + alike.get(id, 0)
+            if not asked:
+                continue
+            found[id] = count = min(asked, _elements(instruction.shape))
+            inner = self._inside(instruction, count)
+            is_slice = instruction.opcode in _SLICES or inner is not None
+            for position, operand in enumerate(instruction.operand_ids):
+                if inner is not None:
+                    more = inner[position]
+                else:
+                    more = _asked(instruction, position, count, body)
+                if is_slice:
+                    apart[operand] = apart.get(operand, 0) + more
+                else:
+                    alike[operand] = max(alike.get(operand, 0), more)
+        return found
+
+    def _inside(self, instruction: Instruction, wanted: int) -> list[int] | None:
+        """Of a fusion in the fusion, what it needs of each operand."""
+        if instruction.opcode != "fusion":
+            return None
+        body = self._module.computations[instruction.called_computation_ids[0]]
+        used = self.of(body, wanted)
+        return [used.get(parameter.id, 0) for parameter in body.parameters]
+
+    def counts(self, body: Computation, wanted: int, costs: Costs) -> list[Counts]:
+        """What the instructions of a body cost, each the part of it that is needed."""
+        parts = []
+        for id, count in self.of(body, wanted).items():
+            instruction = body.instructions[id]
+            if instruction.opcode == "fusion":
+                inner = self._module.computations[instruction.called_computation_ids[0]]
+                parts += self.counts(inner, count, costs)
+            else:
+                parts.append(_scaled(plain(costs.of(instruction, body)), count, instruction.shape))
+        return parts
+
+
+def _elements(shape: Shape) -> int:
+    """The elements of an array, or of all arrays of a tuple."""
+    if not shape.is_tuple:
+        return math.prod(shape.sizes)
+    return sum(_elements(element) for element in shape.elements)
+
+
+def _part(figure: int, count: int, shape: Shape) -> int:
+    """The part of a figure of all elements that so many of them have, rounded up."""
+    whole = _elements(shape)
+    return figure if count >= whole else -(-figure * count // whole)
+
+
+def _scaled(counts: Counts, count: int, shape: Shape) -> Counts:
+    if count >= _elements(shape):
+        return counts
+    return counts._replace(
+        flops=_part(counts.flops, count, shape),
+        transcendentals=_part(counts.transcendentals, count, shape),
+        matmul={dtype: _part(n, count, shape) for dtype, n in counts.matmul.items()},
+    )
+
+
+def _asked(user: Instruction, position: int, count: int, body: Computation) -> int:
+    """The elements of an operand that so many of an instruction's result need."""
+    whole = _elements(body.instructions[user.operand_ids[position]].shape)
+    opcode = user.opcode
+    if opcode in _ONE_EACH or (opcode in _SLICES and position == 0):
+        return min(whole, count)
+    if opcode == "reduce":
+        return min(whole, count * -(-whole // max(1, _elements(user.shape))))
+    if opcode == "dynamic-update-slice" and position < 2:
+        # What an update in place leaves stays where it is.
+        stays = position == 0 and _is_given(user, body) and _is_in_place(user, body)
+        return 0 if stays else min(whole, count)
+    return whole
+
+
+def _is_given(update: Instruction, body: Computation) -> bool:
+    """Whether it is the root, or one of a tuple that is, or the root is a view of it."""
+    root = _seen(body.root, body)
+    if root.opcode != "tuple":
+        roots = [root]
+    else:
+        roots = [_seen(body.instructions[id], body) for id in root.operand_ids]
+    while roots:
+        one = roots.pop()
+        if one.id == update.id:
+            return True
+        if one.opcode == "dynamic-update-slice":  # one after another, of one array
+            roots.append(_seen(body.instructions[one.operand_ids[0]], body))
+    return False
+
+
+def _is_in_place(update: Instruction, body: Computation) -> bool:
+    """Whether what is updated is an operand of the fusion, whose memory the result takes."""
+    while update.opcode == "dynamic-update-slice":
+        update = _seen(body.instructions[update.operand_ids[0]], body)
+    return update.opcode == "parameter"
+
+
+def _seen(value: Instruction, body: Computation) -> Instruction:
+    """What a view is of."""
+    while value.opcode in _VIEWS:
+        value = body.instructions[value.operand_ids[0]]
+    return value
+
+
+def _written(root: Instruction, body: Computation) -> int:
+    """The bytes that a fusion writes: of an array that is updated in place, the updates."""
+    if root.opcode == "tuple":
+        return sum(_written(body.instructions[id], body) for id in root.operand_ids)
+    seen, updates = _seen(root, body), 0
+    if seen.opcode != "dynamic-update-slice" or not _is_in_place(seen, body):
+        return root.shape.bytes
+    while seen.opcode == "dynamic-update-slice":
+        updates += body.instructions[seen.operand_ids[1]].shape.bytes
+        seen = _seen(body.instructions[seen.operand_ids[0]], body)
+    return updates
