@@ -11,7 +11,7 @@ import functools
 import linecache
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
@@ -21,7 +21,7 @@ from olympus_core.errors import ArgumentError
 __all__ = [
     "Position",
     "Source",
-    "backward_rule",
+    "call_rule",
     "current",
     "function_name",
     "is_internal",
@@ -121,47 +121,83 @@ def mark_caller(folder: str | os.PathLike[str]) -> None:
     _internal.clear()
 
 
-def user_frame(depth: int = 1) -> FrameType | None:
-    """The innermost frame that is the user's, at least `depth` frames above the caller."""
+def user_frame(depth: int = 1, end: CodeType | None = None) -> FrameType | None:
+    """The innermost frame that is the user's, at least `depth` frames above the caller.
+
+    None where a frame of the code `end` comes first.
+    """
     frame: FrameType | None = sys._getframe(depth)
     internal = _internal
     while frame is not None:
-        known = internal.get(frame.f_code.co_filename)
+        code = frame.f_code
+        known = internal.get(code.co_filename)
         if known is None:  # not seen before, or the end
-            known = is_internal(frame.f_code.co_filename)
+            known = is_internal(code.co_filename)
             if known is None:
                 return None
         if not known:
             return frame
+        if code is end:
+            return None
         frame = frame.f_back
     return None
 
 
-_RUNNING = -1  # the instruction of a mark that stands for whichever line of the user's is running
+class _Running:
+    """Stands, in the place of a mark, for whichever line of a user's rule is running.
 
-
-def backward_rule() -> Source:
-    """A mark for the user's code that runs in a backward pass: it stands at its own lines.
-
-    The scope is that of the call whose rule it is.
+    `call` is the mark of what is done where no line of the rule runs: by a rule of the library's.
+    What is traced in a rule is kept for all its calls, so that it does not tell them apart.
     """
-    mark: Source | None = state.source
-    return Source(None, _RUNNING, state.scope if mark is None else mark.scope, True)
+
+    __slots__ = ("backward", "call")
+
+    def __init__(self, call: Source, backward: bool) -> None:
+        self.call = call
+        self.backward = backward
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Running) and other.backward == self.backward
+
+    def __hash__(self) -> int:
+        return hash(self.backward)
+
+
+def call_rule(rule: Callable[..., Any], *args: Any, backward: bool = False) -> Any:
+    """The result of a user's derivative rule, whose operations stand at its own lines.
+
+    Their scope is that of the call whose rule it is, and the rule's own inside of it.
+    """
+    old = state.source
+    if old.__class__ is not Source and backward <= (old is not None and old.backward):
+        return rule(*args)  # lines are followed already
+    call, scope = current(), state.scope
+    state.source, state.scope = _Running(call, backward or call.backward), call.scope
+    try:
+        return _run(rule, args)
+    finally:
+        state.source, state.scope = old, scope
+
+
+def _run(rule: Callable[..., Any], args: Sequence[Any]) -> Any:
+    return rule(*args)  # a frame that is looked for: no line of the rule's is above it
 
 
 def current(depth: int = 2) -> Source:
     """A mark of the user's line that is running, and of the name scope it is in."""
-    mark: Source | None = state.source
+    mark: Source | _Running | None = state.source
     if mark is None:
-        scope, backward = state.scope, False
-    elif mark.instruction == _RUNNING:
-        scope, backward = mark.scope, True
-    else:
+        frame = user_frame(depth)
+        if frame is None:
+            return Source(None, 0, state.scope)
+        return Source(frame.f_code, frame.f_lasti, state.scope)
+    if mark.__class__ is Source:
         return mark
-    frame = user_frame(depth)
+    assert isinstance(mark, _Running)
+    frame = user_frame(depth, _run.__code__)
     if frame is None:
-        return Source(None, 0, scope, backward)
-    return Source(frame.f_code, frame.f_lasti, scope, backward)
+        return Source(mark.call.code, mark.call.instruction, state.scope, mark.backward)
+    return Source(frame.f_code, frame.f_lasti, state.scope, mark.backward)
 
 
 def function_name(fun: Callable[..., Any]) -> str:

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, ParamSpec, TypeVar
 
-from olympus_core import tree
+from olympus_core import source, tree
 from olympus_core.avals import get_aval
 from olympus_core.control.bodies import Body
 from olympus_core.control.custom_rules import (
@@ -59,8 +59,12 @@ class _Rule:
             SymbolicZero(a) if t is None and symbolic else instantiate(t, tangent_aval(a))
             for t, a in zip(tangents, avals, strict=True)
         ]
-        result = self.owner.rule(  # type: ignore[misc]
-            *self.static, self.in_tree.unflatten(primals), self.in_tree.unflatten(given)
+        assert self.owner.rule is not None
+        result = source.call_rule(
+            self.owner.rule,
+            *self.static,
+            self.in_tree.unflatten(primals),
+            self.in_tree.unflatten(given),
         )
         if not isinstance(result, (tuple, list)) or len(result) != 2:
             raise TransformError(

@@ -128,7 +128,7 @@ class _Rules(_Pair):
         given: Sequence[Any] = primals
         if self.symbolic_zeros:
             given = [CustomVJPPrimal(x, a) for x, a in zip(primals, active, strict=True)]
-        result = self.fwd(*self.in_tree.unflatten(given))
+        result = source.call_rule(self.fwd, *self.in_tree.unflatten(given))
         name = self.name
         if not isinstance(result, (tuple, list)) or len(result) != 2:
             raise TransformError(
@@ -150,12 +150,14 @@ class _Rules(_Pair):
         self, residual_tree: tree.PyTreeDef, residuals: Sequence[Any], cotangents: Sequence[Any]
     ) -> list[Any]:
         assert self.out_tree is not None
-        with source.using(source.backward_rule()):  # what it does stands at its own lines
-            given = self.owner.bwd(  # type: ignore[misc]
-                *self.static,
-                residual_tree.unflatten(residuals),
-                self.out_tree.unflatten(cotangents),
-            )
+        assert self.owner.bwd is not None
+        given = source.call_rule(
+            self.owner.bwd,
+            *self.static,
+            residual_tree.unflatten(residuals),
+            self.out_tree.unflatten(cotangents),
+            backward=True,
+        )
         name = self.name
         count = len(self.in_tree.children())
         if not isinstance(given, (tuple, list)) or len(given) != count:

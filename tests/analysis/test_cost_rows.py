@@ -137,6 +137,89 @@ def test_a_backward_rule_of_the_users_stands_at_its_own_lines():
     assert rows[line_of(clipped.fun, 2)].direction == "forward"
 
 
+@ox.custom_vjp
+def squared(x):
+    return x @ x
+
+
+def squared_fwd(x):
+    with ox.named_scope("fwd"):
+        y = x @ x
+        return y, y
+
+
+def squared_bwd(y, ct):
+    with ox.named_scope("bwd"):
+        return (ct @ y,)
+
+
+squared.defvjp(squared_fwd, squared_bwd)
+
+
+@ox.custom_jvp
+def square(x):
+    return x @ x
+
+
+@square.defjvp
+def square_jvp(primals, tangents):
+    (x,), (t,) = primals, tangents
+    with ox.named_scope("jvp"):
+        y = x @ x
+        return y, t @ y
+
+
+def scanned(f):
+    return lambda x: lax.scan(lambda c, _: (f(c), None), x, None, length=3)[0]
+
+
+AROUND = {
+    "nothing": lambda f: f,
+    "jit": ox.jit,
+    "scan": scanned,
+    "vmap": lambda f: lambda x: ox.vmap(f)(x[None])[0],
+    "scan of vmap": lambda f: scanned(lambda x: ox.vmap(f)(x[None])[0]),
+    "vmap of scan": lambda f: lambda x: ox.vmap(scanned(f))(x[None])[0],
+    "checkpoint": ox.checkpoint,
+    "scan of checkpoint": lambda f: scanned(ox.checkpoint(f)),
+}
+
+
+@pytest.mark.parametrize("around", AROUND)
+def test_rules_stand_at_their_own_lines_wherever_they_run(around):
+    def loss(f):
+        def scoped(x):
+            with ox.named_scope("outer"):
+                return f(x)
+
+        return ox.value_and_grad(lambda x: AROUND[around](scoped)(x).sum())
+
+    def found(f, kind):
+        rows = cost(loss(f), f32(8, 8)).by(kind)
+        return {r.key: (r.matmul_flops, r.backward_flops) for r in rows if r.matmul_flops}
+
+    one = (3 if "scan" in around else 1) * 2 * 8**3
+    again = one if around.endswith("checkpoint") else 0  # what is needed is computed again
+    primal, way = (one + again, again), (one, one)
+    assert found(squared, "line") == {line_of(squared_fwd, 2): primal, line_of(squared_bwd, 2): way}
+    assert found(squared, "scope") == {"outer/fwd": primal, "outer/bwd": way}
+    assert found(square, "line") == {line_of(square_jvp, 4): primal, line_of(square_jvp, 5): way}
+    assert found(square, "scope") == {"outer/jvp": (2 * one + again, one + again)}
+
+
+def test_a_rule_of_the_librarys_stands_at_the_line_of_the_call():
+    def body(x):
+        y = nn.silu(x)
+        return jnp.sinc(y)
+
+    found = cost(ox.grad(lambda x: scanned(body)(x).sum()), f32(8))
+    rows = {row.key: row for row in found.by("line")}
+    assert rows[line_of(body, 1)].transcendentals and rows[line_of(body, 2)].transcendentals
+    assert sum(row.transcendentals for row in rows.values()) == (
+        rows[line_of(body, 1)].transcendentals + rows[line_of(body, 2)].transcendentals
+    )
+
+
 def test_what_a_checkpoint_computes_again_is_backward():
     def step(x):
         return jnp.tanh(jnp.tanh(x) * 2.0)
