@@ -257,7 +257,6 @@ def test_the_number_of_the_largest_is_an_integer(n: object) -> None:
         found.largest(n)  # type: ignore[arg-type]
 
 
-
 @both
 def test_the_largest_have_the_users_names_and_lines(target: xla.Target) -> None:
     def function(params, x):

@@ -132,6 +132,7 @@ ANYTHING: dict[str, tuple[str, str]] = {
     "olympus.xla_computation": ("in_parts out_parts", "parts are tree prefixes"),
     **{f"olympus.tree.{name}": (of, "a tree") for name, of in TREES.items()},
     **{f"olympus.tree_util.tree_{name}": (of, "a tree") for name, of in TREES.items()},
+    "olympus.verification.compare": ("allowed", "an array or a number"),
 }
 #: the type of a function whose result is not known
 FUNCTION = re.compile(r"Callable\[(?:\.\.\.|_P|\[[^\[\]]*\]), (?:Any|ArrayLike)\]")
