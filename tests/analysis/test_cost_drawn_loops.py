@@ -67,3 +67,55 @@ def test_drawn_loops(way, data):
         assert flops == max(n for n in counts if n is not None) * 2 * len(starts) * N
     else:
         assert flops == counts[0] * N * (3 if way == "in a scan" else 1)
+
+
+INTEGERS = ("int8", "uint8", "int32", "uint32")
+
+
+@st.composite
+def bounds(draw, dtype, depth=3):
+    """An expression of constants, at whose edges NumPy and the backends differ."""
+    if not depth or draw(st.booleans()):
+        if dtype == "float32":
+            number = np.float32(draw(st.sampled_from([-1, 0.1, 2.5, 300, 1e10, 1e-40, np.nan])))
+            return lambda: jnp.asarray(number)
+        ends = np.iinfo(dtype)
+        number = draw(st.sampled_from([ends.min, 0, 1, 3, 7, 20, ends.max]))
+        return lambda: jnp.asarray(np.dtype(dtype).type(number))
+    first = draw(bounds(dtype, depth=depth - 1))
+    if draw(st.booleans()):
+        other = draw(st.sampled_from([*INTEGERS, "float32"]))
+        source = draw(bounds(other, depth=depth - 1))
+        return lambda: lax.convert_element_type(source(), np.dtype(dtype))
+    second = draw(bounds(dtype, depth=depth - 1))
+    rules = [lax.add, lax.sub, lax.mul, lax.max, lax.min]
+    if dtype != "float32":
+        rules += [lax.shift_left, lax.shift_right_logical, lax.shift_right_arithmetic]
+    rule = draw(st.sampled_from(rules))
+    return lambda: rule(first(), second())
+
+
+@given(data=st.data())
+@settings(max_examples=40, deadline=None)
+def test_drawn_bounds_are_those_that_the_program_computes(data):
+    dtype = data.draw(st.sampled_from(INTEGERS))
+    bound, test = data.draw(bounds(dtype)), data.draw(st.sampled_from(TESTS[:2]))
+    step, most = np.dtype(dtype).type(data.draw(st.integers(1, 3))), 500
+
+    def loop(x, n, limit):
+        def goes_on(c):
+            more = test(c[1], bound())
+            return more if limit is None else more & (c[2] < limit)
+
+        def body(c):
+            return c[0] * np.float16(2), c[1] + step, c[2] + 1
+
+        return lax.while_loop(goes_on, body, (x, np.dtype(dtype).type(0), n))[2]
+
+    scalar = ox.ShapeDtypeStruct((), "float16"), ox.ShapeDtypeStruct((), "int32")
+    found = ox.jit(lambda x, n: loop(x, n, None)).lower(*scalar).cost()
+    if found.flops is None:
+        return
+    counted = {row.key: row.flops for row in found.by("dtype")}.get("float16", 0)
+    ran = int(ox.jit(loop)(np.float16(1), np.int32(0), np.int32(most)))
+    assert min(counted, most) == ran

@@ -139,11 +139,11 @@ def test_a_counter_that_is_spread_over_other_dimensions():
 def test_a_reduction_over_nothing_is_its_start():
     text = """
     func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {
-      %none = stablehlo.constant dense<true> : tensor<0xi1>
-      %false = stablehlo.constant dense<false> : tensor<i1>
+      %none = stablehlo.constant dense<false> : tensor<0xi1>
+      %true = stablehlo.constant dense<true> : tensor<i1>
       %r = stablehlo.while(%y = %x) : tensor<4xf32>
       cond {
-        %q = stablehlo.reduce(%none init: %false) applies stablehlo.or across dimensions = [0]
+        %q = stablehlo.reduce(%none init: %true) applies stablehlo.and across dimensions = [0]
           : (tensor<0xi1>, tensor<i1>) -> tensor<i1>
         stablehlo.return %q : tensor<i1>
       } do {
@@ -152,4 +152,4 @@ def test_a_reduction_over_nothing_is_its_start():
       }
       return %r : tensor<4xf32>
     }"""
-    assert cost_of_module(mlir.parsed(text)).flops in (None, 0)
+    assert cost_of_module(mlir.parsed(text)).flops is None  # it runs for ever
