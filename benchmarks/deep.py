@@ -13,6 +13,7 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
+import olympus as ox
 from benchmarks.programs import EXAMPLES, RUNS, Function, Program, load, sgd_step, values
 
 # side -> (the framework that it runs on, what its column is called)
@@ -228,7 +229,7 @@ def targets(project: str) -> dict[str, Any]:
     from olympus_cli.spec.project import load_project
 
     found = load_project(EXAMPLES / project).targets
-    return {name: spec for name, spec in found.items() if spec.backends == (("cpu", None),)}
+    return {name: spec for name, spec in found.items() if spec.backends == (ox.Target("cpu"),)}
 
 
 def of_task(task: str) -> Deep:
