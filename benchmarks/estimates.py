@@ -5,8 +5,11 @@ The CPU is calibrated first, in the same process, so that both meet the same mac
 
 from __future__ import annotations
 
+import os
+import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,13 +34,29 @@ def estimates(say: Callable[[str], None], short: bool) -> list[Row]:
     """A row for each target of the examples that is built for the CPU."""
     from olympus import analysis
 
-    say("calibrating this CPU")
-    analysis.keep_peaks(analysis.calibrate())
     rows = []
-    for folder in sorted(path.parent for path in EXAMPLES.glob("*/olympus.toml")):
-        if not short or folder.name in SHORT:
-            rows += list(_rows(folder, say))
+    with _own_cache():
+        say("calibrating this CPU")
+        analysis.keep_peaks(analysis.calibrate())
+        for folder in sorted(path.parent for path in EXAMPLES.glob("*/olympus.toml")):
+            if not short or folder.name in SHORT:
+                rows += list(_rows(folder, say))
     return rows
+
+
+@contextmanager
+def _own_cache() -> Iterator[None]:
+    """A cache folder for the time of the measurement, so that the user's peaks stay as they are."""
+    before = os.environ.get("XDG_CACHE_HOME")
+    with tempfile.TemporaryDirectory(prefix="olympus-peaks-") as folder:
+        os.environ["XDG_CACHE_HOME"] = folder
+        try:
+            yield
+        finally:
+            if before is None:
+                del os.environ["XDG_CACHE_HOME"]
+            else:
+                os.environ["XDG_CACHE_HOME"] = before
 
 
 def estimates_markdown(rows: list[Row]) -> str:

@@ -16,6 +16,8 @@ __all__ = ["Fused", "fused", "plain"]
 
 #: What names a part of its first operand, or another form of it.
 _VIEWS = frozenset(["bitcast", "reshape", "get-tuple-element"])
+#: What computes nothing.
+_FREE = frozenset(["parameter", "constant", "tuple", *_VIEWS, "broadcast", "iota", "copy"])
 #: What takes its result's elements from the first operand, and reads the others whole.
 _SLICES = frozenset(["slice", "dynamic-slice", "gather"])
 #: What needs, for an element of its result, at most one of each operand.
@@ -46,10 +48,9 @@ def fused(fusion: Instruction, module: HloModule, costs: Costs) -> Fused:
     """What a call of a fusion does, fusions in it included."""
     body = module.computations[fusion.called_computation_ids[0]]
     needed = _Needed(module)
-    wanted = _elements(body.root.shape)
-    used = needed.of(body, wanted)
+    used = needed.of(body, _elements(body.root.shape))
     read = sum(_part(p.shape.bytes, used.get(p.id, 0), p.shape) for p in body.parameters)
-    counts = sum_of(needed.counts(body, wanted, costs))
+    counts = sum_of(needed.counts(body, used, costs))
     return Fused(counts, read, _written(body.root, body))
 
 
@@ -101,14 +102,16 @@ class _Needed:
         used = self.of(body, wanted)
         return [used.get(parameter.id, 0) for parameter in body.parameters]
 
-    def counts(self, body: Computation, wanted: int, costs: Costs) -> list[Counts]:
-        """What the instructions of a body cost, each the part of it that is needed."""
+    def counts(self, body: Computation, used: dict[int, int], costs: Costs) -> list[Counts]:
+        """What the instructions of a body cost, each the part of it that is used."""
         parts = []
-        for id, count in self.of(body, wanted).items():
+        for id, count in used.items():
             instruction = body.instructions[id]
+            if instruction.opcode in _FREE:
+                continue
             if instruction.opcode == "fusion":
                 inner = self._module.computations[instruction.called_computation_ids[0]]
-                parts += self.counts(inner, count, costs)
+                parts += self.counts(inner, self.of(inner, count), costs)
             else:
                 parts.append(_scaled(plain(costs.of(instruction, body)), count, instruction.shape))
         return parts
@@ -116,7 +119,7 @@ class _Needed:
 
 def _elements(shape: Shape) -> int:
     """The elements of an array, or of all arrays of a tuple."""
-    if not shape.is_tuple:
+    if not shape.elements:
         return math.prod(shape.sizes)
     return sum(_elements(element) for element in shape.elements)
 

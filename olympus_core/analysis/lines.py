@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Mapping, Sequence
 
 from olympus_core.xla.hlo_module import Computation, HloModule, Instruction
 
 __all__ = ["Lines"]
+
+_Known = dict[int, str]  # lines by instruction
+_Links = Mapping[int, Sequence[int]]
 
 
 class Lines:
@@ -29,7 +32,7 @@ class Lines:
             for id in instruction.called_computation_ids
         }
         self._known: dict[int, str | None] = {}
-        self._users: dict[int, dict[int, list[int]]] = {}  # by computation and instruction
+        self._nearest: dict[int, tuple[_Known, _Known]] = {}  # by computation
 
     def line(self, instruction: Instruction, computation: Computation) -> str | None:
         """The line as "path/file.py:41"; None where nothing tells it."""
@@ -42,46 +45,65 @@ class Lines:
         return self._known[instruction.id]
 
     def _found(self, instruction: Instruction, computation: Computation) -> str | None:
-        users = self._users_in(computation)
-        return (
-            self._nearest(instruction, computation, lambda i: i.operand_ids)
-            or self._nearest(instruction, computation, lambda i: users.get(i.id, ()))
-            or self._of_caller(computation)
-        )
+        before, after = self._near(computation)
+        id = instruction.id
+        return before.get(id) or after.get(id) or self._of_caller(computation)
 
-    def _users_in(self, computation: Computation) -> dict[int, list[int]]:
-        if computation.id not in self._users:
-            users: dict[int, list[int]] = {}
-            for instruction in computation.instructions.values():
-                for id in instruction.operand_ids:
-                    users.setdefault(id, []).append(instruction.id)
-            self._users[computation.id] = users
-        return self._users[computation.id]
-
-    def _nearest(
-        self,
-        instruction: Instruction,
-        computation: Computation,
-        following: Callable[[Instruction], Iterable[int]],
-    ) -> str | None:
-        """The line that the fewest steps lead to, in the direction of `following`."""
-        seen, ring = {instruction.id}, [instruction]
-        while ring:
-            for each in ring:
-                if line := each.line or self._inside(each):
-                    return line
-            ahead = [id for each in ring for id in following(each) if id not in seen]
-            seen.update(ahead)
-            ring = [computation.instructions[id] for id in dict.fromkeys(ahead)]
-        return None
+    def _near(self, computation: Computation) -> tuple[_Known, _Known]:
+        """The nearest line of what each instruction reads, and of what reads it."""
+        found = self._nearest.get(computation.id)
+        if found is None:
+            own = {
+                each.id: line
+                for each in computation.instructions.values()
+                if (line := each.line or self._inside(each))
+            }
+            found = self._nearest[computation.id] = _spread(computation, own)
+        return found
 
     def _inside(self, instruction: Instruction) -> str | None:
         """The line of what a fusion's result is made by."""
         if instruction.opcode != "fusion":
             return None
         body = self._module.computations[instruction.called_computation_ids[0]]
-        return self._nearest(body.root, body, lambda i: i.operand_ids)
+        return body.root.line or self._near(body)[0].get(body.root_id)
 
     def _of_caller(self, computation: Computation) -> str | None:
         caller = self._callers.get(computation.id)
         return self.line(*caller) if caller is not None else None
+
+
+def _spread(computation: Computation, own: _Known) -> tuple[_Known, _Known]:
+    """The line that the fewest steps lead to, from operand to operand and from user to user.
+
+    Lines go out from all instructions that have one at once, a step at a time, so that each
+    instruction is met once.  Of several as near it is that of the first operand or user.
+    """
+    if not own:
+        return {}, {}
+    operands = {each.id: each.operand_ids for each in computation.instructions.values()}
+    users: dict[int, list[int]] = {id: [] for id in operands}
+    for id, read in operands.items():
+        for each in read:
+            users[each].append(id)
+    return _rings(own, operands, users), _rings(own, users, operands)
+
+
+def _rings(own: _Known, ahead: _Links, back: _Links) -> _Known:
+    """The line of the nearest instruction `ahead` of each one that has any there."""
+    steps = dict.fromkeys(own, 0)
+    ring = list(own)
+    order: list[int] = []
+    while ring:
+        following = []
+        for id in ring:
+            for each in back[id]:
+                if each not in steps:
+                    steps[each] = steps[id] + 1
+                    following.append(each)
+        order += following
+        ring = following
+    found = dict(own)
+    for id in order:
+        found[id] = next(found[n] for n in ahead[id] if steps.get(n) == steps[id] - 1)
+    return found

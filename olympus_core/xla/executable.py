@@ -47,12 +47,14 @@ class _Program:
     `xla_seconds` is the time that the compiler took; None where the program was loaded.
     """
 
-    __slots__ = ("_raw", "target", "xla_seconds")
+    __slots__ = ("_module", "_raw", "_stats", "target", "xla_seconds")
 
     def __init__(self, raw: Any, target: Target, xla_seconds: float | None = None) -> None:
         self._raw = raw
         self.target = target
         self.xla_seconds = xla_seconds
+        self._module: HloModule | None = None
+        self._stats: Any = None
 
     def hlo_text(self, *, metadata: bool = True) -> str:
         """The optimized HLO; `metadata` are the source paths and scopes of its operations."""
@@ -63,10 +65,14 @@ class _Program:
     def hlo_module(self) -> HloModule:
         """The optimized HLO as objects: instructions, their schedule, source lines.
 
+        It is read once and kept, for an estimate and the memory of a program both ask for it.
+
         Raises:
           ArtifactError: when the executable is not one program, or its description is damaged.
         """
-        return read_module(bytes(self._only().as_serialized_hlo_module_proto()))
+        if self._module is None:
+            self._module = read_module(bytes(self._only().as_serialized_hlo_module_proto()))
+        return self._module
 
     def _only(self) -> Any:
         modules = self._raw.hlo_modules()
@@ -90,7 +96,7 @@ class _Program:
     def memory(self) -> MemoryAnalysis:
         """The memory the program needs, in bytes."""
         try:
-            raw = self._raw.get_compiled_memory_stats()
+            raw = self._memory_stats()
         except JaxRuntimeError:
             return MemoryAnalysis(None, None, None, None, None, None)
         sizes = (getattr(raw, name) for name in MemoryAnalysis._fields)
@@ -102,6 +108,12 @@ class _Program:
             peak_memory_in_bytes=peak if peak and peak >= (told.temp_size_in_bytes or 0) else None,
         )
 
+    def _memory_stats(self) -> Any:
+        """What the compiler says of the memory: it writes the whole assignment at each question."""
+        if self._stats is None:
+            self._stats = self._raw.get_compiled_memory_stats()
+        return self._stats
+
     def buffer_assignment(self) -> BufferAssignment | None:
         """Where each value lies in memory; None where the compiler does not say, as for GPUs.
 
@@ -109,7 +121,7 @@ class _Program:
           ArtifactError: when the description of it is damaged.
         """
         try:
-            stats = self._raw.get_compiled_memory_stats()
+            stats = self._memory_stats()
         except JaxRuntimeError:
             return None
         told = bytes(stats.serialized_buffer_assignment_proto)

@@ -436,7 +436,7 @@ def _computation(message: Message, tables: _Tables) -> Computation:
 
 
 #: the fields that few instructions have: of library calls, windows, products, fusions, loops
-_RARE = frozenset([11, 15, 16, 28, 30, 32, 37, 43, 51, 68, 74, 99])
+_RARE = frozenset([11, 15, 16, 28, 30, 32, 37, 43, 51, 74, 99])
 
 
 def _instruction(message: Message, tables: _Tables) -> Instruction:
@@ -470,7 +470,7 @@ def _instruction(message: Message, tables: _Tables) -> Instruction:
         frontend_attributes=_NO_ATTRIBUTES,
         operand_precision=(),
     )
-    if _RARE.isdisjoint(message.numbers):
+    if _RARE.isdisjoint(message.numbers) and not message.raw(68):  # 68 is there, mostly empty
         return made
     return made._replace(**_rare(message, tables))
 

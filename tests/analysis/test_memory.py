@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 import olympus
 import olympus.numpy as jnp
 from olympus_core import artifact, xla
+from olympus_core.analysis.lines import Lines
 from olympus_core.analysis.memory import Memory
 from olympus_core.errors import BackendError, UsageError
+from olympus_core.xla.hlo_module import HloModule, Instruction, read_module
 from tests.artifact.bundles import save
 from tests.marks import needs_gpu_compiler
 
@@ -247,6 +249,68 @@ def test_empty_arrays_and_programs_without_arguments(target: xla.Target) -> None
     assert found.peak - found.constants == 36
     nothing = memory(lambda x: (), ARRAY, target=target)
     assert nothing.peak >= COPY
+
+
+def chain(count: int, located: int | None) -> HloModule:
+    """A chain of so many negations, of which one has a location, or none has."""
+    from jaxlib import _hlo  # the product has no parser of HLO's text
+
+    there = ', metadata={op_name="neg" source_file="/model.py" source_line=41}'
+    lines = ["HloModule m, is_scheduled=true", "ENTRY main {", "v0 = f32[8] parameter(0)"]
+    for n in range(1, count + 1):
+        root = "ROOT " if n == count else ""
+        lines.append(f"{root}v{n} = f32[8] negate(v{n - 1}){there if n == located else ''}")
+    raw = _hlo.hlo_module_from_text("\n".join([*lines, "}"])).as_serialized_hlo_module_proto()
+    return read_module(raw)
+
+
+@pytest.mark.parametrize("located", [None, 1, 150, 300])
+def test_lines_are_found_in_one_search(
+    located: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = chain(300, located)
+    asked = 0
+    plain = Instruction.line.fget  # type: ignore[attr-defined]
+
+    def counted(self: Instruction) -> str | None:
+        nonlocal asked
+        asked += 1
+        line: str | None = plain(self)
+        return line
+
+    monkeypatch.setattr(Instruction, "line", property(counted))
+    lines = Lines(module)
+    found = {
+        each.name: lines.line(each, module.entry) for each in module.entry.instructions.values()
+    }
+    want = "/model.py:41" if located else None
+    assert found == {name: want if name != "v0" else None for name in found}
+    assert asked < 5 * len(found)
+
+
+def test_a_line_is_that_of_the_nearest_operand_and_else_of_the_nearest_user() -> None:
+    from jaxlib import _hlo  # the product has no parser of HLO's text
+
+    at = 'metadata={op_name="o" source_file="/model.py" source_line=%d}'
+    text = f"""
+HloModule m, is_scheduled=true
+ENTRY main {{
+  p = f32[8] parameter(0)
+  u = f32[8] negate(p)
+  a = f32[8] negate(u), {at % 1}
+  b = f32[8] negate(a)
+  c = f32[8] negate(b)
+  d = f32[8] negate(u), {at % 2}
+  e = f32[8] negate(d)
+  ROOT f = f32[8] add(c, e)
+}}"""
+    module = read_module(_hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto())
+    lines, entry = Lines(module), module.entry
+    found = {each.name: lines.line(each, entry) for each in entry.instructions.values()}
+    one, two = "/model.py:1", "/model.py:2"
+    assert found == {
+        "p": None, "u": one, "a": one, "b": one, "c": one, "d": two, "e": two, "f": two
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("n", ["x", 1.5, None, True])

@@ -237,3 +237,18 @@ def test_a_damaged_assignment_is_refused() -> None:
     value = b"\x0a\x06\x08\x09\x1a\x02\x20\x07"
     with pytest.raises(ArtifactError, match="does not fit"):
         read_assignment(value + b"\x1a\x06\x4a\x04\x08\x09\x18\x08")
+
+
+def test_the_program_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = olympus.jit(lambda x: x + 1).lower(np.ones(8, np.float32)).compile()
+    read: list[int] = []
+
+    def counted(data: bytes) -> HloModule:
+        read.append(len(data))
+        return read_module(data)
+
+    monkeypatch.setattr("olympus_core.xla.executable.read_module", counted)
+    made.memory()
+    made.estimate()
+    made.estimate("h200")
+    assert len(read) == 1
