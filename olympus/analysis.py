@@ -31,6 +31,7 @@ from olympus_core.analysis.memory import Memory as Memory
 from olympus_core.analysis.memory import Moment as Moment
 from olympus_core.analysis.operations import OPERATIONS as OPERATIONS
 from olympus_core.analysis.places import Place as Place
+from olympus_core.analysis.places import read_name as read_name
 from olympus_core.analysis.sources import SourceMap as SourceMap
 from olympus_core.analysis.structure import structural_fingerprint as structural_fingerprint
 from olympus_core.calibration import calibrate as calibrate

@@ -90,7 +90,8 @@ class _Module:
 
     def __init__(self, platform: str, root: str, axes: Axes) -> None:
         self.platform = platform
-        self.root = root
+        # the first part of locations' names, which places.py reads, and knows a mark of its own in
+        self.root = re.sub(r"[/()\[\]]", "_", root)
         self.axes = axes
         self.names: dict[str, int] = {}  # symbol -> how many were made from it
         self.functions: dict[tuple[str, str], str] = {}
@@ -108,17 +109,17 @@ class _Module:
         return symbol
 
     def location(self, eqn: Eqn) -> ir.Location:
-        """The location of an equation: its scope and primitive, at the user's line.
+        """The location of an equation, named `root/scope/primitive`, at the user's line.
 
-        The scope of what a backward pass made is `transpose(scope)`, as JAX writes it.
+        The root is `transpose(root)` for what a backward pass made.
         """
         code, instruction, scope, backward = eqn.source
         # a code object's own hash is slow
         key = (id(code), instruction, scope, backward, eqn.primitive)
         found = self.locations.get(key)
         if found is None:
-            scope = f"transpose({scope})" if backward else scope
-            name = "/".join([x for x in (self.root, scope, eqn.primitive.name) if x])
+            root = f"transpose({self.root})" if backward else self.root
+            name = "/".join([x for x in (root, scope, eqn.primitive.name) if x])
             found = mlir.ir.Location.name(name, _file_location(eqn.source))
             self.locations[key] = found
         return found

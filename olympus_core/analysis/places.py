@@ -11,10 +11,57 @@ from olympus_core import mlir
 if TYPE_CHECKING:
     from olympus_core.mlir import ir
 
-__all__ = ["NOWHERE", "Place", "Places", "walk"]
+__all__ = ["NOWHERE", "Name", "Place", "Places", "read_name", "walk"]
 
 _JITTED = re.compile(r"p?jit\([^()]*\)")
 _WRAPPERS = re.compile(r"\b(?:transpose|jvp|vmap|checkpoint|rematted_computation|remat)\(")
+
+
+_BACKWARD = re.compile(r"transpose\(([^()]*)\)")  # the root of a name of ours
+
+
+class Name(NamedTuple):
+    """What the name of an operation's location says."""
+
+    scope: str
+    operation: str
+    backward: bool = False
+
+    def __str__(self) -> str:
+        text = "/".join([x for x in (self.scope, self.operation) if x])
+        return f"{text}, backward" if self.backward else text
+
+
+def read_name(name: str, *, inlined: bool = False) -> Name:
+    """The scope and the operation of `root/scope/operation`, and whether a backward pass made it.
+
+    That is marked by `transpose(root)`; a scope is the user's text, whatever it looks like.  JAX
+    has parentheses in its roots, `jit(f)`, and marks scopes: `transpose(jvp(scope))`.  With
+    `inlined`, as in optimized HLO, a name has those of the calls around in front.
+
+    Example:
+      >>> read_name("transpose(jit_f)/outer/tanh")
+      Name(scope='outer', operation='tanh', backward=True)
+    """
+    root, *parts = name.split("/")
+    if not parts or "[" in root:  # an argument's name, such as x['a/b']
+        return Name("", name)
+    marked = _BACKWARD.fullmatch(root)
+    if "(" in root and marked is None:
+        return _name_of_jax(name)
+    plain = root if marked is None else marked[1]
+    backward = marked is not None
+    if inlined:
+        roots = plain, f"transpose({plain})"
+        found = [i for i, part in enumerate(parts[:-1]) if part in roots]
+        backward = backward or any(parts[i] != plain for i in found)
+        parts = parts[found[-1] + 1 :] if found else parts
+    return Name("/".join([x for x in parts[:-1] if x]), parts[-1], backward)
+
+
+def _name_of_jax(name: str) -> Name:
+    scope = "/".join([x for x in _unwrapped(name).split("/")[1:-1] if x])
+    return Name(scope, name.rpartition("/")[2], "transpose(" in name)
 
 
 class Place(NamedTuple):
@@ -52,8 +99,7 @@ class Places:
     def of(self, location: ir.Location) -> Place:
         """The place that a location says.
 
-        A name that holds a file is `root/scope/operation`, in which `transpose(scope)` marks what
-        a backward pass made.  Of calls inside calls the innermost line is taken.
+        Of calls inside calls the innermost line is taken.
         """
         attribute = location.attr
         found = self._found.get(attribute)
@@ -67,8 +113,8 @@ def _read(location: Any) -> Place:
         name, (file, line) = _named_line(location)
     except UnicodeDecodeError:  # in a module of another tool
         return NOWHERE
-    scope = "/".join([x for x in _unwrapped(name).split("/")[1:-1] if x])
-    return Place(file, line, scope, "transpose(" in name)
+    read = read_name(name)
+    return Place(file, line, read.scope, read.backward)
 
 
 def _unwrapped(name: str) -> str:

@@ -16,7 +16,7 @@ from olympus_cli.frontends.python import load_target
 from olympus_cli.spec.project import load_project
 from olympus_core import lowering, mlir
 from olympus_core.analysis.cost import cost_of_module
-from olympus_core.analysis.places import Place, Places
+from olympus_core.analysis.places import Place, Places, read_name
 from tests.core.networks import X, forward, params
 from tests.primitives.cases_collective import AXIS_CASES, SIZE
 
@@ -330,7 +330,11 @@ def test_locations_of_other_programs():
                 "a.py", 3, "blk", True
             ),
             loc.name("jit_f/a/b/sin", line): Place("a.py", 3, "a/b", False),
-            loc.name("jit_f/transpose()/sin", line): Place("a.py", 3, "", True),
+            loc.name("transpose(jit_f)/sin", line): Place("a.py", 3, "", True),
+            loc.name("transpose(jit_f)/a (x)/sin", line): Place("a.py", 3, "a (x)", True),
+            loc.name("jit_f/transpose(k)/sin", line): Place("a.py", 3, "transpose(k)", False),
+            loc.name("jit(f)/jit(main)/transpose(jvp())/mul", line): Place("a.py", 3, "", True),
+            loc.name("x['a/b/c']", line): Place("a.py", 3),
             loc.name("jit_f/transpose", line): Place("a.py", 3, "", False),
             loc.fused([loc.unknown(), other]): Place("b.py", 9, "", False),
             loc.unknown(): Place(),
@@ -338,6 +342,28 @@ def test_locations_of_other_programs():
         for location, place in cases.items():
             assert places.of(location) == place
             assert places.of(location) is places.of(location)
+
+
+@pytest.mark.parametrize("scope", ["transpose(k)", "a (x)", "jvp(", "f)/(g", "jit_named", "[0]"])
+def test_a_scope_is_the_users_text(scope):
+    def named(x):
+        with ox.named_scope(scope):
+            return jnp.tanh(x).sum()
+
+    (forward,) = cost(named, f32(8)).by("scope")
+    assert (forward.key, forward.direction) == (scope, "forward")
+    (both,) = cost(ox.value_and_grad(named), f32(8)).by("scope")
+    assert (both.key, both.direction) == (scope, "both")
+    named.__name__ = "transpose(f)/[g]"
+    assert cost(named, f32(8)).by("scope") == (forward,)
+
+
+def test_names_in_optimized_hlo_have_those_of_calls_in_front():
+    call = "transpose(jit_f)/a/jit"
+    assert read_name(f"{call}/jit_f/a/b/add", inlined=True) == ("a/b", "add", True)
+    assert read_name(f"{call}/transpose(jit_f)/a/add", inlined=True) == ("a", "add", True)
+    assert read_name("jit_f/a/jit/jit_f/a/add", inlined=True) == ("a", "add", False)
+    assert read_name("jit_f/a/add", inlined=True) == read_name("jit_f/a/add")
 
 
 def test_a_cost_is_the_same_each_time():

@@ -192,7 +192,7 @@ def test_the_places_of_stablehlo_in_every_form() -> None:
     text = """\
 #loc = loc(unknown)
 #loc1 = loc("/a \\22b\\22/\\C3\\A9.py":3:4)
-#loc2 = loc("scope/add"(#loc1))
+#loc2 = loc("transpose(f)/scope/add"(#loc1))
 #loc3 = loc(callsite(#loc2 at #loc1))
 #loc4 = loc(fused[#loc2, #loc1])
 #loc5 = loc("alone")
@@ -210,7 +210,7 @@ module {
 } loc(#loc)
 """
     found = marks(stablehlo_listing(text, "p"))
-    here = Mark("scope/add", '/a "b"/\u00e9.py', 3)
+    here = Mark("scope/add, backward", '/a "b"/\u00e9.py', 3)
     assert found == [
         *(None, None, here, here, here, Mark("alone", "", 0), here, None, here),
         *(here._replace(scope="h"), None, None),
@@ -254,14 +254,14 @@ ENTRY %main {
     ]
     assert [mark for mark in marks(listing) if mark] == [
         Mark("x['a{}']", "", 0),
-        Mark("f/tanh", '/a "b"/\u00e9.py', 7),
+        Mark("tanh", '/a "b"/\u00e9.py', 7),
     ]
 
 
 def test_lines_of_hlo_have_their_places_from_older_compilers() -> None:
-    meta = 'metadata={op_type="x" op_name="f/add" source_file="/m.py" source_line=12}'
+    meta = 'metadata={op_type="x" op_name="transpose(f)/f/s/t" source_file="/m" source_line=12}'
     listing = hlo_listing(f"  %a = f32[] add(%x, %y), {meta}, x=1\n", "p")
-    assert marks(listing) == [Mark("f/add", "/m.py", 12)]
+    assert marks(listing) == [Mark("s/t, backward", "/m", 12)]
     assert listing.lines == ("  %a = f32[] add(%x, %y), x=1",)
 
 

@@ -87,7 +87,7 @@ def test_locations_survive_transformations():
 
     step = olympus.jit(olympus.grad(lambda x: olympus.vmap(f)(x).sum()))
     module = step.lower(np.ones((2, 3), np.float32)).as_text(debug_info=True)
-    assert re.search(r'loc\("jit_<lambda>/transpose\(inner\)/mul"', module)
+    assert re.search(r'loc\("transpose\(jit_<lambda>\)/inner/mul"', module)
     assert __file__ in module
 
 

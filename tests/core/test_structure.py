@@ -231,6 +231,17 @@ def test_a_source_map_has_what_the_program_beside_it_lacks(tmp_path: Path) -> No
     assert not read.fits(read_module(olympus.jit(lambda x: np.sin(x)).lower(X).bytecode()))
 
 
+def test_a_source_map_has_the_scopes_alone() -> None:
+    def f(x: Any) -> Any:
+        with olympus.named_scope("outer (x)"):
+            return np.tanh(x).sum()
+
+    lowered = olympus.jit(olympus.value_and_grad(f)).lower(X)
+    found = SourceMap.of(lowered.module, "/")
+    assert {place.scope for place in found.places} == {"", "outer (x)"}
+    assert not any(place.backward for place in found.places)
+
+
 def test_a_source_map_keeps_paths_outside_the_project() -> None:
     lowered = olympus.jit(lambda x: np.tanh(x)).lower(X)
     files = {place.file for place in SourceMap.of(lowered.module, "/nowhere").places}

@@ -13,11 +13,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from olympus.analysis import read_name
+
 __all__ = ["Listing", "Mark", "hlo_listing", "olympuspr_listing", "stablehlo_listing"]
 
 
 class Mark(NamedTuple):
-    """Where a line comes from: its name scope, and a file and line; "" and 0 where unknown."""
+    """Where a line comes from: a file and line, and its `scope/operation`; "" and 0 where unknown.
+
+    What a backward pass made has `, backward` after that.
+    """
 
     scope: str
     file: str
@@ -136,7 +141,7 @@ def _resolved(
         return Mark("", _unquoted(found[1]), int(found[2]))
     if found := _NAMED.fullmatch(place):
         inner = resolve(found[2], depth + 1) if found[2] else None
-        scope = _unquoted(found[1])
+        scope = str(read_name(_unquoted(found[1])))
         return Mark(scope, inner.file, inner.line) if inner else Mark(scope, "", 0)
     if place.startswith(("callsite(", "fused")) and (found := _INNER.search(place)):
         return resolve(found[0], depth + 1)
@@ -212,7 +217,8 @@ def _metadata(text: str, frames: dict[int, tuple[str, int]]) -> Mark:
     file, number = frames.get(int(fields.get("stack_frame_id", 0)), ("", 0))
     if "source_file" in fields:
         file, number = _plain(fields["source_file"]), int(fields.get("source_line", 0))
-    return Mark(_plain(fields.get("op_name", '""')), file, number)
+    name = read_name(_plain(fields.get("op_name", '""')), inlined=True)
+    return Mark(str(name), file, number)
 
 
 _OCTAL = re.compile(r"\\(?:([0-7]{3})|(.))")
