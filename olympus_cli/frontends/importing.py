@@ -71,6 +71,9 @@ def load_entry(entry: str, root: Path, python_path: Sequence[Path] = ()) -> Call
         raise EntryError(f"{entry!r} is not an entry", hint=_FORM)
     is_file = place.endswith(".py") or "/" in place
     load = _from_file if is_file else _from_name
+    # Python takes a module's bytecode for current if the source has its size and second: a change
+    # within that second would build the old program.  What is not written is not taken.
+    sys.dont_write_bytecode = True
     module = load(place, root, python_path)
     found: Any = module
     for part in attributes.split("."):

@@ -112,7 +112,7 @@ def beside_targets(file: Path) -> tuple[tuple[Path, ...], Devices]:
 def _python_path(settings: Section, root: Path) -> tuple[Path, ...]:
     folders = tuple((root / name).resolve() for name in settings.texts("python-path"))
     for folder in folders:
-        if not folder.is_dir():
+        if not os.path.isdir(folder):
             settings.fail("python-path", f"names {shown(folder)}, and there is no such folder")
     return folders
 

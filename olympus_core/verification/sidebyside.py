@@ -326,9 +326,9 @@ class SideBySide:
                 kind: Kind = "cancellation" if cancels else "inaccurate"
                 at = np.nan_to_num(np.abs(widened(out.array) - out.wide))
                 out.loss = self._finding(kind, eqn, values, out, at)
-        out.local = next((v.local for v in floats if v.local is not None), None)
-        if out.local is None and eqn.primitive.name in ("add", "sub"):
-            out.local = self._local_loss(eqn, floats, out, limit)
+        out.own_loss = next((v.own_loss for v in floats if v.own_loss is not None), None)
+        if out.own_loss is None and eqn.primitive.name in ("add", "sub"):
+            out.own_loss = self._local_loss(eqn, floats, out, limit)
 
     def _local_loss(
         self, eqn: Eqn, floats: Sequence[Value], out: Value, limit: float

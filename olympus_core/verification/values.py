@@ -39,8 +39,8 @@ class Value:
 
     The `samples` stand for other sound evaluations in the program's dtypes: what they differ by
     is what rounding explains.  `roundoff` is the greatest of the dtypes that it came through.
-    `origin` is where an infinity or a NaN in it came from, `loss` and `local` where its digits, or
-    those of some of its elements, were lost.
+    `origin` is where an infinity or a NaN in it came from, `loss` and `own_loss` where its digits,
+    or those of some of its elements, were lost.
     """
 
     native: DeviceArray
@@ -49,7 +49,7 @@ class Value:
     roundoff: float = 0.0
     origin: Finding | None = None
     loss: Finding | None = None
-    local: Finding | None = None
+    own_loss: Finding | None = None
 
     @property
     def array(self) -> Array:
@@ -102,5 +102,5 @@ def mapped(function: Callable[..., Array], values: Sequence[Value], aval: Shaped
     )
     for v in values:
         made.origin = made.origin or v.origin
-        made.loss, made.local = made.loss or v.loss, made.local or v.local
+        made.loss, made.own_loss = made.loss or v.loss, made.own_loss or v.own_loss
     return made

@@ -184,11 +184,11 @@ class _Judge:
             why = f"differs from {against}, which has {count} {_CALLED['nan'][count > 1]}"
             return found._replace(why=why, finding=value.origin)
         if comparison.mismatches:
-            cause = value.loss or value.local if against == "float64" else None
+            cause = value.loss or value.own_loss if against == "float64" else None
             return found._replace(why=f"differs from {against}", finding=cause)
         if tolerance is None and self._has_lost_its_digits(value):
             return found._replace(
-                why="has lost its digits to rounding", finding=value.loss or value.local
+                why="has lost its digits to rounding", finding=value.loss or value.own_loss
             )
         return found
 

@@ -200,19 +200,25 @@ def test_folded_source_opens(show: Any) -> None:
 def test_the_page_has_the_theme_of_the_system_or_the_one_chosen(show: Any, scheme: str) -> None:
     page = show(color_scheme=scheme)
 
-    def brightness() -> float:
-        colour: str = page.evaluate("getComputedStyle(document.body).backgroundColor")
-        numbers = colour.partition("(")[2].rstrip(")").replace(",", " ").split()
-        return sum(map(float, numbers[:3])) / 3
+    def shows(theme: str) -> None:
+        """Wait until the page is as bright as a theme, or fail."""
+        page.wait_for_function(
+            """theme => {
+                const parts = getComputedStyle(document.body).backgroundColor.match(/[0-9.]+/g)
+                const sum = parts.slice(0, 3).map(Number).reduce((a, b) => a + b)
+                return (sum / 3 > 128) === (theme === 'light')
+            }""",
+            arg=theme,
+        )
 
-    assert (brightness() > 128) == (scheme == "light")
+    shows(scheme)
     button = page.locator("#theme")
     button.click()
-    assert brightness() > 128
+    shows("light")
     button.click()
-    assert brightness() < 128
+    shows("dark")
     page.reload()
-    assert brightness() < 128  # it is remembered
+    shows("dark")  # it is remembered
     assert button.inner_text() == "Theme: dark"
 
 

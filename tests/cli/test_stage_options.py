@@ -74,7 +74,7 @@ def test_a_profile_is_part_of_the_key_and_of_the_report(work: Path, invoke: Invo
     assert invoke("build", "plain", "--frozen", "--optimize", "fast-build").exit_code == 7
     assert invoke("build", "plain", "--optimize", "fast-build").exit_code == 0
     assert built(work, "plain").optimize == "fast-build"
-    assert "\n  optimize       fast-build\n" in (work / "build/plain/summary.txt").read_text()
+    assert "\n  optimize        fast-build\n" in (work / "build/plain/summary.txt").read_text()
     (work / "olympus.toml").write_text(TOML + 'optimize = "fast-build"\n')
     assert invoke("build", "plain", "--frozen").exit_code == 0
     assert invoke("build", "plain", "--optimize", "default").exit_code == 0
@@ -100,7 +100,7 @@ def test_repeated_blocks_are_kept_and_told(work: Path, invoke: Invoke) -> None:
     (block,) = built(work, "deep").backends[0].blocks
     assert (block.name, block.equations, block.occurrences) == ("block_1", 41, 5)
     assert block.lines == ("program.py:6", "program.py:7")
-    row = "\n  repeated       41 equations x 5, kept as block_1 (program.py:6-7)\n"
+    row = "\n  repeated        41 equations x 5, kept as block_1 (program.py:6-7)\n"
     assert row in (work / "build/deep/summary.txt").read_text()
     assert "name=block_1" in (work / "build/deep/program.olympuspr").read_text()
     assert "name=block_1" in artifact.load(work / "build/deep/deep.olympus").olympuspr
