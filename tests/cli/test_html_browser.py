@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -79,6 +80,18 @@ def lines(page: Page) -> list[str]:
     return page.locator(".rows .row code").all_inner_texts()
 
 
+def wait_until(page: Page, predicate: str, arg: object = None) -> None:
+    """Wait until JavaScript of the page is true.
+
+    Playwright's own wait evaluates text inside the page once a frame, and the page's policy of
+    content forbids that, so the asking is done from here.
+    """
+    deadline = time.monotonic() + 30
+    while not page.evaluate(predicate, arg):
+        assert time.monotonic() < deadline, f"not true in 30 s: {predicate}"
+        page.wait_for_timeout(20)
+
+
 def open_program(page: Page, title: str) -> None:
     page.locator(".viewer").scroll_into_view_if_needed()
     page.get_by_role("tab", name=title).click()
@@ -130,8 +143,8 @@ def test_each_program_is_shown_in_colour(show: Any) -> None:
         ("Optimized HLO", "HloModule", ".k"),
     ):
         open_program(page, title)
-        page.wait_for_function(
-            "s => document.querySelector('.row code').innerText.startsWith(s)", arg=start
+        wait_until(
+            page, "s => document.querySelector('.row code').innerText.startsWith(s)", arg=start
         )
         assert page.locator(f".row {kind}").count() > 0
 
@@ -163,9 +176,7 @@ def test_folding_hides_what_is_inside_and_a_search_opens_it(show: Any) -> None:
     assert "stablehlo.tanh" in page.locator(".row.current code").inner_text()
     page.get_by_role("button", name="Unfold all").click()
     page.locator(".rows").evaluate("rows => { rows.scrollTop = 0; }")
-    page.wait_for_function(
-        "n => document.querySelectorAll('.rows .row').length >= n", arg=len(before)
-    )
+    wait_until(page, "n => document.querySelectorAll('.rows .row').length >= n", arg=len(before))
     caret = page.locator(".row button.caret").first
     caret.focus()
     page.keyboard.press("Enter")
@@ -202,7 +213,8 @@ def test_the_page_has_the_theme_of_the_system_or_the_one_chosen(show: Any, schem
 
     def shows(theme: str) -> None:
         """Wait until the page is as bright as a theme, or fail."""
-        page.wait_for_function(
+        wait_until(
+            page,
             """theme => {
                 const parts = getComputedStyle(document.body).backgroundColor.match(/[0-9.]+/g)
                 const sum = parts.slice(0, 3).map(Number).reduce((a, b) => a + b)
@@ -307,7 +319,7 @@ def test_a_large_program_scrolls_with_few_lines_in_the_page(show: Any) -> None:
     page = show(replace(what, backends=(replace(what.backends[0], stablehlo=listing),)))
     open_program(page, "StableHLO")
     page.locator(".rows").evaluate("rows => { rows.scrollTop = rows.scrollHeight; }")
-    page.wait_for_function("document.querySelector('.rows').innerText.includes('%59999')")
+    wait_until(page, "document.querySelector('.rows').innerText.includes('%59999')")
     assert page.locator(".rows .row").count() < 300
     page.get_by_label("Search the program").fill("%40000 =")
     assert page.locator(".row.current .ln").inner_text() == "40001"
