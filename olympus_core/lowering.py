@@ -71,11 +71,17 @@ def aliases(
     return taken
 
 
-def tell_unusable(entry: Entry, in_avals: Sequence[ShapedArray]) -> None:
-    """Warn of donated arguments whose buffers no result can take: none is of that type."""
+def tell_unusable(entry: Entry, in_avals: Sequence[ShapedArray], names: Sequence[str] = ()) -> None:
+    """Warn of donated arguments whose buffers no result can take: none is of that type.
+
+    `names` are those of the arguments, where they are known.
+    """
     rest = sorted(entry.donated - set(entry.aliases))
     if rest:
-        types = ", ".join(in_avals[i].long_name() for i in rest)
+        called = [f" ({names[i]})" if names else "" for i in rest]
+        types = ", ".join(
+            in_avals[i].long_name() + name for i, name in zip(rest, called, strict=True)
+        )
         place = source.current().place()
         warnings.warn(
             f"Some donated buffers were not usable: {types}: no result has this shape and "

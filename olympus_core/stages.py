@@ -171,7 +171,8 @@ class Traced(_Stage):
         if target is not None and lowering_platforms is not None:
             raise UsageError("lower takes a target or lowering_platforms, and got both")
         repeats = compiling.checked_repeats(repeats)
-        lowering.tell_unusable(self.entry(self.fun_name), self.signature.in_avals)
+        s = self.signature
+        lowering.tell_unusable(self.entry(self.fun_name), s.in_avals, s.arg_names)
         if target is not None or not lowering_platforms:
             return Lowered(self, target or xla.Target("cpu"), repeats)
         names = [lowering_platforms] if isinstance(lowering_platforms, str) else lowering_platforms

@@ -11,13 +11,16 @@ from olympus_cli.spec.devices import Devices
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.resolve import Request, build_dir, project_of
 
-__all__ = ["entry_folder", "outputs_folder"]
+__all__ = ["outputs_folder"]
 
 
-def entry_folder(spec: TargetSpec, project: str | Path | None, own: Devices | None = None) -> Path:
+def _entry_folder(
+    spec: TargetSpec, project: str | Path | None, own: Devices | None, instead: str
+) -> Path:
     """The folder of the function's name in the build folder.
 
-    `own` are devices of the user's besides the project's.
+    `own` are devices of the user's besides the project's, `instead` is what to do where the folder
+    is another's.
 
     Raises:
         UsageError: the project has a target of that name, or another entry's outputs are there.
@@ -27,8 +30,7 @@ def entry_folder(spec: TargetSpec, project: str | Path | None, own: Devices | No
     if found and spec.name in found.targets:
         raise UsageError(
             f"{shown(folder)} is for the outputs of target {spec.name!r}",
-            hint=f"olympus compile {spec.name} compiles the target; "
-            f"-o FOLDER gives those of {spec.entry} a folder of their own",
+            hint=f"{spec.name!r} without a file is the target; {instead}",
         )
     try:
         other = read_report(folder).entry
@@ -37,17 +39,20 @@ def entry_folder(spec: TargetSpec, project: str | Path | None, own: Devices | No
     if other != spec.entry:
         raise UsageError(
             f"{shown(folder)} has the outputs of {other}",
-            hint=f"-o FOLDER gives those of {spec.entry} a folder of their own",
+            hint=instead,
         )
     return folder
 
 
-def outputs_folder(request: Request, spec: TargetSpec) -> Path:
+def outputs_folder(request: Request, spec: TargetSpec, instead: str) -> Path:
     """The folder, as an absolute path, of the outputs of the program that a command was asked for.
 
+    `instead` is the hint for a folder that is taken: what gives the entry another place.
+
     Raises:
-        UsageError: as `entry_folder` does.
+        UsageError: the project has a target of the entry's name, or another entry's outputs are
+            there.
     """
     if ":" in request.text:
-        return Path.cwd() / entry_folder(spec, request.project, request.devices)
+        return Path.cwd() / _entry_folder(spec, request.project, request.devices, instead)
     return Path.cwd() / build_dir(request.project, spec.root, request.devices) / spec.name

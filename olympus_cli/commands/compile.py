@@ -53,7 +53,9 @@ def command(
       olympus compile forward --backend gpu --device h200
     """
     spec = request.spec()
-    folder = output or outputs_folder(request, spec)
+    folder = output or outputs_folder(
+        request, spec, f"-o FOLDER gives the outputs of {spec.entry} a folder of their own"
+    )
     with interrupts.raised(), watching(1) as listener:
         options = Options(jobs=1, time_limit=time_limit, force=True, page=page)
         outcomes = build({folder.name: spec}, folder.parent, options, listener)

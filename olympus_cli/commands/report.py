@@ -69,7 +69,7 @@ def command(
         if output is not None and ":" in request.text:  # of an entry, then, only the page is kept
             folder = Path(stack.enter_context(TemporaryDirectory())) / spec.name
         else:
-            folder = outputs_folder(request, spec)
+            folder = outputs_folder(request, spec, f"-o FILE writes the page of {spec.entry} alone")
         _build(spec, folder, time_limit)
         page = folder / PAGE
         if output is not None:

@@ -153,7 +153,7 @@ def parse_limit(value: object, quantity: Quantity) -> Limit:
     if isinstance(value, int | float) and not isinstance(value, bool):
         if not 0 <= value < math.inf:
             raise SpecError(f"must not be negative or infinite; got {value}")
-        return Limit(str(value), most=float(value))
+        return Limit(quantity.shown(value), most=float(value))
     if not isinstance(value, str):
         raise SpecError(f"must be a number, or a text with a unit; got {value!r:.80}")
     text = value.strip()

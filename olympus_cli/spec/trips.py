@@ -32,6 +32,8 @@ def parse_trips(texts: Iterable[str]) -> dict[str, int]:
         if not re.fullmatch(r"[0-9]{1,15}", number.strip()):
             needs = "a whole number of trips, of 15 digits at most"
             raise UsageError(f"--trips {text!r}: {number.strip()!r} is not {needs}")
+        if line.strip() in found:
+            raise UsageError(f"--trips says twice how often the loop at {line.strip()} runs")
         found[line.strip()] = int(number)
     return found
 

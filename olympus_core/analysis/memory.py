@@ -16,10 +16,12 @@ import numpy.typing as npt
 
 from olympus_core.analysis.lines import Lines
 from olympus_core.analysis.liveness import Liveness, Value
+from olympus_core.analysis.places import read_name
 from olympus_core.analysis.reuse import reuse_operands
 from olympus_core.errors import BackendError, UsageError
 from olympus_core.xla.buffer_assignment import BufferAssignment, Place
 from olympus_core.xla.executable import CompileOnlyExecutable, Executable, MemoryAnalysis
+from olympus_core.xla.hlo_module import Instruction
 
 __all__ = ["Kind", "LiveBuffer", "Memory", "Moment", "memory_of"]
 
@@ -275,8 +277,9 @@ def _moments(live: Liveness, bytes_at: _Bytes) -> Iterator[Moment]:
     lines = Lines(live.module)
     for position, (frame, instruction) in enumerate(live.steps):
         line = lines.line(instruction, frame.computation)
-        operation = instruction.op_name or instruction.opcode
-        yield Moment(position, instruction.name, operation, line, int(bytes_at[position]))
+        yield Moment(
+            position, instruction.name, _operation(instruction), line, int(bytes_at[position])
+        )
 
 
 def _live_at(
@@ -324,7 +327,7 @@ class _Names:
             size,
             value.shape.sizes,
             value.shape.dtype,
-            instruction.op_name or instruction.opcode,
+            _operation(instruction),
             self._lines.line(instruction, made.computation),
             self._kind(made, number),
             name,
@@ -342,3 +345,11 @@ def _takes_over(value: Value) -> bool:
     """Whether a value is a loop's carry or a conditional's result, made by another instruction."""
     opcode = value.instruction.opcode
     return opcode in ("while", "conditional") or (opcode == "parameter" and not value.is_argument)
+
+
+def _operation(instruction: Instruction) -> str:
+    """What the user's program calls it, with its scopes, or else what HLO does."""
+    if not instruction.op_name:
+        return instruction.opcode
+    name = read_name(instruction.op_name, inlined=True)
+    return "/".join(filter(None, (name.scope, name.operation)))

@@ -28,6 +28,11 @@ _DEEPEST = 100  # devices that are each like the next
 _PRODUCT = re.compile(r"[\w .,+()/-]{1,100}", re.ASCII)  # it stands in a text for the compiler
 
 
+def _plain(number: float) -> str:
+    """A number without an exponent, its thousands set apart."""
+    return f"{number:,.0f}" if number >= 1 else f"{number:.6f}".rstrip("0")
+
+
 class _Number(NamedTuple):
     """A number from `low` to `high`, whole or not, and its unit."""
 
@@ -39,7 +44,7 @@ class _Number(NamedTuple):
     def needs(self) -> str:
         """What a value must be."""
         kind = "a whole number" if self.whole else "a number"
-        return f"{kind}{self.unit} from {self.low:g} to {self.high:g}"
+        return f"{kind}{self.unit} from {_plain(self.low)} to {_plain(self.high)}"
 
     def takes(self, value: object) -> bool:
         """Whether it is one."""

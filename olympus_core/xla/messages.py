@@ -33,11 +33,16 @@ def clean(exc: BaseException) -> str:
 
 
 def nearest(name: str, known: Iterable[str], show: Callable[[str], str] = str) -> str | None:
-    """A hint that names what the user may have meant, or None where nothing is near."""
+    """A hint that names what the user may have meant, or None where nothing is near.
+
+    Names of which `name` is the first part, as h100 is of h100-sxm, are nearer than any other.
+    """
     import difflib  # only a mistake needs it
 
-    found = [show(x) for x in difflib.get_close_matches(name, list(known), n=3)]
-    return f"did you mean {' or '.join(repr(x) for x in found)}?" if found else None
+    names = list(known)
+    found = [x for x in names if x.startswith(f"{name}-")]
+    found = found or difflib.get_close_matches(name, names, n=3)
+    return f"did you mean {' or '.join(repr(show(x)) for x in found)}?" if found else None
 
 
 def compile_error(exc: BaseException) -> OlympusError:

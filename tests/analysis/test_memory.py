@@ -175,6 +175,20 @@ def test_a_loop_carries_its_state_in_place(target: xla.Target) -> None:
 
 
 @both
+def test_operations_are_called_as_the_program_calls_them(target: xla.Target) -> None:
+    """By scopes and operation, whether a backward pass made it or not, and without the root."""
+
+    def function(x):
+        with olympus.named_scope("layer"):
+            return jnp.sum(jnp.sin(x @ x))
+
+    found = memory(olympus.grad(function), ARRAY, target=target)
+    told = {each.operation for each in found.largest()} | {m.operation for m in found.timeline()}
+    assert not [name for name in told if "jit" in name or "transpose(" in name]
+    assert any(name.startswith("layer/") for name in told)
+
+
+@both
 def test_a_write_into_a_loops_state_takes_no_copy(target: xla.Target) -> None:
     def function(x):
         def body(i, table):

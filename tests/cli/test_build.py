@@ -235,7 +235,7 @@ def test_an_entry_does_not_replace_the_outputs_of_a_target_or_of_another(
     refused = invoke(*args)
     assert refused.exit_code == 2
     assert "build/loop is for the outputs of target 'loop'" in refused.stderr
-    assert "hint: olympus compile loop compiles the target; -o FOLDER gives" in refused.stderr
+    assert "hint: 'loop' without a file is the target; -o FOLDER gives" in refused.stderr
     assert (work / "build" / "loop" / "report.json").read_bytes() == before
     assert invoke(*args, "-o", "apart").exit_code == 0
     assert invoke("compile", "helper:factor").exit_code == 0
@@ -509,7 +509,9 @@ def test_a_build_tells_warnings_and_why_it_builds(work: Path, invoke: Invoke) ->
         "how often it runs depends on data (--trips warns.py:8=N, or trips of the target, says it)"
     )
     moon = "the moon is full, at warns.py:7"
-    donated = "Some donated buffers were not usable: float32[3]: no result has this shape and dtype"
+    donated = (
+        "Some donated buffers were not usable: float32[3] (y): no result has this shape and dtype"
+    )
     said = (
         f"warning: target 'scale': {donated}\nwarning: target 'warns': {moon}\n"
         f"warning: target 'warns': {loop}\n"

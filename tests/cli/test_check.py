@@ -234,7 +234,7 @@ def test_the_budget_of_all_targets(work: Path, invoke: Invoke) -> None:
         for each in json.loads(invoke("check", "--json").stdout)["targets"]
         for verdict in each["verdicts"]
     ]
-    assert verdicts == [("dense", "10000"), ("other", "1000")]
+    assert verdicts == [("dense", "10.0 k"), ("other", "1.00 k")]
 
 
 def test_a_program_that_does_not_fit(work: Path, invoke: Invoke) -> None:

@@ -23,6 +23,7 @@ def test_targets():
 @pytest.mark.parametrize(
     ("backend", "device", "message", "hint"),
     [
+        ("gpu", "a100", "no device 'a100'", "did you mean 'a100-40' or 'a100-80' or"),
         ("gpuu", None, "no backend 'gpuu'; there are cpu, gpu and tpu", "did you mean 'gpu'"),
         ("gpu", "h20", "no device 'h20' for backend 'gpu'; olympus devices lists", "'h200'"),
         ("gpu", "xyzzy", "no device 'xyzzy'", None),
