@@ -9,11 +9,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import olympus
+from olympus.analysis import graph_of
 from olympus_cli.frontends.python import load_target
 from olympus_cli.gates.budget import Verdict, figures_of, judge
 from olympus_cli.gates.figures import Figures
 from olympus_cli.gates.golden import judge_golden
 from olympus_cli.gates.saved import read_program
+from olympus_cli.gates.written import written_at
 from olympus_cli.isolated.call import Say
 from olympus_cli.program.bundle import SUFFIX, save_bundle
 from olympus_cli.program.stages import Program, Unit
@@ -116,6 +118,8 @@ def _figures(program: Program, unit: Unit, sizes: Mapping[str, int]) -> Figures:
         row_reports(cost, "dtype", root),
         operation_counts(unit.stablehlo),
         unit.lowered.unused_donations,
+        lambda operation, dtype: row_reports(cost, "line", root, operation=operation, dtype=dtype),
+        lambda name: written_at(graph_of(unit.lowered.module), name, root),
         compiled and compiled_figures(compiled, root, program.spec.trips),
         compiled and instruction_counts(compiled.as_text()),
         sizes.get(unit.label),
