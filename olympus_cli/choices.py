@@ -10,4 +10,4 @@ OPTIMIZE = ("default", "fast-build")
 #: Whether repeated blocks are kept; the first is the usual one.
 REPEATS = ("auto", "off")
 #: The forms in which a gate tells what it found; the first is the usual one.
-FORMATS = ("text", "json", "junit", "github", "markdown")
+FORMATS = ("text", "json", "junit", "github", "gitlab", "markdown")

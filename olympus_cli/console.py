@@ -32,6 +32,7 @@ __all__ = [
     "data",
     "defect",
     "error",
+    "error_text",
     "json_text",
     "note",
     "plain_error",
@@ -101,11 +102,16 @@ def note(text: str) -> None:
 
 
 def error(problem: OlympusError, verbose: bool = False) -> None:
-    """Write an error to stderr: the message, the user's own line, the hint; `-v` adds frames."""
-    from olympus.errors import TraceError
-
+    """Write an error to stderr, as `error_text` has it; `-v` adds frames."""
     if verbose:
         _frames(problem)
+    _say(f"{_red('error')}: {visible(error_text(problem))}")
+
+
+def error_text(problem: OlympusError) -> str:
+    """An error as it is told: the message, the user's own line, the hint."""
+    from olympus.errors import TraceError
+
     message = str(problem)
     lines = [message]
     location = problem.location if isinstance(problem, TraceError) else None
@@ -113,8 +119,7 @@ def error(problem: OlympusError, verbose: bool = False) -> None:
         lines.append(quoted(location))
     if problem.hint and problem.hint not in message:
         lines.append(f"hint: {problem.hint}")
-    shown = visible("\n".join(lines))
-    _say(f"{_red('error')}: {shown}")
+    return "\n".join(lines)
 
 
 def plain_error(message: str, hint: str) -> None:

@@ -20,6 +20,7 @@ from olympus_cli.output import write_file
 from olympus_cli.places import shown
 from olympus_cli.reports.failures import failure_data
 from olympus_cli.reports.formats.github import render_github
+from olympus_cli.reports.formats.gitlab import render_gitlab
 from olympus_cli.reports.formats.junit import render_junit
 from olympus_cli.reports.formats.markdown import render_markdown
 from olympus_cli.reports.formats.text import render_text
@@ -33,6 +34,7 @@ RENDERERS: Mapping[str, Callable[[GateReport], str]] = {
     "json": lambda report: console.json_text(report.document),
     "junit": render_junit,
     "github": render_github,
+    "gitlab": render_gitlab,
     "markdown": render_markdown,
 }
 

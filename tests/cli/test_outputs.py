@@ -84,7 +84,7 @@ def junit(text: str) -> Element:
 
 @pytest.fixture
 def work(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in ("GITHUB_WORKSPACE", "GITHUB_STEP_SUMMARY"):
+    for name in ("GITHUB_WORKSPACE", "GITHUB_STEP_SUMMARY", "CI_PROJECT_DIR"):
         monkeypatch.delenv(name, raising=False)
     (folder / "program.py").write_text(PROGRAM)
     (folder / "olympus.toml").write_text(TOML)
@@ -113,6 +113,9 @@ def test_all_forms_at_once_after_a_gate_that_says_no(
         "::error file=program.py,line=5,title=olympus check%3A dense%3A budget flops on cpu::"
     )
     assert texts["github"].count("\n") == 1
+    (entry,) = json.loads(texts["gitlab"])
+    assert entry["location"] == {"path": "program.py", "lines": {"begin": 5}}
+    assert (entry["severity"], len(entry["fingerprint"])) == ("major", 64)
     (suite,) = junit(texts["junit"])
     assert suite.attrib["name"] == "dense"
     case = next(case for case in suite if case.attrib["name"] == "budget flops on cpu")
@@ -314,8 +317,8 @@ def test_names_are_not_markdown() -> None:
     assert "program.py:5" in tables[2]
 
 
-def test_text_and_json_show_every_control() -> None:
-    for form in ("text", "json"):
+def test_text_and_json_show_every_control(work: Path) -> None:
+    for form in ("text", "json", "gitlab"):
         assert not re.search(r"[\x00-\x09\x0b-\x1f\u2028\ud800]", RENDERERS[form](report()))
     assert "warning: a" in render_text(report())
 
