@@ -6,6 +6,7 @@ Names out of bundles and programs are in all that is shown, so everything passes
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
@@ -31,6 +32,8 @@ __all__ = [
     "data",
     "defect",
     "error",
+    "error_text",
+    "json_text",
     "note",
     "plain_error",
     "print_json",
@@ -39,6 +42,7 @@ __all__ = [
     "report",
     "say",
     "table",
+    "table_text",
     "width",
 ]
 
@@ -65,9 +69,14 @@ def raw(content: bytes) -> None:
     sys.stdout.buffer.flush()
 
 
+def json_text(document: Any) -> str:
+    """A JSON document as it is shown; NaN and infinities, which JSON lacks, are refused."""
+    return visible(json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False)) + "\n"
+
+
 def print_json(document: Any) -> None:
-    """Write one JSON document to stdout; NaN and infinities, which JSON lacks, are refused."""
-    text = json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False)
+    """Write one JSON document to stdout, as `json_text` has it."""
+    text = json_text(document)
     try:
         text.encode(sys.stdout.encoding)
     except UnicodeEncodeError:  # JSON has escapes of its own
@@ -93,11 +102,16 @@ def note(text: str) -> None:
 
 
 def error(problem: OlympusError, verbose: bool = False) -> None:
-    """Write an error to stderr: the message, the user's own line, the hint; `-v` adds frames."""
-    from olympus.errors import TraceError
-
+    """Write an error to stderr, as `error_text` has it; `-v` adds frames."""
     if verbose:
         _frames(problem)
+    _say(f"{_red('error')}: {visible(error_text(problem))}")
+
+
+def error_text(problem: OlympusError) -> str:
+    """An error as it is told: the message, the user's own line, the hint."""
+    from olympus.errors import TraceError
+
     message = str(problem)
     lines = [message]
     location = problem.location if isinstance(problem, TraceError) else None
@@ -105,8 +119,7 @@ def error(problem: OlympusError, verbose: bool = False) -> None:
         lines.append(quoted(location))
     if problem.hint and problem.hint not in message:
         lines.append(f"hint: {problem.hint}")
-    shown = visible("\n".join(lines))
-    _say(f"{_red('error')}: {shown}")
+    return "\n".join(lines)
 
 
 def plain_error(message: str, hint: str) -> None:
@@ -162,14 +175,31 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]], title: str =
 
     Where a terminal is too narrow for the words of a row, each row becomes a list of its cells.
     """
-    from rich.table import Table
-
-    cells = [["" if cell is None else one_line(str(cell)) for cell in row] for row in rows]
-    columns, title = [one_line(column) for column in columns], one_line(title)
+    columns, cells, title = _cells(columns, rows, title)
     console = _console(sys.stdout)
     if sys.stdout.isatty() and _word_width([columns, *cells]) > console.width:
         data("\n".join(_records(columns, cells, title)))
         return
+    _write(_rendered(console, columns, cells, title))
+
+
+def table_text(columns: Sequence[str], rows: Sequence[Sequence[object]], title: str = "") -> str:
+    """A table as a file has it: without colours, and as wide as it is."""
+    return _rendered(_console(io.StringIO(), plain=True), *_cells(columns, rows, title)) + "\n"
+
+
+def _cells(
+    columns: Sequence[str], rows: Sequence[Sequence[object]], title: str
+) -> tuple[list[str], list[list[str]], str]:
+    cells = [["" if cell is None else one_line(str(cell)) for cell in row] for row in rows]
+    return [one_line(column) for column in columns], cells, one_line(title)
+
+
+def _rendered(
+    console: Console, columns: Sequence[str], cells: Sequence[Sequence[str]], title: str
+) -> str:
+    from rich.table import Table
+
     headers, title = map(_escaped, columns), _escaped(title)
     made = Table(*headers, title=title or None, title_justify="left", box=None, pad_edge=False)
     for column in made.columns:
@@ -178,7 +208,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]], title: str =
         made.add_row(*map(_escaped, row))
     with console.capture() as captured:
         console.print(made)
-    _write("\n".join(line.rstrip() for line in captured.get().splitlines()))
+    return "\n".join(line.rstrip() for line in captured.get().splitlines())
 
 
 def _word_width(lines: Sequence[Sequence[str]]) -> int:
@@ -206,11 +236,11 @@ def _escaped(cell: str) -> str:
     return escape(cell)
 
 
-def _console(stream: TextIO) -> Console:
+def _console(stream: TextIO, plain: bool = False) -> Console:
     from rich.console import Console
 
     columns = _columns(stream) if stream.isatty() else _WIDE
-    plain = "NO_COLOR" in os.environ
+    plain = plain or "NO_COLOR" in os.environ
     return Console(
         file=stream,
         width=max(columns, _NARROW),

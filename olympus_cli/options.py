@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from olympus_cli.choices import OPTIMIZE, REPEATS
+from olympus_cli.choices import FORMATS, OPTIMIZE, REPEATS
 
 if TYPE_CHECKING:
     import pathlib
@@ -32,6 +32,7 @@ __all__ = [
     "common_options",
     "device_config_option",
     "entry_options",
+    "gate_options",
     "given_stages",
     "is_verbose",
     "output_option",
@@ -205,6 +206,45 @@ def common_options(function: F) -> F:
         "--json", "as_json", is_flag=True, help="Write one JSON document to stdout."
     )
     return _decorated(function, as_json, verbose_option)
+
+
+def _form(text: str) -> tuple[str, pathlib.Path | None]:
+    """A form of a gate's report and its file, "junit=results.xml"; None for stdout."""
+    form, equals, file = text.partition("=")
+    if form not in FORMATS:
+        from olympus_cli.nearest import did_you_mean  # not for every command's help
+
+        hint = did_you_mean(form, FORMATS, "forms are")
+        raise click.BadParameter(f"{form!r} is not a form of a report; {hint}")
+    if equals and not file:
+        raise click.BadParameter(f"{text!r} names no file")
+    return form, None if file in ("", "-") else FilePath().convert(file, None, None)
+
+
+def gate_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The common options of a command that says yes or no, as one parameter `outputs`.
+
+    They are --output, --json, which is `--output json`, and --verbose.
+    """
+
+    @functools.wraps(function)
+    def gather(*args: Any, forms: tuple[tuple[str, Any], ...], as_json: bool, **rest: Any) -> Any:
+        from olympus_cli.reports.outputs import Outputs  # not for every command's help
+
+        asked = [*forms, ("json", None)] if as_json else forms
+        with Outputs(click.get_current_context().command.name or "", asked) as outputs:
+            return function(*args, outputs=outputs, **rest)
+
+    form = click.option(
+        "--output",
+        "forms",
+        metavar="FORM[=FILE]",
+        type=_form,
+        multiple=True,
+        help=f"Tell what was found as {', '.join(FORMATS[:-1])} or {FORMATS[-1]}, "
+        "on stdout or in FILE; may be repeated.",
+    )
+    return form(common_options(gather))
 
 
 device_config_option = click.option(

@@ -6,12 +6,12 @@ import linecache
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["quoted", "shown"]
+__all__ = ["quoted", "shown", "shown_place"]
 
 
 def shown(path: Path) -> str:
     """`path` as the user would write it: relative to the working directory when inside it."""
-    with suppress(OSError):
+    with suppress(OSError, ValueError):  # a name that no file can have
         here = Path.cwd()
         for way in (path, path.resolve()):
             if way.is_relative_to(here):
@@ -26,3 +26,13 @@ def quoted(place: str) -> str:
         return f"  {place}"
     source = linecache.getline(file, int(line)).strip()
     return f"  {shown(Path(file))}:{line}" + (f"\n    {source}" if source else "")
+
+
+def shown_place(place: str) -> str:
+    """A "file:line" with the file as the user would write it.
+
+    >>> shown_place("/elsewhere/model.py:41")
+    '/elsewhere/model.py:41'
+    """
+    file, colon, line = place.rpartition(":")
+    return f"{shown(Path(file))}:{line}" if colon and line.isdigit() else place

@@ -8,7 +8,7 @@ block shows is what happens.  What a block's language says:
                 any output.  Whoever lacks the GPU compiler sees its install line instead of the
                 output of a block marked `console gpu`
     python      with ">>>", a doctest, one session a document; with a path, an excerpt of that file
-    toml        with a path, an excerpt of that file
+    toml, yaml  with a path, an excerpt of that file
     sh, text    shown only: what would change the machine, and forms
 """
 
@@ -30,7 +30,7 @@ ROOT = Path(__file__).parents[1]
 DOCUMENTS = sorted(
     [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").glob("*.md")]
 )
-LANGUAGES = {"console", "python", "toml", "sh", "text"}
+LANGUAGES = {"console", "python", "toml", "yaml", "sh", "text"}
 
 _FENCE = re.compile(r"^( *)```(\w*) ?(.*?)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 _DOTS = re.compile(r"\.{3}")

@@ -41,7 +41,7 @@ def test_python_sessions_print_what_is_shown(document: Path, tmp_path: Path) -> 
 @every_document
 def test_excerpts_are_of_the_files_that_they_name(document: Path) -> None:
     for block in blocks(document):
-        if block.language in ("python", "toml") and block.note:
+        if block.language in ("python", "toml", "yaml") and block.note:
             assert block.text in read(ROOT / block.note), f"line {block.line}"
 
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from olympus.errors import FrozenError, OlympusError
+from olympus.errors import FrozenError
 from olympus_cli import console
 from olympus_cli.builder.driver import Listener
 from olympus_cli.builder.outcome import Outcome
+from olympus_cli.reports.failures import failure_data, named, raise_all
+from olympus_cli.reports.gates import Case, GateReport, case_of_error, remark
 from olympus_cli.units import duration
 
-__all__ = ["outcome_data", "outcome_line", "raise_failures", "watching"]
+__all__ = ["build_report", "raise_failures", "watching"]
 
 
 @contextmanager
@@ -33,7 +36,39 @@ def watching(targets: int) -> Iterator[Listener]:
         )
 
 
-def outcome_line(outcome: Outcome, directory: Path) -> str:
+def build_report(outcomes: Sequence[Outcome], build_dir: Path, root: Path) -> GateReport:
+    """The report of a build into folders of `build_dir`, of a project in the folder `root`."""
+    folders = [(each, build_dir / each.target) for each in outcomes]
+    warnings = [(each, text) for each in outcomes for text in _warnings(each)]
+    return GateReport(
+        "build",
+        tuple(map(_case, outcomes)),
+        (),
+        {
+            "build_dir": str(build_dir),
+            "targets": [_outcome_data(each, folder) for each, folder in folders],
+        },
+        warnings=tuple(remark(each.target, text, root) for each, text in warnings),
+        text="".join(f"{_outcome_line(each, folder)}\n" for each, folder in folders),
+    )
+
+
+def _case(outcome: Outcome) -> Case:
+    if outcome.failure is not None:
+        case = case_of_error(outcome.target, "build", outcome.failure.error())
+    elif outcome.status == "stale":
+        why = f"it would have to be built: {outcome.reason}"
+        case = Case(outcome.target, "build", "run", "failed", why)
+    else:
+        case = Case(outcome.target, "build", "run", "passed")
+    return replace(case, seconds=outcome.seconds, figures={"status": outcome.status})
+
+
+def _warnings(outcome: Outcome) -> Sequence[str]:
+    return outcome.report.warnings if outcome.report else ()
+
+
+def _outcome_line(outcome: Outcome, directory: Path) -> str:
     """One target in one line, with its time, where its outputs are, and why it was built."""
     where = "" if outcome.status == "failed" else f"  {directory}"
     time = duration(outcome.seconds) if outcome.seconds else ""
@@ -41,24 +76,16 @@ def outcome_line(outcome: Outcome, directory: Path) -> str:
     return f"{outcome.status:<7} {outcome.target:<24} {time:>8}{where}{why}".rstrip()
 
 
-def outcome_data(outcome: Outcome, directory: Path) -> dict[str, Any]:
+def _outcome_data(outcome: Outcome, directory: Path) -> dict[str, Any]:
     """One target as JSON-like data."""
-    failure = outcome.failure
     return {
         "target": outcome.target,
         "status": outcome.status,
         "reason": outcome.reason,
         "seconds": outcome.seconds,
         "directory": str(directory),
-        "warnings": list(outcome.report.warnings) if outcome.report else [],
-        "error": failure
-        and {
-            "kind": failure.kind,
-            "message": failure.message,
-            "hint": failure.hint,
-            "location": failure.location,
-            "exit_code": failure.error().exit_code,
-        },
+        "warnings": list(_warnings(outcome)),
+        "error": outcome.failure and failure_data(outcome.failure),
     }
 
 
@@ -69,23 +96,13 @@ def raise_failures(outcomes: Sequence[Outcome], verbose: bool) -> None:
         FrozenError: a target was not to be built, and should have been.
         OlympusError: of the class of the first failure.
     """
-    errors = [_error(outcome) for outcome in outcomes if outcome.failure is not None]
-    if len(errors) > 1:
-        for error in errors:
-            console.report(error, verbose)
-        kind, total = type(errors[0]), len(outcomes)
-        raise kind(f"{len(errors)} of {total} targets failed")
-    if errors:
-        raise errors[0]
+    errors = [
+        named(outcome.target, outcome.failure.error())
+        for outcome in outcomes
+        if outcome.failure is not None
+    ]
+    raise_all(errors, len(outcomes), verbose)
     stale = [outcome for outcome in outcomes if outcome.status == "stale"]
     if stale:
         told = "; ".join(f"{outcome.target}: {outcome.reason}" for outcome in stale)
         raise FrozenError(f"{len(stale)} of {len(outcomes)} targets would have to be built: {told}")
-
-
-def _error(outcome: Outcome) -> OlympusError:
-    """The failure of a target as an error whose message names it."""
-    assert outcome.failure is not None
-    error = outcome.failure.error()
-    error.args = (f"target {outcome.target!r}: {error}", *error.args[1:])
-    return error

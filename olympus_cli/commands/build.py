@@ -9,14 +9,14 @@ from typing import Any
 import click
 
 from olympus.errors import UsageError
-from olympus_cli import console, interrupts
+from olympus_cli import interrupts
 from olympus_cli.builder.driver import build
 from olympus_cli.builder.plan import Options
-from olympus_cli.builder.show import outcome_data, outcome_line, raise_failures, watching
+from olympus_cli.builder.show import build_report, raise_failures, watching
 from olympus_cli.options import (
     Command,
-    common_options,
     device_config_option,
+    gate_options,
     given_stages,
     is_verbose,
     page_option,
@@ -25,6 +25,7 @@ from olympus_cli.options import (
     time_limit_option,
     whole_number,
 )
+from olympus_cli.reports.outputs import Outputs
 from olympus_cli.spec.backends import named_backend
 from olympus_cli.spec.devices import read_devices
 from olympus_cli.spec.resolve import open_project
@@ -53,7 +54,7 @@ __all__ = ["command"]
 @page_option
 @click.option("--force", is_flag=True, help="Build also what is up to date.")
 @click.option("--frozen", is_flag=True, help="Build nothing; exit 7 if something would be built.")
-@common_options
+@gate_options
 def command(
     names: tuple[str, ...],
     project: str | None,
@@ -66,7 +67,7 @@ def command(
     page: bool,
     force: bool,
     frozen: bool,
-    as_json: bool,
+    outputs: Outputs,
 ) -> None:
     """Without a name, build the default targets: all, if olympus.toml does not say.
 
@@ -74,7 +75,7 @@ def command(
     Examples:
       olympus build
       olympus build forward --backend gpu --jobs 2
-      olympus build --frozen
+      olympus build --frozen --output github
     """
     if entry := next((name for name in names if ":" in name), None):
         raise UsageError(
@@ -91,13 +92,5 @@ def command(
         raise UsageError(f"none of the targets is built for the backend {backend!r}")
     with interrupts.raised(), watching(len(specs)) as listener:
         outcomes = build(specs, opened.build_dir, options, listener)
-    for each in outcomes:
-        for warning in each.report.warnings if each.report else ():
-            console.say(f"warning: target {each.target!r}: {warning}")
-    if as_json:
-        shown = [outcome_data(each, opened.build_dir / each.target) for each in outcomes]
-        console.print_json({"build_dir": str(opened.build_dir), "targets": shown})
-    else:
-        for each in outcomes:
-            console.data(outcome_line(each, opened.build_dir / each.target))
+    outputs.write(build_report(outcomes, opened.build_dir, opened.root))
     raise_failures(outcomes, is_verbose())

@@ -11,19 +11,20 @@ from olympus_cli import console, interrupts, signals
 from olympus_cli.comparison.comparing import compared
 from olympus_cli.comparison.html import render_page
 from olympus_cli.comparison.loading import read_side
+from olympus_cli.comparison.report import comparison_report
 from olympus_cli.comparison.revision import blaming_revision
-from olympus_cli.comparison.sides import Side, TargetSide, both_sides
-from olympus_cli.comparison.text import render_comparison
+from olympus_cli.comparison.sides import FileSide, Side, TargetSide, both_sides
 from olympus_cli.isolated.call import call
 from olympus_cli.options import (
     Command,
     FilePath,
     backend_options,
-    common_options,
+    gate_options,
     request_options,
     stage_options,
 )
 from olympus_cli.output import write_file
+from olympus_cli.reports.outputs import Outputs
 from olympus_cli.spec.resolve import Request
 
 __all__ = ["command"]
@@ -44,9 +45,9 @@ _DIFFERENT = 1
     type=FilePath(),
     help="Write the comparison to FILE, side by side.",
 )
-@common_options
+@gate_options
 def command(
-    first: str, second: str | None, request: Request, page: Path | None, as_json: bool
+    first: str, second: str | None, request: Request, page: Path | None, outputs: Outputs
 ) -> None:
     """A and B are each a TARGET, an ENTRY, the folder of a build, a FILE.olympus, a file with
     StableHLO, git:REV or git:REV:TARGET.  A TARGET alone is compared with its last build.
@@ -58,6 +59,7 @@ def command(
       olympus diff forward
       olympus diff git:HEAD~1 forward --html forward.html
       olympus diff old.olympus build/forward --json
+      olympus diff git:origin/main forward --output github
     """
     with (
         interrupts.raised(),
@@ -72,12 +74,16 @@ def command(
         )
     if page is not None:
         write_file(page, render_page(document))
-    if as_json:
-        console.print_json(document)
-    elif text := render_comparison(document):
-        console.data(text)
+    outputs.write(comparison_report(document, _root(sides[1])))
     if not document["equal"]:
         click.get_current_context().exit(_DIFFERENT)
+
+
+def _root(side: Side) -> Path | None:
+    """The folder that the lines of a side are told from, if its files are here as it has them."""
+    if isinstance(side, FileSide):
+        return Path()
+    return side.spec.root if isinstance(side, TargetSide) and side.revision is None else None
 
 
 def _read(side: Side, bar: console.Bar) -> object:

@@ -7,17 +7,15 @@ from typing import Any
 
 import click
 
-from olympus.errors import GateError, OlympusError, UsageError
+from olympus.errors import UsageError
 from olympus_cli import console
-from olympus_cli.builder.outcome import Outcome
-from olympus_cli.builder.show import raise_failures
-from olympus_cli.faults.failure import Failure
+from olympus_cli.gates.trials import Trials
 from olympus_cli.input_options import bundle_options, input_options
 from olympus_cli.isolated.call import call
 from olympus_cli.options import (
     Command,
     backend_options,
-    common_options,
+    gate_options,
     is_verbose,
     request_options,
     stage_options,
@@ -26,10 +24,12 @@ from olympus_cli.options import (
 from olympus_cli.program.bundle import BundleOptions
 from olympus_cli.program.inputs import InputOptions
 from olympus_cli.program.runnable import check_flags
+from olympus_cli.reports.outputs import Outputs
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.resolve import Request, expanded
 from olympus_cli.verifying.references import Reference, parse_reference, results_of
-from olympus_cli.verifying.show import COLUMNS, message, notes, rows
+from olympus_cli.verifying.report import verified_report, verified_table
+from olympus_cli.verifying.show import message
 from olympus_cli.verifying.work import verify_target
 
 __all__ = ["command"]
@@ -60,7 +60,7 @@ __all__ = ["command"]
     help="Verify on the inputs of N seeds, from --seed on.",
 )
 @click.option("--update", is_flag=True, help="Write the golden outputs, if nothing is wrong.")
-@common_options
+@gate_options
 def command(
     names: tuple[str, ...],
     request: Request,
@@ -69,7 +69,7 @@ def command(
     against: tuple[str, ...],
     runs: int,
     update: bool,
-    as_json: bool,
+    outputs: Outputs,
 ) -> None:
     """Without a name, verify the default targets of olympus.toml.  Each is run, and compared with
     the same program operation by operation, or with what --against names.
@@ -79,42 +79,25 @@ def command(
       olympus verify
       olympus verify model:forward --shapes "x=f32[8,3]" --against float64
       olympus verify forward --against golden --update
+      olympus verify --output junit=verify.xml --output github
     """
     if inputs.file is not None and runs > 1:
         raise UsageError("--runs draws inputs from several seeds, and --inputs gives them")
     specs = [replace(request, text=name).spec() for name in expanded(names, request)]
     others = [found for text in against if (found := parse_reference(text, allowed))]
     check_flags()
-    outcomes: list[Outcome] = []
-    documents: list[dict[str, Any]] = []
     work = [(spec, replace(inputs, seed=inputs.seed + i)) for spec in specs for i in range(runs)]
+    trials, documents = Trials("verify", len(work)), list[dict[str, Any]]()
     try:
         for spec, given in work:
-            try:
-                document = _verified(spec, given.of(spec), against, others, update)
-                documents.append(document)
-                if not as_json:
-                    _show(document, runs > 1)
-                if not document["passed"]:
-                    raise GateError(message(document))
-            except OlympusError as error:
-                if len(work) == 1:
-                    raise
-                outcomes.append(Outcome(spec.name, "failed", failure=Failure.of(error)))
-            else:
-                outcomes.append(Outcome(spec.name, "built"))
+            with trials.of(spec.name):
+                documents.append(_verified(spec, given.of(spec), against, others, update))
+                outputs.show(verified_table(documents[-1], runs > 1))
+                if not documents[-1]["passed"]:
+                    trials.says_no(message(documents[-1]))
     finally:  # what comes after a target does not take its results
-        if as_json and documents:
-            console.print_json({"targets": documents})
-    raise_failures(outcomes, is_verbose())
-
-
-def _show(document: dict[str, Any], with_seed: bool) -> None:
-    seed = f", seed {document['seed']}" if with_seed else ""
-    title = f"{document['target']}  ({document['entry']}, {document['backend']}{seed})"
-    console.table(COLUMNS, rows(document), title)
-    for each in notes(document):
-        console.say(f"note: {each}")
+        outputs.write(verified_report(documents, trials, runs > 1))
+    trials.raise_failures(is_verbose())
 
 
 def _verified(

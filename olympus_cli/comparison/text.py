@@ -9,9 +9,19 @@ from typing import Any
 
 from olympus_cli.comparison.figures import figure_text
 
-__all__ = ["grouped", "plain_types", "render_comparison", "short_name", "summary"]
+__all__ = [
+    "MOST",
+    "change_text",
+    "grouped",
+    "plain_types",
+    "render_comparison",
+    "short_name",
+    "summary",
+]
 
-_MOST = 100  # changes that the text tells one by one
+#: Changes that are told one by one.
+MOST = 100
+
 _DIALECTS = ("stablehlo.", "chlo.", "func.")
 _TENSOR = re.compile(r"tensor<((?:\d+x)*)(complex<f(?:32|64)>|\w+)>")
 _DTYPES = {"i1": "bool", "complex<f32>": "c64", "complex<f64>": "c128"}
@@ -84,8 +94,8 @@ def _changes(document: Document) -> Iterator[str]:
     told = [each for each in changes if each["kind"] != "retyped"]
     shown = 0
     for heading, group in grouped(told).items():
-        counted = Counter("\n".join(_told(each)) for each in group)  # in the order of the first
-        lines = [*counted.items()][: _MOST - shown]
+        counted = Counter(map(change_text, group))  # in the order of the first
+        lines = [*counted.items()][: MOST - shown]
         shown += len(lines)
         if lines:
             yield ""
@@ -95,8 +105,8 @@ def _changes(document: Document) -> Iterator[str]:
             yield first + (f"  ({times} times)" if times > 1 else "")
             if rest:
                 yield rest
-    if shown == _MOST:
-        yield f"  ... the first {_MOST}; --json tells all"
+    if shown == MOST:
+        yield f"  ... the first {MOST}; --json tells all"
     if retyped:
         yield ""
         many = f"{len(retyped)} operations give" if len(retyped) > 1 else "1 operation gives"
@@ -105,6 +115,11 @@ def _changes(document: Document) -> Iterator[str]:
     if changes:
         yield ""
         yield summary(changes)
+
+
+def change_text(change: Document) -> str:
+    """A change with the lines of both sides, as the text and the cases of a gate have it."""
+    return "\n".join(_told(change))
 
 
 def _told(change: Document) -> Iterator[str]:

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from functools import partial
 
 from olympus_cli.gates.figures import Figures
+from olympus_cli.reports.figures import RowReport
 from olympus_cli.spec.budgets import forbidden_name
 from olympus_cli.spec.limits import HOST_CALLBACK, LIMITED, Budget, Limit
 from olympus_cli.units import byte_size, count
 
-__all__ = ["METRICS", "Metric", "Verdict", "figures_of", "judge"]
+__all__ = ["METRICS", "BudgetMetric", "Part", "Verdict", "figures_of", "judge"]
 
 _MOST = 3  # source lines that a broken budget names
 
@@ -22,7 +23,7 @@ Parts = Sequence[tuple[float, str]]
 
 
 @dataclass(frozen=True)
-class Metric:
+class BudgetMetric:
     """A figure that a budget limits.
 
     `figure` gives None where it is not known, and `why` says then what is not.  `parts` are amounts
@@ -36,10 +37,27 @@ class Metric:
 
 
 @dataclass(frozen=True)
+class Part:
+    """What a place has of what is wrong: a source line, `told` for people, and how much it is.
+
+    `place` is empty, or the name of a buffer, where there is no line; `amount` is in the unit of
+    the figure, and None where nothing is counted.
+    """
+
+    place: str
+    told: str
+    amount: float | None = None
+
+    def __str__(self) -> str:
+        return f"{self.place}  {self.told}" if self.place else self.told
+
+
+@dataclass(frozen=True)
 class Verdict:
     """What became of one key of a budget; `why` says what is wrong, and is empty if nothing is.
 
     `figure` and `limit` are texts; `value` and `most` are the numbers, where they are known.
+    `lines` are the source lines that make it wrong, the most important first.
     """
 
     target: str
@@ -48,7 +66,7 @@ class Verdict:
     figure: str
     limit: str
     why: str = ""
-    lines: tuple[str, ...] = ()
+    lines: tuple[Part, ...] = ()
     value: float | None = None
     most: float | None = None
 
@@ -65,14 +83,14 @@ def _rows(field: str) -> Callable[[Figures], Parts]:
     return parts
 
 
-def _count(field: str) -> Metric:
+def _count(field: str) -> BudgetMetric:
     """The metric of a figure of the cost, of this name there and in its rows."""
 
     def figure(figures: Figures) -> float | None:
         found: float | None = getattr(figures.cost, field)
         return found
 
-    return Metric(figure, _rows(field), _not_counted)
+    return BudgetMetric(figure, _rows(field), _not_counted)
 
 
 def _not_counted(figures: Figures) -> str:
@@ -84,7 +102,7 @@ def _matmul(figures: Figures) -> float | None:
     return None if products is None else sum(products.values())
 
 
-def _memory(field: str) -> Metric:
+def _memory(field: str) -> BudgetMetric:
     def figure(figures: Figures) -> float | None:
         assert figures.compiled is not None
         found: float | None = getattr(figures.compiled.memory, field)
@@ -99,24 +117,24 @@ def _memory(field: str) -> Metric:
             if kinds is None or each.kind in kinds
         ]
 
-    return Metric(figure, parts)
+    return BudgetMetric(figure, parts)
 
 
-def _instructions(opcode: str) -> Metric:
+def _instructions(opcode: str) -> BudgetMetric:
     """The number of such instructions in the optimized program."""
 
     def figure(figures: Figures) -> float | None:
         return None if figures.instructions is None else figures.instructions.get(opcode, 0)
 
-    return Metric(figure, _rows("operations"), by_operations=True)
+    return BudgetMetric(figure, _rows("operations"), by_operations=True)
 
 
-def _size(field: str) -> Metric:
+def _size(field: str) -> BudgetMetric:
     def figure(figures: Figures) -> float | None:
         found: float | None = getattr(figures, field)
         return found
 
-    return Metric(figure, _rows("operations"), by_operations=True)
+    return BudgetMetric(figure, _rows("operations"), by_operations=True)
 
 
 def _estimated(figures: Figures) -> float | None:
@@ -132,9 +150,9 @@ def _kernels(figures: Figures) -> Parts:
 
 
 #: How the figure of each key of `LIMITED` is found.
-METRICS: Mapping[str, Metric] = {
+METRICS: Mapping[str, BudgetMetric] = {
     "flops": _count("flops"),
-    "matmul-flops": Metric(_matmul, _rows("matmul_flops"), _not_counted),
+    "matmul-flops": BudgetMetric(_matmul, _rows("matmul_flops"), _not_counted),
     "transcendentals": _count("transcendentals"),
     "bytes": _count("bytes"),
     "operations": _count("operations"),
@@ -145,7 +163,7 @@ METRICS: Mapping[str, Metric] = {
     "custom-calls": _instructions("custom-call"),
     "executable-size": _size("executable_size"),
     "bundle-size": _size("bundle_size"),
-    "estimated-time": Metric(_estimated, _kernels),
+    "estimated-time": BudgetMetric(_estimated, _kernels),
 }
 
 
@@ -212,16 +230,16 @@ def _over(figure: float, most: float) -> str:
 
 
 def _operations(number: float) -> str:
-    return f"{count(number)} operations"
+    return f"{count(number)} operation" + ("" if number == 1 else "s")
 
 
-def _largest(parts: Parts, shown: Callable[[float], str]) -> tuple[str, ...]:
-    """The places that contribute most, as "model.py:41  1.05 M", the largest first."""
+def _largest(parts: Parts, shown: Callable[[float], str]) -> tuple[Part, ...]:
+    """The places that contribute most, the largest first."""
     of_place: dict[str, float] = {}
     for amount, place in parts:
         of_place[place or "unknown"] = of_place.get(place or "unknown", 0) + amount
     most = sorted(of_place.items(), key=lambda item: (-item[1], item[0]))
-    return tuple(f"{place}  {shown(amount)}" for place, amount in most[:_MOST] if amount)
+    return tuple(Part(place, shown(amount), amount) for place, amount in most[:_MOST] if amount)
 
 
 def _fitting(target: str, device: str, figures: Figures, memory: int | None) -> Verdict:
@@ -248,17 +266,32 @@ def _forbidden(target: str, name: str, figures: Figures) -> Verdict:
     if not times:
         return Verdict(target, figures.backend, key, "none", "none", value=0, most=0)
     told = f"the program has {name}, which is forbidden, {count(times)} times"
-    return Verdict(target, figures.backend, key, count(times), "none", told, value=times, most=0)
+    lines = _largest(_forbidden_parts(name, figures), _operations)
+    base = partial(Verdict, target, figures.backend, key, count(times), "none")
+    return base(told, lines, value=times, most=0)
 
 
 def _times(name: str, figures: Figures) -> int:
     """How often the program executes an operation, or one of a dtype; loops, as written."""
     meant = forbidden_name(name)
-    found = [row for row in (*figures.by_dtype, *figures.by_operation) if row.key == meant]
-    if name == HOST_CALLBACK:
-        found = [row for row in figures.by_operation if any(word in row.key for word in _HOST)]
+    found = [row for row in figures.by_dtype if row.key == meant] + _rows_of(name, figures)
     written = figures.ops.get(f"stablehlo.{meant}", 0) or figures.ops.get(str(meant), 0)
     return sum(row.operations for row in found) or written
+
+
+def _rows_of(name: str, figures: Figures) -> list[RowReport]:
+    """The rows of the operations that a name of `forbid` means."""
+    if name == HOST_CALLBACK:
+        return [row for row in figures.by_operation if any(word in row.key for word in _HOST)]
+    return [row for row in figures.by_operation if row.key == forbidden_name(name)]
+
+
+def _forbidden_parts(name: str, figures: Figures) -> Parts:
+    """How many of what is forbidden each place has: as executed, or else as written."""
+    meant = str(forbidden_name(name))
+    rows = [row for each in _rows_of(name, figures) for row in figures.lines_of(each.key, None)]
+    rows = rows or list(figures.lines_of(None, meant))
+    return [(row.operations, row.key) for row in rows] or figures.written_at(meant)
 
 
 #: what the names of operations have that call the host while a program runs

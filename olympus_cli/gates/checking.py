@@ -9,11 +9,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import olympus
+from olympus.analysis import graph_of
 from olympus_cli.frontends.python import load_target
 from olympus_cli.gates.budget import Verdict, figures_of, judge
 from olympus_cli.gates.figures import Figures
 from olympus_cli.gates.golden import judge_golden
 from olympus_cli.gates.saved import read_program
+from olympus_cli.gates.written import written_at
 from olympus_cli.isolated.call import Say
 from olympus_cli.program.bundle import SUFFIX, save_bundle
 from olympus_cli.program.stages import Program, Unit
@@ -22,7 +24,7 @@ from olympus_cli.reports.hlo import instruction_counts, operation_counts
 from olympus_cli.reports.strict import typed
 from olympus_cli.spec.model import TargetSpec
 
-__all__ = ["Checked", "perform"]
+__all__ = ["Checked", "memory_of", "perform", "unit_figures"]
 
 
 @dataclass(frozen=True)
@@ -68,12 +70,12 @@ def perform(
         program.compile()
         sizes = _sizes(program)
     say("count")
-    memory = _memory_of(spec.budget.fits)
+    memory = memory_of(spec.budget.fits)
     verdicts: list[Verdict] = []
     found: dict[str, dict[str, float]] = {}
     programs: dict[str, str] = {}
     for unit in program.units:
-        figures = _figures(program, unit, sizes)
+        figures = unit_figures(unit, spec.root, spec.trips, sizes)
         found[unit.label] = figures_of(figures)
         known = found[unit.label] if update else saved.get(unit.label, {})
         verdicts += judge(spec.name, spec.budget, figures, known, memory)
@@ -91,7 +93,8 @@ def perform(
     return asdict(Checked(spec.name, tuple(verdicts), found, programs, tuple(program.warnings)))
 
 
-def _memory_of(device: olympus.Target | None) -> int | None:
+def memory_of(device: olympus.Target | None) -> int | None:
+    """The bytes of memory that a device has; None for no device."""
     model = device and olympus.stages.device_model(device)
     return model.memory if model else None
 
@@ -105,9 +108,15 @@ def _sizes(program: Program) -> dict[str, int]:
     return {"": bundle, **{unit.label: len(made[unit.backend]) for unit in program.units}}
 
 
-def _figures(program: Program, unit: Unit, sizes: Mapping[str, int]) -> Figures:
-    root = program.spec.root
-    cost = unit.lowered.cost(program.spec.trips)
+def unit_figures(
+    unit: Unit, root: Path, trips: Mapping[str, int], sizes: Mapping[str, int]
+) -> Figures:
+    """What is known of a program for one backend, as far as it has been compiled.
+
+    Places are told from `root`; `trips` are as `Lowered.cost` takes them, and `sizes` the bytes of
+    each executable by its backend's label, and those of the bundle as "".
+    """
+    cost = unit.lowered.cost(trips)
     compiled = unit.compiled
     return Figures(
         unit.label,
@@ -116,7 +125,9 @@ def _figures(program: Program, unit: Unit, sizes: Mapping[str, int]) -> Figures:
         row_reports(cost, "dtype", root),
         operation_counts(unit.stablehlo),
         unit.lowered.unused_donations,
-        compiled and compiled_figures(compiled, root, program.spec.trips),
+        lambda operation, dtype: row_reports(cost, "line", root, operation=operation, dtype=dtype),
+        lambda name: written_at(graph_of(unit.lowered.module), name, root),
+        compiled and compiled_figures(compiled, root, trips),
         compiled and instruction_counts(compiled.as_text()),
         sizes.get(unit.label),
         sizes.get(""),

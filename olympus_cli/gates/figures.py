@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from olympus_cli.reports.figures import CompiledFigures, CostReport, RowReport
@@ -16,7 +16,8 @@ class Figures:
 
     `ops` are the StableHLO operations as written, by their full names, and `instructions` those of
     the optimized program by opcode.  `unused_donations` are the donated arguments whose memory no
-    result takes.
+    result takes.  `lines_of` gives the cost by line of an operation, or of a dtype, and
+    `written_at` how often an operation is written at each place.
     """
 
     backend: str
@@ -25,6 +26,8 @@ class Figures:
     by_dtype: tuple[RowReport, ...]
     ops: Mapping[str, int]
     unused_donations: tuple[str, ...]
+    lines_of: Callable[[str | None, str | None], Sequence[RowReport]]
+    written_at: Callable[[str], Sequence[tuple[float, str]]]
     compiled: CompiledFigures | None = None
     instructions: Mapping[str, int] | None = None
     executable_size: int | None = None

@@ -9,7 +9,7 @@ from typing import Any
 
 from olympus.analysis import Change, Difference, compare, graph_of, read_module
 from olympus.errors import ArtifactError
-from olympus_cli.gates.budget import Verdict
+from olympus_cli.gates.budget import Part, Verdict
 
 __all__ = ["judge_golden"]
 
@@ -44,20 +44,19 @@ def judge_golden(
     return Verdict(target, backend, "golden", after, before, why, tuple(_told(found, root)))
 
 
-def _told(found: Difference, root: Path) -> Iterator[str]:
+def _told(found: Difference, root: Path) -> Iterator[Part]:
     for change in found.changes[:_MOST]:
         yield _change(change, root)
     if (more := len(found.changes) - _MOST) > 0:
-        yield f"... and {more} more: olympus diff shows them"
+        yield Part("", f"... and {more} more: olympus diff shows them", more)
 
 
-def _change(change: Change, root: Path) -> str:
-    """A change in a line, such as "model.py:6  tanh changed to sine"."""
+def _change(change: Change, root: Path) -> Part:
+    """A change in a line, such as "tanh changed to sine" at model.py:6."""
     spot = change.after or change.before
     if spot is None:
-        return f"the {change.role} {change.kind}"
+        return Part("", f"the {change.role} {change.kind}")
     what = f"{spot.name} {change.kind}"
     if change.before and change.after and change.before.name != change.after.name:
         what = f"{change.before.name} {change.kind} to {change.after.name}"
-    place = str(spot.place).removeprefix(f"{root}{os.sep}")
-    return f"{place}  {what}" if place else what
+    return Part(str(spot.place).removeprefix(f"{root}{os.sep}"), what)

@@ -224,12 +224,17 @@ def _counts(cost: Cost) -> Counts:
     )
 
 
-def row_reports(cost: Cost, kind: Kind, root: Path) -> tuple[RowReport, ...]:
-    """The rows of a cost by "line", "scope", "operation" or "dtype", the dearest first."""
+def row_reports(
+    cost: Cost, kind: Kind, root: Path, *, operation: str | None = None, dtype: str | None = None
+) -> tuple[RowReport, ...]:
+    """The rows of a cost by "line", "scope", "operation" or "dtype", the dearest first.
+
+    With `operation` or `dtype`, those of the part that has these.
+    """
     fields = [name for name in RowReport.__dataclass_fields__ if name != "key"]
     return tuple(
         RowReport(_relative(row.key, root) or "", **{name: getattr(row, name) for name in fields})
-        for row in cost.by(kind)
+        for row in cost.by(kind, operation=operation, dtype=dtype)
     )
 
 

@@ -5,21 +5,32 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from pathlib import Path
+from typing import Any, NoReturn, Protocol
 
 from olympus_cli.nearest import did_you_mean
-from olympus_cli.spec.toml import TomlFile
 
-__all__ = ["Section"]
+__all__ = ["Section", "Source"]
 
 _CALLED = {str: "a string", dict: "a table", list: "an array", bool: "a boolean"}
+
+
+class Source(Protocol):
+    """Where a table stands, for messages: a file, or what is in the place of one."""
+
+    @property
+    def path(self) -> Path:
+        """What it is called."""
+
+    def fail(self, keys: tuple[str, ...], message: str, hint: str | None = None) -> NoReturn:
+        """Raise the error about the value at `keys`."""
 
 
 @dataclass(frozen=True)
 class Section:
     """The table at the key path `keys` of `source`."""
 
-    source: TomlFile
+    source: Source
     keys: tuple[str, ...]
     data: dict[str, Any]
 

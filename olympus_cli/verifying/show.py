@@ -1,11 +1,11 @@
-"""What verification finds, as a table and as one message."""
+"""What verification finds, as rows of a table and as messages."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["COLUMNS", "message", "notes", "rows"]
+__all__ = ["COLUMNS", "finding_message", "message", "result_message", "rows", "unchecked"]
 
 COLUMNS = ("result", "against", "ulps", "error", "differ", "verdict")
 
@@ -24,7 +24,7 @@ _KINDS = {
 _MOST = 3  # findings that a message has
 
 
-def rows(document: dict[str, Any]) -> list[tuple[str, ...]]:
+def rows(document: Mapping[str, Any]) -> list[tuple[str, ...]]:
     """A row for each comparison."""
     return [
         (
@@ -39,21 +39,20 @@ def rows(document: dict[str, Any]) -> list[tuple[str, ...]]:
     ]
 
 
-def notes(document: dict[str, Any]) -> list[str]:
-    """What there is to say of a target that does not fail it."""
-    found = ["\n".join(_told(each)) for each in document["notes"]]
-    if document["unchecked"]:
-        listed = ", ".join(sorted(document["unchecked"]))
-        found.append(f"no independent reference for {listed}: their rounding alone was checked")
-    return found
+def unchecked(document: Mapping[str, Any]) -> list[str]:
+    """What there is to say of operations that only their rounding was checked of."""
+    if not document["unchecked"]:
+        return []
+    listed = ", ".join(sorted(document["unchecked"]))
+    return [f"no independent reference for {listed}: their rounding alone was checked"]
 
 
-def message(document: dict[str, Any]) -> str:
+def message(document: Mapping[str, Any]) -> str:
     """What is wrong, in one message: the results, and the operations that they come from."""
     lines = []
     failed = [each for each in document["checks"] if not each["passed"]]
     for each in failed[:_MOST]:
-        lines.append(f"{each['result']} {each['why']}{_element(each['element'])}")
+        lines.append(result_message(each))
     lines += _more(failed, "results are wrong")
     findings = list(document["operations"])
     for each in failed:
@@ -67,12 +66,21 @@ def message(document: dict[str, Any]) -> str:
     )
 
 
+def result_message(check: Mapping[str, Any]) -> str:
+    """What is wrong with a result, in a line."""
+    return f"{check['result']} {check['why']}{_element(check['element'])}"
+
+
+def finding_message(finding: Mapping[str, Any]) -> str:
+    """A finding: what it is, where it stands, and the numbers."""
+    return "\n".join(_told(finding))
+
+
 def _more(found: Sequence[Any], what: str) -> list[str]:
     return [f"and {len(found) - _MOST} more {what}"] if len(found) > _MOST else []
 
 
-def _told(each: dict[str, Any]) -> list[str]:
-    """A finding: what it is, where it stands, and the numbers."""
+def _told(each: Mapping[str, Any]) -> list[str]:
     lines = [_KINDS[each["kind"]].format(name=each["operation"])]
     if each["location"]:
         lines.append(f"  at {each['location']}: {each['text']}")
@@ -84,7 +92,7 @@ def _told(each: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _element(element: dict[str, Any] | None) -> str:
+def _element(element: Mapping[str, Any] | None) -> str:
     if element is None:
         return ""
     place = ", ".join(map(str, element["place"]))

@@ -115,8 +115,12 @@ class Cost:
             return None
         return self.flops / self.bytes
 
-    def by(self, kind: Kind) -> tuple[CostRow, ...]:
+    def by(
+        self, kind: Kind, *, operation: str | None = None, dtype: str | None = None
+    ) -> tuple[CostRow, ...]:
         """The cost by "line", "scope", "operation" or "dtype", the dearest first.
+
+        With `operation` or `dtype`, the part of it that has these.
 
         The rows add up to the figures of `at_least` exactly.  Lines are `path:line`, "(unknown)"
         where the program does not say; a scope is that of `name_scope`, "" outside of any; an
@@ -134,6 +138,8 @@ class Cost:
             raise UsageError(f"a cost is not listed by {kind!r}; it is by one of {kinds}")
         sums: dict[str, list[int]] = {}
         for key, figures in self._rows.items():
+            if operation not in (None, key.operation) or dtype not in (None, key.dtype):
+                continue
             row = sums.setdefault(name_of(key), [0] * (2 * len(FIGURES)))
             start = len(FIGURES) if key.place.backward else 0
             for i, n in enumerate(figures, start):

@@ -108,19 +108,23 @@ def test_forbidden_operations_and_dtypes(work: Path, invoke: Invoke) -> None:
     assert "the program has f16, which is forbidden" in result.stderr
     assert "the program has stablehlo.dot_general, which is forbidden" in result.stderr
     assert "tanh, which" not in result.stderr
+    lines = [line for line in result.stderr.splitlines() if line.startswith("  ")]
+    assert lines == ["  program.py:12  2 operations", "  program.py:12  1 operation"]
 
 
 @pytest.mark.parametrize(
-    ("name", "entry"), [("stablehlo.while", "search"), ("while", "search"), ("sort", "ordered")]
+    ("name", "entry", "line"),
+    [("stablehlo.while", "search", 16), ("while", "search", 16), ("sort", "ordered", 20)],
 )
 def test_control_and_other_operations_can_be_forbidden(
-    work: Path, invoke: Invoke, name: str, entry: str
+    work: Path, invoke: Invoke, name: str, entry: str, line: int
 ) -> None:
     target = f'[target.dense]\nentry = "program:{entry}"\nargs = ["f32[4]"]\n'
     budget(work, f'forbid = ["{name}", "stablehlo.case"]', target=target)
     result = invoke("check")
     assert result.exit_code == 1
     assert f"the program has {name}, which is forbidden, 1 times" in result.stderr
+    assert f"\n  program.py:{line}  1 operation\n" in result.stderr
     assert "stablehlo.case, which" not in result.stderr
 
 

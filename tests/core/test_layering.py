@@ -86,6 +86,8 @@ CLI_LAYERS = [
     "comparison",
     "bench",
     "verifying",
+    "testing",
+    "pytest_plugin",
     "usage",
     "options",
     "input_options",

@@ -1,0 +1,36 @@
+"""Where an operation is written in a program, however often it runs."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from olympus.analysis import Graph
+
+__all__ = ["written_at"]
+
+_DIALECTS = ("", "stablehlo.", "chlo.", "func.")
+
+
+def written_at(graph: Graph, name: str, root: Path) -> list[tuple[float, str]]:
+    """How many operations of a name, without its dialect, each source line has.
+
+    Lines are "model.py:41", told from the folder `root`; "" is for those without one.
+
+    >>> written_at(graph, "while", Path("/work"))
+    [(1, 'model.py:41')]
+    """
+    meant = {dialect + name for dialect in _DIALECTS}
+    found = Counter(place for operation, place in _spots(graph) if operation in meant)
+    return [(times, place.removeprefix(f"{root}{os.sep}")) for place, times in found.items()]
+
+
+def _spots(graph: Graph) -> Iterator[tuple[str, str]]:
+    """The name and the place of each operation, at any depth."""
+    waiting = [function.block for function in graph.functions.values()]
+    while waiting:
+        for operation in waiting.pop().operations:
+            yield operation.name, str(operation.place)
+            waiting += operation.blocks

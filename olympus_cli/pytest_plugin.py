@@ -1,0 +1,100 @@
+"""The plugin of pytest that is installed with OLYMPUS; docs/ci.md tells its users of it.
+
+    pytest --olympus              the targets of olympus.toml are tests: budgets and golden programs
+    pytest --olympus-verify       and whether their numbers are right
+    def test_small(olympus): ...  a fixture that lowers, compiles and checks functions
+    @pytest.mark.olympus_budget(flops="2 GFLOP")   what that fixture's programs may be at most
+
+It is loaded by every run of pytest, so nothing heavy is imported before it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from olympus_cli.testing.programs import Programs
+
+__all__: list[str] = []
+
+_FILE = "olympus.toml"
+_MARKER = "olympus_budget"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options."""
+    group = parser.getgroup("olympus", "array programs built by olympus")
+    group.addoption(
+        "--olympus",
+        action="store_true",
+        help="collect the targets of olympus.toml: their budgets and golden programs",
+    )
+    group.addoption(
+        "--olympus-verify",
+        action="store_true",
+        help="collect the targets of olympus.toml: are their numbers right?",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the marker, and have the root's olympus.toml collected wherever the tests are."""
+    config.addinivalue_line(
+        "markers",
+        f"{_MARKER}(flops=..., peak_memory=..., forbid=[...]): what a program that the fixture "
+        "`olympus` makes in this test may be at most, as a [budget] of olympus.toml says it",
+    )
+    named_none = config.args_source is not pytest.Config.ArgsSource.ARGS
+    file = config.rootpath / _FILE
+    if named_none and _is_asked(config) and file.is_file():
+        folders = [config.invocation_params.dir / arg for arg in config.args]
+        if not any(file.is_relative_to(folder) for folder in folders):
+            config.args.append(str(file))
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """The targets of an olympus.toml, if they are asked for."""
+    if file_path.name != _FILE or not _is_asked(parent.config):
+        return None
+    from olympus_cli.testing.targets import ProjectFile
+
+    made: pytest.Collector = ProjectFile.from_parent(parent, path=file_path)
+    return made
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuse a budget that no program would be held against.
+
+    Raises:
+        UsageError: a test has the marker, and not the fixture.
+    """
+    for item in items:
+        if item.get_closest_marker(_MARKER) and "olympus" not in getattr(item, "fixturenames", ()):
+            raise pytest.UsageError(
+                f"{item.nodeid} has the marker {_MARKER}, which is of programs that the fixture "
+                "`olympus` makes, and does not take the fixture"
+            )
+
+
+def _is_asked(config: pytest.Config) -> bool:
+    return bool(config.getoption("olympus") or config.getoption("olympus_verify"))
+
+
+@pytest.fixture
+def olympus(request: pytest.FixtureRequest) -> Iterator[Programs]:
+    """Lower, compile and check functions: `olympus.check(f, x, flops="2 GFLOP")`.
+
+    What is made in a test with the marker `olympus_budget` is held against that budget at once.
+    """
+    from olympus_cli.testing.programs import Programs
+
+    markers = [dict(marker.kwargs) for marker in request.node.iter_markers(_MARKER)]
+    given = {key: value for each in reversed(markers) for key, value in each.items()}
+    programs = Programs(request.config.rootpath, given)
+    yield programs
+    if markers and not programs.count:
+        pytest.fail(f"the test has the marker {_MARKER} and made no program", pytrace=False)

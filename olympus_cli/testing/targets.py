@@ -1,0 +1,76 @@
+"""The targets of an olympus.toml as tests: each runs a gate in a process of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from olympus.errors import GateError, OlympusError
+from olympus_cli import console
+from olympus_cli.gates.checking import Checked, perform
+from olympus_cli.gates.report import broken_message
+from olympus_cli.gates.saved import read_saved
+from olympus_cli.isolated.call import call
+from olympus_cli.program.inputs import InputOptions
+from olympus_cli.spec.model import TargetSpec
+from olympus_cli.spec.resolve import open_project
+from olympus_cli.verifying.show import message
+from olympus_cli.verifying.work import verify_target
+
+__all__ = ["ProjectFile"]
+
+
+class ProjectFile(pytest.File):
+    """An olympus.toml: a test of each default target that has a budget or is golden.
+
+    With --olympus-verify, one of each default target's numbers too.
+    """
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """The tests, in the order of the file."""
+        try:
+            specs = open_project(self.path).select()
+        except OlympusError as error:
+            raise self.CollectError(console.error_text(error)) from error
+        for spec in specs:
+            if self.config.getoption("olympus") and (spec.budget or spec.golden):
+                yield _CheckItem.from_parent(self, name=f"check[{spec.name}]", spec=spec)
+            if self.config.getoption("olympus_verify"):
+                yield _VerifyItem.from_parent(self, name=f"verify[{spec.name}]", spec=spec)
+
+
+class _TargetItem(pytest.Item):
+    def __init__(self, *, spec: TargetSpec, **extra: Any) -> None:
+        super().__init__(**extra)
+        self.spec = spec
+
+    def reportinfo(self) -> tuple[Path, None, str]:
+        """Where the test stands: the file, and what it is about."""
+        return self.path, None, self.name
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: Any) -> Any:
+        """What is wrong as the command line tells it; a traceback only of what is not expected."""
+        if isinstance(excinfo.value, OlympusError):
+            return console.error_text(excinfo.value)
+        return super().repr_failure(excinfo, *args)
+
+
+class _CheckItem(_TargetItem):
+    def runtest(self) -> None:
+        """Hold the target against its budget and its golden program."""
+        saved = read_saved(self.spec.root, self.spec.name)
+        work = call(perform, self.spec, saved.figures, False, does="checks", quiet=True)
+        if told := broken_message(Checked.from_data(work)):
+            raise GateError(told)
+
+
+class _VerifyItem(_TargetItem):
+    def runtest(self) -> None:
+        """Compare the target's results with those of its operations one by one."""
+        given: tuple[object, ...] = (InputOptions().of(self.spec), ("op-by-op",), {}, False)
+        document = call(verify_target, self.spec, *given, does="verifies", quiet=True)
+        if not document["passed"]:
+            raise GateError(message(document))

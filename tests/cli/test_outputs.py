@@ -1,0 +1,371 @@
+"""`--output`: each form of a gate's report, to stdout and to files, whatever the gate says."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
+
+import pytest
+from click.testing import Result
+
+from olympus.errors import CompileError, SpecError, TraceError, UsageError
+from olympus_cli.choices import FORMATS
+from olympus_cli.gates.trials import Trials
+from olympus_cli.reports.formats.github import render_github
+from olympus_cli.reports.formats.junit import render_junit
+from olympus_cli.reports.formats.markdown import render_markdown
+from olympus_cli.reports.formats.text import render_text
+from olympus_cli.reports.gates import Case, GateReport, Remark, case_of_error
+from olympus_cli.reports.outputs import RENDERERS, Outputs
+
+Invoke = Callable[..., Result]
+
+PROGRAM = """\
+import olympus.numpy as np
+
+
+def dense(x, w):
+    return np.tanh(x @ w)
+
+
+def nan(x):
+    return np.log(x - 100.0)
+"""
+TOML = """\
+[target.dense]
+entry = "program:dense"
+args = ["f32[8,16]", "f32[16,32]"]
+budget = { flops = "8 kFLOP", bytes = "1 MiB" }
+"""
+GONE = '[target.gone]\nentry = "program:gone"\nargs = []\nbudget.flops = 1\n'
+
+#: What may be in a JUnit file: junit-10.xsd of Jenkins' xunit plugin, as far as gates need it.
+ELEMENTS = {
+    "testsuites": ({"testsuite"}, {"name", "time", "tests", "failures", "errors"}, set()),
+    "testsuite": (
+        {"testcase"},
+        {"name", "tests", "failures", "errors", "skipped", "time"},
+        {"name", "tests", "failures", "errors"},
+    ),
+    "testcase": (
+        {"failure", "error", "skipped", "system-out"},
+        {"name", "classname", "time"},
+        {"name"},
+    ),
+    "failure": (set(), {"type", "message"}, set()),
+    "error": (set(), {"type", "message"}, set()),
+    "skipped": (set(), {"type", "message"}, set()),
+    "system-out": (set(), set(), set()),
+}
+
+
+def junit(text: str) -> Element:
+    """The root of a JUnit file, which is what the schema asks for."""
+    root = ElementTree.fromstring(text)
+    assert root.tag == "testsuites"
+    for element in root.iter():
+        children, attributes, required = ELEMENTS[element.tag]
+        assert {child.tag for child in element} <= children
+        assert required <= {*element.attrib} <= attributes
+        if "time" in element.attrib:
+            assert re.fullmatch(r"[0-9]*(\.[0-9]*)?", element.attrib["time"])
+    for suite in root:
+        told = {"failures": "failure", "errors": "error", "skipped": "skipped"}
+        assert suite.attrib["tests"] == str(len(suite.findall("testcase")))
+        for name, tag in told.items():
+            assert suite.attrib[name] == str(len(suite.findall(f"testcase/{tag}")))
+    return root
+
+
+@pytest.fixture
+def work(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("GITHUB_WORKSPACE", "GITHUB_STEP_SUMMARY", "CI_PROJECT_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    (folder / "program.py").write_text(PROGRAM)
+    (folder / "olympus.toml").write_text(TOML)
+    return folder
+
+
+def test_every_form_has_a_renderer() -> None:
+    assert tuple(RENDERERS) == FORMATS
+
+
+def test_all_forms_at_once_after_a_gate_that_says_no(
+    work: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    summary = work / "summary.md"
+    summary.write_text("before\n")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    files = [f"{form}={form}.out" for form in FORMATS]
+    told = [part for file in files for part in ("--output", file)]
+    result = invoke("check", *told, "--json")
+    assert result.exit_code == 1
+    assert json.loads(result.stdout) == json.loads((work / "json.out").read_text())
+    assert "error: target 'dense' on cpu: flops is " in result.stderr
+    texts = {form: (work / f"{form}.out").read_text() for form in FORMATS}
+    assert "dense   cpu      flops   8.7 k" in re.sub("8.[0-9]+ k", "8.7 k", texts["text"])
+    assert texts["github"].startswith(
+        "::error file=program.py,line=5,title=olympus check%3A dense%3A budget flops on cpu::"
+    )
+    assert texts["github"].count("\n") == 1
+    (entry,) = json.loads(texts["gitlab"])
+    assert entry["location"] == {"path": "program.py", "lines": {"begin": 5}}
+    assert (entry["severity"], len(entry["fingerprint"])) == ("major", 64)
+    (suite,) = junit(texts["junit"])
+    assert suite.attrib["name"] == "dense"
+    case = next(case for case in suite if case.attrib["name"] == "budget flops on cpu")
+    (failure,) = case.findall("failure")
+    assert "program.py:5" in (failure.text or "")
+    figures = json.loads(case.findtext("system-out") or "")
+    (verdict, _) = json.loads(texts["json"])["targets"][0]["verdicts"]
+    assert figures == {name: verdict[name] for name in figures}
+    assert "| failed | dense | budget flops on cpu | program.py:5 |" in texts["markdown"]
+    assert summary.read_text() == "before\n" + texts["markdown"]
+
+
+def test_a_target_that_fails_is_an_error_in_every_form(work: Path, invoke: Invoke) -> None:
+    (work / "olympus.toml").write_text(GONE)
+    result = invoke("check", "--output", "junit=out.xml", "--output", "github")
+    assert result.exit_code == 2
+    (suite,) = junit((work / "out.xml").read_text())
+    assert suite.attrib["errors"] == "1"
+    assert result.stdout.startswith("::error title=olympus check%3A gone%3A check run::")
+    (work / "olympus.toml").write_text(GONE + TOML.replace("8 kFLOP", "1 GFLOP"))
+    result = invoke("check", "--output", "junit=out.xml", "--json")
+    assert result.exit_code == 2
+    root = junit((work / "out.xml").read_text())
+    assert root.attrib == {"name": "olympus check", "tests": "3", "failures": "0", "errors": "1"}
+    (failed,) = json.loads(result.stdout)["failed"]
+    assert failed["target"] == "gone"
+    assert failed["error"]["exit_code"] == 2
+
+
+def test_a_command_that_cannot_begin_leaves_a_report_of_that(work: Path, invoke: Invoke) -> None:
+    (work / "olympus.toml").write_text(TOML + "budjet = 3\n")
+    result = invoke("check", "--output", "junit=out.xml", "--output", "github")
+    assert result.exit_code == 2
+    assert junit((work / "out.xml").read_text()).attrib["errors"] == "1"
+    assert result.stdout.startswith("::error file=olympus.toml,line=5,title=")
+
+
+def test_a_program_that_does_not_trace_is_annotated(work: Path, invoke: Invoke) -> None:
+    (work / "program.py").write_text("def dense(x, w):\n    y = x @ w\n    return y if y else x\n")
+    for command in ("check", "build"):
+        result = invoke(command, "--output", "github")
+        assert result.exit_code == 3
+        assert result.stdout.startswith("::error file=program.py,line=3,title="), command
+
+
+def test_verify_has_a_case_for_each_comparison(work: Path, invoke: Invoke) -> None:
+    given = ("program:nan", "--shapes", "x=f32[4]")
+    result = invoke("verify", *given, "--output", "junit", "--output", "github=out")
+    assert result.exit_code == 1
+    (suite,) = junit(result.stdout)
+    assert [case.attrib["name"] for case in suite] == ["verify result against op-by-op"]
+    assert "'log' made the first NaN" in ElementTree.tostring(suite, encoding="unicode")
+    assert (work / "out").read_text().startswith("::error file=program.py,line=9,title=")
+    text = invoke("verify", *given)
+    assert text.stdout.splitlines()[1].split() == [
+        *("result", "against", "ulps", "error", "differ", "verdict")
+    ]
+    assert text.stdout.count("op-by-op") == 1
+
+
+def test_diff_has_a_case_for_each_change(work: Path, invoke: Invoke) -> None:
+    (work / "other.py").write_text(PROGRAM.replace("tanh", "sin"))
+    given = ("program:dense", "other:dense", "--shapes", "f32[8,16], f32[16,32]")
+    result = invoke("diff", *given, "--output", "junit", "--output", "github=out")
+    assert result.exit_code == 1
+    (suite,) = junit(result.stdout)
+    assert [case.attrib["name"] for case in suite] == ["diff operation sine changed"]
+    assert (work / "out").read_text().startswith("::error file=other.py,line=5,title=")
+    same = invoke("diff", given[0], given[0], *given[2:], "--output", "junit")
+    assert (same.exit_code, junit(same.stdout).attrib["failures"]) == (0, "0")
+
+
+def test_build_annotates_warnings_and_frozen_targets(work: Path, invoke: Invoke) -> None:
+    (work / "program.py").write_text(
+        "import warnings\n\n\ndef dense(x, w):\n    warnings.warn('too wide')\n    return x @ w\n"
+    )
+    result = invoke("build", "--frozen", "--output", "junit")
+    assert (result.exit_code, junit(result.stdout).attrib["failures"]) == (7, "1")
+    result = invoke("build", "--output", "github")
+    assert result.exit_code == 0
+    assert result.stdout == (
+        "::warning file=program.py,line=5,title=olympus build::"
+        "target 'dense': too wide, at program.py:5\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (("--output", "xml"), "'xml' is not a form of a report; forms are github, json"),
+        (("--output", "markdwon"), "did you mean markdown"),
+        (("--output", "junit="), "'junit=' names no file"),
+        (("--output", "junit", "--output", "github"), "junit and github cannot both go to stdout"),
+        (("--output", "text", "--json"), "text and json cannot both go to stdout"),
+        (("--output", "junit=a", "--output", "json=./a"), "two forms would be written to a"),
+        (("--output", "junit=no/a"), "no/a cannot be written: there is no folder no"),
+        (("--output", "junit=."), ". cannot be written: it is a folder"),
+    ],
+)
+def test_outputs_that_cannot_be_are_refused_before_the_work(
+    work: Path, invoke: Invoke, given: tuple[str, ...], told: str
+) -> None:
+    result = invoke("check", *given)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert told in result.stderr
+
+
+def test_a_form_given_twice_is_written_once(work: Path, invoke: Invoke) -> None:
+    result = invoke("check", "--output", "json", "--json")
+    assert json.loads(result.stdout)["targets"]
+
+
+def test_a_file_that_cannot_be_written_takes_nothing_else_along(work: Path, invoke: Invoke) -> None:
+    if os.geteuid() == 0:
+        (work / "loop").symlink_to("loop")
+    else:
+        (work / "loop").touch()
+        work.chmod(0o555)
+    result = invoke("check", "--output", "junit=loop", "--json")
+    assert result.exit_code == 1
+    assert "loop cannot be written" in result.stderr
+    assert "flops is " in result.stderr
+    assert json.loads(result.stdout)["targets"]
+    (work / "olympus.toml").write_text(TOML.replace("8 kFLOP", "1 GFLOP"))
+    assert invoke("check", "--output", "junit=loop").exit_code == 2
+
+
+def test_a_summary_that_is_not_a_file_fails_nothing(
+    work: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkfifo(work / "pipe")
+    (work / "olympus.toml").write_text(TOML.replace("8 kFLOP", "1 GFLOP"))
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(work / "pipe"))
+    result = invoke("check", "--output", "github")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "warning: GITHUB_STEP_SUMMARY cannot be written" in result.stderr
+
+
+# --- the forms of reports that an attacker had a hand in ------------------------------------------
+
+EVIL = "a\x1b[31m\r\n::error::owned, |`<b>*x*</b>` 100% ]]>&\ufffe\u2028\ud800\x00$x$"
+
+
+def report(text: str = EVIL) -> GateReport:
+    return GateReport(
+        "check",
+        (
+            Case(text, "budget", text, "failed", text, (f"{text}:3", "\ud800\0:4", "program.py:5")),
+            Case(text, "bench", text, "inconclusive", text, seconds=1.25),
+            Case("other", "golden", "program", "passed", figures={text: text}),
+        ),
+        ((text, (text, "b"), ((text, text),)),),
+        {"targets": [text]},
+        (text,),
+        (Remark(text, ("program.py:1",)),),
+        seconds={"other": 0.5},
+    )
+
+
+def test_names_cannot_forge_a_command_of_github(work: Path) -> None:
+    lines = render_github(report()).splitlines()
+    assert [line.split(" ")[0] for line in lines] == [
+        "::error",
+        "::notice",
+        "::warning",
+        "::notice",
+    ]
+    for line in lines:
+        assert re.fullmatch(r"[^\x00-\x1f\u2028\ud800]+", line)
+        head, _, _ = line[2:].partition("::")
+        properties = head.partition(" ")[2]
+        assert {each.partition("=")[0] for each in properties.split(",")} <= {
+            *("file", "line", "title")
+        }
+    assert "file=program.py,line=5," in lines[0]
+    assert "%0A::error::owned, |" in lines[0]
+    assert "100%25" in lines[0]
+
+
+def test_what_xml_cannot_hold_is_escaped() -> None:
+    root = junit(render_junit(report()))
+    assert root.attrib["tests"] == "3"
+    failure = root[0][0][0]
+    assert failure.text is not None
+    assert r"a\u001b[31m\u000d" in failure.text
+    assert r"&\ufffe\u2028\ud800\u0000$x$" in failure.text
+    assert root[0].attrib["skipped"] == "1"
+    assert (root[0][1].attrib["time"], root[1].attrib["time"]) == ("1.250", "0.500")
+
+
+def test_names_are_not_markdown() -> None:
+    made = render_markdown(report())
+    lines = made.splitlines()
+    assert lines[0] == "## olympus check: 1 failed, 1 inconclusive, 1 passed"
+    assert not re.search(r"(?<!\\)[`\[$*]", made)
+    assert "<b>" not in made
+    tables = [line for line in lines if line.startswith("|")]
+    assert {len(re.findall(r"(?<!\\)\|", line)) for line in tables} == {6, 3}
+    assert "program.py:5" in tables[2]
+
+
+def test_text_and_json_show_every_control(work: Path) -> None:
+    for form in ("text", "json", "gitlab"):
+        assert not re.search(r"[\x00-\x09\x0b-\x1f\u2028\ud800]", RENDERERS[form](report()))
+    assert "warning: a" in render_text(report())
+
+
+def test_a_long_summary_is_cut_at_the_end_of_a_line() -> None:
+    rows = tuple(("é" * 50, str(number)) for number in range(1000))
+    whole = GateReport("check", (), (("", ("a", "b"), rows),), {})
+    cut = render_markdown(whole, 5000)
+    assert len(cut.encode()) <= 5000
+    assert cut.endswith("|\n\n\nThe report is cut off here: it is too long.\n")
+    assert render_markdown(whole, 10) == ""
+    assert render_markdown(whole, 10**6) == render_markdown(whole)
+
+
+@pytest.mark.parametrize(
+    ("error", "verdict", "places"),
+    [
+        (SpecError("a/olympus.toml:3: args is wrong"), "error", ("a/olympus.toml:3",)),
+        (SpecError("olympus.toml:3:7: not TOML"), "error", ("olympus.toml:3",)),
+        (TraceError("no", location="/w/model.py:7"), "error", ("/w/model.py:7",)),
+        (CompileError("it ended: at 3:4"), "error", ()),
+    ],
+)
+def test_the_place_of_an_error(error: UsageError, verdict: str, places: tuple[str, ...]) -> None:
+    case = case_of_error("dense", "check", error)
+    assert (case.verdict, case.places) == (verdict, places)
+
+
+def test_an_interrupted_target_is_an_error() -> None:
+    trials = Trials("check", 2)
+    with pytest.raises(KeyboardInterrupt), trials.of("dense"):
+        raise KeyboardInterrupt
+    assert [(case.verdict, case.message) for case in trials.cases] == [
+        ("error", "it was interrupted")
+    ]
+
+
+def test_a_gate_that_says_no_is_told_after_what_failed() -> None:
+    trials = Trials("check", 2)
+    trials.says_no("dense is wrong")
+    with trials.of("other"):
+        raise CompileError("it died")
+    with pytest.raises(CompileError, match="2 of 2 targets failed"):
+        trials.raise_failures(False)
+
+
+def test_what_is_not_ours_is_told_as_a_defect(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError), Outputs("check", [("junit", tmp_path / "x")]):
+        raise ZeroDivisionError("no")
+    assert junit((tmp_path / "x").read_text()).attrib["errors"] == "1"

@@ -1,0 +1,216 @@
+"""The plugin of pytest: targets as tests, the fixture, the marker, and nothing where not asked."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import subprocess
+import sys
+import tomllib
+
+import pytest
+
+from tests.documents import ROOT, read
+
+pytest_plugins = ["pytester"]
+
+MODEL = """\
+import olympus.numpy as np
+
+
+def dense(x, w):
+    y = x @ w
+    z = np.tanh(y)
+    return z + z.sum()
+
+
+def nan(x):
+    return np.log(x - 100.0)
+"""
+TOML = """\
+[target.kept]
+entry = "model:dense"
+args = ["f32[8,16]", "f32[16,32]"]
+budget.flops = "1 MFLOP"
+
+[target.broken]
+entry = "model:dense"
+args = ["f32[8,16]", "f32[16,32]"]
+budget.flops = "8 kFLOP"
+"""
+TESTS = """\
+import pytest
+from olympus import ShapeDtypeStruct
+from model import dense
+
+X, W = ShapeDtypeStruct((8, 16), "float32"), ShapeDtypeStruct((16, 32), "float32")
+"""
+
+ENTRY_POINTS = importlib.metadata.entry_points(group="pytest11")
+#: Where OLYMPUS is installed, pytest has the plugin already.
+PLUGIN = (
+    ()
+    if any(each.value == "olympus_cli.pytest_plugin" for each in ENTRY_POINTS)
+    else ("-p", "olympus_cli.pytest_plugin")
+)
+
+
+@pytest.fixture
+def work(pytester: pytest.Pytester) -> pytest.Pytester:
+    pytester.makepyfile(model=MODEL)
+    pytester.makeini("[pytest]\naddopts = -W error --strict-markers -p no:cacheprovider\n")
+    pytester.syspathinsert()
+    return pytester
+
+
+def run(work: pytest.Pytester, *arguments: str) -> pytest.RunResult:
+    return work.runpytest_inprocess(*PLUGIN, *arguments)
+
+
+def test_the_package_has_the_entry_point() -> None:
+    project = tomllib.loads(read(ROOT / "pyproject.toml"))["project"]
+    assert project["entry-points"]["pytest11"] == {"olympus": "olympus_cli.pytest_plugin"}
+    assert not [each for each in project["dependencies"] if each.startswith("pytest")]
+
+
+def test_the_plugin_imports_nothing_heavy() -> None:
+    code = (
+        "import sys, olympus_cli.pytest_plugin\n"
+        "heavy = {'olympus', 'olympus_core', 'jaxlib', 'numpy', 'rich'}\n"
+        "assert not heavy & {name.partition('.')[0] for name in sys.modules}\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_nothing_is_collected_unasked(work: pytest.Pytester) -> None:
+    work.makefile(".toml", olympus=TOML)
+    work.makepyfile(test_own="def test_own():\n    assert True\n")
+    run(work).assert_outcomes(passed=1)
+
+
+def test_targets_are_tests(work: pytest.Pytester) -> None:
+    work.makefile(".toml", olympus=TOML)
+    work.makepyfile(test_own="def test_own():\n    assert True\n")
+    result = run(work, "--olympus", "-v")
+    result.assert_outcomes(passed=2, failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "olympus.toml::check?kept? PASSED*",
+            "olympus.toml::check?broken? FAILED*",
+            "target 'broken' on cpu: flops is 8.*k, * over the limit of 8 kFLOP",
+            "  model.py:5  8.19 k",
+        ]
+    )
+    result.stdout.no_fnmatch_line("*Traceback*")
+
+
+def test_targets_are_tests_wherever_the_tests_are(work: pytest.Pytester) -> None:
+    work.makefile(".toml", olympus=TOML.partition("\n[target.broken]")[0])
+    work.makeini("[pytest]\ntestpaths = tests\n")
+    work.mkdir("tests").joinpath("test_own.py").write_text("def test_own():\n    assert True\n")
+    run(work, "--olympus").assert_outcomes(passed=2)
+    run(work, "--olympus", "tests").assert_outcomes(passed=1)
+
+
+def test_numbers_are_verified(work: pytest.Pytester) -> None:
+    work.makefile(".toml", olympus='[target.nan]\nentry = "model:nan"\nargs = ["f32[4]"]\n')
+    result = run(work, "--olympus-verify")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*'log' made the first NaN", "*model.py:11*"])
+
+
+@pytest.mark.parametrize(
+    ("toml", "told"),
+    [
+        ("[target.kept]\nentrie = 3\n", "olympus.toml:2: *has no key 'entrie'*"),
+        ("[target", "olympus.toml:1:*not TOML*"),
+    ],
+)
+def test_a_wrong_project_is_an_error_of_collection(
+    work: pytest.Pytester, toml: str, told: str
+) -> None:
+    work.makefile(".toml", olympus=toml)
+    result = run(work, "--olympus")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines([told])
+
+
+def test_the_fixture(work: pytest.Pytester) -> None:
+    work.makepyfile(
+        TESTS
+        + """
+
+def test_kept(olympus):
+    olympus.check(dense, X, W, flops="1 MFLOP", peak_memory="1 MiB", forbid=["f64"])
+    assert "stablehlo.tanh" in olympus.lower(dense, X, W).as_text()
+    assert olympus.cost(dense, X, W).flops > 8000
+    assert olympus.memory(dense, X, w=W).peak > 0
+
+def test_broken(olympus):
+    olympus.check(dense, X, W, flops="8 kFLOP", forbid=["tanh"], executable_size=10)
+
+@pytest.mark.parametrize("limits", [
+    {"flop": 1}, {"flops": "2 GiB"}, {"flops": "+1%"}, {"bundle_size": 1}, {}
+])
+def test_wrong(olympus, limits):
+    olympus.check(dense, X, W, **limits)
+"""
+    )
+    result = run(work)
+    result.assert_outcomes(passed=1, failed=6)
+    result.stdout.fnmatch_lines(
+        [
+            "*olympus.check(dense, X, W, flops=*",
+            "E *AssertionError: dense does not keep to its budget",
+            "E *flops is 8.*k, * over the limit of 8 kFLOP",
+            "E *model.py:5  8.19 k",
+            "E *the program has tanh, which is forbidden, 1 times",
+            "E *model.py:6  1 operation",
+            "E *UsageError: olympus_budget: ?budget? has no key 'flop'",
+            "E *UsageError: olympus_budget: budget.flops is '2 GiB'*",
+            "E *hint: its units are *",
+            "E *UsageError: olympus_budget: flops is '+1%', and nothing is saved here",
+            "E *UsageError: olympus_budget: bundle-size is of targets*",
+            "E *UsageError: check was given no limit",
+        ]
+    )
+
+
+def test_the_marker_is_of_what_the_fixture_makes(work: pytest.Pytester) -> None:
+    work.makepyfile(
+        TESTS
+        + """
+pytestmark = pytest.mark.olympus_budget(forbid=["sine"], flops=1)
+
+@pytest.mark.olympus_budget(flops="1 MFLOP")
+def test_nearest_goes_first(olympus):
+    olympus.compile(dense, X, W)
+
+def test_broken(olympus):
+    olympus.lower(dense, X, W)
+
+def test_nothing_made(olympus):
+    assert True
+"""
+    )
+    result = run(work)
+    result.assert_outcomes(passed=2, failed=1, errors=1)
+    result.stdout.fnmatch_lines(
+        ["the test has the marker olympus_budget and made no program", "E *flops is *"]
+    )
+
+
+def test_a_budget_without_the_fixture_is_refused(work: pytest.Pytester) -> None:
+    work.makepyfile(TESTS + "\n@pytest.mark.olympus_budget(flops=1)\ndef test_own():\n    pass\n")
+    result = run(work)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*test_own has the marker olympus_budget*"])
+
+
+def test_it_works_in_parallel(work: pytest.Pytester) -> None:
+    work.makefile(".toml", olympus=TOML)
+    work.makeini("[pytest]\ntestpaths = tests\n")
+    work.mkdir("tests").joinpath("test_own.py").write_text(
+        TESTS + "\ndef test_own(olympus):\n    olympus.check(dense, X, W, flops=10**6)\n"
+    )
+    result = work.runpytest_subprocess(*PLUGIN, "--olympus", "-n2")
+    result.assert_outcomes(passed=2, failed=1)
