@@ -13,6 +13,7 @@ from olympus import lax as lax
 from olympus import nn as nn
 from olympus import numpy as numpy
 from olympus import random as random
+from olympus import sharding as sharding
 from olympus import stages as stages
 from olympus import tree as tree
 from olympus import tree_util as tree_util
@@ -51,6 +52,12 @@ from olympus_core.library.device import local_device_count as local_device_count
 from olympus_core.library.device import local_devices as local_devices
 from olympus_core.library.device import print_environment_info as print_environment_info
 from olympus_core.primitives.precision import default_matmul_precision as default_matmul_precision
+from olympus_core.sharded import make_array_from_callback as make_array_from_callback
+from olympus_core.sharded import (
+    make_array_from_single_device_arrays as make_array_from_single_device_arrays,
+)
+from olympus_core.sharding import NamedSharding as NamedSharding
+from olympus_core.sharding import P as P
 from olympus_core.source import name_scope as _name_scope
 from olympus_core.submodules import on_demand as _on_demand
 from olympus_core.tracer import Array as Array
@@ -73,6 +80,7 @@ from olympus_core.xla import Target as Target
 from olympus_core.xla import backends as backends
 from olympus_core.xla import device_models as device_models
 from olympus_core.xla import known_devices as known_devices
+from olympus_core.xla import make_mesh as make_mesh
 from olympus_core.xla import target as target
 from olympus_core.xla_computation import xla_computation as xla_computation
 

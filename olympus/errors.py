@@ -28,6 +28,7 @@ from olympus_core.errors import OlympusError as OlympusError
 from olympus_core.errors import OlympusWarning as OlympusWarning
 from olympus_core.errors import RangeError as RangeError
 from olympus_core.errors import ShapeError as ShapeError
+from olympus_core.errors import ShardingError as ShardingError
 from olympus_core.errors import SignatureError as SignatureError
 from olympus_core.errors import SpecError as SpecError
 from olympus_core.errors import TraceError as TraceError

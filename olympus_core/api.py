@@ -13,14 +13,15 @@ from olympus_core import (
     tree,
 )
 from olympus_core.avals import ShapeDtypeStruct
-from olympus_core.calling import JitOptions, StagedFunction
+from olympus_core.calling import Arguments, JitOptions, Program, StagedFunction
 from olympus_core.errors import UsageError
 from olympus_core.olympuspr import Olympuspr
+from olympus_core.sharded_calling import ShardedFunction, Shardings, Told, argument_shardings
 from olympus_core.stages import Interface, Lowered, Traced
 from olympus_core.transforms.data import is_float0
 from olympus_core.xla import Options, named_options
 
-__all__ = ["Jit", "axes_of", "eval_shape", "jit", "make_olympuspr"]
+__all__ = ["Jit", "ShardedJit", "axes_of", "eval_shape", "jit", "make_olympuspr"]
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -33,6 +34,7 @@ class Jit(StagedFunction[_P, _R]):
         """Trace for arguments (arrays, scalars or ShapeDtypeStructs; statics by value)."""
         arguments = self.arguments(args, kwargs)
         program = self.trace_program(arguments)
+        ins, outs = self._shardings(arguments, program)
         signature = Interface(
             self.name,
             arguments.in_tree,
@@ -42,8 +44,14 @@ class Jit(StagedFunction[_P, _R]):
             program.olympuspr.out_avals,
             program.donated,
             self.options.compiler_options,
+            ins,
+            outs,
         )
         return Traced(signature, program.olympuspr)
+
+    def _shardings(self, arguments: Arguments, program: Program) -> tuple[Told, Told]:
+        """The shardings of arguments and results, as far as they are told."""
+        return argument_shardings(arguments.leaves), ()
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """Trace and lower, for the CPU."""
@@ -52,6 +60,16 @@ class Jit(StagedFunction[_P, _R]):
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """The result with a ShapeDtypeStruct for each array; nothing is computed."""
         return tree.map(_struct, self.trace(*args, **kwargs).out_info)
+
+
+class ShardedJit(ShardedFunction[_P, _R], Jit[_P, _R]):
+    """What `jit` makes of a function with `in_shardings` or `out_shardings`."""
+
+    def _shardings(self, arguments: Arguments, program: Program) -> tuple[Told, Told]:
+        told = self.argument_shardings(arguments)
+        have = argument_shardings(arguments.leaves) or told
+        ins = tuple([a or b for a, b in zip(told, have, strict=True)])
+        return ins, self.result_shardings(program.out_tree, program.olympuspr.out_avals)
 
 
 def _struct(x: Any) -> Any:
@@ -64,6 +82,8 @@ def jit(
     fun: Callable[_P, _R],
     /,
     *,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
     static_argnums: int | Iterable[int] | None = None,
     static_argnames: str | Iterable[str] | None = None,
     donate_argnums: int | Iterable[int] | None = None,
@@ -77,6 +97,8 @@ def jit(
     fun: None = None,
     /,
     *,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
     static_argnums: int | Iterable[int] | None = None,
     static_argnames: str | Iterable[str] | None = None,
     donate_argnums: int | Iterable[int] | None = None,
@@ -89,6 +111,8 @@ def jit(
     fun: Callable[_P, _R] | None = None,
     /,
     *,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
     static_argnums: int | Iterable[int] | None = None,
     static_argnames: str | Iterable[str] | None = None,
     donate_argnums: int | Iterable[int] | None = None,
@@ -108,7 +132,14 @@ def jit(
     XLA's, as `Lowered.compile` takes them; they hold where the function is called at once and for
     its stages, and not for calls in a function that is being traced.
 
-    Raises UsageError for a function that cannot be called, or options naming no argument.
+    `in_shardings` and `out_shardings` say where arguments and results lie: a sharding, or a tree
+    prefix of the arguments (a tuple) and of the result, of shardings and None, of which nothing is
+    said.  An array that lies elsewhere by name is refused, any other is put there.  In a function
+    that is being traced they are constraints.
+
+    Raises UsageError for a function that cannot be called, or options naming no argument;
+    ArgumentError for what is not a sharding, and, when it is called, ShardingError for a sharding
+    that does not fit an argument or a result.
 
     >>> jit(lambda x: 2 * x)(3)
     Array(6, dtype=int32, weak_type=True)
@@ -116,6 +147,8 @@ def jit(
     if fun is None:
         decorator: Callable[..., Any] = functools.partial(
             jit,
+            in_shardings=in_shardings,
+            out_shardings=out_shardings,
             static_argnums=static_argnums,
             static_argnames=static_argnames,
             donate_argnums=donate_argnums,
@@ -129,7 +162,10 @@ def jit(
         raise UsageError(f"jit needs a function, and got {fun!r:.80}")
     options = JitOptions.of(fun, static_argnums, static_argnames, donate_argnums, donate_argnames)
     compiling = named_options(compiler_options)
-    return Jit(fun, options._replace(inline=bool(inline), compiler_options=compiling))
+    options = options._replace(inline=bool(inline), compiler_options=compiling)
+    if in_shardings is None and out_shardings is None:
+        return Jit(fun, options)
+    return ShardedJit(fun, options, Shardings.of(in_shardings, out_shardings))
 
 
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

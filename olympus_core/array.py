@@ -14,19 +14,38 @@ import numpy as np
 from olympus_core import dtypes, trace, xla
 from olympus_core.avals import ShapedArray, get_aval, register_aval
 from olympus_core.errors import DTypeError, ExchangeError
+from olympus_core.sharding import Index, Sharding, SingleDeviceSharding
 from olympus_core.tracer import Array
 
-__all__ = ["DeviceArray", "put", "to_numpy"]
+__all__ = ["DeviceArray", "Shard", "put", "to_numpy"]
 
 
 #: the dtypes that NumPy hands out by DLPack
 _EXCHANGED = "?bBhHiIlLqQefdFD"
 
 
+class Shard:
+    """What one device holds of an array: its slices `index`, and their elements `data`.
+
+    `replica_id` numbers the devices that hold the same slices.
+    """
+
+    __slots__ = ("data", "device", "index", "replica_id")
+
+    def __init__(self, device: Any, index: Index, replica_id: int, data: DeviceArray) -> None:
+        self.device, self.index, self.replica_id, self.data = device, index, replica_id, data
+
+    def __repr__(self) -> str:
+        return (
+            f"Shard(device={self.device!r}, index={self.index}, replica_id={self.replica_id}, "
+            f"data={self.data})"
+        )
+
+
 class DeviceArray(Array):
     """An array that a device holds, possibly still being computed."""
 
-    __slots__ = ("_numpy", "buffer")
+    __slots__ = ("_committed", "_numpy", "buffer")
     buffer: xla.Buffer
 
     def __init__(self, aval: ShapedArray, buffer: xla.Buffer) -> None:
@@ -41,6 +60,45 @@ class DeviceArray(Array):
     def devices(self) -> set[xla.Device]:
         """The devices that hold the array: one."""
         return {self.device}
+
+    @property
+    def sharding(self) -> Sharding:
+        """Which part of the array each device holds: the whole, on one device."""
+        return SingleDeviceSharding(self.device)
+
+    @property
+    def committed(self) -> bool:
+        """Whether the array was put where it is by name, and programs may not move it."""
+        return getattr(self, "_committed", False)
+
+    def commit(self) -> DeviceArray:
+        """Mark the array as one that programs may not move, and give it."""
+        self._committed = True
+        return self
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        """Whether all of the array is of this process: True."""
+        return True
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        """Whether each of its devices holds the whole array."""
+        return True
+
+    @property
+    def addressable_shards(self) -> list[Shard]:
+        """What each device holds, a `Shard` each, in the order of the sharding's devices."""
+        return [Shard(self.device, (slice(None),) * self.aval.ndim, 0, self)]
+
+    @property
+    def global_shards(self) -> list[Shard]:
+        """The shards of all processes, of which there is one."""
+        return self.addressable_shards
+
+    def addressable_data(self, index: int) -> DeviceArray:
+        """What the device number `index` of the sharding holds."""
+        return self.addressable_shards[index].data
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """The elements as a read-only NumPy array, fetched once.
@@ -119,7 +177,7 @@ class DeviceArray(Array):
 
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.aval.weak_type else ""
-        dtype = f"dtype={dtypes.long_name(self.aval.dtype)}{weak}"
+        dtype = f"dtype={dtypes.long_name(self.aval.dtype)}{weak}{self._note()}"
         if self.is_deleted():
             return f"Array(<deleted>, shape={self.aval.shape}, {dtype})"
         text = np.array2string(self.numpy(), prefix="Array(", separator=", ", suffix=")")
@@ -128,6 +186,10 @@ class DeviceArray(Array):
         if self.aval.size == 0 and self.aval.ndim > 1:
             joint = f", shape={self.aval.shape}, "
         return f"Array({text}{joint}{dtype})"
+
+    def _note(self) -> str:
+        """What the representation says of the devices."""
+        return ""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (np.array(self.numpy()), self.aval.weak_type)
@@ -161,7 +223,11 @@ class DeviceArray(Array):
         value = self.numpy()
         if max_version is not None and max_version[0] >= 1 and value.dtype.char in _EXCHANGED:
             return value.__dlpack__(max_version=max_version, copy=copy)
-        return xla.to_dlpack(put(value, self.aval).buffer if copy else self.buffer)
+        return xla.to_dlpack(put(value, self.aval).buffer if copy else self._exchanged())
+
+    def _exchanged(self) -> xla.Buffer:
+        """The Buffer of one device that is handed out."""
+        return self.buffer
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)

@@ -127,20 +127,36 @@ def canonical_shape(shape: Any, what: str = "shape") -> Shape:
 
 
 class ShapeDtypeStruct:
-    """A stand-in for an array: its shape and dtype, no data.
+    """A stand-in for an array: its shape and dtype, no data, and where it is to lie.
+
+    `sharding` is what a program is lowered for; without one it is the program's choice.
 
     >>> ShapeDtypeStruct((2, 3), "float32")
     ShapeDtypeStruct(shape=(2, 3), dtype=float32)
     """
 
-    __slots__ = ("dtype", "shape", "weak_type")
+    __slots__ = ("dtype", "shape", "sharding", "weak_type")
 
-    def __init__(self, shape: ShapeLike, dtype: DTypeLike, *, weak_type: bool = False) -> None:
+    def __init__(
+        self,
+        shape: ShapeLike,
+        dtype: DTypeLike,
+        *,
+        sharding: Any = None,
+        weak_type: bool = False,
+    ) -> None:
         if dtype is None:
             raise DTypeError("ShapeDtypeStruct needs a dtype, and got None")
         self.shape = canonical_shape(shape)
         self.dtype = dtypes.dtype(dtype)
         self.weak_type = weak_type
+        if sharding is not None and not hasattr(sharding, "check_shape"):
+            raise ArgumentError(
+                f"ShapeDtypeStruct needs a sharding or None, and got {sharding!r:.80}"
+            )
+        if sharding is not None:
+            sharding.check_shape(self.shape, "a ShapeDtypeStruct")
+        self.sharding = sharding
 
     @property
     def ndim(self) -> int:
@@ -158,7 +174,7 @@ class ShapeDtypeStruct:
         return self.shape[0]
 
     def _key(self) -> tuple[Any, ...]:
-        return self.shape, self.dtype, self.weak_type
+        return self.shape, self.dtype, self.weak_type, self.sharding
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ShapeDtypeStruct) and self._key() == other._key()
@@ -168,7 +184,9 @@ class ShapeDtypeStruct:
 
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
-        return f"ShapeDtypeStruct(shape={self.shape}, dtype={dtypes.long_name(self.dtype)}{weak})"
+        where = "" if self.sharding is None else f", sharding={self.sharding}"
+        dtype = dtypes.long_name(self.dtype)
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={dtype}{where}{weak})"
 
 
 _rules: dict[type, Callable[[Any], ShapedArray]] = {}

@@ -96,14 +96,17 @@ def compile_module(
     in_avals: Sequence[ShapedArray],
     target: xla.Target,
     options: xla.Options | None = None,
+    grid: Sequence[xla.Device] | None = None,
 ) -> Any:
     """The executable of a module; told where `log_compiles` is on.
+
+    `grid` are the devices of a program of several; the first of the target unless given.
 
     Raises CompileError where the compiler fails, UsageError for an option that it does not have,
     BackendError where the backend is not installed.
     """
     start = time.perf_counter()
-    made = xla.compile(module, target, options)
+    made = xla.compile(module, target, options, grid)
     if state.log_compiles:
         types = ", ".join(a.long_name() for a in in_avals)
         took = time.perf_counter() - start

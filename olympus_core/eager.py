@@ -16,9 +16,18 @@ from olympus_core import compiling, dtypes, lowering, source, xla
 from olympus_core.array import DeviceArray, put, to_numpy
 from olympus_core.avals import ShapedArray, get_aval
 from olympus_core.context import state
-from olympus_core.errors import LeakedTracerError, NaNError
+from olympus_core.errors import LeakedTracerError, NaNError, ShardingError
 from olympus_core.olympuspr import Eqn, Olympuspr, Var
 from olympus_core.primitive import AtOnce, Primitive
+from olympus_core.sharded import ShardedArray
+from olympus_core.sharding import Sharding
+from olympus_core.spmd import (
+    Placement,
+    ShardedProgram,
+    committed_sharding,
+    compile_sharded,
+    placement,
+)
 from olympus_core.trace import Trace, current, install_base, using
 from olympus_core.tracer import Tracer
 from olympus_core.transforms.evaluate import evaluate
@@ -31,33 +40,97 @@ __all__ = [
 ]
 
 _CPU = xla.Target("cpu")
-_Compiled = tuple[xla.Executable, tuple[ShapedArray, ...]]
+_Shardings = tuple[Sharding | None, ...]
 
 
-def _compile(primitive: Primitive, avals: tuple[ShapedArray, ...], items: Any) -> _Compiled:
-    params = dict(items)
+class _Spread:
+    """A program of several devices, run on Buffers of the default device."""
+
+    def __init__(self, program: ShardedProgram) -> None:
+        self._program = program
+
+    def execute(self, buffers: list[xla.Buffer]) -> list[ShardedArray]:
+        """The results; what the program takes is put where it takes it."""
+        return self._program.run([*map(DeviceArray, self._program.in_avals, buffers)])
+
+
+#: what runs an operation, the types of its results, and what makes an array of such a type of each
+_Compiled = tuple[xla.Executable | _Spread, tuple[ShapedArray, ...], Callable[[Any, Any], Any]]
+
+
+def _as_it_is(_: ShapedArray, x: Any) -> Any:
+    return x
+
+
+def _at_once(
+    primitive: Primitive, avals: tuple[ShapedArray, ...], params: dict[str, Any]
+) -> tuple[AtOnce, tuple[ShapedArray, ...]]:
+    """The program that an operation is, and the types of its results."""
     out_avals = primitive.out_avals(avals, params)
     made = primitive.at_once(params)
     if made is None:
         invars, outvars = tuple(map(Var, avals)), tuple(map(Var, out_avals))
         eqn = Eqn(primitive, invars, outvars, params, source.Source(None, 0, ""))
         made = AtOnce(primitive.name, Olympuspr(invars, (eqn,), outvars))
+    return made, out_avals
+
+
+def _compile(primitive: Primitive, avals: tuple[ShapedArray, ...], items: Any) -> _Compiled:
+    made, out_avals = _at_once(primitive, avals, dict(items))
     entry = compiling.entry_of(made.name, made.program, made.donated)
     lowering.tell_unusable(entry, avals)
+    where = placement(primitive.spoken(dict(items)), made.program, *made[4:])
+    if where is not None:
+        return _Spread(_sharded(made, entry, where)), out_avals, _as_it_is
     module = compiling.lower(made.program, entry, _CPU).module
     options = dict(made.options)
-    return compiling.compile_module(module, made.name, avals, _CPU, options), out_avals
+    executable = compiling.compile_module(module, made.name, avals, _CPU, options)
+    return executable, out_avals, DeviceArray
+
+
+def _compile_on(
+    primitive: Primitive, avals: tuple[ShapedArray, ...], items: Any, committed: _Shardings
+) -> ShardedProgram:
+    """The operation on arrays of which some have a sharding that was asked for."""
+    made, _ = _at_once(primitive, avals, dict(items))
+    told = made.in_shardings or (None,) * len(avals)
+    for i, (want, have) in enumerate(zip(told, committed, strict=True)):
+        if want is None or have is None or want.is_equivalent_to(have, avals[i].ndim):
+            continue
+        raise ShardingError(
+            f"argument {i + 1} of '{primitive.spoken(dict(items))}', {avals[i].long_name()}, has "
+            f"{have.spoken()}, and in_shardings has {want.spoken()} for it",
+            hint="put it there with device_put",
+        )
+    ins = tuple(want or have for want, have in zip(told, committed, strict=True))
+    made = made._replace(in_shardings=ins)
+    entry = compiling.entry_of(made.name, made.program, made.donated)
+    lowering.tell_unusable(entry, avals)
+    where = placement(primitive.spoken(dict(items)), made.program, ins, made.out_shardings)
+    assert where is not None
+    return _sharded(made, entry, where)
+
+
+def _sharded(made: AtOnce, entry: lowering.Entry, where: Placement) -> ShardedProgram:
+    if where.devices is None:
+        raise ShardingError(
+            f"'{made.name}' has shardings on a mesh without devices alone",
+            hint="give the mesh devices to run the program: make_mesh, or Mesh(devices, names)",
+        )
+    entry = entry._replace(in_shardings=made.in_shardings, out_shardings=made.out_shardings)
+    return compile_sharded(made.program, entry, where, dict(made.options))
 
 
 _operation = functools.cache(_compile)
 #: programs come and go with the functions that they are traced from, and each holds its code
 _program = functools.lru_cache(maxsize=4096)(_compile)
+_on_devices = functools.lru_cache(maxsize=4096)(_compile_on)
 
 
 def clear_cache() -> None:
     """Forget every operation and program compiled so far."""
-    _operation.cache_clear()
-    _program.cache_clear()
+    for cache in (_operation, _program, _on_devices):
+        cache.cache_clear()
 
 
 class EagerTrace:
@@ -70,13 +143,31 @@ class EagerTrace:
         avals, buffers = [], []
         for x in args:
             if x.__class__ is not DeviceArray:
+                if x.__class__ is ShardedArray:
+                    return self._on_devices(primitive, args, params)
                 x = self._put(primitive, params, x)
             avals.append(x.aval)
             buffers.append(x.buffer)
         compiled = _program if primitive.higher_order else _operation
-        executable, out_avals = compiled(primitive, tuple(avals), tuple(params.items()))
+        executable, out_avals, made = compiled(primitive, tuple(avals), tuple(params.items()))
         outs = executable.execute(buffers)
-        results = [*map(DeviceArray, out_avals, outs)]
+        results = [*map(made, out_avals, outs)]
+        if state.debug_nans or state.debug_infs:
+            check_values(results, lambda fault: _report(primitive, args, params, fault))
+        return results if primitive.multiple_results else results[0]
+
+    def _on_devices(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Run the operation where its arguments lie."""
+        arrays = [
+            x if isinstance(x, DeviceArray) else self._put(primitive, params, x) for x in args
+        ]
+        program = _on_devices(
+            primitive,
+            tuple([x.aval for x in arrays]),
+            tuple(params.items()),
+            tuple(map(committed_sharding, arrays)),
+        )
+        results = program.run(arrays)
         if state.debug_nans or state.debug_infs:
             check_values(results, lambda fault: _report(primitive, args, params, fault))
         return results if primitive.multiple_results else results[0]
@@ -90,7 +181,7 @@ class EagerTrace:
             )
         if hasattr(x, "__jax_array__"):
             x = x.__jax_array__()
-            return x if x.__class__ is DeviceArray else self._put(primitive, params, x)
+            return x if isinstance(x, DeviceArray) else self._put(primitive, params, x)
         return put(x)
 
 

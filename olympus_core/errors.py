@@ -33,6 +33,7 @@ __all__ = [
     "OlympusWarning",
     "RangeError",
     "ShapeError",
+    "ShardingError",
     "SignatureError",
     "SpecError",
     "TraceError",
@@ -135,6 +136,10 @@ class RangeError(DTypeError, OverflowError):
 
 class ArgumentError(TraceError, TypeError, ValueError):
     """Raised when a function of the library gets an option or a value that it does not have."""
+
+
+class ShardingError(ArgumentError):
+    """Raised when an array, a mesh and a sharding do not fit together, or devices differ."""
 
 
 class ExchangeError(TraceError, BufferError):

@@ -26,6 +26,8 @@ from olympus_core.errors import LoweringError, OlympusWarning, TraceError
 from olympus_core.fingerprint import fingerprint
 from olympus_core.olympuspr import Eqn, Literal, Olympuspr
 from olympus_core.primitive import Primitive
+from olympus_core.sharding import Sharding
+from olympus_core.shardy import MeshTable
 from olympus_core.simplify import simplify
 from olympus_core.trace import Axes, using
 from olympus_core.tracer import Tracer
@@ -54,6 +56,9 @@ class Entry(NamedTuple):
     arg_shardings: Sequence[str | None] = ()  # in the syntax of HLO
     result_shardings: Sequence[str | None] = ()
     num_partitions: int = 1
+    #: what a program of several devices says of its arguments and results; None leaves it open
+    in_shardings: Sequence[Sharding | None] = ()
+    out_shardings: Sequence[Sharding | None] = ()
 
 
 def aliases(
@@ -100,9 +105,11 @@ class _Module:
         self.root = re.sub(r"[/()\[\]]", "_", root)
         self.axes = axes
         self.names: dict[str, int] = {}  # symbol -> how many were made from it
-        self.functions: dict[tuple[str, str], str] = {}
+        #: the symbol of a program, by its name, its structure and the axes that it is emitted under
+        self.functions: dict[tuple[str, str, Axes], str] = {}
         self.emitted: dict[Any, str] = {}  # the symbol of a Python function, by what it was run on
         self.locations: dict[Any, ir.Location] = {}
+        self.meshes = MeshTable()
         self.body: Any = None
 
     def unique(self, name: str) -> str:
@@ -168,6 +175,11 @@ class LoweringContext:
     def axes(self) -> Axes:
         """The named axes of the replicas that run the program."""
         return self.module.axes
+
+    @property
+    def meshes(self) -> MeshTable:
+        """The meshes of the module, for the attributes of shardings."""
+        return self.module.meshes
 
     @property
     def aval_out(self) -> ShapedArray:
@@ -376,7 +388,7 @@ def _concrete(const: Any) -> np.ndarray[Any, Any]:
 
 
 def _function_for(module: _Module, program: Olympuspr, name: str) -> str:
-    key = name, fingerprint(program)
+    key = name, fingerprint(program), module.axes
     symbol = module.functions.get(key)
     if symbol is None:
         symbol = module.functions[key] = module.unique(name)
@@ -435,7 +447,8 @@ def lower_module(program: Olympuspr, entry: Entry, platform: str = "cpu") -> ir.
         module.body, module.names["main"] = made.body, 1
         function = _emit_function(module, program, "main", private=False)
         _put_first(made, function)
-        _annotate(function, program, entry)
+        _annotate(function, program, entry, module.meshes)
+        module.meshes.declare(made.body)
         return made
 
 
@@ -449,11 +462,13 @@ def _put_first(module: ir.Module, function: Any) -> None:
         function.operation.move_before(first.operation)
 
 
-def _annotate(function: Any, program: Olympuspr, entry: Entry) -> None:
+def _annotate(function: Any, program: Olympuspr, entry: Entry, meshes: MeshTable) -> None:
     ir = mlir.ir
     arguments = []
+    ins = _attributes(entry.in_shardings, program.in_avals, meshes)
+    outs = _attributes(entry.out_shardings, program.out_avals, meshes)
     for i, sharding in _padded(entry.arg_shardings, program.invars):
-        attributes = _sharded(sharding)
+        attributes = _sharded(sharding) | ins[i]
         if i in entry.aliases:
             attributes["tf.aliasing_output"] = mlir.i32_attr(entry.aliases[i])
         elif i in entry.donated:
@@ -464,7 +479,11 @@ def _annotate(function: Any, program: Olympuspr, entry: Entry) -> None:
     function.result_attrs = ir.ArrayAttr.get(
         [
             ir.DictAttr.get(
-                {"olympus.result_info": mlir.string_attr(infos[i] or ""), **_sharded(sharding)}
+                {
+                    "olympus.result_info": mlir.string_attr(infos[i] or ""),
+                    **_sharded(sharding),
+                    **outs[i],
+                }
             )
             for i, sharding in _padded(entry.result_shardings, program.outvars)
         ]
@@ -474,6 +493,18 @@ def _annotate(function: Any, program: Olympuspr, entry: Entry) -> None:
 def _padded(values: Sequence[str | None], atoms: Sequence[Any]) -> list[tuple[int, str | None]]:
     """(i, value i) for each atom; None where there is no value."""
     return [(i, values[i] if i < len(values) else None) for i in range(len(atoms))]
+
+
+def _attributes(
+    shardings: Sequence[Sharding | None], avals: Sequence[ShapedArray], meshes: MeshTable
+) -> list[dict[str, ir.Attribute]]:
+    """`sdy.sharding` for each array that has a sharding."""
+    made: list[dict[str, ir.Attribute]] = [{} for _ in avals]
+    for attributes, sharding, aval in zip(made, shardings, avals, strict=False):
+        found = None if sharding is None else meshes.attribute(sharding, aval.shape)
+        if found is not None:
+            attributes["sdy.sharding"] = found
+    return made
 
 
 def _sharded(sharding: str | None) -> dict[str, ir.Attribute]:

@@ -27,6 +27,7 @@ from olympus_core.errors import InternalError, MissingRuleError
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
     from olympus_core.olympuspr import Eqn, Olympuspr
+    from olympus_core.sharding import Sharding
     from olympus_core.tracer import Array
 
 __all__ = [
@@ -145,13 +146,16 @@ class Batched(NamedTuple):
 class AtOnce(NamedTuple):
     """What is compiled where a primitive is bound to values that are known.
 
-    `options` are the compiler's, sorted by name.
+    `options` are the compiler's, sorted by name.  The shardings are those that the program was
+    told to have; None for an argument or a result of which nothing was said.
     """
 
     name: str
     program: Olympuspr
     donated: frozenset[int] = frozenset()
     options: tuple[tuple[str, Any], ...] = ()
+    in_shardings: tuple[Sharding | None, ...] = ()
+    out_shardings: tuple[Sharding | None, ...] = ()
 
 
 class Primitive:

@@ -18,11 +18,22 @@ from olympus_core.errors import (
     DTypeError,
     LoweringError,
     NaNError,
+    ShardingError,
     SignatureError,
     UsageError,
 )
 from olympus_core.olympuspr import Olympuspr
 from olympus_core.outline import Block
+from olympus_core.sharded import ShardedArray
+from olympus_core.sharding import Sharding, SingleDeviceSharding
+from olympus_core.spmd import (
+    Placement,
+    ShardedProgram,
+    attached,
+    partitioned,
+    placement,
+    with_shardings,
+)
 from olympus_core.tracer import Tracer
 
 if TYPE_CHECKING:
@@ -68,6 +79,9 @@ class Interface(NamedTuple):
     donated: frozenset[int] = frozenset()
     #: what `jit` was told to compile with, sorted by name
     compiler_options: tuple[tuple[str, str | int | bool | float], ...] = ()
+    #: where each array lies, for a program of several devices: None where that is left open
+    in_shardings: tuple[Sharding | None, ...] = ()
+    out_shardings: tuple[Sharding | None, ...] = ()
 
 
 class _Stage:
@@ -127,6 +141,18 @@ class _Stage:
         return s.out_tree.unflatten(
             [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in s.out_avals]
         )
+
+    @property
+    def input_shardings(self) -> Any:
+        """(args, kwargs) with the sharding of each array; None where that is not said yet."""
+        s = self.signature
+        return s.in_tree.unflatten(s.in_shardings or [None] * len(s.in_avals))
+
+    @property
+    def output_shardings(self) -> Any:
+        """The result with the sharding of each array; None where that is not said yet."""
+        s = self.signature
+        return s.out_tree.unflatten(s.out_shardings or [None] * len(s.out_avals))
 
     @property
     def donate_argnums(self) -> tuple[int, ...]:
@@ -192,7 +218,19 @@ class Traced(_Stage):
 
     def entry(self, name: str) -> lowering.Entry:
         """What the entry function of a module called `name` says of arguments and results."""
-        return compiling.entry_of(name, self.olympuspr, self.signature.donated, self.result_names)
+        s = self.signature
+        made = compiling.entry_of(name, self.olympuspr, s.donated, self.result_names)
+        return made._replace(in_shardings=s.in_shardings, out_shardings=s.out_shardings)
+
+    def placement(self) -> Placement | None:
+        """The devices that the program asks for; None where it runs on any one.
+
+        Raises ShardingError where its shardings ask for several sets of them.
+        """
+        s = self.signature
+        return placement(
+            self.fun_name, self.olympuspr, s.in_shardings, s.out_shardings, self.arg_names
+        )
 
 
 class Lowered(_Stage):
@@ -207,9 +245,19 @@ class Lowered(_Stage):
         self.repeats: Repeats = repeats if self.may_repeat else "off"
         self._traced = traced
         entry = traced.entry(f"jit_{traced.fun_name}")
+        self._where = traced.placement()
+        if self._where is not None:
+            entry = partitioned(entry, traced.olympuspr, self._where)
+            self.repeats, self.may_repeat = "off", False
+        self._entry = entry
         self._made = compiling.lower(traced.olympuspr, entry, target, self.repeats)
         self.module = self._made.module
         self._cost: Cost | None = None
+
+    @property
+    def num_devices(self) -> int:
+        """The number of devices that the program runs on."""
+        return 1 if self._where is None else self._where.num_devices
 
     @property
     def olympuspr(self) -> Olympuspr:
@@ -309,10 +357,16 @@ class Lowered(_Stage):
             **dict(self.signature.compiler_options),
             **xla.checked_options(compiler_options),
         }
+        name, avals, where = f"jit_{self.fun_name}", self.signature.in_avals, self._where
+        if where is None:
+            executable = compiling.compile_module(self.module, name, avals, self.target, options)
+            return Compiled(self.signature, executable, self.target, self)
+        where, entry = attached(where, self._entry, self.target, self.fun_name)
         executable = compiling.compile_module(
-            self.module, f"jit_{self.fun_name}", self.signature.in_avals, self.target, options
+            self.module, name, avals, self.target, options, where.devices
         )
-        return Compiled(self.signature, executable, self.target, self)
+        program = with_shardings(executable, self.olympuspr, entry, where)
+        return ShardedCompiled(self.signature, program, self)
 
 
 #: the Python scalars that are passed, without more ado, for a scalar of a dtype
@@ -423,8 +477,8 @@ class Compiled(_Stage):
                 return None
         return buffers
 
-    def _check(self, leaves: Sequence[Any]) -> list[xla.Buffer]:
-        self._refuse_tracers(leaves)
+    def _avals(self, leaves: Sequence[Any]) -> list[ShapedArray]:
+        """The types of arguments; raises SignatureError where they are not those compiled for."""
         try:
             avals = [
                 want if _is_just(x, want) else get_aval(x)  # which narrows 64 bits without x64
@@ -433,6 +487,18 @@ class Compiled(_Stage):
         except DTypeError as e:
             raise SignatureError(f"'{self.fun_name}' was called with {e}") from None
         self._compare(avals)
+        return avals
+
+    def _check(self, leaves: Sequence[Any]) -> list[xla.Buffer]:
+        self._refuse_tracers(leaves)
+        avals = self._avals(leaves)
+        for name, x in zip(self.arg_names, leaves, strict=True):
+            if isinstance(x, ShardedArray):
+                raise ShardingError(
+                    f"argument {name!r} of '{self.fun_name}' lies elsewhere by name, "
+                    f"{x.sharding}, and the program was compiled for one device",
+                    hint="lower the function with this array, or put it on the first device",
+                )
         return [
             x.buffer if x.__class__ is DeviceArray else put(x, a).buffer
             for x, a in zip(leaves, avals, strict=True)
@@ -469,11 +535,31 @@ class Compiled(_Stage):
             f"particular signature. Detected argument of Tracer type {type(x)}"
         )
 
+    @property
+    def input_shardings(self) -> Any:
+        """(args, kwargs) with the sharding of each array."""
+        one = self._one_device()
+        return self.in_tree.unflatten([one] * self._count)
+
+    @property
+    def output_shardings(self) -> Any:
+        """The result with the sharding of each array."""
+        return self.out_tree.unflatten([self._one_device()] * len(self.signature.out_avals))
+
+    def _one_device(self) -> Sharding | None:
+        here = isinstance(self.executable, xla.Executable)
+        return SingleDeviceSharding(xla.devices(self.target.backend)[0]) if here else None
+
     def _refuse_value(self, fault: str) -> NoReturn:
         raise NaNError(
             f"the compiled program of '{self.fun_name}' gave {fault}",
             hint="call the function itself, and the error names the operation and its line",
         )
+
+    @property
+    def num_devices(self) -> int:
+        """The number of devices that the program runs on."""
+        return 1
 
     def as_text(self) -> str:
         """The optimized HLO."""
@@ -554,3 +640,51 @@ class Compiled(_Stage):
     def runtime_executable(self) -> xla.Executable | xla.CompileOnlyExecutable:
         """The executable itself."""
         return self.executable
+
+
+class ShardedCompiled(Compiled):
+    """A program compiled for devices that its shardings name."""
+
+    def __init__(self, signature: Interface, program: ShardedProgram, lowered: Lowered) -> None:
+        signature = signature._replace(
+            in_shardings=program.in_shardings, out_shardings=program.out_shardings
+        )
+        super().__init__(signature, program.executable, lowered.target, lowered)
+        self._program = program
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run on arguments of the types compiled for; what may be moved is put where it belongs.
+
+        Raises SignatureError (a TypeError) that lists the arguments of another type, and
+        ShardingError for one that has another sharding and may not be moved.
+        """
+        leaves, in_tree = tree.flatten((args, kwargs))
+        self._refuse_tracers(leaves)
+        if in_tree != self.in_tree:
+            leaves = self._rearranged(args, kwargs)
+        outs = self._program.run(self._arrays(leaves))
+        if state.debug_nans or state.debug_infs:
+            check_values(outs, self._refuse_value)
+        return self.out_tree.unflatten(outs)
+
+    @property
+    def num_devices(self) -> int:
+        """The number of devices that the program runs on."""
+        return self._program.num_devices
+
+    def _arrays(self, leaves: Sequence[Any]) -> list[DeviceArray]:
+        avals = self._avals(leaves)
+        return [
+            x if isinstance(x, DeviceArray) else put(x, a)
+            for x, a in zip(leaves, avals, strict=True)
+        ]
+
+    @property
+    def input_shardings(self) -> Any:
+        """(args, kwargs) with the sharding of each array."""
+        return self.in_tree.unflatten(self.signature.in_shardings)
+
+    @property
+    def output_shardings(self) -> Any:
+        """The result with the sharding of each array."""
+        return self.out_tree.unflatten(self.signature.out_shardings)

@@ -25,6 +25,8 @@ for _name in [*os.environ]:
 os.environ["XDG_CONFIG_HOME"] = os.devnull  # no settings of the user's
 os.environ["XDG_CACHE_HOME"] = os.devnull  # nor what was measured on this machine
 os.environ["JAX_PLATFORMS"] = "cpu"  # the oracle's, on machines with a GPU too
+# Programs of several devices are tested in the process too, on as many devices as the oracle has.
+os.environ["OLYMPUS_NUM_CPU_DEVICES"] = os.environ["JAX_NUM_CPU_DEVICES"] = "8"
 
 # Thousands of tiny programs are compiled here and each runs once, so optimizations are not worth
 # their time, nor the slower of the two ways in which older jaxlibs emit fusions: newer ones, which

@@ -168,6 +168,7 @@ from olympus_core.library.lax.shape import rev as rev
 from olympus_core.library.lax.shape import squeeze as squeeze
 from olympus_core.library.lax.shape import tile as tile
 from olympus_core.library.lax.shape import transpose as transpose
+from olympus_core.library.lax.sharding import with_sharding_constraint as with_sharding_constraint
 from olympus_core.library.lax.slicing import concatenate as concatenate
 from olympus_core.library.lax.slicing import dynamic_index_in_dim as dynamic_index_in_dim
 from olympus_core.library.lax.slicing import dynamic_slice as dynamic_slice

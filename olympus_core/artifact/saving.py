@@ -61,6 +61,7 @@ def save(
 
     Raises:
       UsageError: when the stages are not of one function, two are for one target, there is none,
+        one is a program of several devices,
         a dict among the arguments has a key that is neither text nor an integer, a compiler option
         is not allowed, a name has characters that cannot be shown, or the file cannot be
         written.
@@ -112,6 +113,12 @@ def _common_signature(found: list[Any]) -> stages.Interface:
     if not any(isinstance(stage, stages.Lowered) for stage in found):
         raise UsageError("a bundle needs a lowered program, and got none")
     first: stages.Interface = found[0].signature
+    for stage in found:
+        if stage.num_devices > 1:
+            raise UsageError(
+                f"'{first.name}' is a program of {stage.num_devices} devices, and a bundle holds "
+                "programs of one"
+            )
     for stage in found[1:]:
         if stage.signature != first:
             raise UsageError(

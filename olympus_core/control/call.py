@@ -102,7 +102,8 @@ class Jit(Call):
     """The call of a function that is staged.
 
     Where it is bound to known values, `donated` are the operands whose buffers the results may
-    take, and `compiler_options` what the program is compiled with.
+    take, `compiler_options` what the program is compiled with, and `in_shardings` and
+    `out_shardings` where its arguments and results are to lie.
     """
 
     is_call: ClassVar[bool] = True
@@ -113,7 +114,8 @@ class Jit(Call):
     def at_once(self, params: dict[str, Any]) -> AtOnce:
         options = params.get("compiler_options", ())
         donated = params.get("donated", frozenset())
-        return AtOnce(f"jit_{params['name']}", params["olympuspr"], donated, options)
+        ins, outs = params.get("in_shardings", ()), params.get("out_shardings", ())
+        return AtOnce(f"jit_{params['name']}", params["olympuspr"], donated, options, ins, outs)
 
 
 class Block(Call):

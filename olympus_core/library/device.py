@@ -13,6 +13,9 @@ from olympus_core import calling, eager, tree, xla
 from olympus_core.array import DeviceArray, put, to_numpy
 from olympus_core.library.placement import check_device
 from olympus_core.library.typing import ArrayLike
+from olympus_core.primitives.sharding import sharding_constraint_p
+from olympus_core.sharded import put_on
+from olympus_core.sharding import NamedSharding, Sharding
 from olympus_core.tracer import Array, Tracer
 from olympus_core.transforms import staging
 from olympus_core.version import __version__
@@ -55,25 +58,42 @@ def default_backend() -> str:
     return "cpu"
 
 
-@overload
-def device_put(x: ArrayLike, device: xla.Device | None = None) -> Array: ...
-@overload
-def device_put(x: Any, device: xla.Device | None = None) -> Any: ...
-def device_put(x: Any, device: xla.Device | None = None) -> Any:
-    """A tree of arrays and scalars, on a device; traced arrays stay as they are.
+Destination = xla.Device | Sharding
 
-    Raises DTypeError for a leaf that is not an array, ArgumentError for what is not a device.
+
+@overload
+def device_put(
+    x: ArrayLike, device: Destination | None = None, *, donate: bool = False
+) -> Array: ...
+@overload
+def device_put(x: Any, device: Any = None, *, donate: Any = False) -> Any: ...
+def device_put(x: Any, device: Any = None, *, donate: Any = False) -> Any:
+    """A tree of arrays and scalars, on a device or with a sharding; without one, on the first.
+
+    `device` is a device or a sharding, or a tree prefix of `x` of these.  An array that is put by
+    name stays there: programs run on its devices.  Within a traced function a sharding is a
+    constraint, and a device has no effect.  `donate` has no effect: the array that is put stays.
+
+    Raises DTypeError for a leaf that is not an array, ArgumentError for what is neither a device
+    nor a sharding, ShardingError for a sharding that cannot cut an array.
+
+    >>> device_put(numpy.arange(8.0), NamedSharding(mesh, P("data")))
+    Array([0., 1., 2., 3., 4., 5., 6., 7.], dtype=float32, sharding=P('data',))
     """
-    check_device(device)
 
-    def leaf(value: Any) -> Any:
+    def leaf(value: Any, sharding: Sharding | None) -> Any:
         if isinstance(value, Tracer):
-            return value
-        if isinstance(value, DeviceArray) and device in (None, value.device):
-            return value
-        return put(value, device=device)
+            constrained = isinstance(sharding, NamedSharding)
+            return sharding_constraint_p.bind(value, sharding=sharding) if constrained else value
+        if sharding is None:
+            return value if isinstance(value, DeviceArray) else put(value)
+        return put_on(value, sharding)
 
-    return tree.map(leaf, x)
+    leaves, treedef = tree.flatten(x)
+    full = treedef.unflatten(range(len(leaves)))
+    where = tree.prefix_leaves("device_put", "device", device, full)
+    found = [leaf(v, check_device(d)) for v, d in zip(leaves, where, strict=True)]
+    return treedef.unflatten(found)
 
 
 @overload
@@ -111,8 +131,8 @@ def live_arrays(platform: str | None = None) -> list[DeviceArray]:
 
     All objects of the process are looked through, which takes a while.
     """
-    found = [x for x in gc.get_objects() if x.__class__ is DeviceArray and not x.is_deleted()]
-    return [x for x in found if platform in (None, x.device.platform)]
+    found = [x for x in gc.get_objects() if isinstance(x, DeviceArray) and not x.is_deleted()]
+    return [x for x in found if platform in (None, next(iter(x.devices())).platform)]
 
 
 def print_environment_info(return_string: bool = False) -> str | None:

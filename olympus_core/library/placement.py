@@ -5,20 +5,28 @@ from __future__ import annotations
 from typing import Any
 
 from olympus_core import xla
-from olympus_core.array import DeviceArray, put
+from olympus_core.array import DeviceArray
 from olympus_core.errors import ArgumentError
+from olympus_core.sharded import put_on
+from olympus_core.sharding import PartitionSpec, Sharding, SingleDeviceSharding
 from olympus_core.tracer import Array
 
 __all__ = ["check_device", "like", "placed"]
 
 
-def check_device(device: Any) -> xla.Device | None:
-    """The argument `device`; raises ArgumentError unless it is a device or None."""
-    if device is None or isinstance(device, xla.Device):
+def check_device(device: Any) -> Sharding | None:
+    """The sharding that the argument `device` is, a device or a sharding; None for None.
+
+    Raises ArgumentError for anything else.
+    """
+    if device is None or isinstance(device, Sharding):
         return device
+    if isinstance(device, xla.Device):
+        return SingleDeviceSharding(device)
+    spec = isinstance(device, PartitionSpec)
     raise ArgumentError(
-        f"device needs a device or None, and got {device!r:.80}",
-        hint="pass one of olympus.devices()",
+        f"device needs a device, a sharding or None, and got {device!r:.80}",
+        hint="pass NamedSharding(mesh, spec)" if spec else "pass one of olympus.devices()",
     )
 
 
@@ -27,13 +35,14 @@ def placed(x: Array, device: Any) -> Array:
 
     Raises ArgumentError for what is not a device.
     """
-    if check_device(device) is None or not isinstance(x, DeviceArray) or x.device == device:
+    sharding = check_device(device)
+    if sharding is None or not isinstance(x, DeviceArray):
         return x
-    return put(x.numpy(), x.aval, device)
+    return put_on(x, sharding)
 
 
 def like(x: Array, prototype: Any, device: Any) -> Array:
     """The array `x` on `device`, or for None on the device of `prototype`, where it has one."""
-    if device is None and isinstance(prototype, DeviceArray):
-        device = prototype.device
+    if device is None and isinstance(prototype, DeviceArray) and prototype.committed:
+        device = prototype.sharding
     return placed(x, device)

@@ -32,6 +32,15 @@ from olympus_core.xla.options import (
     named_options,
     optimize_options,
 )
+from olympus_core.xla.sharding import (
+    assembled,
+    handler,
+    make_mesh,
+    parts,
+    put_parts,
+    run_partitioned,
+    sharding_like,
+)
 from olympus_core.xla.status import BackendStatus, backends, versions
 from olympus_core.xla.targets import (
     Target,
@@ -58,6 +67,7 @@ __all__ = [
     "Options",
     "Rates",
     "Target",
+    "assembled",
     "backends",
     "block_until_ready",
     "checked_options",
@@ -73,6 +83,7 @@ __all__ = [
     "ensure_lapack",
     "execution_error",
     "from_dlpack",
+    "handler",
     "hlo_cost_analysis",
     "hlo_dot",
     "hlo_proto",
@@ -83,11 +94,16 @@ __all__ = [
     "keeps_calls",
     "known_devices",
     "load",
+    "make_mesh",
     "named_options",
     "optimize_options",
+    "parts",
     "platform_of",
     "put",
+    "put_parts",
     "put_scalar",
+    "run_partitioned",
+    "sharding_like",
     "shipped_devices",
     "target",
     "target_on",

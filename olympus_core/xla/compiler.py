@@ -6,14 +6,14 @@ A module is the MLIR bindings' object, or bytes of text, bytecode or portable St
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from olympus_core.xla.background import run_to_the_end
 from olympus_core.xla.client import devices, ensure_lapack
-from olympus_core.xla.door import JaxRuntimeError, _jax
+from olympus_core.xla.door import Device, JaxRuntimeError, _jax
 from olympus_core.xla.executable import CompileOnlyExecutable, Executable
 from olympus_core.xla.hlo import module_bytes
 from olympus_core.xla.messages import artifact_error, compile_error
@@ -29,9 +29,14 @@ _LAPACK = b"lapack_"
 
 
 def compile(
-    module: Any, target: Target, options: Options | None = None
+    module: Any,
+    target: Target,
+    options: Options | None = None,
+    grid: Sequence[Device] | None = None,
 ) -> Executable | CompileOnlyExecutable:
     """Compile a module for a target.
+
+    `grid` are the devices that run it, a partition each; the first one of the target unless given.
 
     `options` are XLA's debug options by name, as in `{"xla_cpu_enable_fast_math": True}`: those
     of `options.ALLOWED`.
@@ -50,20 +55,21 @@ def compile(
     if target.backend == "cpu":
         if _LAPACK in program:
             ensure_lapack()
-        return _compile_and_load(program, target, {**_CPU_OPTIONS, **options})
+        return _compile_and_load(program, target, {**_CPU_OPTIONS, **options}, grid)
     if target.backend == "gpu":
         from olympus_core.xla.gpu import compile_for
 
         return compile_for(program, target, options)
-    return _compile_and_load(program, target, options)
+    return _compile_and_load(program, target, options, grid)
 
 
-def _compile_and_load(program: bytes, target: Target, options: Options) -> Executable:
-    device = devices(target.backend)[0]
-    made = compile_options(device, options)
-    raw, seconds = compiled(
-        lambda: device.client.compile_and_load(program, _jax.DeviceList((device,)), made)
-    )
+def _compile_and_load(
+    program: bytes, target: Target, options: Options, grid: Sequence[Device] | None
+) -> Executable:
+    grid = tuple(grid or devices(target.backend)[:1])
+    made = compile_options(grid, options)
+    client = grid[0].client
+    raw, seconds = compiled(lambda: client.compile_and_load(program, _jax.DeviceList(grid), made))
     return Executable(raw, target, seconds)
 
 
@@ -80,12 +86,15 @@ def compiled(work: Callable[[], Any]) -> tuple[Any, float]:
     return raw, time.perf_counter() - start
 
 
-def compile_options(device: Any, options: Options) -> Any:
-    """XLA's options object for a program on one device."""
+def compile_options(grid: Sequence[Device], options: Options) -> Any:
+    """XLA's options object for a program on the devices of a grid, a partition each."""
     made = _jax.CompileOptions()
     made.num_replicas = 1
-    made.num_partitions = 1
-    made.device_assignment = _jax.DeviceAssignment.create(np.array([[device.id]]))
+    made.num_partitions = len(grid)
+    made.device_assignment = _jax.DeviceAssignment.create(np.array([[d.id for d in grid]]))
+    if len(grid) > 1:
+        made.executable_build_options.use_spmd_partitioning = True
+        made.executable_build_options.use_shardy_partitioner = True
     made.env_option_overrides = list(options.items())
     return made
 

@@ -168,6 +168,10 @@ class Executable(_Program):
         self.handlers = [handler] * len(raw.get_output_layouts())
         self.run = raw.execute_sharded
 
+    def shardings(self) -> tuple[list[Any] | None, list[Any] | None]:
+        """The compiler's shardings of the arguments and of the results; None on one device."""
+        return self._raw.get_parameter_shardings(), self._raw.get_output_shardings()
+
     def execute(self, buffers: list[Buffer]) -> list[Buffer]:
         """Run on Buffers in the order of the parameters; the outputs may still be computing.
 

@@ -102,7 +102,7 @@ def compile_for(
     if config is None:
         raise UsageError("a GPU's program is compiled for a device, and the target names none")
     device = _device(str(target.device), config)
-    made = compile_options(device, options)
+    made = compile_options((device,), options)
     module = _parsed(program)
     raw, seconds = compiled(lambda: device.client.compile(module, _jax.DeviceList((device,)), made))
     return CompileOnlyExecutable(raw, target, seconds)

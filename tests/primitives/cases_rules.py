@@ -9,6 +9,7 @@ import numpy as np
 from jax.ad_checkpoint import checkpoint_name
 
 import olympus
+from tests.devices.meshes import ours, theirs
 from tests.primitives.case import Case, arg
 
 TABLE = np.array([0.5, -1.5, 2.0, 0.25], np.float32)
@@ -54,7 +55,13 @@ def _platform(lax: Any, x: Any, y: Any) -> Any:
     )
 
 
+def _on_two_devices(lax: Any, x: Any) -> Any:
+    sharded = ours if lax is olympus.lax else theirs
+    return lax.with_sharding_constraint(lax.sin(x), sharded((2,), ("i",), (None, "i")))
+
+
 CASES: list[Case] = [
+    Case("sharding_constraint", _on_two_devices, (arg(3, 4),), ("float32", "complex64")),
     Case("platform_dependent", _platform, (arg(4), arg(4)), label="cpu"),
     Case(
         "optimization_barrier",

@@ -96,4 +96,5 @@ SHAPES: dict[str, Rule] = {
     "slice": moves(_slice),
     "pad": moves(_pad),
     "optimization_barrier": Rule(lambda call: list(call.operands)),
+    "sharding_constraint": moves(lambda call: call.operands[0]),
 }

@@ -1,0 +1,8 @@
+"""Meshes of devices, and shardings: which part of an array each device holds."""
+
+from olympus_core.sharding import AbstractMesh as AbstractMesh
+from olympus_core.sharding import Mesh as Mesh
+from olympus_core.sharding import NamedSharding as NamedSharding
+from olympus_core.sharding import PartitionSpec as PartitionSpec
+from olympus_core.sharding import Sharding as Sharding
+from olympus_core.sharding import SingleDeviceSharding as SingleDeviceSharding

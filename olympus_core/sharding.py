@@ -1,0 +1,565 @@
+"""Meshes of devices, and shardings: which part of an array each device of a mesh holds.
+
+Nothing here needs a runtime: a device is any object with an `id`.  The names and their meaning are
+those of JAX's module `jax.sharding`.
+"""
+
+from __future__ import annotations
+
+import abc
+import functools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from olympus_core import source
+from olympus_core.errors import ArgumentError, ShardingError
+
+__all__ = [
+    "AbstractMesh",
+    "AnyMesh",
+    "Mesh",
+    "NamedSharding",
+    "P",
+    "PartitionSpec",
+    "Sharding",
+    "SingleDeviceSharding",
+    "TiledSharding",
+    "Tiling",
+    "named_like",
+]
+
+Index = tuple[slice, ...]
+
+
+class _Unconstrained:
+    """The entry of a PartitionSpec that leaves a dimension to the compiler."""
+
+    def __repr__(self) -> str:
+        return "UNCONSTRAINED"
+
+    def __reduce__(self) -> str:
+        return "_UNCONSTRAINED"
+
+
+_UNCONSTRAINED = _Unconstrained()
+
+
+class PartitionSpec:
+    """For each dimension of an array, the axis of a mesh that it is split along.
+
+    An entry is the name of an axis, a tuple of names (the first is the major one), None for a
+    dimension that is whole everywhere, or `P.UNCONSTRAINED` for one that a constraint leaves to
+    the compiler.  Dimensions after the last entry are whole.
+
+    >>> P("data", None, ("model", "expert"))
+    P('data', None, ('model', 'expert'))
+    """
+
+    __slots__ = ("partitions",)
+    UNCONSTRAINED: ClassVar[_Unconstrained] = _UNCONSTRAINED
+    partitions: tuple[Any, ...]
+
+    def __init__(self, *partitions: Any) -> None:
+        self.partitions = tuple(map(_entry, partitions))
+
+    def __repr__(self) -> str:
+        return f"P({repr(self.partitions)[1:-1]})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PartitionSpec):
+            return NotImplemented
+        return self.partitions == other.partitions
+
+    def __hash__(self) -> int:
+        return hash(self.partitions)
+
+    def __len__(self) -> int:
+        return len(self.partitions)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.partitions)
+
+    def __getitem__(self, i: Any) -> Any:
+        return self.partitions[i]
+
+    def __add__(self, other: object) -> PartitionSpec:
+        if not isinstance(other, PartitionSpec | tuple):
+            return NotImplemented
+        return PartitionSpec(*self, *other)
+
+    def __radd__(self, other: object) -> PartitionSpec:
+        return PartitionSpec(*other, *self) if isinstance(other, tuple) else NotImplemented
+
+    def axes(self, dimension: int) -> tuple[Any, ...]:
+        """The names of the axes that a dimension is split along, the major one first."""
+        entry = self.partitions[dimension] if dimension < len(self.partitions) else None
+        if entry is None or entry is _UNCONSTRAINED:
+            return ()
+        return entry if isinstance(entry, tuple) else (entry,)
+
+
+P = PartitionSpec
+
+
+def _entry(entry: Any) -> Any:
+    """An entry of a spec in the one form that it has: a name, a tuple of two or more, or None."""
+    if isinstance(entry, tuple | list):
+        entry = tuple(entry)
+        return None if not entry else entry[0] if len(entry) == 1 else entry
+    return entry
+
+
+class AnyMesh:
+    """What meshes of devices and abstract ones share: axes with names and sizes, in an order."""
+
+    __slots__ = ("__weakref__", "axis_names", "axis_sizes")
+    axis_names: tuple[Any, ...]
+    axis_sizes: tuple[int, ...]
+
+    def _set_axes(self, sizes: Sequence[int], names: Any) -> None:
+        names = (names,) if isinstance(names, str) else tuple(names)
+        kind = type(self).__name__
+        if len(names) != len(sizes):
+            raise ShardingError(
+                f"{kind} needs a name for each of its {len(sizes)} dimensions, and got "
+                f"{len(names)}: {names!r:.80}"
+            )
+        if None in names or len(set(names)) != len(names):
+            raise ShardingError(f"{kind} needs axes of different names, and got {names!r:.80}")
+        if any(isinstance(n, bool) or not isinstance(n, int) or n < 1 for n in sizes):
+            raise ShardingError(f"{kind} needs axes of 1 device or more, and got {sizes!r:.80}")
+        self.axis_names, self.axis_sizes = names, tuple(sizes)
+
+    @property
+    def size(self) -> int:
+        """The number of devices."""
+        return math.prod(self.axis_sizes)
+
+    @property
+    def shape(self) -> dict[Any, int]:
+        """The size of each axis by its name, in their order."""
+        return dict(zip(self.axis_names, self.axis_sizes, strict=True))
+
+    @property
+    def shape_tuple(self) -> tuple[tuple[Any, int], ...]:
+        """The pairs of `shape`."""
+        return tuple(zip(self.axis_names, self.axis_sizes, strict=True))
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is no device: False, for an axis has one or more."""
+        return False
+
+    def __str__(self) -> str:
+        sizes = ", ".join(f"{name!r}: {size}" for name, size in self.shape_tuple)
+        types = ", ".join(["Auto"] * len(self.axis_names))
+        comma = "," * (len(self.axis_names) == 1)
+        return f"{type(self).__name__}({sizes}, axis_types=({types}{comma}))"
+
+    def check_spec(self, spec: PartitionSpec) -> None:
+        """Raise ShardingError for a name that is no axis of the mesh, or that occurs twice."""
+        names = [name for i in range(len(spec)) for name in spec.axes(i)]
+        for name in names:
+            if name not in self.axis_names:
+                there = ", ".join(map(repr, self.axis_names))
+                raise ShardingError(
+                    f"{spec} names the axis {name!r}, and the mesh has {there or 'no axes'}"
+                    f"{source.current().place()}"
+                )
+            if names.count(name) > 1:
+                raise ShardingError(
+                    f"{spec} names the axis {name!r} twice: an axis can split one dimension"
+                    f"{source.current().place()}"
+                )
+
+
+class AbstractMesh(AnyMesh):
+    """The axes of a mesh without its devices: enough to lower a program, or to compile one.
+
+    >>> AbstractMesh((2, 4), ("data", "model"))
+    AbstractMesh('data': 2, 'model': 4, axis_types=(Auto, Auto))
+    """
+
+    __slots__ = ()
+
+    def __init__(self, axis_sizes: Sequence[int], axis_names: Any) -> None:
+        self._set_axes(tuple(axis_sizes), axis_names)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, AbstractMesh):
+            return NotImplemented
+        return self.shape_tuple == other.shape_tuple
+
+    def __hash__(self) -> int:
+        return hash(self.shape_tuple)
+
+
+class Mesh(AnyMesh):
+    """Devices in an array with a name for each of its axes.
+
+    Raises ShardingError where the names do not fit the array, or a device occurs twice.
+
+    >>> Mesh(np.array(olympus.devices()).reshape(2, 4), ("data", "model"))
+    Mesh(axis_sizes=(2, 4), axis_names=('data', 'model'), axis_types=(Auto, Auto))
+    """
+
+    __slots__ = ("_hash", "devices", "flat_devices")
+    devices: np.ndarray[Any, Any]
+    flat_devices: tuple[Any, ...]
+
+    def __init__(self, devices: Any, axis_names: Any) -> None:
+        self.devices = np.array(devices, dtype=object)
+        self.devices.flags.writeable = False
+        self._set_axes(self.devices.shape, axis_names)
+        self.flat_devices = tuple(self.devices.flat)
+        if wrong := [d for d in self.flat_devices if not hasattr(d, "id")]:
+            raise ShardingError(
+                f"Mesh needs devices, and got {wrong[0]!r:.80}",
+                hint="pass those of olympus.devices(), or use olympus.make_mesh",
+            )
+        if len(set(self.flat_devices)) != len(self.flat_devices):
+            raise ShardingError("Mesh needs each device once, and got one twice")
+        self._hash = hash((self.flat_devices, self.shape_tuple))
+
+    @property
+    def device_ids(self) -> np.ndarray[Any, Any]:
+        """The number of each device, in the shape of the mesh."""
+        return np.array([d.id for d in self.flat_devices]).reshape(self.axis_sizes)
+
+    @property
+    def local_devices(self) -> list[Any]:
+        """The devices: all are of this process."""
+        return list(self.flat_devices)
+
+    @property
+    def abstract_mesh(self) -> AbstractMesh:
+        """The axes without the devices."""
+        return AbstractMesh(self.axis_sizes, self.axis_names)
+
+    def __repr__(self) -> str:
+        types = ", ".join(["Auto"] * len(self.axis_names))
+        comma = "," * (len(self.axis_names) == 1)
+        return (
+            f"Mesh(axis_sizes={self.axis_sizes}, axis_names={self.axis_names!r}, "
+            f"axis_types=({types}{comma}))"
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Mesh):
+            return NotImplemented
+        if self is other:
+            return True
+        return (self.flat_devices, self.shape_tuple) == (other.flat_devices, other.shape_tuple)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
+class Tiling(NamedTuple):
+    """How an array is cut: the parts of each dimension, and which of them each device has."""
+
+    counts: tuple[int, ...]
+    places: tuple[tuple[int, ...], ...]
+
+
+class Sharding(abc.ABC):
+    """Which part of an array each device holds, whatever the array's shape.
+
+    The subclasses are `NamedSharding`, for a mesh, and `SingleDeviceSharding`.
+    """
+
+    __slots__ = ("__weakref__",)
+
+    @property
+    @abc.abstractmethod
+    def devices(self) -> tuple[Any, ...]:
+        """The devices, in the order in which programs number them."""
+
+    @abc.abstractmethod
+    def tiling(self, ndim: int) -> Tiling:
+        """How an array of `ndim` dimensions is cut; raises ShardingError for too small a rank."""
+
+    @property
+    def device_set(self) -> set[Any]:
+        """The devices."""
+        return set(self.devices)
+
+    @property
+    def addressable_devices(self) -> set[Any]:
+        """The devices of this process: all of them."""
+        return self.device_set
+
+    @property
+    def num_devices(self) -> int:
+        """The number of devices."""
+        return len(self.devices)
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        """Whether all devices are of this process: True."""
+        return True
+
+    @property
+    @abc.abstractmethod
+    def is_fully_replicated(self) -> bool:
+        """Whether each device holds the whole array."""
+
+    @property
+    def memory_kind(self) -> str:
+        """The kind of memory that arrays lie in: "device"."""
+        return "device"
+
+    def check_shape(self, shape: Sequence[int], what: str = "an array") -> None:
+        """Raise ShardingError unless an array of `shape`, called `what`, can be cut so."""
+        counts = self.tiling_of(shape, what).counts
+        for i, (n, count) in enumerate(zip(shape, counts, strict=True)):
+            if n % count:
+                raise ShardingError(
+                    f"{what} of shape {tuple(shape)} cannot have {self.spoken()}: its dimension "
+                    f"{i} has {n} elements, which {self._cutting(i)} cannot cut into {count} "
+                    f"equal parts{source.current().place()}"
+                )
+
+    def tiling_of(self, shape: Sequence[int], what: str = "an array") -> Tiling:
+        """`tiling` for the rank of a shape; a rank that is too small is told of `what`."""
+        return self.tiling(len(shape))
+
+    def spoken(self) -> str:
+        """What messages call the sharding."""
+        return repr(self)
+
+    def _cutting(self, dimension: int) -> str:
+        return "the sharding"
+
+    def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
+        """The shape of the part that each device holds; raises ShardingError where it has none."""
+        self.check_shape(global_shape)
+        counts = self.tiling(len(global_shape)).counts
+        return tuple(n // count for n, count in zip(global_shape, counts, strict=True))
+
+    def devices_indices_map(self, global_shape: Sequence[int]) -> Mapping[Any, Index]:
+        """The slices of an array that each device holds; raises ShardingError as `shard_shape`."""
+        return dict(zip(self.devices, self.indices(global_shape), strict=True))
+
+    addressable_devices_indices_map = devices_indices_map
+
+    def indices(self, global_shape: Sequence[int]) -> list[Index]:
+        """The slices that each device holds, in the order of `devices`."""
+        part = self.shard_shape(global_shape)
+        counts, places = self.tiling(len(global_shape))
+        return [
+            tuple(
+                slice(None) if count == 1 else slice(i * n, (i + 1) * n)
+                for i, n, count in zip(place, part, counts, strict=True)
+            )
+            for place in places
+        ]
+
+    def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
+        """Whether both give each device the same part of any array of `ndim` dimensions."""
+        if self is other:
+            return True
+        return self.devices == other.devices and self.tiling(ndim) == other.tiling(ndim)
+
+
+class SingleDeviceSharding(Sharding):
+    """The whole of an array on one device.
+
+    >>> SingleDeviceSharding(olympus.devices()[0])
+    SingleDeviceSharding(device=CpuDevice(id=0), memory_kind=device)
+    """
+
+    __slots__ = ("device",)
+
+    def __init__(self, device: Any) -> None:
+        if not hasattr(device, "id"):
+            raise ArgumentError(
+                f"SingleDeviceSharding needs a device, and got {device!r:.80}",
+                hint="pass one of olympus.devices()",
+            )
+        self.device = device
+
+    @property
+    def devices(self) -> tuple[Any, ...]:
+        return (self.device,)
+
+    def tiling(self, ndim: int) -> Tiling:
+        return Tiling((1,) * ndim, ((0,) * ndim,))
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return f"SingleDeviceSharding(device={self.device!r}, memory_kind={self.memory_kind})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SingleDeviceSharding):
+            return NotImplemented
+        return bool(self.device == other.device)
+
+    def __hash__(self) -> int:
+        return hash(self.device)
+
+
+class NamedSharding(Sharding):
+    """The dimensions of an array split along the axes of a mesh, as a PartitionSpec says.
+
+    Raises ShardingError for a spec that names an axis twice, or one that the mesh does not have.
+
+    >>> NamedSharding(mesh, P("data", None)).shard_shape((8, 3))
+    (4, 3)
+    """
+
+    __slots__ = ("_hash", "mesh", "spec")
+    mesh: Mesh | AbstractMesh
+    spec: PartitionSpec
+
+    def __init__(self, mesh: Mesh | AbstractMesh, spec: PartitionSpec) -> None:
+        if not isinstance(mesh, AnyMesh):
+            raise ArgumentError(f"NamedSharding needs a Mesh, and got {mesh!r:.80}")
+        if not isinstance(spec, PartitionSpec):
+            raise ArgumentError(
+                f"NamedSharding needs a PartitionSpec, and got {spec!r:.80}",
+                hint="write P('axis', None), with an entry for each dimension of the array",
+            )
+        mesh.check_spec(spec)
+        self.mesh, self.spec = mesh, spec
+        self._hash = hash((mesh, spec))
+
+    @property
+    def devices(self) -> tuple[Any, ...]:
+        if isinstance(self.mesh, Mesh):
+            return self.mesh.flat_devices
+        raise ShardingError(f"{self.mesh} has no devices", hint="make a Mesh of devices")
+
+    def tiling(self, ndim: int) -> Tiling:
+        return _named_tiling(self.mesh.shape_tuple, self._for_rank(ndim), ndim)
+
+    def tiling_of(self, shape: Sequence[int], what: str = "an array") -> Tiling:
+        self._for_rank(len(shape), f"{what} of shape {tuple(shape)}")
+        return self.tiling(len(shape))
+
+    def _for_rank(self, ndim: int, what: str = "") -> PartitionSpec:
+        if len(self.spec) > ndim:
+            what = what or f"an array of rank {ndim}"
+            raise ShardingError(
+                f"{self.spec} has {len(self.spec)} entries, one for each dimension, and {what} "
+                f"has {ndim}{source.current().place()}",
+                hint="write P() for a scalar" if ndim == 0 else None,
+            )
+        return self.spec
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        sizes = self.mesh.shape
+        return all(sizes[n] == 1 for i in range(len(self.spec)) for n in self.spec.axes(i))
+
+    def spoken(self) -> str:
+        sizes = ", ".join(f"{name}={size}" for name, size in self.mesh.shape_tuple)
+        return f"the sharding {self.spec} on the mesh ({sizes})"
+
+    def _cutting(self, dimension: int) -> str:
+        names = self.spec.axes(dimension)
+        return f"the ax{'i' if len(names) == 1 else 'e'}s {', '.join(map(repr, names))}"
+
+    def __repr__(self) -> str:
+        kind = f", memory_kind={self.memory_kind}" if isinstance(self.mesh, Mesh) else ""
+        return f"NamedSharding(mesh={self.mesh!s}, spec={self.spec}{kind})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, NamedSharding):
+            return NotImplemented
+        return self.spec == other.spec and self.mesh == other.mesh
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
+@functools.lru_cache(maxsize=4096)
+def _named_tiling(axes: tuple[tuple[Any, int], ...], spec: PartitionSpec, ndim: int) -> Tiling:
+    sizes = [size for _, size in axes]
+    number = {name: i for i, (name, _) in enumerate(axes)}
+    along = np.indices(sizes).reshape(len(sizes), math.prod(sizes))
+    counts, places = [], []
+    for d in range(ndim):
+        count, place = 1, np.zeros(math.prod(sizes), np.int64)
+        for name in spec.axes(d):
+            i = number[name]
+            count, place = count * sizes[i], place * sizes[i] + along[i]
+        counts.append(count)
+        places.append(place.tolist())
+    rows = zip(*places, strict=True) if ndim else [()] * math.prod(sizes)
+    return Tiling(tuple(counts), tuple(rows))
+
+
+class TiledSharding(Sharding):
+    """A sharding of arrays of one rank that no spec of the program's mesh says.
+
+    The compiler may choose one, such as for a reshape that cuts an axis of the mesh in two.
+    """
+
+    __slots__ = ("_devices", "_tiling")
+
+    def __init__(self, devices: tuple[Any, ...], tiling: Tiling) -> None:
+        self._devices, self._tiling = devices, tiling
+
+    @property
+    def devices(self) -> tuple[Any, ...]:
+        return self._devices
+
+    def tiling(self, ndim: int) -> Tiling:
+        if ndim != len(self._tiling.counts):
+            raise ShardingError(
+                f"{self!r} is for arrays of {len(self._tiling.counts)} dimensions, and one has "
+                f"{ndim}"
+            )
+        return self._tiling
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        return all(count == 1 for count in self._tiling.counts)
+
+    def __repr__(self) -> str:
+        return f"TiledSharding({len(self._devices)} devices, parts={self._tiling.counts})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TiledSharding):
+            return NotImplemented
+        return (self._devices, self._tiling) == (other._devices, other._tiling)
+
+    def __hash__(self) -> int:
+        return hash((self._devices, self._tiling))
+
+
+def named_like(mesh: Mesh, tiling: Tiling) -> Sharding:
+    """The sharding on `mesh` that cuts arrays as `tiling` does.
+
+    It is a NamedSharding where a spec says it, with an entry for each dimension, or none where no
+    dimension is cut.
+    """
+    sizes = mesh.axis_sizes
+    places = np.array(tiling.places, np.int64).reshape(*sizes, len(tiling.counts))
+    entries = []
+    for d, count in enumerate(tiling.counts):
+        # how far the place moves in a step along each axis: the major axis has the longest step
+        steps = [
+            (int(np.take(places[..., d], 1, i).flat[0] - places[..., d].flat[0]), i)
+            for i, size in enumerate(sizes)
+            if size > 1
+        ]
+        chosen = [i for step, i in sorted(steps, reverse=True) if step > 0]
+        entries.append(tuple(mesh.axis_names[i] for i in chosen) if count > 1 else ())
+    entries = entries if any(entries) else []
+    names = [name for entry in entries for name in entry]
+    if len(set(names)) == len(names):
+        found = NamedSharding(mesh, PartitionSpec(*entries))
+        if found.tiling(len(tiling.counts)) == tiling:
+            return found
+    return TiledSharding(mesh.flat_devices, tiling)

@@ -1,0 +1,128 @@
+"""Shardings as attributes of the dialect `sdy`, and the meshes that a module declares for them.
+
+A program of several devices says with them where its arguments, results and constraints lie; what
+it does not say is the compiler's choice.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from olympus_core import mlir
+from olympus_core.sharding import (
+    AnyMesh,
+    NamedSharding,
+    PartitionSpec,
+    Sharding,
+    TiledSharding,
+)
+
+if TYPE_CHECKING:
+    from olympus_core.mlir import ir
+
+__all__ = ["MeshTable", "axis_texts"]
+
+#: the texts and sizes of the axes, and the order of the devices where it is not the program's
+_Key = tuple[tuple[tuple[str, int], ...], tuple[int, ...]]
+
+
+#: What the compiler takes as the name of an axis: other text may end the process.
+_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
+
+
+@functools.lru_cache(maxsize=256)
+def axis_texts(names: tuple[Any, ...]) -> Mapping[Any, str]:
+    """What the axes of a mesh are called in a module: as they are, or by number.
+
+    >>> axis_texts(("data", "my axis"))
+    {'data': '"data"', 'my axis': '"_1"'}
+    """
+    return {
+        name: f'"{name}"' if isinstance(name, str) and _PLAIN.fullmatch(name) else f'"_{i}"'
+        for i, name in enumerate(names)
+    }
+
+
+class MeshTable:
+    """The meshes of one module, each declared once, in the order of their first use."""
+
+    def __init__(self) -> None:
+        self._symbols: dict[_Key, str] = {}
+
+    def symbol(self, mesh: AnyMesh) -> str:
+        """The symbol of a mesh, whose devices are in the order that the program has."""
+        texts = axis_texts(mesh.axis_names)
+        return self._symbol(tuple((texts[n], size) for n, size in mesh.shape_tuple), ())
+
+    def _symbol(self, axes: tuple[tuple[str, int], ...], ids: tuple[int, ...]) -> str:
+        key = axes, ids
+        if key not in self._symbols:
+            count = len(self._symbols)
+            self._symbols[key] = "mesh" if count == 0 else f"mesh_{count - 1}"
+        return self._symbols[key]
+
+    def attribute(self, sharding: Sharding, shape: Sequence[int]) -> ir.Attribute | None:
+        """`#sdy.sharding<...>` of an array of `shape`; None where there is one device.
+
+        A dimension that the axes do not divide is whole everywhere, as JAX's constraints have it.
+        """
+        if isinstance(sharding, NamedSharding):
+            if sharding.mesh.size == 1:
+                return None
+            entries = self.entries(sharding.mesh, sharding.spec, shape)
+            return self.of_entries(self.symbol(sharding.mesh), entries)
+        if isinstance(sharding, TiledSharding):
+            return self._of_tiles(sharding, len(shape))
+        return None
+
+    def entries(self, mesh: AnyMesh, spec: PartitionSpec, shape: Sequence[int]) -> list[str]:
+        """The text for each dimension of an array: `{"x", "y"}`, `{}`, or `{?}`."""
+        sizes, texts, made = mesh.shape, axis_texts(mesh.axis_names), []
+        for d, n in enumerate(shape):
+            if d < len(spec) and spec[d] is PartitionSpec.UNCONSTRAINED:
+                made.append("{?}")
+                continue
+            names = spec.axes(d)
+            count = int(np.prod([sizes[name] for name in names], dtype=np.int64))
+            kept = names if n % count == 0 else ()
+            made.append("{" + ", ".join([texts[name] for name in kept]) + "}")
+        return made
+
+    def of_entries(self, symbol: str, entries: Sequence[str]) -> ir.Attribute:
+        """The attribute of the given texts of dimensions."""
+        return mlir.parsed_attr(f"#sdy.sharding<@{symbol}, [{', '.join(entries)}]>")
+
+    def _of_tiles(self, sharding: TiledSharding, ndim: int) -> ir.Attribute | None:
+        counts, places = sharding.tiling(ndim)
+        order = np.argsort([np.ravel_multi_index(p, counts) for p in places], kind="stable")
+        ids = tuple(map(int, order))
+        sizes = [(f'"_{d}"', n) for d, n in enumerate(counts) if n > 1]
+        copies = len(places) // int(np.prod(counts, dtype=np.int64))
+        axes = (*sizes, *[('"_copies"', copies)] * (copies > 1))
+        in_order = ids == tuple(range(len(ids)))
+        symbol = self._symbol(axes, () if in_order else ids)
+        named = dict(sizes)
+        texts = [f'"_{d}"' for d in range(ndim)]
+        entries = [f"{{{text}}}" if text in named else "{}" for text in texts]
+        return self.of_entries(symbol, entries)
+
+    def declare(self, body: Any) -> None:
+        """Emit `sdy.mesh` for each mesh, at the start of a module's body."""
+        if not self._symbols:
+            return
+        ir = mlir.ir
+        with ir.InsertionPoint.at_block_begin(body), ir.Location.unknown():
+            for (axes, ids), symbol in self._symbols.items():
+                sizes = ", ".join(f"{text}={size}" for text, size in axes)
+                order = f", device_ids={list(ids)}" if ids else ""
+                text = f"#sdy.mesh<[{sizes}]{order}>"
+                attributes = {
+                    "sym_name": mlir.string_attr(symbol),
+                    "mesh": mlir.parsed_attr(text),
+                }
+                mlir.op("sdy.mesh", (), (), attributes)

@@ -1,0 +1,347 @@
+"""Programs of several devices: on which they run, and how one is compiled and run on them.
+
+A program runs on the devices of its arguments' shardings, its results' and its constraints': they
+must be the same, in one order.  What no sharding says of arguments and results, the compiler
+chooses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from olympus_core import compiling, source, xla
+from olympus_core.array import DeviceArray
+from olympus_core.avals import ShapedArray
+from olympus_core.errors import DeletedArrayError, ShardingError, UsageError
+from olympus_core.lowering import Entry
+from olympus_core.olympuspr import Eqn, Olympuspr, sub_programs
+from olympus_core.sharded import ShardedArray, put_on
+from olympus_core.sharding import (
+    AnyMesh,
+    Mesh,
+    NamedSharding,
+    PartitionSpec,
+    Sharding,
+    SingleDeviceSharding,
+)
+
+__all__ = [
+    "Claim",
+    "Placement",
+    "ShardedProgram",
+    "attached",
+    "committed_sharding",
+    "compile_sharded",
+    "devices_of",
+    "partitioned",
+    "placement",
+    "shardings_in",
+    "with_shardings",
+]
+
+
+class Claim(NamedTuple):
+    """What asks for devices: its name in messages, and a sharding or a mesh."""
+
+    what: str
+    place: Sharding | AnyMesh
+
+
+class Placement(NamedTuple):
+    """Where a program runs: the devices in their order, or how many of them where none are named.
+
+    `shardings` are those that name the axes of results, the most telling first.
+    """
+
+    devices: tuple[Any, ...] | None
+    num_devices: int
+    shardings: tuple[Sharding, ...]
+
+
+def shardings_in(program: Olympuspr) -> Iterator[tuple[Eqn, Sharding | AnyMesh]]:
+    """The shardings and meshes in the parameters of a program's equations, and of those inside."""
+    pending, seen = [program], set[int]()
+    while pending:
+        current = pending.pop()
+        if id(current) in seen:
+            continue
+        seen.add(id(current))
+        for eqn in current.eqns:
+            for value in eqn.params.values():
+                if isinstance(value, Sharding | AnyMesh):
+                    yield eqn, value
+            pending.extend(sub_programs(eqn))
+
+
+def placement(
+    name: str,
+    program: Olympuspr,
+    in_shardings: Sequence[Sharding | None] = (),
+    out_shardings: Sequence[Sharding | None] = (),
+    arg_names: Sequence[str] = (),
+) -> Placement | None:
+    """Where a program runs; None where nothing says, and it runs on the default device.
+
+    Raises ShardingError where two shardings ask for other devices, or for another order of them.
+    """
+    claims = [
+        *_claims("argument", in_shardings, program.in_avals, arg_names),
+        *_claims("result", out_shardings, program.out_avals, ()),
+        *(
+            Claim(f"{eqn.primitive}{eqn.source.place()}", value)
+            for eqn, value in shardings_in(program)
+        ),
+    ]
+    return _placement(name, claims)
+
+
+def _claims(
+    what: str,
+    shardings: Sequence[Sharding | None],
+    avals: Sequence[ShapedArray],
+    names: Sequence[str],
+) -> Iterator[Claim]:
+    for i, (sharding, aval) in enumerate(zip(shardings, avals, strict=False)):
+        if sharding is not None:
+            called = repr(names[i]) if i < len(names) else str(i + 1)
+            yield Claim(f"{what} {called}, {aval.long_name()}", sharding)
+
+
+def _placement(name: str, claims: Iterable[Claim]) -> Placement | None:
+    first: Claim | None = None
+    abstract: Claim | None = None
+    shardings: list[Sharding] = []
+    for claim in claims:
+        if isinstance(claim.place, Sharding):
+            shardings.append(claim.place)
+        elif isinstance(claim.place, Mesh):
+            shardings.append(NamedSharding(claim.place, PartitionSpec()))
+        devices = devices_of(claim.place)
+        if devices is None:
+            if abstract is not None and _size(abstract.place) != _size(claim.place):
+                raise _mismatch(name, abstract, claim)
+            abstract = abstract or claim
+        elif first is not None and devices_of(first.place) != devices:
+            raise _mismatch(name, first, claim)
+        else:
+            first = first or claim
+    if first is None and abstract is None:
+        return None
+    if first is not None and abstract is not None and _size(first.place) != _size(abstract.place):
+        raise _mismatch(name, first, abstract)
+    chosen = first or abstract
+    assert chosen is not None
+    return Placement(devices_of(chosen.place), _size(chosen.place), tuple(shardings))
+
+
+def devices_of(place: Sharding | AnyMesh) -> tuple[Any, ...] | None:
+    """The devices of a sharding or a mesh, in their order; None for an abstract mesh."""
+    if isinstance(place, NamedSharding):
+        place = place.mesh
+    if isinstance(place, AnyMesh):
+        return place.flat_devices if isinstance(place, Mesh) else None
+    return place.devices
+
+
+def _size(place: Sharding | AnyMesh) -> int:
+    if isinstance(place, NamedSharding):
+        place = place.mesh
+    return place.size if isinstance(place, AnyMesh) else place.num_devices
+
+
+def _mismatch(name: str, a: Claim, b: Claim) -> ShardingError:
+    return ShardingError(
+        f"'{name}' runs on one set of devices, in one order, and its shardings ask for several: "
+        f"{a.what}, {_where(a.place)}; {b.what}, {_where(b.place)}{source.current().place()}",
+        hint="put the arrays on one mesh with device_put, or pass NumPy arrays, which go anywhere",
+    )
+
+
+def _where(place: Sharding | AnyMesh) -> str:
+    devices = devices_of(place)
+    if devices is None:
+        return f"on a mesh of {_size(place)} devices"
+    return f"on device{'s' * (len(devices) != 1)} {', '.join(str(d.id) for d in devices)}"
+
+
+def committed_sharding(x: Any) -> Sharding | None:
+    """The sharding of an array that programs may not move; None for any other value."""
+    if x.__class__ is ShardedArray:
+        sharding: Sharding = x.sharding
+        return sharding
+    return x.sharding if isinstance(x, DeviceArray) and x.committed else None
+
+
+class ShardedProgram:
+    """A program compiled for devices, with the shardings of its arguments and results."""
+
+    def __init__(
+        self,
+        executable: Any,
+        avals: tuple[Sequence[ShapedArray], Sequence[ShapedArray]],
+        in_shardings: Sequence[Sharding],
+        out_shardings: Sequence[Sharding],
+        donated: frozenset[int],
+        num_devices: int,
+    ) -> None:
+        self.executable = executable
+        self.num_devices = num_devices
+        self.in_avals, self.out_avals = avals
+        self.in_shardings, self.out_shardings = tuple(in_shardings), tuple(out_shardings)
+        self._donated = donated
+        self._on_cpu = executable.target.backend == "cpu"
+        self._results = [*zip(self.out_avals, self.out_shardings, strict=True)]
+        self._handlers = [xla.handler(a.shape, a.dtype, s) for a, s in self._results]
+
+    def run(self, arrays: Sequence[DeviceArray]) -> list[ShardedArray]:
+        """The results for arrays of the types of `in_avals`; what lies elsewhere is put.
+
+        Raises ShardingError for an array that has another sharding and may not be moved, and
+        DeletedArrayError for one that was deleted or donated.
+        """
+        placed = [
+            self._placed(i, x, want)
+            for i, (x, want) in enumerate(zip(arrays, self.in_shardings, strict=True))
+        ]
+        buffers = [x.buffer for x in placed]
+        for i, x in enumerate(placed):
+            # the runtime checks neither, and a mistake ends the process with some versions of it
+            if xla.is_deleted(x.buffer):
+                raise DeletedArrayError(
+                    f"argument {i + 1} was passed after it had been deleted or donated"
+                )
+        if self._donated:
+            self._check_donations(buffers)
+        outs = xla.run_partitioned(self.executable.run, buffers, self._handlers, self._on_cpu)
+        return [
+            ShardedArray(aval, x, sharding)
+            for x, (aval, sharding) in zip(outs, self._results, strict=True)
+        ]
+
+    def _placed(self, i: int, x: DeviceArray, want: Sharding) -> DeviceArray:
+        given = committed_sharding(x)
+        if x.__class__ is DeviceArray and devices_of(want) == (xla.default_device(),):
+            return x
+        if given is None:
+            return put_on(x, want)
+        if given is not want and not given.is_equivalent_to(want, x.aval.ndim):
+            raise ShardingError(
+                f"argument {i + 1}, {x.aval.long_name()}, has {given.spoken()}, and the program "
+                f"was compiled for {want.spoken()}",
+                hint="put it there with device_put",
+            )
+        return x
+
+    def _check_donations(self, buffers: Sequence[xla.Buffer]) -> None:
+        every = [id(b) for b in buffers]
+        if any(every.count(every[i]) > 1 for i in self._donated):
+            raise UsageError("one array was passed for two arguments of which one is donated")
+
+
+def compile_sharded(
+    program: Olympuspr, entry: Entry, where: Placement, options: xla.Options | None = None
+) -> ShardedProgram:
+    """Compile a program for the devices that it is placed on.
+
+    Raises ShardingError where a sharding of `entry` cannot cut an argument or a result.
+    """
+    assert where.devices is not None
+    target = _target(where.devices)
+    lowered = compiling.lower(program, partitioned(entry, program, where), target, "off")
+    executable = compiling.compile_module(
+        lowered.module, entry.name, program.in_avals, target, options, where.devices
+    )
+    return with_shardings(executable, program, entry, where)
+
+
+def partitioned(entry: Entry, program: Olympuspr, where: Placement) -> Entry:
+    """What the module says of a program on the devices of `where`."""
+    for what, shardings, avals in (
+        ("argument", entry.in_shardings, program.in_avals),
+        ("result", entry.out_shardings, program.out_avals),
+    ):
+        for i, (sharding, aval) in enumerate(zip(shardings, avals, strict=False)):
+            if sharding is not None:
+                sharding.check_shape(aval.shape, f"{what} {i + 1} of '{entry.name}', an array")
+    # which result takes a donated buffer is the compiler's choice: its sharding must be the same
+    return entry._replace(num_partitions=where.num_devices, aliases={})
+
+
+def with_shardings(
+    executable: Any, program: Olympuspr, entry: Entry, where: Placement
+) -> ShardedProgram:
+    """A compiled program, with the shardings that it was given or that the compiler chose."""
+    assert where.devices is not None
+    chosen_in, chosen_out = executable.shardings()
+    ins = _filled(entry.in_shardings, chosen_in, program.in_avals, where)
+    outs = _filled(entry.out_shardings, chosen_out, program.out_avals, where)
+    avals = program.in_avals, program.out_avals
+    return ShardedProgram(executable, avals, ins, outs, entry.donated, where.num_devices)
+
+
+def attached(
+    where: Placement, entry: Entry, target: xla.Target, name: str
+) -> tuple[Placement, Entry]:
+    """The placement on devices that are here, where the program names none, and its shardings.
+
+    Raises ShardingError where there are fewer devices than it needs.
+    """
+    if where.devices is not None:
+        return where, entry
+    there = xla.devices(target.backend)
+    if len(there) < where.num_devices:
+        raise ShardingError(
+            f"'{name}' is a program of {where.num_devices} devices, and there "
+            f"{'is' if len(there) == 1 else 'are'} {len(there)}",
+            hint="OLYMPUS_NUM_CPU_DEVICES, set before the first array, says how many CPU devices "
+            "there are",
+        )
+    devices = tuple(there[: where.num_devices])
+    ins, outs, all_ = (
+        tuple([_on(s, devices) for s in group])
+        for group in (entry.in_shardings, entry.out_shardings, where.shardings)
+    )
+    where = where._replace(devices=devices, shardings=tuple([s for s in all_ if s is not None]))
+    return where, entry._replace(in_shardings=ins, out_shardings=outs)
+
+
+def _on(sharding: Sharding | None, devices: tuple[Any, ...]) -> Sharding | None:
+    """A sharding on an abstract mesh, on the devices of one."""
+    if not isinstance(sharding, NamedSharding) or isinstance(sharding.mesh, Mesh):
+        return sharding
+    grid = np.array(devices, dtype=object).reshape(sharding.mesh.axis_sizes)
+    return NamedSharding(Mesh(grid, sharding.mesh.axis_names), sharding.spec)
+
+
+def _target(devices: Sequence[Any]) -> xla.Target:
+    return xla.Target("cpu") if devices[0].platform == "cpu" else xla.Target("gpu")
+
+
+def _filled(
+    given: Sequence[Sharding | None],
+    chosen: Sequence[Any] | None,
+    avals: Sequence[ShapedArray],
+    where: Placement,
+) -> list[Sharding]:
+    assert where.devices is not None
+    made = []
+    for i, aval in enumerate(avals):
+        own = given[i] if i < len(given) else None
+        if own is not None and devices_of(own) is not None:
+            made.append(own)
+        elif chosen is None:  # one device
+            made.append(_whole(where))
+        else:
+            made.append(xla.sharding_like(chosen[i], aval.ndim, where.shardings, where.devices))
+    return made
+
+
+def _whole(where: Placement) -> Sharding:
+    assert where.devices is not None
+    for sharding in where.shardings:
+        if isinstance(sharding, NamedSharding) and isinstance(sharding.mesh, Mesh):
+            return NamedSharding(sharding.mesh, PartitionSpec())
+    return SingleDeviceSharding(where.devices[0])

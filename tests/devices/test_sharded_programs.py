@@ -1,0 +1,298 @@
+"""Programs of several devices: values, gradients and chosen shardings are the oracle's."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import olympus
+import olympus.numpy as jnp
+from olympus import lax
+from olympus.errors import (
+    ArgumentError,
+    DeletedArrayError,
+    ShardingError,
+    SignatureError,
+    TransformError,
+    UsageError,
+)
+from olympus.sharding import AbstractMesh, NamedSharding, PartitionSpec, SingleDeviceSharding
+from tests.devices.meshes import MESH, both, ours, places, same_places
+
+P = PartitionSpec
+OURS = types.SimpleNamespace(m=olympus, np=jnp, lax=lax, side=0)
+ORACLE = types.SimpleNamespace(m=jax, np=jax.numpy, lax=jax.lax, side=1)
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((8, 8)).astype(np.float32)
+W = RNG.standard_normal((8, 8)).astype(np.float32)
+
+
+def pinned(p: Any, x: Any, *spec: Any) -> Any:
+    return p.lax.with_sharding_constraint(x, both(*spec)[p.side])
+
+
+def looped(p: Any, x: Any, w: Any) -> Any:
+    def step(carry, row):
+        return p.np.tanh(carry @ w + row), p.np.sum(carry)
+
+    return p.lax.scan(step, pinned(p, x, "x"), x)
+
+
+PROGRAMS = {
+    "matmul": lambda p, x, w: x @ w,
+    "mlp": lambda p, x, w: p.np.tanh(x @ w) @ w.T,
+    "pinned": lambda p, x, w: pinned(p, x @ w, "y", "x") + 1.0,
+    "pinned-in-part": lambda p, x, w: pinned(p, x, "x") @ pinned(p, w, None, "y"),
+    "nested": lambda p, x, w: p.m.jit(lambda a: pinned(p, a, None, "y") * 2.0)(x) - w,
+    "scan": looped,
+    "softmax": lambda p, x, w: (p.np.exp(x) / p.np.sum(p.np.exp(x), axis=1, keepdims=True), w),
+    "cond": lambda p, x, w: p.lax.cond(p.np.sum(x) > 0, lambda: pinned(p, x, "y"), lambda: w),
+    "vmapped": lambda p, x, w: p.m.vmap(lambda r: pinned(p, r, "y") @ w)(x),
+}
+SPECS = [(), ("x",), ("y",), (None, "x"), ("x", "y"), ("y", "x"), (("x", "y"),), (None, ("y", "x"))]
+
+
+@given(
+    st.sampled_from(sorted(PROGRAMS)),
+    st.sampled_from(SPECS),
+    st.sampled_from([None, *SPECS]),
+    st.booleans(),
+)
+@settings(max_examples=16)
+def test_values_and_chosen_shardings(name: str, first: Any, second: Any, told: bool) -> None:
+    """`told` says it by in_shardings, else by where the arrays lie."""
+    outs = []
+    for p in (OURS, ORACLE):
+        fun = lambda x, w, p=p: PROGRAMS[name](p, x, w)  # noqa: E731
+        where = both(*first)[p.side], None if second is None else both(*second)[p.side]
+        if told:
+            outs.append(p.m.jit(fun, in_shardings=where)(X, W))
+        else:
+            args = [
+                a if s is None else p.m.device_put(a, s) for a, s in zip((X, W), where, strict=True)
+            ]
+            outs.append(p.m.jit(fun)(*args))
+    for mine, oracle in zip(*map(olympus.tree.leaves, outs), strict=True):
+        same_places(mine, oracle)
+
+
+@pytest.mark.parametrize("name", sorted(PROGRAMS))
+def test_gradients(name: str) -> None:
+    outs = []
+    for p in (OURS, ORACLE):
+
+        def loss(x, w, p=p):
+            found = olympus.tree.leaves(PROGRAMS[name](p, x, w))
+            return sum(p.np.sum(out * out) for out in found)
+
+        where = both("x", None)[p.side], both(None, "y")[p.side]
+        outs.append(p.m.jit(p.m.grad(loss, (0, 1)), in_shardings=where, out_shardings=where)(X, W))
+    for mine, oracle in zip(*outs, strict=True):
+        np.testing.assert_allclose(np.asarray(mine), np.asarray(oracle), rtol=2e-4, atol=2e-4)
+        assert places(mine.sharding, mine.shape) == places(oracle.sharding, oracle.shape)
+
+
+def test_a_program_names_its_shardings_at_every_stage() -> None:
+    mine, oracle = both("x")
+    fun, theirs = olympus.jit(lambda x, w: (x @ w, w)), jax.jit(lambda x, w: (x @ w, w))
+    spec = olympus.ShapeDtypeStruct((8, 8), "float32", sharding=mine)
+    for stage in (
+        fun.trace(spec, W),
+        fun.lower(spec, W),
+        fun.lower(olympus.device_put(X, mine), W),
+    ):
+        assert stage.input_shardings == ((mine, None), {})
+        assert stage.output_shardings == (None, None)
+    compiled = fun.lower(spec, W).compile()
+    wanted = theirs.lower(jax.ShapeDtypeStruct((8, 8), "float32", sharding=oracle), W).compile()
+    for a, b in (
+        (compiled.input_shardings[0], wanted.input_shardings[0]),
+        (compiled.output_shardings, wanted.output_shardings),
+    ):
+        assert [places(s, (8, 8)) for s in a] == [places(s, (8, 8)) for s in b]
+    for args in ((X, W), (olympus.device_put(X, mine), W), (olympus.device_put(X), jnp.asarray(W))):
+        product, same = compiled(*args)
+        np.testing.assert_allclose(np.asarray(product), X @ W, rtol=1e-5, atol=1e-5)
+        assert product.sharding == compiled.output_shardings[0]
+        assert (np.asarray(same) == W).all()
+    one = olympus.jit(lambda x: x).lower(X).compile()
+    assert one.input_shardings == ((SingleDeviceSharding(olympus.devices()[0]),), {})
+
+
+def test_the_program_says_what_the_user_said_and_nothing_else() -> None:
+    told = both("x")[0], both(None, ("y", "x"))[0]
+    fun = olympus.jit(
+        lambda x: lax.with_sharding_constraint(x * 2.0, ours(*MESH, (P.UNCONSTRAINED, "y"))),
+        in_shardings=told[0],
+        out_shardings=told[1],
+    )
+    text = fun.lower(X).as_text()
+    assert text.count("sdy.mesh @") == 1
+    assert 'sdy.mesh @mesh = <["x"=2, "y"=4]>' in text
+    assert '%arg0: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}' in text
+    assert 'sdy.sharding_constraint %0 <@mesh, [{?}, {"y"}]>' in text
+    assert 'sdy.sharding = #sdy.sharding<@mesh, [{}, {"y", "x"}]>' in text
+    assert text == fun.lower(X).as_text()
+    assert "mhlo.sharding" not in text
+
+
+def test_a_sharding_that_no_spec_says_goes_on() -> None:
+    """A result that cuts an axis of the mesh in two is an argument of the next program."""
+    fun = olympus.jit(lambda x: jnp.reshape(x, (4, 2, 8)))
+    found = fun(olympus.device_put(np.arange(64).reshape(8, 8), ours((8,), ("x",), ("x",))))
+    assert found.tolist() == np.arange(64).reshape(4, 2, 8).tolist()
+    again = olympus.jit(lambda x: x + 1)(found)
+    assert again.sharding.is_equivalent_to(found.sharding, 3)
+    assert again.tolist() == (np.arange(64) + 1).reshape(4, 2, 8).tolist()
+
+
+def test_donated_arrays() -> None:
+    step = olympus.jit(lambda x: x + 1.0, donate_argnums=0)
+    x = olympus.device_put(X, both("x")[0])
+    y = step(x)
+    assert x.is_deleted()
+    np.testing.assert_allclose(np.asarray(y), X + 1.0)
+    for call in (lambda: step(x), lambda: x * 2.0, lambda: step.lower(y).compile()(x)):
+        with pytest.raises(DeletedArrayError):
+            call()
+    both_of = olympus.jit(lambda a, b: a + b, donate_argnums=0)
+    with pytest.raises(UsageError, match="one array was passed for two arguments"):
+        both_of(y, y)
+
+
+def test_uneven_constraints_are_dropped_and_all_else_is_refused() -> None:
+    uneven = both("y")[0]
+    found = olympus.jit(lambda x: lax.with_sharding_constraint(x, uneven) + 1)(np.zeros(3))
+    assert found.tolist() == [1, 1, 1]
+    cannot = "dimension 0 has 3 elements, which the axis 'y' cannot cut into 4 equal parts"
+    for call in (
+        lambda: olympus.jit(lambda x: x, in_shardings=uneven)(np.zeros(3)),
+        lambda: olympus.jit(lambda x: x, in_shardings=uneven).lower(np.zeros(3)),
+        lambda: olympus.jit(lambda x: x, out_shardings=uneven)(np.zeros(3)),
+        lambda: lax.with_sharding_constraint(np.zeros(3), uneven),
+        lambda: olympus.ShapeDtypeStruct((3,), "float32", sharding=uneven),
+    ):
+        with pytest.raises(ShardingError, match=cannot):
+            call()
+    with pytest.raises(ShardingError, match="the argument 'x' of 'f'"):
+        olympus.jit(_named_f, in_shardings=uneven)(np.zeros(3))
+
+
+def _named_f(x):
+    return x
+
+
+_named_f.__name__ = "f"
+
+
+def test_meshes_without_devices() -> None:
+    sharding = NamedSharding(AbstractMesh((2, 4), ("x", "y")), P("x"))
+    lowered = olympus.jit(lambda x: lax.with_sharding_constraint(x + 1, sharding)).lower(X)
+    assert 'sdy.sharding_constraint %0 <@mesh, [{"x"}, {}]>' in lowered.as_text()
+    found = lowered.compile()(X)
+    assert places(found.sharding, (8, 8)) == places(both("x")[0], (8, 8))
+    np.testing.assert_allclose(np.asarray(found), X + 1)
+    large = NamedSharding(AbstractMesh((64,), ("x",)), P())
+    program = olympus.jit(lambda x: lax.with_sharding_constraint(x, large)).lower(X)
+    with pytest.raises(ShardingError, match="a program of 64 devices, and there are 8"):
+        program.compile()
+
+
+def test_memory_and_cost_are_those_of_a_device() -> None:
+    spec = olympus.ShapeDtypeStruct((512, 512), "float32", sharding=both("x", "y")[0])
+    compiled = olympus.jit(lambda x: x + 1.0).lower(spec).compile()
+    assert compiled.memory_analysis().argument_size_in_bytes == 512 * 512 * 4 // 8
+    assert compiled.cost().flops == 512 * 512
+
+
+def test_five_hundred_runs_in_a_row_with_collectives() -> None:
+    fun = olympus.jit(lambda x: x @ x / 8.0)
+    x = olympus.device_put(np.ones((8, 8), np.float32), both("x", "y")[0])
+    for _ in range(500):
+        x = fun(x)
+    np.testing.assert_allclose(np.asarray(x), 1.0)
+
+
+def fuzzed_calls() -> dict[str, Any]:
+    """Calls that the runtime or the compiler might not survive."""
+    s, r = both("x", "y")[0], both()[0]
+    x = olympus.device_put(X, s)
+    step = olympus.jit(lambda a, b: a @ b)
+    made = step.lower(x, x).compile()
+    short = olympus.device_put(X[:4, :4], s)
+    turned = olympus.device_put(X, ours(*MESH, ("x", "y"), turned=True))
+    half = olympus.device_put(X, ours((2,), ("x",), ("x",)))
+    gone = olympus.device_put(X, s)
+    gone.delete()
+    seven = olympus.device_put(X, olympus.devices()[7])
+    elsewhere = NamedSharding(AbstractMesh((2, 4), ("x", "y")), P("x"))
+    return {
+        "other-sharding": lambda: made(olympus.device_put(X, r), x),
+        "same-size-other-layout": lambda: made(olympus.device_put(X, both("y", "x")[0]), x),
+        "other-order": lambda: made(turned, x),
+        "fewer-devices": lambda: made(half, x),
+        "one-far-device": lambda: made(seven, x),
+        "other-shape": lambda: made(short, short),
+        "other-dtype": lambda: made(x.astype("int32"), x),
+        "too-few": lambda: made(x),
+        "too-many": lambda: made(x, x, x),
+        "deleted": lambda: made(gone, x),
+        "deleted-at-once": lambda: step(gone, x),
+        "sharded-in-one-device-program": lambda: olympus.jit(_named_f).lower(X).compile()(x),
+        "far-in-one-device-program": lambda: olympus.jit(_named_f).lower(X).compile()(seven),
+        "by-keyword": lambda: olympus.jit(_named_f, in_shardings=s)(x=X),
+        "spec-alone": lambda: olympus.jit(_named_f, in_shardings=P("x")),
+        "not-a-prefix": lambda: olympus.jit(_named_f, in_shardings=(s, s))(X),
+        "rank": lambda: olympus.jit(_named_f, in_shardings=s)(np.zeros(8)),
+        "abstract-alone": lambda: olympus.jit(_named_f, in_shardings=elsewhere)(X),
+        "constraint-rank": lambda: olympus.jit(lambda a: lax.with_sharding_constraint(a, s))(
+            np.zeros(8)
+        ),
+        "constraint-elsewhere": lambda: olympus.jit(
+            lambda a: lax.with_sharding_constraint(a, turned.sharding)
+        )(x),
+        "constraint-spec": lambda: lax.with_sharding_constraint(X, P("x")),
+        "constraint-tracer-in-scan": lambda: lax.scan(
+            lambda c, a: (lax.with_sharding_constraint(c, turned.sharding), a), x, X
+        ),
+        "closed-over": lambda: olympus.jit(lambda a: a + turned)(x),
+        "out-elsewhere": lambda: olympus.jit(_named_f, out_shardings=turned.sharding)(x),
+    }
+
+
+def test_wrong_calls_raise_and_the_process_goes_on() -> None:
+    errors = (ShardingError, SignatureError, DeletedArrayError, ArgumentError, TransformError)
+    for name, call in fuzzed_calls().items():
+        with pytest.raises(errors) as told:
+            call()
+        assert len(str(told.value)) > 20, name
+    x = olympus.device_put(X, both("x", "y")[0])
+    np.testing.assert_allclose(np.asarray(x @ x), X @ X, rtol=1e-4, atol=1e-4)
+
+
+def test_zero_sized_arrays() -> None:
+    sharding, _ = both("x")
+    made = olympus.jit(lambda x: x + 1, in_shardings=sharding)(np.zeros((0, 3)))
+    assert made.shape == (0, 3)
+    assert np.asarray(made + made).shape == (0, 3)
+
+
+def test_a_bundle_of_several_devices_is_refused(tmp_path) -> None:
+    lowered = olympus.jit(_named_f, in_shardings=both("x")[0]).lower(X)
+    compiled = lowered.compile()
+    assert lowered.num_devices == compiled.num_devices == 8
+    with pytest.raises(UsageError, match="a program of 8 devices, and a bundle holds programs of"):
+        olympus.artifact.save(
+            tmp_path / "f.olympus",
+            compiled,
+            lowered=lowered,
+            name="f",
+            entry="m:f",
+            olympuspr_text="",
+        )

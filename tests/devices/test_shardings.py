@@ -1,0 +1,126 @@
+"""Meshes, specs and shardings: the same as the oracle's, and refused where it refuses."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import olympus
+from olympus.errors import ArgumentError, ShardingError
+from olympus.sharding import (
+    AbstractMesh,
+    Mesh,
+    NamedSharding,
+    PartitionSpec,
+    SingleDeviceSharding,
+)
+from tests.devices.meshes import Drawn, both, drawn, ours, places, theirs
+
+P = PartitionSpec
+
+
+@given(drawn())
+@settings(max_examples=60)
+def test_parts_are_the_oracles(case: Drawn) -> None:
+    mine = ours(case.sizes, case.names, case.spec, case.turned)
+    oracle = theirs(case.sizes, case.names, case.spec, case.turned)
+    assert mine.shard_shape(case.shape) == oracle.shard_shape(case.shape)
+    assert places(mine, case.shape) == places(oracle, case.shape)
+    assert mine.is_fully_replicated == oracle.is_fully_replicated
+    assert repr(mine.spec) == repr(oracle.spec)
+    assert repr(mine.mesh) == repr(oracle.mesh)
+    assert repr(mine) == repr(oracle)
+    assert [d.id for d in mine.devices] == [d.id for d in oracle._device_assignment]
+
+
+@given(drawn(2), drawn(2))
+@settings(max_examples=40)
+def test_equality_is_the_oracles(a: Drawn, b: Drawn) -> None:
+    mine = [ours(x.sizes, x.names, x.spec, x.turned) for x in (a, b)]
+    oracle = [theirs(x.sizes, x.names, x.spec, x.turned) for x in (a, b)]
+    assert (mine[0] == mine[1]) == (oracle[0] == oracle[1])
+    assert mine[0].is_equivalent_to(mine[1], 2) == oracle[0].is_equivalent_to(oracle[1], 2)
+    again = ours(a.sizes, a.names, a.spec, a.turned)
+    assert again == mine[0]
+    assert hash(again) == hash(mine[0])
+
+
+@pytest.mark.parametrize(
+    "entries", [(), (None,), ("x", None), (("x", "y"),), (("x",), ()), (["x", "y"], None)]
+)
+def test_specs_are_the_oracles(entries: tuple[object, ...]) -> None:
+    mine, oracle = P(*entries), jax.sharding.PartitionSpec(*entries)
+    assert repr(mine) == repr(oracle)
+    assert (len(mine), tuple(mine)) == (len(oracle), tuple(oracle))
+    assert mine == P(*entries)
+    assert hash(mine) == hash(P(*entries))
+    assert repr(mine + P("z")) == repr(oracle + jax.sharding.PartitionSpec("z"))
+
+
+def test_trailing_entries_and_types_count_for_equality() -> None:
+    assert P("x") != P("x", None)
+    assert P("x") == P(("x",))
+    assert P("x") != ("x",)
+    long, short = both("x", None)[0], both("x")[0]
+    assert long != short
+    assert long.is_equivalent_to(short, 2)
+
+
+def test_an_abstract_mesh_has_axes_alone() -> None:
+    mesh = AbstractMesh((2, 4), ("x", "y"))
+    assert repr(mesh) == "AbstractMesh('x': 2, 'y': 4, axis_types=(Auto, Auto))"
+    assert mesh == Mesh(np.array(olympus.devices()).reshape(2, 4), ("x", "y")).abstract_mesh
+    sharding = NamedSharding(mesh, P("y"))
+    assert sharding.shard_shape((8, 3)) == (2, 3)
+    with pytest.raises(ShardingError, match="has no devices"):
+        sharding.devices_indices_map((8, 3))
+
+
+def test_make_mesh_takes_the_first_devices() -> None:
+    mesh = olympus.make_mesh((2, 2), ("a", "b"))
+    assert mesh.device_ids.tolist() == [[0, 1], [2, 3]]
+    assert mesh.shape == {"a": 2, "b": 2}
+    turned = olympus.make_mesh((2,), ("a",), devices=olympus.devices()[::-1])
+    assert turned.device_ids.tolist() == [7, 6]
+
+
+MESHED = Mesh(np.array(olympus.devices()).reshape(2, 4), ("x", "y"))
+REFUSED = {
+    "no-axis": (lambda: NamedSharding(MESHED, P("z")), "names the axis 'z', and the mesh has 'x'"),
+    "twice": (lambda: NamedSharding(MESHED, P("x", "x")), "names the axis 'x' twice"),
+    "twice-in-one": (lambda: NamedSharding(MESHED, P(("x", "x"))), "names the axis 'x' twice"),
+    "rank": (lambda: both("x", None)[0].shard_shape((4,)), r"has 2 entries.*shape \(4,\) has 1"),
+    "uneven": (
+        lambda: both(None, "y")[0].shard_shape((2, 6)),
+        "dimension 1 has 6 elements, which the axis 'y' cannot cut into 4 equal parts",
+    ),
+    "uneven-by-two": (lambda: both(("x", "y"))[0].shard_shape((6,)), "the axes 'x', 'y' cannot"),
+    "names": (lambda: Mesh(np.array(olympus.devices()), ("x", "y")), "a name for each of its 1"),
+    "same-names": (lambda: Mesh(MESHED.devices, ("x", "x")), "axes of different names"),
+    "same-device": (lambda: Mesh([olympus.devices()[0]] * 2, ("x",)), "each device once"),
+    "no-device": (lambda: Mesh([1, 2], ("x",)), "Mesh needs devices, and got 1"),
+    "too-many": (
+        lambda: olympus.make_mesh((4, 4), ("x", "y")),
+        "needs 16 devices, and there",
+    ),
+    "empty-axis": (lambda: AbstractMesh((0,), ("x",)), "axes of 1 device or more"),
+    "no-mesh": (lambda: NamedSharding("x", P()), "NamedSharding needs a Mesh"),  # type: ignore[arg-type]
+    "no-spec": (lambda: NamedSharding(MESHED, ("x",)), "needs a PartitionSpec"),  # type: ignore[arg-type]
+    "single": (lambda: SingleDeviceSharding("cpu"), "needs a device, and got 'cpu'"),
+}
+
+
+@pytest.mark.parametrize(("call", "message"), REFUSED.values(), ids=REFUSED)
+def test_mistakes_are_told(call, message) -> None:
+    with pytest.raises(ArgumentError, match=message) as told:
+        call()
+    assert isinstance(told.value, ValueError)
+
+
+def test_the_name_of_an_axis_may_be_any_text() -> None:
+    sharding = ours((8,), ('a "b" \\',), ('a "b" \\',))
+    made = olympus.jit(lambda x: x + 1, in_shardings=sharding)(np.arange(8))
+    assert made.sharding.is_equivalent_to(sharding, 1)
+    assert made.tolist() == [*range(1, 9)]
