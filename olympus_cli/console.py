@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Bar",
+    "can_write",
     "data",
     "defect",
     "error",
@@ -68,11 +69,18 @@ def raw(content: bytes) -> None:
 def print_json(document: Any) -> None:
     """Write one JSON document to stdout; NaN and infinities, which JSON lacks, are refused."""
     text = json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False)
-    try:
-        text.encode(sys.stdout.encoding)
-    except UnicodeEncodeError:  # JSON has escapes of its own
+    if not can_write(text):  # JSON has escapes of its own
         text = json.dumps(document, indent=2, allow_nan=False)
     data(text)
+
+
+def can_write(text: str) -> bool:
+    """Whether stdout can write every character of `text` as it is."""
+    try:
+        text.encode(sys.stdout.encoding)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def say(text: str) -> None:

@@ -13,6 +13,7 @@ from olympus_cli import console, interrupts
 from olympus_cli.builder.driver import build
 from olympus_cli.builder.plan import Options
 from olympus_cli.builder.show import outcome_data, outcome_line, raise_failures, watching
+from olympus_cli.history.recording import record_build
 from olympus_cli.options import (
     Command,
     common_options,
@@ -91,6 +92,7 @@ def command(
         raise UsageError(f"none of the targets is built for the backend {backend!r}")
     with interrupts.raised(), watching(len(specs)) as listener:
         outcomes = build(specs, opened.build_dir, options, listener)
+    record_build(opened, outcomes)
     for each in outcomes:
         for warning in each.report.warnings if each.report else ():
             console.say(f"warning: target {each.target!r}: {warning}")

@@ -16,6 +16,7 @@ from olympus_cli.faults.failure import Failure
 from olympus_cli.gates.budget import Verdict
 from olympus_cli.gates.checking import Checked, perform
 from olympus_cli.gates.saved import Saved, read_saved, write_program, write_saved
+from olympus_cli.history.recording import record_check
 from olympus_cli.isolated.call import call
 from olympus_cli.options import Command, common_options, is_verbose, project_option
 from olympus_cli.places import shown
@@ -62,6 +63,7 @@ def command(names: tuple[str, ...], project: str | None, update: bool, as_json: 
             if len(specs) == 1:
                 raise
             outcomes.append(Outcome(spec.name, "failed", failure=Failure.of(error)))
+    record_check(opened, found)
     broken = [verdict for each in found for verdict in each.broken]
     for each in found:
         for warning in each.warnings:

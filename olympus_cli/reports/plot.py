@@ -98,7 +98,8 @@ def plot_text(
     canvas = _Canvas(columns, height, only_ascii)
     _draw(canvas, frame, marks)
     rows = {canvas.row(frame.y.place(value)): text for value, text in ticks}
-    lines = [title, f"{y:>{min(len(y), margin)}}"]
+    numbers = "".join(_numbers(frame.x, columns, marks))
+    lines = [title, f"{y:<{margin + 1}}{numbers}".rstrip()]
     for number, line in enumerate(canvas.lines()):
         label = rows.get(number, "")
         lines.append(f"{label:>{margin}}{'+' if label else '|'}{line}".rstrip())
@@ -175,8 +176,14 @@ def _draw(canvas: _Canvas, frame: _Frame, marks: Sequence[PlotMark]) -> None:
     for number, points in enumerate(frame.points):
         for p in points:
             canvas.sign(frame.x.place(p.x), frame.y.place(p.y), _SIGNS[number % len(_SIGNS)])
+
+
+def _numbers(axis: Axis, columns: int, marks: Sequence[PlotMark]) -> list[str]:
+    """The line above the field, with the number of each mark over its place."""
+    line = [" "] * columns
     for number, mark in enumerate(marks, 1):
-        canvas.sign(frame.x.place(mark.x), 1.0, str(number % 10))
+        line[round(axis.place(mark.x) * (columns - 1))] = str(number % 10)
+    return line
 
 
 def _x_lines(axis: Axis, margin: int, columns: int, name: str) -> Iterator[str]:
