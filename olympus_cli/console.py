@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Bar",
+    "can_write",
     "data",
     "defect",
     "error",
@@ -77,11 +78,18 @@ def json_text(document: Any) -> str:
 def print_json(document: Any) -> None:
     """Write one JSON document to stdout, as `json_text` has it."""
     text = json_text(document)
-    try:
-        text.encode(sys.stdout.encoding)
-    except UnicodeEncodeError:  # JSON has escapes of its own
+    if not can_write(text):  # JSON has escapes of its own
         text = json.dumps(document, indent=2, allow_nan=False)
     data(text)
+
+
+def can_write(text: str) -> bool:
+    """Whether stdout can write every character of `text` as it is."""
+    try:
+        text.encode(sys.stdout.encoding)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def say(text: str) -> None:

@@ -37,6 +37,7 @@ COMMANDS = {
     "verify": "Check that the numbers of programs are right.",
     "bench": "Measure programs, stage by stage.",
     "diff": "Show what changed between two programs, by operation and source line.",
+    "history": "Show what the figures of targets were, commit by commit.",
     "devices": "List the devices there are, and measure this machine's CPU.",
     "doctor": "Show versions, backends, devices and cache, and what is missing.",
 }

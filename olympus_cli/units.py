@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["array_type", "byte_size", "count", "duration"]
+__all__ = ["array_type", "byte_size", "change", "count", "duration", "quantity"]
 
 _UNKNOWN = "unknown"
+_MANY_TIMES = 10  # from here on a factor is told instead of a percentage
 
 
 def duration(seconds: float | None) -> str:
@@ -39,6 +40,33 @@ def count(number: float | None) -> str:
     ('999', '1.50 M')
     """
     return _scaled(number, 1000, ("", "k", "M", "G", "T", "P", "E"))
+
+
+def quantity(value: float | None, unit: str) -> str:
+    """A value with its unit: "s", "B", "B/s", "count", or any other, in units of 1000.
+
+    >>> quantity(0.0123, "s"), quantity(2**21, "B"), quantity(2.5e9, "FLOP/s"), quantity(7, "count")
+    ('12.3 ms', '2.00 MiB', '2.50 GFLOP/s', '7')
+    """
+    if unit == "s":
+        return duration(value)
+    if unit in ("B", "B/s"):
+        return byte_size(value) + unit.removeprefix("B") * (value is not None)
+    if unit == "count" or value is None:
+        return count(value)
+    number, _, prefix = count(value).partition(" ")
+    return f"{number} {prefix}{unit}"
+
+
+def change(ratio: float | None) -> str:
+    """A ratio as a difference in percent, or from ten on as a factor.
+
+    >>> change(1.2), change(0.5), change(12.0), change(None)
+    ('+20.0%', '-50.0%', '12 times', '')
+    """
+    if ratio is None:
+        return ""
+    return f"{ratio:.3g} times" if ratio >= _MANY_TIMES else f"{100 * (ratio - 1):+.1f}%"
 
 
 def array_type(dtype: str, shape: Sequence[int]) -> str:

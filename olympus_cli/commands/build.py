@@ -13,6 +13,7 @@ from olympus_cli import interrupts
 from olympus_cli.builder.driver import build
 from olympus_cli.builder.plan import Options
 from olympus_cli.builder.show import build_report, raise_failures, watching
+from olympus_cli.history.recording import record_build
 from olympus_cli.options import (
     Command,
     device_config_option,
@@ -92,5 +93,6 @@ def command(
         raise UsageError(f"none of the targets is built for the backend {backend!r}")
     with interrupts.raised(), watching(len(specs)) as listener:
         outcomes = build(specs, opened.build_dir, options, listener)
+    record_build(opened, outcomes)
     outputs.write(build_report(outcomes, opened.build_dir, opened.root))
     raise_failures(outcomes, is_verbose())

@@ -10,6 +10,7 @@ from olympus_cli.gates.checking import Checked, perform
 from olympus_cli.gates.report import broken_message, checked_report
 from olympus_cli.gates.saved import Saved, read_saved, write_program, write_saved
 from olympus_cli.gates.trials import Trials
+from olympus_cli.history.recording import record_check
 from olympus_cli.isolated.call import call
 from olympus_cli.options import Command, gate_options, is_verbose, project_option
 from olympus_cli.places import shown
@@ -56,6 +57,7 @@ def command(names: tuple[str, ...], project: str | None, update: bool, outputs: 
                 if told := broken_message(found[-1]):
                     trials.says_no(told)
     finally:
+        record_check(opened, found)
         outputs.write(checked_report(found, trials, {spec.name: spec.root for spec in specs}))
     trials.raise_failures(is_verbose())
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from olympus_cli.units import byte_size, count, duration
+from olympus_cli.units import byte_size, change, count, duration
 
 __all__ = ["figure_changes", "figure_text"]
 
-_MANY_TIMES = 10  # from here on a factor is told instead of a percentage
 _UNITS: dict[str, Callable[[float | None], str]] = {
     "count": count,
     "bytes": byte_size,
@@ -68,11 +67,8 @@ def figure_text(figure: Mapping[str, Any]) -> tuple[str, str, str]:
     >>> figure_text(figure_changes({"cost": {"flops": 8}}, {"cost": {"flops": 12}})[0])
     ('8', '12', '+50.0%')
     """
-    shown, ratio = _UNITS[figure["unit"]], figure["ratio"]
-    change = "" if ratio is None else f"{100 * (ratio - 1):+.1f}%"
-    if ratio is not None and ratio >= _MANY_TIMES:
-        change = f"{ratio:.3g} times"
-    return shown(figure["before"]), shown(figure["after"]), change
+    shown = _UNITS[figure["unit"]]
+    return shown(figure["before"]), shown(figure["after"]), change(figure["ratio"])
 
 
 def _at(document: Mapping[str, Any], path: tuple[str, ...]) -> float | None:

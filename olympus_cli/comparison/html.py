@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from jinja2 import Environment
 
 from olympus_cli.comparison.figures import figure_text
 from olympus_cli.comparison.text import grouped, plain_types, short_name, summary
-from olympus_cli.visible import visible
+from olympus_cli.reports.templating import page_environment
 
 __all__ = ["render_page"]
 
@@ -40,20 +39,8 @@ def render_page(document: Mapping[str, Any]) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")  # halves of surrogate pairs
 
 
-def _shown(value: Any) -> Any:
-    """What the template writes: of text, what a browser shows and does not obey."""
-    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
 @cache
 def _environment() -> Environment:
-    made = Environment(
-        loader=PackageLoader("olympus_cli.comparison"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_shown,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    made = page_environment("olympus_cli.comparison")
     made.filters.update(short=short_name, plain=plain_types)
     return made

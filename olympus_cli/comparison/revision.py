@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from pathlib import Path
 
 from olympus.errors import OlympusError, UsageError
 from olympus_cli.faults.failure import Failure
+from olympus_cli.git import run_git
 
 __all__ = ["PREFIX", "Checkout", "blaming_revision", "checkout", "split_revision"]
 
@@ -78,9 +78,9 @@ def checkout(revision: str, folder: Path) -> Iterator[Checkout]:
         )
         yield Checkout(revision, tree, Path(top).resolve())
     finally:
-        _run(Path(top), "worktree", "remove", "--force", str(tree))
+        run_git(Path(top), "worktree", "remove", "--force", str(tree))
         shutil.rmtree(temporary, ignore_errors=True)
-        _run(Path(top), "worktree", "prune")
+        run_git(Path(top), "worktree", "prune")
 
 
 @contextmanager
@@ -106,23 +106,8 @@ def blaming_revision(found: Checkout) -> Iterator[None]:
 
 def _git(folder: Path, *arguments: str, why: str) -> str:
     """What git prints; UsageError with `why` and git's own reason if it fails."""
-    done = _run(folder, *arguments)
+    done = run_git(folder, *arguments)
     if done.returncode:
         said = done.stderr.strip().splitlines()
         raise UsageError(f"{why}: {said[-1]}" if said else why)
     return done.stdout.strip()
-
-
-def _run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run git, without what a hook that calls us has set for it, and without running hooks."""
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
-    return subprocess.run(
-        ["git", "-C", str(folder), "-c", f"core.hooksPath={os.devnull}", *arguments],
-        env={**environment, "LC_ALL": "C"},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        encoding="utf-8",
-        errors="backslashreplace",
-        check=False,
-        start_new_session=True,  # Ctrl-C is for us, who clear up
-    )

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import olympus
-from olympus.analysis import graph_of
+from olympus.analysis import SourceMap, graph_of
 from olympus_cli.frontends.python import load_target
 from olympus_cli.gates.budget import Verdict, figures_of, judge
 from olympus_cli.gates.figures import Figures
@@ -31,7 +31,8 @@ __all__ = ["Checked", "memory_of", "perform", "unit_figures"]
 class Checked:
     """What became of one target: its verdicts, and its figures by backend and key.
 
-    `programs` are the texts to save by backend, of a golden target that is updated.
+    `programs` are the texts to save by backend, of a golden target that is updated.  `lowered` are
+    the programs of all backends as StableHLO, and `sources` where their operations come from.
     """
 
     target: str
@@ -39,6 +40,8 @@ class Checked:
     figures: Mapping[str, Mapping[str, float]]
     programs: Mapping[str, str]
     warnings: tuple[str, ...]
+    lowered: Mapping[str, str]
+    sources: Mapping[str, str]
 
     @property
     def broken(self) -> tuple[Verdict, ...]:
@@ -90,7 +93,14 @@ def perform(
             verdicts.append(
                 judge_golden(spec.name, unit.label, unit.lowered.module, saved_program, spec.root)
             )
-    return asdict(Checked(spec.name, tuple(verdicts), found, programs, tuple(program.warnings)))
+    warnings = tuple(program.warnings)
+    texts = {unit.label: unit.stablehlo for unit in program.units}
+    sources = {unit.label: _sources(unit, spec.root) for unit in program.units}
+    return asdict(Checked(spec.name, tuple(verdicts), found, programs, warnings, texts, sources))
+
+
+def _sources(unit: Unit, root: Path) -> str:
+    return SourceMap.of(unit.lowered.module, root).to_bytes().decode()
 
 
 def memory_of(device: olympus.Target | None) -> int | None:

@@ -81,6 +81,7 @@ class Project:
     build_dir: Path
     default_targets: tuple[str, ...]
     devices: Mapping[str, olympus.DeviceModel] = field(default_factory=dict)  # of the user's own
+    history: Path | None = None  # the file that commands add their figures to
 
     def has(self, name: str) -> bool:
         """Whether `name` is a target's, with or without the values of its matrix."""

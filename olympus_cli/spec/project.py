@@ -32,6 +32,7 @@ from olympus_cli.spec.trips import trips_of
 
 __all__ = [
     "FILE",
+    "HISTORY",
     "PROJECT_KEYS",
     "TARGET_KEYS",
     "beside_targets",
@@ -40,7 +41,8 @@ __all__ = [
 ]
 
 FILE = "olympus.toml"
-PROJECT_KEYS = ("build-dir", "default-targets", "python-path")
+HISTORY = "history.sqlite"  # its name in the build folder
+PROJECT_KEYS = ("build-dir", "default-targets", "python-path", "history")
 TARGET_KEYS = (
     *("entry", "args", "static", "donate", "backends"),
     *("optimize", "repeats", "compiler-options", "matrix"),
@@ -89,7 +91,8 @@ def load_project(path: Path, own: Devices | None = None) -> Project:
             for key, target in found.items()
         }
     build_dir = root / settings.text("build-dir", "build")
-    project = Project(root, targets, build_dir, settings.texts("default-targets"), devices)
+    history = _history(settings, root, build_dir)
+    project = Project(root, targets, build_dir, settings.texts("default-targets"), devices, history)
     if project.default_targets:
         try:
             project.select()
@@ -107,6 +110,15 @@ def beside_targets(file: Path) -> tuple[tuple[Path, ...], Devices]:
     source = load(file)
     settings = Section(source, (), source.data).table("project")
     return _python_path(settings, file.resolve().parent), devices_of(source)
+
+
+def _history(settings: Section, root: Path, build_dir: Path) -> Path | None:
+    value = settings.data.get("history", True)
+    if isinstance(value, bool):
+        return build_dir / HISTORY if value else None
+    if isinstance(value, str) and value and "\0" not in value:
+        return root / value
+    settings.wrong("history", "true, false or the path of a file", value)
 
 
 def _python_path(settings: Section, root: Path) -> tuple[Path, ...]:

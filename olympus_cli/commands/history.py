@@ -1,0 +1,264 @@
+"""`olympus history`: what the figures of targets were, commit by commit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from olympus.errors import UsageError
+from olympus_cli import console
+from olympus_cli.history.exchange.files import FORMATS, Format, exported, format_of, read_figures
+from olympus_cli.history.finding import chosen_points, history_file, history_of, moment_of
+from olympus_cli.history.model import Figure, Point, Run
+from olympus_cli.history.page import render_page
+from olympus_cli.history.series import History, latest_figures
+from olympus_cli.history.store import append
+from olympus_cli.history.telling import (
+    LATEST,
+    RUNS,
+    change_lines,
+    latest_rows,
+    line_svg,
+    line_text,
+    run_rows,
+)
+from olympus_cli.options import (
+    Command,
+    FilePath,
+    common_options,
+    project_option,
+    whole_number,
+)
+from olympus_cli.output import write_file
+from olympus_cli.places import shown
+from olympus_cli.reports.gates import GateReport
+from olympus_cli.spec.resolve import open_project
+
+__all__ = ["command"]
+
+_LOOKED_AT = 20  # runs among which the one before, on the same machine, is looked for
+_WIDE = 100  # columns of a plot where the terminal has more
+_PLOTS = (".svg", ".html")
+
+
+@click.command("history", cls=Command)
+@click.argument("names", metavar="[TARGET]...", nargs=-1)
+@project_option
+@click.option(
+    "--metric",
+    "metrics",
+    metavar="M",
+    multiple=True,
+    help="Show this figure run by run, such as flops or steady_call; may be repeated.",
+)
+@click.option(
+    "--since",
+    metavar="DATE|REV",
+    help="Show what is of a date, or of a revision of git, or later.",
+)
+@click.option(
+    "--limit",
+    type=whole_number(1),
+    default=50,
+    metavar="N",
+    help="Show the latest N runs of each figure; 50 if absent.",
+)
+@click.option(
+    "--plot",
+    "picture",
+    type=FilePath(),
+    metavar="FILE",
+    help="Write the plot to FILE.svg, or to FILE.html with all that is told.",
+)
+@click.option(
+    "--export",
+    "exports",
+    type=FilePath(),
+    metavar="FILE",
+    help="Write the figures to FILE, .csv or .json.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    help="Export in this format; without it, .csv is csv and .json pytest-benchmark.",
+)
+@click.option(
+    "--import",
+    "imports",
+    type=FilePath(),
+    metavar="FILE",
+    help="Add the figures of FILE: CSV, or the JSON of pytest-benchmark or hyperfine.",
+)
+@common_options
+def command(
+    names: tuple[str, ...],
+    project: str | None,
+    metrics: tuple[str, ...],
+    since: str | None,
+    limit: int,
+    picture: Path | None,
+    exports: Path | None,
+    form: Format | None,
+    imports: Path | None,
+    as_json: bool,
+) -> None:
+    """Without a metric, show the latest figures and how they differ from those before.
+
+    \b
+    Examples:
+      olympus history
+      olympus history forward --metric flops --metric steady_call --since HEAD~20
+      olympus history --metric build-time --plot build-time.html
+      olympus history --export figures.csv
+      olympus history --import benchmarks.json
+    """
+    _check_options(names, metrics, picture, exports, form, imports)
+    opened = open_project(project)
+    path = history_file(opened)
+    metrics = tuple(dict.fromkeys(metrics))
+    if imports is not None:
+        _tell(_imported(path, imports), as_json)
+        return
+    moment = moment_of(since, opened.root)
+    if exports is not None:
+        points = chosen_points(path, names, metrics, None)
+        kept = [point for point in points if point.run.moment >= (moment or "")]
+        _tell(_exported(kept, exports, form), as_json)
+        return
+    if not metrics:
+        points = chosen_points(path, names, (), _LOOKED_AT)
+        document = latest_figures(str(path), points, moment)
+        table = "", LATEST, tuple(latest_rows(document))
+        _tell(GateReport("history", (), (table,), document), as_json)
+        return
+    with console.progress("reading the history"):
+        history = history_of(path, names, metrics, moment, limit)
+    if picture is not None:
+        _draw(history, picture)
+    _show(history, as_json)
+
+
+def _check_options(
+    names: tuple[str, ...],
+    metrics: tuple[str, ...],
+    picture: Path | None,
+    exports: Path | None,
+    form: Format | None,
+    imports: Path | None,
+) -> None:
+    """Raise UsageError for options that do not go together, before anything is read."""
+    if exports is not None and imports is not None:
+        raise UsageError("--export and --import are two commands; give one of them")
+    if imports is not None and (names or metrics):
+        raise UsageError("--import takes all that is in a file: name no target and no metric")
+    if form is not None and exports is None:
+        raise UsageError("--format is of --export FILE", hint="--import tells the format itself")
+    if picture is None:
+        return
+    if exports is not None or imports is not None:
+        raise UsageError("--plot draws what is shown, and --export and --import show nothing")
+    if not metrics:
+        raise UsageError("--plot needs --metric M, the figure to draw")
+    if picture.suffix not in _PLOTS:
+        raise UsageError(
+            f"{shown(picture)} does not say a format", hint=f"--plot writes {' and '.join(_PLOTS)}"
+        )
+
+
+def _imported(path: Path, source: Path) -> GateReport:
+    found: dict[str, tuple[Run, list[Figure]]] = {}
+    points = read_figures(source)
+    for point in points:
+        found.setdefault(point.run.key, (point.run, []))[1].append(point.figure)
+    runs, figures = append(path, [*found.values()])
+    document = {
+        "file": str(path),
+        "imported": str(source),
+        "figures": len(points),
+        "new_runs": runs,
+        "new_figures": figures,
+    }
+    told = f"{shown(source)}: {len(points)} figures, of which {figures} are new"
+    return GateReport("history", (), (), document, (told,))
+
+
+def _exported(points: list[Point], target: Path, form: Format | None) -> GateReport:
+    chosen = format_of(target, form)
+    text, written = exported(points, chosen)
+    write_file(target, text)
+    document = {"exported": str(target), "format": chosen, "figures": written}
+    left_out = len(points) - written
+    told = f"{written} figures" + (f"; {left_out} others are not of this format" * bool(left_out))
+    return GateReport("history", (), (), document, (told,))
+
+
+def _draw(history: History, picture: Path) -> None:
+    if picture.suffix == ".html":
+        write_file(picture, render_page(history))
+        return
+    if len(history.lines) != 1:
+        raise UsageError(
+            f"an SVG holds one plot, and there are {len(history.lines)}",
+            hint="name one target and one metric, or write FILE.html",
+        )
+    write_file(picture, line_svg(history.lines[0]))
+
+
+def _tell(report: GateReport, as_json: bool) -> None:
+    if as_json:
+        console.print_json(report.document)
+        return
+    for title, columns, rows in report.tables:
+        if rows:
+            console.table(columns, rows, title)
+        else:
+            console.say("the history has no such figures")
+    for note in report.notes:
+        console.say(note)
+
+
+def _report(history: History) -> GateReport:
+    """Each line as a table, and what is told of its changes as notes."""
+    return GateReport(
+        command="history",
+        cases=(),
+        tables=tuple((line.title, *_filled(RUNS, run_rows(line))) for line in history.lines),
+        document=history.to_data(),
+        notes=tuple(
+            "\n".join(change_lines(line, reasons))
+            for line, reasons in zip(history.lines, history.reasons, strict=True)
+        ),
+    )
+
+
+def _filled(
+    columns: Sequence[str], rows: Sequence[tuple[str, ...]]
+) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """The columns that have something in a row, and the rows with these alone."""
+    kept = [i for i in range(len(columns)) if any(row[i] for row in rows)]
+    short = tuple(tuple(row[i] for i in kept) for row in rows)
+    return tuple(columns[i] for i in kept), short
+
+
+def _show(history: History, as_json: bool) -> None:
+    """Each line as a table, a plot and what is told of its changes."""
+    report = _report(history)
+    if as_json:
+        console.print_json(report.document)
+        return
+    if not history.lines:
+        console.say("the history has no such figures")
+    only_ascii = not console.can_write("\u28ff")
+    width = min(console.width(), _WIDE)
+    told = zip(history.lines, report.tables, report.notes, strict=True)
+    for number, (line, (title, columns, rows), note) in enumerate(told):
+        if number:
+            console.data("")
+        console.table(columns, rows, title)
+        if len(line.points) > 1:
+            console.data("\n" + line_text(line, width, only_ascii=only_ascii))
+        if note:
+            console.data(f"\n{note}")

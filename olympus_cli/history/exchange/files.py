@@ -1,0 +1,122 @@
+"""Files of figures: which format one is in, told by what is in it, and writing one."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, NoReturn
+
+from olympus.errors import ArtifactError, UsageError
+from olympus_cli.history.exchange.hyperfine import read_results, write_results
+from olympus_cli.history.exchange.pytest_benchmark import read_benchmarks, write_benchmarks
+from olympus_cli.history.exchange.records import spread_of
+from olympus_cli.history.exchange.table import NEEDED, read_table, write_table
+from olympus_cli.history.model import Point, utc_text
+from olympus_cli.places import shown
+from olympus_cli.reports.strict import open_regular
+
+__all__ = ["FORMATS", "Format", "exported", "format_of", "read_figures"]
+
+Format = Literal["csv", "pytest-benchmark", "hyperfine"]
+FORMATS: tuple[Format, ...] = ("csv", "pytest-benchmark", "hyperfine")
+_MOST_BYTES = 64 * 2**20
+
+
+def format_of(path: Path, asked: Format | None) -> Format:
+    """The format to write a file in: the one that is asked for, or else that of its suffix.
+
+    Raises:
+        UsageError: neither says it.
+    """
+    if asked is not None:
+        return asked
+    if path.suffix == ".csv":
+        return "csv"
+    if path.suffix == ".json":
+        return "pytest-benchmark"
+    raise UsageError(
+        f"{shown(path)} does not say a format", hint=f"--format takes {', '.join(FORMATS)}"
+    )
+
+
+def exported(points: Sequence[Point], form: Format) -> tuple[str, int]:
+    """The text of a file with the points, and how many of them it holds.
+
+    A table holds all.  The other formats hold one run, and times alone: they get the latest of each
+    series, where its samples are known in short.
+
+    Raises:
+        UsageError: there is nothing that the format can hold.
+    """
+    if form == "csv":
+        return write_table(points), len(points)
+    latest: dict[tuple[str, str, str], Point] = {}
+    for point in points:
+        figure = point.figure
+        if figure.unit == "s" and figure.is_measured and spread_of(figure) is not None:
+            latest[figure.target, figure.backend, figure.metric] = point
+    if not latest:
+        raise UsageError(
+            f"there is no measured time, and a file of {form} holds nothing else",
+            hint="--format csv holds every figure",
+        )
+    write = write_benchmarks if form == "pytest-benchmark" else write_results
+    return json.dumps(write([*latest.values()]), indent=2) + "\n", len(latest)
+
+
+def read_figures(path: Path) -> list[Point]:
+    """The points in a file, whatever its name.
+
+    Raises:
+        UsageError: it cannot be read.
+        ArtifactError: it is in none of the formats, or something in it is wrong.
+    """
+    content, changed = _content(path)
+    try:
+        text = content.decode("utf-8-sig")
+        if text.lstrip()[:1] not in ("{", "["):
+            return read_table(text)
+        return _of_document(_document(text), content, changed)
+    except (ValueError, RecursionError) as error:
+        raise ArtifactError(
+            f"{shown(path)} cannot be imported: {error}",
+            hint="files of pytest-benchmark and hyperfine (JSON) are taken, and CSV with the "
+            f"columns {', '.join(NEEDED)}",
+        ) from error
+
+
+def _content(path: Path) -> tuple[bytes, float]:
+    """The bytes of a file, and when it was changed."""
+    try:
+        with open_regular(path) as file:
+            content, changed = file.read(_MOST_BYTES + 1), os.fstat(file.fileno()).st_mtime
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UsageError(f"{shown(path)} cannot be read: {reason}") from error
+    if len(content) > _MOST_BYTES:
+        raise ArtifactError(f"{shown(path)} is larger than {_MOST_BYTES} bytes")
+    return content, changed
+
+
+def _document(text: str) -> Any:
+    try:
+        return json.loads(text, parse_constant=_refused)
+    except ValueError as error:
+        raise ValueError(f"it is not JSON that can be read: {error}") from error
+
+
+def _refused(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not a number of JSON")
+
+
+def _of_document(document: Any, content: bytes, changed: float) -> list[Point]:
+    if isinstance(document, dict) and "benchmarks" in document:
+        return read_benchmarks(document)
+    if isinstance(document, dict) and "results" in document:
+        time = utc_text(datetime.fromtimestamp(changed, UTC))
+        return read_results(document, time, hashlib.sha256(content).hexdigest())
+    raise ValueError("it has neither the benchmarks of pytest-benchmark nor hyperfine's results")

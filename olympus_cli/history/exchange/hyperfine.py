@@ -1,0 +1,123 @@
+"""Times in the JSON of hyperfine: of version 1, which is also written, and of version 2.
+
+Version 1 has an array `results` with command, mean, stddev (null for one run), median, user,
+system, min, max, times and exit_codes, in seconds (benchmark_result.rs of hyperfine 1.20).  Version
+2 has `schema_version` 2, `metadata` with start_time, and measurements one by one, each with
+time_wall_clock.  What OLYMPUS writes has its own facts in `parameters`, so that nothing is lost on
+the way back; user and system times are null there, for they are not known.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from olympus_cli.bench.statistics import summarize
+from olympus_cli.history.exchange.records import made, point_data, point_of, read_time, spread_of
+from olympus_cli.history.model import Point, Run, Spread
+from olympus_cli.reports.strict import typed
+
+__all__ = ["read_results", "write_results"]
+
+_OWN = "olympus"  # the key in `parameters`
+_VERSION = 2
+
+
+def write_results(points: Sequence[Point]) -> dict[str, Any]:
+    """The document of version 1; the points are times, whose samples are known in short."""
+    return {"results": [_result(point) for point in points]}
+
+
+def _result(point: Point) -> dict[str, Any]:
+    figure, spread = point.figure, spread_of(point.figure)
+    assert spread is not None  # others are left out
+    return {
+        "command": f"{figure.target} {figure.backend} {figure.metric}",
+        "mean": spread.mean,
+        "stddev": spread.stddev if (figure.count or 1) > 1 else None,
+        "median": figure.value,
+        "user": None,
+        "system": None,
+        "min": spread.min,
+        "max": spread.max,
+        "parameters": {_OWN: json.dumps(point_data(point))},
+    }
+
+
+def read_results(document: Mapping[str, Any], time: str, source: str) -> list[Point]:
+    """The points of a document: the median of each command, as the metric "time".
+
+    Version 1 does not say when it was: `time` is that of the file, and `source` its digest.
+
+    Raises:
+        ValueError: it is not such a document; the message says where.
+    """
+    results = document["results"]
+    if not isinstance(results, list):
+        raise ValueError("results is not an array")
+    is_second = document.get("schema_version") == _VERSION
+    if is_second:
+        metadata = document.get("metadata")
+        started = metadata.get("start_time") if isinstance(metadata, dict) else None
+        time = read_time(started, "metadata")
+    run = Run(time=time, command="hyperfine", source=source)
+    return [_point(each, run, f"results[{i}]", is_second) for i, each in enumerate(results)]
+
+
+def _point(result: object, run: Run, where: str, is_second: bool) -> Point:
+    if not isinstance(result, dict):
+        raise ValueError(f"{where} is not an object")
+    parameters = result.get("parameters")
+    if isinstance(parameters, dict) and isinstance(parameters.get(_OWN), str):
+        return point_of(_own(parameters[_OWN], where), f"{where}.parameters.{_OWN}")
+    facts = {"target": result.get("name") or result.get("command"), "metric": "time"}
+    samples = _samples(result, where, is_second)
+    if samples:
+        return made(run, {**facts, **_summary(samples)}, where)
+    return made(run, {**facts, "value": result.get("median"), "count": 1}, where)
+
+
+def _own(text: str, where: str) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{where}.parameters.{_OWN} is not JSON: {error}") from error
+
+
+def _samples(result: Mapping[str, Any], where: str, is_second: bool) -> tuple[float, ...]:
+    """The times of the single runs in seconds; none where the file does not have them."""
+    if not is_second:
+        found: tuple[float, ...] = typed(
+            result.get("times") or [], tuple[float, ...], f"{where}.times"
+        )
+        return found
+    runs = result.get("measurements")
+    if not isinstance(runs, list) or not runs:
+        raise ValueError(f"{where}.measurements is not an array of at least one run")
+    return tuple(_seconds(each, f"{where}.measurements[{i}]") for i, each in enumerate(runs))
+
+
+def _seconds(measurement: object, where: str) -> float:
+    time = measurement.get("time_wall_clock") if isinstance(measurement, dict) else None
+    if not isinstance(time, dict) or time.get("unit") != "second":
+        raise ValueError(f"{where} has no time_wall_clock in seconds")
+    found: float = typed(time.get("value"), float, f"{where}.time_wall_clock.value")
+    return found
+
+
+def _summary(samples: Sequence[float]) -> dict[str, Any]:
+    found = summarize(samples)
+    deviation = statistics.stdev(samples) if len(samples) > 1 else 0.0
+    spread = Spread(
+        statistics.fmean(samples), deviation, min(samples), max(samples), found.q1, found.q3
+    )
+    return {
+        "value": found.median,
+        "low": found.low,
+        "high": found.high,
+        "count": found.count,
+        "spread": asdict(spread),
+    }

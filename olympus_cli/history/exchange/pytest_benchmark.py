@@ -1,0 +1,142 @@
+"""Times in the JSON of pytest-benchmark, which holds the figures of one run.
+
+The fields are those that version 5.3 writes (`--benchmark-json`).  What OLYMPUS writes has its own
+facts in `extra_info`, so that nothing is lost on the way back.  Fields that need all samples, such
+as the number of outliers, are null: the history keeps samples in short.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from olympus_cli.history.exchange.records import made, point_data, point_of, read_time, spread_of
+from olympus_cli.history.model import Point, Run, Spread
+from olympus_cli.history.recording import machine_digest
+
+__all__ = ["read_benchmarks", "write_benchmarks"]
+
+_OWN = "olympus"  # the key in `extra_info`
+_NO_COMMIT = ("unversioned", "unknown", "")
+_NO_BRANCH = ("(unknown)", "")
+
+
+def write_benchmarks(points: Sequence[Point]) -> dict[str, Any]:
+    """The document; the points are times, whose samples are known in short."""
+    newest = max((point.run for point in points), key=lambda run: run.time)
+    return {
+        "machine_info": {
+            "node": newest.host or "",
+            "python_version": newest.versions.get("python"),
+        },
+        "commit_info": {
+            "id": newest.commit or _NO_COMMIT[0],
+            "time": newest.commit_time,
+            "author_time": newest.commit_time,
+            "dirty": bool(newest.dirty),
+            "project": "",
+            "branch": newest.branch or _NO_BRANCH[0],
+        },
+        "benchmarks": [_benchmark(point) for point in points],
+        "datetime": newest.time,
+        "version": "5.3.1",
+    }
+
+
+def _benchmark(point: Point) -> dict[str, Any]:
+    figure, spread = point.figure, spread_of(point.figure)
+    assert spread is not None  # others are left out
+    name = f"{figure.target}[{figure.backend}-{figure.metric}]"
+    count = figure.count or 1
+    return {
+        "group": figure.metric,
+        "name": name,
+        "fullname": name,
+        "params": {"backend": figure.backend, "metric": figure.metric},
+        "param": f"{figure.backend}-{figure.metric}",
+        "extra_info": {_OWN: point_data(point)},
+        "options": {},
+        "stats": {
+            "min": spread.min,
+            "max": spread.max,
+            "mean": spread.mean,
+            "stddev": spread.stddev,
+            "rounds": count,
+            "median": figure.value,
+            "iqr": spread.q3 - spread.q1,
+            "q1": spread.q1,
+            "q3": spread.q3,
+            "iqr_outliers": None,
+            "stddev_outliers": None,
+            "outliers": "",
+            "ld15iqr": None,
+            "hd15iqr": None,
+            "ops": 1 / spread.mean if spread.mean else None,
+            "total": spread.mean * count,
+            "iterations": 1,
+        },
+    }
+
+
+def read_benchmarks(document: Mapping[str, Any]) -> list[Point]:
+    """The points of a document: the median of each benchmark, as the metric "time".
+
+    Raises:
+        ValueError: it is not such a document; the message says where.
+    """
+    run = _run(document)
+    benchmarks = document["benchmarks"]
+    if not isinstance(benchmarks, list):
+        raise ValueError("benchmarks is not an array")
+    return [_point(each, run, f"benchmarks[{i}]") for i, each in enumerate(benchmarks)]
+
+
+def _run(document: Mapping[str, Any]) -> Run:
+    commit = _object(document.get("commit_info") or {}, "commit_info")
+    machine = _object(document.get("machine_info") or {}, "machine_info")
+    name, time, branch = commit.get("id"), commit.get("time"), commit.get("branch")
+    known = isinstance(name, str) and name not in _NO_COMMIT
+    dirty = commit.get("dirty")
+    python = machine.get("python_version")
+    return Run(
+        time=read_time(document.get("datetime"), "the document"),
+        command="pytest-benchmark",
+        commit=name if known else None,
+        commit_time=read_time(time, "commit_info") if known and time is not None else None,
+        dirty=dirty if known and isinstance(dirty, bool) else None,
+        branch=branch if isinstance(branch, str) and branch not in _NO_BRANCH else None,
+        host=_host(machine),
+        versions={"python": python} if isinstance(python, str) else {},
+    )
+
+
+def _host(machine: Mapping[str, Any]) -> str:
+    """The kind of machine: what its name is does not count, as in the history itself."""
+    cpu = machine.get("cpu")
+    facts = {key: str(machine.get(key)) for key in ("system", "machine")}
+    if isinstance(cpu, dict):
+        facts |= {key: str(cpu.get(key)) for key in ("brand_raw", "count", "brand")}
+    return machine_digest(facts)
+
+
+def _object(value: object, where: str) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError(f"{where} is not an object")
+    return value
+
+
+def _point(benchmark: object, run: Run, where: str) -> Point:
+    found = _object(benchmark, where)
+    extra = found.get("extra_info")
+    if isinstance(extra, dict) and _OWN in extra:
+        return point_of(extra[_OWN], f"{where}.extra_info.{_OWN}")
+    stats = _object(found.get("stats"), f"{where}.stats")
+    numbers = {name: stats.get(name) for name in Spread.__dataclass_fields__}
+    facts = {
+        "target": found.get("fullname") or found.get("name"),
+        "metric": "time",
+        "value": stats.get("median"),
+        "count": stats.get("rounds"),
+        "spread": numbers,
+    }
+    return made(run, facts, where)

@@ -1,0 +1,92 @@
+"""Points of a history as data of a file that anyone may have written, and back, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, fields, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from olympus_cli.history.model import UNITS, Figure, Point, Run, Spread, utc_text
+from olympus_cli.reports.strict import typed
+
+__all__ = ["checked", "made", "point_data", "point_of", "read_time", "spread_of"]
+
+_LONGEST = 1000  # letters of a name
+
+
+def point_data(point: Point) -> dict[str, Any]:
+    """JSON-like data of a point, which `point_of` reads."""
+    return asdict(point)
+
+
+def point_of(data: object, where: str) -> Point:
+    """The point that `point_data` gave `data` for.
+
+    Raises:
+        ValueError: it did not; the message names the place.
+    """
+    return checked(typed(data, Point, where), where)
+
+
+def checked(point: Point, where: str) -> Point:
+    """The point, with times in the form of the history.
+
+    Raises:
+        ValueError: a name is empty or too long, a unit is not known, or a time is none.
+    """
+    figure, run = point.figure, point.run
+    if figure.unit not in UNITS:
+        raise ValueError(
+            f"{where} has the unit {figure.unit!r}, which is none of {', '.join(UNITS)}"
+        )
+    for name in ("target", "metric"):
+        if not getattr(figure, name):
+            raise ValueError(f"{where} has no {name}")
+    if not run.command:
+        raise ValueError(f"{where} has no command")
+    for part in (figure, run):
+        for field in fields(part):
+            value = getattr(part, field.name)
+            if isinstance(value, str) and len(value) > _LONGEST:
+                raise ValueError(f"{where} has a {field.name} of more than {_LONGEST} letters")
+    if figure.count == 0 or (figure.count or 0) > 2**62:
+        raise ValueError(f"{where} has a count of {figure.count}")
+    commit_time = None if run.commit_time is None else read_time(run.commit_time, where)
+    run = replace(run, time=read_time(run.time, where), commit_time=commit_time)
+    return Point(run, figure)
+
+
+def read_time(text: object, where: str) -> str:
+    """A time in ISO 8601 as the history writes it; one without a zone is in UTC.
+
+    Raises:
+        ValueError: it is not one.
+    """
+    try:
+        if not isinstance(text, str):
+            raise ValueError
+        time = datetime.fromisoformat(text)
+        return utc_text(time if time.tzinfo else time.replace(tzinfo=UTC))
+    except (ValueError, OverflowError):
+        raise ValueError(f"{where} has the time {text!r}, which is not one of ISO 8601") from None
+
+
+def spread_of(figure: Figure) -> Spread | None:
+    """What is known of the samples of a figure: of a single sample, all."""
+    if figure.spread is None and figure.count == 1:
+        return Spread(figure.value, 0.0, *[figure.value] * 4)
+    return figure.spread
+
+
+def made(run: Run, facts: Mapping[str, Any], where: str) -> Point:
+    """A point of a run and the facts of a figure, checked as those of `point_of` are.
+
+    Raises:
+        ValueError: a fact is wrong.
+    """
+    usual = {
+        "backend": "", "unit": "s", "low": None, "high": None, "count": None, "program": None,
+        "fingerprint": None, "spread": None,
+    }  # fmt: skip
+    return point_of({"run": asdict(run), "figure": {**usual, **facts}}, where)

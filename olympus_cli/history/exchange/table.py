@@ -1,0 +1,109 @@
+"""A history as CSV: a row for each figure, with the facts of its run, losing nothing.
+
+A table of another origin needs only the columns of `NEEDED`.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from typing import Any
+
+from olympus_cli.history.exchange.records import point_data, point_of
+from olympus_cli.history.model import Figure, Point, Run, Spread
+from olympus_cli.nearest import did_you_mean
+
+__all__ = ["NEEDED", "read_table", "write_table"]
+
+_RUN = tuple(field.name for field in fields(Run))
+_FIGURE = tuple(field.name for field in fields(Figure) if field.name != "spread")
+_SPREAD = tuple(field.name for field in fields(Spread))
+COLUMNS = (*_RUN, *_FIGURE, *_SPREAD)
+NEEDED = ("time", "target", "metric", "unit", "value")
+_NUMBERS = frozenset(["value", "low", "high", *_SPREAD])
+_TEXTS = {"backend": "", "command": "import"}  # of a table that does not say them
+
+
+def write_table(points: Iterable[Point]) -> str:
+    """The text of the file; numbers are written so that the same ones are read."""
+    written = io.StringIO()
+    writer = csv.DictWriter(written, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for point in points:
+        data = point_data(point)
+        cells = {**data["run"], **data["figure"], **(data["figure"]["spread"] or {})}
+        cells["versions"] = json.dumps(cells["versions"], sort_keys=True)
+        writer.writerow({name: _cell(cells.get(name)) for name in COLUMNS})
+    return written.getvalue()
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else repr(value) if isinstance(value, float) else str(value)
+
+
+def read_table(text: str) -> list[Point]:
+    """The points of a table.
+
+    Raises:
+        ValueError: it is not such a table; the message says where.
+    """
+    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+    try:
+        columns = reader.fieldnames or ()
+        _check_columns(columns)
+        return [_point(row, f"line {reader.line_num}") for row in reader]
+    except csv.Error as error:
+        raise ValueError(f"line {reader.line_num} is not CSV: {error}") from error
+
+
+def _check_columns(columns: Iterable[str]) -> None:
+    given = list(columns)
+    for name in NEEDED:
+        if name not in given:
+            raise ValueError(f"it has no column {name!r}; {', '.join(NEEDED)} are needed")
+    for name in given:
+        if name not in COLUMNS:
+            hint = did_you_mean(name, COLUMNS, "columns are")
+            raise ValueError(f"it has the column {name!r}, which is not known: {hint}")
+    if len(set(given)) < len(given):
+        raise ValueError("it has a column twice")
+
+
+def _point(row: Mapping[Any, Any], where: str) -> Point:
+    if None in row or None in row.values():
+        raise ValueError(f"{where} does not have a cell for each column")
+    cells = {name: _value(name, row.get(name, ""), where) for name in COLUMNS}
+    spread = {name: cells[name] for name in _SPREAD}
+    figure = {name: cells[name] for name in _FIGURE}
+    has_spread = any(value is not None for value in spread.values())
+    figure["spread"] = spread if has_spread else None
+    return point_of({"run": {name: cells[name] for name in _RUN}, "figure": figure}, where)
+
+
+def _value(name: str, text: str, where: str) -> Any:
+    if name == "versions":
+        return _versions(text, where)
+    if not text:
+        return _TEXTS.get(name)
+    if name == "dirty":
+        if text not in ("true", "false"):
+            raise ValueError(f"{where}: dirty is {text!r}, and must be true or false")
+        return text == "true"
+    if name in _NUMBERS or name == "count":
+        try:
+            return int(text) if name == "count" else float(text)
+        except ValueError:
+            raise ValueError(f"{where}: {name} is {text!r}, which is not a number") from None
+    return text
+
+
+def _versions(text: str, where: str) -> Any:
+    try:
+        return json.loads(text) if text else {}
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{where}: versions is not JSON: {error}") from error

@@ -1,0 +1,126 @@
+"""The figures of builds, checks and measurements, in the form of the history."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Mapping
+from dataclasses import astuple, fields
+from pathlib import Path
+
+from olympus_cli.bench.model import Measured, Metric
+from olympus_cli.bench.statistics import summarize
+from olympus_cli.gates.checking import Checked
+from olympus_cli.history.model import Figure, Spread, StoredProgram
+from olympus_cli.program.bundle import SUFFIX
+from olympus_cli.reports.model import BackendReport, Report, Seconds
+from olympus_cli.spec.limits import LIMITED
+
+__all__ = ["build_figures", "build_programs", "check_figures", "measured_figures"]
+
+_UNIT_OF = {"bytes": "B", "seconds": "s", "flops": "FLOP"}
+_PROGRAM, _SOURCES = "program.stablehlo.mlir", "program.sources.json"
+
+Programs = Mapping[str, StoredProgram]
+
+
+def build_programs(report: Report, folder: Path) -> dict[str, StoredProgram]:
+    """The programs of a build in its folder, by the labels of its backends, that can be read."""
+    found = {}
+    for backend in report.backends:
+        own = folder / backend.label / "stablehlo.mlir", folder / backend.label / "sources.json"
+        program, sources = own if own[0].exists() else (folder / _PROGRAM, folder / _SOURCES)
+        try:
+            found[backend.label] = StoredProgram.of(program.read_bytes(), sources.read_bytes())
+        except OSError:  # another build replaces them now: its own figures come with its programs
+            continue
+    return found
+
+
+def build_figures(report: Report, programs: Programs) -> Iterator[Figure]:
+    """What a build found: cost, memory, estimate, sizes, and the times of its stages."""
+    sizes = {output.path: output.bytes for output in report.outputs}
+    measured: dict[str, tuple[float | None, str]] = {
+        f"build-{each.name}": (_seconds(report, each.name), "s") for each in fields(Seconds)
+    }
+    measured["build-time"] = sum(astuple(report.seconds)), "s"
+    measured["build-memory"] = report.peak_memory, "B"
+    for backend in report.backends:
+        counted = {
+            **_counted(backend),
+            "executable-size": (sizes.get(f"{backend.label}/executable.bin"), "B"),
+            "bundle-size": (sizes.get(f"{report.target}{SUFFIX}"), "B"),
+        }
+        stored = programs.get(backend.label)
+        program = None if stored is None else stored.digest
+        for count, figures in ((None, counted), (1, measured)):
+            for name, (value, unit) in figures.items():
+                if value is not None:
+                    yield Figure(
+                        report.target, backend.label, name, unit, value, count=count,
+                        program=program,
+                    )  # fmt: skip
+
+
+def _seconds(report: Report, stage: str) -> float:
+    found: float = getattr(report.seconds, stage)
+    return found
+
+
+def _counted(backend: BackendReport) -> dict[str, tuple[float | None, str]]:
+    """The figures that a budget can limit, by its keys, and a few that it cannot."""
+    cost, memory, products = backend.cost, backend.memory, backend.cost.matmul_flops
+    estimated = None if backend.estimate is None else backend.estimate.seconds
+    return {
+        "flops": (cost.flops, "FLOP"),
+        "matmul-flops": (None if products is None else sum(products.values()), "FLOP"),
+        "transcendentals": (cost.transcendentals, "count"),
+        "bytes": (cost.bytes, "B"),
+        "operations": (cost.operations, "count"),
+        "collective-bytes": (cost.collective_bytes, "B"),
+        "peak-memory": (memory.peak, "B"),
+        "argument-memory": (memory.arguments, "B"),
+        "result-memory": (memory.results, "B"),
+        "temporary-memory": (memory.temporaries, "B"),
+        "fusions": (backend.ops.get("fusion", 0), "count"),
+        "custom-calls": (backend.ops.get("custom-call", 0), "count"),
+        "estimated-time": (estimated, "s"),
+    }
+
+
+def check_figures(checked: Checked) -> tuple[list[Figure], list[StoredProgram]]:
+    """What a check found, and the programs that it was of."""
+    figures, programs = [], []
+    for label, found in checked.figures.items():
+        program = StoredProgram.of(
+            checked.lowered[label].encode(), checked.sources[label].encode("utf-8")
+        )
+        programs.append(program)
+        figures += [
+            Figure(checked.target, label, key, _unit(key), value, program=program.digest)
+            for key, value in found.items()
+        ]
+    return figures, programs
+
+
+def _unit(key: str) -> str:
+    return _UNIT_OF.get(LIMITED[key].quantity.name, "count")
+
+
+def measured_figures(measured: Measured) -> Iterator[Figure]:
+    """A summary of each metric of a measurement."""
+    for name, metric in measured.metrics.items():
+        if not metric.samples:
+            continue
+        summary = summarize(metric.samples)
+        yield Figure(
+            measured.target, measured.backend, name, metric.unit, summary.median, summary.low,
+            summary.high, summary.count, fingerprint=measured.fingerprint, spread=_spread(metric),
+        )  # fmt: skip
+
+
+def _spread(metric: Metric) -> Spread:
+    samples, summary = metric.samples, summarize(metric.samples)
+    deviation = statistics.stdev(samples) if len(samples) > 1 else 0.0
+    return Spread(
+        statistics.fmean(samples), deviation, min(samples), max(samples), summary.q1, summary.q3
+    )

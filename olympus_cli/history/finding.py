@@ -1,0 +1,122 @@
+"""Which part of a history is asked for: targets, metrics, and from when on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from olympus.errors import UsageError
+from olympus_cli.history.changepoints import MOST_POINTS
+from olympus_cli.history.model import Point, utc_text
+from olympus_cli.history.reasons import reasons_of
+from olympus_cli.history.repository import commit_time
+from olympus_cli.history.series import History, lines_of
+from olympus_cli.history.store import read_points
+from olympus_cli.nearest import did_you_mean
+from olympus_cli.places import shown
+from olympus_cli.spec.model import Project
+
+__all__ = ["chosen_points", "history_file", "history_of", "moment_of"]
+
+
+def history_file(project: Project) -> Path:
+    """The file of a project's history.
+
+    Raises:
+        UsageError: the project keeps none.
+    """
+    if project.history is None:
+        raise UsageError(
+            f"{shown(project.root / 'olympus.toml')} says that no history is kept",
+            hint="[project] history = true keeps one in the build folder",
+        )
+    return project.history
+
+
+def moment_of(text: str | None, folder: Path) -> str | None:
+    """The moment that a date, a time or a revision of git says; None for None.
+
+    A date is in the zone of this machine, as git takes it.
+
+    Raises:
+        UsageError: it is none of these.
+
+    >>> moment_of("2026-01-31T12:00:00Z", Path.cwd())
+    '2026-01-31T12:00:00.000000Z'
+    """
+    if text is None:
+        return None
+    try:
+        return utc_text(datetime.fromisoformat(text).astimezone(UTC))
+    except (ValueError, OverflowError):
+        found = commit_time(folder, text)
+    if found is None:
+        raise UsageError(
+            f"--since {text}: it is not a date, and git has no such revision here",
+            hint="such as 2026-01-31, 2026-01-31T12:00 or HEAD~20",
+        )
+    return found
+
+
+def chosen_points(
+    path: Path, names: Sequence[str], metrics: Sequence[str], limit: int | None
+) -> list[Point]:
+    """The points of the targets and metrics that are named; of all where none is.
+
+    The name of a target with a matrix stands for all its combinations.
+
+    Raises:
+        ArtifactError: the history is damaged, foreign or newer.
+        UsageError: there is none, or it has no such target or metric.
+    """
+    if not path.exists():
+        raise UsageError(
+            f"there is no history yet: {shown(path)} is not there",
+            hint="olympus build, check and bench write it",
+        )
+    points = read_points(path, metrics=metrics, limit=limit)
+    found = {point.figure.metric for point in points}
+    if missing := [name for name in metrics if name not in found]:
+        known = {point.figure.metric for point in read_points(path, limit=1)}
+        hint = did_you_mean(missing[0], known, "it has")
+        raise UsageError(f"the history has no metric {missing[0]!r}", hint=hint)
+    chosen = [point for point in points if not names or _is_named(point, names)]
+    for name in names:
+        if not any(_is_named(point, [name]) for point in chosen):
+            _no_target(name, metrics, points)
+    return chosen
+
+
+def _is_named(point: Point, names: Iterable[str]) -> bool:
+    target = point.figure.target
+    return any(name in (target, target.partition("@")[0]) for name in names)
+
+
+def _no_target(name: str, metrics: Sequence[str], points: Iterable[Point]) -> None:
+    known = {point.figure.target for point in points}
+    bases = {target.partition("@")[0] for target in known}
+    what = f"no {' or '.join(metrics)} of a target" if metrics else "no target"
+    hint = did_you_mean(name, known | bases, "it has")
+    raise UsageError(f"the history has {what} {name!r}", hint=hint)
+
+
+def history_of(
+    path: Path,
+    names: Sequence[str],
+    metrics: Sequence[str],
+    since: str | None,
+    limit: int,
+) -> History:
+    """The lines of some metrics from a moment on, the latest `limit` runs of each.
+
+    Changes are looked for in all runs, also in those that are not shown.
+
+    Raises:
+        ArtifactError: the history is damaged, foreign or newer.
+        UsageError: there is none, or it has no such target or metric.
+    """
+    points = chosen_points(path, names, metrics, max(limit, MOST_POINTS))
+    every = (line.shortened(since, limit) for line in lines_of(points))
+    lines = tuple(line for line in every if line is not None)
+    return History(str(path), lines, tuple(reasons_of(path, line) for line in lines))

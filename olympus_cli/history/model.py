@@ -1,0 +1,122 @@
+"""What the history holds: runs, the figures that each found, and programs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+
+__all__ = ["UNITS", "Figure", "Point", "Run", "Spread", "StoredProgram", "utc_text"]
+
+#: The units that a figure may have; a "count" is of anything.
+UNITS = ("s", "B", "FLOP", "count", "FLOP/s", "B/s", "1/s")
+
+
+def utc_text(time: datetime) -> str:
+    """A time as the history writes it: in UTC, to the microsecond, so that texts sort as times.
+
+    >>> utc_text(datetime(2026, 1, 31, 12, 0, tzinfo=UTC))
+    '2026-01-31T12:00:00.000000Z'
+    """
+    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a command, and the state of the repository then.
+
+    Times are those of `utc_text`.  `commit`, `commit_time`, `dirty` and `branch` are None where git
+    does not tell them.  `host` says which runs were on the same kind of machine.  `source` is the
+    digest of an imported file that says nothing else to tell its run by.
+    """
+
+    time: str
+    command: str
+    commit: str | None = None
+    commit_time: str | None = None
+    dirty: bool | None = None
+    branch: str | None = None
+    host: str | None = None
+    versions: Mapping[str, str] = field(default_factory=dict)
+    source: str | None = None
+
+    @property
+    def key(self) -> str:
+        """What tells this run from others, so that one that is there is not added again."""
+        facts = self.source or json.dumps(asdict(self), sort_keys=True)
+        return hashlib.sha256(facts.encode("utf-8", "surrogatepass")).hexdigest()
+
+    @property
+    def moment(self) -> str:
+        """Where it stands in the history: at its commit, or else at its time."""
+        return self.commit_time or self.time
+
+    @property
+    def label(self) -> str:
+        """The commit in short, with a "+" for what was not committed; the day without a commit."""
+        if self.commit is None:
+            return self.time[:10]
+        return self.commit[:8] + ("+" if self.dirty else "")
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The samples of a figure in short, besides their median: what other tools' files have."""
+
+    mean: float
+    stddev: float
+    min: float
+    max: float
+    q1: float
+    q3: float
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure of a target on a backend; for a measured one, the median of `count` samples.
+
+    `count` is None for what is counted and not measured: there every difference is a change.  `low`
+    and `high` are the interval of the median.  `program` is the digest of the StableHLO, which may
+    be stored, and `fingerprint` the structural fingerprint; either may be unknown.
+    """
+
+    target: str
+    backend: str
+    metric: str
+    unit: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+    count: int | None = None
+    program: str | None = None
+    fingerprint: str | None = None
+    spread: Spread | None = None
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether it is a measurement, which differs from run to run."""
+        return self.count is not None
+
+
+@dataclass(frozen=True)
+class Point:
+    """A figure and the run that found it."""
+
+    run: Run
+    figure: Figure
+
+
+@dataclass(frozen=True)
+class StoredProgram:
+    """A program: its StableHLO, and where its operations come from, as `SourceMap` writes it."""
+
+    digest: str
+    stablehlo: bytes
+    sources: bytes | None = None
+
+    @staticmethod
+    def of(stablehlo: bytes, sources: bytes | None) -> StoredProgram:
+        """The program of a StableHLO text."""
+        return StoredProgram(hashlib.sha256(stablehlo).hexdigest(), stablehlo, sources)

@@ -1,0 +1,126 @@
+"""Commands add what they found to the history of their project.
+
+What goes wrong with the file is a warning and not a failure: a build is not less good for it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from olympus.errors import OlympusError
+from olympus_cli import console
+from olympus_cli.versions import tool_versions
+
+if TYPE_CHECKING:
+    from olympus_cli.bench.model import Measured
+    from olympus_cli.builder.outcome import Outcome
+    from olympus_cli.gates.checking import Checked
+    from olympus_cli.history.model import Figure, StoredProgram
+    from olympus_cli.spec.model import Project
+
+__all__ = ["machine_digest", "record_bench", "record_build", "record_check"]
+
+# What is needed to write is imported when something is written: a build that has nothing to do does
+# not wait for it.
+
+
+def record_build(project: Project, outcomes: Iterable[Outcome]) -> None:
+    """Add the figures of the targets that were built; nothing where all were up to date."""
+    built = [each.report for each in outcomes if each.status == "built" and each.report]
+    if project.history is None or not built:
+        return
+    from olympus_cli.history.figures import build_figures, build_programs
+
+    figures: list[Figure] = []
+    programs: list[StoredProgram] = []
+    for report in built:
+        found = build_programs(report, project.build_dir / report.target)
+        figures += build_figures(report, found)
+        programs += found.values()
+    _record(project, "build", figures, programs)
+
+
+def record_check(project: Project, found: Iterable[Checked]) -> None:
+    """Add the figures of the targets that were checked."""
+    checked = list(found)
+    if project.history is None or not checked:
+        return
+    from olympus_cli.history.figures import check_figures
+
+    figures: list[Figure] = []
+    programs: list[StoredProgram] = []
+    for each in checked:
+        its_figures, its_programs = check_figures(each)
+        figures += its_figures
+        programs += its_programs
+    _record(project, "check", figures, programs)
+
+
+def record_bench(project: Project | None, found: Iterable[Measured]) -> None:
+    """Add a summary of each metric of the measurements; nothing where there is no project.
+
+    Example: `record_bench(project, measured)`, once for all targets of a command.
+    """
+    measured = list(found)
+    if project is None or project.history is None or not measured:
+        return
+    from olympus_cli.history.figures import measured_figures
+
+    figures = [figure for each in measured for figure in measured_figures(each)]
+    _record(project, "bench", figures, [], measured[0].machine)
+
+
+def machine_digest(machine: Mapping[str, str]) -> str:
+    """Twelve digits that tell a kind of machine from others.
+
+    >>> machine_digest({"processor": "a"})
+    'b2a4ea2d1eb2'
+    """
+    text = json.dumps(dict(machine), sort_keys=True)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+
+
+def _record(
+    project: Project,
+    command: str,
+    figures: Sequence[Figure],
+    programs: Sequence[StoredProgram],
+    machine: Mapping[str, str] | None = None,
+) -> None:
+    from olympus_cli.history.model import Run, utc_text
+    from olympus_cli.history.repository import repository_state
+    from olympus_cli.history.store import append
+
+    if project.history is None or not figures:
+        return
+    run = Run(
+        time=utc_text(datetime.now(UTC)),
+        command=command,
+        host=machine_digest(machine or _machine()),
+        versions=tool_versions(),
+        **asdict(repository_state(project.root)),
+    )
+    try:
+        append(project.history, [(run, figures)], programs)
+    except OlympusError as error:
+        hint = f" ({error.hint})" if error.hint else ""
+        console.say(f"warning: the figures are not in the history: {error}{hint}")
+
+
+def _machine() -> dict[str, str]:
+    """This machine, as far as times depend on it; the name of the host does not count."""
+    from olympus.analysis import this_cpu
+
+    cpu = this_cpu()
+    return {
+        "system": platform.system(),
+        "architecture": platform.machine(),
+        "processor": cpu.model,
+        "threads": str(cpu.threads),
+    }

@@ -1,0 +1,70 @@
+"""What git knows of a project's folder: the commit, its time, the branch, and what changed."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from olympus_cli.git import run_git
+from olympus_cli.history.model import utc_text
+
+__all__ = ["RepositoryState", "commit_time", "repository_state"]
+
+_TIME_LIMIT = 5.0  # seconds: a build does not wait longer for what is only told
+_NO_COMMIT = "(initial)"  # what git calls the commit of a repository without one
+_NO_BRANCH = "(detached)"
+
+
+@dataclass(frozen=True)
+class RepositoryState:
+    """The state of a repository; all None where there is none, or no git, or it takes too long."""
+
+    commit: str | None = None
+    commit_time: str | None = None
+    dirty: bool | None = None
+    branch: str | None = None
+
+
+def repository_state(folder: Path) -> RepositoryState:
+    """The state of the repository that a folder is in.
+
+    It is dirty if a file that git tracks is not as it is in the commit.
+    """
+    told = _told(folder, "status", "--porcelain=v2", "--branch", "--untracked-files=no")
+    if told is None:
+        return RepositoryState()
+    lines = told.splitlines()
+    heads = [line.split(" ", 2) for line in lines if line.startswith("# branch.")]
+    facts = {parts[1]: parts[2] for parts in heads if len(parts) == 3}
+    commit, branch = facts.get("branch.oid"), facts.get("branch.head")
+    is_dirty = any(not line.startswith("#") for line in lines)
+    if commit is None or commit == _NO_COMMIT:
+        return RepositoryState(branch=branch)
+    return RepositoryState(
+        commit, commit_time(folder, commit), is_dirty, None if branch == _NO_BRANCH else branch
+    )
+
+
+def commit_time(folder: Path, revision: str) -> str | None:
+    """The time of a revision, as the history writes times; None where it is not known.
+
+    >>> commit_time(Path.cwd(), "HEAD~1")
+    '2026-01-31T12:00:00.000000Z'
+    """
+    told = _told(
+        folder, "log", "-1", "--no-show-signature", "--format=%cI", "--end-of-options", revision
+    )
+    try:
+        return utc_text(datetime.fromisoformat((told or "").strip()))
+    except ValueError:
+        return None
+
+
+def _told(folder: Path, *arguments: str) -> str | None:
+    try:
+        done = run_git(folder, *arguments, time_limit=_TIME_LIMIT)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return None if done.returncode else done.stdout

@@ -1,0 +1,77 @@
+"""The tables of a history file, and the steps from each version of them to the next."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+
+__all__ = ["APPLICATION", "MIGRATIONS", "is_ours", "migrate"]
+
+#: What SQLite's `application_id` is in a history: "OLYH" in ASCII.
+APPLICATION = 0x4F4C5948
+
+#: The statements that lead from version i to version i + 1, which is the file's `user_version`.
+#: A released step is never changed: a new version is one more step.
+MIGRATIONS: Sequence[Sequence[str]] = (
+    (
+        """CREATE TABLE run (
+            id INTEGER PRIMARY KEY,
+            key TEXT NOT NULL UNIQUE,
+            time TEXT NOT NULL,
+            command TEXT NOT NULL,
+            commit_id TEXT,
+            commit_time TEXT,
+            dirty INTEGER,
+            branch TEXT,
+            host TEXT,
+            versions TEXT NOT NULL,
+            source TEXT
+        )""",
+        """CREATE TABLE figure (
+            run INTEGER NOT NULL REFERENCES run (id),
+            target TEXT NOT NULL,
+            backend TEXT NOT NULL,
+            metric TEXT NOT NULL,
+            unit TEXT NOT NULL,
+            value REAL NOT NULL,
+            low REAL,
+            high REAL,
+            count INTEGER,
+            program TEXT,
+            fingerprint TEXT,
+            spread TEXT,
+            PRIMARY KEY (target, backend, metric, run)
+        ) WITHOUT ROWID""",
+        """CREATE TABLE program (
+            id INTEGER PRIMARY KEY,
+            digest TEXT NOT NULL UNIQUE,
+            stablehlo BLOB NOT NULL,
+            sources BLOB
+        )""",
+    ),
+)
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Bring the tables to the newest version, in the transaction that is open."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    for number, statements in enumerate(MIGRATIONS[version:], version + 1):
+        for statement in statements:
+            connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {number}")
+    connection.execute(f"PRAGMA application_id = {APPLICATION}")
+
+
+def is_ours(connection: sqlite3.Connection, version: int) -> bool:
+    """Whether a file has the tables of a version and nothing else, such as a trigger or a view."""
+    expected = sqlite3.connect(":memory:")
+    try:
+        for statement in (each for step in MIGRATIONS[:version] for each in step):
+            expected.execute(statement)
+        return _objects(connection) == _objects(expected)
+    finally:
+        expected.close()
+
+
+def _objects(connection: sqlite3.Connection) -> set[tuple[object, ...]]:
+    return set(connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master"))

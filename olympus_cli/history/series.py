@@ -1,0 +1,169 @@
+"""The figures of a history as series, with their changes: what is told, as one JSON document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from olympus_cli.history.changepoints import Changepoint, changepoints, every_change
+from olympus_cli.history.model import Figure, Point, Run
+
+__all__ = ["History", "Line", "latest_figures", "lines_of"]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One figure of a target on a backend, run by run, with the places where its level changes.
+
+    `host` is that of a measured figure: those of different machines are not compared.
+    """
+
+    target: str
+    backend: str
+    metric: str
+    unit: str
+    host: str | None
+    points: tuple[Point, ...]
+    changes: tuple[Changepoint, ...]
+
+    @property
+    def title(self) -> str:
+        """What it is of, for people."""
+        machine = f", machine {self.host}" if self.host else ""
+        return f"{self.metric} of {self.target} on {self.backend}{machine}"
+
+    def shortened(self, since: str | None, limit: int | None) -> Line | None:
+        """The line from a moment on, with its latest points; None if none is left."""
+        first = next((i for i, p in enumerate(self.points) if p.run.moment >= (since or "")), None)
+        if first is None:
+            return None
+        first = max(first, len(self.points) - limit) if limit else first
+        changes = (
+            Changepoint(each.index - first, each.before, each.after, each.probability)
+            for each in self.changes
+            if each.index >= first
+        )
+        return Line(
+            self.target, self.backend, self.metric, self.unit, self.host,
+            self.points[first:], tuple(changes),
+        )  # fmt: skip
+
+
+def lines_of(points: Iterable[Point]) -> list[Line]:
+    """The series of points, which are in order; measured figures by machine."""
+    groups: dict[tuple[str, str, str, str, str | None, bool], list[Point]] = {}
+    for point in points:
+        figure = point.figure
+        host = point.run.host if figure.is_measured else None
+        key = figure.target, figure.backend, figure.metric, figure.unit, host, figure.is_measured
+        groups.setdefault(key, []).append(point)
+    return [_line(*key, tuple(groups[key])) for key in sorted(groups, key=_order)]
+
+
+def _order(key: tuple[str, str, str, str, str | None, bool]) -> tuple[str, ...]:
+    return tuple(str(part or "") for part in key)
+
+
+def _line(
+    target: str,
+    backend: str,
+    metric: str,
+    unit: str,
+    host: str | None,
+    is_measured: bool,
+    points: tuple[Point, ...],
+) -> Line:
+    values = [point.figure.value for point in points]
+    changes = changepoints(values) if is_measured else every_change(values)
+    return Line(target, backend, metric, unit, host, points, tuple(changes))
+
+
+@dataclass(frozen=True)
+class History:
+    """The lines that are told, and for each of them what is known of each of its changes."""
+
+    file: str
+    lines: tuple[Line, ...]
+    reasons: tuple[tuple[Mapping[str, Any], ...], ...]
+
+    def to_data(self) -> dict[str, Any]:
+        """JSON-like data with every number that the text, the plot and the page show."""
+        told = zip(self.lines, self.reasons, strict=True)
+        return {"file": self.file, "series": [_line_data(*each) for each in told]}
+
+
+def _line_data(line: Line, reasons: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {
+        "target": line.target,
+        "backend": line.backend,
+        "metric": line.metric,
+        "unit": line.unit,
+        "host": line.host,
+        "points": [_point_data(point) for point in line.points],
+        "changes": [
+            {**asdict(change), "ratio": change.ratio, "run": run_data(line, change), **reason}
+            for change, reason in zip(line.changes, reasons, strict=True)
+        ],
+    }
+
+
+def run_data(line: Line, change: Changepoint) -> dict[str, Any]:
+    """The run that a change was first seen in."""
+    return _run_data(line.points[change.index].run)
+
+
+def _run_data(run: Run) -> dict[str, Any]:
+    return {"label": run.label, **asdict(run)}
+
+
+def _point_data(point: Point) -> dict[str, Any]:
+    named = {"target", "backend", "metric", "unit"}
+    figure = {k: v for k, v in asdict(point.figure).items() if k not in named}
+    return {**figure, "run": _run_data(point.run)}
+
+
+def latest_figures(file: str, points: Iterable[Point], since: str | None = None) -> dict[str, Any]:
+    """The latest figures of each target and backend, with those before them, as JSON-like data.
+
+    A measured figure is compared with the one before it on the same machine.
+    """
+    groups: dict[tuple[str, str, str], list[Point]] = {}
+    for point in points:
+        figure = point.figure
+        groups.setdefault((figure.target, figure.backend, figure.metric), []).append(point)
+    rows = [_latest(each) for each in groups.values() if each[-1].run.moment >= (since or "")]
+    rows.sort(key=lambda row: (row["target"], row["backend"], row["metric"]))
+    return {"file": file, "figures": rows}
+
+
+def _latest(points: Sequence[Point]) -> dict[str, Any]:
+    last = points[-1]
+    before = next((each for each in reversed(points[:-1]) if _comparable(each, last)), None)
+    value = before and before.figure.value
+    return {
+        "target": last.figure.target,
+        "backend": last.figure.backend,
+        "metric": last.figure.metric,
+        "unit": last.figure.unit,
+        **_point_data(last),
+        "before": value,
+        "ratio": last.figure.value / value if value else None,
+        "run_before": before and _run_data(before.run),
+    }
+
+
+def _comparable(one: Point, other: Point) -> bool:
+    first, second = one.figure, other.figure
+    if first.unit != second.unit or first.is_measured != second.is_measured:
+        return False
+    return not first.is_measured or one.run.host == other.run.host
+
+
+def same_program(one: Figure, other: Figure) -> bool | None:
+    """Whether two figures are of one program; None where that is not known."""
+    if one.program and other.program:
+        return one.program == other.program
+    if one.fingerprint and other.fingerprint:
+        return one.fingerprint == other.fingerprint
+    return None

@@ -1,0 +1,304 @@
+"""The file of a history: SQLite, opened with care, written in one transaction a run.
+
+The journal is SQLite's rollback journal.  A process that is killed leaves a file that the next one
+rolls back, and writers wait for each other, so that builds side by side lose nothing.  WAL would
+let readers go on meanwhile; but it leaves two more files beside this one, and does not work on
+network file systems (https://www.sqlite.org/wal.html), where build folders are.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import stat
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from olympus.errors import ArtifactError, OlympusError, UsageError
+from olympus_cli.history.model import Figure, Point, Run, Spread, StoredProgram
+from olympus_cli.history.schema import APPLICATION, MIGRATIONS, is_ours, migrate
+from olympus_cli.places import shown
+from olympus_cli.reports.strict import typed
+
+__all__ = ["append", "program_digests", "read_points", "read_programs"]
+
+
+_PATIENCE = 10.0  # seconds to wait for another process that writes
+_MOST_TEXT = 64 * 2**20  # bytes of a program as text; a larger one is not stored
+_MOST_STORED = 4 * 2**20  # bytes of a compressed program, with its sources
+_MOST_LOOKED_AT = 50  # programs among which one is looked for
+_NO_LIMIT = 2**31
+_MOST_PROGRAMS = 64 * 2**20  # bytes of all programs in a file: the oldest go
+
+_FIGURE = "target, backend, metric, unit, value, low, high, count, program, fingerprint, spread"
+_RUN = "time, command, commit_id, commit_time, dirty, branch, host, versions, source"
+
+
+def append(
+    path: Path,
+    found: Sequence[tuple[Run, Sequence[Figure]]],
+    programs: Sequence[StoredProgram] = (),
+) -> tuple[int, int]:
+    """Add runs with their figures, all or none; how many runs and figures were not there before.
+
+    Raises:
+        ArtifactError: the file is damaged, not a history, or of a newer olympus.
+        UsageError: the file cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{shown(path.parent)} cannot be made: {error.strerror}") from error
+    with _opened(path, write=True) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        _check(connection, path, empty_is_good=True)
+        migrate(connection)
+        runs = figures = 0
+        for run, its_figures in found:
+            number, is_new = _run_number(connection, run)
+            runs += is_new
+            for figure in its_figures:
+                figures += _add_figure(connection, number, figure)
+        for program in programs:
+            _add_program(connection, program)
+        _drop_oldest(connection)
+        connection.execute("COMMIT")
+    return runs, figures
+
+
+def read_points(
+    path: Path, *, metrics: Sequence[str] = (), limit: int | None = None
+) -> list[Point]:
+    """The figures in the order of their commits, of these metrics, or of all if none is given.
+
+    The order is that of the times of commits, and of the runs' times where there is none or it is
+    the same.  `limit` is how many of the latest of each target, backend and metric are given.
+
+    Raises:
+        ArtifactError: the file is damaged, not a history, or of a newer olympus.
+        UsageError: the file cannot be read.
+    """
+    wanted = f"metric IN ({', '.join('?' * len(metrics))})" if metrics else "1"
+    moment = "coalesce(commit_time, time)"
+    query = f"""
+        SELECT {_RUN}, {_FIGURE} FROM (
+            SELECT *, row_number() OVER (
+                PARTITION BY target, backend, metric ORDER BY {moment} DESC, time DESC, run DESC
+            ) AS place
+            FROM figure JOIN run ON run.id = figure.run WHERE {wanted}
+        ) WHERE place <= ? ORDER BY {moment}, time, run"""
+    with _opened(path, write=False) as connection:
+        _check(connection, path, empty_is_good=False)
+        rows = connection.execute(query, (*metrics, limit or _NO_LIMIT))
+        try:
+            return [_point(row) for row in rows]
+        except (TypeError, ValueError, RecursionError) as error:
+            raise _damaged(path, error) from error
+
+
+def program_digests(path: Path, target: str, backend: str) -> list[str]:
+    """The digests of the latest programs of a target on a backend, as far as they are stored.
+
+    Raises:
+        ArtifactError: the file is damaged, not a history, or of a newer olympus.
+        UsageError: the file cannot be read.
+    """
+    with _opened(path, write=False) as connection:
+        _check(connection, path, empty_is_good=False)
+        rows = connection.execute(
+            """SELECT DISTINCT program.digest FROM figure
+            JOIN program ON program.digest = figure.program
+            WHERE target = ? AND backend = ? ORDER BY program.id DESC LIMIT ?""",
+            (target, backend, _MOST_LOOKED_AT),
+        )
+        return [digest for (digest,) in rows if isinstance(digest, str)]
+
+
+def read_programs(path: Path, digests: Sequence[str]) -> dict[str, StoredProgram]:
+    """Those of the programs that are stored, by their digests.
+
+    Raises:
+        ArtifactError: the file is damaged, not a history, or of a newer olympus.
+        UsageError: the file cannot be read.
+    """
+    found = {}
+    with _opened(path, write=False) as connection:
+        _check(connection, path, empty_is_good=False)
+        for digest in dict.fromkeys(digests):
+            row = connection.execute(
+                "SELECT stablehlo, sources FROM program WHERE digest = ?", (digest,)
+            ).fetchone()
+            if row is None:
+                continue
+            try:
+                texts = [None if each is None else _expanded(each) for each in row]
+                program = StoredProgram.of(texts[0] or b"", texts[1])
+                if program.digest != digest:
+                    raise ValueError(f"the program {digest[:12]} is not what it was")
+            except (zlib.error, TypeError, ValueError) as error:
+                raise _damaged(path, error) from error
+            found[digest] = program
+    return found
+
+
+@contextmanager
+def _opened(path: Path, *, write: bool) -> Iterator[sqlite3.Connection]:
+    """A connection; errors of SQLite within are told in the user's terms."""
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        if not write:
+            raise UsageError(f"there is no {shown(path)}") from None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{shown(path)} cannot be read: {error}") from error
+    else:
+        if not stat.S_ISREG(mode):
+            raise UsageError(f"{shown(path)} cannot be read: it is not a file")
+    try:
+        with closing(_connected(path, write=write)) as connection:
+            yield connection
+    except sqlite3.Error as error:
+        raise _told(error, path, write=write) from error
+
+
+def _told(error: sqlite3.Error, path: Path, *, write: bool) -> OlympusError:
+    """The error that says what SQLite's is about: the file's place, or what is in it."""
+    code = getattr(error, "sqlite_errorcode", None)
+    kind = None if code is None else code & 0xFF  # the rest of an extended code is a detail
+    if kind in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return UsageError(
+            f"{shown(path)} has been in use by another process for {_PATIENCE:g} seconds"
+        )
+    if kind in _OF_THE_PLACE:
+        return UsageError(f"{shown(path)} cannot be {'written' if write else 'read'}: {error}")
+    return _damaged(path, error)
+
+
+_OF_THE_PLACE = (
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_PERM,
+)
+
+
+def _connected(path: Path, *, write: bool) -> sqlite3.Connection:
+    # one that only reads may have to roll back what a killed process left half written
+    is_writable = write or (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
+    mode = "rwc" if write else "rw" if is_writable else "ro"
+    name = f"file:{quote(os.fsencode(path.absolute()))}?mode={mode}"
+    connection = sqlite3.connect(name, timeout=_PATIENCE, isolation_level=None, uri=True)
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.execute("PRAGMA cell_size_check = ON")
+    return connection
+
+
+def _check(connection: sqlite3.Connection, path: Path, *, empty_is_good: bool) -> None:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (objects,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if not version and not application and not objects and empty_is_good:
+        return
+    if application != APPLICATION:
+        raise ArtifactError(
+            f"{shown(path)} is not a history of olympus",
+            hint='[project] history = "PATH" in olympus.toml names another file',
+        )
+    if version > len(MIGRATIONS):
+        raise ArtifactError(
+            f"{shown(path)} is a history of a newer olympus: it has version {version}, and this "
+            f"one reads up to {len(MIGRATIONS)}"
+        )
+    if not is_ours(connection, version):
+        raise ArtifactError(f"{shown(path)} does not have the tables of a history of olympus")
+
+
+def _damaged(path: Path, why: object) -> ArtifactError:
+    return ArtifactError(
+        f"the history {shown(path)} is damaged: {why}",
+        hint="move it away, and the next build begins a new one",
+    )
+
+
+def _run_number(connection: sqlite3.Connection, run: Run) -> tuple[int, int]:
+    """The number of a run, which is added if it is not there; 1 if it was not, else 0."""
+    values = (
+        run.key, run.time, run.command, run.commit, run.commit_time, run.dirty, run.branch,
+        run.host, json.dumps(dict(run.versions), sort_keys=True), run.source,
+    )  # fmt: skip
+    marks = ", ".join("?" * len(values))
+    added = connection.execute(
+        f"INSERT OR IGNORE INTO run (key, {_RUN}) VALUES ({marks})", values
+    ).rowcount
+    (number,) = connection.execute("SELECT id FROM run WHERE key = ?", (run.key,)).fetchone()
+    return number, added
+
+
+def _add_figure(connection: sqlite3.Connection, run: int, figure: Figure) -> int:
+    """Add a figure if it is not there; 1 if it was not, else 0."""
+    spread = figure.spread and json.dumps(asdict(figure.spread))
+    values = (
+        run, figure.target, figure.backend, figure.metric, figure.unit, float(figure.value),
+        figure.low, figure.high, figure.count, figure.program, figure.fingerprint, spread,
+    )  # fmt: skip
+    marks = ", ".join("?" * len(values))
+    return connection.execute(
+        f"INSERT OR IGNORE INTO figure (run, {_FIGURE}) VALUES ({marks})", values
+    ).rowcount
+
+
+def _add_program(connection: sqlite3.Connection, program: StoredProgram) -> None:
+    known = connection.execute("SELECT 1 FROM program WHERE digest = ?", (program.digest,))
+    if known.fetchone() or len(program.stablehlo) > _MOST_TEXT:
+        return
+    stablehlo = zlib.compress(program.stablehlo)
+    sources = None if program.sources is None else zlib.compress(program.sources)
+    if len(stablehlo) + len(sources or b"") > _MOST_STORED:
+        return
+    connection.execute(
+        "INSERT INTO program (digest, stablehlo, sources) VALUES (?, ?, ?)",
+        (program.digest, stablehlo, sources),
+    )
+
+
+def _drop_oldest(connection: sqlite3.Connection) -> None:
+    """Forget the oldest programs where all together are larger than is kept."""
+    size = "length(stablehlo) + coalesce(length(sources), 0)"
+    connection.execute(
+        f"""DELETE FROM program WHERE id IN (SELECT id FROM (
+            SELECT id, sum({size}) OVER (ORDER BY id DESC) AS total FROM program
+        ) WHERE total > ?)""",
+        (_MOST_PROGRAMS,),
+    )
+
+
+def _expanded(content: bytes) -> bytes:
+    """The content that was compressed; a crafted one cannot take more memory than a real one."""
+    decoder = zlib.decompressobj()
+    found = decoder.decompress(content, _MOST_TEXT + 1)
+    if len(found) > _MOST_TEXT or not decoder.eof:
+        raise ValueError("a program in it is not whole")
+    return found
+
+
+def _point(row: Sequence[Any]) -> Point:
+    time, command, commit, commit_time, dirty, branch, host, versions, source, *rest = row
+    *facts, spread = rest
+    names = [name.strip() for name in _FIGURE.split(",")]
+    run = Run(
+        time, command, commit, commit_time, None if dirty is None else bool(dirty), branch, host,
+        json.loads(versions), source,
+    )  # fmt: skip
+    figure = Figure(
+        **dict(zip(names, facts, strict=False)),
+        spread=None if spread is None else typed(json.loads(spread), Spread, "spread"),
+    )
+    checked: Point = typed(asdict(Point(run, figure)), Point)
+    return checked

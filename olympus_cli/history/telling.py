@@ -1,0 +1,166 @@
+"""A history for people: tables, the plot, and what changed where a figure did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from olympus_cli.comparison.text import render_comparison, summary
+from olympus_cli.history.changepoints import Changepoint
+from olympus_cli.history.model import Point
+from olympus_cli.history.series import Line
+from olympus_cli.reports.plot import PlotMark, Series, plot_svg, plot_text
+from olympus_cli.units import change, quantity
+
+__all__ = ["LATEST", "RUNS", "change_lines", "latest_rows", "line_svg", "line_text", "run_rows"]
+
+LATEST = ("target", "backend", "metric", "figure", "before", "change", "commit", "time")
+RUNS = ("commit", "time", "by", "figure", "interval", "samples", "change")
+
+_HEIGHT = 12  # lines of a plot in a terminal
+_MOST_LINES = 12  # of what changed in a program
+
+Reason = Mapping[str, Any]
+
+
+def latest_rows(document: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """The rows of the table of the latest figures."""
+    return [
+        (
+            each["target"],
+            each["backend"],
+            each["metric"],
+            quantity(each["value"], each["unit"]),
+            "" if each["before"] is None else quantity(each["before"], each["unit"]),
+            "" if each["ratio"] == 1 else change(each["ratio"]),
+            each["run"]["label"],
+            _moment(each["run"]["time"]),
+        )
+        for each in document["figures"]
+    ]
+
+
+def run_rows(line: Line) -> list[tuple[str, ...]]:
+    """The rows of the table of one line, the oldest first."""
+    changes = {each.index: number for number, each in enumerate(line.changes, 1)}
+    rows: list[tuple[str, ...]] = []
+    for index, point in enumerate(line.points):
+        number = changes.get(index)
+        word = "" if number is None else f"{number}: {_change(line.changes[number - 1], line.unit)}"
+        rows.append(
+            (
+                point.run.label,
+                _moment(point.run.time),
+                point.run.command,
+                quantity(point.figure.value, line.unit),
+                _interval(point, line.unit),
+                str(point.figure.count or ""),
+                word,
+            )
+        )
+    return rows
+
+
+def _moment(time: str) -> str:
+    """A time of the history to the minute.
+
+    >>> _moment("2026-01-31T12:00:00.000000Z")
+    '2026-01-31 12:00'
+    """
+    return time[:16].replace("T", " ")
+
+
+def _interval(point: Point, unit: str) -> str:
+    low, high = point.figure.low, point.figure.high
+    if low is None or high is None:
+        return ""
+    return f"{quantity(low, unit)} .. {quantity(high, unit)}"
+
+
+def _change(each: Changepoint, unit: str) -> str:
+    """By how much, or from what where that has no ratio."""
+    return change(each.ratio) or f"from {quantity(each.before, unit)}"
+
+
+def change_lines(line: Line, reasons: Sequence[Reason]) -> Iterator[str]:
+    """What is told of the changes of a line: the commit, the levels, and what changed there."""
+    for number, (each, reason) in enumerate(zip(line.changes, reasons, strict=True), 1):
+        run = line.points[each.index].run
+        levels = f"{quantity(each.before, line.unit)} -> {quantity(each.after, line.unit)}"
+        chance = "" if each.probability is None else f", p = {each.probability:.2g}"
+        yield f"{number}  {run.label}  {levels} ({_change(each, line.unit)}{chance})"
+        yield f"   {_program(reason)}"
+        for version in reason["versions"]:
+            before, after = version["before"] or "none", version["after"] or "none"
+            yield f"   {version['name']}: {before} -> {after}"
+        yield from (f"   {text}" for text in _difference(reason["difference"]))
+
+
+def _program(reason: Reason) -> str:
+    if reason["program"] == "unknown":
+        return "whether the program changed is not known"
+    if reason["program"] == "same":
+        return "the program is the same"
+    if reason["difference"] is None:
+        return "the program changed; what in it is not known, as it is not stored"
+    return f"the program changed: {summary(reason['difference']['changes'])}"
+
+
+def _difference(document: Reason | None) -> Iterator[str]:
+    if document is None:
+        return
+    changes = {**document, "options": [], "versions": [], "figures": []}
+    told = [text for text in render_comparison(changes).splitlines()[1:-1] if text]
+    yield from told[:_MOST_LINES]
+    if len(told) > _MOST_LINES:
+        yield f"... and {len(told) - _MOST_LINES} lines more, which --json and a page tell"
+
+
+def _marks(line: Line) -> list[PlotMark]:
+    return [
+        PlotMark(each.index + 1, f"{line.points[each.index].run.label} {_change(each, line.unit)}")
+        for each in line.changes
+    ]
+
+
+def _plotted(line: Line) -> tuple[Series, dict[str, Any]]:
+    """A line as a series over the number of the run, and how its axes are written."""
+    figures = [point.figure for point in line.points]
+    labels = [point.run.label for point in line.points]
+
+    def label(number: float) -> str:
+        is_run = number == int(number) and 1 <= number <= len(labels)
+        return labels[int(number) - 1] if is_run else ""
+
+    series = Series(
+        line.title,
+        range(1, len(figures) + 1),
+        [each.value for each in figures],
+        [each.low for each in figures],
+        [each.high for each in figures],
+        [f"{p.run.label}, {_moment(p.run.time)}" for p in line.points],
+    )
+    return series, {
+        "title": line.title,
+        "x": "commit",
+        "y": "",
+        "x_text": label,
+        "y_text": lambda value: quantity(value, line.unit),
+        "marks": _marks(line),
+    }
+
+
+def line_text(line: Line, width: int, *, only_ascii: bool) -> str:
+    """The plot of a line for a terminal, with the numbers of its changes.
+
+    Its title and the key of the changes are left out: they are told beside it.
+    """
+    series, how = _plotted(line)
+    text = plot_text([series], **how, width=width, height=_HEIGHT, only_ascii=only_ascii)
+    return "\n".join(text.splitlines()[1 : _HEIGHT + 5])
+
+
+def line_svg(line: Line) -> str:
+    """The plot of a line as an SVG, with its changes."""
+    series, how = _plotted(line)
+    return plot_svg([series], **how)
