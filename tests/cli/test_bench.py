@@ -1,10 +1,10 @@
-"""Statistics to the letter, measuring on a clock of the tests' own, and the command's output."""
+"""Statistics to the letter, and what the command prints of targets, bundles and failures."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
@@ -13,7 +13,6 @@ from click.testing import Result
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olympus_cli.bench.measure import MAX_SAMPLES, measure
 from olympus_cli.bench.statistics import median_ranks, summarize
 
 Invoke = Callable[..., Result]
@@ -66,64 +65,6 @@ def test_a_summary_is_in_order_whatever_the_samples(samples: list[float]) -> Non
         assert {found.low, found.high} <= set(samples)
 
 
-class World:
-    """A clock that only calls move, each by the next of `durations`, the last again and again."""
-
-    def __init__(self, durations: Iterator[float]) -> None:
-        self.now = 0.0
-        self.calls = 0
-        self._durations = durations
-
-    def clock(self) -> float:
-        return self.now
-
-    def call(self) -> None:
-        self.calls += 1
-        self.now += next(self._durations)
-
-
-def always(*durations: float) -> World:
-    def forever() -> Iterator[float]:
-        while True:
-            yield from durations
-
-    return World(forever())
-
-
-def test_equal_times_need_the_fewest_samples() -> None:
-    world = always(0.25)
-    found = measure(world.call, precision=0.01, time_limit=100, clock=world.clock)
-    assert found.batch == 1
-    assert found.seconds == [0.25] * 6
-
-
-def test_one_sample_is_taken_of_a_call_longer_than_the_limit() -> None:
-    world = always(64.0)
-    found = measure(world.call, precision=0.01, time_limit=1, clock=world.clock)
-    assert found.seconds == [64.0]
-    assert world.calls == 2
-
-
-def test_short_calls_are_batched() -> None:
-    world = always(2.0**-20)
-    found = measure(world.call, precision=0.01, time_limit=1, clock=world.clock)
-    assert found.batch == math.ceil(50e-6 * 2**20)
-    assert found.seconds == [2.0**-20] * 6
-
-
-def test_scattered_times_are_measured_until_the_limit() -> None:
-    world = always(0.5, 1.5)
-    found = measure(world.call, precision=0.01, time_limit=32, clock=world.clock)
-    assert 32 <= world.now < 34
-    assert set(found.seconds) == {0.5, 1.5}
-
-
-def test_the_number_of_samples_is_bounded() -> None:
-    world = always(0.5, 1.5)
-    found = measure(world.call, precision=1e-9, time_limit=1e9, clock=world.clock)
-    assert MAX_SAMPLES <= len(found.seconds) <= MAX_SAMPLES * 1.25
-
-
 PROGRAM = """\
 import olympus
 
@@ -142,18 +83,54 @@ def work(folder: Path) -> Path:
     return folder
 
 
+STAGES = ["import", "import_program", "trace", "lower", "compile", "first_call", "steady_call"]
+
+
 def test_bench_reports_every_stage(work: Path, invoke: Invoke) -> None:
     result = invoke("bench", "--json", "--time-limit", "0.2")
     assert result.exit_code == 0, result.output
-    (target,) = json.loads(result.stdout)["targets"]
+    document = json.loads(result.stdout)
+    assert (document["sweeps"], document["failures"]) == ([], [])
+    (target,) = document["targets"]
     assert (target["target"], target["entry"], target["backend"]) == (
         "scale",
         "program:scale",
         "cpu",
     )
-    assert list(target["stages"]) == ["trace", "lower", "compile", "first_call", "steady_call"]
-    for stage in target["stages"].values():
-        assert 0 < stage["minimum"] <= stage["q1"] <= stage["median"] <= stage["q3"]
+    rates = ["throughput", "flop_rate", "byte_rate"]
+    assert list(target["metrics"]) == [*STAGES, *rates, "peak_memory"]
+    for metric in target["metrics"].values():
+        assert 0 < metric["minimum"] <= metric["q1"] <= metric["median"] <= metric["q3"]
+    facts = target["facts"]
+    assert (facts["flops"], facts["io_bytes"], facts["input_bytes"]) == (8, 68, 32)
+    assert facts["roofline_seconds"] > 0 and facts["estimate_seconds"] > 0
+    steady = target["metrics"]["steady_call"]["median"]
+    assert facts["roofline_share"] == pytest.approx(facts["roofline_seconds"] / steady)
+    assert target["metrics"]["peak_memory"]["median"] > 2**20
+
+
+def test_a_matrix_is_a_sweep_with_a_plot(work: Path, invoke: Invoke) -> None:
+    with (work / "olympus.toml").open("a") as file:
+        file.write(
+            '[target.sizes]\nentry = "program:scale"\nargs = { x = "f32[{k}]" }\n'
+            "static = { n = 2 }\nmatrix = { k = [4, 8, 16] }\n"
+        )
+    options = ("--time-limit", "0.1", "--plot", "times.svg")
+    result = invoke("bench", "sizes", *options)
+    assert result.exit_code == 0, result.output
+    assert "sizes: steady call against k" in result.stdout
+    assert "steady call: time grows as k^(" in result.stdout
+    assert "flops as k^(1.00 ± 0.00)" in result.stdout
+    assert (work / "times.svg").read_text().startswith("<svg")
+    assert "wrote times.svg" in result.stderr
+
+
+def test_a_plot_needs_two_sizes(work: Path, invoke: Invoke) -> None:
+    result = invoke("bench", "scale", "--time-limit", "0.1", "--plot", "times.svg", "--json")
+    assert result.exit_code == 2
+    assert "there is nothing to plot: no target is measured in two sizes" in result.stderr
+    assert result.stdout == ""
+    assert not (work / "times.svg").exists()
 
 
 @pytest.mark.parametrize("options", [(), ("--json",)])
@@ -185,8 +162,10 @@ def test_bench_of_an_entry_is_a_table(work: Path, invoke: Invoke) -> None:
     assert result.exit_code == 0, result.output
     lines = [line.split() for line in result.stdout.splitlines()]
     assert lines[0] == ["scale", "(program:scale,", "cpu)"]
-    assert [line[0] for line in lines[1:]] == [
-        "stage",
+    assert [line[0] for line in lines[1:]][:8] == [
+        "metric",
+        "import",
+        "import",
         "trace",
         "lower",
         "compile",
@@ -208,7 +187,10 @@ def test_a_bundle_is_measured_without_its_source(work: Path, invoke: Invoke) -> 
         "moved.olympus",
         "cpu",
     )
-    assert list(target["stages"]) == ["load", "first_call", "steady_call"]
+    rates = ["throughput", "flop_rate", "byte_rate"]
+    calls = ["first_call", "steady_call", *rates, "peak_memory"]
+    assert list(target["metrics"]) == ["import", "load", *calls]
+    assert target["facts"]["flops"] == 8
 
 
 def test_a_damaged_bundle_is_told_and_the_others_measured(work: Path, invoke: Invoke) -> None:
