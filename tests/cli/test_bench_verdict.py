@@ -46,7 +46,7 @@ def drift(random: Random, shape: tuple[int, ...]) -> Array:
 
 
 def bursts(random: Random, shape: tuple[int, ...]) -> Array:
-    """In 4 of 10 processes, of one side or the other, a third of the samples takes twice as long."""
+    """In 4 of 10 processes of each side, a third of the samples takes twice as long."""
     count = shape[3]
     start = random.integers(count, size=(*shape[:3], 1))
     place = np.arange(count)
