@@ -5,13 +5,20 @@ This is what `olympus bench` prints, saves as a baseline and compares; it alone 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from olympus_cli.bench.statistics import CONFIDENCE, summarize
+from olympus_cli.reports.strict import typed
 
 __all__ = ["Direction", "Measured", "Metric"]
 
 Direction = Literal["lower", "higher", "neither"]
+
+# The keys of a metric's object that follow from its samples.
+_FROM_SAMPLES = ("count", "median", "q1", "q3", "minimum", "low", "high", "precision")
 
 
 @dataclass(frozen=True)
@@ -27,6 +34,16 @@ class Metric:
     samples: tuple[float, ...]
     batch: int = 1
 
+    def to_data(self) -> dict[str, Any]:
+        """JSON-like data: the samples, and what they say of the median.
+
+        >>> Metric("s", "lower", (3.0, 1.0, 2.0)).to_data()["median"]
+        2.0
+        """
+        summary = summarize(self.samples)
+        told = {**asdict(summary), "precision": summary.precision}
+        return {**told, **asdict(self), "samples": list(self.samples)}
+
 
 @dataclass(frozen=True)
 class Measured:
@@ -35,7 +52,9 @@ class Measured:
     `metrics` are by name: "steady_call", "first_call", "load", "trace", "lower", "compile",
     "import", "peak_memory", ...  `machine` says what figures can be compared with: those of another
     machine cannot.  `conditions` are the load and the clock while it was measured, for a reader.
-    `fingerprint` is the structural fingerprint of the program.
+    `fingerprint` is the structural fingerprint of the program.  `facts` are what is known of the
+    program and of how it was measured ("flops", "estimate_seconds", "input_sets", ...), `notes` are
+    sentences for a reader, and `matrix` are the target's values of its matrix.
     """
 
     target: str
@@ -46,3 +65,78 @@ class Measured:
     conditions: Mapping[str, float | str | None]
     versions: Mapping[str, str]
     fingerprint: str | None = None
+    facts: Mapping[str, float | str | None] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    matrix: Mapping[str, float | str] = field(default_factory=dict)
+
+    def document(self) -> dict[str, Any]:
+        """JSON-like data with every number, which `of_document` reads again."""
+        metrics = {name: metric.to_data() for name, metric in self.metrics.items()}
+        return {
+            "target": self.target,
+            "entry": self.entry,
+            "backend": self.backend,
+            "fingerprint": self.fingerprint,
+            "confidence": CONFIDENCE,
+            "metrics": metrics,
+            "facts": dict(self.facts),
+            "machine": dict(self.machine),
+            "conditions": dict(self.conditions),
+            "versions": dict(self.versions),
+            "matrix": dict(self.matrix),
+            "notes": list(self.notes),
+        }
+
+    @staticmethod
+    def of_document(data: object) -> Measured:
+        """The measurement that `document` gave `data` for.
+
+        Raises:
+            ValueError: it is not of such a form, or a metric has no sample; the message names the
+                place.
+        """
+        if not isinstance(data, dict):
+            raise ValueError("the document is not an object")
+        scalars = {key: _scalars(data.get(key), key) for key in ("facts", "conditions", "matrix")}
+        metrics = data.get("metrics")
+        if not isinstance(metrics, dict):
+            raise ValueError("metrics is not an object")
+        rest = {key: value for key, value in data.items() if key not in (*scalars, "confidence")}
+        rest["metrics"] = {name: _without_summary(each) for name, each in metrics.items()}
+        stored: _Stored = typed(rest, _Stored)
+        for name, metric in stored.metrics.items():
+            if not metric.samples or metric.batch < 1:
+                raise ValueError(f"metrics.{name} has no sample")
+        given: dict[str, Any] = {**vars(stored), **scalars}
+        return Measured(**given)
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """What `typed` checks of a document; the rest are objects of numbers and texts."""
+
+    target: str
+    entry: str
+    backend: str
+    metrics: Mapping[str, Metric]
+    machine: Mapping[str, str]
+    versions: Mapping[str, str]
+    fingerprint: str | None
+    notes: tuple[str, ...]
+
+
+def _without_summary(metric: object) -> object:
+    if not isinstance(metric, dict):
+        return metric
+    return {key: value for key, value in metric.items() if key not in _FROM_SAMPLES}
+
+
+def _scalars(value: object, where: str) -> dict[str, Any]:
+    """An object of numbers, texts and nulls; ValueError for any other."""
+    if not isinstance(value, dict):
+        raise ValueError(f"{where} is not an object")
+    for name, each in value.items():
+        is_number = isinstance(each, int | float) and math.isfinite(each)
+        if not (each is None or isinstance(each, str) or is_number):
+            raise ValueError(f"{where}.{name} is not a number, a string or null")
+    return value

@@ -27,11 +27,11 @@ from io import UnsupportedOperation
 from olympus.errors import CompileError, OlympusError
 from olympus_cli import interrupts, own_process, signals
 from olympus_cli.faults.failure import Failure, shortage
-from olympus_cli.isolated.messages import Data, Receiver, loads
+from olympus_cli.isolated.messages import Data, Receiver, datagrams, loads
 from olympus_cli.isolated.supervisor import Job, Say, fork_quietly, supervise
 from olympus_cli.visible import visible
 
-__all__ = ["Ended", "Isolated", "Say", "call", "wait"]
+__all__ = ["Ended", "Isolated", "OnStage", "Say", "call", "has_stderr", "wait"]
 
 # How the compiler's log marks what it dies of: F, then month and day.
 _FATAL = re.compile(r"F\d{4} |.*Check failed:")
@@ -54,14 +54,27 @@ class Ended:
     failure: Failure | None
     output: str
 
+    def returned(self) -> Data:
+        """What the work returned; its prints are written to stderr, and its error is raised.
+
+        Raises:
+            OlympusError: what the work raised, or of class `death`: the process has died.
+        """
+        if self.output:
+            sys.stderr.write(visible(self.output))  # with names out of a bundle in it, perhaps
+        if self.failure is not None:
+            raise self.failure.error()
+        return self.data
+
 
 class Isolated:
     """Work that is under way in a process of its own; `close` ends it.
 
-    `work` is called with a function that takes the name of each stage, and with `args`.  `does` is
-    what it does, for messages: "compiles".  A `quiet` one has no stdin, a session of its own, and
-    keeps what it prints for `Ended`; another has this process's stdin and prints to stderr.  One
-    that dies, or passes `time_limit` seconds since its first stage, fails with the class `death`.
+    `work` is called with a `Channel`, which takes the name of each stage, and with `args`.  `does`
+    is what it does, for messages: "compiles".  `ask` sends it a request; `answers` are those that
+    came.  A `quiet` one has no stdin, a session of its own, and keeps what it prints for `Ended`;
+    another has this process's stdin and prints to stderr.  One that dies, or passes `time_limit`
+    seconds since its first stage, fails with the class `death`.
 
     Raises:
         CompileError: the system has no process or no descriptor left.
@@ -82,6 +95,8 @@ class Isolated:
         self._stage = "start"
         self._message: tuple[str, Data] | None = None
         self._report = b""
+        self._asked = 0
+        self.answers: list[Data] = []
         self.deadline: float | None = None
         job = Job(work, args, quiet, secrets.token_bytes(16))
         try:
@@ -110,6 +125,13 @@ class Isolated:
         """What can be read when there is something to look at."""
         return self._leash.fileno(), self._results.socket.fileno()
 
+    def ask(self, request: Data) -> None:
+        """Send a request; `look` tells whether the process has ended instead of answering."""
+        with suppress(OSError):  # it has ended
+            for datagram in datagrams(request, self._results.token, self._asked):
+                self._results.socket.send(datagram)
+        self._asked += 1
+
     def look(self) -> Ended | None:
         """How it has ended, if it has by now; one whose time limit has passed is ended here."""
         self._listen()
@@ -126,6 +148,8 @@ class Isolated:
         for kind, content in self._results.receive(at_most):
             if kind == "stage":
                 self._enter(content)
+            elif kind == "answer":
+                self.answers.append(content)
             else:
                 self._message = (kind, content)
 
@@ -213,19 +237,15 @@ def call(
         OlympusError: of the class that the work raised, or of class `death`: the process has died.
     """
     with interrupts.raised(), signals.raised():
-        quiet = quiet or not _has_stderr()
+        quiet = quiet or not has_stderr()
         begun = Isolated(work, *args, does=does, quiet=quiet, death=death, on_stage=on_stage)
         with closing(begun) as process:
             while (ended := process.look()) is None:
                 wait([process])
-    if ended.output:
-        sys.stderr.write(visible(ended.output))  # with names out of a bundle in it, perhaps
-    if ended.failure is not None:
-        raise ended.failure.error()
-    return ended.data
+    return ended.returned()
 
 
-def _has_stderr() -> bool:
+def has_stderr() -> bool:
     """Whether what is written to descriptor 2 reaches `sys.stderr`, which a caller may replace."""
     try:
         return sys.stderr.fileno() == 2

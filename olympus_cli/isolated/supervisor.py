@@ -32,7 +32,7 @@ from typing import NoReturn, TextIO, cast
 
 from olympus_cli import interrupts
 from olympus_cli.faults.failure import Failure
-from olympus_cli.isolated.messages import Data, Sender
+from olympus_cli.isolated.messages import Channel, Data
 from olympus_cli.isolated.patched import Snapshot
 
 __all__ = ["Job", "Say", "fork_quietly", "main", "supervise"]
@@ -48,7 +48,7 @@ _HEAD, _TAIL = 1 << 14, 1 << 16  # bytes that are kept of what is printed
 
 @dataclass(frozen=True)
 class Job:
-    """What to do: `work` is called with a function that takes the name of each stage, and `args`.
+    """What to do: `work` is called with a `Channel`, which is a `Say`, and with `args`.
 
     A `quiet` one has no stdin and a session of its own, and what it prints is kept for the report.
     """
@@ -215,19 +215,15 @@ def _work(results: socket.socket, printed: int, job: Job, ignored: set[int]) -> 
     """Be the worker: do the job, say what became of it, and end."""
     try:
         _begin(results, printed, job.quiet, ignored)
-        sender = Sender(results, job.token)
+        channel = Channel(results, job.token)
         atexit._clear()  # what the command registered
         gc.freeze()  # nor is it collected here, with descriptors that are closed
         snapshot = Snapshot.taken()
-
-        def say(stage: str) -> None:
-            sender.send(("stage", stage))
-
         try:
-            message = ("done", job.work(say, *job.args))
+            message = ("done", job.work(channel, *job.args))
         except BaseException as error:  # also what the program raises in place of an Exception
             message = ("failed", vars(snapshot.blamed(Failure.of(error))))
-        sender.send(message)
+        channel.end(*message)
         atexit._run_exitfuncs()
         for stream in (sys.stdout, sys.stderr):
             stream.flush()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from olympus_core.analysis.cpu_peaks import GENERIC, kept_peaks, this_cpu
+from olympus_core.analysis.cpu_peaks import GENERIC, CpuPeaks, kept_peaks, this_cpu
 from olympus_core.analysis.kernels import Kernel, Kernels, LoopCounts, Run
 from olympus_core.analysis.machines import CpuMachine, GpuMachine, Machine
 from olympus_core.errors import UsageError
@@ -106,13 +106,13 @@ class Roofline(NamedTuple):
     bound: Literal["compute", "memory"]
 
 
-def roofline(cost: Cost, device: DeviceModel) -> Roofline:
+def roofline(cost: Cost, device: DeviceModel | CpuPeaks) -> Roofline:
     """The time at the peaks of a device, as if arguments, results and constants moved once.
 
     Products run at the peak rate of their dtype and other flops at that of float32; nothing between
     arguments and results passes through the memory.  It is an estimate from the program as lowered:
     one that reads little of an argument takes less, and others take longer.  What is not known of
-    the cost counts as in `at_least`.
+    the cost counts as in `at_least`.  Of a CPU, the peak of float32 is that of its products.
 
     Source: Williams, Waterman, Patterson, Roofline, Communications of the ACM 52 (4), 2009.
 
@@ -120,17 +120,27 @@ def roofline(cost: Cost, device: DeviceModel) -> Roofline:
       >>> roofline(lowered.cost(), device_model(Target("gpu", "h200"))).bound
       'memory'
     """
-    machine, least = GpuMachine(device), cost.at_least
+    if isinstance(device, CpuPeaks):
+        cpu = CpuMachine(device, this_cpu().threads, is_measured=True)
+        name, rate, bandwidth, product = (
+            cpu.name,
+            device.product_float32,
+            device.read,
+            cpu.product_rate,
+        )
+    else:
+        gpu = GpuMachine(device)
+        name, rate, bandwidth = device.name, device.float32_rate, device.bandwidth
+        product = gpu.product_rate
+    least = cost.at_least
     products = dict(least.matmul_flops or {})
     floats = sum(n for dtype, n in products.items() if "int" not in dtype)
     rest = max(0, (least.flops or 0) - floats)
-    compute = rest / device.float32_rate + sum(
-        flops / machine.product_rate(dtype) for dtype, flops in products.items()
-    )
-    memory = least.io_bytes / device.bandwidth
+    compute = rest / rate + sum(flops / product(dtype) for dtype, flops in products.items())
+    memory = least.io_bytes / bandwidth
     if compute > memory:
-        return Roofline(device.name, compute, "compute")
-    return Roofline(device.name, memory, "memory")
+        return Roofline(name, compute, "compute")
+    return Roofline(name, memory, "memory")
 
 
 def fits(peak: int, device: DeviceModel) -> Fit:

@@ -195,7 +195,7 @@ class CpuMachine:
     def limits(self, kernel: Kernel) -> Limits:
         """What bounds a call of a kernel."""
         peaks = self._peaks
-        product = sum(flops / self._rate(dtype) for dtype, flops in kernel.matmul.items())
+        product = sum(flops / self.product_rate(dtype) for dtype, flops in kernel.matmul.items())
         if kernel.is_convolution:
             product /= self.CONVOLUTIONS
         vector = peaks.vector / (2 if kernel.dtype in ("float64", "complex128") else 1)
@@ -217,7 +217,8 @@ class CpuMachine:
         moved = kernel.read + kernel.written
         return kernel.flops + 2 * kernel.transcendentals + 10 * moved >= 2 * self.LEAST_WORK
 
-    def _rate(self, dtype: str) -> float:
+    def product_rate(self, dtype: str) -> float:
+        """The peak rate of products in a dtype, in operations a second."""
         peaks = self._peaks
         is_double = dtype in ("float64", "complex128", "int64", "uint64")
         return peaks.product_float64 if is_double else peaks.product_float32

@@ -1,0 +1,65 @@
+"""What the time of a call says of the machine: calls, operations and bytes a second, and of what.
+
+A rate is the count of the program, which docs/cost.md explains, by the seconds of a call.  The
+roofline's time is that of the counts at the peaks of the device.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import olympus
+from olympus.analysis import CpuPeaks, kept_peaks, known_peaks, roofline
+from olympus.errors import OlympusError
+from olympus.stages import device_model
+from olympus_cli.bench.model import Metric
+from olympus_cli.bench.subject import Subject
+
+__all__ = ["program_facts", "rate_metrics"]
+
+
+def program_facts(subject: Subject) -> dict[str, Any]:
+    """What a call costs, its time by the roofline and by the estimate, and of which peaks.
+
+    The keys are "flops", "bytes" (that are read and written, by operation), "io_bytes" (arguments,
+    results and constants, once), "roofline_seconds", "roofline_bound" ("compute" or "memory"),
+    "estimate_seconds", and "peaks": "calibrated", "usual" or the name of the device.  What is not
+    known is None.
+    """
+    cost = subject.cost()
+    peaks, name = _peaks(subject.backend)
+    bound = roofline(cost, peaks) if peaks is not None else None
+    try:
+        estimate = subject.estimate()
+    except OlympusError:  # of a device that nothing is known of
+        estimate = None
+    return {
+        "flops": cost.flops,
+        "bytes": cost.bytes,
+        "io_bytes": cost.io_bytes,
+        "roofline_seconds": bound and bound.seconds,
+        "roofline_bound": bound and bound.bound,
+        "estimate_seconds": estimate and estimate.seconds,
+        "peaks": name,
+    }
+
+
+def _peaks(backend: olympus.Target) -> tuple[CpuPeaks | olympus.DeviceModel | None, str | None]:
+    if backend.backend == "cpu":
+        return known_peaks(), "calibrated" if kept_peaks().peaks is not None else "usual"
+    model = device_model(backend)
+    return model, None if model is None else model.name
+
+
+def rate_metrics(steady: Metric, facts: dict[str, Any]) -> dict[str, Metric]:
+    """The rates of the samples of a steady call: they say nothing that its time does not."""
+    rates = {
+        "throughput": ("1/s", 1),
+        "flop_rate": ("FLOP/s", facts["flops"]),
+        "byte_rate": ("B/s", facts["io_bytes"]),
+    }
+    return {
+        name: Metric(unit, "neither", tuple(count / s for s in steady.samples), steady.batch)
+        for name, (unit, count) in rates.items()
+        if count and all(steady.samples)
+    }

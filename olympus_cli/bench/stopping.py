@@ -1,0 +1,48 @@
+"""When enough samples have been taken: the interval of the median is tight, or time is up."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Literal
+
+from olympus_cli.bench.statistics import summarize
+
+__all__ = ["MAX_SAMPLES", "MIN_SAMPLES", "Reason", "Stopping"]
+
+MIN_SAMPLES = 12  # of fewer, the interval of the median is nearly that of all samples
+MAX_SAMPLES = 1000
+
+Reason = Literal["precision", "time limit", "samples"]
+
+
+class Stopping:
+    """The samples so far, and whether they are enough; the clock starts now.
+
+    `precision` is half the interval's width relative to the median; `time_limit` is in seconds.
+    At least one sample is asked for, however long it lasts.
+    """
+
+    def __init__(
+        self, precision: float, time_limit: float, clock: Callable[[], float] = time.perf_counter
+    ) -> None:
+        self._precision, self._clock = precision, clock
+        self._until = clock() + time_limit
+        self._next_look = MIN_SAMPLES
+        self.samples: list[float] = []
+
+    def add(self, seconds: float) -> None:
+        """Take one more sample."""
+        self.samples.append(seconds)
+
+    def reason(self) -> Reason | None:
+        """Why no more are needed; None if they are."""
+        count = len(self.samples)
+        if count >= self._next_look:
+            found = summarize(self.samples).precision
+            if found is not None and found <= self._precision:
+                return "precision"
+            self._next_look = count + max(1, count // 4)  # a look sorts: it costs time itself
+        if count >= MAX_SAMPLES:
+            return "samples"
+        return "time limit" if count and self._clock() >= self._until else None

@@ -1,0 +1,191 @@
+"""What is measured: a target that goes through its stages, or a bundle that is loaded.
+
+Either can be made ready to be called, and its stages can be repeated with nothing cached.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import olympus
+from olympus import artifact
+from olympus.analysis import Cost, Estimate, cost_of_module, graph_of, read_module
+from olympus.analysis import structural_fingerprint as fingerprint_of
+from olympus_cli.bench.imports import import_seconds
+from olympus_cli.bench.work import BundleWork, SamplerWork
+from olympus_cli.frontends.python import load_target
+from olympus_cli.isolated.call import Say
+from olympus_cli.program.bundle import load_bundle
+from olympus_cli.program.runnable import Runnable, runnable, with_one_backend
+from olympus_cli.program.stages import Program
+from olympus_cli.spec.model import TargetSpec
+
+__all__ = ["BundleSubject", "Subject", "TargetSubject", "subject_of"]
+
+_MOST = 30  # times that a stage is repeated
+_LOADS = 10
+
+
+@dataclass
+class Subject:
+    """A program to measure; `seconds` are those of its stages so far, in the order taken."""
+
+    say: Say
+    backend: olympus.Target
+    seconds: dict[str, list[float]] = field(default_factory=dict)
+
+    def open(self) -> Runnable:
+        """Make the program ready to be called, each stage timed once."""
+        raise NotImplementedError
+
+    def repeat(self, time_limit: float) -> None:
+        """Go through the stages again, until so many seconds are over."""
+        raise NotImplementedError
+
+    def cost(self) -> Cost:
+        """What a call costs."""
+        raise NotImplementedError
+
+    def estimate(self) -> Estimate | None:
+        """How long a call may take on the device; None where that cannot be told."""
+        raise NotImplementedError
+
+    def fingerprint(self) -> str:
+        """The structural fingerprint of the program as lowered."""
+        raise NotImplementedError
+
+    def _took(self, stage: str, seconds: float) -> None:
+        self.seconds.setdefault(stage, []).append(seconds)
+
+
+class TargetSubject(Subject):
+    """A target, on the first of its backends that is here."""
+
+    def __init__(self, spec: TargetSpec, say: Say) -> None:
+        self._spec = with_one_backend(spec)
+        super().__init__(say, self._spec.backends[0])
+
+    def open(self) -> Runnable:
+        """Import the program, and trace, lower and compile it."""
+        self._source = load_target(self._spec)
+        self._program = self._lowered(self.say)
+        self._compile(self._program)
+        return runnable(self._program)
+
+    def repeat(self, time_limit: float) -> None:
+        """Import, trace, lower and compile again.
+
+        Tracing and lowering have half of the time, so that a slow compiler leaves them more than
+        one sample; then what was lowered is compiled, as far as the rest goes.
+        """
+        start = time.perf_counter()
+        lowered: list[Program] = []
+        self.say("trace and lower again")
+        while len(lowered) < _MOST - 1 and time.perf_counter() - start < time_limit / 2:
+            lowered.append(self._lowered(lambda _stage: None))
+        self.say("compile again")
+        while lowered and time.perf_counter() - start < time_limit:
+            self._compile(lowered.pop())
+        self.say("import")
+        rest = time_limit - (time.perf_counter() - start)
+        for name, seconds in import_seconds(self._spec, rest).items():
+            self.seconds[name] = list(seconds)
+
+    def cost(self) -> Cost:
+        """Counted from the program as it was lowered."""
+        found: Cost = self._lowered_program.cost(self._spec.trips)
+        return found
+
+    def estimate(self) -> Estimate | None:
+        """From the optimized program."""
+        (unit,) = self._program.units
+        found: Estimate = unit.compiled.estimate(trips=self._spec.trips or None)
+        return found
+
+    def fingerprint(self) -> str:
+        """Of the program as lowered."""
+        return fingerprint_of(graph_of(self._lowered_program.module))
+
+    @property
+    def _lowered_program(self) -> Any:
+        (unit,) = self._program.units
+        return unit.lowered
+
+    def _lowered(self, say: Say) -> Program:
+        """The program traced and lowered, with nothing cached."""
+        olympus.clear_caches()
+        program = Program(self._source, say)
+        program.trace()
+        program.lower()
+        self._took("trace", program.clock.seconds["trace"])
+        self._took("lower", program.units[0].lower_seconds)
+        return program
+
+    def _compile(self, program: Program) -> None:
+        program.compile()
+        self._took("compile", program.units[0].compile_seconds)
+
+
+class BundleSubject(Subject):
+    """A bundle, which is loaded."""
+
+    def __init__(self, work: BundleWork, say: Say) -> None:
+        super().__init__(say, work.backend)
+        self._work = work
+        self._module: Any = None
+
+    def open(self) -> Runnable:
+        """Load the bundle."""
+        olympus.devices(self.backend.backend)  # to start the runtime is not part of loading
+        self.say("load")
+        self._ready = self._load()
+        return self._ready
+
+    def repeat(self, time_limit: float) -> None:
+        """Load it again, and import `olympus` in a fresh interpreter."""
+        start = time.perf_counter()
+        self.say("load again")
+        while len(self.seconds["load"]) < _LOADS and time.perf_counter() - start < time_limit:
+            self._load()
+        self.say("import")
+        rest = time_limit - (time.perf_counter() - start)
+        for name, seconds in import_seconds(None, rest).items():
+            self.seconds[name] = list(seconds)
+
+    def cost(self) -> Cost:
+        """Counted from the program in the bundle."""
+        return cost_of_module(self._stablehlo())
+
+    def estimate(self) -> Estimate | None:
+        """From the optimized program."""
+        found: Estimate = self._ready.compiled.estimate()
+        return found
+
+    def fingerprint(self) -> str:
+        """Of the program in the bundle."""
+        return fingerprint_of(graph_of(self._stablehlo()))
+
+    def _load(self) -> Runnable:
+        begin = time.perf_counter()
+        ready = load_bundle(self._work.path, self._work.backend, self._work.options)
+        self._took("load", time.perf_counter() - begin)
+        return ready
+
+    def _stablehlo(self) -> Any:
+        if self._module is None:
+            bundle = artifact.load(self._work.path, native=False)
+            self._module = read_module(bundle.stablehlo(self.backend.backend))
+        return self._module
+
+
+def subject_of(work: SamplerWork, say: Say) -> Subject:
+    """The subject of a work.
+
+    Raises:
+        BackendError: none of its backends can run a program here.
+    """
+    if isinstance(work.program, BundleWork):
+        return BundleSubject(work.program, say)
+    return TargetSubject(work.program, say)
