@@ -52,6 +52,7 @@ class Calls:
         self._hosts = [inputs.arrays(ready.arguments)]
         self._sets = [self._put(self._hosts[0])]
         self._turns = itertools.cycle(range(1))
+        self.processor_seconds = 0.0  # of all threads, in the calls that were timed last
 
     @property
     def donation(self) -> Donation:
@@ -94,15 +95,18 @@ class Calls:
         bound = [self._ready.bind(arrays) for arrays in self._sets]
         turns = [bound[next(self._turns)] for _ in range(min(calls, len(bound)))]
         order = itertools.islice(itertools.cycle(turns), calls)
-        begin = self._clock()
+        processor, begin = time.process_time(), self._clock()
         for args, kwargs in order:
             wait(compiled(*args, **kwargs))
-        return self._clock() - begin
+        spent = self._clock() - begin
+        self.processor_seconds = time.process_time() - processor
+        return spent
 
     def _each(self, calls: int) -> float:
         """The same where the arguments of each call are others: each is timed by itself."""
         compiled, clock, spent = self._ready.compiled, self._clock, 0.0
         given: dict[int, Any] = {}
+        self.processor_seconds = 0.0
         for _ in range(calls):
             turn = next(self._turns)
             if not given or self._results is None:
@@ -110,9 +114,10 @@ class Calls:
             arrays = [given.get(i, array) for i, array in enumerate(self._sets[turn])]
             args, kwargs = self._ready.bind(arrays)
             del arrays
-            begin = clock()
+            processor, begin = time.process_time(), clock()
             result = olympus.block_until_ready(compiled(*args, **kwargs))
             spent += clock() - begin
+            self.processor_seconds += time.process_time() - processor
             if self._results is not None:
                 leaves = tree.leaves(result)
                 given = {i: leaves[place] for i, place in self._results.items()}

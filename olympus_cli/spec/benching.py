@@ -15,6 +15,7 @@ __all__ = ["GATED", "JUDGED", "THRESHOLD", "BenchSpec", "bench_of", "parse_thres
 #: The metrics that can be gates.
 JUDGED = (
     "steady_call",
+    "steady_cpu",
     "first_call",
     "load",
     "trace",
@@ -25,7 +26,7 @@ JUDGED = (
     "peak_memory",
 )
 #: Those that are, unless olympus.toml names others.
-GATED = ("steady_call",)
+GATED = ("steady_call", "steady_cpu")
 #: The least change of a ratio that counts, unless olympus.toml has another.
 THRESHOLD = 0.05
 
