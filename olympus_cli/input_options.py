@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from olympus_cli.bench.stages import Effort
+from olympus_cli.bench.work import Effort
 from olympus_cli.options import FilePath, positive_number, whole_number
 from olympus_cli.program.bundle import BundleOptions
 from olympus_cli.program.inputs import InputOptions, parse_int_range
@@ -64,6 +64,12 @@ _BUDGET = (
         help="Measure until the half-width of the median's 95% interval is at most RATIO of the "
         "median.",
     ),
+    click.option(
+        "--give-up",
+        type=positive_number,
+        metavar="SECONDS",
+        help="End a target that is not done after so long, compilation included; it has failed.",
+    ),
 )
 
 
@@ -114,11 +120,13 @@ def input_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def effort_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """--precision and --time-limit, as one parameter `effort`."""
+    """--precision, --time-limit and --give-up, as one parameter `effort`."""
 
     @functools.wraps(function)
-    def gather(*args: Any, precision: float, time_limit: float, **rest: Any) -> Any:
-        return function(*args, effort=Effort(precision, time_limit), **rest)
+    def gather(
+        *args: Any, precision: float, time_limit: float, give_up: float | None, **rest: Any
+    ) -> Any:
+        return function(*args, effort=Effort(precision, time_limit, give_up), **rest)
 
     return _decorated(gather, _BUDGET)
 

@@ -1,1 +1,1 @@
-"""Measuring programs: `measure` repeats calls, `stages` walks a target, `statistics` sums up."""
+"""Measuring programs: a `Sampler` has one in a process, `Measured` is what was found of it."""

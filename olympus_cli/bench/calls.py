@@ -3,7 +3,8 @@
 The arguments are on the device, in two sets that take turns where there is memory for both.  A
 program that takes the memory of its arguments, a donation, needs others for the next call: its own
 results where they take the places of all donated arguments, as in `state = step(state)`, and copies
-elsewhere.  These are made while no time is counted.
+elsewhere.  These are made while no time is counted, and so they are now and then of the first state
+too: values that grow or vanish from call to call take other times.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ __all__ = ["Calls", "Donation"]
 Donation = Literal["none", "fed back", "copied"]
 
 _SETS = 2
+_RENEWED = 64  # calls after which results are not fed back any more, but copies of the first state
 _SHARE = 4  # the second set may take one part in so many of the memory that is free
 
 
@@ -52,6 +54,8 @@ class Calls:
         self._hosts = [inputs.arrays(ready.arguments)]
         self._sets = [self._put(self._hosts[0])]
         self._turns = itertools.cycle(range(1))
+        self._given: dict[int, Any] = {}
+        self._fed = 0
         self.processor_seconds = 0.0  # of all threads, in the calls that were timed last
 
     @property
@@ -105,23 +109,27 @@ class Calls:
     def _each(self, calls: int) -> float:
         """The same where the arguments of each call are others: each is timed by itself."""
         compiled, clock, spent = self._ready.compiled, self._clock, 0.0
-        given: dict[int, Any] = {}
         self.processor_seconds = 0.0
         for _ in range(calls):
             turn = next(self._turns)
-            if not given or self._results is None:
-                given = self._copies(turn)
+            given = self._given or self._copies(turn)
             arrays = [given.get(i, array) for i, array in enumerate(self._sets[turn])]
             args, kwargs = self._ready.bind(arrays)
-            del arrays
             processor, begin = time.process_time(), clock()
             result = olympus.block_until_ready(compiled(*args, **kwargs))
             spent += clock() - begin
             self.processor_seconds += time.process_time() - processor
-            if self._results is not None:
-                leaves = tree.leaves(result)
-                given = {i: leaves[place] for i, place in self._results.items()}
+            self._feed(result)
         return spent
+
+    def _feed(self, result: Any) -> None:
+        """Keep what the next call takes of the results, if it is time for it."""
+        self._fed += 1
+        if self._results is None or self._fed % _RENEWED == 0:
+            self._given = {}
+        else:
+            leaves = tree.leaves(result)
+            self._given = {i: leaves[place] for i, place in self._results.items()}
 
     def _copies(self, turn: int) -> dict[int, Any]:
         """New memory with the values of the donated arguments."""

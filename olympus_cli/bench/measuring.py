@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import median
 from typing import Any
 
 import olympus
@@ -15,6 +16,7 @@ from olympus_cli.bench.work import Prepared, SamplerWork
 from olympus_cli.isolated.call import Say
 from olympus_cli.peak_memory import peak_memory
 from olympus_cli.spec.backends import backend_text
+from olympus_cli.units import duration
 from olympus_cli.versions import tool_versions
 
 __all__ = ["Measuring"]
@@ -70,7 +72,8 @@ class Measuring:
         """All that was measured, with the stages that can be repeated; at least one sample."""
         after = conditions.conditions()
         effort = self._work.effort
-        self._subject.repeat(_REPEAT_SHARE * effort.time_limit, imports=effort.imports)
+        if stopped != "interrupted":
+            self._subject.repeat(_REPEAT_SHARE * effort.time_limit, imports=effort.imports)
         self._say("cost")
         facts = program_facts(self._subject)
         work, backend = self._work, self._subject.backend
@@ -87,7 +90,7 @@ class Measuring:
             },
             versions=dict(tool_versions()),
             fingerprint=self._subject.fingerprint(),
-            facts={**facts, **self._how(stopped)},
+            facts={**facts, **self._share(facts), **self._how(stopped)},
             notes=tuple(self._notes(after)),
             matrix=dict(work.matrix),
         )
@@ -106,6 +109,11 @@ class Measuring:
         if self._peak is not None:
             found["peak_memory"] = Metric("B", "lower", (float(self._peak),))
         return found
+
+    def _share(self, facts: dict[str, Any]) -> dict[str, float | None]:
+        """The part of the roofline that a call reaches."""
+        usual, least = median(self._samples), facts["roofline_seconds"]
+        return {"roofline_share": least / usual if least and usual else None}
 
     def _how(self, stopped: str | None) -> dict[str, Any]:
         """How the calls were measured."""
@@ -127,9 +135,14 @@ class Measuring:
             found.append(
                 "the times still changed when the warm-up ended: give a longer --time-limit"
             )
-        elif (change := drift(self._samples)) and abs(change) >= _DRIFT:
+        elif abs(change := drift(self._samples)) >= _DRIFT:
             word = "rose" if change > 0 else "fell"
-            found.append(f"the times {word} by {abs(change):.0%} while they were measured")
+            ends = len(self._samples) // 4
+            first, last = self._samples[:ends], self._samples[-ends:]
+            found.append(
+                f"the times {word} while they were measured, from {duration(median(first))} to "
+                f"{duration(median(last))}"
+            )
         if self._calls.sets == 1 and self._calls.input_bytes:
             found.append(
                 "there is too little memory for a second set of inputs: all calls read the same"

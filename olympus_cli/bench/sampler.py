@@ -22,9 +22,24 @@ from olympus_cli.bench.work import Effort, Prepared, SamplerWork
 from olympus_cli.isolated.conversation import Conversation
 from olympus_cli.reports.strict import typed
 
-__all__ = ["Effort", "Prepared", "Sampler", "SamplerWork", "measure_target"]
+__all__ = [
+    "Effort",
+    "Interrupted",
+    "Prepared",
+    "Sampler",
+    "SamplerWork",
+    "measure_target",
+]
 
 OnStage = Callable[[str], None]
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C or SIGTERM, its cause, has come after some samples: `measured` is what they say."""
+
+    def __init__(self, measured: Measured) -> None:
+        super().__init__()
+        self.measured = measured
 
 
 class Sampler:
@@ -43,7 +58,7 @@ class Sampler:
             serve,
             work,
             does="measures",
-            quiet=work.death.exit_code == 5,
+            quiet=True,  # so that Ctrl-C ends the measuring and not the program
             death=work.death,
             time_limit=work.effort.give_up,
             on_stage=on_stage,
@@ -70,7 +85,8 @@ class Sampler:
     def finish(self, stopped: str | None = None) -> Measured:
         """All that was measured; the stages that can be repeated are.  The process ends.
 
-        `stopped` says why no more samples were taken: "precision", "time limit", "samples".
+        `stopped` says why no more samples were taken: "precision", "time limit", "samples"; after
+        "interrupted" nothing is repeated.
 
         Raises:
             OlympusError: as by `sample`.
@@ -106,11 +122,17 @@ def measure_target(
 
     Raises:
         OlympusError: a stage fails, or the process has died.
+        Interrupted: Ctrl-C has come, and there are samples.
     """
     effort = effort or work.effort
     with closing(Sampler(work, on_stage)) as sampler:
         prepared = sampler.prepare()
         stopping = Stopping(effort.precision, effort.time_limit - prepared.warm_up, clock)
-        while (stopped := stopping.reason()) is None:
-            stopping.add(sampler.sample(prepared.batch))
+        try:
+            while (stopped := stopping.reason()) is None:
+                stopping.add(sampler.sample(prepared.batch))
+        except KeyboardInterrupt as error:
+            if not stopping.samples:
+                raise
+            raise Interrupted(sampler.finish("interrupted")) from error
         return sampler.finish(stopped)

@@ -1,52 +1,232 @@
-"""Times of targets as rows of a table, for people, and as data, for programs."""
+"""What was measured, as tables for people, and as one document for programs."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from olympus_cli.bench.stages import TargetTimes
-from olympus_cli.bench.statistics import CONFIDENCE, Summary
-from olympus_cli.spec.backends import backend_text
-from olympus_cli.units import duration
+from olympus_cli.bench.model import Measured, Metric
+from olympus_cli.bench.statistics import CONFIDENCE, Summary, summarize
+from olympus_cli.bench.sweep import Sweep, sweeps_of
+from olympus_cli.faults.failure import Failure
+from olympus_cli.reports.gates import Case, GateReport
+from olympus_cli.units import byte_size, count, duration
 
-__all__ = ["COLUMNS", "times_data", "times_rows", "times_title"]
+__all__ = [
+    "Attempt",
+    "Table",
+    "bench_report",
+    "fact_rows",
+    "measured_tables",
+    "overview_table",
+    "sweep_table",
+]
 
-COLUMNS = ("stage", "median", "quartiles", f"{CONFIDENCE:.0%} interval", "samples")
+#: A title, the names of the columns, and the rows.
+Table = tuple[str, tuple[str, ...], tuple[tuple[str, ...], ...]]
 
 
-def times_title(times: TargetTimes) -> str:
-    """What the table is about."""
-    return f"{times.target}  ({times.entry}, {backend_text(times.backend)})"
+@dataclass(frozen=True)
+class Attempt:
+    """One target as the user calls it: what was measured of it, or why it could not be."""
+
+    name: str
+    measured: Measured | None = None
+    failure: Failure | None = None
 
 
-def times_rows(times: TargetTimes) -> list[tuple[str, ...]]:
-    """One row for each stage."""
-    return [(name, *_cells(summary)) for name, summary in times.stages.items()]
+_COLUMNS = ("metric", "median", f"{CONFIDENCE:.0%} interval", "quartiles", "samples")
+_NAMES = {
+    "import": "import olympus",
+    "import_program": "import program",
+    "flop_rate": "flops",
+    "byte_rate": "bytes",
+}
+_TEXT: dict[str, Callable[[float], str]] = {
+    "s": duration,
+    "B": byte_size,
+    "1/s": lambda rate: f"{_spaced(rate)}calls/s",
+    "FLOP/s": lambda rate: f"{_spaced(rate)}FLOP/s",
+    "B/s": lambda rate: f"{_spaced(rate)}B/s",
+}
+_BOUNDS = {"compute": "the arithmetic", "memory": "the memory"}
 
 
-def _cells(summary: Summary) -> tuple[str, ...]:
+def _spaced(rate: float) -> str:
+    """A rate in units of 1000, as its unit follows: "1.50 k", "12 "."""
+    told = count(float(f"{rate:.3g}"))
+    return told if told[-1].isalpha() else f"{told} "
+
+
+def measured_tables(found: Measured) -> tuple[Table, Table]:
+    """The table of the metrics of a target, and that of what else is known."""
+    title = f"{found.target}  ({found.entry}, {found.backend})"
+    rows = tuple((_name(name), *_cells(metric)) for name, metric in found.metrics.items())
+    return (title, _COLUMNS, rows), ("", ("how", "value"), fact_rows(found))
+
+
+def _name(metric: str) -> str:
+    return _NAMES.get(metric, metric.replace("_", " "))
+
+
+def _cells(metric: Metric) -> tuple[str, ...]:
+    summary, text = summarize(metric.samples), _TEXT[metric.unit]
+    number = str(summary.count) if metric.batch == 1 else f"{summary.count} x {metric.batch}"
     if summary.count == 1:
-        return (duration(summary.median), "-", "-", "1")
-    interval = "-"
-    if summary.low is not None and summary.high is not None:
-        interval = f"{duration(summary.low)} .. {duration(summary.high)}"
-    quartiles = f"{duration(summary.q1)} .. {duration(summary.q3)}"
-    return (duration(summary.median), quartiles, interval, str(summary.count))
+        return (text(summary.median), "-", "-", number)
+    quartiles = f"{text(summary.q1)} .. {text(summary.q3)}"
+    return (text(summary.median), _interval(summary, text), quartiles, number)
 
 
-def times_data(times: TargetTimes) -> dict[str, Any]:
-    """The times in seconds."""
-    stages = {
-        name: {**asdict(summary), "precision": summary.precision}
-        for name, summary in times.stages.items()
+def _interval(summary: Summary, text: Callable[[float], str]) -> str:
+    if summary.low is None or summary.high is None:
+        return "-"
+    return f"{text(summary.low)} .. {text(summary.high)}"
+
+
+def fact_rows(found: Measured) -> tuple[tuple[str, str], ...]:
+    """What is known of the program beside its metrics, and how the calls were measured."""
+    facts = found.facts
+    rows = [("cost", f"{count(_number(facts, 'flops'))} flops, {_moved(facts)}")]
+    if facts.get("roofline_seconds") is not None:
+        rows.append(("roofline", _roofline(facts)))
+    if facts.get("estimate_seconds") is not None:
+        rows.append(("estimate", f"{duration(_number(facts, 'estimate_seconds'))} a call"))
+    return (
+        *rows,
+        ("warm-up", _warm_up(facts)),
+        ("inputs", _inputs(facts)),
+        ("ended by", str(facts.get("stopped_by"))),
+        ("machine", _machine(found)),
+        ("load", _load(found)),
+    )
+
+
+def _number(facts: Any, key: str) -> float | None:
+    value = facts.get(key)
+    return value if isinstance(value, int | float) else None
+
+
+def _moved(facts: Any) -> str:
+    return f"{byte_size(_number(facts, 'io_bytes'))} of arguments, results and constants"
+
+
+def _roofline(facts: Any) -> str:
+    bound = _BOUNDS.get(str(facts.get("roofline_bound")), "")
+    share = _number(facts, "roofline_share")
+    peaks = facts.get("peaks")
+    of = {
+        "calibrated": "the calibrated peaks of this CPU",
+        "usual": "usual peaks, as this CPU is not calibrated: olympus devices --calibrate",
+    }.get(str(peaks), f"the peaks of {peaks}")
+    part = "" if share is None else f", and the call reaches {share:.0%} of it"
+    return f"{duration(_number(facts, 'roofline_seconds'))} by {bound}{part} ({of})"
+
+
+def _warm_up(facts: Any) -> str:
+    calls = _number(facts, "warm_up_calls") or 0
+    how = {"yes": "then steady", "no": "and not steady yet"}.get(
+        str(facts.get("warm_up_steady")), "too few to tell whether it is steady"
+    )
+    return f"{calls:g} calls in {duration(_number(facts, 'warm_up_seconds'))}, {how}"
+
+
+def _inputs(facts: Any) -> str:
+    sets = _number(facts, "input_sets") or 1
+    if not _number(facts, "input_bytes"):
+        return "none"
+    turns = " in turns" if sets > 1 else ""
+    told = f"{sets:g} of {byte_size(_number(facts, 'input_bytes'))}{turns}"
+    donated = {
+        "fed back": "; the results take the places of donated arguments",
+        "copied": "; donated arguments are copied before each call",
     }
+    return told + donated.get(str(facts.get("donated")), "")
+
+
+def _machine(found: Measured) -> str:
+    told = found.machine
+    limit = _number(found.conditions, "cpu_limit")
+    most = "" if limit is None else f", limited to {limit:g}"
+    device = "" if told.get("device") == "cpu" else f", {told.get('device')}"
+    return f"{told.get('cpu')}, {told.get('threads')} threads{most}{device}, {told.get('os')}"
+
+
+def _load(found: Measured) -> str:
+    said = found.conditions
+    load, hertz = _number(said, "load"), _number(said, "clock_hz")
+    words = ["unknown" if load is None else f"{load:g} before"]
+    if (after := _number(said, "load_after")) is not None:
+        words.append(f"{after:g} after")
+    if hertz is not None:
+        words.append(f"clock {hertz / 1e9:.2f} GHz")
+    if said.get("governor"):
+        words.append(f"governor {said['governor']}")
+    return ", ".join(words)
+
+
+def overview_table(attempts: Sequence[Attempt]) -> Table:
+    """A line for each target, also for those that failed."""
+    found = [each.measured for each in attempts if each.measured is not None]
+    names = ("steady_call", "first_call", "compile", "load", "peak_memory")
+    kept = [name for name in names if any(name in each.metrics for each in found)]
+    rows = tuple(
+        (each.name, *(_median(each.measured, name) for name in kept), _fate(each.failure))
+        for each in attempts
+    )
+    return ("all targets", ("target", *map(_name, kept), "outcome"), rows)
+
+
+def _median(found: Measured | None, name: str) -> str:
+    metric = found.metrics.get(name) if found is not None else None
+    return "-" if metric is None else _TEXT[metric.unit](summarize(metric.samples).median)
+
+
+def _fate(failure: Failure | None) -> str:
+    return "measured" if failure is None else f"failed: {failure.message.splitlines()[0]}"
+
+
+def sweep_table(sweep: Sweep) -> Table:
+    """The table of a sweep."""
+    return (sweep.title, sweep.columns, sweep.rows)
+
+
+def bench_report(attempts: Sequence[Attempt]) -> GateReport:
+    """All that was found: a case for each target, and the document of `--json`."""
+    found = [each.measured for each in attempts if each.measured is not None]
+    sweeps = sweeps_of(found)
+    tables: list[Table] = [table for each in found for table in measured_tables(each)]
+    if len(attempts) > 1:
+        tables.append(overview_table(attempts))
+    tables += map(sweep_table, sweeps)
+    notes = [f"{each.target}: {note}" for each in found for note in each.notes]
+    notes += [f"{sweep.target}: {line}" for sweep in sweeps for line in sweep.sentences]
+    document = {
+        "targets": [each.document() for each in found],
+        "sweeps": [sweep.to_data() for sweep in sweeps],
+        "failures": [
+            _failure_data(each.name, each.failure) for each in attempts if each.failure is not None
+        ],
+    }
+    return GateReport("bench", tuple(map(_case, attempts)), tuple(tables), document, tuple(notes))
+
+
+def _failure_data(target: str, failure: Failure) -> dict[str, Any]:
     return {
-        "target": times.target,
-        "entry": times.entry,
-        "backend": backend_text(times.backend),
-        "unit": "s",
-        "confidence": CONFIDENCE,
-        "calls_per_sample": times.batch,
-        "stages": {name.replace(" ", "_"): stage for name, stage in stages.items()},
+        "target": target,
+        "kind": failure.kind,
+        "message": failure.message,
+        "hint": failure.hint,
+        "location": failure.location,
+        "exit_code": failure.error().exit_code,
     }
+
+
+def _case(attempt: Attempt) -> Case:
+    if (failure := attempt.failure) is not None:
+        places = (failure.location,) if failure.location else ()
+        return Case(attempt.name, "bench", "measured", "error", failure.message, places)
+    metrics = attempt.measured.metrics if attempt.measured is not None else {}
+    figures = {name: metric.to_data() for name, metric in metrics.items()}
+    return Case(attempt.name, "bench", "measured", "passed", figures=figures)

@@ -2,7 +2,7 @@
 
 A program's first calls are slower: memory is new, caches and branch predictors are cold, threads
 start, the clock of the CPU rises.  Calls are timed in batches; the program is warm when the later
-half of them shows no trend.  The test is of ranks (Mann, "Nonparametric tests against trend",
+half of them shows no trend, at three looks in a row.  The test is of ranks (Mann, "Nonparametric tests against trend",
 Econometrica 13, 1945; Kendall, "Rank correlation methods", 1975), so that neither spikes nor times
 of two kinds look like one, and a step, such as that of a clock that changes, does.
 """
@@ -25,6 +25,7 @@ Clock = Callable[[], float]
 #: takes, and long beside the microseconds in which the processor is given to somebody else.
 SAMPLE_SECONDS = 1e-3
 _WINDOW = 12  # batches: of fewer, the test cannot tell a trend from noise
+_LOOKS = 3  # in a row that find no trend, and batches from one to the next
 _MOST = 40  # batches that are compared, each with each
 _SIGNIFICANT = 1.96  # standard deviations: 5 % of steady programs look as if they were not
 _SMALL = 0.01  # a trend that changes the times by less than this does no harm
@@ -59,7 +60,7 @@ def warm_up(
     start = clock()
     batch, calls = 1, 0
     batches: list[float] = []
-    steady: bool | None = None
+    still = 0
     while True:
         total = timed(batch)
         calls += batch
@@ -67,9 +68,12 @@ def warm_up(
         if total < SAMPLE_SECONDS:  # those before are of another kind
             wanted = SAMPLE_SECONDS / max(total, 1e-9)
             batch, batches = math.ceil(batch * min(max(wanted, 1.1), _GROWTH)), []
-        elif len(batches) >= _WINDOW and len(batches) % 3 == 0:
-            steady = trend(batches[-max(_WINDOW, len(batches) // 2) :]) == 0
-        if steady or clock() - start >= time_limit:
+        elif len(batches) >= _WINDOW and len(batches) % _LOOKS == 0:
+            is_still = trend(batches[-max(_WINDOW, len(batches) // 2) :]) == 0
+            still = still + 1 if is_still else 0
+        if still == _LOOKS or clock() - start >= time_limit:
+            looked = len(batches) >= _WINDOW
+            steady = still > 0 if looked else None
             return WarmUp(clock() - start, calls, steady, batch, total / batch)
 
 

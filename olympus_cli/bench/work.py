@@ -69,6 +69,11 @@ class SamplerWork:
         return SamplerWork(Path(text).stem, text, bundle, inputs, effort)
 
     @property
+    def label(self) -> str:
+        """What a user calls it: the name of a target, the path of a bundle."""
+        return self.entry if isinstance(self.program, BundleWork) else self.name
+
+    @property
     def death(self) -> type[OlympusError]:
         """What the end of the process that measures it means."""
         return ArtifactError if isinstance(self.program, BundleWork) else CompileError

@@ -1,37 +1,49 @@
-"""`olympus bench`: measure how long each stage of a program takes."""
+"""`olympus bench`: measure how long the stages and the calls of programs take."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from pathlib import Path
 
 import click
 
-from olympus.errors import ArtifactError, CompileError, OlympusError
-from olympus_cli import console
-from olympus_cli.bench.show import COLUMNS, times_data, times_rows, times_title
-from olympus_cli.bench.stages import Effort, TargetTimes, bench_bundle, bench_target
-from olympus_cli.builder.outcome import Outcome
+from olympus.errors import OlympusError, UsageError
+from olympus_cli import console, interrupts, signals
+from olympus_cli.bench.sampler import Interrupted, measure_target
+from olympus_cli.bench.show import (
+    Attempt,
+    bench_report,
+    measured_tables,
+    overview_table,
+    sweep_table,
+)
+from olympus_cli.bench.sweep import Sweep, sweep_page, sweep_text, sweeps_of
+from olympus_cli.bench.work import BundleWork, Effort, SamplerWork
+from olympus_cli.builder.outcome import Outcome, Status
 from olympus_cli.builder.show import raise_failures
 from olympus_cli.faults.failure import Failure
 from olympus_cli.input_options import bundle_options, effort_options, input_options
-from olympus_cli.isolated.call import Say, call
 from olympus_cli.options import (
     Command,
+    FilePath,
     backend_options,
     common_options,
     is_verbose,
     request_options,
     stage_options,
 )
+from olympus_cli.output import write_file
 from olympus_cli.program.bundle import BundleOptions, bundle_backend, bundle_loader
 from olympus_cli.program.inputs import InputOptions
 from olympus_cli.program.runnable import check_flags
 from olympus_cli.spec.resolve import Request, expanded
 
 __all__ = ["command"]
+
+_PLOT_WIDTH = 80  # columns: wider ones say no more
 
 
 @click.command("bench", cls=Command)
@@ -42,6 +54,12 @@ __all__ = ["command"]
 @input_options
 @bundle_options
 @effort_options
+@click.option(
+    "--plot",
+    metavar="FILE",
+    type=FilePath(),
+    help="Draw the times of a matrix against size, as an SVG in FILE.",
+)
 @common_options
 def command(
     names: tuple[str, ...],
@@ -49,75 +67,117 @@ def command(
     inputs: InputOptions,
     allowed: BundleOptions,
     effort: Effort,
+    plot: Path | None,
     as_json: bool,
 ) -> None:
     """Without a name, measure the default targets of olympus.toml.  Of a FILE.olympus, measure the
-    loading and the calls.
+    loading and the calls.  The combinations of a matrix of numbers are a table and a plot of time
+    against size.
 
     \b
     Examples:
       olympus bench
       olympus bench model:forward --shapes "x=f32[8,3]"
       olympus bench forward --time-limit 2 --json
+      olympus bench mlp --plot mlp.svg
     """
     programs = (replace(request, text=name) for name in expanded(names, request))
-    works = [_work(program, allowed) for program in programs]
+    works = [_work(program, allowed, inputs, effort) for program in programs]
     check_flags()
-    found: list[dict[str, Any]] = []
-    outcomes: list[Outcome] = []
+    attempts: list[Attempt] = []
     try:
-        for number, each in enumerate(works, 1):
-            try:
-                with console.progress(f"measuring {each.name} ({number} of {len(works)})"):
-                    measured = call(
-                        _measured,
-                        each.bench,
-                        inputs,
-                        effort,
-                        does="measures",
-                        quiet=each.death is ArtifactError,
-                        death=each.death,
-                    )
-            except OlympusError as error:
-                if len(works) == 1:
-                    raise
-                outcomes.append(Outcome(each.name, "failed", failure=Failure.of(error)))
-                continue
-            outcomes.append(Outcome(each.name, "built"))
-            found.append(measured["data"])
-            if not as_json:
-                console.table(COLUMNS, measured["rows"], measured["title"])
+        with interrupts.raised(), signals.raised():
+            _measure(works, attempts, talks=not as_json)
     finally:  # what comes after a target does not take its times
-        if as_json and found:
-            console.print_json({"targets": found})
-    raise_failures(outcomes, is_verbose())
+        _show(attempts, as_json, plot)
+    raise_failures([_outcome(each) for each in attempts], is_verbose())
 
 
-@dataclass(frozen=True)
-class _Work:
-    """One program to measure; `death` is what the end of the process that does means."""
-
-    name: str
-    death: type[OlympusError]
-    bench: Callable[[InputOptions, Effort, Say], TargetTimes]
-
-
-def _work(request: Request, allowed: BundleOptions) -> _Work:
-    load = bundle_loader(request, allowed)
-    if load is not None:
-        bench = partial(bench_bundle, request.text, load, bundle_backend(request))
-        return _Work(request.text, ArtifactError, bench)
-    spec = request.spec()
-    return _Work(spec.name, CompileError, partial(bench_target, spec))
+def _work(
+    request: Request, allowed: BundleOptions, inputs: InputOptions, effort: Effort
+) -> SamplerWork:
+    if bundle_loader(request, allowed) is not None:
+        bundle = BundleWork(Path(request.text), bundle_backend(request), allowed)
+        return SamplerWork.of_bundle(request.text, bundle, inputs, effort)
+    return SamplerWork.of_target(request.spec(), inputs, effort)
 
 
-def _measured(
-    say: Say,
-    bench: Callable[[InputOptions, Effort, Say], TargetTimes],
-    inputs: InputOptions,
-    effort: Effort,
-) -> dict[str, Any]:
-    """The times of one program, as data and as a table."""
-    say("load")
-    times = bench(inputs, effort, say)
-    return {"data": times_data(times), "rows": times_rows(times), "title": times_title(times)}
+def _measure(works: Sequence[SamplerWork], attempts: list[Attempt], *, talks: bool) -> None:
+    """Measure each of the works; where there are several, the failure of one is an attempt too.
+
+    Raises:
+        OlympusError: the only one has failed.
+        KeyboardInterrupt: Ctrl-C has come; what was measured by then is among the attempts.
+    """
+    for number, work in enumerate(works, 1):
+        text = f"measuring {work.label} ({number} of {len(works)})"
+        try:
+            with console.progress(text) as bar:
+                measured = measure_target(work, on_stage=partial(_describe, bar, text))
+        except Interrupted as error:
+            attempts.append(_told(Attempt(work.label, error.measured), talks))
+            raise error.__cause__ or error from None
+        except OlympusError as error:
+            if len(works) == 1:
+                raise
+            attempts.append(Attempt(work.label, failure=Failure.of(error)))
+        else:
+            attempts.append(_told(Attempt(work.label, measured), talks))
+
+
+def _describe(bar: console.Bar, text: str, stage: str) -> None:
+    bar.describe(f"{text}: {stage}")
+
+
+def _told(attempt: Attempt, talks: bool) -> Attempt:
+    """The attempt, whose tables are printed at once where a person reads them."""
+    if talks and attempt.measured is not None:
+        for title, columns, rows in measured_tables(attempt.measured):
+            console.table(columns, rows, title)
+        for note in attempt.measured.notes:
+            console.say(f"warning: {attempt.name}: {note}")
+    return attempt
+
+
+def _show(attempts: Sequence[Attempt], as_json: bool, plot: Path | None) -> None:
+    """What is told of all targets together, as far as they were measured."""
+    found = [each.measured for each in attempts if each.measured is not None]
+    sweeps = sweeps_of(found)
+    if as_json and attempts:
+        console.print_json(bench_report(attempts).document)
+    elif len(attempts) > 1:
+        title, columns, rows = overview_table(attempts)
+        console.table(columns, rows, title)
+        for sweep in sweeps:
+            _show_sweep(sweep)
+    if plot is not None and found:
+        if not sweeps:
+            raise UsageError(
+                "there is nothing to plot: no target was measured in two sizes",
+                hint="name a target with a matrix of numbers",
+            )
+        write_file(plot, sweep_page(sweeps))
+
+
+def _show_sweep(sweep: Sweep) -> None:
+    title, columns, rows = sweep_table(sweep)
+    console.table(columns, rows, title)
+    for line in sweep.sentences:
+        console.data(line)
+    console.data(
+        sweep_text(sweep, min(console.width(), _PLOT_WIDTH), only_ascii=not _has_braille())
+    )
+
+
+def _has_braille() -> bool:
+    """Whether stdout can be written the dots of Braille."""
+    try:
+        "\u28ff".encode(sys.stdout.encoding)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _outcome(attempt: Attempt) -> Outcome:
+    status: Status = "built" if attempt.failure is None else "failed"
+    return Outcome(attempt.name, status, failure=attempt.failure)

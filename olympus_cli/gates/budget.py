@@ -14,7 +14,7 @@ from olympus_cli.spec.budgets import forbidden_name
 from olympus_cli.spec.limits import HOST_CALLBACK, LIMITED, Budget, Limit
 from olympus_cli.units import byte_size, count
 
-__all__ = ["METRICS", "Metric", "Verdict", "figures_of", "judge"]
+__all__ = ["METRICS", "BudgetMetric", "Verdict", "figures_of", "judge"]
 
 _MOST = 3  # source lines that a broken budget names
 
@@ -22,7 +22,7 @@ Parts = Sequence[tuple[float, str]]
 
 
 @dataclass(frozen=True)
-class Metric:
+class BudgetMetric:
     """A figure that a budget limits.
 
     `figure` gives None where it is not known, and `why` says then what is not.  `parts` are amounts
@@ -65,14 +65,14 @@ def _rows(field: str) -> Callable[[Figures], Parts]:
     return parts
 
 
-def _count(field: str) -> Metric:
+def _count(field: str) -> BudgetMetric:
     """The metric of a figure of the cost, of this name there and in its rows."""
 
     def figure(figures: Figures) -> float | None:
         found: float | None = getattr(figures.cost, field)
         return found
 
-    return Metric(figure, _rows(field), _not_counted)
+    return BudgetMetric(figure, _rows(field), _not_counted)
 
 
 def _not_counted(figures: Figures) -> str:
@@ -84,7 +84,7 @@ def _matmul(figures: Figures) -> float | None:
     return None if products is None else sum(products.values())
 
 
-def _memory(field: str) -> Metric:
+def _memory(field: str) -> BudgetMetric:
     def figure(figures: Figures) -> float | None:
         assert figures.compiled is not None
         found: float | None = getattr(figures.compiled.memory, field)
@@ -99,24 +99,24 @@ def _memory(field: str) -> Metric:
             if kinds is None or each.kind in kinds
         ]
 
-    return Metric(figure, parts)
+    return BudgetMetric(figure, parts)
 
 
-def _instructions(opcode: str) -> Metric:
+def _instructions(opcode: str) -> BudgetMetric:
     """The number of such instructions in the optimized program."""
 
     def figure(figures: Figures) -> float | None:
         return None if figures.instructions is None else figures.instructions.get(opcode, 0)
 
-    return Metric(figure, _rows("operations"), by_operations=True)
+    return BudgetMetric(figure, _rows("operations"), by_operations=True)
 
 
-def _size(field: str) -> Metric:
+def _size(field: str) -> BudgetMetric:
     def figure(figures: Figures) -> float | None:
         found: float | None = getattr(figures, field)
         return found
 
-    return Metric(figure, _rows("operations"), by_operations=True)
+    return BudgetMetric(figure, _rows("operations"), by_operations=True)
 
 
 def _estimated(figures: Figures) -> float | None:
@@ -132,9 +132,9 @@ def _kernels(figures: Figures) -> Parts:
 
 
 #: How the figure of each key of `LIMITED` is found.
-METRICS: Mapping[str, Metric] = {
+METRICS: Mapping[str, BudgetMetric] = {
     "flops": _count("flops"),
-    "matmul-flops": Metric(_matmul, _rows("matmul_flops"), _not_counted),
+    "matmul-flops": BudgetMetric(_matmul, _rows("matmul_flops"), _not_counted),
     "transcendentals": _count("transcendentals"),
     "bytes": _count("bytes"),
     "operations": _count("operations"),
@@ -145,7 +145,7 @@ METRICS: Mapping[str, Metric] = {
     "custom-calls": _instructions("custom-call"),
     "executable-size": _size("executable_size"),
     "bundle-size": _size("bundle_size"),
-    "estimated-time": Metric(_estimated, _kernels),
+    "estimated-time": BudgetMetric(_estimated, _kernels),
 }
 
 

@@ -1,10 +1,10 @@
-"""Statistics to the letter, measuring on a clock of the tests' own, and the command's output."""
+"""Statistics to the letter, and what the command prints of targets, bundles and failures."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
@@ -13,7 +13,6 @@ from click.testing import Result
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olympus_cli.bench.measure import MAX_SAMPLES, measure
 from olympus_cli.bench.statistics import median_ranks, summarize
 
 Invoke = Callable[..., Result]
@@ -64,64 +63,6 @@ def test_a_summary_is_in_order_whatever_the_samples(samples: list[float]) -> Non
     if found.low is not None and found.high is not None:
         assert found.low <= found.median <= found.high
         assert {found.low, found.high} <= set(samples)
-
-
-class World:
-    """A clock that only calls move, each by the next of `durations`, the last again and again."""
-
-    def __init__(self, durations: Iterator[float]) -> None:
-        self.now = 0.0
-        self.calls = 0
-        self._durations = durations
-
-    def clock(self) -> float:
-        return self.now
-
-    def call(self) -> None:
-        self.calls += 1
-        self.now += next(self._durations)
-
-
-def always(*durations: float) -> World:
-    def forever() -> Iterator[float]:
-        while True:
-            yield from durations
-
-    return World(forever())
-
-
-def test_equal_times_need_the_fewest_samples() -> None:
-    world = always(0.25)
-    found = measure(world.call, precision=0.01, time_limit=100, clock=world.clock)
-    assert found.batch == 1
-    assert found.seconds == [0.25] * 6
-
-
-def test_one_sample_is_taken_of_a_call_longer_than_the_limit() -> None:
-    world = always(64.0)
-    found = measure(world.call, precision=0.01, time_limit=1, clock=world.clock)
-    assert found.seconds == [64.0]
-    assert world.calls == 2
-
-
-def test_short_calls_are_batched() -> None:
-    world = always(2.0**-20)
-    found = measure(world.call, precision=0.01, time_limit=1, clock=world.clock)
-    assert found.batch == math.ceil(50e-6 * 2**20)
-    assert found.seconds == [2.0**-20] * 6
-
-
-def test_scattered_times_are_measured_until_the_limit() -> None:
-    world = always(0.5, 1.5)
-    found = measure(world.call, precision=0.01, time_limit=32, clock=world.clock)
-    assert 32 <= world.now < 34
-    assert set(found.seconds) == {0.5, 1.5}
-
-
-def test_the_number_of_samples_is_bounded() -> None:
-    world = always(0.5, 1.5)
-    found = measure(world.call, precision=1e-9, time_limit=1e9, clock=world.clock)
-    assert MAX_SAMPLES <= len(found.seconds) <= MAX_SAMPLES * 1.25
 
 
 PROGRAM = """\

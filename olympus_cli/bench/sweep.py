@@ -1,0 +1,265 @@
+"""Times against size: the combinations of one target's matrix along an axis of numbers.
+
+With three sizes or more, time ~ size^k is fitted by least squares on the logarithms of both, for
+the time of a steady call and for the flops of the program.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from olympus_cli.bench.model import Measured
+from olympus_cli.bench.statistics import summarize
+from olympus_cli.reports.axis import plain_number
+from olympus_cli.reports.plot import Series, plot_svg, plot_text
+from olympus_cli.spec.matrix import suffix
+from olympus_cli.units import count, duration
+
+__all__ = [
+    "Exponent",
+    "Line",
+    "Point",
+    "Sweep",
+    "fitted_exponent",
+    "sweep_page",
+    "sweep_text",
+    "sweeps_of",
+]
+
+_FEWEST = 3  # sizes of which an exponent is told: two lie on a line whatever they are
+
+
+@dataclass(frozen=True)
+class Exponent:
+    """The k of y ~ x^k, and its standard error; None where the points are exactly on the line."""
+
+    value: float
+    error: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.2f} ± {self.error:.2f}"
+
+
+@dataclass(frozen=True)
+class Point:
+    """A size, the steady call in seconds with its interval, and the program's flops."""
+
+    x: float
+    seconds: float
+    low: float | None
+    high: float | None
+    flops: float | None
+
+
+@dataclass(frozen=True)
+class Line:
+    """The points along an axis where the other values of the matrix, `fixed`, are the same."""
+
+    fixed: Mapping[str, float | str]
+    points: tuple[Point, ...]
+    exponent: Exponent | None
+    flops_exponent: Exponent | None
+
+    @property
+    def label(self) -> str:
+        """What tells it from the other lines of its sweep."""
+        return suffix(self.fixed).removeprefix("@") or "steady call"
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """One target along one axis of its matrix."""
+
+    target: str
+    axis: str
+    lines: tuple[Line, ...]
+
+    def to_data(self) -> dict[str, Any]:
+        """JSON-like data; times are in seconds."""
+        return asdict(self)
+
+    @property
+    def title(self) -> str:
+        """What its table and its plot are about."""
+        return f"{self.target}: steady call against {self.axis}"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of its table; one line needs no name."""
+        names = (self.axis, "steady call", "interval", "flops")
+        return names if len(self.lines) == 1 else ("line", *names)
+
+    @property
+    def rows(self) -> tuple[tuple[str, ...], ...]:
+        """The rows of its table."""
+        several = len(self.lines) > 1
+        return tuple(
+            (*([line.label] if several else []), *_cells(point))
+            for line in self.lines
+            for point in line.points
+        )
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The exponents in words, of the lines that are long enough."""
+        return tuple(
+            f"{line.label}: time grows as {self.axis}^({line.exponent})"
+            + (f", flops as {self.axis}^({line.flops_exponent})" if line.flops_exponent else "")
+            for line in self.lines
+            if line.exponent is not None
+        )
+
+    @property
+    def series(self) -> list[Series]:
+        """What a plot shows."""
+        return [
+            Series(
+                line.label,
+                [p.x for p in line.points],
+                [p.seconds for p in line.points],
+                [p.low for p in line.points],
+                [p.high for p in line.points],
+            )
+            for line in self.lines
+        ]
+
+    @property
+    def is_logarithmic(self) -> bool:
+        """Whether all sizes have a logarithm."""
+        return all(p.x > 0 for line in self.lines for p in line.points)
+
+
+def sweep_text(sweep: Sweep, width: int, *, only_ascii: bool) -> str:
+    """The plot of a sweep for a terminal; both axes are logarithmic where all sizes are above 0."""
+    return plot_text(
+        sweep.series,
+        title=sweep.title,
+        x=sweep.axis,
+        y="time",
+        log_x=sweep.is_logarithmic,
+        log_y=True,
+        width=width,
+        y_text=duration,
+        only_ascii=only_ascii,
+    )
+
+
+def sweep_page(sweeps: Sequence[Sweep]) -> str:
+    """The plots of sweeps as one SVG, one below the other."""
+    pictures = [_svg(sweep) for sweep in sweeps]
+    if len(pictures) == 1:
+        return pictures[0]
+    parts, top = [], 0
+    for picture in pictures:
+        opening, rest = picture.split(">", 1)
+        parts.append(f'{opening} y="{top}">{rest}')
+        top += _size(picture, "height")
+    width = max(_size(picture, "width") for picture in pictures)
+    size = f'viewBox="0 0 {width} {top}" width="{width}" height="{top}"'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {size}>\n{"".join(parts)}</svg>\n'
+
+
+def _size(picture: str, name: str) -> int:
+    """The width or the height that an SVG says of itself, in pixels."""
+    (size,) = re.findall(rf' {name}="(\d+)"', picture.partition(">")[0])
+    return int(size)
+
+
+def _svg(sweep: Sweep) -> str:
+    return plot_svg(
+        sweep.series,
+        title=sweep.title,
+        x=sweep.axis,
+        y="time",
+        log_x=sweep.is_logarithmic,
+        log_y=True,
+        y_text=duration,
+    )
+
+
+def _cells(point: Point) -> tuple[str, ...]:
+    return (plain_number(point.x), duration(point.seconds), _interval(point), count(point.flops))
+
+
+def _interval(point: Point) -> str:
+    if point.low is None or point.high is None:
+        return "-"
+    return f"{duration(point.low)} .. {duration(point.high)}"
+
+
+def sweeps_of(found: Sequence[Measured]) -> list[Sweep]:
+    """A sweep for each target and each axis of numbers that it was measured along.
+
+    An axis has two different numbers at least.
+    """
+    targets: dict[str, list[Measured]] = {}
+    for each in found:
+        if each.matrix:
+            targets.setdefault(each.target.partition("@")[0], []).append(each)
+    sweeps = []
+    for name, members in targets.items():
+        for axis in members[0].matrix:
+            sizes = [each.matrix.get(axis) for each in members]
+            if len(set(sizes)) > 1 and all(isinstance(size, int | float) for size in sizes):
+                sweeps.append(Sweep(name, axis, _lines(members, axis)))
+    return sweeps
+
+
+def _lines(members: Sequence[Measured], axis: str) -> tuple[Line, ...]:
+    lines: dict[str, list[Measured]] = {}
+    for each in members:
+        lines.setdefault(suffix(_others(each, axis)), []).append(each)
+    return tuple(_line(each, axis) for each in lines.values())
+
+
+def _others(member: Measured, axis: str) -> dict[str, float | str]:
+    return {key: value for key, value in member.matrix.items() if key != axis}
+
+
+def _line(members: Sequence[Measured], axis: str) -> Line:
+    points = tuple(sorted((_point(each, axis) for each in members), key=lambda p: p.x))
+    xs = [p.x for p in points]
+    flops = [p.flops for p in points if p.flops is not None]
+    return Line(
+        _others(members[0], axis),
+        points,
+        fitted_exponent(xs, [p.seconds for p in points]),
+        fitted_exponent(xs, flops) if len(flops) == len(xs) else None,
+    )
+
+
+def _point(member: Measured, axis: str) -> Point:
+    steady = summarize(member.metrics["steady_call"].samples)
+    flops = member.facts.get("flops")
+    return Point(
+        float(member.matrix[axis]),
+        steady.median,
+        steady.low,
+        steady.high,
+        flops if isinstance(flops, int | float) else None,
+    )
+
+
+def fitted_exponent(xs: Sequence[float], ys: Sequence[float]) -> Exponent | None:
+    """The k of y ~ x^k; None of fewer than three different sizes, or where one is not above 0.
+
+    It is the slope of the line of least squares through (log x, log y), and its standard error is
+    that of such a slope: Draper and Smith, Applied Regression Analysis, 1.4.
+
+    >>> fitted_exponent([1, 2, 4], [3, 12, 48])
+    Exponent(value=2.0, error=0.0)
+    """
+    if len(set(xs)) < _FEWEST or min(*xs, *ys) <= 0:
+        return None
+    us, vs = [math.log(x) for x in xs], [math.log(y) for y in ys]
+    middle_u, middle_v = math.fsum(us) / len(us), math.fsum(vs) / len(vs)
+    spread = math.fsum((u - middle_u) ** 2 for u in us)
+    slope = math.fsum((u - middle_u) * (v - middle_v) for u, v in zip(us, vs, strict=True)) / spread
+    rest = math.fsum(
+        (v - middle_v - slope * (u - middle_u)) ** 2 for u, v in zip(us, vs, strict=True)
+    )
+    return Exponent(slope, math.sqrt(rest / (len(us) - 2) / spread))
