@@ -53,7 +53,7 @@ class Calls:
         self._results = _feeding(ready, self._donated)
         self._hosts = [inputs.arrays(ready.arguments)]
         self._sets = [self._put(self._hosts[0])]
-        self._turns = itertools.cycle(range(1))
+        self._turn = 0  # the set of the next call
         self._given: dict[int, Any] = {}
         self._fed = 0
         self.processor_seconds = 0.0  # of all threads, in the calls that were timed last
@@ -87,7 +87,6 @@ class Calls:
             other = replace(self._inputs, seed=self._inputs.seed + number)
             self._hosts.append(other.arrays(self._ready.arguments))
             self._sets.append(self._put(self._hosts[-1]))
-        self._turns = itertools.cycle(range(_SETS))
 
     def time(self, calls: int) -> float:
         """Seconds of so many calls, one after the other."""
@@ -97,7 +96,8 @@ class Calls:
     def _in_a_row(self, calls: int) -> float:
         compiled, wait = self._ready.compiled, olympus.block_until_ready
         bound = [self._ready.bind(arrays) for arrays in self._sets]
-        turns = [bound[next(self._turns)] for _ in range(min(calls, len(bound)))]
+        turns = bound[self._turn :] + bound[: self._turn]
+        self._turn = (self._turn + calls) % len(bound)
         order = itertools.islice(itertools.cycle(turns), calls)
         processor, begin = time.process_time(), self._clock()
         for args, kwargs in order:
@@ -111,7 +111,7 @@ class Calls:
         compiled, clock, spent = self._ready.compiled, self._clock, 0.0
         self.processor_seconds = 0.0
         for _ in range(calls):
-            turn = next(self._turns)
+            turn, self._turn = self._turn, (self._turn + 1) % len(self._sets)
             given = self._given or self._copies(turn)
             arrays = [given.get(i, array) for i, array in enumerate(self._sets[turn])]
             args, kwargs = self._ready.bind(arrays)

@@ -6,6 +6,7 @@ What is asked of the kernel is of Linux; elsewhere, and where the system does no
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 from collections.abc import Mapping
@@ -108,8 +109,10 @@ def _text(path: Path) -> str | None:
 
 
 def _number(text: str | None) -> float | None:
+    """The number that a text is; None for none, and for those below 0, which mean no limit."""
     with suppress(ValueError):
-        return float(text) if text is not None else None
+        value = float(text or "")
+        return value if math.isfinite(value) and value >= 0 else None
     return None
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from olympus_cli.bench.model import Measured
 from olympus_cli.bench.statistics import summarize
 from olympus_cli.reports.axis import plain_number
 from olympus_cli.reports.plot import Series, plot_svg, plot_text
-from olympus_cli.spec.matrix import suffix
+from olympus_cli.spec.matrix import Values, suffix
 from olympus_cli.units import count, duration
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "Line",
     "Point",
     "Sweep",
+    "axes_of",
     "fitted_exponent",
     "sweep_page",
     "sweep_text",
@@ -191,22 +192,39 @@ def _interval(point: Point) -> str:
     return f"{duration(point.low)} .. {duration(point.high)}"
 
 
-def sweeps_of(found: Sequence[Measured]) -> list[Sweep]:
-    """A sweep for each target and each axis of numbers that it was measured along.
+def axes_of(combinations: Iterable[tuple[str, Values]]) -> list[tuple[str, str]]:
+    """The targets, and the axes of numbers that they vary along: two different ones at least.
 
-    An axis has two different numbers at least.
+    `combinations` are names of targets and their values of the matrix.
+
+    >>> axes_of([("f@n=1", {"n": 1, "mode": "a"}), ("f@n=2", {"n": 2, "mode": "b"})])
+    [('f', 'n')]
     """
-    targets: dict[str, list[Measured]] = {}
-    for each in found:
-        if each.matrix:
-            targets.setdefault(each.target.partition("@")[0], []).append(each)
-    sweeps = []
-    for name, members in targets.items():
-        for axis in members[0].matrix:
-            sizes = [each.matrix.get(axis) for each in members]
-            if len(set(sizes)) > 1 and all(isinstance(size, int | float) for size in sizes):
-                sweeps.append(Sweep(name, axis, _lines(members, axis)))
-    return sweeps
+    targets: dict[str, list[Values]] = {}
+    for name, values in combinations:
+        targets.setdefault(_base(name), []).append(values)
+    return [
+        (name, axis)
+        for name, members in targets.items()
+        for axis in members[0]
+        if _are_sizes([values.get(axis) for values in members])
+    ]
+
+
+def _base(target: str) -> str:
+    return target.partition("@")[0]
+
+
+def _are_sizes(values: Sequence[object]) -> bool:
+    return len(set(values)) > 1 and all(isinstance(value, int | float) for value in values)
+
+
+def sweeps_of(found: Sequence[Measured]) -> list[Sweep]:
+    """A sweep for each target and each axis of numbers that it was measured along."""
+    return [
+        Sweep(name, axis, _lines([each for each in found if _base(each.target) == name], axis))
+        for name, axis in axes_of((each.target, each.matrix) for each in found)
+    ]
 
 
 def _lines(members: Sequence[Measured], axis: str) -> tuple[Line, ...]:

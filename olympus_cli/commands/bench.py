@@ -20,7 +20,7 @@ from olympus_cli.bench.show import (
     overview_table,
     sweep_table,
 )
-from olympus_cli.bench.sweep import Sweep, sweep_page, sweep_text, sweeps_of
+from olympus_cli.bench.sweep import Sweep, axes_of, sweep_page, sweep_text, sweeps_of
 from olympus_cli.bench.work import BundleWork, Effort, SamplerWork
 from olympus_cli.builder.outcome import Outcome, Status
 from olympus_cli.builder.show import raise_failures
@@ -83,6 +83,11 @@ def command(
     """
     programs = (replace(request, text=name) for name in expanded(names, request))
     works = [_work(program, allowed, inputs, effort) for program in programs]
+    if plot is not None and not axes_of((work.name, work.matrix) for work in works):
+        raise UsageError(
+            "there is nothing to plot: no target is measured in two sizes",
+            hint="name a target with a matrix of numbers",
+        )
     check_flags()
     attempts: list[Attempt] = []
     try:
@@ -150,12 +155,7 @@ def _show(attempts: Sequence[Attempt], as_json: bool, plot: Path | None) -> None
         console.table(columns, rows, title)
         for sweep in sweeps:
             _show_sweep(sweep)
-    if plot is not None and found:
-        if not sweeps:
-            raise UsageError(
-                "there is nothing to plot: no target was measured in two sizes",
-                hint="name a target with a matrix of numbers",
-            )
+    if plot is not None and sweeps:
         write_file(plot, sweep_page(sweeps))
 
 

@@ -83,18 +83,54 @@ def work(folder: Path) -> Path:
     return folder
 
 
+STAGES = ["import", "import_program", "trace", "lower", "compile", "first_call", "steady_call"]
+
+
 def test_bench_reports_every_stage(work: Path, invoke: Invoke) -> None:
     result = invoke("bench", "--json", "--time-limit", "0.2")
     assert result.exit_code == 0, result.output
-    (target,) = json.loads(result.stdout)["targets"]
+    document = json.loads(result.stdout)
+    assert (document["sweeps"], document["failures"]) == ([], [])
+    (target,) = document["targets"]
     assert (target["target"], target["entry"], target["backend"]) == (
         "scale",
         "program:scale",
         "cpu",
     )
-    assert list(target["stages"]) == ["trace", "lower", "compile", "first_call", "steady_call"]
-    for stage in target["stages"].values():
-        assert 0 < stage["minimum"] <= stage["q1"] <= stage["median"] <= stage["q3"]
+    rates = ["throughput", "flop_rate", "byte_rate"]
+    assert list(target["metrics"]) == [*STAGES, *rates, "peak_memory"]
+    for metric in target["metrics"].values():
+        assert 0 < metric["minimum"] <= metric["q1"] <= metric["median"] <= metric["q3"]
+    facts = target["facts"]
+    assert (facts["flops"], facts["io_bytes"], facts["input_bytes"]) == (8, 68, 32)
+    assert facts["roofline_seconds"] > 0 and facts["estimate_seconds"] > 0
+    steady = target["metrics"]["steady_call"]["median"]
+    assert facts["roofline_share"] == pytest.approx(facts["roofline_seconds"] / steady)
+    assert target["metrics"]["peak_memory"]["median"] > 2**20
+
+
+def test_a_matrix_is_a_sweep_with_a_plot(work: Path, invoke: Invoke) -> None:
+    with (work / "olympus.toml").open("a") as file:
+        file.write(
+            '[target.sizes]\nentry = "program:scale"\nargs = { x = "f32[{k}]" }\n'
+            "static = { n = 2 }\nmatrix = { k = [4, 8, 16] }\n"
+        )
+    options = ("--time-limit", "0.1", "--plot", "times.svg")
+    result = invoke("bench", "sizes", *options)
+    assert result.exit_code == 0, result.output
+    assert "sizes: steady call against k" in result.stdout
+    assert "steady call: time grows as k^(" in result.stdout
+    assert "flops as k^(1.00 ± 0.00)" in result.stdout
+    assert (work / "times.svg").read_text().startswith("<svg")
+    assert "wrote times.svg" in result.stderr
+
+
+def test_a_plot_needs_two_sizes(work: Path, invoke: Invoke) -> None:
+    result = invoke("bench", "scale", "--time-limit", "0.1", "--plot", "times.svg", "--json")
+    assert result.exit_code == 2
+    assert "there is nothing to plot: no target is measured in two sizes" in result.stderr
+    assert result.stdout == ""
+    assert not (work / "times.svg").exists()
 
 
 @pytest.mark.parametrize("options", [(), ("--json",)])
@@ -126,8 +162,10 @@ def test_bench_of_an_entry_is_a_table(work: Path, invoke: Invoke) -> None:
     assert result.exit_code == 0, result.output
     lines = [line.split() for line in result.stdout.splitlines()]
     assert lines[0] == ["scale", "(program:scale,", "cpu)"]
-    assert [line[0] for line in lines[1:]] == [
-        "stage",
+    assert [line[0] for line in lines[1:]][:8] == [
+        "metric",
+        "import",
+        "import",
         "trace",
         "lower",
         "compile",
@@ -149,7 +187,10 @@ def test_a_bundle_is_measured_without_its_source(work: Path, invoke: Invoke) -> 
         "moved.olympus",
         "cpu",
     )
-    assert list(target["stages"]) == ["load", "first_call", "steady_call"]
+    rates = ["throughput", "flop_rate", "byte_rate"]
+    calls = ["first_call", "steady_call", *rates, "peak_memory"]
+    assert list(target["metrics"]) == ["import", "load", *calls]
+    assert target["facts"]["flops"] == 8
 
 
 def test_a_damaged_bundle_is_told_and_the_others_measured(work: Path, invoke: Invoke) -> None:

@@ -1,0 +1,105 @@
+"""Calls with inputs that take turns and with donated arguments, seen by a program that records."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import olympus
+from olympus_cli.bench.calls import Calls
+from olympus_cli.program.inputs import InputOptions
+from olympus_cli.program.leaves import Leaf
+from olympus_cli.program.runnable import Runnable
+
+CPU = olympus.target("cpu")
+
+
+class Recording:
+    """A compiled program that keeps the first element of each argument of each call."""
+
+    def __init__(self, function: Any, shapes: tuple[tuple[int, ...], ...], donate: tuple[int, ...]):
+        structs = [olympus.ShapeDtypeStruct(shape, np.dtype("float32")) for shape in shapes]
+        with warnings.catch_warnings():  # of a donation that no result can take
+            warnings.simplefilter("ignore")
+            self.compiled = olympus.jit(function, donate_argnums=donate).lower(*structs).compile()
+        self.in_tree = self.compiled.in_tree
+        self.seen: list[tuple[float, ...]] = []
+        self.leaves = [Leaf.of(f"x{i}", "float32", s, i in donate) for i, s in enumerate(shapes)]
+
+    def runtime_executable(self) -> Any:
+        return self.compiled.runtime_executable()
+
+    def __call__(self, *args: Any) -> Any:
+        self.seen.append(tuple(float(np.asarray(x).flat[0]) for x in args))
+        return self.compiled(*args)
+
+    def calls(self, inputs: InputOptions | None = None) -> Calls:
+        ready = Runnable(self, self.leaves, [])
+        return Calls(ready, inputs or InputOptions(), CPU)
+
+
+def test_two_sets_of_inputs_take_turns_from_sample_to_sample() -> None:
+    program = Recording(lambda x, y: x + y, ((8,), (8,)), ())
+    calls = program.calls()
+    assert calls.first() > 0
+    calls.rotate(2**20)
+    assert (calls.sets, calls.donation, calls.input_bytes) == (2, "none", 64)
+    for count in (1, 1, 3, 2):
+        assert calls.time(count) > 0
+    a, b = program.seen[1], program.seen[2]
+    assert a == program.seen[0] != b
+    assert a[0] != b[0] and a[1] != b[1]
+    assert program.seen[1:] == [a, b, a, b, a, b, a]
+
+
+@pytest.mark.parametrize("free", [None, 0, 127])
+def test_one_set_is_used_where_memory_is_short(free: int | None) -> None:
+    program = Recording(lambda x: x * 2, ((8,),), ())
+    calls = program.calls()
+    calls.rotate(free)
+    calls.time(4)
+    assert calls.sets == 1
+    assert len(set(program.seen)) == 1
+
+
+def test_results_take_the_places_of_donated_arguments() -> None:
+    program = Recording(lambda x, s: (x * 1, s + 1), ((4,), (8,)), (1,))
+    calls = program.calls()
+    calls.rotate(2**20)
+    assert calls.donation == "fed back"
+    calls.time(3)
+    calls.time(70)
+    states = [seen[1] for seen in program.seen]
+    first = states[0]
+    assert states[:64] == pytest.approx([first + i for i in range(64)])
+    assert abs(states[64]) < 1  # given anew, so that values do not run away
+    assert states[65] == pytest.approx(states[64] + 1)
+    assert len({seen[0] for seen in program.seen}) == 2  # what is not donated takes turns
+
+
+def test_donated_arguments_without_such_a_result_are_copied() -> None:
+    program = Recording(lambda s, x: x + s.sum(), ((8,), (3,)), (0,))
+    calls = program.calls()
+    calls.rotate(2**20)
+    assert calls.donation == "copied"
+    assert calls.time(5) > 0
+    assert len(program.seen) == 5
+    assert len({seen[0] for seen in program.seen}) == 2
+
+
+def test_the_time_of_donated_calls_is_without_the_copies() -> None:
+    now = 0.0
+
+    def clock() -> float:
+        nonlocal now
+        now += 1.0
+        return now
+
+    program = Recording(lambda s: s.sum(), ((8,),), (0,))
+    calls = Calls(Runnable(program, program.leaves, []), InputOptions(), CPU, clock)
+    assert calls.time(6) == 6.0  # two looks at the clock for each call, one tick apart
+    plain = Recording(lambda s: s.sum(), ((8,),), ())
+    assert Calls(Runnable(plain, plain.leaves, []), InputOptions(), CPU, clock).time(6) == 1.0

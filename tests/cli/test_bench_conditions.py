@@ -1,0 +1,83 @@
+"""The load and the clock as the kernel tells them, from folders in the place of /proc and /sys."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import olympus
+from olympus_cli.bench.conditions import conditions, free_memory, machine, trouble
+
+
+def write(root: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return root
+
+
+VERSION_2 = {
+    "proc/loadavg": "1.25 0.80 0.50 2/100 1234\n",
+    "proc/pressure/cpu": "some avg10=12.50 avg60=1.00 avg300=0.00 total=1\nfull avg10=0.00\n",
+    "proc/meminfo": "MemTotal: 1000 kB\nMemAvailable:  800 kB\n",
+    "proc/self/cgroup": "0::/user/job\n",
+    "sys/fs/cgroup/user/job/cpu.max": "150000 100000\n",
+    "sys/fs/cgroup/user/job/memory.max": "409600\n",
+    "sys/fs/cgroup/user/job/memory.current": "102400\n",
+    "sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq": "2000000\n",
+    "sys/devices/system/cpu/cpu1/cpufreq/scaling_cur_freq": "3000000\n",
+    "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor": "powersave\n",
+}
+VERSION_1 = {
+    "proc/cpuinfo": "processor: 0\ncpu MHz\t\t: 2600.5\nprocessor: 1\ncpu MHz\t\t: 2600.5\n",
+    "proc/self/cgroup": "4:cpu:/\n2:memory:/\n",
+    "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "50000\n",
+    "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n",
+    "sys/fs/cgroup/memory/memory.limit_in_bytes": "4096\n",
+    "sys/fs/cgroup/memory/memory.usage_in_bytes": "96\n",
+}
+
+
+def test_what_the_kernel_tells(tmp_path: Path) -> None:
+    found = conditions(write(tmp_path, VERSION_2))
+    assert (found["load"], found["waiting"], found["cpu_limit"]) == (1.25, 12.5, 1.5)
+    assert (found["clock_hz"], found["governor"]) == (2.5e9, "powersave")
+    assert (found["memory_free"], found["memory_limit"]) == (819200.0, 409600.0)
+    assert free_memory(tmp_path) == 409600 - 102400
+
+
+def test_what_an_older_kernel_tells(tmp_path: Path) -> None:
+    found = conditions(write(tmp_path, VERSION_1))
+    assert (found["clock_hz"], found["governor"], found["waiting"]) == (2600.5e6, None, None)
+    assert (found["cpu_limit"], found["memory_limit"]) == (0.5, 4096.0)
+    assert free_memory(tmp_path) == 4000
+
+
+@pytest.mark.parametrize(
+    "text", ["", "nonsense", "max 100000", "-1", "nan", "\0", "MemAvailable: x kB"]
+)
+def test_what_the_system_does_not_tell_is_unknown(tmp_path: Path, text: str) -> None:
+    names = [*VERSION_2, *VERSION_1]
+    root = write(tmp_path, {name: text for name in names if not name.endswith("cgroup")})
+    found = conditions(root)
+    unknown = ("waiting", "clock_hz", "cpu_limit", "memory_free", "memory_limit")
+    assert {found[key] for key in unknown} == {None}
+    assert free_memory(root) is None
+    assert conditions(tmp_path / "nowhere")["load"] is None
+
+
+def test_a_busy_machine_is_told() -> None:
+    idle = {"load": 0.2, "waiting": 0.5, "threads": 2.0, "clock_hz": 3e9}
+    assert trouble(idle, idle) == []
+    assert "a load of 3 with 2 processors" in trouble({**idle, "load": 3.0}, idle)[0]
+    assert "waited for a processor 40% of the time" in trouble({**idle, "waiting": 40.0}, idle)[0]
+    (slower,) = trouble(idle, {**idle, "clock_hz": 2e9})
+    assert slower == "the clock fell from 3.00 to 2.00 GHz while it was measured"
+
+
+def test_the_machine_is_what_figures_are_of() -> None:
+    found = machine(olympus.target("cpu"))
+    assert list(found) == ["cpu", "threads", "os", "device"]
+    assert all(found.values())

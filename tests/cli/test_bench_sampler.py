@@ -1,0 +1,159 @@
+"""Programs measured in processes of their own: interleaved, forged, ended, and interrupted."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from olympus.errors import CompileError
+from olympus_cli.bench.imports import import_seconds
+from olympus_cli.bench.model import Measured
+from olympus_cli.bench.sampler import Effort, Sampler, SamplerWork
+from olympus_cli.spec.resolve import Request
+
+Invoke = Callable[..., Result]
+
+PROGRAM = """\
+import os, signal, sys, time
+
+import olympus.numpy as np
+
+print("imported", 12345)
+
+
+def good(x):
+    return np.tanh(x) * 2
+
+
+def dies(x):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def hangs(x):
+    time.sleep(600)
+
+
+def step(state, x):
+    return state + x
+"""
+
+
+@pytest.fixture
+def work(folder: Path) -> Path:
+    (folder / "program.py").write_text(PROGRAM)
+    targets = [
+        f'[target.{n}]\nentry = "program:{n}"\nargs = ["f32[64]"]\n'
+        for n in ("good", "dies", "hangs")
+    ]
+    step = '[target.step]\nentry = "program:step"\nargs = ["f32[64]", "f32[64]"]\n'
+    (folder / "olympus.toml").write_text("".join(targets) + step + 'donate = ["state"]\n')
+    return folder
+
+
+def works(name: str, **effort: float) -> SamplerWork:
+    return SamplerWork.of_target(Request(name).spec(), effort=Effort(**effort))
+
+
+def test_two_programs_are_sampled_in_turns(work: Path) -> None:
+    samplers = [Sampler(works(name, time_limit=0.3)) for name in ("good", "step")]
+    with closing(samplers[0]) as a, closing(samplers[1]) as b:
+        prepared = a.prepare(), b.prepare()
+        pairs = [(a.sample(prepared[0].batch), b.sample(prepared[1].batch)) for _ in range(3)]
+        ours, theirs = a.finish("samples"), b.finish("samples")
+    for found, taken in zip((ours, theirs), zip(*pairs, strict=True), strict=True):
+        assert found.metrics["steady_call"].samples == taken
+        assert Measured.of_document(json.loads(json.dumps(found.document()))) == found
+    assert (ours.facts["donated"], theirs.facts["donated"]) == ("none", "fed back")
+    assert ours.metrics["steady_call"].batch == prepared[0].batch > 1
+    assert ours.metrics["first_call"].samples == (prepared[0].first_call,)
+    assert ours.facts["input_sets"] == 2
+    assert ours.machine == theirs.machine
+    assert ours.fingerprint != theirs.fingerprint
+
+
+def test_a_death_is_an_error_of_what_is_asked_next(work: Path) -> None:
+    with closing(Sampler(works("dies"))) as sampler:
+        with pytest.raises(CompileError, match="was ended by SIGKILL") as caught:
+            sampler.prepare()
+        assert "(stage: trace)" in str(caught.value)
+        with pytest.raises(CompileError):
+            sampler.sample(1)
+
+
+@pytest.mark.parametrize("answer", [None, "12", -1.0, float("nan"), [1.0], {"seconds": 1}])
+def test_what_is_not_a_measurement_is_refused(answer: object) -> None:
+    class Forged:
+        def ask(self, _request: object) -> object:
+            return answer
+
+        end = ask
+
+    sampler = object.__new__(Sampler)
+    sampler.work = SamplerWork("a", "m:a", Request("m:a").spec())
+    sampler._process = Forged()  # type: ignore[assignment]
+    for ask in (sampler.prepare, lambda: sampler.sample(1), sampler.finish):
+        with pytest.raises(CompileError, match="gave what is not a measurement"):
+            ask()
+
+
+def test_one_that_hangs_is_given_up(work: Path, invoke: Invoke) -> None:
+    result = invoke("bench", "hangs", "--give-up", "1")
+    assert result.exit_code == 4, result.output
+    assert "the time limit of 1 s has passed (stage: trace)" in result.stderr
+
+
+def test_failures_are_lines_and_the_others_are_measured(work: Path, invoke: Invoke) -> None:
+    result = invoke("bench", "dies", "good", "--time-limit", "0.1")
+    assert result.exit_code == 4, result.output
+    table = result.stdout.partition("all targets\n")[2].splitlines()
+    words = {line.split()[0]: line for line in table[1:]}
+    assert "failed: the process that measures was ended by SIGKILL" in words["dies"]
+    assert words["good"].endswith("measured")
+    assert "target 'dies': the process that measures was ended by SIGKILL" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["ctrl-c", "sigterm"]
+)
+def test_an_interruption_keeps_what_was_measured(
+    work: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch, kind: signal.Signals, code: int
+) -> None:
+    sample = Sampler.sample
+    taken: list[float] = []
+
+    def interrupted(self: Sampler, calls: int) -> float:
+        if len(taken) == 3:
+            signal.raise_signal(kind)
+        taken.append(sample(self, calls))
+        return taken[-1]
+
+    monkeypatch.setattr(Sampler, "sample", interrupted)
+    result = invoke("bench", "dies", "step", "good", "--time-limit", "30", "--json")
+    assert result.exit_code == code, result.output
+    document = json.loads(result.stdout)
+    (target,), (failure,) = document["targets"], document["failures"]
+    assert (target["target"], target["facts"]["stopped_by"]) == ("step", "interrupted")
+    assert target["metrics"]["steady_call"]["samples"] == taken
+    assert (failure["target"], failure["kind"], failure["exit_code"]) == ("dies", "CompileError", 4)
+
+
+def test_imports_are_timed_in_a_fresh_interpreter(work: Path) -> None:
+    spec = Request("good").spec()
+    found = import_seconds(spec, 0)
+    assert list(found) == ["import", "import_program"]
+    assert all(len(seconds) == 1 and 0 < seconds[0] < 60 for seconds in found.values())
+    assert list(import_seconds(None, 0)) == ["import"]
+    (work / "program.py").write_text("raise SystemExit(3)\n")
+    assert import_seconds(spec, 0) == {}
+    left = (
+        "import os, time\nif os.fork() == 0:\n    os.setsid()\n    time.sleep(5)\n    os._exit(0)\n"
+    )
+    (work / "program.py").write_text(left + "def good(x):\n    return x\n")
+    assert list(import_seconds(replace(spec), 0)) == ["import", "import_program"]

@@ -1,0 +1,126 @@
+"""Times against size: the fit, what is a sweep, and its table and plots."""
+
+from __future__ import annotations
+
+import math
+import random
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from olympus_cli.bench.model import Measured, Metric
+from olympus_cli.bench.rates import rate_metrics
+from olympus_cli.bench.show import Attempt, bench_report, measured_tables
+from olympus_cli.bench.sweep import fitted_exponent, sweep_page, sweep_text, sweeps_of
+
+
+def measured(name: str, seconds: float, flops: float | None = None, **matrix: object) -> Measured:
+    values = ",".join(f"{key}={value}" for key, value in matrix.items())
+    steady = Metric("s", "lower", (seconds, seconds * 1.5, seconds * 0.5), 4)
+    facts = {"flops": flops, "io_bytes": 1024}
+    return Measured(
+        target=f"{name}@{values}" if values else name,
+        entry=f"m:{name}",
+        backend="cpu",
+        metrics={"steady_call": steady, **rate_metrics(steady, facts)},
+        machine={"cpu": "a", "threads": "2", "os": "linux", "device": "cpu"},
+        conditions={"load": 0.5},
+        versions={"olympus": "1"},
+        facts=facts,
+        matrix=matrix,  # type: ignore[arg-type]
+    )
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_fit_is_that_of_numpy(seed: int) -> None:
+    rng = random.Random(seed)
+    xs = [2.0**i for i in range(3 + seed)]
+    ys = [3e-6 * x**1.7 * math.exp(rng.gauss(0, 0.1)) for x in xs]
+    found = fitted_exponent(xs, ys)
+    assert found is not None
+    (slope, _), covariance = np.polyfit(np.log(xs), np.log(ys), 1, cov="unscaled")
+    rest = np.log(ys) - np.polyval(np.polyfit(np.log(xs), np.log(ys), 1), np.log(xs))
+    error = math.sqrt(covariance[0, 0] * float(rest @ rest) / (len(xs) - 2))
+    assert (found.value, found.error) == pytest.approx((slope, error))
+
+
+def test_an_exponent_needs_three_sizes_above_zero() -> None:
+    assert fitted_exponent([1, 2], [1, 4]) is None
+    assert fitted_exponent([1, 1, 2], [1, 1, 4]) is None
+    assert fitted_exponent([0, 1, 2], [1, 2, 3]) is None
+    assert fitted_exponent([1, 2, 3], [1, 0, 3]) is None
+    exact = fitted_exponent([1, 2, 4], [5, 40, 320])
+    assert exact is not None
+    assert (exact.value, exact.error) == pytest.approx((3, 0), abs=1e-12)
+
+
+def test_a_sweep_has_a_line_for_each_other_value() -> None:
+    sizes = (8, 4, 16)
+    members = [measured("f", n**2 * 1e-6, n**3, n=n, mode=mode) for mode in "ab" for n in sizes]
+    members += [measured("g", 1.0), measured("h", 1.0, n=3), measured("k", 1.0, on="a", n=5)]
+    (sweep,) = sweeps_of(members)
+    assert (sweep.target, sweep.axis) == ("f", "n")
+    assert [line.label for line in sweep.lines] == ["mode=a", "mode=b"]
+    assert [p.x for p in sweep.lines[0].points] == [4, 8, 16]
+    assert sweep.rows[0] == ("mode=a", "4", "16.0 us", "-", "64")
+    words = "mode=a: time grows as n^(2.00 ± 0.00), flops as n^(3.00 ± 0.00)"
+    assert sweep.sentences[0] == words
+    lines = sweep_text(sweep, 60, only_ascii=True).splitlines()
+    assert max(map(len, lines)) <= 60
+
+
+def test_the_picture_of_several_sweeps_is_one() -> None:
+    members = [measured("f", n * m * 1e-6, n, n=n, m=m) for n in (1, 2) for m in (3, 0)]
+    pictures = sweeps_of([each for each in members if each.matrix["m"]]), sweeps_of(members)
+    for sweeps, count in zip(pictures, (1, 2), strict=True):
+        root = ElementTree.fromstring(sweep_page(sweeps))
+        titles = [each.text for each in root.iter("{http://www.w3.org/2000/svg}title")]
+        wanted = ["f: steady call against n", "f: steady call against m"][:count]
+        assert [title for title in titles if title in wanted] == wanted
+    assert not pictures[1][1].is_logarithmic
+
+
+def test_the_document_has_all_that_tables_are_made_of() -> None:
+    members = [measured("f", n * 1e-6, n, n=n) for n in (1, 2, 4)]
+    report = bench_report([Attempt(each.target, each) for each in members])
+    read = [Measured.of_document(each) for each in report.document["targets"]]
+    assert read == members
+    tables = [table for each in read for table in measured_tables(each)]
+    assert list(report.tables[: len(tables)]) == tables
+    (sweep,) = report.document["sweeps"]
+    assert sweep["lines"][0]["exponent"]["value"] == pytest.approx(1)
+    assert [case.verdict for case in report.cases] == ["passed"] * 3
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        (
+            {"metrics": {"a": {"unit": "s", "better": "lower", "samples": [], "batch": 1}}},
+            "metrics.a",
+        ),
+        ({"metrics": {"a": {"unit": "s", "better": "up", "samples": [1.0], "batch": 1}}}, "better"),
+        ({"metrics": []}, "metrics"),
+        ({"facts": {"flops": [1]}}, "facts.flops"),
+        ({"conditions": {"load": float("nan")}}, "conditions.load"),
+        ({"matrix": None}, "matrix"),
+        ({"extra": 1}, "extra"),
+        ({"machine": {"cpu": 1}}, "machine.cpu"),
+    ],
+)
+def test_a_damaged_document_is_told_with_its_place(change: dict[str, object], place: str) -> None:
+    document = {**measured("f", 1.0).document(), **change}
+    with pytest.raises(ValueError, match=place):
+        Measured.of_document(document)
+    with pytest.raises(ValueError, match="the document is not an object"):
+        Measured.of_document([document])
+
+
+def test_rates_are_counts_by_seconds() -> None:
+    found = rate_metrics(Metric("s", "lower", (0.5, 0.25), 3), {"flops": 10, "io_bytes": None})
+    assert {name: each.samples for name, each in found.items()} == {
+        "throughput": (2.0, 4.0),
+        "flop_rate": (20.0, 40.0),
+    }
+    assert {each.better for each in found.values()} == {"neither"}
