@@ -56,6 +56,7 @@ class Calls:
         self._turn = 0  # the set of the next call
         self._given: dict[int, Any] = {}
         self._fed = 0
+        self.processor_seconds = 0.0  # of all threads, in the calls that were timed last
 
     @property
     def donation(self) -> Donation:
@@ -98,22 +99,26 @@ class Calls:
         turns = bound[self._turn :] + bound[: self._turn]
         self._turn = (self._turn + calls) % len(bound)
         order = itertools.islice(itertools.cycle(turns), calls)
-        begin = self._clock()
+        processor, begin = time.process_time(), self._clock()
         for args, kwargs in order:
             wait(compiled(*args, **kwargs))
-        return self._clock() - begin
+        spent = self._clock() - begin
+        self.processor_seconds = time.process_time() - processor
+        return spent
 
     def _each(self, calls: int) -> float:
         """The same where the arguments of each call are others: each is timed by itself."""
         compiled, clock, spent = self._ready.compiled, self._clock, 0.0
+        self.processor_seconds = 0.0
         for _ in range(calls):
             turn, self._turn = self._turn, (self._turn + 1) % len(self._sets)
             given = self._given or self._copies(turn)
             arrays = [given.get(i, array) for i, array in enumerate(self._sets[turn])]
             args, kwargs = self._ready.bind(arrays)
-            begin = clock()
+            processor, begin = time.process_time(), clock()
             result = olympus.block_until_ready(compiled(*args, **kwargs))
             spent += clock() - begin
+            self.processor_seconds += time.process_time() - processor
             self._feed(result)
         return spent
 

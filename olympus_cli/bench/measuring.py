@@ -41,6 +41,7 @@ class Measuring:
         self._before = conditions.conditions()  # what is measured here is a load too
         self._subject = subject_of(work, say)
         self._samples: list[float] = []
+        self._processor: list[float] = []
 
     def prepare(self) -> Prepared:
         """Make the program ready, call it once, and call it until it is warm."""
@@ -63,14 +64,16 @@ class Measuring:
         if calls > 1:
             self._calls.time(1)  # the processor did something else meanwhile
         self._samples.append(self._calls.time(calls) / calls)
+        self._processor.append(self._calls.processor_seconds / calls)
         self._batch = calls
         return self._samples[-1]
 
     def finish(self, stopped: str | None) -> Measured:
         """All that was measured, with the stages that can be repeated; at least one sample."""
         after = conditions.conditions()
+        effort = self._work.effort
         if stopped != "interrupted":
-            self._subject.repeat(_REPEAT_SHARE * self._work.effort.time_limit)
+            self._subject.repeat(_REPEAT_SHARE * effort.time_limit, imports=effort.imports)
         self._say("cost")
         facts = program_facts(self._subject)
         work, backend = self._work, self._subject.backend
@@ -100,6 +103,8 @@ class Measuring:
         }
         found["first_call"] = Metric("s", "lower", (self._prepared.first_call,))
         found["steady_call"] = steady = Metric("s", "lower", tuple(self._samples), self._batch)
+        if self._subject.backend.backend == "cpu":  # elsewhere, it is of waiting for the device
+            found["steady_cpu"] = Metric("s", "lower", tuple(self._processor), self._batch)
         found |= rate_metrics(steady, facts)
         if self._peak is not None:
             found["peak_memory"] = Metric("B", "lower", (float(self._peak),))

@@ -40,8 +40,8 @@ class Subject:
         """Make the program ready to be called, each stage timed once."""
         raise NotImplementedError
 
-    def repeat(self, time_limit: float) -> None:
-        """Go through the stages again, until so many seconds are over."""
+    def repeat(self, time_limit: float, *, imports: bool) -> None:
+        """Go through the stages again, until so many seconds are over; time `imports` too."""
         raise NotImplementedError
 
     def cost(self) -> Cost:
@@ -74,7 +74,7 @@ class TargetSubject(Subject):
         self._compile(self._program)
         return runnable(self._program)
 
-    def repeat(self, time_limit: float) -> None:
+    def repeat(self, time_limit: float, *, imports: bool) -> None:
         """Import, trace, lower and compile again.
 
         Tracing and lowering have half of the time, so that a slow compiler leaves them more than
@@ -88,6 +88,8 @@ class TargetSubject(Subject):
         self.say("compile again")
         while lowered and time.perf_counter() - start < time_limit:
             self._compile(lowered.pop())
+        if not imports:
+            return
         self.say("import")
         rest = time_limit - (time.perf_counter() - start)
         for name, seconds in import_seconds(self._spec, rest).items():
@@ -143,12 +145,14 @@ class BundleSubject(Subject):
         self._ready = self._load()
         return self._ready
 
-    def repeat(self, time_limit: float) -> None:
+    def repeat(self, time_limit: float, *, imports: bool) -> None:
         """Load it again, and import `olympus` in a fresh interpreter."""
         start = time.perf_counter()
         self.say("load again")
         while len(self.seconds["load"]) < _LOADS and time.perf_counter() - start < time_limit:
             self._load()
+        if not imports:
+            return
         self.say("import")
         rest = time_limit - (time.perf_counter() - start)
         for name, seconds in import_seconds(None, rest).items():

@@ -21,12 +21,14 @@ class Effort:
 
     `precision` is half the width of the median's interval relative to the median (0.02 is 2 %).
     `time_limit` counts the warm-up and the calls, not the compilation.  `give_up` seconds after it
-    has begun, the process is ended, and the target has failed; None is never.
+    has begun, the process is ended, and the target has failed; None is never.  `imports` says
+    whether imports are timed too, each in an interpreter of its own.
     """
 
     precision: float = 0.02
     time_limit: float = 10.0
     give_up: float | None = None
+    imports: bool = True
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import olympus
 from olympus.errors import UsageError
 from olympus_cli.nearest import did_you_mean
+from olympus_cli.spec.benching import BenchSpec
 from olympus_cli.spec.inputs import InputSpec, ToleranceSpec
 from olympus_cli.spec.limits import Budget
 
@@ -66,6 +67,7 @@ class TargetSpec:
     optimize: Optimize = "default"
     repeats: Repeats = "auto"
     budget: Budget = field(default_factory=Budget)
+    bench: BenchSpec = field(default_factory=BenchSpec)
     golden: bool = False  # whether its program must be the one that is saved
     trips: Mapping[str, int] = field(default_factory=dict)  # of loops, by their source line
     inputs: Mapping[str, InputSpec] = field(default_factory=dict)

@@ -20,6 +20,7 @@ from olympus_cli.nearest import did_you_mean
 from olympus_cli.places import shown
 from olympus_cli.spec import matrix
 from olympus_cli.spec.backends import parse_backend
+from olympus_cli.spec.benching import bench_of
 from olympus_cli.spec.budgets import budget_of
 from olympus_cli.spec.devices import Devices, devices_of
 from olympus_cli.spec.inputs import input_specs, tolerance_spec
@@ -46,7 +47,7 @@ PROJECT_KEYS = ("build-dir", "default-targets", "python-path", "history")
 TARGET_KEYS = (
     *("entry", "args", "static", "donate", "backends"),
     *("optimize", "repeats", "compiler-options", "matrix"),
-    *("inputs", "tolerance", "budget", "golden", "trips"),
+    *("inputs", "tolerance", "budget", "bench", "golden", "trips"),
 )
 
 _PART = re.compile(r"[\w.+-]+")  # a target's name is a folder's name too
@@ -75,19 +76,24 @@ def load_project(path: Path, own: Devices | None = None) -> Project:
         raise SpecError(f"there is no {shown(file)}", hint="olympus init writes one")
     source = load(file)
     top = Section(source, (), source.data)
-    top.only(("project", "target", "budget", "device"))
+    top.only(("project", "target", "budget", "bench", "device"))
     devices = {**devices_of(source), **(own or {})}
     root = file.resolve().parent
     settings = top.table("project")
     settings.only(PROJECT_KEYS)
     folders = _python_path(settings, root)
-    budget = budget_of(top, devices)
+    budget, bench = budget_of(top, devices), bench_of(top)
     targets: dict[str, TargetSpec] = {}
     section = top.table("target")
     for name in section.data:
         found = _targets(section, name, root, devices)
         targets |= {
-            key: replace(target, python_path=folders, budget=budget.under(target.budget))
+            key: replace(
+                target,
+                python_path=folders,
+                budget=budget.under(target.budget),
+                bench=bench.under(target.bench),
+            )
             for key, target in found.items()
         }
     build_dir = root / settings.text("build-dir", "build")
@@ -186,6 +192,7 @@ def _target(
         inputs=input_specs(section, root),
         tolerance=tolerance_spec(section),
         budget=budget_of(section, devices),
+        bench=bench_of(section),
         golden=section.flag("golden"),
         trips=trips_of(section),
     )

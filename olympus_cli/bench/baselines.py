@@ -1,0 +1,182 @@
+"""Measurements that are kept to be compared with: `baselines/NAME.json`, beside olympus.toml.
+
+A baseline has several rounds of each target, each measured by a process of its own: how processes
+differ cannot be told from one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from olympus.artifact import write_whole
+from olympus.errors import ArtifactError, UsageError
+from olympus_cli.bench.model import Measured
+from olympus_cli.nearest import did_you_mean
+from olympus_cli.places import shown
+from olympus_cli.reports.strict import check_keys, read_json
+
+__all__ = [
+    "BASELINES",
+    "Baseline",
+    "baseline_path",
+    "check_comparable",
+    "differences",
+    "is_file",
+    "read_baseline",
+    "write_baseline",
+]
+
+BASELINES = "baselines"  # the folder, in that of olympus.toml
+
+_VERSION = 1  # raised with every change that an old reader would misread
+_NAME = re.compile(r"[A-Za-z0-9_+-][\w.+-]{0,99}", re.ASCII)
+_SUFFIX = ".json"
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """What was measured of each target, by its name: a `Measured` for each process."""
+
+    label: str
+    targets: Mapping[str, tuple[Measured, ...]]
+
+    def of(self, target: str) -> tuple[Measured, ...]:
+        """The rounds of a target.
+
+        Raises:
+            UsageError: it has none; the hint has the names of those that it has.
+        """
+        if target in self.targets:
+            return self.targets[target]
+        raise UsageError(
+            f"the baseline {self.label} does not have target {target!r}",
+            hint=did_you_mean(target, self.targets, "it has")
+            or f"olympus bench {target} --save-baseline NAME adds it",
+        )
+
+
+def is_file(text: str) -> bool:
+    """Whether `--baseline TEXT` is the path of a file, not the name of one in `baselines/`."""
+    return text.endswith(_SUFFIX)
+
+
+def baseline_path(root: Path, name: str) -> Path:
+    """Where the baseline `name` of the project in `root` is kept.
+
+    Raises:
+        UsageError: the name cannot be that of a file everywhere.
+    """
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"{name!r} cannot be the name of a baseline",
+            hint="it names a file: up to 100 letters, digits and . _ + - with no . at its "
+            "beginning",
+        )
+    return root / BASELINES / (name + _SUFFIX)
+
+
+def read_baseline(path: Path) -> Baseline:
+    """The baseline in a file.
+
+    Raises:
+        UsageError: there is no such file; the hint has the names of those beside it.
+        ArtifactError: it cannot be read, or does not hold a baseline.
+    """
+    if not path.exists():
+        there = sorted(each.stem for each in path.parent.glob(f"*{_SUFFIX}"))
+        raise UsageError(
+            f"there is no baseline {shown(path)}",
+            hint=did_you_mean(path.stem, there, "there are")
+            or "olympus bench --save-baseline NAME saves one",
+        )
+    data = read_json(path, _VERSION)
+    try:
+        check_keys(data, ("targets",), "")
+        return Baseline(shown(path), _rounds(data["targets"]))
+    except ValueError as error:
+        raise ArtifactError(f"{shown(path)} does not hold a baseline: {error}") from error
+
+
+def _rounds(data: object) -> dict[str, tuple[Measured, ...]]:
+    if not isinstance(data, dict):
+        raise ValueError("targets is not an object")
+    found = {}
+    for name, rounds in data.items():
+        if not isinstance(rounds, list) or not rounds:
+            raise ValueError(f"targets.{name} is not an array of rounds")
+        found[name] = tuple(_round(name, number, each) for number, each in enumerate(rounds))
+    return found
+
+
+def _round(name: str, number: int, data: object) -> Measured:
+    try:
+        measured = Measured.of_document(data)
+    except ValueError as error:
+        raise ValueError(f"targets.{name}[{number}]: {error}") from error
+    if measured.target != name:
+        raise ValueError(f"targets.{name}[{number}] is of target {measured.target!r}")
+    return measured
+
+
+def write_baseline(path: Path, targets: Mapping[str, Sequence[Measured]]) -> None:
+    """Save the rounds of targets in a file; what it has of other targets stays.
+
+    Raises:
+        ArtifactError: there is a file, and it does not hold a baseline.
+        UsageError: it cannot be written.
+    """
+    kept = read_baseline(path).targets if path.exists() else {}
+    data: dict[str, Any] = {
+        name: [each.document() for each in rounds]
+        for name, rounds in sorted({**kept, **targets}.items())
+    }
+    try:
+        path.parent.mkdir(exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{shown(path.parent)} cannot be made: {error.strerror}") from error
+    text = json.dumps({"schema_version": _VERSION, "targets": data}, indent=1, allow_nan=False)
+    write_whole(path, text + "\n")
+
+
+def check_comparable(ours: Measured, theirs: Sequence[Measured], label: str) -> None:
+    """Refuse figures that say nothing of ours: those of another machine, or of another backend.
+
+    Raises:
+        UsageError: they are such; the hint says what can be compared.
+    """
+    for each in theirs:
+        if each.backend != ours.backend:
+            raise UsageError(
+                f"the baseline {label} has target {ours.target!r} on {each.backend}, and it was "
+                f"measured on {ours.backend}",
+                hint=f"--backend {each.backend.partition(':')[0]} measures it there",
+            )
+        if told := _other(each.machine, ours.machine):
+            raise UsageError(
+                f"the baseline {label} is of another machine and cannot be compared: {told}",
+                hint="measure both on one: --baseline git:REV or FILE.olympus runs both sides here",
+            )
+
+
+def differences(ours: Measured, theirs: Measured) -> list[str]:
+    """What a reader should know of two sides of one target: sentences."""
+    found = []
+    if told := _other(theirs.versions, ours.versions):
+        found.append(f"the two sides have different versions: {told}")
+    if ours.fingerprint and theirs.fingerprint and ours.fingerprint != theirs.fingerprint:
+        found.append("the program is not the same: olympus diff shows how it changed")
+    return found
+
+
+def _other(before: Mapping[str, str], now: Mapping[str, str]) -> str:
+    """Where two texts of a kind differ: "cpu was A and is B"; empty if nowhere."""
+    names = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
+    return ", ".join(
+        f"{name} was {before.get(name, 'unknown')} and is {now.get(name, 'unknown')}"
+        for name in names
+    )

@@ -1,0 +1,217 @@
+"""One target held against its other side, metric by metric, in as many rounds as that takes.
+
+Rounds are measured until the gates are decided, twice as many as asked for at most.  Where a gate
+says "worse", so many are measured again, and only if they alone say so too is it worse: a burst of
+load that one side met by chance is not met twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from olympus.errors import ArtifactError
+from olympus_cli.bench.baselines import check_comparable, differences
+from olympus_cli.bench.model import Measured, Metric
+from olympus_cli.bench.verdict import CONFIDENCE, Verdict, adjusted, judge
+from olympus_cli.spec.benching import GATED, JUDGED, THRESHOLD, BenchSpec
+
+__all__ = ["Compared", "Judged", "Rounds", "compare", "gate_count", "merged"]
+
+#: Both sides, a `Measured` for each process; ours come first.
+Rounds = tuple[list[Measured], list[Measured]]
+
+_INTERLEAVED = ("steady_call", "steady_cpu")  # whose samples of the two sides are pairs
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A metric of both sides: the medians of their processes' medians, and what became of it.
+
+    `again` is the verdict of the second measurement, which only a gate that was worse has.
+    """
+
+    metric: str
+    unit: str
+    before: float
+    now: float
+    verdict: Verdict
+    gate: bool
+    again: Verdict | None = None
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A target and its other side, which is called `label`.
+
+    `paired` says that both ran in turns.  `ours` and `theirs` are all rounds that were measured.
+    """
+
+    target: str
+    label: str
+    paired: bool
+    ours: tuple[Measured, ...]
+    theirs: tuple[Measured, ...]
+    judged: tuple[Judged, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def worse(self) -> tuple[Judged, ...]:
+        """What fails the gate.
+
+        Time of processors alone is not worse where the call is known to last no longer: it may have
+        been spread over more of them.
+        """
+        words = {each.metric: each.verdict.word for each in self.judged}
+        lasts = words.get("steady_call") not in ("better", "no change")
+        return tuple(
+            each
+            for each in self.judged
+            if each.gate
+            and each.verdict.word == "worse"
+            and (lasts or each.metric != "steady_cpu")
+        )
+
+    def document(self) -> dict[str, Any]:
+        """JSON-like data with every number."""
+        worse = {each.metric for each in self.worse}
+        return {
+            "target": self.target,
+            "baseline": self.label,
+            "interleaved": self.paired,
+            "rounds": [len(self.ours), len(self.theirs)],
+            "metrics": {
+                each.metric: {**asdict(each), "fails": each.metric in worse}
+                for each in self.judged
+            },
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """By what metrics are judged: those of `gates` can fail."""
+
+    paired: bool
+    threshold: float
+    gates: tuple[str, ...]
+    confidence: float
+
+
+def gate_count(spec: BenchSpec) -> int:
+    """How many metrics of a target can fail.
+
+    >>> gate_count(BenchSpec(metrics=("compile",)))
+    1
+    """
+    return len(GATED if spec.metrics is None else spec.metrics)
+
+
+def compare(
+    label: str,
+    measure: Callable[[int], Rounds],
+    *,
+    paired: bool,
+    spec: BenchSpec,
+    gates: int,
+    rounds: int,
+) -> Compared:
+    """Measure a target and judge it; `measure(n)` gives n new rounds, of theirs only if `paired`.
+
+    Where they are not, theirs are always the same.  `gates` is how many metrics can fail the whole
+    run, of all its targets, and `rounds` how many processes a side has at first.
+
+    Raises:
+        UsageError: the sides were measured on different machines or backends.
+        OlympusError: what `measure` raises.
+    """
+    rule = _Rule(
+        paired,
+        THRESHOLD if spec.threshold is None else spec.threshold,
+        GATED if spec.metrics is None else spec.metrics,
+        adjusted(CONFIDENCE, gates, independent=paired),
+    )
+    ours, theirs = measure(rounds)
+    check_comparable(ours[0], theirs, label)
+    judged = _judged(ours, theirs, rule)
+    if any(each.gate and each.verdict.word == "inconclusive" for each in judged):
+        more, other = measure(rounds)
+        ours, theirs = ours + more, theirs + other if paired else theirs
+        judged = _judged(ours, theirs, rule)
+    if any(each.gate and each.verdict.word == "worse" for each in judged):
+        more, other = measure(rounds)
+        again = {each.metric: each.verdict for each in _judged(more, other, rule)}
+        judged = [_confirmed(each, again) for each in judged]
+        ours, theirs = ours + more, theirs + other if paired else theirs
+    notes = differences(ours[0], theirs[0])
+    sides = tuple(ours), tuple(theirs)
+    return Compared(ours[0].target, label, paired, *sides, tuple(judged), tuple(notes))
+
+
+def _confirmed(first: Judged, again: dict[str, Verdict]) -> Judged:
+    """A gate that was worse, with what the second measurement says."""
+    if not (first.gate and first.verdict.word == "worse"):
+        return first
+    second = again[first.metric]
+    if second.word == "worse":
+        return replace(first, again=second)
+    told = second.reason if second.ratio is None else f"its ratio is {second.ratio:.3f}"
+    reason = f"it was worse, and a second measurement did not confirm it: {told}"
+    verdict = replace(first.verdict, word="inconclusive", reason=reason)
+    return replace(first, verdict=verdict, again=second)
+
+
+def _judged(ours: Sequence[Measured], theirs: Sequence[Measured], rule: _Rule) -> list[Judged]:
+    """Every metric that all rounds of both sides have and that can be judged."""
+    every = [each.metrics for each in (*ours, *theirs)]
+    names = [name for name in JUDGED if all(name in metrics for metrics in every)]
+    return [
+        _one(name, [m.metrics[name] for m in ours], [m.metrics[name] for m in theirs], rule)
+        for name in names
+    ]
+
+
+def _one(name: str, ours: list[Metric], theirs: list[Metric], rule: _Rule) -> Judged:
+    before, now = (float(np.median([_median(each) for each in side])) for side in (theirs, ours))
+    if {each.unit for each in ours} != {each.unit for each in theirs}:
+        raise ArtifactError(f"the baseline has {name} in {theirs[0].unit}, not in {ours[0].unit}")
+    if name not in _INTERLEAVED:  # their samples are in no order that both sides share
+        ours, theirs = ([_whole(each) for each in side] for side in (ours, theirs))
+    theirs = [replace(each, better=ours[0].better) for each in theirs]
+    gate = name in rule.gates
+    verdict = judge(
+        ours,
+        theirs,
+        paired=rule.paired,
+        threshold=rule.threshold,
+        confidence=rule.confidence if gate else CONFIDENCE,
+    )
+    return Judged(name, ours[0].unit, before, now, verdict, gate)
+
+
+def _median(metric: Metric) -> float:
+    return float(np.median(metric.samples))
+
+
+def _whole(metric: Metric) -> Metric:
+    """The metric with one sample, the median of a process."""
+    return replace(metric, samples=(_median(metric),))
+
+
+def merged(rounds: Sequence[Measured]) -> Measured:
+    """All rounds of a target as one: the samples of all, in the order they were taken."""
+    first = rounds[0]
+    names = [name for name in first.metrics if all(name in each.metrics for each in rounds)]
+    metrics = {
+        name: replace(
+            first.metrics[name],
+            samples=tuple(x for each in rounds for x in each.metrics[name].samples),
+            batch=min(each.metrics[name].batch for each in rounds),
+        )
+        for name in names
+    }
+    notes = tuple(dict.fromkeys(note for each in rounds for note in each.notes))
+    return replace(first, metrics=metrics, notes=notes)

@@ -1,0 +1,105 @@
+"""Reading what `bench` may fail on: `[bench]` of olympus.toml and `[target.NAME.bench]`."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+from olympus.errors import SpecError
+from olympus_cli.nearest import did_you_mean
+from olympus_cli.spec.section import Section
+
+__all__ = ["GATED", "JUDGED", "THRESHOLD", "BenchSpec", "bench_of", "parse_threshold"]
+
+#: The metrics that can be gates.
+JUDGED = (
+    "steady_call",
+    "steady_cpu",
+    "first_call",
+    "load",
+    "trace",
+    "lower",
+    "compile",
+    "import",
+    "import_program",
+    "peak_memory",
+)
+#: Those that are, unless olympus.toml names others.
+GATED = ("steady_call", "steady_cpu")
+#: The least change of a ratio that counts, unless olympus.toml has another.
+THRESHOLD = 0.05
+
+_PERCENT = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*%")
+_MOST = 100.0  # a program that takes a hundred times as long is beyond any threshold
+
+
+@dataclass(frozen=True)
+class BenchSpec:
+    """When `bench` fails: by how much a metric must be worse, and which; None where it is not said.
+
+    A `threshold` of 0.05 is 5 %.
+    """
+
+    threshold: float | None = None
+    metrics: tuple[str, ...] | None = None
+
+    def under(self, own: BenchSpec) -> BenchSpec:
+        """This, of all targets, with what a target says of its own over it."""
+        return BenchSpec(
+            self.threshold if own.threshold is None else own.threshold,
+            self.metrics if own.metrics is None else own.metrics,
+        )
+
+
+def bench_of(parent: Section) -> BenchSpec:
+    """What the table `bench` of `parent` says.
+
+    Raises:
+        SpecError: an unknown key or metric, or a threshold that is not a share.
+    """
+    section = parent.table("bench")
+    section.only(("threshold", "metrics"))
+    return BenchSpec(_threshold(section), _metrics(section))
+
+
+def _threshold(section: Section) -> float | None:
+    if "threshold" not in section.data:
+        return None
+    try:
+        return parse_threshold(section.data["threshold"])
+    except SpecError as error:
+        section.fail("threshold", str(error), error.hint)
+
+
+def _metrics(section: Section) -> tuple[str, ...] | None:
+    if "metrics" not in section.data:
+        return None
+    names = section.texts("metrics")
+    for name in names:
+        if name not in JUDGED:
+            hint = did_you_mean(name, JUDGED, "there are")
+            section.fail("metrics", f"has {name!r}, which is not a metric that can fail", hint)
+    return tuple(dict.fromkeys(names))
+
+
+def parse_threshold(value: object) -> float:
+    """The share that a value of TOML or of an option says: a text in per cent, or a number.
+
+    Raises:
+        SpecError: it is neither, 0, a number of 1 or more, or 10000 % or more.
+
+    >>> parse_threshold("5%"), parse_threshold(0.1)
+    (0.05, 0.1)
+    """
+    share = math.nan
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        share = float(value) if value < 1 else math.nan  # 5 is a slip for "5%"
+    elif isinstance(value, str) and (found := _PERCENT.fullmatch(value.strip())):
+        share = float(found.group(1)) / 100
+    if not 0 < share < _MOST:
+        raise SpecError(
+            f"must be a share above 0, in per cent or as a number below 1; got {value!r:.80}",
+            hint='such as "5%" or 0.05',
+        )
+    return share
