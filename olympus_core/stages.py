@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -15,6 +15,7 @@ from olympus_core.context import state
 from olympus_core.dtypes import DType
 from olympus_core.eager import check_values
 from olympus_core.errors import (
+    BackendError,
     DTypeError,
     LoweringError,
     NaNError,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from olympus_core.analysis.cost import Cost
     from olympus_core.analysis.estimate import Estimate
     from olympus_core.analysis.memory import Memory
+    from olympus_core.analysis.profile import Profile
 
 __all__ = ["ArgInfo", "Compiled", "Interface", "Lowered", "Traced"]
 
@@ -351,6 +353,11 @@ def _is_just(x: Any, want: ShapedArray) -> bool:
     return isinstance(x, _NUMPY) and x.dtype == want.dtype and x.shape == want.shape
 
 
+def _finish(outputs: Sequence[xla.Buffer]) -> None:
+    for each in outputs:
+        xla.block_until_ready(each)
+
+
 class Compiled(_Stage):
     """A program compiled for a target: call it like the function, statics left out."""
 
@@ -384,13 +391,7 @@ class Compiled(_Stage):
         if self._flat_in and not kwargs and len(args) == self._count:
             buffers = self._quick(args)
         if buffers is None:
-            leaves, in_tree = tree.flatten((args, kwargs))
-            if in_tree != self.in_tree:
-                self._refuse_tracers(leaves)
-                leaves = self._rearranged(args, kwargs)
-            buffers = self._quick(leaves)
-            if buffers is None:
-                buffers = self._check(leaves)
+            buffers = self._buffers(args, kwargs)
         try:
             outs = self._run(buffers).consume_with_handlers(self._handlers)
         except (xla.JaxRuntimeError, ValueError) as e:
@@ -401,6 +402,15 @@ class Compiled(_Stage):
         if self._single_out:
             return DeviceArray(self.signature.out_avals[0], outs[0])
         return self.out_tree.unflatten(map(DeviceArray, self.signature.out_avals, outs))
+
+    def _buffers(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[xla.Buffer]:
+        """The buffers of arguments, whatever they are, that are of the types compiled for."""
+        leaves, in_tree = tree.flatten((args, kwargs))
+        if in_tree != self.in_tree:
+            self._refuse_tracers(leaves)
+            leaves = self._rearranged(args, kwargs)
+        buffers = self._quick(leaves)
+        return self._check(leaves) if buffers is None else buffers
 
     def _quick(self, args: Sequence[Any]) -> list[xla.Buffer] | None:
         """The buffers of arrays and scalars of just the types compiled for."""
@@ -545,6 +555,47 @@ class Compiled(_Stage):
             return self.cost().loops
 
         return estimate(self.executable.hlo_module(), self.target, device, loops)
+
+    def profile(self, *args: Any, runs: int = 10, **kwargs: Any) -> Profile:
+        """Call the program `runs` times with these arguments, and measure each of its kernels.
+
+        It is for programs on the CPU.  Donated arguments keep their buffers.  A process takes one
+        profile at a time, and the program must not run in another thread meanwhile.
+
+        Raises SignatureError for arguments of another type, UsageError for `runs` below 1, while
+        another profile is taken and for more kernels than can be kept, and BackendError for a
+        program of another backend and where the profiler fails.
+
+        >>> jit(f).lower(x).compile().profile(x, runs=3).by("line")[0].seconds
+        0.00012
+        """
+        from olympus_core.analysis.profiling import profile_of  # few programs are asked
+
+        if not isinstance(runs, int) or isinstance(runs, bool) or runs < 1:
+            raise UsageError(
+                f"runs is how many calls to measure, 1 or more, and not {runs!r:.80}",
+                hint="an argument of the program that is called runs cannot be given by name",
+            )
+        executable = self.executable
+        if self.target.backend != "cpu" or isinstance(executable, xla.CompileOnlyExecutable):
+            raise BackendError(
+                f"'{self.fun_name}' was compiled for {self.target.backend}, and programs are "
+                "profiled on the CPU alone",
+                hint="compile it for the CPU, or look at estimate()",
+            )
+        buffers = self._buffers(args, kwargs)
+        avals = self.signature.in_avals
+        donated = {i: DeviceArray(avals[i], buffers[i]).numpy() for i in self.signature.donated}
+
+        def prepare() -> Callable[[], None]:
+            given = list(buffers)
+            for i, value in donated.items():
+                given[i] = put(value, avals[i]).buffer
+            for buffer in given:
+                xla.block_until_ready(buffer)
+            return lambda: _finish(executable.execute(given))
+
+        return profile_of(prepare, executable.hlo_module(), self.estimate(), runs)
 
     def serialize(self) -> bytes:
         """The executable as bytes."""
