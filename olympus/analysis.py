@@ -37,6 +37,7 @@ from olympus_core.analysis.profile import Profile as Profile
 from olympus_core.analysis.profile import ProfileKind as ProfileKind
 from olympus_core.analysis.profile import ProfileRow as ProfileRow
 from olympus_core.analysis.profile import Span as Span
+from olympus_core.analysis.profiling import profile as profile
 from olympus_core.analysis.sources import SourceMap as SourceMap
 from olympus_core.analysis.structure import structural_fingerprint as structural_fingerprint
 from olympus_core.calibration import calibrate as calibrate

@@ -15,7 +15,6 @@ from olympus_core.context import state
 from olympus_core.dtypes import DType
 from olympus_core.eager import check_values
 from olympus_core.errors import (
-    BackendError,
     DTypeError,
     LoweringError,
     NaNError,
@@ -353,8 +352,9 @@ def _is_just(x: Any, want: ShapedArray) -> bool:
     return isinstance(x, _NUMPY) and x.dtype == want.dtype and x.shape == want.shape
 
 
-def _finish(outputs: Sequence[xla.Buffer]) -> None:
-    for each in outputs:
+def _finish(buffers: Sequence[xla.Buffer]) -> None:
+    """Wait until buffers are computed."""
+    for each in buffers:
         xla.block_until_ready(each)
 
 
@@ -559,43 +559,37 @@ class Compiled(_Stage):
     def profile(self, *args: Any, runs: int = 10, **kwargs: Any) -> Profile:
         """Call the program `runs` times with these arguments, and measure each of its kernels.
 
-        It is for programs on the CPU.  Donated arguments keep their buffers.  A process takes one
-        profile at a time, and the program must not run in another thread meanwhile.
+        It is `olympus.analysis.profile`, which says more.
 
-        Raises SignatureError for arguments of another type, UsageError for `runs` below 1, while
-        another profile is taken and for more kernels than can be kept, and BackendError for a
-        program of another backend and where the profiler fails.
+        Raises SignatureError for arguments of another type, UsageError while another profile is
+        taken, and BackendError for a program of another backend than the CPU.
 
         >>> jit(f).lower(x).compile().profile(x, runs=3).by("line")[0].seconds
         0.00012
         """
-        from olympus_core.analysis.profiling import profile_of  # few programs are asked
+        from olympus_core.analysis.profiling import profile  # few programs are asked
 
-        if not isinstance(runs, int) or isinstance(runs, bool) or runs < 1:
-            raise UsageError(
-                f"runs is how many calls to measure, 1 or more, and not {runs!r:.80}",
-                hint="an argument of the program that is called runs cannot be given by name",
-            )
-        executable = self.executable
-        if self.target.backend != "cpu" or isinstance(executable, xla.CompileOnlyExecutable):
-            raise BackendError(
-                f"'{self.fun_name}' was compiled for {self.target.backend}, and programs are "
-                "profiled on the CPU alone",
-                hint="compile it for the CPU, or look at estimate()",
-            )
-        buffers = self._buffers(args, kwargs)
-        avals = self.signature.in_avals
+        return profile(self, args, kwargs, runs=runs)
+
+    def prepared(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Callable[[], Callable[[], None]]:
+        """What prepares a call each time, and gives the call, which waits for its results.
+
+        Arguments are on the device before it; of the donated ones each call gets copies.  Raises
+        SignatureError for arguments of another type than compiled for.
+        """
+        buffers, avals = self._buffers(args, kwargs), self.signature.in_avals
         donated = {i: DeviceArray(avals[i], buffers[i]).numpy() for i in self.signature.donated}
 
         def prepare() -> Callable[[], None]:
             given = list(buffers)
             for i, value in donated.items():
                 given[i] = put(value, avals[i]).buffer
-            for buffer in given:
-                xla.block_until_ready(buffer)
-            return lambda: _finish(executable.execute(given))
+            _finish(given)
+            return lambda: _finish(self.executable.execute(given))
 
-        return profile_of(prepare, executable.hlo_module(), self.estimate(), runs)
+        return prepare
 
     def serialize(self) -> bytes:
         """The executable as bytes."""

@@ -113,6 +113,12 @@ class Profile:
         """The part of the time of a call in which a kernel ran, from 0 to 1."""
         return self.kernel_seconds / self.seconds if self.seconds else 0.0
 
+    @property
+    def estimated(self) -> float:
+        """The estimate of a call in seconds, each kernel counted as often as it was called."""
+        seen = (kernel.estimated or 0.0 for kernel in self.kernels)
+        return sum(seen) + sum(kernel.seconds for kernel in self.unseen)
+
     def by(self, kind: ProfileKind) -> tuple[ProfileRow, ...]:
         """The time by "line", "scope", "operation" or "kernel", the slowest first.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from olympus_core.analysis.estimate import Estimate, KernelEstimate
 from olympus_core.analysis.kernels import CONTROL, Kernels
@@ -16,13 +16,53 @@ from olympus_core.errors import BackendError, UsageError
 from olympus_core.xla.hlo_module import Computation, HloModule, Instruction
 from olympus_core.xla.profiler import Event, Recording, record
 
-__all__ = ["profile_of"]
+if TYPE_CHECKING:
+    from olympus_core.stages import Compiled
+
+__all__ = ["profile"]
 
 _MOST_CALLS = 200_000  # kernels in a call: the profiler keeps about 3 kB of each
 _MOST_EVENTS = 500_000  # in all recordings: to read one takes about 15 us
 
 
-def profile_of(
+def profile(
+    compiled: Compiled,
+    args: Sequence[Any] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    runs: int = 10,
+) -> Profile:
+    """Call a compiled program `runs` times with the arguments, and measure each of its kernels.
+
+    It is for programs on the CPU.  Donated arguments keep their buffers.  A process takes one
+    profile at a time, and the program must not run in another thread meanwhile.
+
+    Raises:
+      SignatureError: when the arguments are of other types than the program was compiled for.
+      UsageError: when `runs` is not a number of 1 or more, another profile is being taken, or the
+        program runs more kernels than the profiler can keep.
+      BackendError: when the program is for another backend, or the profiler fails.
+
+    Example:
+      >>> profile(compiled, (x,), {"scale": 2.0}, runs=3).coverage
+      0.93
+    """
+    if not isinstance(runs, int) or isinstance(runs, bool) or runs < 1:
+        raise UsageError(
+            f"runs is how many calls to measure, 1 or more, and not {runs!r:.80}",
+            hint="olympus.analysis.profile takes arguments of the program that are called so",
+        )
+    if compiled.target.backend != "cpu":
+        raise BackendError(
+            f"'{compiled.fun_name}' was compiled for {compiled.target.backend}, and programs are "
+            "profiled on the CPU alone",
+            hint="compile it for the CPU, or look at estimate()",
+        )
+    prepare = compiled.prepared(tuple(args), dict(kwargs or {}))
+    return _profile_of(prepare, compiled.executable.hlo_module(), compiled.estimate(), runs)
+
+
+def _profile_of(
     prepare: Callable[[], Callable[[], object]],
     module: HloModule,
     estimate: Estimate,
@@ -55,14 +95,13 @@ def profile_of(
         measured.append(program.run(recordings[-1]))
         recordings = [min(recordings, key=lambda recording: recording.seconds)]
     kernels = program.kernels(measured)
-    seen = {kernel.name for kernel in kernels}
     return Profile(
         runs=len(measured),
         seconds=statistics.median(run.seconds for run in measured),
         undisturbed=statistics.median(undisturbed),
         kernel_seconds=statistics.median(run.busy for run in measured),
         kernels=kernels,
-        unseen=tuple(kernel for kernel in estimate.kernels if kernel.name not in seen),
+        unseen=program.unseen(kernels),
         estimate=estimate,
         threads=recordings[0].threads,
         timeline=tuple(program.timeline(recordings[0])),
@@ -106,13 +145,27 @@ class _Program:
             if not computation.is_fusion
             for instruction in computation.instructions.values()
         }
-        self._control = {n for n, (i, _) in self._where.items() if i.opcode in CONTROL}
+        self._inside = {
+            name: frozenset(self._names(instruction))
+            for name, (instruction, _) in self._where.items()
+            if instruction.opcode in CONTROL
+        }
         self._kernels, self._lines = Kernels(module), Lines(module)
         self._expected: dict[str, KernelEstimate] = {k.name: k for k in estimate.kernels}
+        self._unknown = estimate.unknown
+
+    def _names(self, instruction: Instruction) -> Iterator[str]:
+        """The instructions of the computations that one runs, and of those that they run."""
+        waiting = [*instruction.called_computation_ids]
+        while waiting:
+            for inner in self._module.computations[waiting.pop()].instructions.values():
+                yield inner.name
+                if inner.opcode in CONTROL:
+                    waiting += inner.called_computation_ids
 
     def run(self, recording: Recording) -> _Run:
         """The times of one recording; of a program on several devices the mean of them."""
-        ours = [e for e in self._ours(recording) if e.operation not in self._control]
+        ours = self._ours(recording)
         if not ours:
             raise BackendError("the profiler saw no kernel of the program")
         devices = len({event.device for event in ours})
@@ -132,8 +185,17 @@ class _Program:
             len(recording.events),
         )
 
-    def _ours(self, recording: Recording) -> Iterator[Event]:
-        """The events of the program, of one run of it alone."""
+    def _ours(self, recording: Recording) -> list[Event]:
+        """The events of the program's kernels, of one run of it alone.
+
+        A loop or a call is a kernel where nothing that it runs is seen: the compiler made it one.
+        """
+        events = [*self._of_one_run(recording)]
+        seen = {event.operation for event in events}
+        held = {name for name, inside in self._inside.items() if not inside.isdisjoint(seen)}
+        return [event for event in events if event.operation not in held]
+
+    def _of_one_run(self, recording: Recording) -> Iterator[Event]:
         runs: dict[int, int] = {}
         for event in recording.events:
             inside = recording.start <= event.start <= recording.end
@@ -188,15 +250,25 @@ class _Program:
 
     def _kernel(self, name: str, calls: int, seconds: float, total: float) -> KernelProfile:
         expected = self._expected.get(name)
+        estimated = expected.seconds / expected.calls * calls if expected else None
+        if name in self._inside and not self._unknown:
+            estimated = sum(k.seconds for n, k in self._expected.items() if n in self._inside[name])
         return KernelProfile(
             name,
             *self._place(name),
             calls=calls,
             seconds=seconds,
-            estimated=expected.seconds / expected.calls * calls if expected else None,
+            estimated=estimated,
             bound=expected.bound if expected else None,
             of_seconds=total,
         )
+
+    def unseen(self, kernels: Iterable[KernelProfile]) -> tuple[KernelEstimate, ...]:
+        """The kernels of the estimate that no event was of, nor of what they are part of."""
+        seen = {kernel.name for kernel in kernels}
+        for name in [*seen]:
+            seen |= self._inside.get(name, frozenset())
+        return tuple(kernel for name, kernel in self._expected.items() if name not in seen)
 
     def _place(self, name: str) -> _Place:
         found = self._where.get(name)
@@ -208,15 +280,15 @@ class _Program:
 
     def timeline(self, recording: Recording) -> Iterator[Span]:
         """What each thread did during the call, from its start on."""
+        ours = {(event.thread, event.start) for event in self._ours(recording)}
         for event in recording.events:
             if recording.start <= event.start <= recording.end:
-                is_ours = event.module == self._module.name
                 yield Span(
                     event.thread,
                     event.name,
                     event.start - recording.start,
                     event.end - event.start,
-                    event.operation if is_ours and event.operation not in self._control else "",
+                    event.operation if (event.thread, event.start) in ours else "",
                 )
 
 

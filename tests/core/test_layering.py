@@ -86,6 +86,7 @@ CLI_LAYERS = [
     "comparison",
     "bench",
     "verifying",
+    "profiling",
     "usage",
     "options",
     "input_options",
