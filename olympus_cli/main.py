@@ -36,7 +36,7 @@ COMMANDS = {
     "check": "Hold programs against their budgets and golden programs.",
     "verify": "Check that the numbers of programs are right.",
     "bench": "Measure programs, stage by stage.",
-    "profile": "Measure where the time of a call goes, by source line, scope or kernel.",
+    "profile": "Measure where the time of a call goes, by line, scope or kernel.",
     "diff": "Show what changed between two programs, by operation and source line.",
     "devices": "List the devices there are, and measure this machine's CPU.",
     "doctor": "Show versions, backends, devices and cache, and what is missing.",

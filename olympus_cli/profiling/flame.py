@@ -8,7 +8,7 @@ from typing import Literal
 
 from olympus_cli.profiling.report import ProfiledKernel
 
-__all__ = ["Frame", "Shown", "drawn", "flame"]
+__all__ = ["Frame", "Placed", "drawn", "flame"]
 
 FrameKind = Literal["call", "scope", "line", "kernel", "overhead"]
 
@@ -44,7 +44,7 @@ class Frame:
 
 
 @dataclass(frozen=True)
-class Shown:
+class Placed:
     """A frame where it is drawn: `left` and `width` in percent of the graph, `depth` from 0."""
 
     frame: Frame
@@ -78,15 +78,15 @@ def flame(kernels: Sequence[ProfiledKernel]) -> Frame:
     return root
 
 
-def drawn(root: Frame) -> list[Shown]:
+def drawn(root: Frame) -> list[Placed]:
     """The frames that are wide enough to be seen, each before those on top of it."""
     return [*_drawn(root, 0.0, 0, root.seconds)] if root.seconds else []
 
 
-def _drawn(frame: Frame, left: float, depth: int, whole: float) -> Iterator[Shown]:
+def _drawn(frame: Frame, left: float, depth: int, whole: float) -> Iterator[Placed]:
     if frame.seconds < _LEAST * whole:
         return
-    yield Shown(frame, 100 * left / whole, 100 * frame.seconds / whole, depth)
+    yield Placed(frame, 100 * left / whole, 100 * frame.seconds / whole, depth)
     for child in sorted(frame.children.values(), key=_order):
         yield from _drawn(child, left, depth + 1, whole)
         left += child.seconds

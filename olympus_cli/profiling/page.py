@@ -10,7 +10,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from olympus_cli.profiling.flame import Shown, drawn, flame
+from olympus_cli.profiling.flame import Placed, drawn, flame
 from olympus_cli.profiling.report import ProfiledKernel, ProfileReport
 from olympus_cli.profiling.table import notes, summary
 from olympus_cli.reports.bars import percent, source_text
@@ -56,7 +56,7 @@ def flame_graph(kernels: Sequence[ProfiledKernel]) -> Markup:
     return Markup(made.render(frames=frames, row=_ROW, height=rows * _ROW, label=_label))
 
 
-def _label(shown: Shown, whole: Shown) -> str:
+def _label(shown: Placed, whole: Placed) -> str:
     """What is told of a frame where it is pointed at."""
     frame = shown.frame
     words = [frame.name, f"{duration(frame.seconds)} ({percent(shown.width / 100)})"]

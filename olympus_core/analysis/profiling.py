@@ -238,7 +238,7 @@ class _Program:
 
         A kernel may have several events a call, as a sort has that copies first.
         """
-        least: dict[int, int] = {}
+        least = {self._module.entry_id: 1}
         for name, number in events.items():
             if name in self._where:
                 id = self._where[name][1].id
