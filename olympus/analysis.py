@@ -33,6 +33,12 @@ from olympus_core.analysis.memory import Moment as Moment
 from olympus_core.analysis.operations import OPERATIONS as OPERATIONS
 from olympus_core.analysis.places import Place as Place
 from olympus_core.analysis.places import read_name as read_name
+from olympus_core.analysis.profile import KernelProfile as KernelProfile
+from olympus_core.analysis.profile import Profile as Profile
+from olympus_core.analysis.profile import ProfileKind as ProfileKind
+from olympus_core.analysis.profile import ProfileRow as ProfileRow
+from olympus_core.analysis.profile import Span as Span
+from olympus_core.analysis.profiling import profile as profile
 from olympus_core.analysis.sources import SourceMap as SourceMap
 from olympus_core.analysis.structure import structural_fingerprint as structural_fingerprint
 from olympus_core.calibration import calibrate as calibrate

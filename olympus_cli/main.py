@@ -36,6 +36,7 @@ COMMANDS = {
     "check": "Hold programs against their budgets and golden programs.",
     "verify": "Check that the numbers of programs are right.",
     "bench": "Measure programs, stage by stage.",
+    "profile": "Measure where the time of a call goes, by line, scope or kernel.",
     "diff": "Show what changed between two programs, by operation and source line.",
     "history": "Show what the figures of targets were, commit by commit.",
     "devices": "List the devices there are, and measure this machine's CPU.",

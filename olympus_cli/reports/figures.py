@@ -32,6 +32,7 @@ __all__ = [
     "UnknownReport",
     "compiled_figures",
     "cost_report",
+    "relative_line",
     "row_reports",
     "uncounted",
     "unfitting",
@@ -202,10 +203,10 @@ class CompiledFigures:
     fits: bool | None
 
 
-def _relative(line: str | None, root: Path) -> str | None:
+def relative_line(line: str | None, root: Path) -> str | None:
     """A "file:line" as told from the project's folder, if it is in there.
 
-    >>> _relative("/home/me/model.py:12", Path("/home/me"))
+    >>> relative_line("/home/me/model.py:12", Path("/home/me"))
     'model.py:12'
     """
     return line and line.removeprefix(f"{root}{os.sep}")
@@ -233,7 +234,9 @@ def row_reports(
     """
     fields = [name for name in RowReport.__dataclass_fields__ if name != "key"]
     return tuple(
-        RowReport(_relative(row.key, root) or "", **{name: getattr(row, name) for name in fields})
+        RowReport(
+            relative_line(row.key, root) or "", **{name: getattr(row, name) for name in fields}
+        )
         for row in cost.by(kind, operation=operation, dtype=dtype)
     )
 
@@ -244,7 +247,8 @@ def cost_report(cost: Cost, root: Path) -> CostReport:
         **vars(_counts(cost)),
         at_least=_counts(cost.at_least),
         unknown=tuple(
-            UnknownReport(each.what, _relative(each.line, root), each.why) for each in cost.unknown
+            UnknownReport(each.what, relative_line(each.line, root), each.why)
+            for each in cost.unknown
         ),
         lines=row_reports(cost, "line", root),
     )
@@ -261,7 +265,7 @@ def _memory_report(memory: Memory, root: Path) -> MemoryReport:
                 each.dtype,
                 tuple(each.shape),
                 each.operation,
-                _relative(each.line, root),
+                relative_line(each.line, root),
                 each.kind,
                 each.name,
             )
@@ -281,7 +285,8 @@ def _estimate_report(estimate: Estimate, root: Path) -> EstimateReport:
         tuple(estimate.unknown),
         tuple(
             KernelReport(
-                line=_relative(each.line, root), **{name: getattr(each, name) for name in fields}
+                line=relative_line(each.line, root),
+                **{name: getattr(each, name) for name in fields},
             )
             for each in slowest
         ),

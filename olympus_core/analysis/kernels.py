@@ -15,16 +15,18 @@ from olympus_core.analysis.hlo_view import LIBRARY, Costs
 from olympus_core.analysis.view import bits
 from olympus_core.xla.hlo_module import Computation, HloModule, Instruction
 
-__all__ = ["Kernel", "Kernels", "LoopCounts", "Run", "Sort"]
+__all__ = ["CONTROL", "FREE", "Kernel", "Kernels", "LoopCounts", "Run", "Sort"]
 
 #: What takes no time: names of values, and what happens when the program is loaded.
-_FREE = frozenset(
+FREE = frozenset(
     [
         *("parameter", "constant", "tuple", "get-tuple-element", "bitcast", "domain"),
         *("after-all", "add-dependency", "partition-id", "replica-id", "opt-barrier"),
         *("async-update", "async-done", "copy-done", "send-done", "recv-done"),
     ]
 )
+#: What runs computations, whose kernels take its time.
+CONTROL = frozenset(["while", "conditional", "call", "async-start"])
 _RADIX = "__cub$DeviceRadixSort"  # how the targets of the library's sorts begin
 _TOP_K = ("TopK", "mhlo.topk")
 
@@ -60,7 +62,8 @@ class Sort(NamedTuple):
 class Kernel(NamedTuple):
     """What one call of a kernel does.
 
-    `flops` are those of all it has, those of `matmul`, by the operands' dtype, among them.
+    `path` is that of scopes and the operation that it is called after, "" for what the compiler put
+    in.  `flops` are those of all it has, those of `matmul`, by the operands' dtype, among them.
     `read` and `written` are bytes; `dtype` is the floating-point dtype that it computes in.
     `outputs` are the elements of the largest result.  `highest` is whether a product asks for all
     the precision of its dtype.  `sort` is what it sorts, None for nothing.
@@ -68,6 +71,7 @@ class Kernel(NamedTuple):
 
     name: str
     operation: str
+    path: str
     line: str | None
     flops: int
     matmul: Mapping[str, int]
@@ -121,7 +125,7 @@ class Kernels:
         found: list[Run] = []
         for instruction in self._module.ordered(computation):
             called = [self._module.computations[i] for i in instruction.called_computation_ids]
-            if instruction.opcode in _FREE:
+            if instruction.opcode in FREE:
                 continue
             if instruction.opcode == "while":
                 trips = self._trips(instruction)
@@ -134,7 +138,7 @@ class Kernels:
                 for part in called:
                     found += self._runs(part, times, seconds)
             else:
-                found.append(Run(self._kernel(instruction, computation), times))
+                found.append(Run(self.kernel(instruction, computation), times))
         return found
 
     def _trips(self, loop: Instruction) -> int:
@@ -151,15 +155,18 @@ class Kernels:
         )
         return 1
 
-    def _kernel(self, instruction: Instruction, computation: Computation) -> Kernel:
+    def kernel(self, instruction: Instruction, computation: Computation) -> Kernel:
+        """What a call of an instruction of a computation does."""
         inside = list(self._inside(instruction))
         counts, read, written = self._done(instruction, computation)
         leaves = [leaf for _, leaf in instruction.shape.leaves()]
         products = [i for i in inside if i.opcode in ("dot", "convolution") or _is_library(i)]
         matmul = counts.matmul
+        first = products[0] if products else instruction
         return Kernel(
             name=instruction.name,
-            operation=_operation(products[0] if products else instruction),
+            operation=_operation(first),
+            path=first.op_name or next((i.op_name for i in reversed(inside) if i.op_name), ""),
             line=instruction.line or next((i.line for i in reversed(inside) if i.line), None),
             flops=counts.flops,
             matmul=matmul,

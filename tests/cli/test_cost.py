@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from olympus_cli.reports.cost_table import _bar, _percent
+from olympus_cli.reports.bars import bar, percent
 
 Invoke = Callable[..., Result]
 
@@ -252,5 +252,5 @@ def test_few_rows_say_how_many_are_left(work: Path, invoke: Invoke) -> None:
 
 
 def test_bars_and_percentages() -> None:
-    assert [_bar(share) for share in (0.0, 0.5, 1.0, 1 / 24)] == ["", "█" * 6, "█" * 12, "▌"]
-    assert [_percent(share) for share in (0.0, 0.0004, 0.5)] == ["0.0%", "<0.1%", "50.0%"]
+    assert [bar(share) for share in (0.0, 0.5, 1.0, 1 / 24)] == ["", "█" * 6, "█" * 12, "▌"]
+    assert [percent(share) for share in (0.0, 0.0004, 0.5)] == ["0.0%", "<0.1%", "50.0%"]

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, Playwright, sync_playwright
 
+from olympus_cli.profiling.page import render_profile
+from olympus_cli.profiling.report import ProfiledKernel, ProfileReport
 from olympus_cli.reports.html.listing import Listing, Mark
 from olympus_cli.reports.html.render import render_html
 from olympus_cli.reports.json import render_json
@@ -355,3 +357,43 @@ def test_without_scripts_the_figures_are_there(browser: Browser, tmp_path: Path)
         assert page.locator("[data-figure=flops]").is_visible()
         assert page.locator(".elsewhere").is_visible()
         assert not page.locator(".viewer").is_visible()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_flame_graph_is_drawn_in_every_width_and_theme(
+    browser: Browser, tmp_path: Path, theme: str, width: int
+) -> None:
+    nothing = None, None, False
+    kernels = (
+        ProfiledKernel("ynn_fusion", "dot", "m.py:7", "dense", False, 1, 6.0, 0.6, *nothing),
+        ProfiledKernel("wrapped_tanh", "tanh", "m.py:8", "dense", True, 1, 3.0, 0.3, *nothing),
+        ProfiledKernel("(call)", "(call)", None, "", False, 1, 1.0, 0.1, None, None, True),
+    )
+    report = ProfileReport(
+        *("step", "m:step", "cpu", "line", 1, 10.0, 9.0, 9.0, 0.9, 5.0), (), kernels, ()
+    )
+    file = tmp_path / "profile.html"
+    file.write_text(render_profile(report, tmp_path), encoding="utf-8")
+    shown = Shown(browser, file, color_scheme=theme, viewport={"width": width, "height": 800})
+    assert shown.page.evaluate("document.documentElement.scrollWidth") == width
+    graph = shown.page.locator(".flame").bounding_box()
+    boxes = {
+        name: shown.page.locator(".flame .frame", has_text=name).last.locator("rect").bounding_box()
+        for name in ("one call", "dense", "m.py:7", "ynn_fusion", "wrapped_tanh")
+    }
+    assert graph is not None
+    for name, part in {"one call": 1.0, "dense": 0.9, "m.py:7": 0.6, "wrapped_tanh": 0.3}.items():
+        box = boxes[name]
+        assert box is not None
+        assert box["width"] == pytest.approx(part * graph["width"], abs=1.5)
+    colours = {
+        name: shown.page.locator(f".flame .{name} > rect").first.evaluate(
+            "rect => getComputedStyle(rect).fill"
+        )
+        for name in ("forward", "backward", "overhead")
+    }
+    assert len(set(colours.values())) == 3
+    assert shown.said == []
+    assert {url for url in shown.asked if not url.startswith("data:")} == {file.as_uri()}
+    shown.context.close()

@@ -95,6 +95,7 @@ CLI_LAYERS = [
     "verifying",
     "testing",
     "pytest_plugin",
+    "profiling",
     "usage",
     "options",
     "input_options",

@@ -29,7 +29,7 @@ from olympus_cli.reports.model import Report
 from olympus_cli.units import array_type, byte_size, count, duration
 from olympus_cli.visible import visible
 
-__all__ = ["render_html", "write_page"]
+__all__ = ["asset", "render_html", "write_page"]
 
 _PACKAGE = "olympus_cli.reports.html"
 _STYLES = ("uplot.css", "report.css", "code.css")
@@ -43,9 +43,9 @@ def render_html(page: Page) -> str:
     Example:
       >>> Path("report.html").write_text(render_html(page), encoding="utf-8")
     """
-    style = "\n".join(map(_asset, _STYLES))
-    licence = f"/*! uPlot:\n{_asset('uplot.LICENSE')}\n*/"  # which asks to go with every copy
-    script = "\n".join(["(() => {", licence, *map(_asset, _SCRIPTS), "})();"])
+    style = "\n".join(map(asset, _STYLES))
+    licence = f"/*! uPlot:\n{asset('uplot.LICENSE')}\n*/"  # which asks to go with every copy
+    script = "\n".join(["(() => {", licence, *map(asset, _SCRIPTS), "})();"])
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     text = (
         _environment()
@@ -110,7 +110,8 @@ def _packed(data: Any) -> str:
     return base64.b64encode(zlib.compress(text.encode(), _LEVEL)).decode()
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """The text of a file of `assets`: of a style, for example."""
     return (files(_PACKAGE) / "assets" / name).read_text(encoding="utf-8").strip()
 
 

@@ -1,0 +1,183 @@
+"""`olympus profile`: where the time of a call goes, measured kernel by kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+
+import olympus
+from olympus.analysis import ProfileKind
+from olympus.errors import ArtifactError, BackendError, CompileError
+from olympus_cli import console
+from olympus_cli.input_options import bundle_options, input_options
+from olympus_cli.isolated.call import Say, call
+from olympus_cli.options import (
+    Command,
+    FilePath,
+    backend_options,
+    common_options,
+    program_options,
+    stage_options,
+    whole_number,
+)
+from olympus_cli.output import write_file
+from olympus_cli.places import shown
+from olympus_cli.profiling.page import render_profile
+from olympus_cli.profiling.report import ProfileReport, profile_report
+from olympus_cli.profiling.table import show_profile
+from olympus_cli.profiling.trace import trace_bytes
+from olympus_cli.program.bundle import BundleOptions, bundle_loader
+from olympus_cli.program.inputs import InputOptions
+from olympus_cli.program.runnable import Runnable, check_flags, compile_to_run
+from olympus_cli.spec.backends import backend_text
+from olympus_cli.spec.resolve import Request
+
+__all__ = ["command"]
+
+#: What the table may be of, and the name that `Profile.by` has for it.
+KINDS: dict[str, ProfileKind] = {
+    "line": "line",
+    "scope": "scope",
+    "op": "operation",
+    "kernel": "kernel",
+}
+_PACKED = ".gz"
+
+
+@click.command("profile", cls=Command)
+@program_options
+@backend_options
+@stage_options
+@input_options
+@bundle_options
+@click.option(
+    "--by",
+    type=click.Choice(tuple(KINDS)),
+    default="line",
+    show_default=True,
+    help="Add up by source line, name scope, operation or kernel.",
+)
+@click.option(
+    "--rows",
+    type=whole_number(1),
+    metavar="N",
+    default=20,
+    show_default=True,
+    help="Show at most so many rows, the slowest.",
+)
+@click.option(
+    "--runs",
+    type=whole_number(1),
+    metavar="N",
+    default=10,
+    show_default=True,
+    help="Measure so many calls, and take the median.",
+)
+@click.option(
+    "--html",
+    "page",
+    metavar="FILE",
+    type=FilePath(),
+    help="Write a page with a flame graph to FILE.",
+)
+@click.option(
+    "--trace",
+    metavar="FILE",
+    type=FilePath(),
+    help="Write the timeline of one call to FILE, .json or .json.gz, for Perfetto.",
+)
+@common_options
+def command(
+    request: Request,
+    inputs: InputOptions,
+    allowed: BundleOptions,
+    by: str,
+    rows: int,
+    runs: int,
+    page: Path | None,
+    trace: Path | None,
+    as_json: bool,
+) -> None:
+    """The program runs on the CPU, under XLA's own profiler.
+
+    \b
+    Examples:
+      olympus profile model:forward --shapes "x=f32[8,3]"
+      olympus profile forward --by scope --html profile.html
+      olympus profile forward.olympus --inputs in.npz --trace forward.json.gz
+    """
+    check_flags()
+    bundle = bundle_loader(request, allowed)
+    work = _work(request, inputs, bundle)
+    packed = None if trace is None else trace.suffix == _PACKED
+    with console.progress(f"profiling {request.text}") as bar:
+        data, timeline = call(
+            _profiled,
+            work,
+            KINDS[by],
+            runs,
+            packed,
+            does="profiles",
+            quiet=bundle is not None,
+            death=ArtifactError if bundle else CompileError,
+            on_stage=lambda stage: bar.describe(f"{request.text}: {stage}"),
+        )
+    report = ProfileReport.from_data(data)
+    if page is not None:
+        write_file(page, render_profile(report, work.root))
+    if trace is not None:
+        write_file(trace, timeline)
+    if as_json:
+        files = {"page": page and shown(page), "trace": trace and shown(trace)}
+        console.print_json({**report.to_data(), **files})
+    else:
+        show_profile(report, work.root, rows)
+
+
+class _Work(NamedTuple):
+    """What loads the program with its inputs, and what is said of it.
+
+    `named` are the target, the entry and the backend; `root` is where its lines are told from.
+    """
+
+    load: Callable[[], Runnable]
+    inputs: InputOptions
+    named: tuple[str, str, str]
+    root: Path
+
+
+def _work(request: Request, inputs: InputOptions, bundle: Callable[[], Runnable] | None) -> _Work:
+    if bundle is not None:
+        named = Path(request.text).stem, request.text, "cpu"
+        return _Work(bundle, inputs, named, Path.cwd())
+    spec = request.spec()
+    backend = next((each for each in spec.backends if each.backend == "cpu"), None)
+    if backend is None:
+        raise BackendError(
+            f"{spec.name} is for {backend_text(spec.backends[0])}, and programs are profiled on "
+            "the CPU alone",
+            hint="--backend cpu compiles it for the CPU",
+        )
+    spec = replace(spec, backends=(backend,))
+    named = spec.name, spec.entry, backend_text(backend)
+    return _Work(partial(compile_to_run, spec), inputs.of(spec), named, spec.root)
+
+
+def _profiled(
+    say: Say, work: _Work, kind: ProfileKind, runs: int, packed: bool | None
+) -> tuple[dict[str, Any], bytes]:
+    """The profile of a program as data, and the content of a trace file, `packed` or not."""
+    say("compile")
+    program = work.load()
+    args, kwargs = program.bind(work.inputs.arrays(program.arguments))
+    say("measure")
+    profile = olympus.analysis.profile(program.compiled, args, kwargs, runs=runs)
+    report = profile_report(profile, kind, work.root, work.named)
+    if packed is None:
+        return report.to_data(), b""
+    return report.to_data(), trace_bytes(profile, report.kernels, report.target, packed=packed)

@@ -1,0 +1,1 @@
+"""What was measured of a program kernel by kernel: as data, a table, a page and a trace file."""

@@ -1,0 +1,155 @@
+"""A profile as plain records, with places in the project's folder told from there."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from olympus_cli.reports.figures import relative_line
+from olympus_cli.reports.strict import typed
+
+if TYPE_CHECKING:
+    from olympus.analysis import Profile, ProfileKind
+
+__all__ = ["ProfileReport", "ProfiledKernel", "ProfiledRow", "UnseenKernel", "profile_report"]
+
+
+@dataclass(frozen=True)
+class ProfiledKernel:
+    """A kernel and its times in one call of the program, in seconds.
+
+    `estimated_seconds` and `bound` are None where there is no estimate of it.  `is_overhead` marks
+    time in which no kernel ran.
+    """
+
+    name: str
+    operation: str
+    line: str | None
+    scope: str
+    backward: bool
+    calls: int
+    seconds: float
+    share: float
+    estimated_seconds: float | None
+    bound: str | None
+    is_overhead: bool
+
+
+@dataclass(frozen=True)
+class ProfiledRow:
+    """The part that a source line, scope, operation or kernel has."""
+
+    key: str
+    seconds: float
+    share: float
+    estimated_seconds: float | None
+    kernels: int
+    calls: int
+    direction: str
+
+
+@dataclass(frozen=True)
+class UnseenKernel:
+    """A kernel of the estimate that the profiler has no event of."""
+
+    name: str
+    operation: str
+    line: str | None
+    calls: int
+    estimated_seconds: float
+
+
+@dataclass(frozen=True)
+class ProfileReport:
+    """What was measured of one program; `rows` are by `by`, times are medians in seconds.
+
+    `coverage` is the part of `seconds` in which a kernel ran, `kernel_seconds`.
+    `estimated_seconds` counts each kernel as often as it was called, and those that were not seen.
+    """
+
+    target: str
+    entry: str
+    backend: str
+    by: str
+    runs: int
+    seconds: float
+    undisturbed_seconds: float
+    kernel_seconds: float
+    coverage: float
+    estimated_seconds: float
+    rows: tuple[ProfiledRow, ...]
+    kernels: tuple[ProfiledKernel, ...]
+    unseen: tuple[UnseenKernel, ...]
+
+    def to_data(self) -> dict[str, Any]:
+        """JSON-like data."""
+        return asdict(self)
+
+    @staticmethod
+    def from_data(data: object) -> ProfileReport:
+        """The report that `to_data` gave `data` for; raises ValueError where it did not."""
+        found: ProfileReport = typed(data, ProfileReport, "profile")
+        return found
+
+
+def profile_report(
+    profile: Profile, kind: ProfileKind, root: Path, named: tuple[str, str, str]
+) -> ProfileReport:
+    """What is told of a profile; `named` are the target, the entry and the backend."""
+    return ProfileReport(
+        *named,
+        by=kind,
+        runs=profile.runs,
+        seconds=profile.seconds,
+        undisturbed_seconds=profile.undisturbed,
+        kernel_seconds=profile.kernel_seconds,
+        coverage=profile.coverage,
+        estimated_seconds=profile.estimated,
+        rows=_rows(profile, kind, root),
+        kernels=_kernels(profile, root),
+        unseen=tuple(
+            UnseenKernel(
+                each.name,
+                each.operation,
+                relative_line(each.line, root),
+                each.calls,
+                each.seconds,
+            )
+            for each in profile.unseen
+        ),
+    )
+
+
+def _rows(profile: Profile, kind: ProfileKind, root: Path) -> tuple[ProfiledRow, ...]:
+    return tuple(
+        ProfiledRow(
+            relative_line(row.key, root) or "",
+            row.seconds,
+            row.share,
+            row.estimated,
+            row.kernels,
+            row.calls,
+            row.direction,
+        )
+        for row in profile.by(kind)
+    )
+
+
+def _kernels(profile: Profile, root: Path) -> tuple[ProfiledKernel, ...]:
+    return tuple(
+        ProfiledKernel(
+            name=each.name,
+            operation=each.operation,
+            line=relative_line(each.line, root),
+            scope=each.scope,
+            backward=each.backward,
+            calls=each.calls,
+            seconds=each.seconds,
+            share=each.share,
+            estimated_seconds=each.estimated,
+            bound=each.bound,
+            is_overhead=each.is_overhead,
+        )
+        for each in profile.kernels
+    )

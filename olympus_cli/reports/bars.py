@@ -1,0 +1,58 @@
+"""What tables by source line share: shares as bars, and the text of the line in the room left."""
+
+from __future__ import annotations
+
+import linecache
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from olympus_cli import console
+
+__all__ = ["bar", "percent", "source_text", "with_source"]
+
+_BAR = 12  # columns of a bar that stands for all
+_MOST_SOURCE = 44  # columns of a source line
+_LEAST_SOURCE = 16  # fewer say nothing
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+
+
+def bar(share: float) -> str:
+    """A bar whose length is the share, to the eighth of a column.
+
+    >>> bar(0.5)
+    '██████'
+    """
+    eighths = round(share * _BAR * 8)
+    return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
+
+
+def percent(share: float) -> str:
+    """A share in percent.
+
+    >>> percent(0.123), percent(0.0001)
+    ('12.3%', '<0.1%')
+    """
+    return f"{share:.1%}" if share >= 0.001 or not share else "<0.1%"
+
+
+def with_source(
+    columns: Sequence[str], table: Sequence[Sequence[str]], root: Path
+) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
+    """A table whose rows begin with a line, and a column with its text where there is room."""
+    widest = (max(map(len, column)) for column in zip(columns, *table, strict=True))
+    width = min(_MOST_SOURCE, console.width() - sum(widest) - 2 * len(columns))
+    if width < _LEAST_SOURCE:
+        return columns, table
+    rows = [[*cells, _cut(source_text(cells[0], root), width)] for cells in table]
+    return (*columns, "source"), rows
+
+
+def source_text(key: str, root: Path) -> str:
+    """What the line "path/file.py:41" says; "" where it cannot be read."""
+    file, _, line = key.rpartition(":")
+    return linecache.getline(os.path.join(root, file), int(line)).strip() if line.isdigit() else ""
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"

@@ -1,0 +1,164 @@
+"""Where the time of a call goes, kernel by kernel: what was measured, and rows by line or scope."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, get_args
+
+from olympus_core.analysis.cost import Direction
+from olympus_core.analysis.estimate import Bound, Estimate, KernelEstimate
+from olympus_core.errors import UsageError
+
+__all__ = ["BETWEEN", "CALL", "KernelProfile", "Profile", "ProfileKind", "ProfileRow", "Span"]
+
+ProfileKind = Literal["line", "scope", "operation", "kernel"]
+
+#: the time before the first kernel and after the last one, and that between them
+CALL, BETWEEN = "(call)", "(between kernels)"
+
+
+@dataclass(frozen=True)
+class KernelProfile:
+    """A kernel of a program, and the time that was measured.
+
+    `seconds` are those of all its `calls` in one call of the program, the median of the runs, and
+    `estimated` is what an estimate gives for as many, None where it does not have the kernel.
+    `bound` is the estimate's.  `line` is the user's, as "path/file.py:41", or for what the compiler
+    put in that of what it was put in for; `scope` is that of `name_scope`.  `backward` is whether
+    the backward pass of a derivative made it.
+    """
+
+    name: str
+    operation: str
+    line: str | None
+    scope: str
+    backward: bool
+    calls: int
+    seconds: float
+    estimated: float | None
+    bound: Bound | None
+    of_seconds: float = field(repr=False)  # of all kernels
+
+    @property
+    def is_overhead(self) -> bool:
+        """Whether it is time in which no kernel ran; its name is in parentheses."""
+        return self.name in (CALL, BETWEEN)
+
+    @property
+    def share(self) -> float:
+        """The part of the time of all that it takes, from 0 to 1."""
+        return self.seconds / self.of_seconds if self.of_seconds else 0.0
+
+
+@dataclass(frozen=True)
+class ProfileRow:
+    """The part of a profile that one line, scope, operation or kernel has.
+
+    `estimated` is the sum of what was estimated, None where nothing was; `kernels` is how many
+    there are, and `calls` how many calls of them.
+    """
+
+    key: str
+    seconds: float
+    share: float
+    estimated: float | None
+    kernels: int
+    calls: int
+    direction: Direction
+
+
+class Span(NamedTuple):
+    """What a thread of the runtime did, in seconds since the call began.
+
+    `kernel` is the name of the kernel that ran, "" for what the runtime did itself.
+    """
+
+    thread: int
+    name: str
+    start: float
+    seconds: float
+    kernel: str
+
+
+@dataclass(frozen=True, eq=False)
+class Profile:
+    """What XLA's profiler measured of the calls of a program; docs/profile.md says how.
+
+    - `runs`: how many calls were measured; all times are medians.
+    - `seconds`: one call, from the start until its results are there, with the profiler on.
+    - `undisturbed`: the same without the profiler.
+    - `kernel_seconds`: the part of `seconds` in which at least one kernel ran.
+    - `kernels`: the slowest first; at the end stands the time in which no kernel ran, with names
+      in parentheses.  Kernels that run at once have a sum above `seconds`.
+    - `unseen`: kernels of the estimate that the profiler has no event of.
+    - `timeline`: what the runtime's `threads` did in the fastest of the calls.
+
+    >>> compiled.profile(x).by("line")[0].key
+    '/home/me/model.py:41'
+    """
+
+    runs: int
+    seconds: float
+    undisturbed: float
+    kernel_seconds: float
+    kernels: tuple[KernelProfile, ...]
+    unseen: tuple[KernelEstimate, ...]
+    estimate: Estimate = field(repr=False)
+    threads: tuple[str, ...] = field(repr=False)
+    timeline: tuple[Span, ...] = field(repr=False)
+
+    @property
+    def coverage(self) -> float:
+        """The part of the time of a call in which a kernel ran, from 0 to 1."""
+        return self.kernel_seconds / self.seconds if self.seconds else 0.0
+
+    @property
+    def estimated(self) -> float:
+        """The estimate of a call in seconds, each kernel counted as often as it was called."""
+        seen = (kernel.estimated or 0.0 for kernel in self.kernels)
+        return sum(seen) + sum(kernel.seconds for kernel in self.unseen)
+
+    def by(self, kind: ProfileKind) -> tuple[ProfileRow, ...]:
+        """The time by "line", "scope", "operation" or "kernel", the slowest first.
+
+        The rows add up to that of `kernels`.  Lines are `path:line`, "(unknown)" where the program
+        does not say; a scope is "" outside of any; an operation is what the program calls it.  Time
+        in which no kernel ran has rows of its own, "(call)" and "(between kernels)".
+
+        Raises UsageError for another kind.
+
+        >>> [row.key for row in profile.by("operation")]
+        ['dot_general', 'tanh', '(call)', '(between kernels)']
+        """
+        if kind not in get_args(ProfileKind):
+            kinds = ", ".join(get_args(ProfileKind))
+            raise UsageError(f"a profile is not listed by {kind!r}; it is by one of {kinds}")
+        groups: dict[str, list[KernelProfile]] = {}
+        for kernel in self.kernels:
+            groups.setdefault(_key(kernel, kind), []).append(kernel)
+        rows = [_row(key, kernels) for key, kernels in groups.items()]
+        return tuple(sorted(rows, key=lambda row: (-row.seconds, row.key)))
+
+
+def _key(kernel: KernelProfile, kind: ProfileKind) -> str:
+    if kind == "kernel" or kernel.is_overhead:
+        return kernel.name
+    if kind == "line":
+        return kernel.line or "(unknown)"
+    return kernel.scope if kind == "scope" else kernel.operation
+
+
+def _row(key: str, kernels: Sequence[KernelProfile]) -> ProfileRow:
+    known = [kernel.estimated for kernel in kernels if kernel.estimated is not None]
+    passes = {kernel.backward for kernel in kernels}
+    direction: Direction = "backward" if True in passes else "forward"
+    return ProfileRow(
+        key,
+        seconds=sum(kernel.seconds for kernel in kernels),
+        share=sum(kernel.share for kernel in kernels),
+        estimated=sum(known) if known else None,
+        kernels=sum(not kernel.is_overhead for kernel in kernels),
+        calls=sum(kernel.calls for kernel in kernels),
+        direction="both" if len(passes) > 1 else direction,
+    )

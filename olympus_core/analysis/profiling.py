@@ -1,0 +1,305 @@
+"""Measuring a program kernel by kernel, and joining what was seen with its optimized HLO."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from olympus_core.analysis.estimate import Estimate, KernelEstimate
+from olympus_core.analysis.kernels import CONTROL, Kernels
+from olympus_core.analysis.lines import Lines
+from olympus_core.analysis.places import read_name
+from olympus_core.analysis.profile import BETWEEN, CALL, KernelProfile, Profile, Span
+from olympus_core.errors import BackendError, UsageError
+from olympus_core.xla.hlo_module import Computation, HloModule, Instruction
+from olympus_core.xla.profiler import Event, Recording, record
+
+if TYPE_CHECKING:
+    from olympus_core.stages import Compiled
+
+__all__ = ["profile"]
+
+_MOST_CALLS = 200_000  # kernels in a call: the profiler keeps about 3 kB of each
+_MOST_EVENTS = 500_000  # in all recordings: to read one takes about 15 us
+
+
+def profile(
+    compiled: Compiled,
+    args: Sequence[Any] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    runs: int = 10,
+) -> Profile:
+    """Call a compiled program `runs` times with the arguments, and measure each of its kernels.
+
+    It is for programs on the CPU.  Donated arguments keep their buffers.  A process takes one
+    profile at a time, and the program must not run in another thread meanwhile.
+
+    Raises:
+      SignatureError: when the arguments are of other types than the program was compiled for.
+      UsageError: when `runs` is not a number of 1 or more, another profile is being taken, or the
+        program runs more kernels than the profiler can keep.
+      BackendError: when the program is for another backend, or the profiler fails.
+
+    Example:
+      >>> profile(compiled, (x,), {"scale": 2.0}, runs=3).coverage
+      0.93
+    """
+    if not isinstance(runs, int) or isinstance(runs, bool) or runs < 1:
+        raise UsageError(
+            f"runs is how many calls to measure, 1 or more, and not {runs!r:.80}",
+            hint="olympus.analysis.profile takes arguments of the program that are called so",
+        )
+    if compiled.target.backend != "cpu":
+        raise BackendError(
+            f"'{compiled.fun_name}' was compiled for {compiled.target.backend}, and programs are "
+            "profiled on the CPU alone",
+            hint="compile it for the CPU, or look at estimate()",
+        )
+    prepare = compiled.prepared(tuple(args), dict(kwargs or {}))
+    return _profile_of(prepare, compiled.executable.hlo_module(), compiled.estimate(), runs)
+
+
+def _profile_of(
+    prepare: Callable[[], Callable[[], object]],
+    module: HloModule,
+    estimate: Estimate,
+    runs: int,
+) -> Profile:
+    """The profile of a program on the CPU.
+
+    `prepare` makes what is needed for one call, and gives the call, which waits for its results.
+    `estimate` is of the same program.  Fewer than `runs` calls are measured of a program of very
+    many kernels, one at least.
+
+    Raises:
+      UsageError: another profile is being taken, the program runs elsewhere meanwhile, or has more
+        kernels than the profiler can keep.
+      BackendError: the profiler failed, or saw no kernel.
+    """
+    if sum(kernel.calls for kernel in estimate.kernels) > _MOST_CALLS:
+        raise UsageError(
+            f"a call of the program runs more than {_MOST_CALLS:,} kernels, too many to profile",
+            hint="profile it with fewer iterations of its loops",
+        )
+    prepare()()  # the first call is another than those that follow
+    program = _Program(module, estimate)
+    undisturbed: list[float] = []
+    measured: list[_Run] = []
+    recordings: list[Recording] = []
+    while len(measured) < runs and sum(run.recorded for run in measured) < _MOST_EVENTS:
+        undisturbed.append(_timed(prepare()))
+        recordings.append(record(prepare()))
+        measured.append(program.run(recordings[-1]))
+        recordings = [min(recordings, key=lambda recording: recording.seconds)]
+    kernels = program.kernels(measured)
+    return Profile(
+        runs=len(measured),
+        seconds=statistics.median(run.seconds for run in measured),
+        undisturbed=statistics.median(undisturbed),
+        kernel_seconds=statistics.median(run.busy for run in measured),
+        kernels=kernels,
+        unseen=program.unseen(kernels),
+        estimate=estimate,
+        threads=recordings[0].threads,
+        timeline=tuple(program.timeline(recordings[0])),
+    )
+
+
+def _timed(call: Callable[[], object]) -> float:
+    begin = time.perf_counter()
+    call()
+    return time.perf_counter() - begin
+
+
+class _Run(NamedTuple):
+    """What one recording has: seconds and events by kernel, and the time around the kernels."""
+
+    seconds: float
+    kernels: Mapping[str, float]
+    events: Mapping[str, int]
+    busy: float
+    outside: float
+    recorded: int
+
+
+class _Place(NamedTuple):
+    """What a kernel is called, and where it is from."""
+
+    operation: str
+    line: str | None
+    scope: str
+    backward: bool
+
+
+class _Program:
+    """A program whose recordings are read."""
+
+    def __init__(self, module: HloModule, estimate: Estimate) -> None:
+        self._module = module
+        self._where: dict[str, tuple[Instruction, Computation]] = {
+            instruction.name: (instruction, computation)
+            for computation in module.computations.values()
+            if not computation.is_fusion
+            for instruction in computation.instructions.values()
+        }
+        self._inside = {
+            name: frozenset(self._names(instruction))
+            for name, (instruction, _) in self._where.items()
+            if instruction.opcode in CONTROL
+        }
+        self._kernels, self._lines = Kernels(module), Lines(module)
+        self._expected: dict[str, KernelEstimate] = {k.name: k for k in estimate.kernels}
+        self._unknown = estimate.unknown
+
+    def _names(self, instruction: Instruction) -> Iterator[str]:
+        """The instructions of the computations that one runs, and of those that they run."""
+        waiting = [*instruction.called_computation_ids]
+        while waiting:
+            for inner in self._module.computations[waiting.pop()].instructions.values():
+                yield inner.name
+                if inner.opcode in CONTROL:
+                    waiting += inner.called_computation_ids
+
+    def run(self, recording: Recording) -> _Run:
+        """The times of one recording; of a program on several devices the mean of them."""
+        ours = self._ours(recording)
+        if not ours:
+            raise BackendError("the profiler saw no kernel of the program")
+        devices = len({event.device for event in ours})
+        seconds: dict[str, float] = {}
+        events: dict[str, int] = {}
+        for event in ours:
+            took = (event.until - event.start) / devices
+            seconds[event.operation] = seconds.get(event.operation, 0.0) + took
+            events[event.operation] = events.get(event.operation, 0) + 1
+        first, last = min(event.start for event in ours), max(event.until for event in ours)
+        return _Run(
+            recording.seconds,
+            seconds,
+            {name: -(-number // devices) for name, number in events.items()},
+            _union((event.start, event.until) for event in ours),
+            max(0.0, recording.seconds - (last - first)),
+            len(recording.events),
+        )
+
+    def _ours(self, recording: Recording) -> list[Event]:
+        """The events of the program's kernels, of one run of it alone.
+
+        A loop or a call is a kernel where nothing that it runs is seen: the compiler made it one.
+        """
+        events = [*self._of_one_run(recording)]
+        seen = {event.operation for event in events}
+        held = {name for name, inside in self._inside.items() if not inside.isdisjoint(seen)}
+        return [event for event in events if event.operation not in held]
+
+    def _of_one_run(self, recording: Recording) -> Iterator[Event]:
+        runs: dict[int, int] = {}
+        for event in recording.events:
+            inside = recording.start <= event.start <= recording.end
+            if not (inside and event.operation and event.module == self._module.name):
+                continue
+            if runs.setdefault(event.device, event.run) != event.run:
+                raise UsageError(
+                    f"a program called {self._module.name} ran in another thread while the "
+                    "profile was taken",
+                    hint="profile it while nothing else runs",
+                )
+            yield event
+
+    def kernels(self, measured: Sequence[_Run]) -> tuple[KernelProfile, ...]:
+        """The kernels of all runs, the slowest first, and the time in which none ran."""
+        names = dict.fromkeys(name for run in measured for name in run.kernels)
+        seconds = {
+            name: statistics.median(run.kernels.get(name, 0.0) for run in measured)
+            for name in names
+        }
+        events = {
+            name: statistics.median_high([run.events.get(name, 0) for run in measured])
+            for name in names
+        }
+        calls = self._calls(events)
+        idle = {
+            CALL: statistics.median(run.outside for run in measured),
+            BETWEEN: statistics.median(
+                max(0.0, run.seconds - run.outside - run.busy) for run in measured
+            ),
+        }
+        total = sum(seconds.values()) + sum(idle.values())
+        found = [self._kernel(name, calls[name], took, total) for name, took in seconds.items()]
+        found.sort(key=lambda kernel: (-kernel.seconds, kernel.name))
+        found += [self._kernel(name, 1, took, total) for name, took in idle.items()]
+        return tuple(found)
+
+    def _calls(self, events: Mapping[str, int]) -> dict[str, int]:
+        """How often each kernel was called: as often as its computation ran.
+
+        A kernel may have several events a call, as a sort has that copies first.
+        """
+        least = {self._module.entry_id: 1}
+        for name, number in events.items():
+            if name in self._where:
+                id = self._where[name][1].id
+                least[id] = min(least.get(id, number), number)
+        return {
+            name: least[self._where[name][1].id] if name in self._where else number
+            for name, number in events.items()
+        }
+
+    def _kernel(self, name: str, calls: int, seconds: float, total: float) -> KernelProfile:
+        expected = self._expected.get(name)
+        estimated = expected.seconds / expected.calls * calls if expected else None
+        if name in self._inside and not self._unknown:
+            estimated = sum(k.seconds for n, k in self._expected.items() if n in self._inside[name])
+        return KernelProfile(
+            name,
+            *self._place(name),
+            calls=calls,
+            seconds=seconds,
+            estimated=estimated,
+            bound=expected.bound if expected else None,
+            of_seconds=total,
+        )
+
+    def unseen(self, kernels: Iterable[KernelProfile]) -> tuple[KernelEstimate, ...]:
+        """The kernels of the estimate that no event was of, nor of what they are part of."""
+        seen = {kernel.name for kernel in kernels}
+        for name in [*seen]:
+            seen |= self._inside.get(name, frozenset())
+        return tuple(kernel for name, kernel in self._expected.items() if name not in seen)
+
+    def _place(self, name: str) -> _Place:
+        found = self._where.get(name)
+        if found is None:
+            return _Place(name, None, "", False)
+        kernel, line = self._kernels.kernel(*found), self._lines.line(*found)
+        read = read_name(kernel.path, inlined=True)
+        return _Place(kernel.operation, kernel.line or line, read.scope, read.backward)
+
+    def timeline(self, recording: Recording) -> Iterator[Span]:
+        """What each thread did during the call, from its start on."""
+        ours = {(event.thread, event.start) for event in self._ours(recording)}
+        for event in recording.events:
+            if recording.start <= event.start <= recording.end:
+                yield Span(
+                    event.thread,
+                    event.name,
+                    event.start - recording.start,
+                    event.end - event.start,
+                    event.operation if (event.thread, event.start) in ours else "",
+                )
+
+
+def _union(intervals: Iterable[tuple[float, float]]) -> float:
+    """The time that is in at least one interval.
+
+    >>> _union([(0.0, 2.0), (1.0, 3.0), (5.0, 6.0)])
+    4.0
+    """
+    total, reached = 0.0, float("-inf")
+    for start, end in sorted(intervals):
+        total += max(0.0, end - max(start, reached))
+        reached = max(reached, end)
+    return total

@@ -1,0 +1,221 @@
+"""`olympus profile`: measured time by line, the page with the flame graph, the trace file."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+
+from olympus_cli.profiling.flame import drawn, flame
+from olympus_cli.profiling.page import render_profile
+from olympus_cli.profiling.report import ProfiledKernel, ProfiledRow, ProfileReport
+
+Invoke = Callable[..., Result]
+
+PROGRAM = """\
+import olympus
+import olympus.numpy as np
+
+
+def dense(x, w):
+    with olympus.named_scope("dense"):
+        return np.tanh(x @ w)
+
+
+def loss(w, x):
+    return dense(x, w).sum()
+
+
+def step(w, x):
+    return w - olympus.grad(loss)(w, x)
+
+
+def keyword(*, runs):
+    return runs + 1
+
+
+def fails(x):
+    raise ValueError("odd")
+"""
+SHAPES = "f32[384,384], f32[384,384]"
+
+
+@pytest.fixture
+def work(folder: Path) -> Path:
+    (folder / "program.py").write_text(PROGRAM)
+    return folder
+
+
+def profile(invoke: Invoke, *words: str) -> dict[str, Any]:
+    result = invoke("profile", "program:step", "--shapes", SHAPES, "--runs", "2", *words, "--json")
+    assert result.exit_code == 0, result.output
+    found: dict[str, Any] = json.loads(result.stdout)
+    return found
+
+
+def test_the_line_of_the_products_has_the_most_time(work: Path, invoke: Invoke) -> None:
+    found = profile(invoke)
+    rows = [row for row in found["rows"] if row["kernels"]]
+    assert rows[0]["key"] == "program.py:7"
+    assert rows[0]["direction"] == "both"
+    assert rows[0]["estimated_seconds"] > 0
+    assert found["runs"] == 2
+    assert 0 < found["coverage"] <= 1
+    assert found["kernel_seconds"] <= found["seconds"]
+    assert [kernel["name"] for kernel in found["kernels"][-2:]] == ["(call)", "(between kernels)"]
+    assert {"dense"} <= {kernel["scope"] for kernel in found["kernels"]}
+
+
+def test_the_table_has_bars_and_the_source(work: Path, invoke: Invoke) -> None:
+    words = ("profile", "program:step", "--shapes", SHAPES, "--runs", "2")
+    text = invoke(*words).stdout
+    assert "program:step, cpu" in text
+    assert "median of 2 calls" in text
+    assert "█" in text
+    assert "return np.tanh(x @ w)" in text
+    short = invoke(*words, "--by", "kernel", "--rows", "1").stdout
+    assert "more, " in short
+    assert "(--rows " in short
+
+
+@pytest.mark.parametrize("name", ["trace.json", "trace.json.gz"])
+def test_the_trace_is_what_perfetto_opens(work: Path, invoke: Invoke, name: str) -> None:
+    found = profile(invoke, "--trace", name)
+    assert found["trace"] == name
+    content = Path(name).read_bytes()
+    assert content.startswith(b"\x1f\x8b") == name.endswith(".gz")
+    document = json.loads(gzip.decompress(content) if name.endswith(".gz") else content)
+    events = document["traceEvents"]
+    named = {event["name"]: event for event in events if event["ph"] == "M"}
+    assert named["process_name"]["args"]["name"] == "step"
+    threads = {
+        event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"
+    }
+    spans = [event for event in events if event["ph"] == "X"]
+    assert len(spans) + len([event for event in events if event["ph"] == "M"]) == len(events)
+    for event in spans:
+        assert event.keys() == {"ph", "pid", "tid", "name", "cat", "ts", "dur", "args"}
+        assert event["pid"] == named["process_name"]["pid"]
+        assert event["tid"] in threads
+        assert event["ts"] >= 0
+        assert event["dur"] >= 0
+    kernels = [event for event in spans if event["cat"] == "kernel"]
+    assert {event["name"] for event in kernels} <= {each["name"] for each in found["kernels"]}
+    assert {"program.py:7"} <= {event["args"]["line"] for event in kernels}
+    assert any(event["args"]["pass"] == "backward" for event in kernels)
+
+
+def test_the_page_has_the_graph_and_loads_nothing(work: Path, invoke: Invoke) -> None:
+    found = profile(invoke, "--html", "profile.html")
+    assert found["page"] == "profile.html"
+    page = Path("profile.html").read_text(encoding="utf-8")
+    assert 'class="frame kernel' in page
+    assert "<title>dense, " in page
+    assert "return np.tanh(x @ w)" in page
+    assert "<script" not in page
+    assert "http" not in page.replace("http-equiv", "")
+
+
+def test_a_bundle_is_profiled(work: Path, invoke: Invoke) -> None:
+    words = ("program:dense", "--shapes", "f32[64,64], f32[64,64]", "-o", "out")
+    assert invoke("compile", *words).exit_code == 0
+    result = invoke("profile", "out/dense.olympus", "--runs", "1", "--by", "op", "--json")
+    assert result.exit_code == 0, result.output
+    assert "dot_general" in {row["key"] for row in json.loads(result.stdout)["rows"]}
+
+
+def test_an_argument_may_be_called_runs(work: Path, invoke: Invoke) -> None:
+    (work / "olympus.toml").write_text(
+        '[target.keyword]\nentry = "program:keyword"\nargs = { runs = "f32[4]" }\n'
+    )
+    assert invoke("profile", "keyword", "--runs", "1").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (("program:fails", "--shapes", "f32[2]"), 3, "odd"),
+        (("program:dense", "--shapes", "f32[2,2], f32[2,2]", "--device", "h200"), 6, "CPU alone"),
+        (("program:dense", "--shapes", "f32[2,2], f32[2,2]", "--runs", "0"), 2, "at least 1"),
+        (("program:dense", "--shapes", "f32[2,2], f32[2,2]", "--by", "dtype"), 2, "dtype"),
+        (("program:dense", "--shapes", "f32[2,2], f32[2,2]", "--html", "no/x.html"), 2, "written"),
+        (("missing.olympus",), 2, "missing.olympus"),
+    ],
+)
+def test_mistakes_are_told(
+    work: Path, invoke: Invoke, words: tuple[str, ...], code: int, says: str
+) -> None:
+    result = invoke("profile", *words)
+    assert result.exit_code == code, result.output
+    assert says in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def kernel(name: str, seconds: float, **other: Any) -> ProfiledKernel:
+    plain: dict[str, Any] = {
+        "operation": "dot",
+        "line": "model.py:1",
+        "scope": "",
+        "backward": False,
+        "calls": 1,
+        "share": 0.1,
+        "estimated_seconds": None,
+        "bound": None,
+        "is_overhead": False,
+    }
+    return ProfiledKernel(name=name, seconds=seconds, **{**plain, **other})
+
+
+def test_frames_stand_on_what_they_are_part_of() -> None:
+    frames = drawn(
+        flame(
+            [
+                kernel("a", 3.0, scope="outer/inner", backward=True, estimated_seconds=1.0),
+                kernel("b", 4.0, scope="outer", line="model.py:2", estimated_seconds=2.0),
+                kernel("c", 2.0, line=None),
+                kernel("(call)", 1.0, is_overhead=True),
+                kernel("tiny", 1e-9),
+            ]
+        )
+    )
+    names = [(shown.frame.name, shown.depth) for shown in frames]
+    assert names == [
+        *(("one call", 0), ("outer", 1), ("model.py:2", 2), ("b", 3), ("inner", 2)),
+        *(("model.py:1", 3), ("a", 4), ("(unknown)", 1), ("c", 2), ("(call)", 1)),
+    ]
+    assert [round(shown.left) for shown in frames] == [0, 0, 0, 0, 40, 40, 40, 70, 70, 90]
+    assert [round(shown.width) for shown in frames] == [100, 70, 40, 40, 30, 30, 30, 20, 20, 10]
+    by_name = {shown.frame.name: shown for shown in frames}
+    assert by_name["inner"].direction == "backward"
+    assert by_name["outer"].direction == "forward"
+    assert by_name["(call)"].direction == ""
+    assert by_name["outer"].frame.estimated == 3.0
+    assert by_name["c"].frame.estimated is None
+
+
+def report(*kernels: ProfiledKernel) -> ProfileReport:
+    rows = tuple(
+        ProfiledRow(each.line or "", each.seconds, 0.5, None, 1, 1, "forward") for each in kernels
+    )
+    return ProfileReport(
+        *("step", "m:step", "cpu", "line", 1, 1.0, 1.0, 0.9, 0.9, 0.5), rows, kernels, ()
+    )
+
+
+def test_scopes_without_end_make_no_page_without_end() -> None:
+    deep = kernel("a", 1.0, scope="/".join(["s"] * 5000))
+    page = render_profile(report(deep), Path("/nowhere"))
+    assert page.count('class="frame') < 60
+
+
+def test_hostile_names_are_text() -> None:
+    bad = kernel("<script>alert(1)</script>", 1.0, scope="\x1b[31m</svg><b>", line='">:1')
+    page = render_profile(report(bad), Path("/nowhere"))
+    assert "<script" not in page
+    assert "</svg><b>" not in page
+    assert "\x1b" not in page
