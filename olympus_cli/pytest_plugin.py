@@ -48,12 +48,12 @@ def pytest_configure(config: pytest.Config) -> None:
         f"{_MARKER}(flops=..., peak_memory=..., forbid=[...]): what a program that the fixture "
         "`olympus` makes in this test may be at most, as a [budget] of olympus.toml says it",
     )
-    named_none = config.args_source is not pytest.Config.ArgsSource.ARGS
+    if not _is_asked(config) or config.args_source is pytest.Config.ArgsSource.ARGS:
+        return
     file = config.rootpath / _FILE
-    if named_none and _is_asked(config) and file.is_file():
-        folders = [config.invocation_params.dir / arg for arg in config.args]
-        if not any(file.is_relative_to(folder) for folder in folders):
-            config.args.append(str(file))
+    folders = [config.invocation_params.dir / arg for arg in config.args]
+    if file.is_file() and not any(file.is_relative_to(folder) for folder in folders):
+        config.args.append(str(file))
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:

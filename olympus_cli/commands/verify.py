@@ -92,9 +92,9 @@ def command(
         for spec, given in work:
             with trials.of(spec.name):
                 documents.append(_verified(spec, given.of(spec), against, others, update))
-                outputs.show(verified_table(documents[-1], runs > 1))
                 if not documents[-1]["passed"]:
                     trials.says_no(message(documents[-1]))
+            outputs.show(*(verified_table(each, runs > 1) for each in documents))
     finally:  # what comes after a target does not take its results
         outputs.write(verified_report(documents, trials, runs > 1))
     trials.raise_failures(is_verbose())

@@ -69,9 +69,9 @@ class Outputs(AbstractContextManager["Outputs"]):
         return ("text", None) in self._asked
 
     def show(self, *tables: Table) -> None:
-        """Write the report's next tables now, if text goes to stdout; `write` leaves them out."""
-        self._shown += len(tables)
-        for title, columns, rows in tables:
+        """Write to stdout, if text goes there, those of the tables so far that were not written."""
+        fresh, self._shown = tables[self._shown :], len(tables)
+        for title, columns, rows in fresh:
             if self.shows_text:
                 console.table(columns, rows, title)
 
@@ -86,13 +86,14 @@ class Outputs(AbstractContextManager["Outputs"]):
             console.say(f"warning: {warning.text}")
         for note in report.notes:
             console.say(f"note: {note}")
-        for form, path in self._asked:
+        if any(form == "github" for form, _ in self._asked):
+            _append_summary(report)
+        # stdout comes last: its reader may leave, and take no file along
+        for form, path in sorted(self._asked, key=lambda each: each[1] is None):
             try:
                 self._write(form, path, report)
             except UsageError as error:
                 self._problem = error
-        if any(form == "github" for form, _ in self._asked):
-            _append_summary(report)
 
     def _write(self, form: str, path: Path | None, report: GateReport) -> None:
         if path is not None:
@@ -106,8 +107,7 @@ class Outputs(AbstractContextManager["Outputs"]):
             if report.text:
                 console.data(report.text)
         else:
-            for title, columns, rows in report.tables[self._shown :]:
-                console.table(columns, rows, title)
+            self.show(*report.tables)
 
     def __exit__(
         self,
@@ -125,7 +125,7 @@ class Outputs(AbstractContextManager["Outputs"]):
 
     def _write_failure(self, error: Exception) -> None:
         """Write a report whose only case is the command's own failure."""
-        case = case_of_error("", self._command, as_told(error))
+        case = case_of_error("olympus", self._command, as_told(error))
         failed = [{"target": None, "error": failure_data(Failure.of(error))}]
         self.write(GateReport(self._command, (case,), (), {"targets": [], "failed": failed}))
 
@@ -143,8 +143,9 @@ def _check(asked: Sequence[tuple[str, Path | None]]) -> None:
             hint=f"--output {to_stdout[-1]}=FILE writes one of them to a file",
         )
     paths = [path for _, path in asked if path is not None]
+    real = [os.path.realpath(path) for path in paths]
     for path in paths:
-        if paths.count(path) > 1:
+        if real.count(os.path.realpath(path)) > 1:
             raise UsageError(f"two forms would be written to {shown(path)}")
         if path.is_dir() or not path.parent.is_dir():
             why = "it is a folder" if path.is_dir() else f"there is no folder {shown(path.parent)}"

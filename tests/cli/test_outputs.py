@@ -205,7 +205,7 @@ def test_build_annotates_warnings_and_frozen_targets(work: Path, invoke: Invoke)
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        (("--output", "xml"), "'xml' is not a form of a report; forms are github, json"),
+        (("--output", "xml"), "'xml' is not a form of a report; forms are github, gitlab"),
         (("--output", "markdwon"), "did you mean markdown"),
         (("--output", "junit="), "'junit=' names no file"),
         (("--output", "junit", "--output", "github"), "junit and github cannot both go to stdout"),

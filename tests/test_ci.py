@@ -1,0 +1,111 @@
+"""The files of ci/ are what CI systems read, and their commands are those that there are."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from olympus_cli.main import COMMANDS
+from tests.documents import ROOT, blocks, read
+
+CI = ROOT / "ci"
+FILES = sorted([*CI.rglob("*.yml"), *CI.rglob("*.yaml"), ROOT / ".pre-commit-hooks.yaml"])
+_VARIABLE = re.compile(r"\$\{?\w+\}?")
+
+
+def parsed(path: Path) -> Any:
+    return yaml.safe_load(read(path))
+
+
+def texts(node: Any) -> Iterator[str]:
+    """All strings of a document."""
+    if isinstance(node, dict):
+        node = [*node.values()]
+    if isinstance(node, list):
+        for each in node:
+            yield from texts(each)
+    elif isinstance(node, str):
+        yield node
+
+
+def commands(lines: str) -> Iterator[list[str]]:
+    """The words of each olympus command in a text, as a shell takes them."""
+    for line in lines.splitlines():
+        line = _VARIABLE.sub("x", line.partition(" ||")[0])
+        if line.startswith("olympus "):
+            yield shlex.split(line, comments=True)[1:]
+
+
+def is_accepted(words: list[str]) -> bool:
+    name, *arguments = words
+    assert name in COMMANDS
+    command = importlib.import_module(f"olympus_cli.commands.{name}").command
+    command.make_context(name, arguments)  # which raises what is wrong
+    return True
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_the_commands_are_accepted(path: Path) -> None:
+    found = [words for text in texts(parsed(path)) for words in commands(text)]
+    assert all(is_accepted(words) for words in found)
+    assert found or path.name == "example.yml"
+
+
+def test_the_commands_of_the_document_are_accepted() -> None:
+    shown = [block.text for block in blocks(ROOT / "docs" / "ci.md") if block.language == "sh"]
+    assert [is_accepted(words) for text in shown for words in commands(text)] == [True]
+
+
+def test_the_workflow_takes_what_the_example_gives() -> None:
+    workflow = parsed(CI / "github" / "olympus.yml")
+    inputs = workflow[True]["workflow_call"]["inputs"]  # YAML 1.1 reads `on` as true
+    job = parsed(CI / "github" / "example.yml")["jobs"]["olympus"]
+    assert job["with"].keys() <= inputs.keys()
+    assert Path(job["uses"]).name == "olympus.yml"
+    described = re.findall(r"^\| `([\w-]+)` \|.*\|.*\|$", read(ROOT / "docs" / "ci.md"), re.M)
+    assert {*inputs} <= {*described}
+    used = re.findall(r"inputs\.([\w-]+)", read(CI / "github" / "olympus.yml"))
+    assert {*used} == {*inputs}
+
+
+def test_no_input_of_the_workflow_is_code() -> None:
+    """What stands in a script as ${{ }} is put into it as text before a shell reads it."""
+    (job,) = parsed(CI / "github" / "olympus.yml")["jobs"].values()
+    scripts = [step["run"] for step in job["steps"] if "run" in step]
+    assert len(scripts) == 4
+    assert not [script for script in scripts if "${{" in script]
+    assert all("if" in step for step in job["steps"] if step.get("name") in COMMANDS)
+
+
+def test_the_gitlab_job_keeps_its_results() -> None:
+    job = parsed(CI / "gitlab" / "olympus.yml")["olympus"]
+    example = parsed(CI / "gitlab" / "example.yml")
+    assert example["olympus"]["variables"].keys() <= job["variables"].keys()
+    written = {
+        word.partition("=")[2]
+        for words in commands("\n".join(job["script"]))
+        for word in words
+        if word.startswith(("junit=", "gitlab="))
+    }
+    reports = job["artifacts"]["reports"]
+    assert {Path(file).match(reports["junit"]) for file in written if file.endswith("xml")} == {
+        True
+    }
+    assert reports["codequality"] in written
+    assert job["artifacts"]["when"] == "always"
+
+
+def test_the_hooks_are_those_of_pre_commit() -> None:
+    hooks = parsed(ROOT / ".pre-commit-hooks.yaml")
+    (local,) = parsed(CI / "pre-commit-config.yaml")["repos"][0]["hooks"]
+    for hook in [*hooks, local]:
+        assert {"id", "name", "entry", "language"} <= hook.keys()
+        assert re.search(hook["files"], "models/olympus.toml")
+        assert hook["pass_filenames"] is False
