@@ -143,6 +143,7 @@ def test_a_build_and_a_check_add_what_they_found_and_a_fresh_build_nothing(
 def test_a_bench_adds_a_summary_of_each_metric(work: Path) -> None:
     record_bench(open_project(None), [MEASURED])
     record_bench(None, [MEASURED])
+    record_bench(open_project(None), [replace(MEASURED, entry="build/f/f.olympus")])
     (point,) = read_points(history(work))
     assert (point.figure.value, point.figure.count, point.figure.unit) == (2.0, 3, "s")
     assert point.figure.fingerprint == "0" * 64
