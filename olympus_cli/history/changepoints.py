@@ -6,8 +6,8 @@ whose mean differs most from that of the rest is found, which may lie at an end 
 that is mended later does, in the middle.  It counts if hardly any random order of the same values
 has a stretch that differs as much.  Then each piece is looked at in the same way (Olshen,
 Venkatraman, Lucito and Wigler, Circular binary segmentation for the analysis of array-based DNA
-copy number data, Biostatistics 5(4), 2004).  Before that a value far from both its neighbours takes
-the place of the nearer, and in the end a change stays only if the ranks of both its sides differ
+copy number data, Biostatistics 5(4), 2004).  Before that a value far from the median of
+its neighbours takes that, and in the end a change stays only if the ranks of both its sides differ
 too, so that neither outliers nor a long tail make one.
 
 The library ruptures has no test of significance, and would bring scipy.
@@ -128,14 +128,14 @@ def _stretches(count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 
 def _without_outliers(series: Floats) -> Floats:
-    """The values, where one far from both its neighbours is as the nearer of them.
+    """The values, where one far from the median of five around it is that median.
 
-    What is far is told from the typical difference of neighbours, which steps hardly change.
+    Three values on a new level stay as they are.  What is far is told from the typical difference
+    of neighbours, which steps hardly change.
     """
     typical = float(np.median(np.abs(np.diff(series))))
-    before = np.concatenate([series[2:3], series[:-1]])
-    after = np.concatenate([series[1:], series[-3:-2]])
-    middle = np.median([before, series, after], axis=0)
+    around = np.lib.stride_tricks.sliding_window_view(np.pad(series, 2, mode="reflect"), 5)
+    middle = np.median(around, axis=1)
     far = (np.abs(series - middle) > _FAR * typical) & (typical > 0)
     calm: Floats = np.where(far, middle, series)
     return calm

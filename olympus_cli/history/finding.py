@@ -119,4 +119,4 @@ def history_of(
     points = chosen_points(path, names, metrics, max(limit, MOST_POINTS))
     every = (line.shortened(since, limit) for line in lines_of(points))
     lines = tuple(line for line in every if line is not None)
-    return History(str(path), lines, tuple(reasons_of(path, line) for line in lines))
+    return History(str(path), lines, reasons_of(path, lines))

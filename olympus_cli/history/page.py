@@ -17,7 +17,7 @@ def render_page(history: History) -> str:
         {
             "title": line.title,
             "plot": Markup(line_svg(line)),  # every text in it is escaped
-            "changes": "\n".join(change_lines(line, reasons)),
+            "changes": "\n".join(change_lines(line, reasons, None)),
             "rows": run_rows(line),
         }
         for line, reasons in zip(history.lines, history.reasons, strict=True)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from olympus.analysis import graph_of, read_module, structural_fingerprint
 from olympus.errors import ArtifactError
 from olympus_cli.comparison.comparing import compared
-from olympus_cli.history.changepoints import Changepoint
-from olympus_cli.history.model import Figure, Point, StoredProgram
+from olympus_cli.history.model import Point
 from olympus_cli.history.series import Line, same_program
 from olympus_cli.history.store import program_digests, read_programs
 from olympus_cli.isolated.call import Say, call
@@ -19,9 +19,12 @@ __all__ = ["reasons_of"]
 
 _MOST = 20  # changes of a line whose programs are compared, the latest
 
+Reason = dict[str, Any]
+Pair = tuple[Point, Point]
 
-def reasons_of(path: Path, line: Line) -> tuple[dict[str, Any], ...]:
-    """For each change of a line, what is known of its reasons, as JSON-like data.
+
+def reasons_of(path: Path, lines: Sequence[Line]) -> tuple[tuple[Reason, ...], ...]:
+    """For each line and each of its changes, what is known of its reasons, as JSON-like data.
 
     `program` is "changed", "same" or "unknown", `versions` are those of the tools that differ, and
     `difference` is the comparison of the programs as `olympus diff` makes it, or None where they
@@ -30,89 +33,116 @@ def reasons_of(path: Path, line: Line) -> tuple[dict[str, Any], ...]:
     Raises:
         ArtifactError: the history is damaged.
     """
-    told = line.changes[-_MOST:]
-    skipped = len(line.changes) - len(told)
+    every = [_pairs(line) for line in lines]
+    looked_at = [pair for pairs in every for pair in pairs[-_MOST:] if _differ(pair)]
+    found = _compared(path, looked_at) if looked_at else []
+    differences = {id(pair): each for pair, each in zip(looked_at, found, strict=True)}
     return tuple(
-        _reason(path, line, change, compares=number >= skipped)
-        for number, change in enumerate(line.changes)
+        tuple(_reason(pair, differences.get(id(pair))) for pair in pairs) for pairs in every
     )
 
 
-def _reason(path: Path, line: Line, change: Changepoint, *, compares: bool) -> dict[str, Any]:
-    before, after = line.points[change.index - 1], line.points[change.index]
-    same = same_program(before.figure, after.figure)
-    difference = None
-    if same is False and compares:
-        difference = _difference(path, before, after)
-        same = difference is not None and not difference["changes"]
+def _pairs(line: Line) -> list[Pair]:
+    """The points before and after each change."""
+    return [(line.points[each.index - 1], line.points[each.index]) for each in line.changes]
+
+
+def _differ(pair: Pair) -> bool:
+    return same_program(pair[0].figure, pair[1].figure) is False
+
+
+def _reason(pair: Pair, difference: Mapping[str, Any] | None) -> Reason:
+    same = same_program(pair[0].figure, pair[1].figure)
+    if difference is not None and not difference["changes"]:
+        same, difference = True, None
     return {
         "program": "unknown" if same is None else "same" if same else "changed",
-        "versions": _versions(before.run.versions, after.run.versions),
-        "difference": difference if difference and difference["changes"] else None,
+        "versions": list(_versions(pair[0].run.versions, pair[1].run.versions)),
+        "difference": difference,
     }
 
 
-def _versions(one: Mapping[str, str], other: Mapping[str, str]) -> list[dict[str, str | None]]:
-    return [
-        {"name": name, "before": one.get(name), "after": other.get(name)}
-        for name in sorted(one.keys() | other.keys())
-        if one.get(name) != other.get(name)
-    ]
+def _versions(one: Mapping[str, str], other: Mapping[str, str]) -> Iterator[dict[str, str | None]]:
+    for name in sorted(one.keys() | other.keys()):
+        if one.get(name) != other.get(name):
+            yield {"name": name, "before": one.get(name), "after": other.get(name)}
 
 
-def _difference(path: Path, before: Point, after: Point) -> dict[str, Any] | None:
-    """The comparison of two programs; None where one is not stored, or cannot be read any more."""
-    programs = [_stored(path, each.figure) for each in (before, after)]
-    if programs[0] is None or programs[1] is None:
-        return None
-    sides = [
-        _side(program, point.run.label)
-        for program, point in zip(programs, (before, after), strict=True)
-        if program is not None
-    ]
+def _compared(path: Path, pairs: Sequence[Pair]) -> list[dict[str, Any] | None]:
+    """The comparison of each pair's programs; None where one is not stored or cannot be read."""
+    wanted = [[_wanted(path, point) for point in pair] for pair in pairs]
+    digests = [digest for pair in wanted for each in pair for digest in each["digests"]]
+    programs = {
+        digest: [program.stablehlo, program.sources]
+        for digest, program in read_programs(path, digests).items()
+    }
     try:
-        found: dict[str, Any] = call(
-            compared, *sides, does="compares the programs", quiet=True, death=ArtifactError
+        found: list[dict[str, Any] | None] = call(
+            compare_all, programs, wanted, does="compares programs", quiet=True, death=ArtifactError
         )
-    except ArtifactError:  # of dialects that this version of the compiler does not read
-        return None
+    except ArtifactError:  # a stored program is more than the compiler's parser bears
+        return [None] * len(pairs)
     return found
 
 
-def _side(program: StoredProgram, label: str) -> dict[str, Any]:
+def _wanted(path: Path, point: Point) -> dict[str, Any]:
+    """How the program of a point is found: by its digest, or among some by its fingerprint."""
+    figure = point.figure
+    known = [figure.program] if figure.program else []
+    return {
+        "label": point.run.label,
+        "digests": known or program_digests(path, figure.target, figure.backend),
+        "fingerprint": None if known else figure.fingerprint,
+    }
+
+
+def compare_all(
+    say: Say,
+    programs: Mapping[str, Sequence[Any]],
+    wanted: Sequence[Sequence[Mapping[str, Any]]],
+) -> list[dict[str, Any] | None]:
+    """The comparisons of pairs of programs, in the process that reads them.
+
+    `programs` are StableHLO and sources by digest, and `wanted` says of each side of each pair
+    which of them it is.
+    """
+
+    @cache
+    def fingerprint(digest: str) -> str | None:
+        try:
+            return structural_fingerprint(graph_of(read_module(programs[digest][0], "it")))
+        except ArtifactError:
+            return None
+
+    def side(each: Mapping[str, Any]) -> dict[str, Any] | None:
+        name, stored = each["fingerprint"], [d for d in each["digests"] if d in programs]
+        digest = next((d for d in stored if name is None or fingerprint(d) == name), None)
+        if digest is None:
+            return None
+        stablehlo, sources = programs[digest]
+        return _side(stablehlo, sources, each["label"])
+
+    def comparison(pair: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+        before, after = map(side, pair)
+        if before is None or after is None:
+            return None
+        try:
+            return compared(say, before, after)
+        except ArtifactError:  # of dialects that this version of the compiler does not read
+            return None
+
+    return [comparison(pair) for pair in wanted]
+
+
+def _side(stablehlo: bytes, sources: bytes | None, label: str) -> dict[str, Any]:
     return {
         "label": label,
         "kind": "history",
-        "program": program.stablehlo,
-        "sources": program.sources,
+        "program": stablehlo,
+        "sources": sources,
         "file": None,
         "arguments": [],
         "options": {},
         "versions": {},
         "report": None,
     }
-
-
-def _stored(path: Path, figure: Figure) -> StoredProgram | None:
-    """The program of a figure, by its digest or by its fingerprint; None where it is not stored."""
-    if figure.program is not None:
-        return read_programs(path, [figure.program]).get(figure.program)
-    digests = program_digests(path, figure.target, figure.backend)
-    programs = list(read_programs(path, digests).values())
-    texts = [program.stablehlo for program in programs]
-    known = call(identified, texts, does="reads programs", quiet=True, death=ArtifactError)
-    found = zip(programs, known, strict=True)
-    return next((program for program, name in found if name == figure.fingerprint), None)
-
-
-def identified(say: Say, programs: Sequence[bytes]) -> list[str | None]:
-    """The structural fingerprints of programs; None for one that cannot be read."""
-    say("read")
-    return [_fingerprint(program) for program in programs]
-
-
-def _fingerprint(program: bytes) -> str | None:
-    try:
-        return structural_fingerprint(graph_of(read_module(program, "it")))
-    except ArtifactError:
-        return None

@@ -63,12 +63,17 @@ def record_check(project: Project, found: Iterable[Checked]) -> None:
 
 
 def record_bench(project: Project | None, found: Iterable[Measured]) -> None:
-    """Add a summary of each metric of the measurements; nothing where there is no project.
+    """Add a summary of each metric of the measurements that are of targets of the project.
+
+    An entry or a bundle may have a target's name and be another program: it is left out.
 
     Example: `record_bench(project, measured)`, once for all targets of a command.
     """
-    measured = list(found)
-    if project is None or project.history is None or not measured:
+    if project is None or project.history is None:
+        return
+    entries = {name: spec.entry for name, spec in project.targets.items()}
+    measured = [each for each in found if entries.get(each.target) == each.entry]
+    if not measured:
         return
     from olympus_cli.history.figures import measured_figures
 

@@ -82,18 +82,24 @@ def _change(each: Changepoint, unit: str) -> str:
     return change(each.ratio) or f"from {quantity(each.before, unit)}"
 
 
-def change_lines(line: Line, reasons: Sequence[Reason]) -> Iterator[str]:
-    """What is told of the changes of a line: the commit, the levels, and what changed there."""
+def change_lines(
+    line: Line, reasons: Sequence[Reason], most: int | None = _MOST_LINES
+) -> Iterator[str]:
+    """What is told of the changes of a line: the commit, the levels, and what changed there.
+
+    Of each program `most` lines are told.
+    """
     for number, (each, reason) in enumerate(zip(line.changes, reasons, strict=True), 1):
         run = line.points[each.index].run
         levels = f"{quantity(each.before, line.unit)} -> {quantity(each.after, line.unit)}"
-        chance = "" if each.probability is None else f", p = {each.probability:.2g}"
-        yield f"{number}  {run.label}  {levels} ({_change(each, line.unit)}{chance})"
+        chance = "" if each.probability is None else f"p = {each.probability:.2g}"
+        facts = ", ".join(filter(None, (change(each.ratio), chance)))
+        yield f"{number}  {run.label}  {levels}" + (f"  ({facts})" if facts else "")
         yield f"   {_program(reason)}"
         for version in reason["versions"]:
             before, after = version["before"] or "none", version["after"] or "none"
             yield f"   {version['name']}: {before} -> {after}"
-        yield from (f"   {text}" for text in _difference(reason["difference"]))
+        yield from (f"   {text}" for text in _difference(reason["difference"], most))
 
 
 def _program(reason: Reason) -> str:
@@ -106,14 +112,14 @@ def _program(reason: Reason) -> str:
     return f"the program changed: {summary(reason['difference']['changes'])}"
 
 
-def _difference(document: Reason | None) -> Iterator[str]:
+def _difference(document: Reason | None, most: int | None) -> Iterator[str]:
     if document is None:
         return
     changes = {**document, "options": [], "versions": [], "figures": []}
     told = [text for text in render_comparison(changes).splitlines()[1:-1] if text]
-    yield from told[:_MOST_LINES]
-    if len(told) > _MOST_LINES:
-        yield f"... and {len(told) - _MOST_LINES} lines more, which --json and a page tell"
+    yield from told[:most]
+    if most is not None and len(told) > most:
+        yield f"... the first {most} of {len(told)} lines; --json and --plot FILE.html tell all"
 
 
 def _marks(line: Line) -> list[PlotMark]:

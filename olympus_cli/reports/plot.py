@@ -260,7 +260,8 @@ _THEME = {
     "line": ("#e4e4e0", "#32363c"),
     "mark": ("#b42318", "#f08a7d"),
 }
-_LEFT, _RIGHT, _TOP, _BOTTOM = 96, 20, 64, 62  # room around the field of the points
+_LEFT, _RIGHT, _TOP, _BOTTOM = 124, 20, 64, 62  # room around the field of the points
+_LETTER = 0.66  # the width of a bold letter, in parts of its size
 _KEY = 22  # the height of a line of the key
 
 
@@ -295,7 +296,7 @@ def plot_svg(
         f'<svg xmlns="http://www.w3.org/2000/svg" class="olympus-plot" role="img" '
         f'viewBox="0 0 {width} {total}" width="{width}" height="{total}">',
         f"<title>{_words(title)}</title>",
-        f"<style>{_style()}</style>",
+        f"<style>{_style(width, len(title))}</style>",
         f'<rect class="page" width="{width}" height="{total}"/>',
         _label(16, 26, title, "title", "start"),
     ]
@@ -334,8 +335,12 @@ def _label(x: float, y: float, text: str, kind: str, anchor: str) -> str:
     return f'<text class="{kind}" x="{x}" y="{y}" text-anchor="{anchor}">{_words(text)}</text>'
 
 
-def _style() -> str:
-    """The colours in both themes; those of the light one where a viewer does not know themes."""
+def _style(width: int, letters: int) -> str:
+    """The colours in both themes; those of the light one where a viewer does not know themes.
+
+    On a telephone words grow, a title of so many letters as far as it fits.
+    """
+    title = min(22, round((width - 32) / (_LETTER * max(letters, 1)), 1))
     colors = {**_THEME, **{f"s{number}": each for number, each in enumerate(_COLORS)}}
     plain = "".join(f"--{name}:{light};" for name, (light, _) in colors.items())
     both = "".join(f"--{name}:light-dark({one},{other});" for name, (one, other) in colors.items())
@@ -357,7 +362,7 @@ def _style() -> str:
         ".olympus-plot polyline{fill:none!important;stroke-width:2;stroke-linejoin:round}"
         f"{lines}"
         "@media (max-width:520px){.olympus-plot text{font-size:21px}"
-        ".olympus-plot .title{font-size:22px}.olympus-plot .odd{display:none}}"
+        f".olympus-plot .title{{font-size:{title}px}}.olympus-plot .odd{{display:none}}}}"
     )
 
 

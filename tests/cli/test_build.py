@@ -104,7 +104,11 @@ def test_a_build_writes_every_file_and_nothing_else(work: Path, invoke: Invoke) 
         ["built", "loop"],
     ]
     assert written(work / "build" / "scale") == FILES
-    assert sorted(path.name for path in (work / "build").iterdir()) == ["loop", "scale"]
+    assert sorted(path.name for path in (work / "build").iterdir()) == [
+        "history.sqlite",
+        "loop",
+        "scale",
+    ]
     assert "stablehlo.tanh" in (work / "build/scale/program.stablehlo.mlir").read_text()
     assert "HloModule" in (work / "build/scale/cpu/optimized.hlo.txt").read_text()
     assert (work / "build/scale/cpu/executable.bin").stat().st_size > 0

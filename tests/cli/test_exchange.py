@@ -1,0 +1,235 @@
+"""Figures in files of other tools, there and back, and files that are not such."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from olympus.errors import ArtifactError, UsageError
+from olympus_cli.history.exchange.files import exported, format_of, read_figures
+from olympus_cli.history.model import Figure, Point, Run, Spread
+from olympus_cli.history.store import append, read_points
+
+RUN = Run(
+    "2026-01-31T12:00:00.123456Z", "bench", "ab" * 20, "2026-01-31T11:00:00.000000Z", True, "main",
+    "0123456789ab", {"olympus": "0.1.0", "python": "3.11.7"},
+)  # fmt: skip
+TIME = Figure(
+    "f@batch=1,train=true", "cpu", "steady_call", "s", 0.1 + 0.2, 0.29, 0.31, 12,
+    fingerprint="f" * 64, spread=Spread(0.301, 0.01, 0.28, 0.4, 0.295, 0.305),
+)  # fmt: skip
+ONCE = Figure("f", "gpu-h200", "build-trace", "s", 0.25, count=1, program="a" * 64)
+FLOPS = Figure("f", "cpu", "flops", "FLOP", 4e9, program="a" * 64)
+POINTS = [Point(RUN, TIME), Point(RUN, ONCE), Point(RUN, FLOPS)]
+
+#: What pytest-benchmark 5.3.1 wrote of a test, shortened: flags of the CPU and options left out.
+PYTEST = {
+    "machine_info": {
+        "node": "vm", "processor": "", "machine": "x86_64", "python_version": "3.11.7",
+        "system": "Linux", "cpu": {"arch": "X86_64", "count": 2, "brand_raw": "AMD EPYC"},
+    },
+    "commit_info": {
+        "id": "5b0f9c1d2e3f405162738495a6b7c8d9e0f1a2b3", "time": "2026-01-30T10:00:00+01:00",
+        "author_time": "2026-01-30T10:00:00+01:00", "dirty": False, "project": "p",
+        "branch": "main",
+    },
+    "benchmarks": [
+        {
+            "group": None, "name": "test_sum", "fullname": "test_a.py::test_sum", "params": None,
+            "param": None, "extra_info": {}, "options": {"disable_gc": False, "warmup": False},
+            "stats": {
+                "min": 5.2e-07, "max": 0.0008, "mean": 1.1e-06, "stddev": 1.3e-05,
+                "rounds": 84912, "median": 5.3e-07, "iqr": 2.1e-09, "q1": 5.28e-07,
+                "q3": 5.31e-07, "iqr_outliers": 9518, "stddev_outliers": 324,
+                "outliers": "324;9518", "ld15iqr": 5.2e-07, "hd15iqr": 5.3e-07,
+                "ops": 878669.7, "total": 0.096, "data": [6.3e-07, 6.3e-07], "iterations": 10,
+            },
+        }
+    ],
+    "datetime": "2026-11-22T20:42:09.776912+00:00",
+    "version": "5.3.1",
+}  # fmt: skip
+HYPERFINE = {
+    "results": [
+        {
+            "command": "sleep 0.1", "mean": 0.102, "stddev": 0.001, "median": 0.102, "user": 0.001,
+            "system": 0.001, "min": 0.101, "max": 0.103, "times": [0.101, 0.102, 0.103],
+            "exit_codes": [0, 0, 0],
+        },
+        {
+            "command": "true", "mean": 0.001, "stddev": None, "median": 0.001, "user": 0.0,
+            "system": 0.0, "min": 0.001, "max": 0.001, "times": [0.001], "exit_codes": [0],
+            "parameters": {"n": "1"},
+        },
+    ]
+}  # fmt: skip
+HYPERFINE_2 = {
+    "schema_version": 2,
+    "metadata": {"hyperfine_version": "2.0.0", "start_time": "2026-01-31T12:00:00Z"},
+    "primary_metric": "time_wall_clock",
+    "results": [
+        {
+            "command": "sleep 1", "name": "one second",
+            "measurements": [
+                {"time_wall_clock": {"value": v, "unit": "second"}, "exit_code": 0}
+                for v in (1.01, 1.02)
+            ],
+        }
+    ],
+}  # fmt: skip
+
+
+def written(tmp_path: Path, document: Any) -> Path:
+    path = tmp_path / "file"
+    path.write_text(document if isinstance(document, str) else json.dumps(document))
+    return path
+
+
+def test_a_table_loses_nothing(tmp_path: Path) -> None:
+    text, count = exported(POINTS, "csv")
+    assert count == 3
+    assert read_figures(written(tmp_path, text)) == POINTS
+
+
+@pytest.mark.parametrize("form", ["pytest-benchmark", "hyperfine"])
+def test_other_formats_hold_the_latest_times_and_lose_nothing_of_them(
+    tmp_path: Path, form: Any
+) -> None:
+    older = Point(Run("2026-01-01T00:00:00.000000Z", "bench"), TIME)
+    text, count = exported([older, *POINTS], form)
+    assert count == 2
+    assert read_figures(written(tmp_path, text)) == POINTS[:2]
+
+
+def test_what_pytest_benchmark_reads_is_there() -> None:
+    document = json.loads(exported(POINTS, "pytest-benchmark")[0])
+    (theirs,) = PYTEST["benchmarks"]
+    for ours in document["benchmarks"]:
+        assert ours.keys() == theirs.keys()
+        assert ours["stats"].keys() == theirs["stats"].keys() - {"data"}
+    assert document.keys() == PYTEST.keys()
+    assert document["commit_info"].keys() == PYTEST["commit_info"].keys()
+
+
+def test_a_format_without_a_figure_for_it_is_refused() -> None:
+    with pytest.raises(UsageError, match="there is no measured time"):
+        exported([POINTS[2]], "hyperfine")
+
+
+def test_a_file_of_pytest_benchmark(tmp_path: Path) -> None:
+    (point,) = read_figures(written(tmp_path, PYTEST))
+    run, figure = point.run, point.figure
+    assert (figure.target, figure.metric, figure.unit) == ("test_a.py::test_sum", "time", "s")
+    assert (figure.value, figure.count) == (5.3e-07, 84912)
+    assert figure.spread is not None
+    assert figure.spread.mean == 1.1e-06
+    assert run.time == "2026-11-22T20:42:09.776912Z"
+    assert run.commit_time == "2026-01-30T09:00:00.000000Z"
+    assert (run.branch, run.dirty, run.versions) == ("main", False, {"python": "3.11.7"})
+
+
+def test_a_run_outside_of_a_repository(tmp_path: Path) -> None:
+    nowhere = {"id": "unversioned", "time": None, "dirty": False, "branch": "(unknown)"}
+    (point,) = read_figures(written(tmp_path, {**PYTEST, "commit_info": nowhere}))
+    assert (point.run.commit, point.run.dirty, point.run.branch) == (None, None, None)
+
+
+def test_a_file_of_hyperfine(tmp_path: Path) -> None:
+    sleep, true = read_figures(written(tmp_path, HYPERFINE))
+    assert (sleep.figure.target, sleep.figure.value, sleep.figure.count) == ("sleep 0.1", 0.102, 3)
+    assert sleep.figure.spread is not None
+    assert sleep.figure.spread.stddev == pytest.approx(0.001)
+    assert (true.figure.count, true.run) == (1, sleep.run)
+
+
+def test_a_file_of_the_second_hyperfine(tmp_path: Path) -> None:
+    (point,) = read_figures(written(tmp_path, HYPERFINE_2))
+    assert point.figure.target == "one second"
+    assert point.figure.value == pytest.approx(1.015)
+    assert point.run.time == "2026-01-31T12:00:00.000000Z"
+
+
+@pytest.mark.parametrize("document", [PYTEST, HYPERFINE, HYPERFINE_2])
+def test_what_is_imported_twice_is_there_once(tmp_path: Path, document: Any) -> None:
+    history = tmp_path / "history.sqlite"
+    counts = []
+    for touched in (1e9, 2e9):  # a file that was copied has another time
+        path = written(tmp_path, document)
+        os.utime(path, (touched, touched))
+        points = read_figures(path)
+        counts.append(append(history, [(points[0].run, [p.figure for p in points])])[1])
+    assert counts == [len(points), 0]
+    assert len(read_points(history)) == len(points)
+
+
+def test_a_table_of_another_origin_needs_few_columns(tmp_path: Path) -> None:
+    text = "time,target,metric,unit,value\n2026-01-31,f,latency,s,0.5\n"
+    (point,) = read_figures(written(tmp_path, text))
+    assert point.run == Run("2026-01-31T00:00:00.000000Z", "import")
+    assert point.figure == Figure("f", "", "latency", "s", 0.5)
+
+
+HEADER = "time,target,metric,unit,value"
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("", "it has no column 'time'"),
+        ("a,b\n1,2\n", "it has no column 'time'"),
+        (f"{HEADER},valu\n", "it has the column 'valu'.*did you mean value"),
+        (f"{HEADER},value\n", "it has a column twice"),
+        (f"{HEADER}\n2026-01-31,f,m,s\n", "line 2 does not have a cell for each column"),
+        (f"{HEADER}\nyesterday,f,m,s,1\n", "line 2 has the time 'yesterday'"),
+        (f"{HEADER}\n2026-01-31,f,m,s,fast\n", "line 2: value is 'fast'"),
+        (f"{HEADER}\n2026-01-31,f,m,s,nan\n", "line 2.figure.value is out of range"),
+        (f"{HEADER}\n2026-01-31,f,m,s,-1\n", "line 2.figure.value is out of range"),
+        (f"{HEADER}\n2026-01-31,f,m,furlong,1\n", "line 2 has the unit 'furlong'"),
+        (f"{HEADER}\n2026-01-31,,m,s,1\n", "line 2.figure.target is not a string"),
+        (f"{HEADER}\n2026-01-31,{'f' * 2000},m,s,1\n", "more than 1000 letters"),
+        (f'{HEADER}\n2026-01-31,"f,m,s,1\n', "is not CSV"),
+        (f"{HEADER},dirty\n2026-01-31,f,m,s,1,perhaps\n", "dirty is 'perhaps'"),
+        (f"{HEADER},count\n2026-01-31,f,m,s,1,0\n", "has a count of 0"),
+        ("{", "it is not JSON that can be read"),
+        ("[" * 100_000, "cannot be imported"),
+        ("[]", "neither the benchmarks of pytest-benchmark nor hyperfine's results"),
+        ('{"results": 3}', "results is not an array"),
+        ('{"results": [3]}', r"results\[0\] is not an object"),
+        ('{"results": [{"command": "a", "times": ["x"]}]}', r"times\[0\] is not a number"),
+        ('{"results": [{"command": "a"}]}', "figure.value is not a number"),
+        ('{"results": [{"parameters": {"olympus": "{"}}]}', "parameters.olympus is not JSON"),
+        ('{"schema_version": 2, "results": []}', "metadata has the time None"),
+        ('{"benchmarks": []}', "the document has the time None"),
+        ('{"benchmarks": [], "datetime": "2026-01-31", "commit_info": 3}', "commit_info is not"),
+        (json.dumps({**PYTEST, "benchmarks": [{"name": "a"}]}), r"benchmarks\[0\].stats is not"),
+        ('{"benchmarks": [NaN]}', "NaN is not a number of JSON"),
+    ],
+)  # fmt: skip
+def test_what_it_is_not_is_refused_with_the_reason(
+    tmp_path: Path, content: str, reason: str
+) -> None:
+    with pytest.raises(ArtifactError, match=reason):
+        read_figures(written(tmp_path, content))
+
+
+def test_what_is_not_text_or_not_a_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ArtifactError, match="cannot be imported"):
+        read_figures(path)
+    with pytest.raises(UsageError, match="cannot be read"):
+        read_figures(tmp_path / "nowhere")
+    with pytest.raises(UsageError, match="cannot be read"):
+        read_figures(tmp_path)
+
+
+def test_the_format_is_that_of_the_suffix_or_of_the_option() -> None:
+    assert format_of(Path("a.csv"), None) == "csv"
+    assert format_of(Path("a.json"), None) == "pytest-benchmark"
+    assert format_of(Path("a.txt"), "hyperfine") == "hyperfine"
+    with pytest.raises(UsageError, match="does not say a format"):
+        format_of(Path("a.txt"), None)
