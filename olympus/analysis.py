@@ -8,6 +8,7 @@ from olympus_core.analysis.cost import Cost as Cost
 from olympus_core.analysis.cost import CostRow as CostRow
 from olympus_core.analysis.cost import Kind as Kind
 from olympus_core.analysis.cost import Unknown as Unknown
+from olympus_core.analysis.cost import cost_of_module as cost_of_module
 from olympus_core.analysis.cpu_peaks import Cpu as Cpu
 from olympus_core.analysis.cpu_peaks import CpuPeaks as CpuPeaks
 from olympus_core.analysis.cpu_peaks import Kept as Kept
