@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import click
@@ -85,28 +85,56 @@ def command(
     specs = [replace(request, text=name).spec() for name in expanded(names, request)]
     others = [found for text in against if (found := parse_reference(text, allowed))]
     check_flags()
+    work = [
+        _Work(
+            spec, replace(inputs, seed=inputs.seed + i).of(spec), against, others, update, runs > 1
+        )
+        for spec in specs
+        for i in range(runs)
+    ]
     outcomes: list[Outcome] = []
     documents: list[dict[str, Any]] = []
-    work = [(spec, replace(inputs, seed=inputs.seed + i)) for spec in specs for i in range(runs)]
     try:
-        for spec, given in work:
-            try:
-                document = _verified(spec, given.of(spec), against, others, update)
-                documents.append(document)
-                if not as_json:
-                    _show(document, runs > 1)
-                if not document["passed"]:
-                    raise GateError(message(document))
-            except OlympusError as error:
-                if len(work) == 1:
-                    raise
-                outcomes.append(Outcome(spec.name, "failed", failure=Failure.of(error)))
-            else:
-                outcomes.append(Outcome(spec.name, "built"))
+        for each in work:
+            outcomes.append(_outcome(each, documents, not as_json, len(work) == 1))
     finally:  # what comes after a target does not take its results
         if as_json and documents:
             console.print_json({"targets": documents})
     raise_failures(outcomes, is_verbose())
+
+
+@dataclass(frozen=True)
+class _Work:
+    """One target to verify on its inputs, `against` the references of names and of `others`."""
+
+    spec: TargetSpec
+    inputs: InputOptions
+    against: tuple[str, ...]
+    others: list[Reference]
+    update: bool
+    says_seed: bool
+
+
+def _outcome(
+    work: _Work, documents: list[dict[str, Any]], is_shown: bool, is_only: bool
+) -> Outcome:
+    """Verify one target, add what is found to `documents`, and show it; its failure, if any.
+
+    Raises:
+        OlympusError: it fails, and is the only one.
+    """
+    try:
+        document = _verified(work)
+        documents.append(document)
+        if is_shown:
+            _show(document, work.says_seed)
+        if not document["passed"]:
+            raise GateError(message(document))
+    except OlympusError as error:
+        if is_only:
+            raise
+        return Outcome(work.spec.name, "failed", failure=Failure.of(error))
+    return Outcome(work.spec.name, "built")
 
 
 def _show(document: dict[str, Any], with_seed: bool) -> None:
@@ -117,24 +145,20 @@ def _show(document: dict[str, Any], with_seed: bool) -> None:
         console.say(f"note: {each}")
 
 
-def _verified(
-    spec: TargetSpec,
-    inputs: InputOptions,
-    against: tuple[str, ...],
-    others: list[Reference],
-    update: bool,
-) -> dict[str, Any]:
+def _verified(work: _Work) -> dict[str, Any]:
     """What verification of one target finds; it runs, as each reference does, in isolation."""
+    spec, inputs, names = work.spec, work.inputs, [*work.against]
+    if work.update and "golden" not in names:
+        names.append("golden")
     with console.progress(f"verifying {spec.name}") as bar:
-        results = {each.name: results_of(each, spec, inputs) for each in others}
-        names = [*against, "golden"] if update and "golden" not in against else list(against)
+        results = {each.name: results_of(each, spec, inputs) for each in work.others}
         found: dict[str, Any] = call(
             verify_target,
             spec,
             inputs,
             names,
             results,
-            update,
+            work.update,
             does="verifies",
             on_stage=lambda stage: bar.describe(f"{spec.name}: {stage}"),
         )
