@@ -72,6 +72,8 @@ def command(
         document = call(
             compared, *read, does="compares the programs", quiet=True, death=ArtifactError
         )
+    for note in document["notes"]:
+        console.say(f"note: {note}")
     if page is not None:
         write_file(page, render_page(document))
     outputs.write(comparison_report(document, _root(sides[1])))

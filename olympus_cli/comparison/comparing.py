@@ -16,17 +16,15 @@ from olympus.analysis import (
     SourceMap,
     Spot,
     compare,
+    cost_of_module,
     graph_of,
-    hlo_cost_analysis,
     read_module,
 )
-from olympus.errors import MachineError
 from olympus_cli.comparison.figures import figure_changes
+from olympus_cli.comparison.lines import line_changes
 from olympus_cli.isolated.call import Say
 
 __all__ = ["compared"]
-
-_NOTHING = {"flops": 0.0, "transcendentals": 0.0, "bytes accessed": 0.0}
 
 
 @dataclass(frozen=True)
@@ -83,6 +81,8 @@ def compared(say: Say, one: dict[str, Any], other: dict[str, Any]) -> dict[str, 
         "options": options,
         "versions": _changed(one["versions"], other["versions"], both=True),
         "figures": figure_changes(*_figures(one, other, programs, same)),
+        "lines": [] if same else _lines(one, other, programs),
+        "notes": [*one["notes"], *other["notes"]],
     }
 
 
@@ -130,19 +130,30 @@ def _figures(
     programs: tuple[_Program, _Program],
     same: bool,
 ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """What both sides say of cost, memory and time: from their reports, or else as lowered.
-
-    Only figures that were counted in one way are compared.
-    """
+    """What both sides say of cost, memory and time: from their reports, or else the cost alone."""
     if one["report"] is not None and other["report"] is not None:
         return one["report"], other["report"]
     if same:
         return {}, {}
-    try:
-        # XLA leaves out what is zero
-        first, second = (
-            {"lowered": {**_NOTHING, **hlo_cost_analysis(each.module)}} for each in programs
-        )
-    except MachineError:  # it has operations that XLA does not take
-        return {}, {}
+    first, second = (
+        {"cost": side["cost"] or _cost(program)}
+        for side, program in zip((one, other), programs, strict=True)
+    )
     return first, second
+
+
+def _cost(program: _Program) -> dict[str, Any]:
+    """The figures of a program that came without them."""
+    cost = cost_of_module(program.module)
+    names = ("flops", "transcendentals", "bytes", "operations", "collective_bytes")
+    return {name: getattr(cost, name) for name in names}
+
+
+def _lines(
+    one: dict[str, Any], other: dict[str, Any], programs: tuple[_Program, _Program]
+) -> list[dict[str, Any]]:
+    """The lines that cost another number of flops or bytes, where both sides know them."""
+    if one["cost"] is None or other["cost"] is None:
+        return []
+    texts = programs[0].texts, programs[1].texts
+    return line_changes(one["cost"]["lines"], other["cost"]["lines"], texts)

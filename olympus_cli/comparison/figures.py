@@ -1,7 +1,7 @@
 """How the figures of two programs differ: cost, memory and time, from their reports.
 
 The figures are looked up in the JSON form of a report, so that a report without one of them is
-compared by the others.  A program that was not built has XLA's count of it as lowered.
+compared by the others.  Of a program that was not built the cost alone is known.
 """
 
 from __future__ import annotations
@@ -24,22 +24,15 @@ _FIGURES = (
     ("flops", "count", ("cost", "flops")),
     ("transcendentals", "count", ("cost", "transcendentals")),
     ("bytes", "bytes", ("cost", "bytes")),
-    ("bytes accessed", "bytes", ("cost", "bytes_accessed")),
     ("operations that run", "count", ("cost", "operations")),
     ("collective bytes", "bytes", ("cost", "collective_bytes")),
     ("argument memory", "bytes", ("memory", "arguments")),
-    ("argument memory", "bytes", ("memory", "argument")),
     ("result memory", "bytes", ("memory", "results")),
-    ("result memory", "bytes", ("memory", "output")),
     ("temporary memory", "bytes", ("memory", "temporaries")),
-    ("temporary memory", "bytes", ("memory", "temp")),
     ("constants", "bytes", ("memory", "constants")),
     ("peak memory", "bytes", ("memory", "peak")),
     ("allocated memory", "bytes", ("memory", "allocated")),
     ("estimated time", "seconds", ("estimate", "seconds")),
-    ("flops, as lowered", "count", ("lowered", "flops")),
-    ("transcendentals, as lowered", "count", ("lowered", "transcendentals")),
-    ("bytes accessed, as lowered", "bytes", ("lowered", "bytes accessed")),
 )
 
 

@@ -9,11 +9,13 @@ from typing import Any
 from jinja2 import Environment
 
 from olympus_cli.comparison.figures import figure_text
-from olympus_cli.comparison.text import grouped, plain_types, short_name, summary
+from olympus_cli.comparison.text import cost_cells, grouped, plain_types, short_name, summary
 from olympus_cli.reports.templating import page_environment
+from olympus_cli.visible import visible
 
 __all__ = ["render_page"]
 
+_MOST_LINES = 50  # source lines whose cost changed
 _MOST = 5000  # changes that the page tells; more make it slow to open
 
 
@@ -33,6 +35,7 @@ def render_page(document: Mapping[str, Any]) -> str:
             groups=grouped(changes[:_MOST]),
             summary=summary(changes),
             omitted=max(0, len(changes) - _MOST),
+            costs=[(*cost_cells(each), each["text"]) for each in document["lines"][:_MOST_LINES]],
             figures=[(each["name"], *figure_text(each)) for each in document["figures"]],
         )
     )

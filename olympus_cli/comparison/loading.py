@@ -27,9 +27,10 @@ from olympus_cli.frontends.python import load_target
 from olympus_cli.isolated.call import Say
 from olympus_cli.places import shown
 from olympus_cli.program.stages import Program
+from olympus_cli.reports.figures import cost_report
 from olympus_cli.reports.json import has_report, read_report
 from olympus_cli.reports.model import Report
-from olympus_cli.reports.strict import open_regular
+from olympus_cli.reports.strict import OlderSchema, open_regular
 from olympus_cli.spec.backends import backend_labels, backend_text, named_backend
 from olympus_cli.versions import tool_versions
 
@@ -42,7 +43,8 @@ def read_side(say: Say, side: Side) -> dict[str, Any]:
     """A side as plain data.
 
     `program` and `sources` are bytes, `arguments` are names, `options` and `versions` are texts by
-    name, `report` is that of the build, and `file` what a program's own text is called.
+    name, `report` is that of the build, `cost` what a call costs where that is known by line, and
+    `file` what a program's own text is called.  `notes` are sentences about what is missing.
 
     Raises:
         ArtifactError: a file is damaged or foreign.
@@ -64,6 +66,8 @@ def read_side(say: Say, side: Side) -> dict[str, Any]:
         "options": {},
         "versions": {},
         "report": None,
+        "cost": None,
+        "notes": [],
         "file": None,
     }
     return {**usual, "label": side.label, **found}
@@ -76,6 +80,7 @@ def _of_target(say: Say, side: TargetSide) -> dict[str, Any]:
     program.lower([next(iter(backend_labels(side.spec.backends)))])
     (unit,), spec = program.units, side.spec
     sources = SourceMap.of(unit.lowered.module, spec.root)
+    cost = cost_report(unit.lowered.cost(spec.trips), spec.root)
     if side.revision is not None:
         sources = _without_folder(sources, side.revision.tree)
     return {
@@ -89,6 +94,7 @@ def _of_target(say: Say, side: TargetSide) -> dict[str, Any]:
             "compiler options": _options(spec.compiler_options),
         },
         "versions": dict(tool_versions()),
+        "cost": cost.to_data(),
     }
 
 
@@ -107,7 +113,7 @@ def _options(options: Any) -> str:
 
 
 def _of_build(side: BuildSide) -> dict[str, Any]:
-    report = read_report(side.folder) if has_report(side.folder) else None
+    report, notes = _report(side.folder)
     program, sources = side.folder / STABLEHLO, side.folder / "program.sources.json"
     label = _label(side, report)
     if label is not None and (side.folder / label / "stablehlo.mlir").is_file():
@@ -123,6 +129,7 @@ def _of_build(side: BuildSide) -> dict[str, Any]:
         "program": _content(program),
         "sources": _content(sources) if sources.is_file() else None,
         "file": shown(program),
+        "notes": notes,
     }
     if report is not None:
         data = report.to_data()
@@ -130,8 +137,18 @@ def _of_build(side: BuildSide) -> dict[str, Any]:
         found["arguments"] = [leaf.name for leaf in report.arguments]
         found["options"] = {"backend": _backend(backend), "optimize": report.optimize}
         found["versions"] = dict(report.versions)
-        found["report"] = backend
+        found["report"], found["cost"] = backend, backend["cost"]
     return found
+
+
+def _report(folder: Path) -> tuple[Report | None, list[str]]:
+    """The report of a build, if it has one that is read, and a sentence if it is too old."""
+    if not has_report(folder):
+        return None, []
+    try:
+        return read_report(folder), []
+    except OlderSchema as error:
+        return None, [f"{error}: its options, memory and time are not compared"]
 
 
 def _label(side: BuildSide, report: Report | None) -> str | None:

@@ -8,10 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from olympus_cli.comparison.figures import figure_text
+from olympus_cli.units import byte_size, count
 
 __all__ = [
     "MOST",
     "change_text",
+    "cost_cells",
     "grouped",
     "plain_types",
     "render_comparison",
@@ -21,6 +23,7 @@ __all__ = [
 
 #: Changes that are told one by one.
 MOST = 100
+_MOST_LINES = 10  # source lines whose cost changed
 
 _DIALECTS = ("stablehlo.", "chlo.", "func.")
 _TENSOR = re.compile(r"tensor<((?:\d+x)*)(complex<f(?:32|64)>|\w+)>")
@@ -63,6 +66,8 @@ def render_comparison(document: Document) -> str:
             lines += [f"  {each['name']}: {_arrow(each)}" for each in document[kind]]
     if document["figures"]:
         lines += ["", "figures", *_figures(document["figures"])]
+    if document["lines"]:
+        lines += ["", "cost by line", *_costs(document["lines"])]
     if not lines:
         return ""
     one, other = document["sides"]
@@ -167,3 +172,27 @@ def _figures(figures: Sequence[Document]) -> Iterator[str]:
         before, after, change = figure_text(each)
         ratio = f"  ({change})" if change else ""
         yield f"  {each['name']:<{width}}  {before} -> {after}{ratio}"
+
+
+def _costs(changes: Sequence[Document]) -> Iterator[str]:
+    for each in changes[:_MOST_LINES]:
+        place, *figures = cost_cells(each)
+        yield f"  {place}" + (f"  {each['text']}" if each["text"] else "")
+        yield f"    {', '.join(figure for figure in figures if figure)}"
+    if len(changes) > _MOST_LINES:
+        yield f"  ... and {len(changes) - _MOST_LINES} more; --json tells all"
+
+
+def cost_cells(change: Document) -> tuple[str, str, str]:
+    """A line whose cost changed for people: the place on both sides, flops and bytes.
+
+    A figure that is the same on both sides is "".
+    """
+    sides = [change[key] for key in ("before", "after")]
+    places = list(dict.fromkeys(side["line"] for side in sides if side))
+    flops, sizes = ([side[name] if side else 0 for side in sides] for name in ("flops", "bytes"))
+    return (
+        " -> ".join(places),
+        "" if flops[0] == flops[1] else f"flops {count(flops[0])} -> {count(flops[1])}",
+        "" if sizes[0] == sizes[1] else f"bytes {byte_size(sizes[0])} -> {byte_size(sizes[1])}",
+    )

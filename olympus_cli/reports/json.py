@@ -55,6 +55,7 @@ def read_report(folder: Path) -> Report:
     Raises:
         ArtifactError: the file cannot be read, or is not a report.
         NewerSchema: it is one of a newer version of the schema.
+        OlderSchema: it is one of an older version.
     """
     path = folder / REPORT
     data = read_json(path, SCHEMA_VERSION)

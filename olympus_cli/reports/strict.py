@@ -24,7 +24,15 @@ from typing import Any, NoReturn
 from olympus.errors import ArtifactError
 from olympus_cli.places import shown
 
-__all__ = ["NewerSchema", "check_keys", "is_inside", "open_regular", "read_json", "typed"]
+__all__ = [
+    "NewerSchema",
+    "OlderSchema",
+    "check_keys",
+    "is_inside",
+    "open_regular",
+    "read_json",
+    "typed",
+]
 
 _MOST_BYTES = 64 * 2**20
 _LARGEST = 10**30  # the flops of a large training run do not fit 64 bits
@@ -32,6 +40,10 @@ _LARGEST = 10**30  # the flops of a large training run do not fit 64 bits
 
 class NewerSchema(ArtifactError):
     """Raised for a document that a newer version of OLYMPUS wrote."""
+
+
+class OlderSchema(ArtifactError):
+    """Raised for a file of an earlier version of a schema."""
 
 
 @contextmanager
@@ -50,6 +62,7 @@ def read_json(path: Path, version: int) -> dict[str, Any]:
 
     Raises:
         NewerSchema: the version is a later one.
+        OlderSchema: the version is an earlier one.
         ArtifactError: the file cannot be read, is too large, or does not hold such an object.
     """
     try:
@@ -71,7 +84,7 @@ def read_json(path: Path, version: int) -> dict[str, Any]:
     if type(found) is not int or not 0 <= found <= _LARGEST:
         raise ArtifactError(f"{shown(path)} has no schema version")
     if found != version:
-        kind, age = (NewerSchema, "a newer") if found > version else (ArtifactError, "an older")
+        kind, age = (NewerSchema, "a newer") if found > version else (OlderSchema, "an older")
         raise kind(f"{shown(path)} has schema {found}, of {age} olympus; this one reads {version}")
     return typing.cast("dict[str, Any]", data)
 

@@ -84,16 +84,8 @@ def _profile_of(
             f"a call of the program runs more than {_MOST_CALLS:,} kernels, too many to profile",
             hint="profile it with fewer iterations of its loops",
         )
-    prepare()()  # the first call is another than those that follow
     program = _Program(module, estimate)
-    undisturbed: list[float] = []
-    measured: list[_Run] = []
-    recordings: list[Recording] = []
-    while len(measured) < runs and sum(run.recorded for run in measured) < _MOST_EVENTS:
-        undisturbed.append(_timed(prepare()))
-        recordings.append(record(prepare()))
-        measured.append(program.run(recordings[-1]))
-        recordings = [min(recordings, key=lambda recording: recording.seconds)]
+    undisturbed, measured, fastest = _measured(prepare, program, runs)
     kernels = program.kernels(measured)
     return Profile(
         runs=len(measured),
@@ -103,9 +95,25 @@ def _profile_of(
         kernels=kernels,
         unseen=program.unseen(kernels),
         estimate=estimate,
-        threads=recordings[0].threads,
-        timeline=tuple(program.timeline(recordings[0])),
+        threads=fastest.threads,
+        timeline=tuple(program.timeline(fastest)),
     )
+
+
+def _measured(
+    prepare: Callable[[], Callable[[], object]], program: _Program, runs: int
+) -> tuple[list[float], list[_Run], Recording]:
+    """The times of calls that were not recorded, those of calls that were, the fastest of these."""
+    prepare()()  # the first call is another than those that follow
+    undisturbed: list[float] = []
+    measured: list[_Run] = []
+    recordings: list[Recording] = []
+    while len(measured) < runs and sum(run.recorded for run in measured) < _MOST_EVENTS:
+        undisturbed.append(_timed(prepare()))
+        recordings.append(record(prepare()))
+        measured.append(program.run(recordings[-1]))
+        recordings = [min(recordings, key=lambda recording: recording.seconds)]
+    return undisturbed, measured, recordings[0]
 
 
 def _timed(call: Callable[[], object]) -> float:

@@ -27,7 +27,7 @@ from olympus_core.primitives.precision import Precision
 from olympus_core.verification.bounds import disagreement, noise_scale
 from olympus_core.verification.findings import Finding, Kind, finding, worst
 from olympus_core.verification.floats import format_of, is_inexact
-from olympus_core.verification.reference import RULES, Call, Rule
+from olympus_core.verification.reference import PROPERTIES, RULES, Call, Rule
 from olympus_core.verification.values import Array, Value, largest, mapped, value_of, widened
 from olympus_core.verification.widening import evaluate_wide, same_factors
 
@@ -179,6 +179,9 @@ class SideBySide:
         if rule is not None:
             self.checked += 1
             expected = self._check(eqn, rule, call, own, made)
+        elif eqn.primitive.name in PROPERTIES:
+            self.checked += 1
+            self._hold(eqn, call._replace(operands=own), made)
         else:
             self.unchecked[eqn.primitive.name] += 1
         if not any(is_inexact(x.dtype) for x in made):
@@ -210,6 +213,20 @@ class SideBySide:
                 element = worst(got, np.asarray(want), excess, allowed)
                 self.findings.append(finding("wrong", eqn, self._path, call.natives, got, element))
         return expected
+
+    def _hold(self, eqn: Eqn, call: Call, made: Sequence[Array]) -> None:
+        """A finding for the first property that results should have, and have not."""
+        for each in PROPERTIES[eqn.primitive.name](call, [widened(x) for x in made]):
+            error = np.abs(np.asarray(each.got) - each.want)
+            excess = np.where(error > each.allowed, error - each.allowed, 0.0)
+            if excess.any() and len(self.findings) < _MOST:
+                blamed = made[each.result]
+                element = worst(each.got.astype(blamed.dtype), each.want, excess, each.allowed)
+                found = finding("wrong", eqn, self._path, call.natives, blamed, element)
+                self.findings.append(
+                    found._replace(operation=f"{found.operation}, of which {each.said} must hold")
+                )
+                return
 
     def _wides(
         self,

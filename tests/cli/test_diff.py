@@ -18,6 +18,7 @@ import pytest
 from click.testing import Result
 
 from olympus_cli.comparison.figures import figure_changes, figure_text
+from olympus_cli.comparison.lines import line_changes
 
 Invoke = Callable[..., Result]
 
@@ -214,9 +215,13 @@ def test_the_document_says_all(work: Path, invoke: Invoke) -> None:
     assert ("operation", "changed", "stablehlo.multiply") in kinds
     assert ("operation", "added", "stablehlo.add") in kinds
     figures = {each["name"]: each for each in found["figures"]}
-    flops = figures["flops, as lowered"]
+    flops = figures["flops"]
     assert flops["after"] > flops["before"] > 0
     assert flops["ratio"] == flops["after"] / flops["before"]
+    (line,) = found["lines"]
+    assert line["before"]["line"] == line["after"]["line"] == "net.py:8"
+    assert line["after"]["flops"] - line["before"]["flops"] == flops["after"] - flops["before"]
+    assert line["text"] == 'return {"y": y * 3.0 + y.sum(), "loss": y.sum()}'
 
 
 def test_options_alone_differ(work: Path, invoke: Invoke) -> None:
@@ -245,9 +250,41 @@ def test_builds_are_compared_by_the_figures_of_their_reports(work: Path, invoke:
     result = invoke("diff", "old/forward", "build/forward", "--json")
     names = {each["name"] for each in document(result)["figures"]}
     assert "flops" in names
-    assert "flops, as lowered" not in names
+    assert "estimated time" in names
     text = invoke("diff", "old/forward", "build/forward").stdout
     assert "\nfigures\n" in text and "%)" in text
+
+
+def test_lines_that_moved_are_matched_and_the_costlier_told(work: Path, invoke: Invoke) -> None:
+    build(invoke, "forward")
+    shutil.copytree(work / "build", work / "old")
+    edit(work, "    return {", "\n    z = y @ y.T\n    y = y + z.sum()\n    return {")
+    for second in ("forward", "build/forward"):
+        if "/" in second:
+            build(invoke, "forward")
+        result = invoke("diff", "old/forward", second, "--json", "--html", "page.html")
+        product, addition = document(result)["lines"]
+        assert (product["before"], product["after"]["line"]) == (None, "net.py:9")
+        assert product["after"]["flops"] == 2 * 8 * 8 * 4
+        assert (addition["before"], addition["after"]["line"]) == (None, "net.py:10")
+        text = invoke("diff", "old/forward", second).stdout
+        assert "cost by line\n  net.py:9  z = y @ y.T\n    flops 0 -> 512, bytes 0 B -> " in text
+        page = (work / "page.html").read_text()
+        assert "Cost by line" in page and "z = y @ y.T" in page
+        assert "net.py:11" not in text
+
+
+def test_lines_without_texts_are_matched_by_their_numbers() -> None:
+    def row(key: str, flops: int) -> dict[str, Any]:
+        return {"key": key, "flops": flops, "bytes": 4}
+
+    one = [row("m.py:3", 8), row("m.py:4", 8), row("(unknown)", 5)]
+    two = [row("m.py:3", 9), row("m.py:5", 80), row("(unknown)", 5)]
+    found = line_changes(one, two, ({("m.py", 4): "a"}, {("m.py", 5): "a"}))
+    assert [(c["before"]["line"], c["after"]["line"], c["text"]) for c in found] == [
+        ("m.py:4", "m.py:5", "a"),
+        ("m.py:3", "m.py:3", None),
+    ]
 
 
 def test_figures_are_those_that_both_reports_have() -> None:
@@ -525,6 +562,21 @@ def test_a_damaged_report(work: Path, invoke: Invoke) -> None:
     result = invoke("diff", "forward")
     assert result.exit_code == 5
     assert "report.json" in result.stderr
+
+
+def test_a_report_of_an_older_olympus_leaves_its_figures_out(work: Path, invoke: Invoke) -> None:
+    build(invoke, "forward")
+    (work / "build" / "forward" / "report.json").write_text('{"schema_version": 3, "x": []}')
+    same = invoke("diff", "forward")
+    assert (same.exit_code, same.stdout) == (0, "")
+    assert "has schema 3, of an older olympus" in same.stderr
+    assert "memory and time are not compared" in same.stderr
+    edit(work, "y * 2.0", "(y + 1.0) * 2.0")
+    result = invoke("diff", "forward", "--json")
+    assert result.exit_code == 1
+    found = document(result)
+    assert "flops" in {each["name"] for each in found["figures"]}
+    assert len(found["notes"]) == 1
 
 
 def test_a_build_without_its_map_of_lines_is_compared(work: Path, invoke: Invoke) -> None:

@@ -46,6 +46,7 @@ TREES = {
 #: the parameters, and "return", that may be anything, by `Any`, and why
 ANYTHING: dict[str, tuple[str, str]] = {
     "olympus.analysis.hlo_cost_analysis": ("module", "a module of the MLIR bindings"),
+    "olympus.analysis.profile": ("args kwargs", "the arguments of a user's function"),
     "olympus.artifact.Manifest.to_data": ("return", "what JSON has"),
     "olympus.artifact.Node.to_data": ("return", "what JSON has"),
     "olympus.closure_convert": ("example_args", "the arguments of a user's function"),
@@ -96,6 +97,8 @@ ANYTHING: dict[str, tuple[str, str]] = {
     "olympus.numpy.iterable": ("y", "a question about any object"),
     "olympus.numpy.pad": ("kwargs", "the options of a mode"),
     "olympus.numpy.piecewise": ("args kw", "more arguments of the user's functions"),
+    "olympus.stages.Compiled.prepared": ("args kwargs", "the arguments of a user's function"),
+    "olympus.stages.Compiled.profile": ("args kwargs", "the arguments of a user's function"),
     "olympus.stages.Lowered.compiler_ir": (
         "return",
         "an object of MLIR's bindings, which have no types",

@@ -114,6 +114,81 @@ def test_a_wrong_lowering(lowered_as, primitive: str, lower: Lower, line: str) -
     assert found.operands[0].mean is not None
 
 
+SQUARE = f32(6, 6)
+SYMMETRIC = SQUARE + SQUARE.T
+
+
+def result_scaled(number: int, factor: float) -> Lower:
+    """One of the results times a number."""
+
+    def lower(right: Lower, ctx: Any, *xs: Any, **params: Any) -> Any:
+        values = [*right(ctx, *xs, **params)]
+        aval = ctx.avals_out[number]
+        values[number] = mlir.op1(
+            "stablehlo.multiply", aval, (values[number], mlir.full(aval, factor))
+        )
+        return values
+
+    return lower
+
+
+@pytest.mark.parametrize(
+    ("primitive", "wrong", "function", "x", "said"),
+    [
+        ("lu", 0, lax.linalg.lu, SQUARE, "L U = a[permutation]"),
+        ("qr", 0, lambda x: lax.linalg.qr(x), SQUARE, "Q^H Q = 1"),
+        ("qr", 1, lambda x: lax.linalg.qr(x), SQUARE, "Q R = a"),
+        ("eigh", 0, lambda x: lax.linalg.eigh(x), SYMMETRIC, "V^H V = 1"),
+        ("eigh", 1, lambda x: lax.linalg.eigh(x), SYMMETRIC, "A V = V diag(w)"),
+        ("svd", 0, lambda x: lax.linalg.svd(x), SQUARE, "U diag(s) V^H = a"),
+        ("svd", 2, lambda x: lax.linalg.svd(x), SQUARE, "V^H V = 1"),
+        ("svd", 0, lambda x: lax.linalg.svd(x, compute_uv=False), SQUARE, "s are the singular"),
+    ],
+)
+def test_a_wrong_decomposition(
+    lowered_as, primitive: str, wrong: int, function: Any, x: Any, said: str
+) -> None:
+    assert not verified(function, x).operations
+    eager.clear_cache()
+    lowered_as(primitive, result_scaled(wrong, 1.001))
+    found = first(verified(function, x))
+    assert found.kind == "wrong"
+    assert found.operation.startswith(f"{primitive}, of which {said}")
+    assert found.element is not None and found.element.error > found.element.allowed
+
+
+def test_a_wrong_permutation_and_a_wrong_order(lowered_as) -> None:
+    lowered_as("lu", result_scaled(1, 0))
+    found = first(verified(lax.linalg.lu, SQUARE[::-1] + 9 * np.eye(6, dtype="float32")[::-1]))
+    assert "the permutation is that of the pivots must hold" in found.operation
+    lowered_as("eigh", result_scaled(1, -1))
+    found = first(verified(lambda x: lax.linalg.eigh(x), SYMMETRIC))
+    assert "the eigenvalues rise must hold" in found.operation
+
+
+@pytest.mark.parametrize("name", ["random_bits", "random_split", "random_fold_in", "random_seed"])
+def test_wrong_random_numbers(lowered_as, name: str) -> None:
+    def drawn(seed: Any) -> Any:
+        key = olympus.random.fold_in(olympus.random.key(seed), 7)
+        first, second = olympus.random.split(key)
+        return olympus.random.bits(first, (3, 5)), olympus.random.bits(second, (4,), "uint8")
+
+    seed = np.int32(-3)
+    right = verified(drawn, seed)
+    assert right.passed
+    assert not set(right.unchecked) & {name}
+    eager.clear_cache()
+    lowered_as(name, wrong_bits)
+    found = first(verified(drawn, seed))
+    assert (found.kind, found.operation) == ("wrong", name)
+
+
+def wrong_bits(right: Lower, ctx: Any, *xs: Any, **params: Any) -> Any:
+    """The last bit turned."""
+    value, out = right(ctx, *xs, **params), ctx.aval_out
+    return mlir.op1("stablehlo.xor", out, (value, mlir.full(out, 1)))
+
+
 def activations(x, w, v):
     h = jnp.tanh(x @ w)
     return jnp.exp(h @ v)

@@ -7,7 +7,7 @@ import pytest
 
 import olympus
 from olympus.verification import runner, verify
-from olympus_core.verification.reference import RULES
+from olympus_core.verification.reference import PROPERTIES, RULES
 from olympus_core.verification.sidebyside import SideBySide
 from tests.primitives.cases import CASES
 from tests.verification.programs import PROGRAMS
@@ -24,7 +24,7 @@ def test_a_right_program_is_verified(name: str) -> None:
     assert len(found.checks) == 2 * len(results)
 
 
-RULED = [pytest.param(c, id=c.id) for c in CASES if c.primitive in RULES]
+RULED = [pytest.param(c, id=c.id) for c in CASES if c.primitive in {*RULES, *PROPERTIES}]
 
 
 @pytest.mark.parametrize("case", RULED)
@@ -36,5 +36,5 @@ def test_a_rule_is_what_the_operation_means(case) -> None:
             runs = SideBySide()
             runs.run(program, arrays)
         assert not runs.findings
-        own = sum(e.primitive.name in RULES for e in program.eqns)
+        own = sum(e.primitive.name in {*RULES, *PROPERTIES} for e in program.eqns)
         assert runs.checked >= own  # and those of programs in it

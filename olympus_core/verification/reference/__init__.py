@@ -2,7 +2,8 @@
 
 A rule computes an operation in float64, whatever the program's dtypes, and says how far from it a
 sound evaluation in them may be.  It shares no code with the operation's `lower`, so that a wrong
-lowering differs from it.
+lowering differs from it.  A decomposition of a matrix has properties instead, which its factors
+must have.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ from olympus_core.verification.reference.contractions import CONTRACTIONS
 from olympus_core.verification.reference.elementwise import ELEMENTWISE
 from olympus_core.verification.reference.indexing import INDEXING
 from olympus_core.verification.reference.matrices import MATRICES
+from olympus_core.verification.reference.properties import PROPERTIES, Property
+from olympus_core.verification.reference.random import RANDOM
 from olympus_core.verification.reference.reductions import REDUCTIONS
 from olympus_core.verification.reference.rule import Call, Rule
 from olympus_core.verification.reference.shapes import SHAPES
 
-__all__ = ["RULES", "Call", "Rule"]
+__all__ = ["PROPERTIES", "RULES", "Call", "Property", "Rule"]
 
 #: the rule of each primitive that has one, by its name
 RULES: dict[str, Rule] = {
@@ -25,4 +28,5 @@ RULES: dict[str, Rule] = {
     **REDUCTIONS,
     **CONTRACTIONS,
     **MATRICES,
+    **RANDOM,
 }

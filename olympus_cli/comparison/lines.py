@@ -1,0 +1,78 @@
+"""How the cost of source lines differs between two programs, though lines moved between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+__all__ = ["line_changes"]
+
+Row = Mapping[str, Any]
+Texts = Mapping[tuple[str, int], str]
+
+
+def line_changes(
+    one: Sequence[Row], other: Sequence[Row], texts: tuple[Texts, Texts]
+) -> list[dict[str, Any]]:
+    """The lines whose flops or bytes differ, those of the greatest difference first.
+
+    `one` and `other` are the rows of both costs by line, with `key` "path/file.py:41", and `texts`
+    what the lines of each say.  A line is the same on both sides if its file and text are; what is
+    left is matched by its number, so that a line that was edited is one change.
+
+    >>> line_changes([{"key": "m.py:1", "flops": 8, "bytes": 4}], [], ({}, {}))
+    [{'before': {'line': 'm.py:1', 'flops': 8, 'bytes': 4}, 'after': None, 'text': None}]
+    """
+    first, second = _by_text(one, texts[0]), _by_text(other, texts[1])
+    pairs: list[tuple[Row | None, Row | None]]
+    pairs = [(first.pop(key), second.pop(key)) for key in [*first] if key in second]
+    left = {row["key"]: row for row in first.values()}
+    right = {row["key"]: row for row in second.values()}
+    pairs += [(row, right.pop(key, None)) for key, row in left.items()]
+    pairs += [(None, row) for row in right.values()]
+    found = [_change(before, after, texts) for before, after in pairs if _differ(before, after)]
+    return sorted(found, key=_order)
+
+
+def _by_text(rows: Sequence[Row], texts: Texts) -> dict[tuple[str, str, int], Row]:
+    """The rows by file, text and, of lines that read alike, which one it is."""
+    found: dict[tuple[str, str, int], Row] = {}
+    for row in sorted(rows, key=lambda row: _place(row["key"])):
+        place = _place(row["key"])
+        name, number = (place[0], texts.get(place) or f":{place[1]}"), 0
+        while (*name, number) in found:
+            number += 1
+        found[*name, number] = row
+    return found
+
+
+def _place(key: str) -> tuple[str, int]:
+    """The file and the line of "path/file.py:41"; line 0 where there is none."""
+    file, _, line = key.rpartition(":")
+    return (file, int(line)) if line.isascii() and line.isdigit() else (key, 0)
+
+
+def _differ(before: Row | None, after: Row | None) -> bool:
+    return [*_figures(before)] != [*_figures(after)]
+
+
+def _figures(row: Row | None) -> Iterator[int]:
+    for name in ("flops", "bytes"):
+        yield row[name] if row else 0
+
+
+def _change(before: Row | None, after: Row | None, texts: tuple[Texts, Texts]) -> dict[str, Any]:
+    said = [t.get(_place(r["key"])) for r, t in zip((before, after), texts, strict=True) if r]
+    return {"before": _told(before), "after": _told(after), "text": said[-1] or None}
+
+
+def _told(row: Row | None) -> dict[str, Any] | None:
+    if row is None:
+        return None
+    return {"line": row["key"], "flops": row["flops"], "bytes": row["bytes"]}
+
+
+def _order(change: Mapping[str, Any]) -> tuple[int, int, str]:
+    (flops, size), (others, other_size) = (_figures(change[key]) for key in ("before", "after"))
+    line = (change["after"] or change["before"])["line"]
+    return -abs(others - flops), -abs(other_size - size), line
