@@ -63,7 +63,7 @@ def project_root(request: Request) -> Path:
 @contextmanager
 def other_sides(
     text: str, programs: Sequence[Program], allowed: BundleOptions
-) -> Iterator[list[Other]]:
+) -> Iterator[Sequence[Other]]:
     """The other side of each of `programs`, there as long as the context lasts.
 
     Raises:
@@ -116,19 +116,19 @@ def _revision(text: str, programs: Sequence[Program]) -> Iterator[list[Other]]:
                 f"{text} does not say which target {each.request.text} is compared with",
                 hint=f"such as {text}:TARGET",
             )
-    here = project_root(programs[0].request)
-    with checkout(revision, here) as found:
-        yield [_at(found, here, program, target) for program in programs]
+    with checkout(revision, _root(programs)) as found:
+        yield [_at(found, program, target) for program in programs]
 
 
-def _at(found: Checkout, here: Path, program: Program, target: str | None) -> Side:
+def _at(found: Checkout, program: Program, target: str | None) -> Side:
     """The program as the revision has it."""
     telling = partial(blaming_revision, found)
+    text = target or program.request.text
+    here = project_root(program.request)
+    if ":" in text and program.request.project is None:
+        here = Path.cwd()  # an entry is looked for here, in a project's folder or not
     with telling():
-        request = replace(
-            program.request,
-            text=target or program.request.text,
-            project=str(found.counterpart(here)),
-        )
+        project = str(found.counterpart(here))
+        request = replace(program.request, text=text, project=project)
         ours = program.work
         return Side(SamplerWork.of_target(request.spec(), ours.inputs, ours.effort), telling)
