@@ -100,7 +100,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def is_kept(found: Mapping[str, Found]) -> bool:
-    """Whether no run broke, one of a hundred alike failed at most, and no doubled product passed."""
+    """Whether no run broke, one of a hundred alike failed at most, and all doubled were caught."""
     same, doubled = (
         found.get(kind, Found()) for kind in ("the same program", "one product doubled")
     )

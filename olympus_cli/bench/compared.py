@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from olympus_cli.bench.comparing import Compared, Judged
 from olympus_cli.bench.model import TEXT, metric_name
-from olympus_cli.bench.verdict import Verdict
+from olympus_cli.bench.verdict import MetricVerdict
 from olympus_cli.reports.gates import Case, Word
 
 __all__ = ["compared_cases", "compared_notes", "compared_table", "worse_lines"]
@@ -39,7 +39,7 @@ def _row(judged: Judged) -> tuple[str, ...]:
     )
 
 
-def _interval(verdict: Verdict) -> str:
+def _interval(verdict: MetricVerdict) -> str:
     if verdict.low is None or verdict.high is None:
         return "-"
     return f"{verdict.low:.3f} .. {verdict.high:.3f}"

@@ -16,7 +16,7 @@ import numpy as np
 from olympus.errors import ArtifactError
 from olympus_cli.bench.baselines import check_comparable, differences
 from olympus_cli.bench.model import Measured, Metric
-from olympus_cli.bench.verdict import CONFIDENCE, Verdict, adjusted, judge
+from olympus_cli.bench.verdict import CONFIDENCE, MetricVerdict, adjusted, judge
 from olympus_cli.spec.benching import GATED, JUDGED, THRESHOLD, BenchSpec
 
 __all__ = ["Compared", "Judged", "Rounds", "compare", "gate_count", "merged"]
@@ -38,9 +38,9 @@ class Judged:
     unit: str
     before: float
     now: float
-    verdict: Verdict
+    verdict: MetricVerdict
     gate: bool
-    again: Verdict | None = None
+    again: MetricVerdict | None = None
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ def compare(
     return Compared(ours[0].target, label, paired, *sides, tuple(judged), tuple(notes))
 
 
-def _confirmed(first: Judged, again: dict[str, Verdict]) -> Judged:
+def _confirmed(first: Judged, again: dict[str, MetricVerdict]) -> Judged:
     """A gate that was worse, with what the second measurement says."""
     if not (first.gate and first.verdict.word == "worse"):
         return first

@@ -13,7 +13,7 @@ import click
 
 from olympus.errors import GateError, OlympusError, UsageError
 from olympus_cli import console, interrupts, signals
-from olympus_cli.bench.against import Other, Program, is_bundle, other_sides, project_root
+from olympus_cli.bench.against import Asked, Other, is_bundle, other_sides, project_root
 from olympus_cli.bench.attempts import Against, Attempt, attempted, total_gates
 from olympus_cli.bench.baselines import baseline_path, write_baseline
 from olympus_cli.bench.compared import compared_notes, compared_table, worse_lines
@@ -124,15 +124,15 @@ def _program(
     effort: Effort,
     against: Against,
     allowed: BundleOptions,
-) -> Program:
+) -> Asked:
     """The program that is asked for; options for bundles may be of its baseline alone."""
     if is_bundle(against.baseline) and not is_bundle(request.text):
         allowed = BundleOptions()
-    return Program(request, _work(request, allowed, inputs, effort))
+    return Asked(request, _work(request, allowed, inputs, effort))
 
 
 def _others(
-    against: Against, programs: Sequence[Program], allowed: BundleOptions
+    against: Against, programs: Sequence[Asked], allowed: BundleOptions
 ) -> AbstractContextManager[Sequence[Other | None]]:
     """The other side of each program, if it has one."""
     if against.baseline is None:
@@ -169,7 +169,7 @@ def _work(
 
 
 def _measure(
-    programs: Sequence[Program],
+    programs: Sequence[Asked],
     others: Sequence[Other | None],
     against: Against,
     attempts: list[Attempt],
