@@ -2,9 +2,9 @@
 
 A program's first calls are slower: memory is new, caches and branch predictors are cold, threads
 start, the clock of the CPU rises.  Calls are timed in batches; the program is warm when the later
-half of them shows no trend, at three looks in a row.  The test is of ranks (Mann, "Nonparametric tests against trend",
-Econometrica 13, 1945; Kendall, "Rank correlation methods", 1975), so that neither spikes nor times
-of two kinds look like one, and a step, such as that of a clock that changes, does.
+half of them shows no trend, at three looks in a row.  The test is of ranks (Mann, "Nonparametric
+tests against trend", Econometrica 13, 1945; Kendall, "Rank correlation methods", 1975), so that
+neither spikes nor times of two kinds look like a trend, and a step, as of a clock, does.
 """
 
 from __future__ import annotations

@@ -268,8 +268,8 @@ def fitted_exponent(xs: Sequence[float], ys: Sequence[float]) -> Exponent | None
     It is the slope of the line of least squares through (log x, log y), and its standard error is
     that of such a slope: Draper and Smith, Applied Regression Analysis, 1.4.
 
-    >>> fitted_exponent([1, 2, 4], [3, 12, 48])
-    Exponent(value=2.0, error=0.0)
+    >>> str(fitted_exponent([1, 2, 4], [3, 12, 48]))
+    '2.00 ± 0.00'
     """
     if len(set(xs)) < _FEWEST or min(*xs, *ys) <= 0:
         return None

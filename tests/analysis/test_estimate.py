@@ -55,6 +55,17 @@ def test_a_large_product_is_bound_by_its_operations():
     assert product.line.startswith(f"{HERE}:")
 
 
+def test_the_roofline_of_a_cpu_is_of_its_measured_peaks():
+    n = 256
+    lowered = olympus.jit(lambda a, b: a @ b + a).lower(shape(n, n), shape(n, n))
+    found = analysis.roofline(lowered.cost(), GENERIC)
+    flops, moved = 2 * n**3 + n**2, 3 * 4 * n**2
+    assert (found.device, found.bound) == ("cpu", "compute")
+    assert found.seconds == pytest.approx(flops / GENERIC.product_float32)
+    slow = dataclasses.replace(GENERIC, read=1e6)
+    assert analysis.roofline(lowered.cost(), slow)[1:] == (pytest.approx(moved / 1e6), "memory")
+
+
 def test_a_large_sum_is_bound_by_its_bytes():
     n = 2**22
     made = compiled(lambda x: x + 1, shape(n), donate_argnums=0)

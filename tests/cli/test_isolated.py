@@ -12,14 +12,17 @@ import sys
 import time
 import typing
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from click.testing import Result
 
+from olympus.errors import CompileError
 from olympus_cli.faults.failure import Failure
 from olympus_cli.isolated.call import Isolated, call, wait
-from olympus_cli.isolated.messages import Receiver, Sender, loads
+from olympus_cli.isolated.conversation import Conversation
+from olympus_cli.isolated.messages import Channel, Receiver, Sender, loads
 from olympus_cli.isolated.patched import Snapshot
 from olympus_cli.own_process import safe_path
 
@@ -457,6 +460,38 @@ def test_reading_ends_though_writing_does_not() -> None:
 def test_messages_are_data_alone() -> None:
     with pytest.raises(pickle.UnpicklingError, match="is not data"):
         loads(pickle.dumps(os.system))
+
+
+def _echoes(channel: Channel) -> object:
+    channel("listens")
+    while (request := channel.request()) != "end":
+        if request == "die":
+            os._exit(3)
+        channel.answer([request, len(str(request))])
+    return "bye"
+
+
+def test_a_conversation_goes_on_until_its_end() -> None:
+    stages: list[str] = []
+    options = {"does": "echoes", "quiet": True, "on_stage": stages.append}
+    with closing(Conversation(_echoes, **options)) as process:
+        long = "é" * 100_000
+        for request in ("a", {"b": [1.5, None]}, long):
+            assert process.ask(request) == [request, len(str(request))]
+        assert process.end("end") == "bye"
+    assert stages == ["listens"]
+
+
+def test_a_conversation_with_the_dead_is_an_error_each_time() -> None:
+    with closing(Conversation(_echoes, does="echoes", quiet=True)) as process:
+        assert process.ask("a") == ["a", 1]
+        for request in ("die", "b", "c"):
+            with pytest.raises(
+                CompileError, match="the process that echoes ended with exit code 3"
+            ):
+                process.ask(request)
+        with pytest.raises(CompileError, match="ended with exit code 3"):
+            process.end("end")
 
 
 # Signals.
