@@ -12,12 +12,16 @@ from typing import Any
 
 import click
 
+from olympus.errors import SpecError
+from olympus_cli.bench.attempts import Against
+from olympus_cli.bench.verdict import ROUNDS
 from olympus_cli.bench.work import Effort
 from olympus_cli.options import FilePath, positive_number, whole_number
 from olympus_cli.program.bundle import BundleOptions
 from olympus_cli.program.inputs import InputOptions, parse_int_range
+from olympus_cli.spec.benching import parse_threshold
 
-__all__ = ["bundle_options", "effort_options", "input_options"]
+__all__ = ["baseline_options", "bundle_options", "effort_options", "input_options"]
 
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -69,6 +73,42 @@ _BUDGET = (
         type=positive_number,
         metavar="SECONDS",
         help="End a target that is not done after so long, compilation included; it has failed.",
+    ),
+)
+
+
+def _threshold(text: str | float) -> float:
+    try:
+        return parse_threshold(text)
+    except SpecError as error:
+        raise click.BadParameter(f"{error}, {error.hint}") from error
+
+
+_BASELINE = (
+    click.option(
+        "--baseline",
+        metavar="NAME|FILE|git:REV",
+        help="Compare with a saved baseline, with a FILE.json or FILE.olympus, or with the target "
+        "at a revision; fail if it is worse.",
+    ),
+    click.option(
+        "--save-baseline",
+        "save",
+        metavar="NAME",
+        help="Keep what was measured as baselines/NAME.json, beside olympus.toml.",
+    ),
+    click.option(
+        "--threshold",
+        metavar="PERCENT",
+        type=_threshold,
+        help="Take less than this for no change, such as 5%, which it is if olympus.toml has none.",
+    ),
+    click.option(
+        "--rounds",
+        type=whole_number(1),
+        metavar="N",
+        help="Measure in N processes of each side, and twice as many if that leaves it open; "
+        f"{ROUNDS} with a baseline, 1 without.",
     ),
 )
 
@@ -129,6 +169,24 @@ def effort_options(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(*args, effort=Effort(precision, time_limit, give_up), **rest)
 
     return _decorated(gather, _BUDGET)
+
+
+def baseline_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """--baseline, --save-baseline, --threshold and --rounds, as one parameter `against`."""
+
+    @functools.wraps(function)
+    def gather(
+        *args: Any,
+        baseline: str | None,
+        save: str | None,
+        threshold: float | None,
+        rounds: int | None,
+        **rest: Any,
+    ) -> Any:
+        against = Against(baseline, save, threshold, rounds)
+        return function(*args, against=against, **rest)
+
+    return _decorated(gather, reversed(_BASELINE))
 
 
 def _decorated(function: Callable[..., Any], options: Iterable[Option]) -> Callable[..., Any]:

@@ -31,14 +31,14 @@ from olympus_cli.places import shown
 from olympus_cli.program.bundle import SUFFIX, BundleOptions, bundle_backend, bundle_loader
 from olympus_cli.spec.resolve import Request, project_of
 
-__all__ = ["Other", "Program", "is_bundle", "other_sides", "project_root"]
+__all__ = ["Other", "Asked", "is_bundle", "other_sides", "project_root"]
 
 #: What a program is compared with: stored rounds, or a side that runs.
 Other: TypeAlias = "tuple[Measured, ...] | Side"
 
 
 @dataclass(frozen=True)
-class Program:
+class Asked:
     """A program to measure, as it was asked for and as the work that it is."""
 
     request: Request
@@ -62,8 +62,8 @@ def project_root(request: Request) -> Path:
 
 @contextmanager
 def other_sides(
-    text: str, programs: Sequence[Program], allowed: BundleOptions
-) -> Iterator[list[Other]]:
+    text: str, programs: Sequence[Asked], allowed: BundleOptions
+) -> Iterator[Sequence[Other]]:
     """The other side of each of `programs`, there as long as the context lasts.
 
     Raises:
@@ -82,11 +82,11 @@ def other_sides(
         yield [stored.of(program.work.name) for program in programs]
 
 
-def _root(programs: Sequence[Program]) -> Path:
+def _root(programs: Sequence[Asked]) -> Path:
     return project_root(programs[0].request)
 
 
-def _bundle(text: str, programs: Sequence[Program], allowed: BundleOptions) -> Side:
+def _bundle(text: str, programs: Sequence[Asked], allowed: BundleOptions) -> Side:
     if len(programs) > 1:
         names = ", ".join(program.work.label for program in programs)
         raise UsageError(
@@ -104,7 +104,7 @@ def _bundle(text: str, programs: Sequence[Program], allowed: BundleOptions) -> S
 
 
 @contextmanager
-def _revision(text: str, programs: Sequence[Program]) -> Iterator[list[Other]]:
+def _revision(text: str, programs: Sequence[Asked]) -> Iterator[list[Other]]:
     revision, target = split_revision(text)
     if not revision:
         raise UsageError(f"{text!r} names no revision", hint=f"such as {PREFIX}HEAD~1")
@@ -116,19 +116,19 @@ def _revision(text: str, programs: Sequence[Program]) -> Iterator[list[Other]]:
                 f"{text} does not say which target {each.request.text} is compared with",
                 hint=f"such as {text}:TARGET",
             )
-    here = project_root(programs[0].request)
-    with checkout(revision, here) as found:
-        yield [_at(found, here, program, target) for program in programs]
+    with checkout(revision, _root(programs)) as found:
+        yield [_at(found, program, target) for program in programs]
 
 
-def _at(found: Checkout, here: Path, program: Program, target: str | None) -> Side:
+def _at(found: Checkout, program: Asked, target: str | None) -> Side:
     """The program as the revision has it."""
     telling = partial(blaming_revision, found)
+    text = target or program.request.text
+    here = project_root(program.request)
+    if ":" in text and program.request.project is None:
+        here = Path.cwd()  # an entry is looked for here, in a project's folder or not
     with telling():
-        request = replace(
-            program.request,
-            text=target or program.request.text,
-            project=str(found.counterpart(here)),
-        )
+        project = str(found.counterpart(here))
+        request = replace(program.request, text=text, project=project)
         ours = program.work
         return Side(SamplerWork.of_target(request.spec(), ours.inputs, ours.effort), telling)

@@ -1,8 +1,8 @@
 """One target held against its other side, metric by metric, in as many rounds as that takes.
 
-Rounds are measured until the gates are decided, twice as many as asked for at most.  Where a gate
-says "worse", so many are measured again, and only if they alone say so too is it worse: a burst of
-load that one side met by chance is not met twice.
+Where the rounds that are asked for decide no gate, as many are measured on top.  Where a gate says
+"worse", as many are measured again, and only if they alone say so too is it worse: a burst of load
+that one side met by chance is not met twice.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from olympus.errors import ArtifactError
 from olympus_cli.bench.baselines import check_comparable, differences
 from olympus_cli.bench.model import Measured, Metric
-from olympus_cli.bench.verdict import CONFIDENCE, Verdict, adjusted, judge
+from olympus_cli.bench.verdict import CONFIDENCE, MetricVerdict, adjusted, judge
 from olympus_cli.spec.benching import GATED, JUDGED, THRESHOLD, BenchSpec
 
 __all__ = ["Compared", "Judged", "Rounds", "compare", "gate_count", "merged"]
@@ -38,9 +38,9 @@ class Judged:
     unit: str
     before: float
     now: float
-    verdict: Verdict
+    verdict: MetricVerdict
     gate: bool
-    again: Verdict | None = None
+    again: MetricVerdict | None = None
 
 
 @dataclass(frozen=True)
@@ -70,9 +70,7 @@ class Compared:
         return tuple(
             each
             for each in self.judged
-            if each.gate
-            and each.verdict.word == "worse"
-            and (lasts or each.metric != "steady_cpu")
+            if each.gate and each.verdict.word == "worse" and (lasts or each.metric != "steady_cpu")
         )
 
     def document(self) -> dict[str, Any]:
@@ -84,8 +82,7 @@ class Compared:
             "interleaved": self.paired,
             "rounds": [len(self.ours), len(self.theirs)],
             "metrics": {
-                each.metric: {**asdict(each), "fails": each.metric in worse}
-                for each in self.judged
+                each.metric: {**asdict(each), "fails": each.metric in worse} for each in self.judged
             },
             "notes": list(self.notes),
         }
@@ -137,7 +134,7 @@ def compare(
     ours, theirs = measure(rounds)
     check_comparable(ours[0], theirs, label)
     judged = _judged(ours, theirs, rule)
-    if any(each.gate and each.verdict.word == "inconclusive" for each in judged):
+    if not any(each.gate and each.verdict.word != "inconclusive" for each in judged):
         more, other = measure(rounds)
         ours, theirs = ours + more, theirs + other if paired else theirs
         judged = _judged(ours, theirs, rule)
@@ -151,7 +148,7 @@ def compare(
     return Compared(ours[0].target, label, paired, *sides, tuple(judged), tuple(notes))
 
 
-def _confirmed(first: Judged, again: dict[str, Verdict]) -> Judged:
+def _confirmed(first: Judged, again: dict[str, MetricVerdict]) -> Judged:
     """A gate that was worse, with what the second measurement says."""
     if not (first.gate and first.verdict.word == "worse"):
         return first
@@ -167,7 +164,9 @@ def _confirmed(first: Judged, again: dict[str, Verdict]) -> Judged:
 def _judged(ours: Sequence[Measured], theirs: Sequence[Measured], rule: _Rule) -> list[Judged]:
     """Every metric that all rounds of both sides have and that can be judged."""
     every = [each.metrics for each in (*ours, *theirs)]
-    names = [name for name in JUDGED if all(name in metrics for metrics in every)]
+    kinds = {"load" in metrics for metrics in every}
+    judged = JUDGED if len(kinds) == 1 else _INTERLEAVED  # what loads a bundle compiles nothing
+    names = [name for name in judged if all(name in metrics for metrics in every)]
     return [
         _one(name, [m.metrics[name] for m in ours], [m.metrics[name] for m in theirs], rule)
         for name in names

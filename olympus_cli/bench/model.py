@@ -6,19 +6,52 @@ This is what `olympus bench` prints, saves as a baseline and compares; it alone 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from olympus_cli.bench.statistics import CONFIDENCE, summarize
 from olympus_cli.reports.strict import typed
+from olympus_cli.units import byte_size, count, duration
 
-__all__ = ["Direction", "Measured", "Metric"]
+__all__ = ["TEXT", "Direction", "Measured", "Metric", "metric_name"]
 
 Direction = Literal["lower", "higher", "neither"]
 
 # The keys of a metric's object that follow from its samples.
 _FROM_SAMPLES = ("count", "median", "q1", "q3", "minimum", "low", "high", "precision")
+
+
+def _spaced(rate: float) -> str:
+    """A rate in units of 1000, as its unit follows: "1.50 k", "12 "."""
+    told = count(float(f"{rate:.3g}"))
+    return told if told[-1].isalpha() else f"{told} "
+
+
+_NAMES = {
+    "import": "import olympus",
+    "import_program": "import program",
+    "flop_rate": "flops",
+    "byte_rate": "bytes",
+}
+
+#: How the figures of each unit are shown.
+TEXT: dict[str, Callable[[float], str]] = {
+    "s": duration,
+    "B": byte_size,
+    "1/s": lambda rate: f"{_spaced(rate)}calls/s",
+    "FLOP/s": lambda rate: f"{_spaced(rate)}FLOP/s",
+    "B/s": lambda rate: f"{_spaced(rate)}B/s",
+}
+
+
+def metric_name(metric: str) -> str:
+    """What a metric is called in tables.
+
+    >>> metric_name("steady_call")
+    'steady call'
+    """
+    return _NAMES.get(metric, metric.replace("_", " "))
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Measuring in rounds, each in processes of its own: one side, or two sides in turns.
 
-Two sides take turns within a round, ours, theirs, theirs, ours, and so on: whatever else the machine
+Two sides take turns within a round, ours, theirs, theirs, ours, and so on: what else the machine
 does meets both, and a slow drift cancels.  The side that starts first changes from round to round.
 """
 
@@ -111,7 +111,7 @@ def _sampling(side: Side, sampler: Sampler) -> Sample:
 
 def _finished(side: Side, sampler: Sampler) -> Measured:
     with side.telling():
-        return sampler.finish()
+        return sampler.finish("samples")
 
 
 def _share(work: SamplerWork, rounds: int) -> SamplerWork:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from olympus_cli.bench.model import Measured, Metric
+from olympus_cli.bench.attempts import Attempt
+from olympus_cli.bench.compared import compared_cases, compared_notes, compared_table
+from olympus_cli.bench.model import TEXT, Measured, Metric, metric_name
 from olympus_cli.bench.statistics import CONFIDENCE, Summary, summarize
 from olympus_cli.bench.sweep import Sweep, sweeps_of
 from olympus_cli.faults.failure import Failure
@@ -14,7 +15,6 @@ from olympus_cli.reports.gates import Case, GateReport
 from olympus_cli.units import byte_size, count, duration
 
 __all__ = [
-    "Attempt",
     "Table",
     "bench_report",
     "fact_rows",
@@ -27,51 +27,19 @@ __all__ = [
 Table = tuple[str, tuple[str, ...], tuple[tuple[str, ...], ...]]
 
 
-@dataclass(frozen=True)
-class Attempt:
-    """One target as the user calls it: what was measured of it, or why it could not be."""
-
-    name: str
-    measured: Measured | None = None
-    failure: Failure | None = None
-
-
 _COLUMNS = ("metric", "median", f"{CONFIDENCE:.0%} interval", "quartiles", "samples")
-_NAMES = {
-    "import": "import olympus",
-    "import_program": "import program",
-    "flop_rate": "flops",
-    "byte_rate": "bytes",
-}
-_TEXT: dict[str, Callable[[float], str]] = {
-    "s": duration,
-    "B": byte_size,
-    "1/s": lambda rate: f"{_spaced(rate)}calls/s",
-    "FLOP/s": lambda rate: f"{_spaced(rate)}FLOP/s",
-    "B/s": lambda rate: f"{_spaced(rate)}B/s",
-}
 _BOUNDS = {"compute": "the arithmetic", "memory": "the memory"}
-
-
-def _spaced(rate: float) -> str:
-    """A rate in units of 1000, as its unit follows: "1.50 k", "12 "."""
-    told = count(float(f"{rate:.3g}"))
-    return told if told[-1].isalpha() else f"{told} "
 
 
 def measured_tables(found: Measured) -> tuple[Table, Table]:
     """The table of the metrics of a target, and that of what else is known."""
     title = f"{found.target}  ({found.entry}, {found.backend})"
-    rows = tuple((_name(name), *_cells(metric)) for name, metric in found.metrics.items())
+    rows = tuple((metric_name(name), *_cells(metric)) for name, metric in found.metrics.items())
     return (title, _COLUMNS, rows), ("", ("how", "value"), fact_rows(found))
 
 
-def _name(metric: str) -> str:
-    return _NAMES.get(metric, metric.replace("_", " "))
-
-
 def _cells(metric: Metric) -> tuple[str, ...]:
-    summary, text = summarize(metric.samples), _TEXT[metric.unit]
+    summary, text = summarize(metric.samples), TEXT[metric.unit]
     number = str(summary.count) if metric.batch == 1 else f"{summary.count} x {metric.batch}"
     if summary.count == 1:
         return (text(summary.median), "-", "-", number)
@@ -175,12 +143,12 @@ def overview_table(attempts: Sequence[Attempt]) -> Table:
         (each.name, *(_median(each.measured, name) for name in kept), _fate(each.failure))
         for each in attempts
     )
-    return ("all targets", ("target", *map(_name, kept), "outcome"), rows)
+    return ("all targets", ("target", *map(metric_name, kept), "outcome"), rows)
 
 
 def _median(found: Measured | None, name: str) -> str:
     metric = found.metrics.get(name) if found is not None else None
-    return "-" if metric is None else _TEXT[metric.unit](summarize(metric.samples).median)
+    return "-" if metric is None else TEXT[metric.unit](summarize(metric.samples).median)
 
 
 def _fate(failure: Failure | None) -> str:
@@ -197,19 +165,24 @@ def bench_report(attempts: Sequence[Attempt]) -> GateReport:
     found = [each.measured for each in attempts if each.measured is not None]
     sweeps = sweeps_of(found)
     tables: list[Table] = [table for each in found for table in measured_tables(each)]
+    compared = [each.compared for each in attempts if each.compared is not None]
+    tables += map(compared_table, compared)
     if len(attempts) > 1:
         tables.append(overview_table(attempts))
     tables += map(sweep_table, sweeps)
     notes = [f"{each.target}: {note}" for each in found for note in each.notes]
     notes += [f"{sweep.target}: {line}" for sweep in sweeps for line in sweep.sentences]
+    notes += [f"{each.target}: {note}" for each in compared for note in compared_notes(each)]
+    cases = [*map(_case, attempts), *(case for each in compared for case in compared_cases(each))]
     document = {
         "targets": [each.document() for each in found],
+        "comparisons": [each.document() for each in compared],
         "sweeps": [sweep.to_data() for sweep in sweeps],
         "failures": [
             _failure_data(each.name, each.failure) for each in attempts if each.failure is not None
         ],
     }
-    return GateReport("bench", tuple(map(_case, attempts)), tuple(tables), document, tuple(notes))
+    return GateReport("bench", tuple(cases), tuple(tables), document, tuple(notes))
 
 
 def _failure_data(target: str, failure: Failure) -> dict[str, Any]:

@@ -19,7 +19,7 @@ __all__ = [
     "MIN_ROUNDS",
     "ROUNDS",
     "THRESHOLD",
-    "Verdict",
+    "MetricVerdict",
     "VerdictWord",
     "adjusted",
     "judge",
@@ -34,7 +34,7 @@ MIN_ROUNDS = 3  # fewer do not tell how processes differ
 
 
 @dataclass(frozen=True)
-class Verdict:
+class MetricVerdict:
     """What became of a metric: `ratio` is ours / theirs, and lies between `low` and `high`.
 
     The three are None where too little was measured; `reason` says what was missing.
@@ -56,7 +56,7 @@ def judge(
     paired: bool,
     threshold: float = THRESHOLD,
     confidence: float = CONFIDENCE,
-) -> Verdict:
+) -> MetricVerdict:
     """The verdict on a metric of which each side has one measurement a process.
 
     `paired` says that sample i of process r of one side ran next to sample i of process r of the
@@ -73,7 +73,7 @@ def judge(
     units = {(each.unit, each.better) for each in (*ours, *theirs)}
     if len(units) > 1:
         raise ValueError("the two sides measure different things")
-    unknown = Verdict("inconclusive", None, None, None, threshold, confidence)
+    unknown = MetricVerdict("inconclusive", None, None, None, threshold, confidence)
     if reason := _missing(ours, theirs):
         return replace(unknown, reason=reason)
     tail = (1 - confidence) / 2
@@ -81,7 +81,7 @@ def judge(
     found = ratio_interval(*sides, paired=paired, tail=tail)
     ((_, better),) = units
     word = _word(found, threshold, higher_is_better=better == "higher")
-    return Verdict(word, found.ratio, found.low, found.high, threshold, confidence)
+    return MetricVerdict(word, found.ratio, found.low, found.high, threshold, confidence)
 
 
 def _missing(ours: Sequence[Metric], theirs: Sequence[Metric]) -> str:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import click
 
-from olympus.errors import OlympusError, UsageError
+from olympus.errors import GateError, OlympusError, UsageError
 from olympus_cli import console, interrupts, signals
-from olympus_cli.bench.sampler import Interrupted, measure_target
+from olympus_cli.bench.against import Asked, Other, is_bundle, other_sides, project_root
+from olympus_cli.bench.attempts import Against, Attempt, attempted, total_gates
+from olympus_cli.bench.baselines import baseline_path, write_baseline
+from olympus_cli.bench.compared import compared_notes, compared_table, worse_lines
+from olympus_cli.bench.sampler import Interrupted
 from olympus_cli.bench.show import (
-    Attempt,
     bench_report,
     measured_tables,
     overview_table,
@@ -25,7 +29,12 @@ from olympus_cli.bench.work import BundleWork, Effort, SamplerWork
 from olympus_cli.builder.outcome import Outcome, Status
 from olympus_cli.builder.show import raise_failures
 from olympus_cli.faults.failure import Failure
-from olympus_cli.input_options import bundle_options, effort_options, input_options
+from olympus_cli.input_options import (
+    baseline_options,
+    bundle_options,
+    effort_options,
+    input_options,
+)
 from olympus_cli.options import (
     Command,
     FilePath,
@@ -36,6 +45,7 @@ from olympus_cli.options import (
     stage_options,
 )
 from olympus_cli.output import write_file
+from olympus_cli.places import shown
 from olympus_cli.program.bundle import BundleOptions, bundle_backend, bundle_loader
 from olympus_cli.program.inputs import InputOptions
 from olympus_cli.program.runnable import check_flags
@@ -54,6 +64,7 @@ _PLOT_WIDTH = 80  # columns: wider ones say no more
 @input_options
 @bundle_options
 @effort_options
+@baseline_options
 @click.option(
     "--plot",
     metavar="FILE",
@@ -67,6 +78,7 @@ def command(
     inputs: InputOptions,
     allowed: BundleOptions,
     effort: Effort,
+    against: Against,
     plot: Path | None,
     as_json: bool,
 ) -> None:
@@ -80,22 +92,71 @@ def command(
       olympus bench model:forward --shapes "x=f32[8,3]"
       olympus bench forward --time-limit 2 --json
       olympus bench mlp --plot mlp.svg
+      olympus bench --save-baseline main
+      olympus bench --baseline main
+      olympus bench forward --baseline git:HEAD~1 --threshold 10%
     """
-    programs = (replace(request, text=name) for name in expanded(names, request))
-    works = [_work(program, allowed, inputs, effort) for program in programs]
-    if plot is not None and not axes_of((work.name, work.matrix) for work in works):
+    programs = [
+        _program(replace(request, text=name), inputs, effort, against, allowed)
+        for name in expanded(names, request)
+    ]
+    if plot is not None and not axes_of((each.work.name, each.work.matrix) for each in programs):
         raise UsageError(
             "there is nothing to plot: no target is measured in two sizes",
             hint="name a target with a matrix of numbers",
         )
+    kept = against.save and baseline_path(project_root(request), against.save)
     check_flags()
     attempts: list[Attempt] = []
     try:
-        with interrupts.raised(), signals.raised():
-            _measure(works, attempts, talks=not as_json)
+        with interrupts.raised(), signals.raised(), _others(against, programs, allowed) as others:
+            _measure(programs, others, against, attempts, talks=not as_json)
     finally:  # what comes after a target does not take its times
         _show(attempts, as_json, plot)
+    if kept:
+        _keep(kept, attempts)
+    _end(attempts)
+
+
+def _program(
+    request: Request,
+    inputs: InputOptions,
+    effort: Effort,
+    against: Against,
+    allowed: BundleOptions,
+) -> Asked:
+    """The program that is asked for; options for bundles may be of its baseline alone."""
+    if is_bundle(against.baseline) and not is_bundle(request.text):
+        allowed = BundleOptions()
+    return Asked(request, _work(request, allowed, inputs, effort))
+
+
+def _others(
+    against: Against, programs: Sequence[Asked], allowed: BundleOptions
+) -> AbstractContextManager[Sequence[Other | None]]:
+    """The other side of each program, if it has one."""
+    if against.baseline is None:
+        return nullcontext([None] * len(programs))
+    return other_sides(against.baseline, programs, allowed)
+
+
+def _keep(path: Path, attempts: Sequence[Attempt]) -> None:
+    """Keep what was measured, if something was, as a baseline."""
+    targets = {each.rounds[0].target: each.rounds for each in attempts if each.rounds}
+    if targets:
+        write_baseline(path, targets)
+        console.say(f"wrote {shown(path)}")
+
+
+def _end(attempts: Sequence[Attempt]) -> None:
+    """Raise the errors of targets that failed, or GateError for what is worse."""
+    worse = [line for each in attempts if each.compared for line in worse_lines(each.compared)]
+    if any(each.failure for each in attempts):
+        for line in worse:  # the exit code is that of the failures
+            console.say(f"error: {line}")
     raise_failures([_outcome(each) for each in attempts], is_verbose())
+    if worse:
+        raise GateError("\n".join(worse))
 
 
 def _work(
@@ -107,27 +168,37 @@ def _work(
     return SamplerWork.of_target(request.spec(), inputs, effort)
 
 
-def _measure(works: Sequence[SamplerWork], attempts: list[Attempt], *, talks: bool) -> None:
-    """Measure each of the works; where there are several, the failure of one is an attempt too.
+def _measure(
+    programs: Sequence[Asked],
+    others: Sequence[Other | None],
+    against: Against,
+    attempts: list[Attempt],
+    *,
+    talks: bool,
+) -> None:
+    """Measure each of the programs; where there are several, the failure of one is an attempt too.
 
     Raises:
         OlympusError: the only one has failed.
         KeyboardInterrupt: Ctrl-C has come; what was measured by then is among the attempts.
     """
-    for number, work in enumerate(works, 1):
-        text = f"measuring {work.label} ({number} of {len(works)})"
+    gates = total_gates([program.work for program in programs], against)
+    for number, (program, other) in enumerate(zip(programs, others, strict=True), 1):
+        work = program.work
+        text = f"measuring {work.label} ({number} of {len(programs)})"
         try:
             with console.progress(text) as bar:
-                measured = measure_target(work, on_stage=partial(_describe, bar, text))
+                on_stage = partial(_describe, bar, text)
+                found = attempted(work, other, against, gates, on_stage)
         except Interrupted as error:
             attempts.append(_told(Attempt(work.label, error.measured), talks))
             raise error.__cause__ or error from None
         except OlympusError as error:
-            if len(works) == 1:
+            if len(programs) == 1:
                 raise
             attempts.append(Attempt(work.label, failure=Failure.of(error)))
         else:
-            attempts.append(_told(Attempt(work.label, measured), talks))
+            attempts.append(_told(found, talks))
 
 
 def _describe(bar: console.Bar, text: str, stage: str) -> None:
@@ -141,6 +212,11 @@ def _told(attempt: Attempt, talks: bool) -> Attempt:
             console.table(columns, rows, title)
         for note in attempt.measured.notes:
             console.say(f"warning: {attempt.name}: {note}")
+    if talks and attempt.compared is not None:
+        title, columns, rows = compared_table(attempt.compared)
+        console.table(columns, rows, title)
+        for note in compared_notes(attempt.compared):
+            console.say(f"note: {attempt.name}: {note}")
     return attempt
 
 
