@@ -11,7 +11,6 @@ from jinja2 import Environment
 from olympus_cli.comparison.figures import figure_text
 from olympus_cli.comparison.text import cost_cells, grouped, plain_types, short_name, summary
 from olympus_cli.reports.templating import page_environment
-from olympus_cli.visible import visible
 
 __all__ = ["render_page"]
 
