@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from olympus.analysis import SourceMap
 from olympus.stages import Block
@@ -48,6 +49,9 @@ from olympus_cli.reports.text import write_summary
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.versions import tool_versions
 
+if TYPE_CHECKING:
+    from olympus_cli.reports.html.page import MeasuredTime
+
 __all__ = ["compile_and_write"]
 
 
@@ -58,12 +62,14 @@ def compile_and_write(
     project: str,
     say: Say,
     page: bool = False,
+    profile: bool = False,
 ) -> Report:
     """Compile a lowered program and write every file into `directory`; the report is returned.
 
     `keys` are the content keys by the labels of its backends.  `project` is the path from the
     target's folder to the project's, for the list of files.  With `page` the report is written as a
-    page too.  All is on the disk in the end.
+    page too, with `profile` with what is measured on the CPU as well.  All is on the disk in the
+    end.
 
     Raises OSError for what cannot be written, and what `Program.compile` does.
     """
@@ -89,8 +95,9 @@ def compile_and_write(
         sync_tree(directory)
     report = _report(program, backends, outputs)
     if page:
+        measured = _measured(program, say) if profile else {}
         say("draw")
-        report = _with(report, directory, _write_page(program, report, directory))
+        report = _with(report, directory, _write_page(program, report, directory, measured))
     return _reported(report, directory, project)
 
 
@@ -183,11 +190,21 @@ def _warnings(backends: Sequence[BackendReport]) -> Iterator[str]:
     yield from dict.fromkeys(told)
 
 
-def _write_page(program: Program, report: Report, directory: Path) -> Path:
+def _measured(program: Program, say: Say) -> dict[str, MeasuredTime]:
+    """What is measured of the programs for the CPU, by their labels, on seeded inputs."""
+    from olympus_cli.profiling.measuring import measured
+
+    say("measure")
+    return {unit.label: measured(program, unit) for unit in program.units if unit.kind == "cpu"}
+
+
+def _write_page(
+    program: Program, report: Report, directory: Path, measured: Mapping[str, MeasuredTime]
+) -> Path:
     from olympus_cli.reports.html.gather import gather  # and its libraries: only who asks waits
     from olympus_cli.reports.html.render import write_page
 
-    return write_page(gather(program, report, directory), directory)
+    return write_page(gather(program, report, directory, measured), directory)
 
 
 def _with(report: Report, directory: Path, path: Path) -> Report:

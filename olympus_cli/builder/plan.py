@@ -27,7 +27,8 @@ class Options:
     """How to build; `jobs` of None is one for each processor, `time_limit` is for each target.
 
     `backend` is the only one of a target's backends to build for, any device of it if it has none.
-    With `page` the report is written as a page too.
+    With `page` the report is written as a page too, with what is measured of the program on the
+    CPU if there is `profile` besides.
     """
 
     jobs: int | None = None
@@ -36,6 +37,7 @@ class Options:
     frozen: bool = False
     backend: olympus.Target | None = None
     page: bool = False
+    profile: bool = False
 
     def labels(self, spec: TargetSpec) -> tuple[str, ...]:
         """The labels of the backends of `spec` that are to be built for."""
@@ -51,7 +53,8 @@ class Options:
 class Task:
     """One target to bring up to date, for the backends of `labels`; if `frozen`, only looked at.
 
-    With `page` its outputs are to have the report as a page.
+    With `page` its outputs are to have the report as a page, and with `profile` that is to have
+    what is measured.
     """
 
     spec: TargetSpec
@@ -60,6 +63,7 @@ class Task:
     force: bool = False
     frozen: bool = False
     page: bool = False
+    profile: bool = False
 
 
 def plan(
@@ -78,6 +82,6 @@ def plan(
             failed.append(Outcome(spec.name, "failed", failure=Failure.of(error)))
         else:
             labels = options.labels(spec)
-            how = options.force, options.frozen, options.page
+            how = options.force, options.frozen, options.page, options.profile
             tasks[spec.name] = Task(spec, place, labels, *how)
     return tasks, failed

@@ -72,6 +72,6 @@ def _incomplete(absent: BackendError | None, labels: Collection[str]) -> Failure
 def _built(program: Program, keys: Mapping[str, str], task: Task, say: Say) -> Report:
     directory, project = task.place.stage(), task.place.path_to(task.spec.root)
     try:
-        return compile_and_write(program, keys, directory, project, say, task.page)
+        return compile_and_write(program, keys, directory, project, say, task.page, task.profile)
     except OSError as error:
         raise UsageError(f"the outputs cannot be written: {error}") from error

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from olympus.errors import UsageError
+from olympus.errors import BackendError, UsageError
 from olympus_cli import console, interrupts
 from olympus_cli.builder.driver import build
 from olympus_cli.builder.folder import outputs_folder
@@ -46,12 +46,14 @@ _SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
 @stage_options
 @output_option("a copy of the page")
 @click.option("--open", "opens", is_flag=True, help="Open the page in a browser.")
+@click.option("--profile", is_flag=True, help="Run it, and show where the time of a call goes.")
 @time_limit_option
 @common_options
 def command(
     request: Request,
     output: Path | str | None,
     opens: bool,
+    profile: bool,
     time_limit: float | None,
     as_json: bool,
 ) -> None:
@@ -65,12 +67,17 @@ def command(
     if output == "-" and (as_json or opens):
         raise UsageError("--json and --open need the page in a file", hint="leave out -o -")
     spec = request.spec()
+    if profile and all(backend.backend != "cpu" for backend in spec.backends):
+        raise BackendError(
+            f"{spec.name} is not for the CPU, and programs are profiled there alone",
+            hint="--backend cpu compiles it for the CPU",
+        )
     with ExitStack() as stack:
         if output is not None and ":" in request.text:  # of an entry, then, only the page is kept
             folder = Path(stack.enter_context(TemporaryDirectory())) / spec.name
         else:
             folder = outputs_folder(request, spec, f"-o FILE writes the page of {spec.entry} alone")
-        _build(spec, folder, time_limit)
+        _build(spec, folder, time_limit, profile)
         page = folder / PAGE
         if output is not None:
             emit(page.read_text(encoding="utf-8"), None if output == "-" else Path(output))
@@ -85,8 +92,9 @@ def command(
         console.say(f"no browser was found; the page is {page}")
 
 
-def _build(spec: TargetSpec, folder: Path, time_limit: float | None) -> None:
-    options = Options(jobs=1, time_limit=time_limit, page=True)
+def _build(spec: TargetSpec, folder: Path, time_limit: float | None, profile: bool) -> None:
+    # what was measured once is not up to date
+    options = Options(jobs=1, time_limit=time_limit, force=profile, page=True, profile=profile)
     with interrupts.raised(), watching(1) as listener:
         outcomes = build({folder.name: spec}, folder.parent, options, listener)
     for warning in outcomes[0].report.warnings if outcomes[0].report else ():

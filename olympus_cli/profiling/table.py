@@ -51,7 +51,7 @@ def notes(report: ProfileReport) -> Iterator[str]:
         names = ", ".join(each.name for each in report.unseen[:_MOST_UNSEEN])
         more = len(report.unseen) - _MOST_UNSEEN
         rest = f" and {more} more" if more > 0 else ""
-        yield f"not seen by the profiler, and not in the table: {names}{rest}"
+        yield f"not seen by the profiler, and not counted: {names}{rest}"
     together = sum(each.seconds for each in report.kernels if not each.is_overhead)
     if together > 1.05 * report.kernel_seconds:
         yield f"kernels ran at once: their times add up to {duration(together)}"

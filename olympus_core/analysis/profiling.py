@@ -104,11 +104,11 @@ def _measured(
     prepare: Callable[[], Callable[[], object]], program: _Program, runs: int
 ) -> tuple[list[float], list[_Run], Recording]:
     """The times of calls that were not recorded, those of calls that were, the fastest of these."""
-    prepare()()  # the first call is another than those that follow
     undisturbed: list[float] = []
     measured: list[_Run] = []
     recordings: list[Recording] = []
     while len(measured) < runs and sum(run.recorded for run in measured) < _MOST_EVENTS:
+        prepare()()  # the first call, and one after a recording was read, is slower than others
         undisturbed.append(_timed(prepare()))
         recordings.append(record(prepare()))
         measured.append(program.run(recordings[-1]))

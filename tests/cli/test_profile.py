@@ -121,6 +121,21 @@ def test_the_page_has_the_graph_and_loads_nothing(work: Path, invoke: Invoke) ->
     assert "http" not in page.replace("http-equiv", "")
 
 
+def test_the_report_has_the_graph_where_it_is_asked_for(work: Path, invoke: Invoke) -> None:
+    words = ("report", "program:step", "--shapes", SHAPES, "-o", "report.html")
+    assert invoke(*words).exit_code == 0
+    assert 'class="frame kernel' not in Path("report.html").read_text(encoding="utf-8")
+    assert invoke(*words, "--profile").exit_code == 0
+    page = Path("report.html").read_text(encoding="utf-8")
+    assert "<h2>Time, measured</h2>" in page
+    assert "median of 10 calls" in page
+    assert 'class="frame kernel' in page
+    assert "<title>dense, " in page
+    refused = invoke(*words, "--profile", "--device", "h200")
+    assert refused.exit_code == 6
+    assert "programs are profiled there alone" in refused.stderr
+
+
 def test_a_bundle_is_profiled(work: Path, invoke: Invoke) -> None:
     words = ("program:dense", "--shapes", "f32[64,64], f32[64,64]", "-o", "out")
     assert invoke("compile", *words).exit_code == 0

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import olympus
 from olympus.errors import BackendError
 from olympus_cli.program.stages import Program, Unit
 from olympus_cli.reports.html.listing import hlo_listing, olympuspr_listing, stablehlo_listing
-from olympus_cli.reports.html.page import BackendPage, Page, Roof
+from olympus_cli.reports.html.page import BackendPage, MeasuredTime, Page, Roof
 from olympus_cli.reports.html.source import MOST_FILES, shares_of_files
 from olympus_cli.reports.model import BackendReport, Report
 from olympus_cli.reports.strict import open_regular
@@ -22,16 +24,28 @@ if TYPE_CHECKING:
 
 __all__ = ["gather", "roof_of", "roof_of_cpu"]
 
+_NOTHING: Mapping[str, MeasuredTime] = MappingProxyType({})
 _MOST_BYTES = 2 * 2**20  # of a source file: what is larger was written by a program
 
 
-def gather(program: Program, report: Report, directory: Path) -> Page:
-    """The page of a compiled program whose report and files are in `directory`."""
+def gather(
+    program: Program,
+    report: Report,
+    directory: Path,
+    measured: Mapping[str, MeasuredTime] = _NOTHING,
+) -> Page:
+    """The page of a compiled program whose report and files are in `directory`.
+
+    `measured` is what was measured for some of its backends, by their labels.
+    """
     text = program.units[0].lowered.olympuspr.pretty_print(source_info=True)
     units = {unit.label: unit for unit in program.units}
     return Page(
         report=report,
-        backends=tuple(_backend(each, units[each.label], directory) for each in report.backends),
+        backends=tuple(
+            replace(_backend(each, units[each.label], directory), measured=measured.get(each.label))
+            for each in report.backends
+        ),
         olympuspr=olympuspr_listing(text, "program.olympuspr"),
         sources=_sources(report, program.spec.root),
         root=str(program.spec.root),

@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from markupsafe import Markup
+
 from olympus_cli.reports.html.listing import Listing
 from olympus_cli.reports.model import BackendReport, Report
 
 if TYPE_CHECKING:
     from olympus.analysis import Moment
 
-__all__ = ["PAGE", "BackendPage", "Page", "Roof"]
+__all__ = ["PAGE", "BackendPage", "MeasuredTime", "Page", "Roof"]
 
 PAGE = "report.html"  # its name in a target's folder
 
@@ -32,11 +34,20 @@ class Roof:
 
 
 @dataclass(frozen=True)
+class MeasuredTime:
+    """What was measured of calls: figures with their names, notes, and the drawing as HTML."""
+
+    figures: tuple[tuple[str, str], ...]
+    notes: tuple[str, ...]
+    flame: Markup
+
+
+@dataclass(frozen=True)
 class BackendPage:
     """The program for one backend.
 
     `timeline` is what is live over the schedule, empty where that is not known; `roof` is None for
-    a device whose rates are not known.
+    a device whose rates are not known, `measured` where nothing was.
     """
 
     report: BackendReport
@@ -44,6 +55,7 @@ class BackendPage:
     roof: Roof | None
     stablehlo: Listing
     optimized: Listing
+    measured: MeasuredTime | None = None
 
 
 @dataclass(frozen=True)

@@ -80,6 +80,7 @@ def _backend(page: Page, backend: BackendPage) -> dict[str, Any]:
     return {
         "report": report,
         "roof": backend.roof,
+        "measured": backend.measured,
         "files": files,
         "places": {file.path: file.number for file in files},
         "charts": _packed({"roofline": roofline, "memory": memory}),
