@@ -207,7 +207,8 @@ def _limited(target: str, key: str, limit: Limit, figures: Figures, saved: float
     figure, most = metric.figure(figures), limit.of(saved)
     base = partial(Verdict, target, figures.backend, key, value=figure, most=most)
     if figure is None:
-        return base("unknown", limit.text, f"{key} is not known: {metric.why(figures)}")
+        told = f"{key} is not known: {metric.why(figures)}"
+        return base("unknown", limit.text, told, _unknown(metric, figures))
     if most is None:
         told = f"{limit.text} is relative, and no {key} is saved: olympus check --update saves it"
         return base(shown(figure), limit.text, told)
@@ -219,6 +220,12 @@ def _limited(target: str, key: str, limit: Limit, figures: Figures, saved: float
     parts = metric.parts(figures)
     lines = _largest(parts, _operations if metric.by_operations else shown)
     return base(shown(figure), allowed, told, lines)
+
+
+def _unknown(metric: BudgetMetric, figures: Figures) -> tuple[Part, ...]:
+    """The places of what hides a figure of the cost; any other figure has no such places."""
+    hidden = figures.cost.unknown if metric.why is _not_counted else ()
+    return tuple(Part(each.line, each.what) for each in hidden[:_MOST] if each.line)
 
 
 def _over(figure: float, most: float) -> str:

@@ -143,10 +143,11 @@ def test_a_figure_that_is_not_known_breaks_its_budget_and_says_why(
 ) -> None:
     target = '[target.dense]\nentry = "program:search"\nargs = ["f32[4]"]\n'
     budget(work, "flops = 1_000_000", target=target)
-    result = invoke("check")
+    result = invoke("check", "--output", "github")
     assert result.exit_code == 1
     assert "flops is not known: " in result.stderr
-    assert "program.py:16" in result.stderr
+    assert result.stderr.splitlines()[-1] == "  program.py:16  while loop"
+    assert result.stdout.startswith("::error file=program.py,line=16,title=")
     budget(work, "flops = 1_000", '[target.dense.trips]\n"program.py:16" = 20', target=target)
     assert invoke("check").exit_code == 0
 
