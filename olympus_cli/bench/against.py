@@ -31,7 +31,7 @@ from olympus_cli.places import shown
 from olympus_cli.program.bundle import SUFFIX, BundleOptions, bundle_backend, bundle_loader
 from olympus_cli.spec.resolve import Request, project_of
 
-__all__ = ["Other", "Asked", "is_bundle", "other_sides", "project_root"]
+__all__ = ["Asked", "Other", "is_bundle", "other_sides", "project_root"]
 
 #: What a program is compared with: stored rounds, or a side that runs.
 Other: TypeAlias = "tuple[Measured, ...] | Side"
