@@ -50,6 +50,7 @@ class Measuring:
         self._calls = calls = Calls(ready, self._work.inputs, self._subject.backend)
         first = calls.first()
         self._peak = peak_memory()
+        self._subject.cost()  # where that is an error, no measuring is lost
         self._say("warm-up")
         calls.rotate(_free_memory(self._subject.backend))
         warm = warm_up(calls.time, _WARM_SHARE * self._work.effort.time_limit)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 from olympus.errors import OlympusError
@@ -124,10 +125,12 @@ def measure_target(
         OlympusError: a stage fails, or the process has died.
         Interrupted: Ctrl-C has come, and there are samples.
     """
-    effort = effort or work.effort
+    if effort is not None:
+        work = replace(work, effort=effort)
     with closing(Sampler(work, on_stage)) as sampler:
         prepared = sampler.prepare()
-        stopping = Stopping(effort.precision, effort.time_limit - prepared.warm_up, clock)
+        left = work.effort.time_limit - prepared.warm_up
+        stopping = Stopping(work.effort.precision, left, clock)
         try:
             while (stopped := stopping.reason()) is None:
                 stopping.add(sampler.sample(prepared.batch))

@@ -89,6 +89,8 @@ def _roofline(facts: Any) -> str:
         "usual": "usual peaks, as this CPU is not calibrated: olympus devices --calibrate",
     }.get(str(peaks), f"the peaks of {peaks}")
     part = "" if share is None else f", and the call reaches {share:.0%} of it"
+    if share is not None and share > 1 and facts.get("roofline_bound") == "memory":
+        part += ", as its arguments are in a cache"
     return f"{duration(_number(facts, 'roofline_seconds'))} by {bound}{part} ({of})"
 
 

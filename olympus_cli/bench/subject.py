@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import olympus
@@ -45,7 +46,11 @@ class Subject:
         raise NotImplementedError
 
     def cost(self) -> Cost:
-        """What a call costs."""
+        """What a call costs; it is counted once.
+
+        Raises:
+            UsageError: the target says how often a loop runs that the program does not have.
+        """
         raise NotImplementedError
 
     def estimate(self) -> Estimate | None:
@@ -97,6 +102,10 @@ class TargetSubject(Subject):
 
     def cost(self) -> Cost:
         """Counted from the program as it was lowered."""
+        return self._cost
+
+    @cached_property
+    def _cost(self) -> Cost:
         found: Cost = self._lowered_program.cost(self._spec.trips)
         return found
 
@@ -160,6 +169,10 @@ class BundleSubject(Subject):
 
     def cost(self) -> Cost:
         """Counted from the program in the bundle."""
+        return self._cost
+
+    @cached_property
+    def _cost(self) -> Cost:
         return cost_of_module(self._stablehlo())
 
     def estimate(self) -> Estimate | None:

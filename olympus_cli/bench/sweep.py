@@ -36,13 +36,13 @@ _FEWEST = 3  # sizes of which an exponent is told: two lie on a line whatever th
 
 @dataclass(frozen=True)
 class Exponent:
-    """The k of y ~ x^k, and its standard error; None where the points are exactly on the line."""
+    """The k of y ~ x^k, and its standard error."""
 
     value: float
     error: float
 
     def __str__(self) -> str:
-        return f"{self.value:.2f} ± {self.error:.2f}"
+        return f"{self.value:.2f} +- {self.error:.2f}"
 
 
 @dataclass(frozen=True)
@@ -269,7 +269,7 @@ def fitted_exponent(xs: Sequence[float], ys: Sequence[float]) -> Exponent | None
     that of such a slope: Draper and Smith, Applied Regression Analysis, 1.4.
 
     >>> str(fitted_exponent([1, 2, 4], [3, 12, 48]))
-    '2.00 ± 0.00'
+    '2.00 +- 0.00'
     """
     if len(set(xs)) < _FEWEST or min(*xs, *ys) <= 0:
         return None

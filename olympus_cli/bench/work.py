@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -87,8 +88,10 @@ class SamplerWork:
 
 
 def _scalar(value: object) -> float | str:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return value if is_number else str(value)  # type: ignore[return-value]
+    """A value of a matrix as JSON has it: not a number are bools, NaN and infinities."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+        return value
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 @dataclass(frozen=True)

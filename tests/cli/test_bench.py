@@ -120,7 +120,7 @@ def test_a_matrix_is_a_sweep_with_a_plot(work: Path, invoke: Invoke) -> None:
     assert result.exit_code == 0, result.output
     assert "sizes: steady call against k" in result.stdout
     assert "steady call: time grows as k^(" in result.stdout
-    assert "flops as k^(1.00 ± 0.00)" in result.stdout
+    assert "flops as k^(1.00 +- 0.00)" in result.stdout
     assert (work / "times.svg").read_text().startswith("<svg")
     assert "wrote times.svg" in result.stderr
 

@@ -64,7 +64,7 @@ def test_a_sweep_has_a_line_for_each_other_value() -> None:
     assert [line.label for line in sweep.lines] == ["mode=a", "mode=b"]
     assert [p.x for p in sweep.lines[0].points] == [4, 8, 16]
     assert sweep.rows[0] == ("mode=a", "4", "16.0 us", "-", "64")
-    words = "mode=a: time grows as n^(2.00 ± 0.00), flops as n^(3.00 ± 0.00)"
+    words = "mode=a: time grows as n^(2.00 +- 0.00), flops as n^(3.00 +- 0.00)"
     assert sweep.sentences[0] == words
     lines = sweep_text(sweep, 60, only_ascii=True).splitlines()
     assert max(map(len, lines)) <= 60
