@@ -97,7 +97,7 @@ def test_bench_reports_every_stage(work: Path, invoke: Invoke) -> None:
         "program:scale",
         "cpu",
     )
-    rates = ["throughput", "flop_rate", "byte_rate"]
+    rates = ["steady_cpu", "throughput", "flop_rate", "byte_rate"]
     assert list(target["metrics"]) == [*STAGES, *rates, "peak_memory"]
     for metric in target["metrics"].values():
         assert 0 < metric["minimum"] <= metric["q1"] <= metric["median"] <= metric["q3"]
@@ -187,7 +187,7 @@ def test_a_bundle_is_measured_without_its_source(work: Path, invoke: Invoke) -> 
         "moved.olympus",
         "cpu",
     )
-    rates = ["throughput", "flop_rate", "byte_rate"]
+    rates = ["steady_cpu", "throughput", "flop_rate", "byte_rate"]
     calls = ["first_call", "steady_call", *rates, "peak_memory"]
     assert list(target["metrics"]) == ["import", "load", *calls]
     assert target["facts"]["flops"] == 8

@@ -1,0 +1,437 @@
+"""Baselines: what is kept, what is refused, and what a comparison makes of both sides."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from olympus.errors import ArtifactError, UsageError
+from olympus_cli.bench.baselines import (
+    baseline_path,
+    check_comparable,
+    differences,
+    read_baseline,
+    write_baseline,
+)
+from olympus_cli.bench.compared import compared_cases, compared_notes, worse_lines
+from olympus_cli.bench.comparing import Compared, Rounds, compare, merged
+from olympus_cli.bench.model import Measured, Metric
+from olympus_cli.bench.rounds import turns
+from olympus_cli.spec.benching import BenchSpec
+
+Invoke = Callable[..., Result]
+
+MACHINE = {"cpu": "a processor", "threads": "2", "os": "linux", "device": "cpu"}
+
+
+def measured(target: str = "f", *, factor: float = 1.0, **others: float) -> Measured:
+    """A process in which a steady call took `factor` ms, and other metrics so many seconds."""
+    samples = tuple(factor * 1e-3 * x for x in (1.0, 1.01, 0.99, 1.0))
+    metrics = {"steady_call": Metric("s", "lower", samples, 4)}
+    metrics |= {name: Metric("s", "lower", (value,)) for name, value in others.items()}
+    versions = {"olympus": "1"}
+    return Measured(target, "m:f", "cpu", metrics, MACHINE, {"load": 0.5}, versions, "abc")
+
+
+def test_a_baseline_is_read_as_it_was_written(tmp_path: Path) -> None:
+    path = baseline_path(tmp_path, "main")
+    rounds = [measured(), measured(factor=1.1, compile=0.25)]
+    write_baseline(path, {"f": rounds})
+    assert read_baseline(path).of("f") == tuple(rounds)
+    write_baseline(path, {"g": [measured("g")]})
+    kept = read_baseline(path)
+    assert kept.of("f") == tuple(rounds), "other targets stay"
+    assert kept.of("g") == (measured("g"),)
+    with pytest.raises(UsageError, match="does not have target 'h'") as caught:
+        kept.of("h")
+    assert caught.value.hint == "it has f, g"
+
+
+def test_a_baseline_that_is_not_there(tmp_path: Path) -> None:
+    write_baseline(baseline_path(tmp_path, "main"), {"f": [measured()]})
+    with pytest.raises(UsageError, match="there is no baseline") as caught:
+        read_baseline(baseline_path(tmp_path, "mian"))
+    assert caught.value.hint == "did you mean main?"
+    with pytest.raises(UsageError) as caught:
+        read_baseline(tmp_path / "none" / "x.json")
+    assert caught.value.hint == "olympus bench --save-baseline NAME saves one"
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../x", "a/b", ".hidden", "a\nb", "x" * 101, "ä"])
+def test_the_name_of_a_baseline_is_that_of_a_file(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError, match="cannot be the name of a baseline"):
+        baseline_path(tmp_path, name)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda d: d.update(schema_version=2), "of a newer olympus"),
+        (lambda d: d.pop("schema_version"), "has no schema version"),
+        (lambda d: d.pop("targets"), "lacks the key 'targets'"),
+        (lambda d: d.update(other=1), "has the unknown key 'other'"),
+        (lambda d: d.update(targets=[]), "targets is not an object"),
+        (lambda d: d["targets"].update(f=[]), "targets.f is not an array of rounds"),
+        (lambda d: d["targets"].update(f=[3]), r"targets.f\[0\]: the document is not an object"),
+        (lambda d: d["targets"].update(g=d["targets"]["f"]), r"targets.g\[0\] is of target 'f'"),
+        (lambda d: metric(d).update(samples=[]), "has no sample"),
+        (lambda d: metric(d).update(samples=[-1.0]), "out of range"),
+        (lambda d: metric(d).update(samples=["1"]), "is not a number"),
+        (lambda d: metric(d).update(better="sideways"), "is not one of lower, higher, neither"),
+    ],
+)
+def test_a_damaged_baseline_is_refused(
+    tmp_path: Path, change: Callable[[dict], object], told: str
+) -> None:
+    path = baseline_path(tmp_path, "main")
+    write_baseline(path, {"f": [measured()]})
+    data = json.loads(path.read_text())
+    change(data)
+    path.write_text(json.dumps(data))
+    with pytest.raises(ArtifactError, match=told):
+        read_baseline(path)
+    content = path.read_text()
+    with pytest.raises(ArtifactError):
+        write_baseline(path, {"h": [measured("h")]})
+    assert path.read_text() == content, "what cannot be read is not lost"
+
+
+def metric(data: dict) -> dict:
+    return data["targets"]["f"][0]["metrics"]["steady_call"]
+
+
+def test_what_is_not_a_regular_file_is_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.json")
+    (tmp_path / "folder.json").mkdir()
+    (tmp_path / "link.json").symlink_to("/dev/zero")
+    for name in ("pipe", "folder", "link"):
+        with pytest.raises(ArtifactError, match="cannot be read"):
+            read_baseline(tmp_path / f"{name}.json")
+
+
+def test_figures_of_another_machine_or_backend_are_refused() -> None:
+    ours, theirs = measured(), replace(measured(), machine={**MACHINE, "cpu": "another"})
+    with pytest.raises(UsageError, match="cpu was another and is a processor") as caught:
+        check_comparable(ours, [measured(), theirs], "main")
+    assert caught.value.hint is not None and "git:REV" in caught.value.hint
+    with pytest.raises(UsageError, match="on gpu:h200, and it was measured on cpu"):
+        check_comparable(ours, [replace(measured(), backend="gpu:h200")], "main")
+
+
+def test_what_differs_beside_is_told() -> None:
+    other = replace(measured(), versions={"olympus": "0"}, fingerprint="def")
+    versions, program = differences(measured(), other)
+    assert versions == "the two sides have different versions: olympus was 0 and is 1"
+    assert "olympus diff" in program
+    assert differences(measured(), measured()) == []
+
+
+class World:
+    """Rounds of both sides, each of the next of the factors, the last again and again."""
+
+    def __init__(self, factors: Sequence[float], **others: float) -> None:
+        self.asked: list[int] = []
+        self._factors, self._others = list(factors), others
+
+    def measure(self, rounds: int) -> Rounds:
+        self.asked.append(rounds)
+        factor = self._factors.pop(0) if len(self._factors) > 1 else self._factors[0]
+        spread = (0.995, 1.0, 1.005, 1.0, 1.0)[:rounds]
+        ours = [measured(factor=factor * x, **self._others) for x in spread]
+        return ours, [measured(compile=0.1) for _ in range(rounds)]
+
+
+def against(
+    world: World, *, paired: bool = True, spec: BenchSpec | None = None, gates: int = 1
+) -> Compared:
+    spec = spec or BenchSpec()
+    return compare("main", world.measure, paired=paired, spec=spec, gates=gates, rounds=5)
+
+
+def test_the_same_is_measured_once() -> None:
+    world = World([1.0], compile=0.1)
+    found = against(world)
+    assert world.asked == [5]
+    assert {each.metric: each.verdict.word for each in found.judged} == {
+        "steady_call": "no change",
+        "compile": "no change",
+    }
+    assert [each.gate for each in found.judged] == [True, False]
+    assert found.worse == ()
+    assert [each.verdict for each in compared_cases(found)] == ["passed", "skipped"]
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_worse_is_measured_again_and_then_fails(paired: bool) -> None:
+    world = World([1.5], compile=0.1)
+    found = against(world, paired=paired)
+    assert world.asked == [5, 5]
+    (worse,) = found.worse
+    assert (worse.metric, worse.verdict.ratio) == ("steady_call", pytest.approx(1.5, rel=0.01))
+    assert worse.again is not None and worse.again.word == "worse"
+    (line,) = worse_lines(found)
+    assert line.startswith(
+        "target 'f': steady call is worse than main: 1.50 ms, and it was 1.00 ms; ratio 1.500, "
+        "95% interval 1.4"
+    )
+    assert line.endswith(", threshold 5%")
+    assert len(found.ours) == 10
+    assert len(found.theirs) == (10 if paired else 5), "stored rounds are not counted twice"
+
+
+def test_what_a_second_measurement_does_not_confirm_is_inconclusive() -> None:
+    found = against(World([1.5, 1.0]))
+    (judged,) = found.judged
+    assert (judged.verdict.word, found.worse) == ("inconclusive", ())
+    (note,) = compared_notes(found)
+    assert "a second measurement did not confirm it: its ratio is 1.000" in note
+    (case,) = compared_cases(found)
+    assert case.verdict == "inconclusive"
+
+
+def test_what_is_not_decided_is_measured_on() -> None:
+    class Noisy(World):
+        def measure(self, rounds: int) -> Rounds:
+            self.asked.append(rounds)
+            ours = [measured(factor=x) for x in (0.7, 1.4, 1.0, 0.8, 1.2)]
+            return ours, [measured() for _ in ours]
+
+    world = Noisy([1.0])
+    found = against(world)
+    assert world.asked == [5, 5]
+    assert found.judged[0].verdict.word == "inconclusive"
+    assert found.worse == ()
+
+
+def test_what_cannot_fail_is_told_only() -> None:
+    found = against(World([1.0], compile=0.4))
+    assert {each.metric: each.verdict.word for each in found.judged}["compile"] == "worse"
+    assert found.worse == ()
+    gated = against(World([1.0], compile=0.4), spec=BenchSpec(metrics=("compile",)))
+    assert [each.metric for each in gated.worse] == ["compile"]
+    nothing = against(World([1.5], compile=0.4), spec=BenchSpec(metrics=()), gates=0)
+    assert nothing.worse == ()
+    lenient = against(World([1.5]), spec=BenchSpec(threshold=0.8))
+    assert lenient.judged[0].verdict.word == "no change"
+
+
+def test_time_of_processors_does_not_fail_a_call_that_lasts_no_longer() -> None:
+    def sides(call: float) -> Callable[[int], Rounds]:
+        def measure(rounds: int) -> Rounds:
+            ours = [measured(factor=call, steady_cpu=2e-3) for _ in range(rounds)]
+            return ours, [measured(steady_cpu=1e-3) for _ in range(rounds)]
+
+        return measure
+
+    def worse(call: float) -> list[str]:
+        found = compare("main", sides(call), paired=True, spec=BenchSpec(), gates=2, rounds=5)
+        return [each.metric for each in found.worse]
+
+    assert worse(1.0) == []
+    assert worse(0.5) == []
+    assert worse(1.5) == ["steady_call", "steady_cpu"]
+
+
+def test_a_bundle_and_a_target_share_only_their_calls() -> None:
+    def measure(rounds: int) -> Rounds:
+        ours = [measured(first_call=1.0, compile=1.0) for _ in range(rounds)]
+        return ours, [measured(first_call=0.1, load=0.1) for _ in range(rounds)]
+
+    found = compare("x.olympus", measure, paired=True, spec=BenchSpec(), gates=2, rounds=3)
+    assert [each.metric for each in found.judged] == ["steady_call"]
+
+
+def test_another_unit_in_a_baseline_is_refused() -> None:
+    def measure(rounds: int) -> Rounds:
+        other = replace(measured(), metrics={"steady_call": Metric("B", "lower", (1.0,))})
+        return [measured()] * rounds, [other] * rounds
+
+    with pytest.raises(ArtifactError, match="has steady_call in B, not in s"):
+        compare("main", measure, paired=False, spec=BenchSpec(), gates=1, rounds=3)
+
+
+def test_rounds_together_have_all_samples() -> None:
+    whole = merged([measured(), measured(factor=2.0, compile=1.0)])
+    assert list(whole.metrics) == ["steady_call"]
+    assert len(whole.metrics["steady_call"].samples) == 8
+
+
+def test_sides_take_turns_there_and_back() -> None:
+    order: list[str] = []
+
+    def side(name: str) -> Callable[[int], float]:
+        def sample(calls: int) -> float:
+            assert calls == 3
+            order.append(name)
+            return 1.0 if name == "a" else 2.0
+
+        return sample
+
+    pairs = list(turns(side("a"), side("b"), 3, seconds=0, clock=lambda: 0.0))
+    assert "".join(order) == "abbaabba"
+    assert pairs == [(1.0, 2.0)] * 4
+    ticks = iter(range(100))
+    assert len(list(turns(side("a"), side("b"), 3, seconds=3.5, clock=lambda: next(ticks)))) == 10
+
+
+PROGRAM = """\
+import olympus.numpy as np
+
+
+def forward(x):
+    return np.tanh(x @ x)
+
+
+def heavy(x):
+    for _ in range(12):
+        x = np.tanh(x @ x)
+    return x
+"""
+QUICK = ("--time-limit", "0.1", "--rounds", "3")
+
+
+def target(name: str, entry: str) -> str:
+    return f'[target.{name}]\nentry = "program:{entry}"\nargs = {{ x = "f32[128,128]" }}\n'
+
+
+@pytest.fixture
+def work(folder: Path) -> Path:
+    (folder / "program.py").write_text(PROGRAM)
+    (folder / "olympus.toml").write_text(target("f", "forward"))
+    return folder
+
+
+def olympus(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own, which forks those that measure: they start sooner."""
+    command = [sys.executable, "-m", "olympus_cli", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, encoding="utf-8", check=False)
+
+
+def test_a_stored_baseline_catches_what_takes_ten_times_as_long(work: Path) -> None:
+    saved = olympus(work, "bench", "--save-baseline", "main", *QUICK)
+    assert saved.returncode == 0, saved.stderr
+    assert "wrote baselines/main.json" in saved.stderr
+    assert len(read_baseline(work / "baselines" / "main.json").of("f")) == 3
+    (work / "olympus.toml").write_text(target("f", "heavy"))
+    result = olympus(work, "bench", "--baseline", "main", "--json", *QUICK, "--threshold", "40%")
+    assert result.returncode == 1, result.stderr
+    assert "target 'f': steady c" in result.stderr
+    assert "is worse than baselines/main.json" in result.stderr or "than main" in result.stderr
+    (comparison,) = json.loads(result.stdout)["comparisons"]
+    assert (comparison["target"], comparison["interleaved"]) == ("f", False)
+    assert any(each["fails"] for each in comparison["metrics"].values())
+    assert any("olympus diff" in note for note in comparison["notes"])
+    assert comparison["metrics"]["steady_call"]["verdict"]["threshold"] == 0.4
+
+
+def test_a_bundle_runs_in_turns_with_the_program(work: Path) -> None:
+    assert olympus(work, "build").returncode == 0
+    bundle = "build/f/f.olympus"
+    result = olympus(work, "bench", "--baseline", bundle, *QUICK, "--threshold", "900%")
+    assert result.returncode == 0, result.stderr
+    assert "f against build/f/f.olympus, in turns" in result.stdout
+    rows = [line.split("  ")[0] for line in result.stdout.splitlines()]
+    assert rows.count("steady call") == 2, "the measurement and the verdict"
+    (work / "olympus.toml").write_text(target("f", "forward") + target("g", "heavy"))
+    result = olympus(work, "bench", "--baseline", bundle, *QUICK)
+    assert result.returncode == 2
+    assert "is one program and cannot be the baseline of 2: f, g" in result.stderr
+    result = olympus(work, "bench", "f", "--baseline", "gone.olympus", *QUICK)
+    assert result.returncode == 2
+    assert "there is no bundle gone.olympus" in result.stderr
+
+
+def git(folder: Path, *arguments: str) -> None:
+    names = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
+    subprocess.run(["git", *names, *arguments], cwd=folder, check=True, capture_output=True)
+
+
+def test_a_revision_runs_in_turns_with_the_program(work: Path) -> None:
+    git(work, "init", "-q")
+    git(work, "add", "-A")
+    git(work, "commit", "-qm", "light")
+    (work / "program.py").write_text(
+        PROGRAM.replace("range(12)", "range(10)").replace("heavy", "x")
+    )
+    (work / "olympus.toml").write_text(target("f", "x"))
+    result = olympus(
+        work, "bench", "--baseline", "git:HEAD", "--json", *QUICK, "--threshold", "40%"
+    )
+    assert result.returncode == 1, result.stderr
+    (comparison,) = json.loads(result.stdout)["comparisons"]
+    assert (comparison["baseline"], comparison["interleaved"]) == ("git:HEAD", True)
+    assert not list(work.glob("**/*.lock"))
+    told = olympus(work, "bench", "--baseline", "git:nowhere", *QUICK)
+    assert (told.returncode, "has no revision 'nowhere'" in told.stderr) == (2, True)
+
+
+def test_a_revision_that_does_not_trace_is_told(work: Path) -> None:
+    (work / "program.py").write_text("def forward(x):\n    raise ValueError('an odd width')\n")
+    git(work, "init", "-q")
+    git(work, "add", "-A")
+    git(work, "commit", "-qm", "broken")
+    (work / "program.py").write_text(PROGRAM)
+    result = olympus(work, "bench", "--baseline", "git:HEAD", *QUICK)
+    assert result.returncode == 3, result.stderr
+    assert "revision 'HEAD' cannot be compared" in result.stderr
+    assert "an odd width" in result.stderr
+    (work / "olympus.toml").write_text(target("new", "forward"))
+    result = olympus(work, "bench", "--baseline", "git:HEAD", *QUICK)
+    assert result.returncode == 2
+    assert "there is no target 'new'" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("main", "there is no baseline baselines/main.json"),
+        ("x.json", "there is no baseline x.json"),
+        ("a/b", "cannot be the name of a baseline"),
+        ("git:", "names no revision"),
+    ],
+)
+def test_a_wrong_baseline_is_told_before_anything_is_measured(
+    work: Path, invoke: Invoke, text: str, told: str
+) -> None:
+    result = invoke("bench", "--baseline", text)
+    assert result.exit_code == 2
+    assert told in result.stderr
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        ('threshold = "5"', "must be a share above 0, in per cent or as a number below 1"),
+        ("threshold = 5", "must be a share above 0"),
+        ("threshold = true", "must be a share above 0"),
+        ('threshold = "0%"', "must be a share above 0"),
+        ("threshold = nan", "must be a share above 0"),
+        ('metrics = ["steady"]', "has 'steady', which is not a metric that can fail"),
+        ("metrics = 3", "must be an array of strings"),
+        ("percent = 3", "has no key 'percent'"),
+    ],
+)
+@pytest.mark.parametrize("table", ["bench", "target.f.bench"])
+def test_a_wrong_table_is_refused(
+    work: Path, invoke: Invoke, lines: str, told: str, table: str
+) -> None:
+    (work / "olympus.toml").write_text(f"{target('f', 'forward')}[{table}]\n{lines}\n")
+    result = invoke("bench")
+    assert result.exit_code == 2
+    assert told in result.stderr
+    assert f"olympus.toml:{5}" in result.stderr
+
+
+def test_a_wrong_threshold_of_the_option_is_refused(work: Path, invoke: Invoke) -> None:
+    result = invoke("bench", "--threshold", "5", "--baseline", "main")
+    assert result.exit_code == 2
+    assert "must be a share above 0" in result.stderr
