@@ -4,7 +4,7 @@ The arguments are on the device, in two sets that take turns where there is memo
 program that takes the memory of its arguments, a donation, needs others for the next call: its own
 results where they take the places of all donated arguments, as in `state = step(state)`, and copies
 elsewhere.  These are made while no time is counted, and so they are now and then of the first state
-too: values that grow or vanish from call to call take other times.
+too: values that grow or vanish from call to call would change the times.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SHARE = 4  # the second set may take one part in so many of the memory that is 
 
 
 class Calls:
-    """The calls of a program on a backend; the first call is apart, as nothing else is like it.
+    """The calls of a program on a backend.
 
     Raises:
         UsageError: the inputs do not fit the program.

@@ -1,7 +1,7 @@
-"""What the time of a call says of the machine: calls, operations and bytes a second, and of what.
+"""Rates of a program: calls, operations and bytes a second, and its time by the roofline.
 
-A rate is the count of the program, which docs/cost.md explains, by the seconds of a call.  The
-roofline's time is that of the counts at the peaks of the device.
+A rate is the count of the program, which docs/cost.md explains, divided by the seconds of a call.
+The roofline's time is that of the counts at the peaks of the device.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ class Line:
 
     @property
     def label(self) -> str:
-        """What tells it from the other lines of its sweep."""
+        """The values of the matrix that tell it from the other lines of its sweep."""
         return suffix(self.fixed).removeprefix("@") or "steady call"
 
 
