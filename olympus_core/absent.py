@@ -28,8 +28,8 @@ def api() -> dict[str, Any]:
 def why_absent(namespace: str, name: str) -> str | None:
     """Why `namespace` has no `name`; None where that is not a name of the API.
 
-    >>> why_absent("olympus", "pmap")
-    'programs over several devices are not part of this version (see docs/differences.md)'
+    >>> why_absent("olympus", "distributed")
+    'programs of several processes are not part of this version (see docs/differences.md)'
     """
     table = api().get(namespace, {})
     for group in table.get("absent", ()):

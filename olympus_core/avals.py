@@ -27,18 +27,20 @@ Shape = tuple[int, ...]
 class ShapedArray:
     """The type of an array in the IR: shape, dtype, and whether the dtype is weak.
 
-    There is one object for each combination.  The class makes it of what users give; `shaped`, of
-    a shape and a dtype that are canonical.
+    In the body of a `shard_map` it has the axes `vma` too, along which devices may have different
+    values.  There is one object for each combination.  The class makes it of what users give;
+    `shaped`, of a shape and a dtype that are canonical.
 
     >>> ShapedArray((2, 3), "float32")
     ShapedArray(float32[2,3])
     """
 
-    __slots__ = ("dtype", "ndim", "shape", "size", "weak_type")
+    __slots__ = ("dtype", "ndim", "shape", "size", "vma", "weak_type")
     _interned: ClassVar[dict[tuple[Any, ...], ShapedArray]] = {}
     shape: Shape
     dtype: dtypes.DType
     weak_type: bool
+    vma: frozenset[Any]
     ndim: int
     size: int
 
@@ -47,9 +49,11 @@ class ShapedArray:
         return shaped(canonical_shape(shape), dtypes.canonicalize(dtype), bool(weak_type))
 
     @classmethod
-    def _made(cls, shape: Shape, dtype: dtypes.DType, weak_type: bool) -> ShapedArray:
+    def _made(
+        cls, shape: Shape, dtype: dtypes.DType, weak_type: bool, vma: frozenset[Any]
+    ) -> ShapedArray:
         made = object.__new__(cls)
-        made.shape, made.dtype, made.weak_type = shape, dtype, weak_type
+        made.shape, made.dtype, made.weak_type, made.vma = shape, dtype, weak_type, vma
         made.ndim, made.size = len(shape), math.prod(shape)
         return made
 
@@ -61,15 +65,20 @@ class ShapedArray:
         return self.long_name()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return shaped, (self.shape, self.dtype, self.weak_type)
+        return shaped, (self.shape, self.dtype, self.weak_type, self.vma)
 
     def short_name(self) -> str:
         """As the IR prints it: `f32[8,128]`."""
-        return f"{dtypes.short_name(self.dtype)}[{','.join(map(str, self.shape))}]"
+        name = f"{dtypes.short_name(self.dtype)}[{','.join(map(str, self.shape))}]"
+        return name + self._varying() if self.vma else name
 
     def long_name(self) -> str:
         """As messages to the user have it: `float32[8,128]`."""
-        return f"{dtypes.long_name(self.dtype)}[{','.join(map(str, self.shape))}]"
+        name = f"{dtypes.long_name(self.dtype)}[{','.join(map(str, self.shape))}]"
+        return name + self._varying() if self.vma else name
+
+    def _varying(self) -> str:
+        return f"{{V:{','.join(sorted(map(str, self.vma)))}}}"
 
     def str_short(self, short_dtypes: bool = False) -> str:
         """The text of shape and dtype: `float32[8,128]`, or `f32[8,128]`."""
@@ -81,28 +90,37 @@ class ShapedArray:
 
     def strip_weak(self) -> ShapedArray:
         """The same type, not weak."""
-        return shaped(self.shape, self.dtype) if self.weak_type else self
+        return shaped(self.shape, self.dtype, False, self.vma) if self.weak_type else self
 
     def update(
         self,
         shape: Shape | None = None,
         dtype: dtypes.DType | None = None,
         weak_type: bool | None = None,
+        vma: frozenset[Any] | None = None,
     ) -> ShapedArray:
         """The same type but for what is given."""
         return shaped(
             self.shape if shape is None else shape,
             self.dtype if dtype is None else dtype,
             self.weak_type if weak_type is None else weak_type,
+            self.vma if vma is None else vma,
         )
 
 
-def shaped(shape: Shape, dtype: dtypes.DType, weak_type: bool = False) -> ShapedArray:
-    """The aval of a shape (a tuple of ints), a canonical dtype, and weakness."""
-    key = (shape, dtype, weak_type)
+#: of a value that is the same on all devices, or of a program without a `shard_map`
+_SAME: frozenset[Any] = frozenset()
+
+
+def shaped(
+    shape: Shape, dtype: dtypes.DType, weak_type: bool = False, vma: frozenset[Any] = _SAME
+) -> ShapedArray:
+    """The aval of a shape (a tuple of ints), a canonical dtype, weakness, and varying axes."""
+    key = (shape, dtype, weak_type, vma)
     aval = ShapedArray._interned.get(key)
     if aval is None:
-        aval = ShapedArray._interned.setdefault(key, ShapedArray._made(shape, dtype, weak_type))
+        made = ShapedArray._made(shape, dtype, weak_type, vma)
+        aval = ShapedArray._interned.setdefault(key, made)
     return aval
 
 

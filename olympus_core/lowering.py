@@ -26,8 +26,8 @@ from olympus_core.errors import LoweringError, OlympusWarning, TraceError
 from olympus_core.fingerprint import fingerprint
 from olympus_core.olympuspr import Eqn, Literal, Olympuspr
 from olympus_core.primitive import Primitive
-from olympus_core.sharding import Sharding
-from olympus_core.shardy import MeshTable
+from olympus_core.sharding import AnyMesh, PartitionSpec, Sharding
+from olympus_core.shardy import MeshTable, axis_texts
 from olympus_core.simplify import simplify
 from olympus_core.trace import Axes, using
 from olympus_core.tracer import Tracer
@@ -39,6 +39,7 @@ __all__ = [
     "EmittingTrace",
     "Entry",
     "LoweringContext",
+    "Manual",
     "aliases",
     "lower_module",
     "tell_unusable",
@@ -96,6 +97,13 @@ def tell_unusable(entry: Entry, in_avals: Sequence[ShapedArray], names: Sequence
         )
 
 
+class Manual(NamedTuple):
+    """The axes `names` of a mesh, which a `shard_map` maps over."""
+
+    mesh: AnyMesh
+    names: frozenset[Any]
+
+
 class _Module:
     """What is shared by all functions of a module being built."""
 
@@ -104,9 +112,11 @@ class _Module:
         # the first part of locations' names, which places.py reads, and knows a mark of its own in
         self.root = re.sub(r"[/()\[\]]", "_", root)
         self.axes = axes
+        #: the mesh whose axes `axes` are in the body of a `shard_map`, and those that are manual
+        self.manual: Manual | None = None
         self.names: dict[str, int] = {}  # symbol -> how many were made from it
         #: the symbol of a program, by its name, its structure and the axes that it is emitted under
-        self.functions: dict[tuple[str, str, Axes], str] = {}
+        self.functions: dict[tuple[str, str, Any], str] = {}
         self.emitted: dict[Any, str] = {}  # the symbol of a Python function, by what it was run on
         self.locations: dict[Any, ir.Location] = {}
         self.meshes = MeshTable()
@@ -177,6 +187,66 @@ class LoweringContext:
         return self.module.axes
 
     @property
+    def manual(self) -> Manual | None:
+        """The axes that the body of a `shard_map` maps over; None outside of one."""
+        return self.module.manual
+
+    def all_manual(self, emit: Callable[[], ir.Value], aval: ShapedArray) -> ir.Value:
+        """What `emit` emits, where all axes of the mesh are mapped over, if there is a mesh.
+
+        XLA refuses the number of a partition where some are not.
+        """
+        manual = self.module.manual
+        rest = [n for n in manual.mesh.axis_names if n not in manual.names] if manual else []
+        if not rest:
+            return emit()
+        assert manual is not None
+        symbol = self.meshes.symbol(manual.mesh)
+        texts = axis_texts(manual.mesh.axis_names)
+        made = manual_computation([], [aval], [], [f"<@{symbol}, []>"], [texts[n] for n in rest])
+        block = made.regions[0].blocks.append()
+        with mlir.ir.InsertionPoint(block):
+            mlir.op("sdy.return", (), (emit(),))
+        result: ir.Value = made.results[0]
+        return result
+
+    def manual_body(
+        self,
+        program: Olympuspr,
+        operands: Sequence[ir.Value],
+        mapped: Manual,
+        specs: tuple[Sequence[PartitionSpec], Sequence[PartitionSpec]],
+        outs: Sequence[ShapedArray],
+    ) -> list[ir.Value]:
+        """Emit a program that each device runs on its parts of the operands, and give its results.
+
+        `mapped` are the mesh and the axes mapped over here, and `specs` those of the operands and
+        of the results.
+        """
+        module, old = self.module, (self.module.axes, self.module.manual)
+        outer = frozenset[Any]() if old[1] is None else old[1].names
+        texts = axis_texts(mapped.mesh.axis_names)
+        every = outer | mapped.names
+        is_open = len(every) < len(mapped.mesh.axis_names)
+        symbol = self.meshes.symbol(mapped.mesh)
+        ins, results = (
+            [_placed(symbol, texts, s, a.ndim, is_open) for s, a in zip(group, avals, strict=True)]
+            for group, avals in ((specs[0], self.avals_in), (specs[1], self.avals_out))
+        )
+        names = [texts[n] for n in mapped.mesh.axis_names if n in mapped.names]
+        made = manual_computation(operands, outs, ins, results, names)
+        types = [mlir.tensor_type(a) for a in program.in_avals]
+        block = made.regions[0].blocks.append(*types, arg_locs=[made.location] * len(types))
+        module.axes, module.manual = mapped.mesh.shape_tuple, Manual(mapped.mesh, every)
+        try:
+            with mlir.ir.InsertionPoint(block):
+                inner = LoweringContext(module)  # it sees no constants of this block
+                mlir.op("sdy.return", (), lower_eqns(inner, program, list(block.arguments)))
+        finally:
+            module.axes, module.manual = old
+        return list(made.results)
+
+    @property
     def meshes(self) -> MeshTable:
         """The meshes of the module, for the attributes of shardings."""
         return self.module.meshes
@@ -244,7 +314,7 @@ class LoweringContext:
         `fun` takes arrays and then `options`, and gives what the primitive does; what it binds is
         emitted once for each combination of types and options.
         """
-        key = fun, self.avals_in, self.avals_out, tuple(options.items())
+        key = fun, self.module.manual, self.avals_in, self.avals_out, tuple(options.items())
         symbol = self.module.emitted.get(key)
         if symbol is None:
             symbol = self.module.emitted[key] = self.module.unique(fun.__name__)
@@ -266,6 +336,32 @@ class LoweringContext:
         with mlir.ir.InsertionPoint(block):
             results = lower_eqns(self.nested(), program, [*captured, *block.arguments])
             mlir.op("stablehlo.return", (), results)
+
+
+def manual_computation(
+    operands: Sequence[ir.Value],
+    outs: Sequence[ShapedArray],
+    ins: Sequence[str],
+    results: Sequence[str],
+    names: Sequence[str],
+) -> ir.Operation:
+    """Emit `sdy.manual_computation` with an empty region; shardings and names are texts."""
+    attributes = {
+        "in_shardings": mlir.parsed_attr(f"#sdy.sharding_per_value<[{', '.join(ins)}]>"),
+        "out_shardings": mlir.parsed_attr(f"#sdy.sharding_per_value<[{', '.join(results)}]>"),
+        "manual_axes": mlir.parsed_attr(f"#sdy<manual_axes{{{', '.join(names)}}}>"),
+    }
+    types = [mlir.tensor_type(a) for a in outs]
+    return mlir.op("sdy.manual_computation", types, operands, attributes, regions=1)
+
+
+def _placed(
+    symbol: str, texts: Mapping[Any, str], spec: PartitionSpec, ndim: int, is_open: bool
+) -> str:
+    """The text of a sharding in a manual computation; open to more axes if some are not manual."""
+    more = ["?"] * is_open
+    entries = [f"{{{', '.join([*[texts[n] for n in spec.axes(d)], *more])}}}" for d in range(ndim)]
+    return f"<@{symbol}, [{', '.join(entries)}]>"
 
 
 class EmittedArray(Tracer):
@@ -388,7 +484,7 @@ def _concrete(const: Any) -> np.ndarray[Any, Any]:
 
 
 def _function_for(module: _Module, program: Olympuspr, name: str) -> str:
-    key = name, fingerprint(program), module.axes
+    key = name, fingerprint(program), (module.axes, module.manual)
     symbol = module.functions.get(key)
     if symbol is None:
         symbol = module.functions[key] = module.unique(name)

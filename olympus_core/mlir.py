@@ -189,6 +189,12 @@ def bool_attr(value: bool) -> ir.Attribute:
 
 
 @functools.cache
+def unit_attr() -> ir.Attribute:
+    """An attribute that says something by being there."""
+    return ir.UnitAttr.get(context())
+
+
+@functools.cache
 def string_attr(value: str) -> ir.Attribute:
     """A string."""
     return ir.StringAttr.get(value, context())

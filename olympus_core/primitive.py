@@ -181,6 +181,9 @@ class Primitive:
     is_product: ClassVar[bool] = False
     #: it applies to arrays of one shape as it does to scalars, element by element
     is_elementwise: ClassVar[bool] = False
+    #: its `abstract` says along which axes of a `shard_map` the results vary; those of another vary
+    #: along the axes of its operands
+    says_varying: ClassVar[bool] = False
     #: the parameter with the name, or the tuple of names, of the mapped axes that it works along
     axis_param: ClassVar[str | None] = None
 
@@ -207,6 +210,8 @@ class Primitive:
         if found is None:
             out = self.abstract(*avals, **params)
             found = tuple(out) if self.multiple_results else (out,)
+            if not self.says_varying:
+                found = _varying(found, avals)
             self._avals[key] = found
         return found
 
@@ -269,6 +274,12 @@ class Primitive:
         It may keep some of them, where they are needed on the way.
         """
         return eqn
+
+
+def _varying(outs: Avals, operands: Avals) -> Avals:
+    """The types of results that vary along all axes that an operand varies along."""
+    every = frozenset[Any]().union(*[a.vma for a in operands])
+    return tuple([a.update(vma=every) for a in outs]) if every else outs
 
 
 def _declaring() -> str:

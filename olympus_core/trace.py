@@ -16,11 +16,51 @@ from olympus_core.context import Context, set_process, state
 
 if TYPE_CHECKING:
     from olympus_core.primitive import Primitive
+    from olympus_core.sharding import AnyMesh
 
-__all__ = ["Axes", "Trace", "at_base", "axes", "current", "install_base", "naming", "using"]
+__all__ = [
+    "Axes",
+    "ManualAxis",
+    "Trace",
+    "at_base",
+    "axes",
+    "checked_axes",
+    "current",
+    "install_base",
+    "manual_axes",
+    "naming",
+    "using",
+]
 
 #: the names and sizes of axes, outermost first
 Axes = tuple[tuple[Any, int], ...]
+
+
+class ManualAxis(tuple[Any, int]):
+    """An axis of a mesh that a `shard_map` maps over: a pair of its name and size.
+
+    Where it is `checked`, types say which values vary along it.
+    """
+
+    mesh: AnyMesh
+    checked: bool
+
+    def __new__(cls, name: Any, size: int, mesh: AnyMesh, checked: bool) -> ManualAxis:
+        made = super().__new__(cls, (name, size))
+        made.mesh, made.checked = mesh, checked
+        return made
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ManualAxis):
+            return False
+        mine, theirs = (self.mesh, self.checked), (other.mesh, other.checked)
+        return tuple(self) == tuple(other) and mine == theirs
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash((tuple(self), self.checked))
 
 
 class Trace(Protocol):
@@ -66,6 +106,16 @@ class using:
 def axes() -> Axes:
     """The axes that have a name where the current code runs."""
     return state.axes
+
+
+def manual_axes() -> tuple[ManualAxis, ...]:
+    """The axes of meshes that a `shard_map` around the current code maps over."""
+    return tuple([a for a in state.axes if isinstance(a, ManualAxis)])
+
+
+def checked_axes() -> frozenset[Any]:
+    """The names of the manual axes along which types say what varies."""
+    return frozenset([a[0] for a in state.axes if isinstance(a, ManualAxis) and a.checked])
 
 
 class naming:

@@ -9,6 +9,7 @@ from olympus_core.library.lax.collective import all_gather as all_gather
 from olympus_core.library.lax.collective import all_to_all as all_to_all
 from olympus_core.library.lax.collective import axis_index as axis_index
 from olympus_core.library.lax.collective import axis_size as axis_size
+from olympus_core.library.lax.collective import pcast as pcast
 from olympus_core.library.lax.collective import pmax as pmax
 from olympus_core.library.lax.collective import pmean as pmean
 from olympus_core.library.lax.collective import pmin as pmin

@@ -46,6 +46,7 @@ __all__ = [
     "pmin_p",
     "ppermute_p",
     "psum_p",
+    "pvary_p",
     "reduce_scatter_p",
 ]
 
@@ -72,6 +73,7 @@ class Collective(SingleResult):
     """A primitive along mapped axes; `across` batches over one of them, `along` over another."""
 
     axis_param: ClassVar[str] = "axis_name"
+    says_varying: ClassVar[bool] = True
 
     def across(
         self, batched: Batched, x: Any, dim: int | None, params: dict[str, Any]
@@ -109,9 +111,25 @@ class Collective(SingleResult):
         return _replica_groups(ctx.axes, names, params.get("axis_index_groups"))
 
 
-def _grouped(groups: np.ndarray[Any, Any], **attributes: int) -> dict[str, Any]:
-    numbers = {name: mlir.i64_attr(value) for name, value in attributes.items()}
-    return {"replica_groups": mlir.dense(groups), **numbers}
+def _grouped(
+    ctx: LoweringContext, groups: np.ndarray[Any, Any], *, by_device: bool = True, **numbers: int
+) -> dict[str, Any]:
+    """The attributes of a message among groups, which are of partitions in a manual body.
+
+    Most operations must be told that; those that are not `by_device` know by the channel alone.
+    """
+    told = _channel(ctx)
+    if told and by_device:
+        told["use_global_device_ids"] = mlir.unit_attr()
+    made = {name: mlir.i64_attr(value) for name, value in numbers.items()}
+    return {"replica_groups": mlir.dense(groups), **made, **told}
+
+
+def _channel(ctx: LoweringContext) -> dict[str, Any]:
+    """What says that a message goes among partitions; nothing for replicas."""
+    if ctx.manual is None:
+        return {}
+    return {"channel_handle": mlir.parsed_attr("#stablehlo.channel_handle<handle = 1, type = 1>")}
 
 
 def _emit_reducing(
@@ -134,10 +152,10 @@ class AllReduce(Collective):
         self.reduction = reduction
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
-        return avals[0]
+        return avals[0].update(vma=avals[0].vma - frozenset(params["axes"]))
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
-        groups = _grouped(self.groups(ctx, params))
+        groups = _grouped(ctx, self.groups(ctx, params))
         return _emit_reducing(
             "stablehlo.all_reduce", self.reduction, ctx.aval_out, operands[0], groups
         )
@@ -156,13 +174,39 @@ class AllReduce(Collective):
 
 
 class Psum(AllReduce, LinearPrimitive):
-    """The sum; every index's cotangent comes back to every value, so its transpose is a sum."""
+    """The sum; every index's cotangent comes back to every value, so its transpose is a sum.
+
+    Where types say what varies along the axes, the sum does not, and its cotangent is the same at
+    every index: each value gets it once.
+    """
 
     def repeated(self, x: Any, size: int) -> Any:
         return op.mul(x, constant(x, size))
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
+        if varying := operands[0].aval.vma & frozenset(params["axes"]):
+            return [pvary_p.bind(cotangent, axes=tuple(sorted(varying, key=str)))]
         return [self.bind(cotangent, **params)]
+
+
+class Pvary(Collective, LinearPrimitive):
+    """Its operand, as a value that may differ along the axes `axes` of a `shard_map`."""
+
+    axis_param: ClassVar[str] = "axes"
+
+    def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
+        return avals[0].update(vma=avals[0].vma | frozenset(params["axes"]))
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
+        return operands[0]
+
+    def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
+        return [psum_p.bind(cotangent, axes=params["axes"], axis_index_groups=None)]
+
+    def across(
+        self, batched: Batched, x: Any, dim: int | None, params: dict[str, Any]
+    ) -> tuple[Any, int | None]:
+        return x, dim
 
 
 class Pextremum(AllReduce):
@@ -181,17 +225,19 @@ class Pextremum(AllReduce):
 
 
 class AxisIndex(Collective):
-    """The index along the axis, as int32."""
+    """The index along the axis, as int32; `varies` where types say what varies along it."""
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
-        return shaped((), _INT32)
+        varying = [params["axis_name"]] if params.get("varies") else []
+        return shaped((), _INT32, False, frozenset(varying))
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         self.groups(ctx, params)
         place = [name for name, _ in ctx.axes].index(params["axis_name"])
         own, inner = ctx.axes[place][1], math.prod(size for _, size in ctx.axes[place + 1 :])
         unsigned = shaped((), np.dtype("uint32"))
-        index = mlir.op1("stablehlo.replica_id", unsigned, ())
+        number = "replica_id" if ctx.manual is None else "partition_id"
+        index = ctx.all_manual(lambda: mlir.op1(f"stablehlo.{number}", unsigned, ()), unsigned)
         for operation, value in (("divide", inner), ("remainder", own)):
             by = mlir.full(unsigned, value)
             index = mlir.op1(f"stablehlo.{operation}", unsigned, (index, by))
@@ -216,7 +262,7 @@ class AllGather(Collective, LinearPrimitive):
         if not params["tiled"]:
             kept = shift_all(range(x.ndim), d)
             operand = mlir.broadcast(operand, x.update(shape=(*x.shape[:d], 1, *x.shape[d:])), kept)
-        attributes = _grouped(self.groups(ctx, params), all_gather_dim=d)
+        attributes = _grouped(ctx, self.groups(ctx, params), all_gather_dim=d)
         return mlir.op1("stablehlo.all_gather", ctx.aval_out, (operand,), attributes)
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
@@ -252,7 +298,7 @@ class ReduceScatter(Collective, LinearPrimitive):
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         (x,), d, out = ctx.avals_in, params["scatter_dimension"], ctx.aval_out
         part = x.update(shape=(*x.shape[:d], x.shape[d] // params["axis_size"], *x.shape[d + 1 :]))
-        attributes = _grouped(self.groups(ctx, params), scatter_dimension=d)
+        attributes = _grouped(ctx, self.groups(ctx, params), scatter_dimension=d)
         made = _emit_reducing(
             "stablehlo.reduce_scatter", reduce_sum_p, part, operands[0], attributes
         )
@@ -293,7 +339,7 @@ class PPermute(Collective, LinearPrimitive):
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         groups = self.groups(ctx, params)
         pairs = np.concatenate([groups[:, np.asarray(p)] for p in params["perm"]])
-        attributes = {"source_target_pairs": mlir.dense(pairs)}
+        attributes = {"source_target_pairs": mlir.dense(pairs), **_channel(ctx)}
         return mlir.op1("stablehlo.collective_permute", ctx.aval_out, operands, attributes)
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
@@ -347,7 +393,9 @@ class AllToAll(Collective, LinearPrimitive):
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         attributes = _grouped(
+            ctx,
             self.groups(ctx, params),
+            by_device=False,
             split_dimension=params["split_axis"],
             concat_dimension=params["concat_axis"],
             split_count=params["axis_size"],
@@ -379,6 +427,7 @@ class AllToAll(Collective, LinearPrimitive):
 
 
 psum_p = Psum("psum", reduce_sum_p)
+pvary_p = Pvary("pvary")
 pmax_p = Pextremum("pmax", reduce_max_p)
 pmin_p = Pextremum("pmin", reduce_min_p)
 axis_index_p = AxisIndex("axis_index")

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
-from olympus_core import mlir
+from olympus_core import mlir, source
 from olympus_core.avals import ShapedArray
-from olympus_core.errors import TransformError
+from olympus_core.errors import ShardingError, TransformError
 from olympus_core.primitive import Batched, LinearPrimitive, SingleResult
 from olympus_core.sharding import NamedSharding, PartitionSpec, Sharding, SingleDeviceSharding
 
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
 
-__all__ = ["sharding_constraint_p"]
+__all__ = ["refuse_manual", "sharding_constraint_p"]
 
 
 class ShardingConstraint(LinearPrimitive, SingleResult):
@@ -26,7 +26,12 @@ class ShardingConstraint(LinearPrimitive, SingleResult):
         return avals[0]
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
-        attribute = ctx.meshes.attribute(params["sharding"], ctx.aval_out.shape)
+        sharding = params["sharding"]
+        if ctx.manual is not None:
+            refuse_manual(sharding, ctx.manual.names)
+            if len(ctx.manual.names) == len(ctx.manual.mesh.axis_names):
+                return operands[0]  # each device has its own value, and nothing is left to place
+        attribute = ctx.meshes.attribute(sharding, ctx.aval_out.shape)
         if attribute is None:
             return operands[0]
         return mlir.op1("sdy.sharding_constraint", ctx.aval_out, operands, {"sharding": attribute})
@@ -38,6 +43,22 @@ class ShardingConstraint(LinearPrimitive, SingleResult):
         self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
     ) -> tuple[Any, Any]:
         return self.bind(args[0], sharding=_with_axis(params["sharding"], dims[0] or 0)), dims[0]
+
+
+def refuse_manual(sharding: Sharding, manual: Collection[Any]) -> None:
+    """Raise ShardingError for a sharding along an axis that a `shard_map` around it maps over.
+
+    The compiler would end the process.
+    """
+    if not isinstance(sharding, NamedSharding):
+        return
+    named = [name for d in range(len(sharding.spec)) for name in sharding.spec.axes(d)]
+    if wrong := [name for name in named if name in manual]:
+        raise ShardingError(
+            f"a constraint to {sharding.spec} names the axis {wrong[0]!r}, which shard_map maps "
+            f"over here: each device has its own value{source.current().place()}",
+            hint="name the other axes of the mesh alone",
+        )
 
 
 def _with_axis(sharding: Sharding, axis: int) -> Sharding:

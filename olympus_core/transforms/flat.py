@@ -112,7 +112,8 @@ def check_same(
 def zeros(aval: ShapedArray) -> Any:
     """An array of zeros of a type."""
     zero = np.zeros((), aval.dtype)[()]
-    return op.broadcast_in_dim(zero, shape=aval.shape, broadcast_dimensions=())
+    made = op.broadcast_in_dim(zero, shape=aval.shape, broadcast_dimensions=())
+    return op.pvary(made, axes=tuple(sorted(aval.vma, key=str))) if aval.vma else made
 
 
 def float0_zeros(aval: ShapedArray) -> np.ndarray[Any, Any]:

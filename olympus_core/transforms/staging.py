@@ -23,6 +23,7 @@ from olympus_core.context import state, surroundings
 from olympus_core.errors import LeakedTracerError, OlympusError, TraceError
 from olympus_core.olympuspr import Atom, Eqn, Literal, Olympuspr, ProgramParams, Var
 from olympus_core.primitive import Primitive
+from olympus_core.primitives.collective import pvary_p
 from olympus_core.trace import using
 from olympus_core.tracer import Tracer
 from olympus_core.transforms.leaks import check_leaks
@@ -81,6 +82,8 @@ class StagingTrace:
                 for x in args
             ]
         )
+        if state.axes and not (primitive.has_programs or primitive.says_varying):
+            inputs = self._joined(inputs)
         try:
             avals = primitive.out_avals(tuple([a.aval for a in inputs]), params)
         except TraceError as e:
@@ -93,6 +96,26 @@ class StagingTrace:
         if primitive.multiple_results:
             return [StagedTracer(self, v) for v in outputs]
         return StagedTracer(self, outputs[0])
+
+    def _joined(self, inputs: tuple[Atom, ...]) -> tuple[Atom, ...]:
+        """The operands made to vary along the same axes of a `shard_map`; scalars written do not.
+
+        So that the derivative of one that does not vary is summed over those that do.
+        """
+        every = frozenset[Any]().union(*[a.aval.vma for a in inputs])
+        if not every:
+            return inputs
+        made = []
+        for atom in inputs:
+            missing = every - atom.aval.vma
+            if missing and atom.__class__ is Var:
+                params = {"axes": tuple(sorted(missing, key=str))}
+                (aval,) = pvary_p.out_avals((atom.aval,), params)
+                varying = Var(aval)
+                self.eqns.append(Eqn(pvary_p, (atom,), (varying,), params, source.current(3)))
+                atom = varying
+            made.append(atom)
+        return tuple(made)
 
     def lift(self, x: Any) -> Atom:
         """What `x` is in this program: its own variable, a literal, or a constant."""

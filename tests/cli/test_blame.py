@@ -32,7 +32,7 @@ MISTAKES = {
     "ox.nn.reluu(x)": ["'olympus.nn' has no attribute 'reluu'", "did you mean relu"],
     "np.dott(x, x)": ["did you mean dot or"],
     "np.linalg.invv(x)": ["did you mean inv or"],
-    "ox.pmap(x)": ["no attribute 'pmap': programs over several devices are not part of", "docs/"],
+    "ox.distributed": ["no attribute 'distributed': programs of several processes", "docs/"],
     "ox.scan(x)": ["did you mean olympus.lax.scan?"],
     "ox.nosuchthing": ["module 'olympus' has no attribute 'nosuchthing'"],
     "x.summ()": ["'Array' object has no attribute 'summ'", "did you mean sum"],
@@ -53,7 +53,7 @@ MISTAKES = {
     "f(x, p)": ["RecursionError"],
     "__import__('olympus.numpyy')": ["did you mean numpy?"],
     "exec('from olympus.numpy import dott')": ["did you mean dot or"],
-    "exec('from olympus import pmap')": ["programs over several devices"],
+    "exec('from olympus import distributed')": ["programs of several processes"],
     "__import__('nosuch')": ["install 'nosuch' in the environment"],
     "__import__('jax.nosuch')": ["`import olympus as jax`"],
     "__import__('json').loads('{')": ["JSONDecodeError"],
@@ -183,10 +183,10 @@ def test_any_exception_can_be_told() -> None:
 
 
 def test_why_a_name_is_absent() -> None:
-    assert "several devices" in str(why_absent("olympus", "pmap"))
+    assert "several processes" in str(why_absent("olympus", "distributed"))
     assert why_absent("olympus", "nosuch") is None
-    with pytest.raises(AttributeError, match="'pmap': programs over several devices"):
-        olympus.pmap  # noqa: B018
+    with pytest.raises(AttributeError, match="'distributed': programs of several"):
+        olympus.distributed  # noqa: B018
     assert not hasattr(olympus, "nosuch")
 
 

@@ -59,6 +59,7 @@ LAYERS = [
     "artifact",
     "library",
     "api",
+    "pmap",
     "calibration",
     "xla_computation",
 ]

@@ -60,7 +60,26 @@ def _on_two_devices(lax: Any, x: Any) -> Any:
     return lax.with_sharding_constraint(lax.sin(x), sharded((2,), ("i",), (None, "i")))
 
 
+def _mapped(lax: Any, fun: Any, x: Any) -> Any:
+    """`fun` of half of the columns, on each of two devices."""
+    sharding = (ours if lax is olympus.lax else theirs)((2,), ("i",), (None, "i"))
+    options = {"in_specs": sharding.spec, "out_specs": sharding.spec}
+    mapped = of(lax).shard_map(fun, mesh=sharding.mesh, **options)
+    # the oracle's own does not take tangents of NumPy
+    return jax.jit(mapped)(x) if lax is jax.lax else mapped(x)
+
+
+def _shard_map(lax: Any, x: Any) -> Any:
+    return _mapped(lax, lambda v: lax.sin(v) * lax.psum(v, "i"), x)
+
+
+def _pvary(lax: Any, x: Any) -> Any:
+    return _mapped(lax, lambda v: lax.pcast(lax.psum(v * v, "i"), "i", to="varying"), x)
+
+
 CASES: list[Case] = [
+    Case("shard_map", _shard_map, (arg(3, 4),), ("float32", "complex64")),
+    Case("pvary", _pvary, (arg(3, 4),)),
     Case("sharding_constraint", _on_two_devices, (arg(3, 4),), ("float32", "complex64")),
     Case("platform_dependent", _platform, (arg(4), arg(4)), label="cpu"),
     Case(

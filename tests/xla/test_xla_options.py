@@ -98,7 +98,9 @@ def compiled_with(
     """The options that reach the compiler when `stage` is compiled."""
     told: dict[str, Any] = {}
 
-    def compiling(_program: bytes, _target: olympus.Target, options: Mapping[str, Any]) -> Any:
+    def compiling(
+        _program: bytes, _target: olympus.Target, options: Mapping[str, Any], _grid: Any
+    ) -> Any:
         told.update(options)
         raise CompileError("the options are known")
 

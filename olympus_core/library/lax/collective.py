@@ -34,6 +34,7 @@ from olympus_core.primitives.collective import (
     pmin_p,
     ppermute_p,
     psum_p,
+    pvary_p,
     reduce_scatter_p,
 )
 from olympus_core.tracer import Array, Tracer
@@ -43,6 +44,7 @@ __all__ = [
     "all_to_all",
     "axis_index",
     "axis_size",
+    "pcast",
     "pmax",
     "pmean",
     "pmin",
@@ -97,6 +99,8 @@ def _groups(function: str, groups: Groups, size: int) -> tuple[tuple[int, ...], 
     """The groups as a parameter; raises ArgumentError unless they part the axis evenly."""
     if groups is None:
         return None
+    if trace.manual_axes():
+        raise ArgumentError(f"{function} takes no axis_index_groups in a shard_map")
     parts = tuple(tuple(map(int, g)) for g in groups)
     if sorted(i for p in parts for i in p) != list(range(size)) or len({*map(len, parts)}) > 1:
         raise ArgumentError(
@@ -125,10 +129,40 @@ def axis_index(axis_name: AxisName) -> Array:
     Array([0, 1, 2], dtype=int32)
     """
     names, sizes = _sizes("axis_index", axis_name)
-    index = axis_index_p.bind(axis_name=names[0])
+    checked = trace.checked_axes()
+
+    def one(name: Any) -> Array:
+        varies = {"varies": True} if name in checked else {}
+        return axis_index_p.bind(axis_name=name, **varies)
+
+    index = one(names[0])
     for name, size in zip(names[1:], sizes[1:], strict=True):
-        index = index * np.int32(size) + axis_index_p.bind(axis_name=name)
+        index = index * np.int32(size) + one(name)
     return index
+
+
+def _varying(x: Any, names: Sequence[Any]) -> Any:
+    """A value that may differ along the axes of a `shard_map` that a collective works along."""
+    missing = (trace.checked_axes() & frozenset(names)) - get_aval(x).vma
+    return pvary_p.bind(x, axes=tuple(sorted(missing, key=str))) if missing else x
+
+
+def pcast(x: _T, /, axis_name: AxisName, *, to: str) -> _T:
+    """A tree of arrays as values that may differ along the axes `axis_name` of a `shard_map`.
+
+    It is for values that are the same on each device; operations on them and on values that
+    differ do it by themselves, loops that begin with one and go on with the other do not.  `to`
+    is "varying".
+
+    Raises ArgumentError for another `to`.
+
+    >>> lax.scan(step, pcast(zeros(3), "data", to="varying"), xs)  # the carry comes to differ
+    """
+    if to != "varying":
+        raise ArgumentError(f'pcast makes a value "varying", and to was {to!r:.60}')
+    names, _ = _sizes("pcast", axis_name)
+    done: _T = tree.map(lambda v: _varying(v, names), x)
+    return done
 
 
 def _reducing(
@@ -137,7 +171,7 @@ def _reducing(
     """The reduction of one value."""
     names, sizes = _sizes(primitive.name, axis_name)
     groups = _groups(primitive.name, axis_index_groups, math.prod(sizes))
-    return lambda v: primitive.bind(v, axes=names, axis_index_groups=groups)
+    return lambda v: primitive.bind(_varying(v, names), axes=names, axis_index_groups=groups)
 
 
 def psum(x: _T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> _T:
@@ -241,7 +275,7 @@ def all_gather(
         place = canonical_axis(axis, len(shape) + (not tiled))
         for name, size in zip(reversed(names), reversed(sizes), strict=True):
             v = all_gather_p.bind(
-                v,
+                _varying(v, [name]),
                 all_gather_dimension=place,
                 axis_index_groups=groups,
                 axis_name=(name,),
@@ -307,7 +341,7 @@ def psum_scatter(
             v = reshape(v, (*shape[:place], *counts, *shape[place + 1 :]))
         for name, count in zip(names, counts, strict=True):
             v = reduce_scatter_p.bind(
-                v,
+                _varying(v, [name]),
                 axis_index_groups=groups,
                 axis_name=(name,),
                 axis_size=count,
@@ -349,7 +383,9 @@ def ppermute(x: ArrayLike | _T, axis_name: AxisName, perm: Sequence[tuple[int, i
                 f"ppermute along {name!r} needs pairs (source, destination) in which each index "
                 f"from 0 to {size - 1} is a {kind} at most once, and got {perm!r}"
             )
-    return _map("ppermute", lambda v: ppermute_p.bind(v, axis_name=(name,), perm=pairs), x)
+    return _map(
+        "ppermute", lambda v: ppermute_p.bind(_varying(v, [name]), axis_name=(name,), perm=pairs), x
+    )
 
 
 @overload
@@ -444,7 +480,7 @@ def all_to_all(
 def _swapped(v: Any, name: Any, size: int, split: int, concat: int, groups: Any = None) -> Any:
     """`all_to_all` of one value along one axis."""
     return all_to_all_p.bind(
-        v,
+        _varying(v, [name]),
         axis_index_groups=groups,
         axis_name=name,
         axis_size=size,

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from olympus_core import trace, tree
 from olympus_core.errors import ArgumentError
 from olympus_core.library.promotion import check_arrays
-from olympus_core.primitives.sharding import sharding_constraint_p
+from olympus_core.primitives.sharding import refuse_manual, sharding_constraint_p
 from olympus_core.sharded import put_on
 from olympus_core.sharding import NamedSharding, PartitionSpec, Sharding, SingleDeviceSharding
 
@@ -51,6 +51,7 @@ def _constrained(x: Any, sharding: Any) -> Any:
         return put_on(x, sharding)
     if isinstance(sharding, SingleDeviceSharding) and not trace.at_base():
         return x
+    refuse_manual(sharding, {axis[0] for axis in trace.manual_axes()})
     return sharding_constraint_p.bind(x, sharding=sharding)
 
 

@@ -1,0 +1,267 @@
+"""`shard_map`: a program that each device of a mesh runs on its own parts of arrays.
+
+The axes that it maps over are manual: the body sees the parts, and collectives are messages among
+the devices.  Along the others, if there are any, the compiler cuts arrays as it does elsewhere.
+
+Where it is checked, the types of the body say along which axes values vary (`ShapedArray.vma`).
+An operation on one that varies and one that does not makes the latter vary (`pvary`), whose
+transpose is a sum: so a derivative by a value that is the same everywhere is summed over the
+devices.  Unchecked, the derivative outside is right too, and the one inside is each device's own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from olympus_core import trace
+from olympus_core.avals import ShapedArray, get_aval
+from olympus_core.lowering import Manual
+from olympus_core.olympuspr import Eqn, Olympuspr
+from olympus_core.primitive import Batched, Linear, MultipleResults, Split, op
+from olympus_core.primitives.elementwise.base import reshape
+from olympus_core.sharding import AnyMesh, PartitionSpec
+from olympus_core.simplify import restrict
+from olympus_core.transforms.evaluate import evaluate
+from olympus_core.transforms.programs import (
+    batch_program,
+    jvp_program,
+    split_program,
+    staged,
+    transposed_program,
+)
+
+if TYPE_CHECKING:
+    from olympus_core.lowering import LoweringContext
+
+__all__ = ["global_aval", "local_aval", "manual_naming", "shard_map_p", "spec_axes"]
+
+Specs = tuple[PartitionSpec, ...]
+
+
+def spec_axes(spec: PartitionSpec) -> frozenset[Any]:
+    """The axes that a spec names."""
+    return frozenset(name for d in range(len(spec)) for name in spec.axes(d))
+
+
+def local_aval(aval: ShapedArray, spec: PartitionSpec, mesh: AnyMesh, checked: bool) -> ShapedArray:
+    """The type of the part of an array that a device has in the body."""
+    sizes = mesh.shape
+    shape = [n // math.prod(sizes[name] for name in spec.axes(d)) for d, n in enumerate(aval.shape)]
+    varying = aval.vma | spec_axes(spec) if checked else aval.vma
+    return aval.update(shape=tuple(shape), vma=varying)
+
+
+def global_aval(
+    aval: ShapedArray, spec: PartitionSpec, mesh: AnyMesh, manual: Collection[Any]
+) -> ShapedArray:
+    """The type of the array that the parts of all devices are."""
+    sizes = mesh.shape
+    shape = [n * math.prod(sizes[name] for name in spec.axes(d)) for d, n in enumerate(aval.shape)]
+    return aval.update(shape=tuple(shape), vma=aval.vma - frozenset(manual))
+
+
+def manual_naming(mesh: AnyMesh, manual: Collection[Any], checked: bool) -> trace.naming:
+    """A context in which the manual axes have their names."""
+    return trace.naming(
+        tuple([
+            trace.ManualAxis(name, size, mesh, checked)
+            for name, size in mesh.shape_tuple
+            if name in manual
+        ])
+    )  # fmt: skip
+
+
+class ShardMap(MultipleResults):
+    """Runs `olympuspr` on each device of `mesh`, over its axes `manual_axes`.
+
+    `in_specs` and `out_specs` say how operands and results are cut in parts; an axis that a spec
+    of a result does not name holds equal results, of which one is taken.
+    """
+
+    higher_order: ClassVar[bool] = True
+    has_programs: ClassVar[bool] = True
+
+    def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
+        mesh, manual = params["mesh"], params["manual_axes"]
+        return tuple(
+            global_aval(a, s, mesh, manual)
+            for a, s in zip(params["olympuspr"].out_avals, params["out_specs"], strict=True)
+        )
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
+        mapped = Manual(params["mesh"], frozenset(params["manual_axes"]))
+        specs = params["in_specs"], params["out_specs"]
+        return ctx.manual_body(params["olympuspr"], operands, mapped, specs, ctx.avals_out)
+
+    def run_inside(self, args: Sequence[Any], **params: Any) -> None:
+        """Nothing: the operations inside are of several devices, and cannot be run one by one."""
+
+    def _naming(self, params: dict[str, Any]) -> trace.naming:
+        return manual_naming(params["mesh"], params["manual_axes"], params["check_vma"])
+
+    def jvp(
+        self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[list[Any], list[Any]]:
+        program: Olympuspr = params["olympuspr"]
+        nonzero = tuple(t is not None for t in tangents)
+        with self._naming(params):
+            both, made = jvp_program(program, nonzero, (False,) * len(program.outvars))
+        ins, outs = params["in_specs"], params["out_specs"]
+        later = params | {
+            "olympuspr": both,
+            "in_specs": (*ins, *_where(ins, nonzero)),
+            "out_specs": (*outs, *_where(outs, made)),
+        }
+        found = self.bind(*primals, *[t for t in tangents if t is not None], **later)
+        count = len(program.outvars)
+        rest = iter(found[count:])
+        return found[:count], [next(rest) if m else None for m in made]
+
+    def prune(self, eqn: Eqn, used: tuple[bool, ...]) -> Eqn:
+        program, kept = restrict(eqn.params["olympuspr"], used)
+        ins, outs = eqn.params["in_specs"], eqn.params["out_specs"]
+        params = {
+            "olympuspr": program,
+            "in_specs": tuple(ins[i] for i in kept),
+            "out_specs": _where(outs, used),
+        }
+        return eqn.replace(
+            inputs=tuple(eqn.inputs[i] for i in kept),
+            outputs=tuple(v for v, u in zip(eqn.outputs, used, strict=True) if u),
+            params=eqn.params | params,
+        )
+
+    def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> list[Any]:
+        linear = tuple(isinstance(x, Linear) for x in operands)
+        given = tuple(c is not None for c in cotangent)
+        ins, outs = params["in_specs"], params["out_specs"]
+        with self._naming(params):
+            program, made = transposed_program(params["olympuspr"], linear, given)
+            known = _where(ins, tuple(not u for u in linear))
+            found = _where(_where(ins, linear), made)
+            if not params["check_vma"]:
+                program = _unchecked(program, len(known), _where(outs, given), found, params)
+        values = [x for x, u in zip(operands, linear, strict=True) if not u]
+        kept = [c for c in cotangent if c is not None]
+        specs = {"in_specs": (*known, *_where(outs, given)), "out_specs": found}
+        results = iter(self.bind(*values, *kept, **(params | specs | {"olympuspr": program})))
+        got = iter([next(results) if m else None for m in made])
+        return [next(got) if u else None for u in linear]
+
+    def batch(
+        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[list[Any], tuple[int | None, ...]]:
+        with self._naming(params):
+            program, out_dims = batch_program(params["olympuspr"], batched, tuple(dims))
+        specs = {
+            "in_specs": tuple(map(_inserted, params["in_specs"], dims)),
+            "out_specs": tuple(map(_inserted, params["out_specs"], out_dims)),
+        }
+        return self.bind(*args, **(params | specs | {"olympuspr": program})), out_dims
+
+    def split(self, unknown: tuple[bool, ...], **params: Any) -> Split | None:
+        with self._naming(params):
+            parts = split_program(params["olympuspr"], unknown)
+            residuals = parts.known.out_avals[len(parts.known.outvars) - parts.num_residuals :]
+            now = _with_rows(parts.known, parts.num_residuals)
+            later = _without_rows(parts.unknown, residuals)
+        every = tuple(n for n in params["mesh"].axis_names if n in params["manual_axes"])
+        kept = tuple(_residual_spec(a, every, params["check_vma"]) for a in residuals)
+        ins, outs = params["in_specs"], params["out_specs"]
+        count = sum(not u for u in parts.unknown_outs)
+        own = params | {
+            "olympuspr": now,
+            "in_specs": _where(ins, tuple(not u for u in unknown)),
+            "out_specs": (*_where(outs, tuple(not u for u in parts.unknown_outs)), *kept),
+        }
+
+        def known(args: Sequence[Any]) -> list[Any]:
+            return list(self.bind(*args, **own))
+
+        rest = params | {
+            "olympuspr": later,
+            "in_specs": (*kept, *_where(ins, unknown)),
+            "out_specs": _where(outs, parts.unknown_outs),
+        }
+        return Split(known, count, self, rest, parts.unknown_outs)
+
+
+def _where(specs: Sequence[PartitionSpec], chosen: Sequence[bool]) -> Specs:
+    return tuple(s for s, c in zip(specs, chosen, strict=True) if c)
+
+
+def _inserted(spec: PartitionSpec, dim: int | None) -> PartitionSpec:
+    """The spec of an array with one more axis, which is whole."""
+    if dim is None:
+        return spec
+    entries = [*spec, *[None] * (dim - len(spec))]
+    entries.insert(dim, None)
+    return PartitionSpec(*entries)
+
+
+def _residual_spec(aval: ShapedArray, every: tuple[Any, ...], checked: bool) -> PartitionSpec:
+    """A residual is cut along its first dimension, for each device may have another."""
+    names = tuple(n for n in every if n in aval.vma) if checked else every
+    return PartitionSpec(names)
+
+
+def _with_rows(program: Olympuspr, count: int) -> Olympuspr:
+    """The program whose last `count` results have a dimension to be cut along."""
+    first = len(program.outvars) - count
+
+    def rows(*args: Any) -> list[Any]:
+        outs = evaluate(program, args)
+        return [*outs[:first], *[_row(x) for x in outs[first:]]]
+
+    return staged(rows, program.in_avals)
+
+
+def _row(x: Any) -> Any:
+    return x if get_aval(x).shape else reshape(x, (1,))
+
+
+def _without_rows(program: Olympuspr, residuals: Sequence[ShapedArray]) -> Olympuspr:
+    """The program that takes residuals as `_with_rows` gives them."""
+    count = len(residuals)
+
+    def scalars(*args: Any) -> list[Any]:
+        given = [x if a.shape else reshape(x, ()) for x, a in zip(args, residuals, strict=False)]
+        return evaluate(program, [*given, *args[count:]])
+
+    rows = [a if a.shape else a.update(shape=(1,)) for a in residuals]
+    return staged(scalars, [*rows, *program.in_avals[count:]])
+
+
+def _unchecked(
+    program: Olympuspr, known: int, given: Specs, found: Specs, params: dict[str, Any]
+) -> Olympuspr:
+    """The transpose of a body whose types do not say what varies.
+
+    A result that its spec takes of one device gets its cotangent in equal shares; an operand that
+    all devices along an axis have gets the sum of theirs.
+    """
+    mesh, manual = params["mesh"], params["manual_axes"]
+    sizes = mesh.shape
+
+    def missing(spec: PartitionSpec) -> tuple[Any, ...]:
+        named = spec_axes(spec)
+        return tuple(n for n in mesh.axis_names if n in manual and n not in named)
+
+    def shared(*args: Any) -> list[Any]:
+        cotangents = []
+        for x, spec in zip(args[known:], given, strict=True):
+            count = math.prod(sizes[n] for n in missing(spec))
+            one = get_aval(x).dtype.type(count)
+            cotangents.append(x if count == 1 else op.div(x, one))
+        outs = evaluate(program, [*args[:known], *cotangents])
+        return [
+            op.psum(x, axes=missing(s), axis_index_groups=None) if missing(s) else x
+            for x, s in zip(outs, found, strict=True)
+        ]
+
+    return staged(shared, program.in_avals)
+
+
+shard_map_p = ShardMap("shard_map")

@@ -1,0 +1,246 @@
+"""`shard_map`: a function that each device of a mesh runs on its own parts of arrays."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Collection, Hashable, Sequence
+from typing import Any, NamedTuple, ParamSpec, TypeVar
+
+from olympus_core import source, trace, tree
+from olympus_core.avals import ShapedArray, get_aval
+from olympus_core.control.shard_map import (
+    local_aval,
+    manual_naming,
+    shard_map_p,
+    spec_axes,
+)
+from olympus_core.errors import ArgumentError, ShardingError
+from olympus_core.olympuspr import Olympuspr
+from olympus_core.primitive import op
+from olympus_core.sharding import AnyMesh, PartitionSpec
+from olympus_core.source import function_name
+from olympus_core.transforms.flat import check_arrays, check_callable, check_results, names_of
+from olympus_core.transforms.staging import freeze, hoist_consts, stage, stage_once
+
+__all__ = ["shard_map"]
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+_WHOLE = PartitionSpec()
+
+
+class _Mapping(NamedTuple):
+    """What `shard_map` was told, checked."""
+
+    mesh: AnyMesh
+    in_specs: Any
+    out_specs: Any
+    manual: frozenset[Any]
+    check: bool
+
+
+class _Body(NamedTuple):
+    """A staged body: its closed program, consts first; the tree and the specs of its results."""
+
+    program: Olympuspr
+    consts: tuple[Any, ...]
+    out_tree: tree.PyTreeDef
+    out_specs: tuple[PartitionSpec, ...]
+
+
+def shard_map(
+    f: Callable[_P, _R],
+    /,
+    *,
+    mesh: AnyMesh | None = None,
+    in_specs: Any,
+    out_specs: Any,
+    axis_names: Collection[Hashable] = frozenset(),
+    check_vma: bool = True,
+) -> Callable[_P, _R]:
+    """Map `f` over the devices of `mesh`: each runs it on its own parts of the arguments.
+
+    `in_specs` is a PartitionSpec, or a tuple with a tree prefix of specs for each argument, and
+    `out_specs` a tree prefix of the result.  A dimension that a spec splits is in `f` as long as
+    its part; parts of results are put together again.  An array with an axis that its spec does
+    not name is the same on all devices along it.  Collectives in `f` find the axes by their names.
+
+    `axis_names` are the axes to map over, all of the mesh unless given; along the others the
+    compiler cuts arrays in `f` as elsewhere.  In the body of another `shard_map` the mesh is its,
+    unless given.
+
+    With `check_vma` the types in `f` say along which axes values may differ, as `f32[4]{V:x}` says
+    of `x`: a result that may differ along an axis that its spec does not name is refused, and a
+    derivative in `f` by what is the same everywhere is summed over the devices.  Without it, no
+    result is refused, and a derivative in `f` is each device's own.
+
+    Raises ShardingError for a spec that does not fit an array, ArgumentError for what is not a
+    spec or a mesh.
+
+    >>> shard_map(lambda x: x - lax.pmean(x, "data"), mesh=mesh, in_specs=P("data"),
+    ...           out_specs=P("data"))(x)
+    """
+    check_callable("shard_map", f)
+    told = _told(mesh, in_specs, out_specs, axis_names, bool(check_vma))
+
+    @functools.wraps(f)
+    def mapped(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        if kwargs:
+            raise ArgumentError(
+                f"shard_map of '{function_name(f)}' takes its arguments by position, and got "
+                f"{', '.join(map(repr, kwargs))} by keyword"
+            )
+        leaves, in_tree = tree.flatten(args)
+        names = names_of(f, in_tree)
+        check_arrays("shard_map", f, names, leaves)
+        avals = [get_aval(x) for x in leaves]
+        specs = _specs("in_specs", told.in_specs, in_tree)
+        for name, aval, spec in zip(names, avals, specs, strict=True):
+            _check_spec(told, spec, aval, f"{name} of '{function_name(f)}'")
+        local = tuple([
+            local_aval(a, s, told.mesh, told.check) for a, s in zip(avals, specs, strict=True)
+        ])  # fmt: skip
+        with manual_naming(told.mesh, told.manual, told.check):
+            key = "shard_map", in_tree, local, _hashable(told)
+            body = stage_once(f, key, lambda: _staged(f, in_tree, local, names, told))
+        outs = shard_map_p.bind(
+            *body.consts,
+            *leaves,
+            olympuspr=body.program,
+            mesh=told.mesh,
+            in_specs=(_WHOLE,) * len(body.consts) + tuple(specs),
+            out_specs=body.out_specs,
+            manual_axes=tuple(n for n in told.mesh.axis_names if n in told.manual),
+            check_vma=told.check,
+        )
+        result: _R = body.out_tree.unflatten(outs)
+        return result
+
+    return mapped
+
+
+def _hashable(told: _Mapping) -> Any:
+    leaves, treedef = tree.flatten(told.out_specs, is_leaf=lambda x: x is None)
+    return told.mesh, told.manual, told.check, tuple(leaves), treedef
+
+
+def _told(
+    mesh: AnyMesh | None, in_specs: Any, out_specs: Any, axis_names: Any, check: bool
+) -> _Mapping:
+    outer = trace.manual_axes()
+    if mesh is None and outer:
+        mesh = outer[-1].mesh
+    if not isinstance(mesh, AnyMesh):
+        raise ArgumentError(
+            f"shard_map needs a mesh, and got {mesh!r:.80}", hint="pass olympus.make_mesh(...)"
+        )
+    taken = {axis[0] for axis in outer}
+    if outer and outer[-1].mesh.shape_tuple != mesh.shape_tuple:
+        raise ShardingError(
+            "a shard_map in the body of another has its mesh, and got another: "
+            f"{mesh} in {outer[-1].mesh}"
+        )
+    names = {axis_names} if isinstance(axis_names, str) else set(axis_names)
+    for name in names:
+        if name not in mesh.axis_names:
+            raise ShardingError(f"shard_map: axis_names has {name!r}, and the mesh is {mesh}")
+    chosen = names or set(mesh.axis_names) - taken
+    if twice := [n for n in mesh.axis_names if n in chosen and n in taken]:
+        raise ShardingError(f"shard_map maps over the axis {twice[0]!r}, as one around it does")
+    if isinstance(in_specs, list):
+        in_specs = tuple(in_specs)
+    for what, specs in (("in_specs", in_specs), ("out_specs", out_specs)):
+        for leaf in tree.leaves(specs, is_leaf=lambda x: x is None):
+            if not isinstance(leaf, PartitionSpec):
+                raise ArgumentError(
+                    f"shard_map: {what} needs PartitionSpecs, and has {leaf!r:.80}",
+                    hint="write P() for what is the same on all devices",
+                )
+            _check_axes(what, leaf, mesh, frozenset(chosen))
+    return _Mapping(mesh, in_specs, out_specs, frozenset(chosen), check)
+
+
+def _check_axes(what: str, spec: PartitionSpec, mesh: AnyMesh, manual: frozenset[Any]) -> None:
+    mesh.check_spec(spec)
+    if PartitionSpec.UNCONSTRAINED in spec.partitions:
+        raise ArgumentError(f"shard_map: {what} has {spec}, and no dimension can be left open")
+    for name in mesh.axis_names:
+        if name in spec_axes(spec) - manual:
+            raise ShardingError(
+                f"shard_map: {what} has {spec}, and {name!r} is not an axis that it maps over: "
+                f"{', '.join(repr(n) for n in mesh.axis_names if n in manual)}",
+                hint="leave it out: the compiler cuts arrays along it",
+            )
+
+
+def _specs(what: str, specs: Any, treedef: tree.PyTreeDef) -> list[PartitionSpec]:
+    full = treedef.unflatten(range(treedef.num_leaves))
+    return tree.prefix_leaves("shard_map", what, specs, full)
+
+
+def _check_spec(told: _Mapping, spec: PartitionSpec, aval: ShapedArray, what: str) -> None:
+    place = source.current().place()
+    if len(spec) > aval.ndim:
+        raise ShardingError(
+            f"shard_map: {what} is {aval.long_name()}, of {aval.ndim} dimensions, and its spec "
+            f"{spec} has {len(spec)}{place}"
+        )
+    sizes = told.mesh.shape
+    for d, n in enumerate(aval.shape):
+        count = math.prod(sizes[name] for name in spec.axes(d))
+        if n % count:
+            raise ShardingError(
+                f"shard_map: {what} is {aval.long_name()}, and {spec} cannot cut its dimension "
+                f"{d}, of {n} elements, into {count} equal parts{place}"
+            )
+
+
+def _staged(
+    f: Callable[..., Any],
+    in_tree: tree.PyTreeDef,
+    avals: Sequence[ShapedArray],
+    names: Sequence[str],
+    told: _Mapping,
+) -> _Body:
+    out_tree: tree.PyTreeDef | None = None
+    specs: list[PartitionSpec] = []
+
+    def flat(*leaves: Any) -> list[Any]:
+        nonlocal out_tree
+        outs, out_tree = tree.flatten(f(*in_tree.unflatten(leaves)))
+        check_results(function_name(f), outs, out_tree)
+        specs[:] = _specs("out_specs", told.out_specs, out_tree)
+        paths, _ = tree.flatten_with_path(out_tree.unflatten(range(len(outs))))
+        return [
+            _result(x, spec, f"result{tree.keystr(path)} of '{function_name(f)}'", told)
+            for x, spec, (path, _) in zip(outs, specs, paths, strict=True)
+        ]
+
+    program = freeze(stage(flat, avals, names=names, what=f"'{function_name(f)}'"))
+    assert out_tree is not None
+    closed, consts = hoist_consts(program)
+    return _Body(closed, consts, out_tree, tuple(specs))
+
+
+def _result(x: Any, spec: PartitionSpec, what: str, told: _Mapping) -> Any:
+    """A result of a body, which differs along the axes of its spec and along no other."""
+    aval = get_aval(x)
+    if len(spec) > aval.ndim:
+        raise ShardingError(
+            f"shard_map: {what} is {aval.long_name()}, of {aval.ndim} dimensions, and its spec "
+            f"{spec} has {len(spec)}"
+        )
+    if not told.check:
+        return x
+    named = spec_axes(spec)
+    if more := (aval.vma & told.manual) - named:
+        axes = ", ".join(repr(n) for n in told.mesh.axis_names if n in more)
+        raise ShardingError(
+            f"shard_map: {what} is {aval.long_name()}, which may differ along {axes}, and its spec "
+            f"{spec} says that it does not",
+            hint="name the axis in out_specs, reduce along it, as by lax.psum, or pass "
+            "check_vma=False",
+        )
+    missing = tuple(n for n in told.mesh.axis_names if n in named - aval.vma)
+    return op.pvary(x, axes=missing) if missing else x

@@ -1,0 +1,400 @@
+"""shard_map and pmap: values, shardings and derivatives are the oracle's."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import olympus
+import olympus.numpy as jnp
+from olympus import lax
+from olympus.errors import (
+    ArgumentError,
+    OlympusError,
+    ShardingError,
+    TransformError,
+    UnboundAxisError,
+)
+from olympus.sharding import AbstractMesh, PartitionSpec
+from tests.devices.meshes import both, ours, places, same_places
+
+OURS = types.SimpleNamespace(
+    m=olympus, np=jnp, lax=lax, P=PartitionSpec, side=0, mesh=both()[0].mesh
+)
+ORACLE = types.SimpleNamespace(
+    m=jax, np=jax.numpy, lax=jax.lax, P=jax.sharding.PartitionSpec, side=1, mesh=both()[1].mesh
+)
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((8, 8)).astype(np.float32)
+W = RNG.standard_normal((8, 8)).astype(np.float32)
+
+
+def mapped(p: Any, fun: Any, ins: Any, outs: Any, **options: Any) -> Any:
+    """`fun(p, *parts)` over the mesh of 2 x 4; specs are tuples of entries."""
+    return p.m.shard_map(
+        lambda *parts: fun(p, *parts),
+        mesh=p.mesh,
+        in_specs=tuple(p.P(*spec) for spec in ins),
+        out_specs=p.P(*outs),
+        **options,
+    )
+
+
+def scanned(p, x, w):
+    def step(carry, row):
+        return p.np.tanh(carry @ w + row), p.np.sum(carry)
+
+    carry, sums = p.lax.scan(step, x, x)
+    return carry * p.np.sum(sums)
+
+
+def custom(p, x, w):
+    @p.m.custom_jvp
+    def square(a):
+        return a * a
+
+    square.defjvp(lambda primals, tangents: (square(*primals), 3.0 * primals[0] * tangents[0]))
+    return square(x) @ w
+
+
+def backward(p, x, w):
+    @p.m.custom_vjp
+    def square(a):
+        return a * a
+
+    square.defvjp(lambda a: (a * a, a), lambda a, ct: (5.0 * a * ct,))
+    return square(x) @ w
+
+
+def inner_gradient(p, x, w):
+    """By a value that all devices share."""
+    return x @ p.m.grad(lambda w: p.np.sum(p.np.sin(x @ w)))(w)
+
+
+def gathered(p, x, w):
+    return p.lax.pmean(x @ p.lax.all_gather(w, "y", axis=0, tiled=True), "y")
+
+
+def halo(p, x, w):
+    """The sum with the neighbours' edges."""
+    n = p.lax.axis_size("x")
+    left = p.lax.ppermute(x[-1:], "x", [(i, (i + 1) % n) for i in range(n)])
+    return (x + left) @ w
+
+
+def looped(p, x, w):
+    def cond(state):
+        return state[0] < 3
+
+    def body(state):
+        return state[0] + 1, p.np.sin(state[1]) @ w
+
+    return p.lax.while_loop(cond, body, (0, x))[1]
+
+
+ROWS, WHOLE = ("x",), ()
+#: the body, the specs of its two operands and of its result; the latter differs along "x" alone
+BODIES = {
+    "matmul": (lambda p, x, w: x @ w, [ROWS, WHOLE], ROWS),
+    "psum": (lambda p, x, w: p.lax.psum(x @ w, "y"), [("x", "y"), ("y",)], ROWS),
+    "psum-both": (lambda p, x, w: p.lax.psum(p.np.sin(x @ w), ("x", "y")),
+                  [("x", "y"), ("y",)], WHOLE),
+    "pmean": (lambda p, x, w: x - p.lax.pmean(x * w[:4], "x"), [ROWS, WHOLE], ROWS),
+    "pmax": (lambda p, x, w: x - p.lax.pmax(p.lax.stop_gradient(x), "x"), [ROWS, WHOLE], ROWS),
+    "gather": (gathered, [ROWS, ("y",)], ROWS),
+    "gather-stacked": (lambda p, x, w: p.lax.psum(p.lax.all_gather(x, "y") @ w, "y")[0],
+                       [ROWS, WHOLE], ROWS),
+    "scatter": (lambda p, x, w: p.lax.psum_scatter(x @ w, "x", tiled=True),
+                [(None, "x"), ROWS], ROWS),
+    "all-to-all": (lambda p, x, w: p.lax.all_to_all(x, "x", 1, 0, tiled=True) @ w[:4],
+                   [ROWS, WHOLE], ROWS),
+    "index": (lambda p, x, w: x * p.lax.axis_index("x") + p.lax.axis_index(("x",)) * w[:4],
+              [ROWS, WHOLE], ROWS),
+    "shuffle": (lambda p, x, w: p.lax.pshuffle(x, "x", [1, 0]) @ w, [ROWS, WHOLE], ROWS),
+    "halo": (halo, [ROWS, WHOLE], ROWS),
+    "jit": (lambda p, x, w: p.m.jit(lambda a: p.lax.psum(a, "y"))(x @ w),
+            [("x", "y"), ("y",)], ROWS),
+    "checkpoint": (lambda p, x, w: p.m.checkpoint(lambda a: p.np.sin(p.np.sin(a @ w)))(x),
+                   [ROWS, WHOLE], ROWS),
+    "scan": (scanned, [ROWS, WHOLE], ROWS),
+    "while": (looped, [ROWS, WHOLE], ROWS),
+    "cond": (lambda p, x, w: p.lax.cond(p.np.sum(x) > 0, lambda a: a * 2.0, p.np.sin, x) @ w,
+             [ROWS, WHOLE], ROWS),
+    "custom-jvp": (custom, [ROWS, WHOLE], ROWS),
+    "custom-vjp": (backward, [ROWS, WHOLE], ROWS),
+    "inner-gradient": (inner_gradient, [ROWS, WHOLE], ROWS),
+    "vmap": (lambda p, x, w: p.m.vmap(lambda row: row @ w + p.lax.psum(row, "x"))(x),
+             [ROWS, WHOLE], ROWS),
+    "scalar-residual": (lambda p, x, w: p.np.exp(p.np.sum(x)) * p.np.sin(w[:4]),
+                        [ROWS, WHOLE], ROWS),
+}  # fmt: skip
+ONE_WAY = ("while",)  # no reverse derivative
+
+
+def results(name: str, call: Any, **options: Any) -> list[Any]:
+    body, ins, outs = BODIES[name]
+    return [call(p, mapped(p, body, ins, outs, **options)) for p in (OURS, ORACLE)]
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_values_and_shardings(name: str) -> None:
+    same_places(*results(name, lambda p, fun: p.m.jit(fun)(X, W)))
+
+
+@pytest.mark.parametrize("check", [True, False])
+@pytest.mark.parametrize("name", [n for n in BODIES if n not in ONE_WAY])
+def test_gradients_outside(name: str, check: bool) -> None:
+    def gradients(p, fun):
+        loss = lambda x, w: p.np.sum(p.np.cos(fun(x, w)))  # noqa: E731
+        return p.m.jit(p.m.grad(loss, (0, 1)))(X, W)
+
+    for mine, oracle in zip(*results(name, gradients, check_vma=check), strict=True):
+        np.testing.assert_allclose(np.asarray(mine), np.asarray(oracle), rtol=2e-3, atol=2e-3)
+
+
+@pytest.mark.parametrize("name", ["psum", "scan", "cond", "gather", "custom-jvp", "inner-gradient"])
+def test_forward_derivatives_and_batches(name: str) -> None:
+    def derivatives(p, fun):
+        tangents = p.m.jvp(p.m.jit(fun), (X, W), (W, X))[1]
+        batch = p.m.jit(p.m.vmap(fun, in_axes=(0, None)))(np.stack([X, W, X]), W)
+        rows = p.m.jit(p.m.vmap(fun, in_axes=(None, 1), out_axes=1))(X, np.stack([X, W], axis=1))
+        return tangents, batch, rows
+
+    for mine, oracle in zip(*results(name, derivatives), strict=True):
+        np.testing.assert_allclose(np.asarray(mine), np.asarray(oracle), rtol=2e-3, atol=2e-3)
+
+
+@pytest.mark.parametrize("name", ["scan", "psum", "checkpoint"])
+def test_second_derivatives(name: str) -> None:
+    def second(p, fun):
+        loss = lambda x: p.np.sum(p.np.sin(fun(x, W)))  # noqa: E731
+        return p.m.jit(p.m.grad(lambda x: p.np.sum(p.m.grad(loss)(x) ** 2)))(X)
+
+    mine, oracle = results(name, second)
+    np.testing.assert_allclose(np.asarray(mine), np.asarray(oracle), rtol=5e-3, atol=5e-3)
+
+
+@pytest.mark.parametrize("check", [True, False])
+def test_a_derivative_inside_is_summed_where_it_is_checked(check: bool) -> None:
+    outs = results("inner-gradient", lambda p, fun: p.m.jit(fun)(X, W), check_vma=check)
+    same_places(*outs)
+    local, summed = (
+        np.asarray(results("inner-gradient", lambda p, f: f(X, W), check_vma=c)[0])
+        for c in (False, True)
+    )
+    assert not np.allclose(local, summed)
+
+
+SPECS = [(), ("x",), ("y",), (None, "x"), ("x", "y"), (("x", "y"),), (None, ("y", "x"))]
+
+
+@given(st.sampled_from(SPECS), st.sampled_from(SPECS), st.booleans())
+@settings(max_examples=12)
+def test_any_specs(first: Any, second: Any, check: bool) -> None:
+    """Every device's values, wherever they came from, in a sum that all of them have."""
+
+    def body(p, x, w):
+        total = p.np.sum(x) * 2.0 + p.np.sum(w * w)
+        return p.lax.psum(p.lax.psum(total, "x"), "y")
+
+    def both_of(p):
+        fun = mapped(p, body, [first, second], (), check_vma=check)
+        return p.m.jit(p.m.value_and_grad(lambda x, w: fun(x, w), (0, 1)))(X, W)
+
+    for mine, oracle in zip(*(jax.tree.leaves(both_of(p)) for p in (OURS, ORACLE)), strict=True):
+        np.testing.assert_allclose(np.asarray(mine), np.asarray(oracle), rtol=1e-3, atol=1e-3)
+
+
+def test_partly_manual() -> None:
+    def body(p, x, w):
+        y = x @ w
+        return y * (1.0 + p.lax.axis_index("x")) + p.lax.psum(p.np.sin(y), "x")
+
+    outs, grads = [], []
+    for p in (OURS, ORACLE):
+        fun = mapped(p, body, [ROWS, WHOLE], ROWS, axis_names={"x"})
+        where = both("x", "y")[p.side], both(None, "y")[p.side]
+        outs.append(p.m.jit(fun, in_shardings=where)(X, W))
+        grads.append(p.m.jit(p.m.grad(lambda w, p=p, f=fun: p.np.sum(f(X, w) ** 2)))(W))
+    same_places(*outs)
+    np.testing.assert_allclose(np.asarray(grads[0]), np.asarray(grads[1]), rtol=1e-3, atol=1e-3)
+
+
+def test_a_constraint_in_a_body_names_the_other_axes() -> None:
+    free = both(None, "y")[0]
+    body = lambda x: lax.with_sharding_constraint(x * 2.0, free)  # noqa: E731
+    specs = {"in_specs": OURS.P("x"), "out_specs": OURS.P("x"), "mesh": OURS.mesh}
+    found = olympus.jit(olympus.shard_map(body, axis_names={"x"}, **specs))(X)
+    np.testing.assert_allclose(np.asarray(found), X * 2.0)
+    with pytest.raises(ShardingError, match="names the axis 'y', which shard_map maps over here"):
+        olympus.shard_map(body, **specs)(X)
+
+
+def test_one_inside_another() -> None:
+    def body(p, x, w):
+        inner = p.m.shard_map(
+            lambda a: a * 2.0 + p.lax.psum(a, "y"),
+            in_specs=p.P(None, "y"),
+            out_specs=p.P(None, "y"),
+            axis_names={"y"},
+        )
+        return inner(x @ w) + p.lax.psum(x, "x")
+
+    outs = [
+        p.m.jit(mapped(p, body, [ROWS, WHOLE], ROWS, axis_names={"x"}))(X, W)
+        for p in (OURS, ORACLE)
+    ]
+    same_places(*outs)
+
+
+def test_one_function_in_two_meshes() -> None:
+    """What is emitted for one mesh is not taken for another."""
+    total = olympus.jit(lambda x: lax.psum(x, "x"))
+    tall, wide = (ours(sizes, ("x", "y"), ()).mesh for sizes in ((4, 2), (2, 4)))
+
+    @olympus.jit
+    def fun(x):
+        parts = [
+            olympus.shard_map(total, mesh=m, in_specs=PartitionSpec("x"), out_specs=PartitionSpec())
+            for m in (tall, wide)
+        ]
+        return parts[0](x), parts[1](x)
+
+    few, many = fun(X)
+    np.testing.assert_allclose(np.asarray(few), X.reshape(4, 2, 8).sum(0), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(np.asarray(many), X.reshape(2, 4, 8).sum(0), rtol=1e-5, atol=1e-5)
+
+
+def test_arrays_that_a_body_closes_over() -> None:
+    held = olympus.device_put(W, both("y")[0])
+    fun = olympus.shard_map(
+        lambda x: x @ held + held[:4], mesh=OURS.mesh, in_specs=OURS.P("x"), out_specs=OURS.P("x")
+    )
+    want = X @ W + np.concatenate([W[:4], W[:4]])
+    for call in (fun, olympus.jit(fun)):
+        np.testing.assert_allclose(np.asarray(call(X)), want, rtol=1e-4, atol=1e-4)
+
+
+def test_the_types_say_what_varies() -> None:
+    fun = mapped(OURS, lambda p, x, w: p.lax.psum(x @ w, "y"), [("x", "y"), ("y",)], ROWS)
+    text = str(olympus.make_olympuspr(fun)(X, W))
+    assert "f32[4,2]{V:x,y}" in text
+    assert "pvary[axes=(x,)]" in text
+    assert "manual_axes=(x, y)" in text or "manual_axes=('x', 'y')" in text
+    abstract = AbstractMesh((2, 4), ("x", "y"))
+    specs = {"in_specs": OURS.P("x"), "out_specs": OURS.P("x")}
+    lowered = olympus.jit(olympus.shard_map(lambda x: x + 1, mesh=abstract, **specs)).lower(X)
+    assert "sdy.manual_computation" in lowered.as_text()
+    np.testing.assert_allclose(np.asarray(lowered.compile()(X)), X + 1)
+
+
+def refused() -> dict[str, Any]:
+    P, usual = PartitionSpec, PartitionSpec("x")
+
+    def call(fun, ins=usual, outs=usual, x=X, **options):
+        options = {"mesh": OURS.mesh} | options
+        return olympus.shard_map(fun, in_specs=ins, out_specs=outs, **options)(x)
+
+    same = lambda x: x  # noqa: E731
+    return {
+        "out-varies": (lambda: call(same, outs=P()), "may differ along 'x'"),
+        "uneven": (lambda: call(same, x=np.zeros((3, 2))), "cannot cut its dimension 0, of 3 elem"),
+        "rank": (lambda: call(same, x=np.zeros(())), "of 0 dimensions, and its spec"),
+        "out-rank": (lambda: call(jnp.sum), "of 0 dimensions, and its spec"),
+        "no-axis": (lambda: call(same, ins=P("z")), "names the axis 'z'"),
+        "no-spec": (lambda: call(same, ins=None), "needs PartitionSpecs, and has None"),
+        "no-mesh": (lambda: call(same, mesh=None), "needs a mesh, and got None"),
+        "not-manual": (lambda: call(same, axis_names={"y"}), "'x' is not an axis that it maps"),
+        "no-manual": (lambda: call(same, axis_names={"q"}), "axis_names has 'q'"),
+        "open": (lambda: call(same, ins=P(P.UNCONSTRAINED)), "no dimension can be left open"),
+        "unbound": (lambda: call(lambda x: lax.psum(x, "z")), "'z', which is not bound here"),
+        "unbound-auto": (
+            lambda: call(lambda x: lax.psum(x, "y"), axis_names={"x"}), "'y', which is not bound"
+        ),
+        "carry": (
+            lambda: call(lambda x: lax.scan(lambda c, r: (c + r, r), jnp.zeros(8), x)[1]),
+            r"comes in as float32\[8\] and goes out as float32\[8\]{V:x}",
+        ),
+        "twice": (
+            lambda: call(lambda x: olympus.shard_map(same, in_specs=P("x"), out_specs=P("x"),
+                                                     axis_names={"x"})(x)),
+            "as one around it does",
+        ),
+        "groups": (
+            lambda: call(lambda x: lax.psum(x, "x", axis_index_groups=[[0, 1]])), "no axis_index_gr"
+        ),
+        "elsewhere": (
+            lambda: call(same, x=olympus.device_put(X, ours((2, 4), ("x", "y"), (), turned=True))),
+            "one set of devices, in one order",
+        ),
+        "prefix": (lambda: call(same, ins=(P("x"), P("x"))), "must be a tree prefix"),
+        "to": (lambda: call(lambda x: lax.pcast(x, "x", to="same")), 'makes a value "varying"'),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", refused())
+def test_mistakes_are_told(name: str) -> None:
+    call, message = refused()[name]
+    with pytest.raises((ArgumentError, TransformError, UnboundAxisError), match=message) as told:
+        call()
+    assert isinstance(told.value, OlympusError)
+
+
+def test_a_carry_that_varies_later_is_made_to_vary_first() -> None:
+    def body(p, x, w):
+        first = p.lax.pcast(p.np.zeros(8, "float32"), "x", to="varying")
+        return p.lax.scan(lambda c, r: (c + r, c), first, x)[1] @ w
+
+    outs = [p.m.jit(mapped(p, body, [ROWS, WHOLE], ROWS))(X, W) for p in (OURS, ORACLE)]
+    same_places(*outs)
+
+
+PMAPS = {
+    "sum": (lambda p, x: x / p.lax.psum(x, "i"), {}),
+    "out-axis": (lambda p, x: (x * 2, p.lax.axis_index("i")), {"out_axes": (1, 0)}),
+    "in-axis": (lambda p, x: p.np.sin(x), {"in_axes": 1}),
+    "none-out": (lambda p, x: p.lax.psum(x, "i"), {"out_axes": None}),
+    "grad": (lambda p, x: p.m.grad(lambda a: p.np.sum(a * p.lax.psum(a, "i")))(x), {}),
+}
+
+
+@pytest.mark.parametrize("name", PMAPS)
+def test_pmap(name: str) -> None:
+    fun, options = PMAPS[name]
+    x = X[:4, :4]
+    outs = []
+    for p in (OURS, ORACLE):
+        outs.append(p.m.pmap(lambda a, p=p: fun(p, a), axis_name="i", **options)(x))
+    for mine, oracle in zip(*map(jax.tree.leaves, outs), strict=True):
+        np.testing.assert_allclose(np.asarray(mine), np.asarray(oracle), rtol=1e-4, atol=1e-4)
+        assert places(mine.sharding, mine.shape) == places(oracle.sharding, oracle.shape)
+
+
+def test_pmap_at_every_stage() -> None:
+    fun = olympus.pmap(
+        lambda n, x, y=None: x * n + (0 if y is None else y),
+        static_broadcasted_argnums=0,
+        in_axes=(None, 0),
+        donate_argnums=1,
+    )
+    lowered = fun.lower(3, X)
+    assert "sdy.manual_computation" in lowered.as_text()
+    np.testing.assert_allclose(np.asarray(lowered.compile()(X)), X * 3)
+    np.testing.assert_allclose(np.asarray(fun(2, X)), X * 2)
+    assert fun.eval_shape(2, X).shape == (8, 8)
+    whole = olympus.pmap(lambda x, w: x @ w, in_axes=(0, None))
+    np.testing.assert_allclose(np.asarray(whole(X, W)), X @ W, rtol=1e-4, atol=1e-4)
+    again = olympus.pmap(lambda x: x + 1, devices=olympus.devices()[:3:-1])
+    assert [s.device.id for s in again(X[:4]).addressable_shards] == [7, 6, 5, 4]
+    with pytest.raises(ShardingError, match="needs 9 devices, one for each index, and there are 8"):
+        olympus.pmap(lambda x: x)(np.zeros(9))
+    with pytest.raises(TransformError, match="needs mapped axes of one size"):
+        olympus.pmap(lambda x, y: x)(np.zeros(2), np.zeros(3))
+    with pytest.raises(TransformError, match="in_axes has 1 for an array of 1 dimensions"):
+        olympus.pmap(lambda x: x, in_axes=1)(np.zeros(2))
