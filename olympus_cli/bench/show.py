@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from olympus_cli.bench.attempts import Attempt
@@ -11,21 +12,18 @@ from olympus_cli.bench.model import TEXT, Measured, Metric, metric_name
 from olympus_cli.bench.statistics import CONFIDENCE, Summary, summarize
 from olympus_cli.bench.sweep import Sweep, sweeps_of
 from olympus_cli.faults.failure import Failure
-from olympus_cli.reports.gates import Case, GateReport
+from olympus_cli.reports.failures import failure_data
+from olympus_cli.reports.gates import Case, GateReport, Remark, Table, case_of_error
 from olympus_cli.units import byte_size, count, duration
 
 __all__ = [
-    "Table",
+    "attempt_tables",
     "bench_report",
     "fact_rows",
     "measured_tables",
     "overview_table",
-    "sweep_table",
+    "sweep_tables",
 ]
-
-#: A title, the names of the columns, and the rows.
-Table = tuple[str, tuple[str, ...], tuple[tuple[str, ...], ...]]
-
 
 _COLUMNS = ("metric", "median", f"{CONFIDENCE:.0%} interval", "quartiles", "samples")
 _BOUNDS = {"compute": "the arithmetic", "memory": "the memory"}
@@ -157,51 +155,56 @@ def _fate(failure: Failure | None) -> str:
     return "measured" if failure is None else f"failed: {failure.message.splitlines()[0]}"
 
 
-def sweep_table(sweep: Sweep) -> Table:
-    """The table of a sweep."""
-    return (sweep.title, sweep.columns, sweep.rows)
+def sweep_tables(sweep: Sweep) -> Iterator[Table]:
+    """The table of a sweep, and that of the exponents that were fitted, if there are any."""
+    yield sweep.title, sweep.columns, sweep.rows
+    if sweep.sentences:
+        yield "", ("fit",), tuple((line,) for line in sweep.sentences)
+
+
+def attempt_tables(attempts: Sequence[Attempt]) -> list[Table]:
+    """The tables of each target, in the order in which they were measured."""
+    tables: list[Table] = []
+    for each in attempts:
+        if each.measured is not None:
+            tables += measured_tables(each.measured)
+        if each.compared is not None:
+            tables.append(compared_table(each.compared))
+    return tables
 
 
 def bench_report(attempts: Sequence[Attempt]) -> GateReport:
     """All that was found: a case for each target, and the document of `--json`."""
     found = [each.measured for each in attempts if each.measured is not None]
-    sweeps = sweeps_of(found)
-    tables: list[Table] = [table for each in found for table in measured_tables(each)]
     compared = [each.compared for each in attempts if each.compared is not None]
-    tables += map(compared_table, compared)
+    sweeps = sweeps_of(found)
+    tables = attempt_tables(attempts)
     if len(attempts) > 1:
         tables.append(overview_table(attempts))
-    tables += map(sweep_table, sweeps)
-    notes = [f"{each.target}: {note}" for each in found for note in each.notes]
-    notes += [f"{sweep.target}: {line}" for sweep in sweeps for line in sweep.sentences]
-    notes += [f"{each.target}: {note}" for each in compared for note in compared_notes(each)]
-    cases = [*map(_case, attempts), *(case for each in compared for case in compared_cases(each))]
-    document = {
-        "targets": [each.document() for each in found],
-        "comparisons": [each.document() for each in compared],
-        "sweeps": [sweep.to_data() for sweep in sweeps],
-        "failures": [
-            _failure_data(each.name, each.failure) for each in attempts if each.failure is not None
-        ],
-    }
-    return GateReport("bench", tuple(cases), tuple(tables), document, tuple(notes))
-
-
-def _failure_data(target: str, failure: Failure) -> dict[str, Any]:
-    return {
-        "target": target,
-        "kind": failure.kind,
-        "message": failure.message,
-        "hint": failure.hint,
-        "location": failure.location,
-        "exit_code": failure.error().exit_code,
-    }
+    tables += [table for sweep in sweeps for table in sweep_tables(sweep)]
+    return GateReport(
+        "bench",
+        (*map(_case, attempts), *(case for each in compared for case in compared_cases(each))),
+        tuple(tables),
+        {
+            "targets": [each.document() for each in found],
+            "comparisons": [each.document() for each in compared],
+            "sweeps": [sweep.to_data() for sweep in sweeps],
+            "failed": [
+                {"target": each.name, "error": failure_data(each.failure)}
+                for each in attempts
+                if each.failure is not None
+            ],
+        },
+        notes=tuple(f"{each.target}: {note}" for each in compared for note in compared_notes(each)),
+        warnings=tuple(Remark(f"{each.target}: {note}") for each in found for note in each.notes),
+    )
 
 
 def _case(attempt: Attempt) -> Case:
-    if (failure := attempt.failure) is not None:
-        places = (failure.location,) if failure.location else ()
-        return Case(attempt.name, "bench", "measured", "error", failure.message, places)
+    if attempt.failure is not None:
+        case = case_of_error(attempt.name, "bench", attempt.failure.error())
+        return replace(case, name="measured")
     metrics = attempt.measured.metrics if attempt.measured is not None else {}
     figures = {name: metric.to_data() for name, metric in metrics.items()}
     return Case(attempt.name, "bench", "measured", "passed", figures=figures)

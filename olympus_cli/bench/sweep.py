@@ -21,9 +21,9 @@ from olympus_cli.units import count, duration
 
 __all__ = [
     "Exponent",
-    "Line",
-    "Point",
     "Sweep",
+    "SweepLine",
+    "SweepPoint",
     "axes_of",
     "fitted_exponent",
     "sweep_page",
@@ -46,7 +46,7 @@ class Exponent:
 
 
 @dataclass(frozen=True)
-class Point:
+class SweepPoint:
     """A size, the steady call in seconds with its interval, and the program's flops."""
 
     x: float
@@ -57,11 +57,11 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Line:
+class SweepLine:
     """The points along an axis where the other values of the matrix, `fixed`, are the same."""
 
     fixed: Mapping[str, float | str]
-    points: tuple[Point, ...]
+    points: tuple[SweepPoint, ...]
     exponent: Exponent | None
     flops_exponent: Exponent | None
 
@@ -77,7 +77,7 @@ class Sweep:
 
     target: str
     axis: str
-    lines: tuple[Line, ...]
+    lines: tuple[SweepLine, ...]
 
     def to_data(self) -> dict[str, Any]:
         """JSON-like data; times are in seconds."""
@@ -182,11 +182,11 @@ def _svg(sweep: Sweep) -> str:
     )
 
 
-def _cells(point: Point) -> tuple[str, ...]:
+def _cells(point: SweepPoint) -> tuple[str, ...]:
     return (plain_number(point.x), duration(point.seconds), _interval(point), count(point.flops))
 
 
-def _interval(point: Point) -> str:
+def _interval(point: SweepPoint) -> str:
     if point.low is None or point.high is None:
         return "-"
     return f"{duration(point.low)} .. {duration(point.high)}"
@@ -227,7 +227,7 @@ def sweeps_of(found: Sequence[Measured]) -> list[Sweep]:
     ]
 
 
-def _lines(members: Sequence[Measured], axis: str) -> tuple[Line, ...]:
+def _lines(members: Sequence[Measured], axis: str) -> tuple[SweepLine, ...]:
     lines: dict[str, list[Measured]] = {}
     for each in members:
         lines.setdefault(suffix(_others(each, axis)), []).append(each)
@@ -238,11 +238,11 @@ def _others(member: Measured, axis: str) -> dict[str, float | str]:
     return {key: value for key, value in member.matrix.items() if key != axis}
 
 
-def _line(members: Sequence[Measured], axis: str) -> Line:
+def _line(members: Sequence[Measured], axis: str) -> SweepLine:
     points = tuple(sorted((_point(each, axis) for each in members), key=lambda p: p.x))
     xs = [p.x for p in points]
     flops = [p.flops for p in points if p.flops is not None]
-    return Line(
+    return SweepLine(
         _others(members[0], axis),
         points,
         fitted_exponent(xs, [p.seconds for p in points]),
@@ -250,10 +250,10 @@ def _line(members: Sequence[Measured], axis: str) -> Line:
     )
 
 
-def _point(member: Measured, axis: str) -> Point:
+def _point(member: Measured, axis: str) -> SweepPoint:
     steady = summarize(member.metrics["steady_call"].samples)
     flops = member.facts.get("flops")
-    return Point(
+    return SweepPoint(
         float(member.matrix[axis]),
         steady.median,
         steady.low,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -16,19 +15,15 @@ from olympus_cli import console, interrupts, signals
 from olympus_cli.bench.against import Asked, Other, is_bundle, other_sides, project_root
 from olympus_cli.bench.attempts import Against, Attempt, attempted, total_gates
 from olympus_cli.bench.baselines import baseline_path, write_baseline
-from olympus_cli.bench.compared import compared_notes, compared_table, worse_lines
+from olympus_cli.bench.compared import worse_lines
 from olympus_cli.bench.sampler import Interrupted
-from olympus_cli.bench.show import (
-    bench_report,
-    measured_tables,
-    overview_table,
-    sweep_table,
-)
-from olympus_cli.bench.sweep import Sweep, axes_of, sweep_page, sweep_text, sweeps_of
+from olympus_cli.bench.show import attempt_tables, bench_report
+from olympus_cli.bench.sweep import axes_of, sweep_page, sweep_text, sweeps_of
 from olympus_cli.bench.work import BundleWork, Effort, SamplerWork
 from olympus_cli.builder.outcome import Outcome, Status
 from olympus_cli.builder.show import raise_failures
 from olympus_cli.faults.failure import Failure
+from olympus_cli.history.recording import record_bench
 from olympus_cli.input_options import (
     baseline_options,
     bundle_options,
@@ -39,7 +34,7 @@ from olympus_cli.options import (
     Command,
     FilePath,
     backend_options,
-    common_options,
+    gate_options,
     is_verbose,
     request_options,
     stage_options,
@@ -49,7 +44,8 @@ from olympus_cli.places import shown
 from olympus_cli.program.bundle import BundleOptions, bundle_backend, bundle_loader
 from olympus_cli.program.inputs import InputOptions
 from olympus_cli.program.runnable import check_flags
-from olympus_cli.spec.resolve import Request, expanded
+from olympus_cli.reports.outputs import Outputs
+from olympus_cli.spec.resolve import Request, expanded, project_of
 
 __all__ = ["command"]
 
@@ -71,7 +67,7 @@ _PLOT_WIDTH = 80  # columns: wider ones say no more
     type=FilePath(),
     help="Draw the times of a matrix against size, as an SVG in FILE.",
 )
-@common_options
+@gate_options
 def command(
     names: tuple[str, ...],
     request: Request,
@@ -80,7 +76,7 @@ def command(
     effort: Effort,
     against: Against,
     plot: Path | None,
-    as_json: bool,
+    outputs: Outputs,
 ) -> None:
     """Without a name, measure the default targets of olympus.toml.  Of a FILE.olympus, measure the
     loading and the calls.  The combinations of a matrix of numbers are a table and a plot of time
@@ -95,6 +91,7 @@ def command(
       olympus bench --save-baseline main
       olympus bench --baseline main
       olympus bench forward --baseline git:HEAD~1 --threshold 10%
+      olympus bench --baseline main --output github --output junit=bench.xml
     """
     programs = [
         _program(replace(request, text=name), inputs, effort, against, allowed)
@@ -110,9 +107,11 @@ def command(
     attempts: list[Attempt] = []
     try:
         with interrupts.raised(), signals.raised(), _others(against, programs, allowed) as others:
-            _measure(programs, others, against, attempts, talks=not as_json)
+            _measure(programs, others, against, attempts, outputs)
     finally:  # what comes after a target does not take its times
-        _show(attempts, as_json, plot)
+        found = [each.measured for each in attempts if each.measured is not None]
+        record_bench(project_of(request.project, Path.cwd(), request.devices), found)
+        _show(attempts, outputs, plot)
     if kept:
         _keep(kept, attempts)
     _end(attempts)
@@ -173,8 +172,7 @@ def _measure(
     others: Sequence[Other | None],
     against: Against,
     attempts: list[Attempt],
-    *,
-    talks: bool,
+    outputs: Outputs,
 ) -> None:
     """Measure each of the programs; where there are several, the failure of one is an attempt too.
 
@@ -191,67 +189,34 @@ def _measure(
                 on_stage = partial(_describe, bar, text)
                 found = attempted(work, other, against, gates, on_stage)
         except Interrupted as error:
-            attempts.append(_told(Attempt(work.label, error.measured), talks))
+            attempts.append(Attempt(work.label, error.measured))
             raise error.__cause__ or error from None
         except OlympusError as error:
             if len(programs) == 1:
                 raise
             attempts.append(Attempt(work.label, failure=Failure.of(error)))
         else:
-            attempts.append(_told(found, talks))
+            attempts.append(found)
+        outputs.show(*attempt_tables(attempts))
 
 
 def _describe(bar: console.Bar, text: str, stage: str) -> None:
     bar.describe(f"{text}: {stage}")
 
 
-def _told(attempt: Attempt, talks: bool) -> Attempt:
-    """The attempt, whose tables are printed at once where a person reads them."""
-    if talks and attempt.measured is not None:
-        for title, columns, rows in measured_tables(attempt.measured):
-            console.table(columns, rows, title)
-        for note in attempt.measured.notes:
-            console.say(f"warning: {attempt.name}: {note}")
-    if talks and attempt.compared is not None:
-        title, columns, rows = compared_table(attempt.compared)
-        console.table(columns, rows, title)
-        for note in compared_notes(attempt.compared):
-            console.say(f"note: {attempt.name}: {note}")
-    return attempt
-
-
-def _show(attempts: Sequence[Attempt], as_json: bool, plot: Path | None) -> None:
+def _show(attempts: Sequence[Attempt], outputs: Outputs, plot: Path | None) -> None:
     """What is told of all targets together, as far as they were measured."""
-    found = [each.measured for each in attempts if each.measured is not None]
-    sweeps = sweeps_of(found)
-    if as_json and attempts:
-        console.print_json(bench_report(attempts).document)
-    elif len(attempts) > 1:
-        title, columns, rows = overview_table(attempts)
-        console.table(columns, rows, title)
+    if not attempts:
+        return
+    outputs.write(bench_report(attempts))
+    sweeps = sweeps_of([each.measured for each in attempts if each.measured is not None])
+    if outputs.shows_text:
+        only_ascii = not console.can_write("\u28ff")
         for sweep in sweeps:
-            _show_sweep(sweep)
+            width = min(console.width(), _PLOT_WIDTH)
+            console.data(sweep_text(sweep, width, only_ascii=only_ascii))
     if plot is not None and sweeps:
         write_file(plot, sweep_page(sweeps))
-
-
-def _show_sweep(sweep: Sweep) -> None:
-    title, columns, rows = sweep_table(sweep)
-    console.table(columns, rows, title)
-    for line in sweep.sentences:
-        console.data(line)
-    console.data(
-        sweep_text(sweep, min(console.width(), _PLOT_WIDTH), only_ascii=not _has_braille())
-    )
-
-
-def _has_braille() -> bool:
-    """Whether stdout can be written the dots of Braille."""
-    try:
-        "\u28ff".encode(sys.stdout.encoding)
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _outcome(attempt: Attempt) -> Outcome:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -27,13 +28,14 @@ from olympus_cli.history.telling import (
 from olympus_cli.options import (
     Command,
     FilePath,
-    common_options,
+    gate_options,
     project_option,
     whole_number,
 )
 from olympus_cli.output import write_file
 from olympus_cli.places import shown
 from olympus_cli.reports.gates import GateReport
+from olympus_cli.reports.outputs import Outputs
 from olympus_cli.spec.resolve import open_project
 
 __all__ = ["command"]
@@ -41,6 +43,7 @@ __all__ = ["command"]
 _LOOKED_AT = 20  # runs among which the one before, on the same machine, is looked for
 _WIDE = 100  # columns of a plot where the terminal has more
 _PLOTS = (".svg", ".html")
+_NOTHING = "the history has no such figures"
 
 
 @click.command("history", cls=Command)
@@ -92,7 +95,7 @@ _PLOTS = (".svg", ".html")
     metavar="FILE",
     help="Add the figures of FILE: CSV, or the JSON of pytest-benchmark or hyperfine.",
 )
-@common_options
+@gate_options
 def command(
     names: tuple[str, ...],
     project: str | None,
@@ -103,7 +106,7 @@ def command(
     exports: Path | None,
     form: Format | None,
     imports: Path | None,
-    as_json: bool,
+    outputs: Outputs,
 ) -> None:
     """Without a metric, show the latest figures and how they differ from those before.
 
@@ -120,25 +123,25 @@ def command(
     path = history_file(opened)
     metrics = tuple(dict.fromkeys(metrics))
     if imports is not None:
-        _tell(_imported(path, imports), as_json)
+        _tell(_imported(path, imports), outputs)
         return
     moment = moment_of(since, opened.root)
     if exports is not None:
         points = chosen_points(path, names, metrics, None)
         kept = [point for point in points if point.run.moment >= (moment or "")]
-        _tell(_exported(kept, exports, form), as_json)
+        _tell(_exported(kept, exports, form), outputs)
         return
     if not metrics:
         points = chosen_points(path, names, (), _LOOKED_AT)
         document = latest_figures(str(path), points, moment)
         table = "", LATEST, tuple(latest_rows(document))
-        _tell(GateReport("history", (), (table,), document), as_json)
+        _tell(GateReport("history", (), (table,), document), outputs)
         return
     with console.progress("reading the history"):
         history = history_of(path, names, metrics, moment, limit)
     if picture is not None:
         _draw(history, picture)
-    _show(history, as_json)
+    _show(history, outputs)
 
 
 def _check_options(
@@ -207,17 +210,11 @@ def _draw(history: History, picture: Path) -> None:
     write_file(picture, line_svg(history.lines[0]))
 
 
-def _tell(report: GateReport, as_json: bool) -> None:
-    if as_json:
-        console.print_json(report.document)
-        return
-    for title, columns, rows in report.tables:
-        if rows:
-            console.table(columns, rows, title)
-        else:
-            console.say("the history has no such figures")
-    for note in report.notes:
-        console.say(note)
+def _tell(report: GateReport, outputs: Outputs) -> None:
+    """Write the report, and say so where its table has no row."""
+    if report.tables and not any(rows for _, _, rows in report.tables):
+        report = replace(report, tables=(), notes=(*report.notes, _NOTHING))
+    outputs.write(report)
 
 
 def _report(history: History) -> GateReport:
@@ -243,21 +240,22 @@ def _filled(
     return tuple(columns[i] for i in kept), short
 
 
-def _show(history: History, as_json: bool) -> None:
+def _show(history: History, outputs: Outputs) -> None:
     """Each line as a table, a plot and what is told of its changes."""
     report = _report(history)
-    if as_json:
-        console.print_json(report.document)
-        return
-    if not history.lines:
-        console.say("the history has no such figures")
+    if outputs.shows_text:
+        _print(history, report, outputs)
+        report = replace(report, notes=() if history.lines else (_NOTHING,))
+    outputs.write(report)
+
+
+def _print(history: History, report: GateReport, outputs: Outputs) -> None:
     only_ascii = not console.can_write("\u28ff")
     width = min(console.width(), _WIDE)
-    told = zip(history.lines, report.tables, report.notes, strict=True)
-    for number, (line, (title, columns, rows), note) in enumerate(told):
+    for number, (line, note) in enumerate(zip(history.lines, report.notes, strict=True)):
         if number:
             console.data("")
-        console.table(columns, rows, title)
+        outputs.show(*report.tables[: number + 1])
         if len(line.points) > 1:
             console.data("\n" + line_text(line, width, only_ascii=only_ascii))
         if note:

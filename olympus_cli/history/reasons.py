@@ -145,4 +145,6 @@ def _side(stablehlo: bytes, sources: bytes | None, label: str) -> dict[str, Any]
         "options": {},
         "versions": {},
         "report": None,
+        "cost": None,
+        "notes": [],
     }

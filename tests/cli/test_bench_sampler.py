@@ -138,10 +138,11 @@ def test_an_interruption_keeps_what_was_measured(
     result = invoke("bench", "dies", "step", "good", "--time-limit", "30", "--json")
     assert result.exit_code == code, result.output
     document = json.loads(result.stdout)
-    (target,), (failure,) = document["targets"], document["failures"]
+    (target,), (failure,) = document["targets"], document["failed"]
     assert (target["target"], target["facts"]["stopped_by"]) == ("step", "interrupted")
     assert target["metrics"]["steady_call"]["samples"] == taken
-    assert (failure["target"], failure["kind"], failure["exit_code"]) == ("dies", "CompileError", 4)
+    error = failure["error"]
+    assert (failure["target"], error["kind"], error["exit_code"]) == ("dies", "CompileError", 4)
 
 
 def test_imports_are_timed_in_a_fresh_interpreter(work: Path) -> None:

@@ -508,7 +508,10 @@ def test_since_and_limit(work: Path, invoke: Invoke) -> None:
         commit(work, day)
     assert values("--since", "HEAD~1") == [6, 7, 8, 9, 10]
     assert document(invoke, "--since", "2027-01-01")["figures"] == []
-    assert invoke("history", "--since", "2027-01-01").stderr == "the history has no such figures\n"
+    assert (
+        invoke("history", "--since", "2027-01-01").stderr
+        == "note: the history has no such figures\n"
+    )
 
 
 @pytest.mark.parametrize(
