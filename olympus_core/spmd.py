@@ -287,8 +287,15 @@ def attached(
 ) -> tuple[Placement, Entry]:
     """The placement on devices that are here, where the program names none, and its shardings.
 
-    Raises ShardingError where there are fewer devices than it needs.
+    Raises ShardingError where there are fewer devices than it needs, and UsageError for a target
+    whose programs run on one device.
     """
+    if target.backend != "cpu":
+        raise UsageError(
+            f"'{name}' is a program of {where.num_devices} devices, and is compiled for the CPU's "
+            f"alone, not for {target.device or target.backend}",
+            hint="its StableHLO is the same: lower(...).bytecode() has it",
+        )
     if where.devices is not None:
         return where, entry
     there = xla.devices(target.backend)

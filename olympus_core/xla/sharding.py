@@ -155,14 +155,12 @@ def run_partitioned(
       BackendError: when the program fails.
     """
     try:
-        if not (_MOST_UNDER_WAY and on_cpu):
-            outputs: list[Buffer] = run(buffers).consume_with_handlers(handlers)
-            return outputs
         with _lock:  # the devices must get the programs of all threads in one order
-            outputs = run(buffers).consume_with_handlers(handlers)
-            _under_way.append(outputs[0] if outputs else None)
-            if len(_under_way) >= _MOST_UNDER_WAY:
-                _wait()
+            outputs: list[Buffer] = run(buffers).consume_with_handlers(handlers)
+            if _MOST_UNDER_WAY and on_cpu:
+                _under_way.append(outputs[0] if outputs else None)
+                if len(_under_way) >= _MOST_UNDER_WAY:
+                    _wait()
             return outputs
     except (JaxRuntimeError, ValueError) as exc:
         raise execution_error(exc) from None

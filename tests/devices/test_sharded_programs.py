@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import types
 from typing import Any
 
@@ -274,6 +275,29 @@ def test_wrong_calls_raise_and_the_process_goes_on() -> None:
         assert len(str(told.value)) > 20, name
     x = olympus.device_put(X, both("x", "y")[0])
     np.testing.assert_allclose(np.asarray(x @ x), X @ X, rtol=1e-4, atol=1e-4)
+
+
+def test_a_target_of_one_device_is_refused() -> None:
+    lowered = olympus.jit(_named_f, in_shardings=both("x")[0]).trace(X)
+    program = lowered.lower(olympus.target("gpu", "h200"))
+    assert "sdy.mesh" in program.as_text()
+    with pytest.raises(UsageError, match="compiled for the CPU's alone, not for h200"):
+        program.compile()
+
+
+def test_threads_run_programs_of_all_devices() -> None:
+    fun = olympus.jit(lambda x: x @ x / 8.0)
+    start = olympus.device_put(np.ones((8, 8), np.float32), both("x", "y")[0])
+
+    def runs(_: int) -> Any:
+        x = start
+        for _ in range(20):
+            x = fun(x)
+        return np.asarray(x)
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        for found in pool.map(runs, range(4)):
+            np.testing.assert_allclose(found, 1.0)
 
 
 def test_zero_sized_arrays() -> None:
