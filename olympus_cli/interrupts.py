@@ -23,8 +23,10 @@ __all__ = [
     "MESSAGE",
     "asked",
     "ending_with",
+    "held",
     "install",
     "left_to_another_process",
+    "raise_soon",
     "raised",
 ]
 
@@ -40,6 +42,7 @@ class _State:
     was_raised = False
     elsewhere = False  # whether another process hears of Ctrl-C for this one
     last_words = b""  # what gives the terminal back
+    held: list[BaseException] | None = None  # what came where nothing may be raised
 
 
 _state = _State()
@@ -88,6 +91,30 @@ def raised() -> Iterator[None]:
 
 
 @contextmanager
+def held() -> Iterator[list[BaseException]]:
+    """A context in which signals raise nothing: what came, which it gives, is raised at its end.
+
+    Python drops what is raised in the functions that run around a fork.  To mask the signals does
+    not keep their handlers from running there: the thread that waits for them may take them.
+    """
+    came: list[BaseException] = []
+    before, _state.held = _state.held, came
+    try:
+        yield came
+    finally:
+        _state.held = before
+        if came:
+            raise came[0]
+
+
+def raise_soon(error: BaseException) -> None:
+    """Raise `error` in the handler of a signal, or at the end of `held`."""
+    if _state.held is None:
+        raise error
+    _state.held.append(error)
+
+
+@contextmanager
 def ending_with(last_words: bytes) -> Iterator[None]:
     """A context in which an end writes `last_words` to stderr first."""
     _state.last_words = last_words
@@ -101,8 +128,9 @@ def _handle(_number: int, _frame: FrameType | None) -> None:
     """Between two bytecodes of the main thread."""
     if _state.raising:
         _state.was_raised = True
-        raise KeyboardInterrupt
-    _leave()
+        raise_soon(KeyboardInterrupt())
+    else:
+        _leave()
 
 
 def _watch(pipe: int, main: int) -> NoReturn:

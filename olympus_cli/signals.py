@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from olympus_cli import interrupts
+
 __all__ = ["Terminated", "raised"]
 
 
@@ -29,4 +31,4 @@ def raised() -> Iterator[None]:
 
 def _terminate(_number: int, _frame: FrameType | None) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    raise Terminated
+    interrupts.raise_soon(Terminated())

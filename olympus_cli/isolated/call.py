@@ -270,7 +270,10 @@ def _fork(leash: socket.socket, results: socket.socket, job: Job, _ours: socket.
     """Supervise in a child of this process, which has imported all, and no client has threads."""
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     try:
-        if (child := fork_quietly()) == 0:
+        with interrupts.held() as came:
+            if (child := fork_quietly()) == 0:
+                came.clear()  # it is the parent that ends, and the child with it
+        if child == 0:
             supervise(leash, results, job)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)

@@ -215,3 +215,33 @@ def test_an_interrupt_that_does_not_end_a_wait_by_itself_is_heard() -> None:
         [sys.executable, "-c", HELD], capture_output=True, text=True, timeout=60, check=True
     )
     assert done.stdout == "interrupted\n"
+
+
+AROUND_A_FORK = """
+import os, sys, time
+
+def kill():
+    os.kill(os.getpid(), {number})
+    time.sleep(0.1)  # the handler runs in here
+
+os.register_at_fork({when}=kill)
+sys.argv = ["olympus", "trace", "program:boxed", "--shapes", "f32[4]"]
+from olympus_cli.__main__ import main
+main()
+"""
+
+
+@pytest.mark.parametrize("when", ["before", "after_in_parent"])
+@pytest.mark.parametrize(
+    ("number", "end"),
+    [(signal.SIGINT, (130, "interrupted\n")), (signal.SIGTERM, (143, "terminated\n"))],
+)
+def test_a_signal_in_the_middle_of_a_fork_is_heard(
+    work: Path, when: str, number: signal.Signals, end: tuple[int, str]
+) -> None:
+    """Python drops what is raised in the functions that it calls around a fork."""
+    code = AROUND_A_FORK.format(number=int(number), when=when)
+    result = subprocess.run(
+        [sys.executable, "-c", code], cwd=work, env=ENVIRONMENT, capture_output=True, text=True
+    )
+    assert (result.returncode, result.stderr) == end
