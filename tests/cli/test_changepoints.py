@@ -46,7 +46,9 @@ def drifting(random: np.random.Generator) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    "make", [steps((8, 1.0)), steps((50, 1.0)), with_outliers, with_a_tail], ids=str
+    "make",
+    [steps((8, 1.0)), steps((50, 1.0)), with_outliers, with_a_tail],
+    ids=["few", "many", "outliers", "tail"],
 )
 def test_noise_alone_is_hardly_ever_a_change(make: Series) -> None:
     assert sum(map(bool, places(make, 100))) <= 4
