@@ -32,6 +32,7 @@ from olympus_core.spmd import (
     attached,
     partitioned,
     placement,
+    target_for,
     with_shardings,
 )
 from olympus_core.tracer import Tracer
@@ -179,7 +180,7 @@ class Traced(_Stage):
         lowering_platforms: str | Sequence[str] | None = None,
         repeats: Repeats = "auto",
     ) -> Lowered:
-        """Lower to StableHLO for a target (the CPU unless given).
+        """Lower to StableHLO for a target: unless given that of its mesh's devices, or the CPU.
 
         `lowering_platforms` says it with names of platforms, of "cpu", "cuda" and "tpu"; the
         program of several is one that is the same for all, and is compiled for the first.
@@ -199,7 +200,7 @@ class Traced(_Stage):
         repeats = compiling.checked_repeats(repeats)
         lowering.tell_unusable(self.entry(self.fun_name), self.signature.in_avals)
         if target is not None or not lowering_platforms:
-            return Lowered(self, target or xla.Target("cpu"), repeats)
+            return Lowered(self, target or target_for(self.placement()), repeats)
         names = [lowering_platforms] if isinstance(lowering_platforms, str) else lowering_platforms
         one = len(names) == 1  # of several it is one program, and blocks are kept on the CPU alone
         made = [Lowered(self, xla.target_on(name), repeats, may_repeat=one) for name in names]
