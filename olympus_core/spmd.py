@@ -61,6 +61,12 @@ class Placement(NamedTuple):
     num_devices: int
     shardings: tuple[Sharding, ...]
 
+    @property
+    def mesh(self) -> AnyMesh | None:
+        """The mesh of the first sharding that has one."""
+        found = (s.mesh for s in self.shardings if isinstance(s, NamedSharding))
+        return next(found, None)
+
 
 def shardings_in(program: Olympuspr) -> Iterator[tuple[Eqn, Sharding | AnyMesh]]:
     """The shardings and meshes in the parameters of a program's equations, and of those inside."""
@@ -186,10 +192,11 @@ class ShardedProgram:
         in_shardings: Sequence[Sharding],
         out_shardings: Sequence[Sharding],
         donated: frozenset[int],
-        num_devices: int,
+        where: Placement,
     ) -> None:
         self.executable = executable
-        self.num_devices = num_devices
+        self.num_devices = where.num_devices
+        self.mesh = where.mesh
         self.in_avals, self.out_avals = avals
         self.in_shardings, self.out_shardings = tuple(in_shardings), tuple(out_shardings)
         self._donated = donated
@@ -291,7 +298,7 @@ def with_shardings(
     ins = _filled(entry.in_shardings, chosen_in, program.in_avals, where)
     outs = _filled(entry.out_shardings, chosen_out, program.out_avals, where)
     avals = program.in_avals, program.out_avals
-    return ShardedProgram(executable, avals, ins, outs, entry.donated, where.num_devices)
+    return ShardedProgram(executable, avals, ins, outs, entry.donated, where)
 
 
 def attached(
