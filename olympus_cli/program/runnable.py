@@ -15,6 +15,7 @@ import numpy as np
 import olympus
 from olympus import tree
 from olympus.errors import BackendError, CompileError
+from olympus_cli.frontends.placing import ask_for_devices
 from olympus_cli.frontends.python import load_target
 from olympus_cli.isolated.call import Say, call
 from olympus_cli.program.leaves import Leaf
@@ -75,6 +76,7 @@ def runnable(program: Program) -> Runnable:
 
 def compile_to_run(spec: TargetSpec) -> Runnable:
     """The program of a target, compiled for a backend of it that is here."""
+    ask_for_devices(spec)  # before the first look at those that are here
     program = Program(load_target(with_one_backend(spec)))
     program.trace()
     program.lower()

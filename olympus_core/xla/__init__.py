@@ -49,6 +49,7 @@ from olympus_core.xla.sharding import (
 )
 from olympus_core.xla.status import BackendStatus, backends, versions
 from olympus_core.xla.targets import (
+    MOST_DEVICES,
     Target,
     Topology,
     device_config,
@@ -63,6 +64,7 @@ from olympus_core.xla.targets import (
 
 __all__ = [
     "KEPT",
+    "MOST_DEVICES",
     "BackendStatus",
     "Buffer",
     "CompileOnlyExecutable",
