@@ -28,7 +28,7 @@ from olympus_cli.frontends.placing import (
 from olympus_cli.nearest import did_you_mean
 from olympus_cli.spec.model import ArgSpec, FromEntry, ShapeSpec, TargetSpec
 
-__all__ = ["Traceable", "load_target"]
+__all__ = ["Traceable", "load_target", "shapes_of"]
 
 # Whatever runs a user's function here has imported this module: an error in it is at a line of the
 # user's, and never at one of ours.
@@ -118,7 +118,7 @@ class Traceable:
                 return placed(_struct(arg), arg.sharding, self.spec)
             case FromEntry():
                 with visiting():
-                    return placed(_shapes_of(arg, self.spec), arg.sharding, self.spec)
+                    return placed(shapes_of(arg, self.spec), arg.sharding, self.spec)
             case dict():
                 return {key: self._tree(value) for key, value in arg.items()}
             case list():
@@ -185,7 +185,7 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature:
         return _ANYTHING
 
 
-def _shapes_of(source: FromEntry, spec: TargetSpec) -> Tree:
+def shapes_of(source: FromEntry, spec: TargetSpec) -> Tree:
     """What a function returns, by abstract evaluation with its `with` and the target's statics.
 
     Raises:
