@@ -76,7 +76,6 @@ def runnable(program: Program) -> Runnable:
 
 def compile_to_run(spec: TargetSpec) -> Runnable:
     """The program of a target, compiled for a backend of it that is here."""
-    ask_for_devices(spec)  # before the first look at those that are here
     program = Program(load_target(with_one_backend(spec)))
     program.trace()
     program.lower()
@@ -86,6 +85,7 @@ def compile_to_run(spec: TargetSpec) -> Runnable:
 
 def with_one_backend(spec: TargetSpec) -> TargetSpec:
     """`spec` with the first of its backends that can run here, or, for want of one, its first."""
+    ask_for_devices(spec)  # before the first look at those that are here
     fitting = (backend for backend in spec.backends if _is_here(backend))
     return replace(spec, backends=(next(fitting, spec.backends[0]),))
 

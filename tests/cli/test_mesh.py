@@ -56,6 +56,8 @@ def test_a_target_runs_on_the_devices_of_its_mesh(folder, invoke: Invoke, monkey
     assert result.exit_code == 0, result.stderr
     (output,) = json.loads(result.stdout)["outputs"]
     assert output["shape"] == [8, 16]
+    result = invoke("verify", "layer")
+    assert result.exit_code == 0, result.stderr
     lowered = invoke("lower", "layer").stdout
     assert '<["data"=2, "model"=4]>' in lowered
     assert '[{}, {"model"}]' in lowered
