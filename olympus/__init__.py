@@ -79,6 +79,7 @@ from olympus_core.xla import BackendStatus as BackendStatus
 from olympus_core.xla import Device as Device
 from olympus_core.xla import DeviceModel as DeviceModel
 from olympus_core.xla import Target as Target
+from olympus_core.xla import Topology as Topology
 from olympus_core.xla import backends as backends
 from olympus_core.xla import device_models as device_models
 from olympus_core.xla import known_devices as known_devices

@@ -4,6 +4,7 @@ from olympus_core.analysis.changes import Change as Change
 from olympus_core.analysis.changes import Detail as Detail
 from olympus_core.analysis.changes import Difference as Difference
 from olympus_core.analysis.changes import Spot as Spot
+from olympus_core.analysis.collectives import Collective as Collective
 from olympus_core.analysis.cost import Cost as Cost
 from olympus_core.analysis.cost import CostRow as CostRow
 from olympus_core.analysis.cost import Kind as Kind

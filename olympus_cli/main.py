@@ -30,6 +30,7 @@ COMMANDS = {
     "cost": "Tell what a program costs, by source line, without compiling it.",
     "compile": "Compile a program for a backend: executable and reports.",
     "build": "Build the targets of olympus.toml, only what changed.",
+    "shard": "Try shardings of a program's arguments, and rank them.",
     "report": "Make a page of what a program costs and needs, and open it.",
     "run": "Execute a program on files or seeded inputs.",
     "sign": "Sign a bundle, or make a key to sign with.",

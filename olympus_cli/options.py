@@ -258,7 +258,7 @@ device_config_option = click.option(
 def backend_options(function: F) -> F:
     """What the program is built for, instead of what the target says.
 
-    They are `backend` and `device`, and `device_config`, a file with devices to name.
+    They are `backend`, `device` and `topology`, and `device_config`, a file with devices to name.
     """
     return _decorated(
         function,
@@ -267,7 +267,16 @@ def backend_options(function: F) -> F:
             metavar="NAME",
             help="Choose the backend: cpu or gpu, or tpu for olympus lower.",
         ),
-        click.option("--device", metavar="NAME", help="Choose the GPU's model, such as h200."),
+        click.option(
+            "--device",
+            metavar="NAME",
+            help="Choose the GPU's model, such as h200, or several of it, such as 8xh200.",
+        ),
+        click.option(
+            "--topology",
+            metavar="HOSTSxDEVICES",
+            help="Say how many hosts there are and how many GPUs each has, such as 2x8.",
+        ),
         device_config_option,
     )
 
@@ -307,8 +316,8 @@ trips_option = click.option(
 def request_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """--shapes, --static and --project, as one parameter `request`.
 
-    It takes up `text`, `backend`, `device`, `device_config`, `optimize`, `repeats` and `trips`
-    where a command has them.
+    It takes up `text`, `backend`, `device`, `topology`, `device_config`, `optimize`, `repeats` and
+    `trips` where a command has them.
     """
 
     @functools.wraps(function)
@@ -324,12 +333,13 @@ def request_options(function: Callable[..., Any]) -> Callable[..., Any]:
         repeats: str | None = None,
         trips: tuple[str, ...] = (),
         device_config: pathlib.Path | None = None,
+        topology: str | None = None,
         **rest: Any,
     ) -> Any:
         from olympus_cli.spec.resolve import Request  # not for every command's help
 
         given = given_stages(optimize, repeats)
-        over = backend, device, given, trips, device_config
+        over = backend, device, given, trips, device_config, topology
         request = Request(text, shapes, statics, project, *over)
         return function(*args, request=request, **rest)
 

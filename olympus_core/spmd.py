@@ -15,7 +15,7 @@ import numpy as np
 from olympus_core import compiling, source, xla
 from olympus_core.array import DeviceArray
 from olympus_core.avals import ShapedArray
-from olympus_core.errors import DeletedArrayError, ShardingError, UsageError
+from olympus_core.errors import BackendError, DeletedArrayError, ShardingError, UsageError
 from olympus_core.lowering import Entry
 from olympus_core.olympuspr import Eqn, Olympuspr, sub_programs
 from olympus_core.sharded import ShardedArray, put_on
@@ -39,6 +39,7 @@ __all__ = [
     "partitioned",
     "placement",
     "shardings_in",
+    "target_for",
     "with_shardings",
 ]
 
@@ -59,6 +60,12 @@ class Placement(NamedTuple):
     devices: tuple[Any, ...] | None
     num_devices: int
     shardings: tuple[Sharding, ...]
+
+    @property
+    def mesh(self) -> AnyMesh | None:
+        """The mesh of the first sharding that has one."""
+        found = (s.mesh for s in self.shardings if isinstance(s, NamedSharding))
+        return next(found, None)
 
 
 def shardings_in(program: Olympuspr) -> Iterator[tuple[Eqn, Sharding | AnyMesh]]:
@@ -185,23 +192,29 @@ class ShardedProgram:
         in_shardings: Sequence[Sharding],
         out_shardings: Sequence[Sharding],
         donated: frozenset[int],
-        num_devices: int,
+        where: Placement,
     ) -> None:
         self.executable = executable
-        self.num_devices = num_devices
+        self.num_devices = where.num_devices
+        self.mesh = where.mesh
         self.in_avals, self.out_avals = avals
         self.in_shardings, self.out_shardings = tuple(in_shardings), tuple(out_shardings)
         self._donated = donated
         self._on_cpu = executable.target.backend == "cpu"
         self._results = [*zip(self.out_avals, self.out_shardings, strict=True)]
-        self._handlers = [xla.handler(a.shape, a.dtype, s) for a, s in self._results]
+        self._handlers = []
+        if isinstance(executable, xla.Executable):  # which the devices are here for
+            self._handlers = [xla.handler(a.shape, a.dtype, s) for a, s in self._results]
 
     def run(self, arrays: Sequence[DeviceArray]) -> list[ShardedArray]:
         """The results for arrays of the types of `in_avals`; what lies elsewhere is put.
 
-        Raises ShardingError for an array that has another sharding and may not be moved, and
-        DeletedArrayError for one that was deleted or donated.
+        Raises ShardingError for an array that has another sharding and may not be moved,
+        DeletedArrayError for one that was deleted or donated, and BackendError where the devices
+        are not here.
         """
+        if not isinstance(self.executable, xla.Executable):
+            self.executable.run([])  # raises
         placed = [
             self._placed(i, x, want)
             for i, (x, want) in enumerate(zip(arrays, self.in_shardings, strict=True))
@@ -246,10 +259,16 @@ def compile_sharded(
 ) -> ShardedProgram:
     """Compile a program for the devices that it is placed on.
 
-    Raises ShardingError where a sharding of `entry` cannot cut an argument or a result.
+    Raises ShardingError where a sharding of `entry` cannot cut an argument or a result, and
+    BackendError where the devices are not here.
     """
     assert where.devices is not None
-    target = _target(where.devices)
+    target = target_for(where)
+    if xla.absent_target(where.devices[0]) is not None:
+        raise BackendError(
+            f"'{entry.name}' cannot run on {target.device}: its mesh has devices that are not here",
+            hint="jit(f).lower(...).compile() compiles for them",
+        )
     lowered = compiling.lower(program, partitioned(entry, program, where), target, "off")
     executable = compiling.compile_module(
         lowered.module, entry.name, program.in_avals, target, options, where.devices
@@ -279,33 +298,27 @@ def with_shardings(
     ins = _filled(entry.in_shardings, chosen_in, program.in_avals, where)
     outs = _filled(entry.out_shardings, chosen_out, program.out_avals, where)
     avals = program.in_avals, program.out_avals
-    return ShardedProgram(executable, avals, ins, outs, entry.donated, where.num_devices)
+    return ShardedProgram(executable, avals, ins, outs, entry.donated, where)
 
 
 def attached(
     where: Placement, entry: Entry, target: xla.Target, name: str
 ) -> tuple[Placement, Entry]:
-    """The placement on devices that are here, where the program names none, and its shardings.
+    """The placement on devices of the target, where the program names none, and its shardings.
 
-    Raises ShardingError where there are fewer devices than it needs, and UsageError for a target
-    whose programs run on one device.
+    For a GPU they need not be here.  Raises ShardingError where there are fewer devices than the
+    program needs, or where it names some that are not the target's.
     """
-    if target.backend != "cpu":
-        raise UsageError(
-            f"'{name}' is a program of {where.num_devices} devices, and is compiled for the CPU's "
-            f"alone, not for {target.device or target.backend}",
-            hint="its StableHLO is the same: lower(...).bytecode() has it",
-        )
     if where.devices is not None:
+        platform = str(where.devices[0].platform)
+        if platform != target.backend:
+            raise ShardingError(
+                f"'{name}' was lowered for {target.backend}, and its mesh has devices of the "
+                f"{platform}",
+                hint="lower for the devices of the mesh, or use an AbstractMesh, which has none",
+            )
         return where, entry
-    there = xla.devices(target.backend)
-    if len(there) < where.num_devices:
-        raise ShardingError(
-            f"'{name}' is a program of {where.num_devices} devices, and there "
-            f"{'is' if len(there) == 1 else 'are'} {len(there)}",
-            hint="OLYMPUS_NUM_CPU_DEVICES, set before the first array, says how many CPU devices "
-            "there are",
-        )
+    there = _there(where.num_devices, target, name)
     devices = tuple(there[: where.num_devices])
     ins, outs, all_ = (
         tuple([_on(s, devices) for s in group])
@@ -313,6 +326,26 @@ def attached(
     )
     where = where._replace(devices=devices, shardings=tuple([s for s in all_ if s is not None]))
     return where, entry._replace(in_shardings=ins, out_shardings=outs)
+
+
+def _there(count: int, target: xla.Target, name: str) -> Sequence[Any]:
+    """At least `count` devices of the target."""
+    if target.backend == "gpu" and target.topology is None:
+        target = target._replace(topology=xla.Topology(1, count))
+    if target.topology is not None and target.topology.num_devices < count:
+        raise ShardingError(
+            f"'{name}' is a program of {count} devices, and the topology {target.topology} of "
+            f"{target.device} has {target.topology.num_devices}"
+        )
+    there = xla.topology_devices(target) if target.topology else xla.devices(target.backend)
+    if len(there) < count:
+        raise ShardingError(
+            f"'{name}' is a program of {count} devices, and there "
+            f"{'is' if len(there) == 1 else 'are'} {len(there)}",
+            hint="OLYMPUS_NUM_CPU_DEVICES, set before the first array, says how many CPU devices "
+            "there are",
+        )
+    return there
 
 
 def _on(sharding: Sharding | None, devices: tuple[Any, ...]) -> Sharding | None:
@@ -323,8 +356,11 @@ def _on(sharding: Sharding | None, devices: tuple[Any, ...]) -> Sharding | None:
     return NamedSharding(Mesh(grid, sharding.mesh.axis_names), sharding.spec)
 
 
-def _target(devices: Sequence[Any]) -> xla.Target:
-    return xla.Target("cpu") if devices[0].platform == "cpu" else xla.Target("gpu")
+def target_for(where: Placement | None) -> xla.Target:
+    """The target of the devices that a program names; the CPU where it names none."""
+    if where is None or where.devices is None or where.devices[0].platform == "cpu":
+        return xla.Target("cpu")
+    return xla.absent_target(where.devices[0]) or xla.Target("gpu")
 
 
 def _filled(

@@ -25,18 +25,20 @@ from olympus_core.errors import (
 from olympus_core.olympuspr import Olympuspr
 from olympus_core.outline import Block
 from olympus_core.sharded import ShardedArray
-from olympus_core.sharding import Sharding, SingleDeviceSharding
+from olympus_core.sharding import AnyMesh, Sharding, SingleDeviceSharding
 from olympus_core.spmd import (
     Placement,
     ShardedProgram,
     attached,
     partitioned,
     placement,
+    target_for,
     with_shardings,
 )
 from olympus_core.tracer import Tracer
 
 if TYPE_CHECKING:
+    from olympus_core.analysis.collectives import Collective
     from olympus_core.analysis.cost import Cost
     from olympus_core.analysis.estimate import Estimate
     from olympus_core.analysis.memory import Memory
@@ -180,7 +182,7 @@ class Traced(_Stage):
         lowering_platforms: str | Sequence[str] | None = None,
         repeats: Repeats = "auto",
     ) -> Lowered:
-        """Lower to StableHLO for a target (the CPU unless given).
+        """Lower to StableHLO for a target: unless given that of its mesh's devices, or the CPU.
 
         `lowering_platforms` says it with names of platforms, of "cpu", "cuda" and "tpu"; the
         program of several is one that is the same for all, and is compiled for the first.
@@ -201,7 +203,7 @@ class Traced(_Stage):
         s = self.signature
         lowering.tell_unusable(self.entry(self.fun_name), s.in_avals, s.arg_names)
         if target is not None or not lowering_platforms:
-            return Lowered(self, target or xla.Target("cpu"), repeats)
+            return Lowered(self, target or target_for(self.placement()), repeats)
         names = [lowering_platforms] if isinstance(lowering_platforms, str) else lowering_platforms
         one = len(names) == 1  # of several it is one program, and blocks are kept on the CPU alone
         made = [Lowered(self, xla.target_on(name), repeats, may_repeat=one) for name in names]
@@ -617,15 +619,18 @@ class Compiled(_Stage):
         self,
         device: str | xla.DeviceModel | None = None,
         trips: Mapping[str, int] | None = None,
+        network: float | None = None,
     ) -> Estimate:
         """An estimate of the time of a call, kernel by kernel; nothing is run or measured.
 
         `device` is the name of a device, which `olympus devices` lists, "cpu" for this machine's,
         or a DeviceModel; the one that the program was compiled for unless given.  `trips` says
         how often loops run whose number of iterations depends on data, as for `Lowered.cost`.
+        `network` is the bytes a second that each device can send to other hosts, where there are
+        several; 50e9 unless given.  The time of a program of several devices is that of each.
 
-        Raises UsageError for a device that is not known, for `trips` as `cost` does, and
-        ArtifactError where the executable is not one program.
+        Raises UsageError for a device that is not known, for `trips` as `cost` does, for another
+        `network`, and ArtifactError where the executable is not one program.
 
         >>> compiled.estimate().seconds
         9.1e-06
@@ -634,6 +639,33 @@ class Compiled(_Stage):
         """
         from olympus_core.analysis.estimate import estimate  # few programs are asked
 
+        module, loops = self.executable.hlo_module(), self._loops(trips)
+        return estimate(module, self.target, device, loops, network, self.num_devices)
+
+    def collectives(
+        self,
+        device: str | xla.DeviceModel | None = None,
+        trips: Mapping[str, int] | None = None,
+        network: float | None = None,
+    ) -> tuple[Collective, ...]:
+        """What the devices of the program send each other, in the order that it runs in.
+
+        The arguments and errors are those of `estimate`.
+
+        >>> [(each.kind, each.axes, each.bytes) for each in compiled.collectives()]
+        [('all-reduce', ('model',), 1048576)]
+        """
+        from olympus_core.analysis.collectives import collectives_of  # few programs are asked
+
+        module, loops, mesh = self.executable.hlo_module(), self._loops(trips), self._mesh()
+        count = self.num_devices
+        return collectives_of(module, self.target, count, mesh, device, loops, network)
+
+    def _mesh(self) -> AnyMesh | None:
+        """The mesh whose axes name what the devices do together."""
+        return None
+
+    def _loops(self, trips: Mapping[str, int] | None) -> Callable[[], Mapping[str, int | None]]:
         said = self.cost(trips).loops if trips else None
 
         def loops() -> Mapping[str, int | None]:
@@ -641,7 +673,7 @@ class Compiled(_Stage):
                 return said or {}
             return self.cost().loops
 
-        return estimate(self.executable.hlo_module(), self.target, device, loops)
+        return loops
 
     def profile(self, *args: Any, runs: int = 10, **kwargs: Any) -> Profile:
         """Call the program `runs` times with these arguments, and measure each of its kernels.
@@ -716,6 +748,9 @@ class ShardedCompiled(Compiled):
     def num_devices(self) -> int:
         """The number of devices that the program runs on."""
         return self._program.num_devices
+
+    def _mesh(self) -> AnyMesh | None:
+        return self._program.mesh
 
     def _arrays(self, leaves: Sequence[Any]) -> list[DeviceArray]:
         avals = self._avals(leaves)

@@ -41,12 +41,19 @@ class Options:
 
     def labels(self, spec: TargetSpec) -> tuple[str, ...]:
         """The labels of the backends of `spec` that are to be built for."""
-        chosen = self.backend
         return tuple(
             label
             for label, backend in backend_labels(spec.backends).items()
-            if chosen in (None, backend, backend._replace(device=None))
+            if self.backend is None or _is_meant(self.backend, backend)
         )
+
+
+def _is_meant(chosen: olympus.Target, backend: olympus.Target) -> bool:
+    """Whether a choice, which may leave out the device and how many there are, means a backend."""
+    for each in (backend, backend._replace(topology=None)):
+        if chosen in (each, each._replace(device=None)):
+            return True
+    return False
 
 
 @dataclass(frozen=True)

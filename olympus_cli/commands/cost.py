@@ -113,7 +113,8 @@ def _costed(say: Say, spec: TargetSpec, kind: Kind, compiles: bool) -> dict[str,
     say("count")
     cost = unit.lowered.cost(spec.trips)
     told = cost_report(cost, spec.root)
-    model = device_model(backend)
+    # its figures are those of all devices together: the peaks of one say nothing of them
+    model = device_model(backend) if unit.lowered.num_devices == 1 else None
     document = {
         **described(program.source, program.traced),
         "backend": backend_text(backend),

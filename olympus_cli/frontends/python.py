@@ -19,10 +19,16 @@ from olympus.extend import mark_caller
 from olympus_cli.faults.blame import blaming, defined_at
 from olympus_cli.frontends.binding import Binding, Static, bind
 from olympus_cli.frontends.importing import load_entry, visiting
+from olympus_cli.frontends.placing import (
+    ask_for_devices,
+    check_placement,
+    out_shardings,
+    placed,
+)
 from olympus_cli.nearest import did_you_mean
 from olympus_cli.spec.model import ArgSpec, FromEntry, ShapeSpec, TargetSpec
 
-__all__ = ["Traceable", "load_target"]
+__all__ = ["Traceable", "load_target", "shapes_of"]
 
 # Whatever runs a user's function here has imported this module: an error in it is at a line of the
 # user's, and never at one of ours.
@@ -85,11 +91,18 @@ class Traceable:
                 i for i, name in enumerate(self.binding.names) if name in self.spec.donate
             ),
             donate_argnames=tuple(name for name in kwargs if name in self.spec.donate),
+            **self._results(),
         )
         with blaming(self.name, defined_at(self.function)):
             keywords = {name: _plain(value) for name, value in kwargs.items()}
             traced: olympus.stages.Traced = jitted.trace(*map(_plain, args), **keywords)
-            return traced
+        check_placement(traced, self.spec)
+        return traced
+
+    def _results(self) -> dict[str, Any]:
+        """What `jit` is told of the results, where the target says it."""
+        said = self.spec.out_sharding
+        return {} if said is None else {"out_shardings": out_shardings(said, self.spec)}
 
     @cached_property
     def _given(self) -> tuple[list[Any], dict[str, Any]]:
@@ -102,10 +115,10 @@ class Traceable:
     def _tree(self, arg: Static | ArgSpec) -> Any:
         match arg:
             case ShapeSpec():
-                return _struct(arg)
+                return placed(_struct(arg), arg.sharding, self.spec)
             case FromEntry():
                 with visiting():
-                    return _shapes_of(arg, self.spec)
+                    return placed(shapes_of(arg, self.spec), arg.sharding, self.spec)
             case dict():
                 return {key: self._tree(value) for key, value in arg.items()}
             case list():
@@ -122,6 +135,7 @@ def load_target(spec: TargetSpec) -> Traceable:
 
     Example: `load_target(target).trace().lower()`.
     """
+    ask_for_devices(spec)
     function = load_entry(spec.entry, spec.root, spec.python_path)
     signature = _signature(function)
     binding = bind(_name(function), signature, spec)
@@ -171,7 +185,7 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature:
         return _ANYTHING
 
 
-def _shapes_of(source: FromEntry, spec: TargetSpec) -> Tree:
+def shapes_of(source: FromEntry, spec: TargetSpec) -> Tree:
     """What a function returns, by abstract evaluation with its `with` and the target's statics.
 
     Raises:

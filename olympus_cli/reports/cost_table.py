@@ -10,7 +10,7 @@ from olympus.analysis import Roofline
 from olympus_cli import console
 from olympus_cli.reports.bars import bar, percent, with_source
 from olympus_cli.reports.figures import CompiledFigures, CostReport, RowReport
-from olympus_cli.reports.text import estimate_notes, figure_lines, figure_row
+from olympus_cli.reports.text import collective_lines, estimate_notes, figure_lines, figure_row
 from olympus_cli.units import byte_size, count, duration
 
 __all__ = ["Shown", "show_cost"]
@@ -52,7 +52,7 @@ def show_cost(shown: Shown, kind: str, rows: tuple[RowReport, ...], root: Path, 
     if rest := rows[most:]:
         share = sum(row.share for row in rest)
         console.data(f"... and {len(rest)} more, {percent(share)} of all (--rows {len(rows)})")
-    for note in estimate_notes(shown.compiled):
+    for note in (*collective_lines(shown.compiled), *estimate_notes(shown.compiled)):
         console.data(note)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BufferReport",
+    "CollectiveReport",
     "CompiledFigures",
     "CostReport",
     "Counts",
@@ -40,6 +41,7 @@ __all__ = [
 
 _MOST_BUFFERS = 20
 _MOST_KERNELS = 100
+_MOST_COLLECTIVES = 100
 _MOST_NAMED = 3  # buffers in a warning
 
 
@@ -192,15 +194,38 @@ class EstimateReport:
 
 
 @dataclass(frozen=True)
+class CollectiveReport:
+    """What the devices of a program send each other at one place of it.
+
+    `axes` are those of the mesh, None where no axes say which devices it is among: `devices` of
+    them in a group.  `bytes` go into or come out of a device in one call, whichever is more;
+    `seconds` are of all its `calls`, estimated.
+    """
+
+    kind: str
+    axes: tuple[str, ...] | None
+    devices: int
+    bytes: int
+    sent: int
+    calls: int
+    line: str | None
+    operation: str
+    seconds: float
+
+
+@dataclass(frozen=True)
 class CompiledFigures:
-    """What is told of a compiled program.
+    """What is told of a compiled program; of one of several `devices`, for each of them.
 
     `fits` tells whether it needs the memory of its device at most; None where either is not known.
+    `collectives` are the slowest.
     """
 
     memory: MemoryReport
     estimate: EstimateReport | None
     fits: bool | None
+    devices: int = field(default=1, kw_only=True)
+    collectives: tuple[CollectiveReport, ...] = field(default=(), kw_only=True)
 
 
 def relative_line(line: str | None, root: Path) -> str | None:
@@ -301,9 +326,26 @@ def compiled_figures(compiled: Compiled, root: Path, trips: Mapping[str, int]) -
     memory = _memory_report(compiled.memory(), root)
     estimate = _estimate_report(compiled.estimate(trips=trips), root)
     device = olympus.stages.device_model(compiled.target)
-    if device is None or memory.needed is None:
-        return CompiledFigures(memory, estimate, None)
-    return CompiledFigures(memory, estimate, olympus.analysis.fits(memory.needed, device).is_enough)
+    fits = None
+    if device is not None and memory.needed is not None:
+        fits = olympus.analysis.fits(memory.needed, device).is_enough
+    collectives = _collective_reports(compiled, root, trips)
+    return CompiledFigures(
+        memory, estimate, fits, devices=compiled.num_devices, collectives=collectives
+    )
+
+
+def _collective_reports(
+    compiled: Compiled, root: Path, trips: Mapping[str, int]
+) -> tuple[CollectiveReport, ...]:
+    """The slowest of what the devices of a program send each other."""
+    if compiled.num_devices == 1:
+        return ()
+    found = sorted(compiled.collectives(trips=trips), key=lambda each: -each.seconds)
+    return tuple(
+        CollectiveReport(**{**vars(each), "line": _relative(each.line, root)})
+        for each in found[:_MOST_COLLECTIVES]
+    )
 
 
 def uncounted(cost: CostReport) -> Iterator[str]:
@@ -321,5 +363,9 @@ def unfitting(figures: CompiledFigures) -> Iterator[str]:
         largest = "; ".join(map(str, figures.memory.largest[:_MOST_NAMED]))
         yield (
             f"the program does not fit {figures.estimate.device}: it needs "
-            f"{byte_size(figures.memory.needed)}. The largest buffers: {largest}"
+            f"{byte_size(figures.memory.needed)}{_each(figures)}. The largest buffers: {largest}"
         )
+
+
+def _each(figures: CompiledFigures) -> str:
+    return f" on each of {figures.devices}" if figures.devices > 1 else ""

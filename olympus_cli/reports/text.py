@@ -14,6 +14,7 @@ from olympus_cli.units import array_type, byte_size, count, duration
 
 __all__ = [
     "SUMMARY",
+    "collective_lines",
     "estimate_notes",
     "figure_lines",
     "figure_row",
@@ -25,6 +26,7 @@ SUMMARY = "summary.txt"  # its name in a target's folder
 
 _MOST_ARRAYS = 12  # of arguments or results listed one by one
 _MOST_OPS = 8
+_MOST_COLLECTIVES = 20
 _WIDTH = 100  # columns of a sentence
 _MOST_FILES = 2  # of a repeated block
 
@@ -58,6 +60,7 @@ def _lines(report: Report) -> Iterator[str]:
         yield ""
         yield f"compiled for {_named(backend)}"
         yield from _compiled(backend)
+        yield from collective_lines(backend)
         yield from estimate_notes(backend)
     yield ""
     yield from _build(report)
@@ -107,7 +110,10 @@ def _ops(ops: Mapping[str, int]) -> str:
 
 
 def _named(backend: BackendReport) -> str:
-    return backend.name if backend.device is None else f"{backend.name} ({backend.device})"
+    if backend.devices == 1:
+        return backend.name if backend.device is None else f"{backend.name} ({backend.device})"
+    kind = "devices" if backend.device is None else backend.device
+    return f"{backend.name} ({backend.devices} {kind})"
 
 
 def figure_lines(cost: CostReport, compiled: CompiledFigures | None = None) -> Iterator[str]:
@@ -116,6 +122,8 @@ def figure_lines(cost: CostReport, compiled: CompiledFigures | None = None) -> I
         yield figure_row(name, value)
     if compiled is None:
         return
+    if compiled.devices > 1:
+        yield figure_row("devices", f"{compiled.devices}; what follows is for each")
     for name, value in _memory_rows(compiled.memory):
         yield figure_row(name, value)
     if (estimate := compiled.estimate) is not None:
@@ -124,6 +132,32 @@ def figure_lines(cost: CostReport, compiled: CompiledFigures | None = None) -> I
         yield figure_row("estimated time", time)
         if compiled.fits is not None:
             yield figure_row("fits", f"{estimate.device}: {'yes' if compiled.fits else 'no'}")
+
+
+def collective_lines(compiled: CompiledFigures | None) -> Iterator[str]:
+    """What the devices of a program send each other, the slowest first, as a table."""
+    if compiled is None or not compiled.collectives:
+        return
+    rows = [("collective", "axes", "devices", "bytes", "calls", "time", "line")]
+    rows += [
+        (
+            each.kind,
+            "-" if each.axes is None else ", ".join(each.axes),
+            str(each.devices),
+            byte_size(each.bytes),
+            count(each.calls),
+            duration(each.seconds),
+            each.line or "",
+        )
+        for each in compiled.collectives[:_MOST_COLLECTIVES]
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    yield ""
+    for row in rows:
+        cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
+        yield "  " + "  ".join(cells).rstrip()
+    if (more := len(compiled.collectives) - _MOST_COLLECTIVES) > 0:
+        yield f"  ... and {more} more"
 
 
 def estimate_notes(compiled: CompiledFigures | None) -> Iterator[str]:

@@ -13,21 +13,34 @@ from olympus.errors import UsageError
 from olympus_cli.nearest import did_you_mean
 from olympus_cli.spec.devices import Devices
 
-__all__ = ["BACKENDS", "backend_labels", "backend_text", "named_backend", "parse_backend"]
+__all__ = [
+    "BACKENDS",
+    "backend_labels",
+    "backend_text",
+    "device_text",
+    "named_backend",
+    "parse_backend",
+]
 
 BACKENDS = ("cpu", "gpu", "tpu")
 
 
 def parse_backend(
-    text: str, device: str | None = None, own: Devices | None = None
+    text: str,
+    device: str | None = None,
+    own: Devices | None = None,
+    topology: str | None = None,
 ) -> olympus.Target:
     """The backend that `text` names; `device` says the model apart from it, as `--device` does.
+
+    The model may have the number of devices before it, as "gpu:8xh200" and "gpu:2x8xh200" have,
+    or `topology` says it, as `--topology 2x8` does.
 
     A device that is not said is the backend's usual one, so that equal backends have one form.
     `own` are devices of the user's, besides those that ship.
 
     Raises:
-        UsageError: no such backend or device, or two devices.
+        UsageError: no such backend or device, two devices, or not a topology.
 
     Example: `parse_backend("gpu:h200") == parse_backend("gpu", "h200")`.
     """
@@ -37,7 +50,7 @@ def parse_backend(
         raise UsageError(f"there is no backend {name!r}", hint=hint)
     if inline and device and inline != device:
         raise UsageError(f"backend {text!r} names device {inline!r}, and --device says {device!r}")
-    return olympus.target(name, inline or device or None, own)
+    return olympus.target(name, inline or device or None, own, topology)
 
 
 def named_backend(text: str, own: Devices | None = None) -> olympus.Target:
@@ -59,7 +72,19 @@ def backend_text(backend: olympus.Target) -> str:
     'gpu:h200'
     """
     kind = backend.backend
-    return kind if backend.device is None else f"{kind}:{backend.device}"
+    return kind if backend.device is None else f"{kind}:{device_text(backend)}"
+
+
+def device_text(backend: olympus.Target) -> str | None:
+    """The device of a backend, with the number of devices that it says.
+
+    >>> device_text(olympus.Target("gpu", "h200", topology=olympus.Topology(2, 8)))
+    '2x8xh200'
+    """
+    if backend.topology is None:
+        return backend.device
+    hosts, per_host = backend.topology
+    return f"{per_host}x{backend.device}" if hosts == 1 else f"{hosts}x{per_host}x{backend.device}"
 
 
 def backend_labels(backends: Sequence[olympus.Target]) -> dict[str, olympus.Target]:
@@ -70,6 +95,6 @@ def backend_labels(backends: Sequence[olympus.Target]) -> dict[str, olympus.Targ
     """
     kinds = Counter(each.backend for each in backends)
     return {
-        each.backend if kinds[each.backend] == 1 else f"{each.backend}-{each.device}": each
+        each.backend if kinds[each.backend] == 1 else f"{each.backend}-{device_text(each)}": each
         for each in backends
     }

@@ -6,6 +6,7 @@ and every command, build and report reads them.  All are immutable.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,7 @@ from olympus_cli.nearest import did_you_mean
 from olympus_cli.spec.benching import BenchSpec
 from olympus_cli.spec.inputs import InputSpec, ToleranceSpec
 from olympus_cli.spec.limits import Budget
+from olympus_cli.spec.mesh import MeshSpec, OutSharding, ShardingSpec
 
 if TYPE_CHECKING:
     from olympus.stages import Optimize, Repeats
@@ -26,10 +28,14 @@ __all__ = ["ArgSpec", "FromEntry", "Project", "ShapeSpec", "TargetSpec"]
 
 @dataclass(frozen=True)
 class ShapeSpec:
-    """One array: `dtype` is the long name ("float32"), `shape` its sizes, outermost first."""
+    """One array: `dtype` is the long name ("float32"), `shape` its sizes, outermost first.
+
+    `sharding` says how the mesh of the target splits it; None for the compiler's choice.
+    """
 
     dtype: str
     shape: tuple[int, ...]
+    sharding: ShardingSpec | None = None
 
     def __str__(self) -> str:
         return f"{self.dtype}[{','.join(map(str, self.shape))}]"
@@ -39,11 +45,13 @@ class ShapeSpec:
 class FromEntry:
     """`{ from = "module:f" }`: the shapes of what `f` returns, found without running it.
 
-    `values` are those of `with`, by the names of the arguments of `f` that they are for.
+    `values` are those of `with`, by the names of the arguments of `f` that they are for; `sharding`
+    is that of each array of them.
     """
 
     entry: str
     values: Mapping[str, object] = field(default_factory=dict)
+    sharding: ShardingSpec | None = None
 
 
 ArgSpec: TypeAlias = "ShapeSpec | FromEntry | dict[str, ArgSpec] | list[ArgSpec]"
@@ -72,6 +80,13 @@ class TargetSpec:
     trips: Mapping[str, int] = field(default_factory=dict)  # of loops, by their source line
     inputs: Mapping[str, InputSpec] = field(default_factory=dict)
     tolerance: ToleranceSpec = field(default_factory=ToleranceSpec)
+    mesh: MeshSpec = field(default_factory=dict)
+    out_sharding: OutSharding = None
+
+    @property
+    def num_devices(self) -> int:
+        """The devices of its mesh: 1 where it has none."""
+        return math.prod(self.mesh.values())
 
 
 @dataclass(frozen=True)

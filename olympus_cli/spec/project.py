@@ -24,7 +24,15 @@ from olympus_cli.spec.benching import bench_of
 from olympus_cli.spec.budgets import budget_of
 from olympus_cli.spec.devices import Devices, devices_of
 from olympus_cli.spec.inputs import input_specs, tolerance_spec
-from olympus_cli.spec.model import ArgSpec, FromEntry, Project, TargetSpec
+from olympus_cli.spec.mesh import (
+    MeshSpec,
+    check_backends,
+    check_shape,
+    mesh_of,
+    out_sharding_of,
+    sharding_of,
+)
+from olympus_cli.spec.model import ArgSpec, FromEntry, Project, ShapeSpec, TargetSpec
 from olympus_cli.spec.section import Section
 from olympus_cli.spec.shapes import DEEPEST, parse_arg
 from olympus_cli.spec.statics import HASHABLE, unhashable
@@ -45,7 +53,7 @@ FILE = "olympus.toml"
 HISTORY = "history.sqlite"  # its name in the build folder
 PROJECT_KEYS = ("build-dir", "default-targets", "python-path", "history")
 TARGET_KEYS = (
-    *("entry", "args", "static", "donate", "backends"),
+    *("entry", "args", "static", "donate", "backends", "mesh", "out-sharding"),
     *("optimize", "repeats", "compiler-options", "matrix"),
     *("inputs", "tolerance", "budget", "bench", "golden", "trips"),
 )
@@ -175,7 +183,9 @@ def _target(
 ) -> TargetSpec:
     if "entry" not in section.data:
         section.fail("entry", "is missing", 'such as entry = "model:forward"')
-    args, kwargs = _arguments(section, values)
+    mesh, backends = mesh_of(section), _backends(section, devices)
+    check_backends(section, backends, mesh)
+    args, kwargs = _arguments(section, values, mesh)
     return TargetSpec(
         name=name,
         entry=_entry(section, "entry", section.text("entry", "")),
@@ -183,7 +193,7 @@ def _target(
         kwargs=kwargs,
         static=_statics(section, values),
         donate=section.texts("donate"),
-        backends=_backends(section, devices),
+        backends=backends,
         root=root,
         matrix=values,
         compiler_options=_compiler_options(section),
@@ -195,6 +205,8 @@ def _target(
         bench=bench_of(section),
         golden=section.flag("golden"),
         trips=trips_of(section),
+        mesh=mesh,
+        out_sharding=out_sharding_of(section, mesh),
     )
 
 
@@ -206,17 +218,17 @@ def _entry(section: Section, key: str, text: str) -> str:
 
 
 def _arguments(
-    section: Section, values: matrix.Values
+    section: Section, values: matrix.Values, mesh: MeshSpec
 ) -> tuple[tuple[ArgSpec, ...], dict[str, ArgSpec]]:
     raw = section.data.get("args", {})
     filled = _filled(section, "args", raw, values)
     if isinstance(filled, list):
         items = enumerate(filled)
-        return tuple(_argument(section, f"args[{i}]", value) for i, value in items), {}
+        return tuple(_argument(section, f"args[{i}]", value, mesh) for i, value in items), {}
     if not isinstance(filled, dict):
         section.wrong("args", "a table (by name) or an array (by position)", raw)
     table = Section(section.source, (*section.keys, "args"), filled)
-    return (), {key: _argument(table, key, value) for key, value in filled.items()}
+    return (), {key: _argument(table, key, value, mesh) for key, value in filled.items()}
 
 
 def _filled(section: Section, key: str, raw: object, values: matrix.Values) -> object:
@@ -227,13 +239,15 @@ def _filled(section: Section, key: str, raw: object, values: matrix.Values) -> o
     return matrix.fill(raw, values)
 
 
-def _argument(section: Section, key: str, value: object) -> ArgSpec:
+def _argument(section: Section, key: str, value: object, mesh: MeshSpec) -> ArgSpec:
     if isinstance(value, list):
-        return [_argument(section, f"{key}[{i}]", item) for i, item in enumerate(value)]
+        return [_argument(section, f"{key}[{i}]", item, mesh) for i, item in enumerate(value)]
     if isinstance(value, dict):
-        if isinstance(value.get("from"), str) and value.keys() <= {"from", "with"}:
-            return _from_entry(section, key, value)
-        return {k: _argument(section, f"{key}.{k}", item) for k, item in value.items()}
+        if isinstance(value.get("from"), str) and value.keys() <= {"from", "with", "sharding"}:
+            return _from_entry(section, key, value, mesh)
+        if _is_sharded(value):
+            return _sharded(section, key, value, mesh)
+        return {k: _argument(section, f"{key}.{k}", item, mesh) for k, item in value.items()}
     if not isinstance(value, str):
         section.wrong(key, 'a shape such as "f32[8,128]", or a table or an array of them', value)
     try:
@@ -243,11 +257,34 @@ def _argument(section: Section, key: str, value: object) -> ArgSpec:
         section.fail(key, f"is not a shape: {error}", hint)
 
 
-def _from_entry(section: Section, key: str, value: dict[str, Any]) -> FromEntry:
+def _is_sharded(value: dict[str, Any]) -> bool:
+    """Whether a table is a shape and a sharding, and not a pytree with arrays of these names."""
+    if value.keys() != {"shape", "sharding"} or not isinstance(value["shape"], str):
+        return False
+    entries = value["sharding"]
+    if not isinstance(entries, list):
+        return False
+    return not any("[" in name for name in entries if isinstance(name, str))
+
+
+def _sharded(section: Section, key: str, value: dict[str, Any], mesh: MeshSpec) -> ArgSpec:
+    shape = _argument(section, f"{key}.shape", value["shape"], mesh)
+    at = f"{key}.sharding"
+    sharding = sharding_of(section, at, value["sharding"], mesh)
+    if not isinstance(shape, ShapeSpec):
+        section.fail(at, "is of one array, and the shape is a table or an array of them")
+    check_shape(section, at, shape.shape, sharding, mesh)
+    return replace(shape, sharding=sharding)
+
+
+def _from_entry(section: Section, key: str, value: dict[str, Any], mesh: MeshSpec) -> FromEntry:
     values = value.get("with", {})
     if not isinstance(values, dict):
         section.wrong(f"{key}.with", "a table of arguments, such as { batch = 8 }", values)
-    return FromEntry(_entry(section, f"{key}.from", value["from"]), values)
+    sharding = None
+    if "sharding" in value:
+        sharding = sharding_of(section, f"{key}.sharding", value["sharding"], mesh)
+    return FromEntry(_entry(section, f"{key}.from", value["from"]), values, sharding)
 
 
 def _statics(section: Section, values: matrix.Values) -> dict[str, object]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from olympus.errors import UsageError
 from olympus_cli.places import shown
-from olympus_cli.spec.backends import parse_backend
+from olympus_cli.spec.backends import backend_text, parse_backend
 from olympus_cli.spec.devices import Devices, read_devices
 from olympus_cli.spec.model import Project, TargetSpec
 from olympus_cli.spec.project import FILE, beside_targets, find_project, load_project
@@ -37,6 +37,7 @@ class Request:
     stages: Mapping[str, Any] = field(default_factory=dict)  # `optimize`, `repeats`, if given
     trips: tuple[str, ...] = ()
     device_config: Path | None = None
+    topology: str | None = None
 
     @cached_property
     def devices(self) -> Devices:
@@ -67,9 +68,15 @@ class Request:
             target = replace(target, args=tuple(args) or target.args, kwargs={**kept, **kwargs})
         given = parse_statics(self.statics)
         target = replace(target, static={**target.static, **given})
-        if self.backend is not None or self.device is not None:
+        if (self.backend, self.device, self.topology) != (None, None, None):
             # only GPUs are told apart by name, so that --device h200 says enough
-            chosen = parse_backend(self.backend or "gpu", self.device, devices)
+            chosen = parse_backend(self.backend or "gpu", self.device, devices, self.topology)
+            many = chosen.topology
+            if many is not None and many.num_devices < target.num_devices:
+                raise UsageError(
+                    f"the mesh of {target.name} needs {target.num_devices} devices, and "
+                    f"{backend_text(chosen)} has {many.num_devices}"
+                )
             target = replace(target, backends=(chosen,))
         trips = {**target.trips, **parse_trips(self.trips)}
         return replace(target, trips=trips, **self.stages)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -24,13 +25,16 @@ __all__ = [
     "Roofline",
     "estimate",
     "fits",
+    "machine_of",
     "roofline",
+    "timed",
 ]
 
 _LARGE = 2**17  # bytes: the C library gives smaller blocks of what it has, larger ones anew
 
-#: What takes the most of a kernel's time: its operations, its bytes, or to start it.
-Bound = Literal["compute", "memory", "launch"]
+#: What takes the most of a kernel's time: its operations, its bytes, what it sends to other
+#: devices, or to start it.
+Bound = Literal["compute", "memory", "network", "launch"]
 
 
 @dataclass(frozen=True)
@@ -161,20 +165,22 @@ def estimate(
     target: Target,
     device: str | DeviceModel | None = None,
     loops: LoopCounts = dict,
+    network: float | None = None,
+    count: int = 1,
 ) -> Estimate:
     """The estimate of a program's time, from its optimized HLO.
 
     `device` is the name of a device that ships, "cpu" for this machine's, or a user's own; the
     target's unless given.  `loops` gives how often the program's loops run, by line, where XLA
-    does not know.
+    does not know.  `count` is the number of devices of the program, `network` the bytes a second
+    that each can send to other hosts; 50e9 unless given.
 
     Raises:
-      UsageError: when there is no such device, or none to estimate a program for its target on.
+      UsageError: when there is no such device, none to estimate a program for its target on, or
+        `network` is not a rate.
     """
-    machine = _machine(target, device)
-    kernels = Kernels(module, loops)
-    runs = kernels.runs(lambda kernel: max(machine.limits(kernel)))
-    times = [max(machine.limits(run.kernel)) * run.calls for run in runs]
+    machine = machine_of(target, device, network, count)
+    kernels, runs, times = timed(module, machine, loops)
     overheads = machine.overheads(_new_memory(module))
     total = sum(times) + sum(overheads.values())
     found = [
@@ -192,6 +198,15 @@ def estimate(
         (*machine.assumptions(), *_of_another(target, machine.name)),
         (*kernels.unknown, *missing),
     )
+
+
+def timed(
+    module: HloModule, machine: Machine, loops: LoopCounts
+) -> tuple[Kernels, list[Run], list[float]]:
+    """The kernels of a program, how often each runs, and the seconds of all its calls."""
+    kernels = Kernels(module, loops)
+    runs = kernels.runs(lambda kernel: max(machine.limits(kernel)))
+    return kernels, runs, [max(machine.limits(run.kernel)) * run.calls for run in runs]
 
 
 def _new_memory(module: HloModule) -> int:
@@ -222,12 +237,25 @@ def _bound(kernel: Kernel, machine: Machine) -> Bound:
     most = max(limits)
     if limits.launch == most:
         return "launch"
+    if limits.network == most:
+        return "network"
     return "compute" if limits.compute == most else "memory"
 
 
-def _machine(target: Target, device: str | DeviceModel | None) -> Machine:
+def machine_of(
+    target: Target,
+    device: str | DeviceModel | None = None,
+    network: float | None = None,
+    count: int = 1,
+) -> Machine:
+    """The device that a program is estimated on; arguments and errors are those of `estimate`."""
+    if network is not None and not (_is_number(network) and 0 < network < math.inf):
+        raise UsageError(
+            f"the network's rate is bytes a second, above 0, and got {network!r:.80}",
+            hint="such as network=50e9, for 400 Gbit/s a device",
+        )
     if isinstance(device, DeviceModel):
-        return GpuMachine(device)
+        return GpuMachine(device, target.topology, count, network)
     if not isinstance(device, str | None):
         raise UsageError(f"a device is a name or a DeviceModel, and got {device!r:.80}")
     if device == "cpu" or (device is None and target.backend == "cpu"):
@@ -241,7 +269,11 @@ def _machine(target: Target, device: str | DeviceModel | None) -> Machine:
             f"no time can be estimated for the backend {target.backend!r} without a device",
             hint="estimate(device=...) takes a name that olympus devices lists, or a DeviceModel",
         )
-    return GpuMachine(model)
+    return GpuMachine(model, target.topology, count, network)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _of_another(target: Target, device: str) -> tuple[str, ...]:

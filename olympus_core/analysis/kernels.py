@@ -12,10 +12,12 @@ from typing import NamedTuple
 
 from olympus_core.analysis.fused import Fused, fused, plain
 from olympus_core.analysis.hlo_view import LIBRARY, Costs
+from olympus_core.analysis.lines import Lines
 from olympus_core.analysis.view import bits
 from olympus_core.xla.hlo_module import Computation, HloModule, Instruction
+from olympus_core.xla.replica_groups import Groups
 
-__all__ = ["CONTROL", "FREE", "Kernel", "Kernels", "LoopCounts", "Run", "Sort"]
+__all__ = ["CONTROL", "FREE", "Kernel", "Kernels", "LoopCounts", "Run", "Sort", "Transfer"]
 
 #: What takes no time: names of values, and what happens when the program is loaded.
 FREE = frozenset(
@@ -23,6 +25,7 @@ FREE = frozenset(
         *("parameter", "constant", "tuple", "get-tuple-element", "bitcast", "domain"),
         *("after-all", "add-dependency", "partition-id", "replica-id", "opt-barrier"),
         *("async-update", "async-done", "copy-done", "send-done", "recv-done"),
+        *("all-reduce-done", "all-gather-done", "collective-permute-done"),
     ]
 )
 #: What runs computations, whose kernels take its time.
@@ -31,6 +34,13 @@ _RADIX = "__cub$DeviceRadixSort"  # how the targets of the library's sorts begin
 _TOP_K = ("TopK", "mhlo.topk")
 
 
+#: the operations by which devices send each other something
+_TRANSFERS = frozenset(
+    [
+        *("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "ragged-all-to-all"),
+        *("collective-permute", "collective-broadcast"),
+    ]
+)
 #: what the operations are called that are loops
 _LOOPS = frozenset(["while", "scan"])
 #: How often the loops of a program's lines run, None where that is not known: asked when needed.
@@ -59,6 +69,45 @@ class Sort(NamedTuple):
         return self.rows * self.length * max(0, self.length - 1).bit_length()
 
 
+class Transfer(NamedTuple):
+    """What a collective sends: `bytes` go into or come out of a device, whichever is more.
+
+    `groups` are the devices that it brings together, () for all; `pairs` those of a permutation.
+    """
+
+    kind: str
+    bytes: int
+    groups: Groups
+    pairs: Groups
+
+    def devices(self, count: int) -> int:
+        """The devices of the largest group, in a program of `count`."""
+        if self.pairs:
+            return len({device for pair in self.pairs for device in pair})
+        return max(map(len, self.groups), default=count)
+
+    def sent(self, count: int) -> int:
+        """The bytes that each device sends, in a program of `count` devices.
+
+        Of n devices in a ring each sends 2 (n - 1) / n of what an all-reduce adds up, and
+        (n - 1) / n of the whole array for the others.
+
+        Source: NVIDIA, nccl-tests, doc/PERFORMANCE.md, "Bus bandwidth".
+        """
+        if self.kind == "collective-permute":
+            return self.bytes if any(a != b for a, b in self.pairs) else 0
+        n = self.devices(count)
+        if self.kind == "collective-broadcast":
+            return self.bytes if n > 1 else 0
+        turns = 2 * (n - 1) if self.kind == "all-reduce" else n - 1
+        return -(-self.bytes * turns // n)
+
+    def hosts(self, per_host: int) -> int:
+        """The most hosts that a group has devices on, where each host has `per_host`."""
+        together = self.pairs or self.groups
+        return max((len({device // per_host for device in group}) for group in together), default=1)
+
+
 class Kernel(NamedTuple):
     """What one call of a kernel does.
 
@@ -66,7 +115,8 @@ class Kernel(NamedTuple):
     in.  `flops` are those of all it has, those of `matmul`, by the operands' dtype, among them.
     `read` and `written` are bytes; `dtype` is the floating-point dtype that it computes in.
     `outputs` are the elements of the largest result.  `highest` is whether a product asks for all
-    the precision of its dtype.  `sort` is what it sorts, None for nothing.
+    the precision of its dtype.  `sort` is what it sorts and `transfer` what it sends to other
+    devices, None for nothing.
     """
 
     name: str
@@ -83,6 +133,7 @@ class Kernel(NamedTuple):
     highest: bool
     is_convolution: bool
     sort: Sort | None
+    transfer: Transfer | None = None
 
 
 class Run(NamedTuple):
@@ -102,6 +153,7 @@ class Kernels:
         self._module = module
         self._loops = functools.cache(loops)
         self._costs = Costs(module)
+        self._lines = Lines(module)
         self.unknown: list[str] = []
 
     def runs(self, seconds: Callable[[Kernel], float]) -> list[Run]:
@@ -161,13 +213,16 @@ class Kernels:
         counts, read, written = self._done(instruction, computation)
         leaves = [leaf for _, leaf in instruction.shape.leaves()]
         products = [i for i in inside if i.opcode in ("dot", "convolution") or _is_library(i)]
-        matmul = counts.matmul
+        matmul, transfer = counts.matmul, _transfer(instruction, computation)
         first = products[0] if products else instruction
+        line = instruction.line or next((i.line for i in reversed(inside) if i.line), None)
+        if line is None and transfer is not None:  # the compiler put it in
+            line = self._lines.line(instruction, computation)
         return Kernel(
             name=instruction.name,
             operation=_operation(first),
             path=first.op_name or next((i.op_name for i in reversed(inside) if i.op_name), ""),
-            line=instruction.line or next((i.line for i in reversed(inside) if i.line), None),
+            line=line,
             flops=counts.flops,
             matmul=matmul,
             transcendentals=counts.transcendentals,
@@ -178,6 +233,7 @@ class Kernels:
             highest=any(set(i.operand_precision) & {1, 2} for i in products),
             is_convolution=any(i.convolution_dimensions is not None for i in products),
             sort=self._sort(instruction, computation),
+            transfer=transfer,
         )
 
     def _sort(self, instruction: Instruction, computation: Computation) -> Sort | None:
@@ -217,6 +273,19 @@ class Kernels:
         written = sum(leaf.bytes for _, leaf in instruction.shape.leaves())
         written = min(written, counts.bytes)
         return Fused(counts, counts.bytes - written, written)
+
+
+def _transfer(instruction: Instruction, computation: Computation) -> Transfer | None:
+    """What a collective sends; None for any other instruction."""
+    kind = instruction.opcode.removesuffix("-start")
+    if kind not in _TRANSFERS:
+        return None
+    shape = instruction.shape
+    if kind != instruction.opcode and kind != "all-reduce" and len(shape.elements) > 1:
+        shape = shape.elements[1]  # the first element is the operand
+    given = sum(computation.instructions[id].shape.bytes for id in instruction.operand_ids)
+    groups, pairs = instruction.replica_groups, instruction.source_target_pairs
+    return Transfer(kind, max(given, shape.bytes), groups, pairs)
 
 
 def _is_comparison(body: Computation) -> bool:

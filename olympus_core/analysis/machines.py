@@ -9,18 +9,20 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol
 
 from olympus_core.analysis.cpu_peaks import CpuPeaks
-from olympus_core.analysis.kernels import Kernel, Sort
+from olympus_core.analysis.kernels import Kernel, Sort, Transfer
 from olympus_core.xla.device_models import DeviceModel
+from olympus_core.xla.targets import Topology
 
 __all__ = ["CpuMachine", "GpuMachine", "Limits", "Machine"]
 
 
 class Limits(NamedTuple):
-    """The seconds that a call of a kernel takes at the least, for three reasons."""
+    """The seconds that a call of a kernel takes at the least, for four reasons."""
 
     compute: float
     memory: float
     launch: float
+    network: float = 0.0
 
 
 class Machine(Protocol):
@@ -59,9 +61,23 @@ class GpuMachine:
     SPECIAL = 16
     #: the logarithm of the elements that a step of a sort without radixes sorts in a core
     SORT_TILE = 10
+    #: the part of the rate of its links that a collective reaches
+    LINKS = 0.8
+    #: bytes a second that a device sends to other hosts, each direction: 400 Gbit/s, as a DGX H100
+    #: has it for each of its 8 (NVIDIA, "DGX H100 System User Guide", "Network connections")
+    NETWORK = 50e9
 
-    def __init__(self, device: DeviceModel) -> None:
+    def __init__(
+        self,
+        device: DeviceModel,
+        topology: Topology | None = None,
+        count: int = 1,
+        network: float | None = None,
+    ) -> None:
         self._device = device
+        self._count = count
+        self._per_host = count if topology is None else topology.per_host
+        self._network = self.NETWORK if network is None else network
         self.name = device.name
 
     def overheads(self, new: int) -> dict[str, float]:
@@ -74,12 +90,28 @@ class GpuMachine:
         XLA's own cost model is not used: docs/devices.md compares it with this one.
         """
         moved = (kernel.read + kernel.written) / (self.BANDWIDTH * self._device.bandwidth)
+        if kernel.transfer is not None:
+            sent = self._sent(kernel.transfer)
+            return Limits(self._arithmetic(kernel), moved, self.LAUNCH, sent)
         if kernel.matmul:
             return Limits(self._product(kernel), moved, self.LAUNCH)
         if kernel.sort is not None:
             passes = self._passes(kernel.sort)
             return Limits(self._arithmetic(kernel), passes * moved, passes * self.LAUNCH)
         return Limits(self._arithmetic(kernel), moved, self.LAUNCH)
+
+    def _sent(self, transfer: Transfer) -> float:
+        """The seconds that a collective's bytes take on the slowest link of its ring."""
+        device, sent = self._device, transfer.sent(self._count)
+        rate = device.nvlink or device.pcie or self.NETWORK
+        if self._hosts(transfer) > 1:
+            rate = min(rate, self._network)
+        return sent / (self.LINKS * rate)
+
+    def _hosts(self, transfer: Transfer) -> int:
+        if transfer.groups or transfer.pairs:
+            return transfer.hosts(self._per_host)
+        return -(-self._count // self._per_host)
 
     def _passes(self, sort: Sort) -> int:
         """How often a sort passes over its memory.
@@ -162,8 +194,26 @@ class GpuMachine:
             f"A kernel takes at least {self.LAUNCH * 1e6:g} us, the time that starting it takes.",
             "A sort passes over its memory once for each byte of a key where a library sorts, and "
             "as a bitonic sort elsewhere.",
-            "Kernels run one after another, and only on one device.",
+            *self._of_several(),
         )
+
+    def _of_several(self) -> tuple[str, ...]:
+        if self._count == 1:
+            return ("Kernels run one after another, and only on one device.",)
+        device = self._device
+        link = "NVLink" if device.nvlink else "PCIe" if device.pcie else "a network"
+        rate = device.nvlink or device.pcie or self.NETWORK
+        told = [
+            "Kernels run one after another, on all devices alike; no collective runs beside them.",
+            f"Collectives go around a ring of their devices, at {self.LINKS:.0%} of the "
+            f"{rate / 1e9:g} GB/s that {link} has each way.",
+        ]
+        if self._per_host < self._count:
+            told.append(
+                f"A ring of devices on several hosts goes at {self.LINKS:.0%} of "
+                f"{min(rate, self._network) / 1e9:g} GB/s, the network's rate for each device."
+            )
+        return tuple(told)
 
 
 class CpuMachine:

@@ -17,7 +17,13 @@ from olympus_core.xla.arrays import (
     to_dlpack,
     to_numpy,
 )
-from olympus_core.xla.client import default_device, devices, ensure_lapack
+from olympus_core.xla.client import (
+    absent_target,
+    default_device,
+    devices,
+    ensure_lapack,
+    topology_devices,
+)
 from olympus_core.xla.compiler import compile, load
 from olympus_core.xla.device_models import DeviceModel, Rates, device_models, shipped_devices
 from olympus_core.xla.door import Buffer, Device, JaxRuntimeError
@@ -43,11 +49,14 @@ from olympus_core.xla.sharding import (
 )
 from olympus_core.xla.status import BackendStatus, backends, versions
 from olympus_core.xla.targets import (
+    MOST_DEVICES,
     Target,
+    Topology,
     device_config,
     device_model,
     is_gpu_name,
     known_devices,
+    parse_topology,
     platform_of,
     target,
     target_on,
@@ -55,6 +64,7 @@ from olympus_core.xla.targets import (
 
 __all__ = [
     "KEPT",
+    "MOST_DEVICES",
     "BackendStatus",
     "Buffer",
     "CompileOnlyExecutable",
@@ -67,6 +77,8 @@ __all__ = [
     "Options",
     "Rates",
     "Target",
+    "Topology",
+    "absent_target",
     "assembled",
     "backends",
     "block_until_ready",
@@ -97,6 +109,7 @@ __all__ = [
     "make_mesh",
     "named_options",
     "optimize_options",
+    "parse_topology",
     "parts",
     "platform_of",
     "put",
@@ -109,5 +122,6 @@ __all__ = [
     "target_on",
     "to_dlpack",
     "to_numpy",
+    "topology_devices",
     "versions",
 ]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from olympus_core.errors import BackendError, DTypeError, OlympusError, RangeError
-from olympus_core.xla.client import default_device
+from olympus_core.xla.client import absent_target, default_device
 from olympus_core.xla.door import Buffer, Device, JaxRuntimeError, _hlo, _jax
 from olympus_core.xla.messages import clean, execution_error
 from olympus_core.xla.readback import read
@@ -90,7 +90,7 @@ def put(x: Any, device: Device | None = None) -> Buffer:
     try:
         return _device_put(_Aval(x.shape, dtype), sharding, [x], where, True, False, _COPY, True)
     except JaxRuntimeError as exc:
-        raise _put_error(dtype, exc) from None
+        raise _put_error(dtype, exc, where[0]) from None
 
 
 def put_scalar(x: bool | int | float, aval: Any) -> Buffer:
@@ -106,7 +106,12 @@ def put_scalar(x: bool | int | float, aval: Any) -> Buffer:
         raise RangeError(f"{x} does not fit {aval.dtype}") from None
 
 
-def _put_error(dtype: np.dtype[Any], exc: RuntimeError) -> OlympusError:
+def _put_error(dtype: np.dtype[Any], exc: RuntimeError, device: Device) -> OlympusError:
+    if (absent := absent_target(device)) is not None:
+        return BackendError(
+            f"an array cannot be put on {absent.device}: the device is not here",
+            hint="programs can be compiled for it: jit(f).lower(...).compile()",
+        )
     if "Unknown NumPy dtype" in str(exc):
         return DTypeError(
             f"an array of dtype {dtype} cannot be put on a device: XLA has no such type"

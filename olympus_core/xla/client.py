@@ -11,8 +11,17 @@ from typing import Any
 
 from olympus_core.errors import BackendError, UsageError
 from olympus_core.xla.door import Device, _jax
+from olympus_core.xla.targets import Target, Topology, target
 
-__all__ = ["NO_TPU", "cpu_client", "default_device", "devices", "ensure_lapack"]
+__all__ = [
+    "NO_TPU",
+    "absent_target",
+    "cpu_client",
+    "default_device",
+    "devices",
+    "ensure_lapack",
+    "topology_devices",
+]
 
 NO_TPU = "this version of OLYMPUS compiles for cpu and gpu"
 
@@ -47,8 +56,6 @@ def devices(backend: str | None = None) -> list[Device]:
     """
     if backend in (None, "cpu"):
         return list(cpu_client().local_devices())
-    from olympus_core.xla.targets import target
-
     target(str(backend))
     if backend == "gpu":
         from olympus_core.xla.gpu import gpu_client
@@ -63,6 +70,39 @@ def devices(backend: str | None = None) -> list[Device]:
 def default_device() -> Device:
     """The device that arrays are put on when none is named: the first CPU device."""
     return cpu_client().local_devices()[0]
+
+
+def topology_devices(target: Target) -> tuple[Device, ...]:
+    """The devices of a target that need not be here: programs are compiled for them, not run.
+
+    They are in the order of the hosts, and the same for equal targets.  Without a topology there
+    is one.
+
+    Raises:
+      BackendError: when the wheel is missing; the hint is the line that installs it.
+      UsageError: when the target names no GPU.
+
+    Example:
+      >>> Mesh(topology_devices(target("gpu", "8xh200")), ("data",)).size
+      8
+    """
+    if target.backend != "gpu" or target.device is None:
+        raise UsageError(
+            f"{target} has no devices that programs can be compiled for without having them",
+            hint='name a GPU, as in olympus.target("gpu", "8xh200")',
+        )
+    from olympus_core.xla.gpu import compile_only_devices
+
+    return compile_only_devices(target._replace(topology=target.topology or Topology()))
+
+
+def absent_target(device: Device) -> Target | None:
+    """The target that `topology_devices` made a device for; None for one that is here."""
+    if device.platform != "gpu":
+        return None
+    from olympus_core.xla.gpu import target_of
+
+    return target_of(device)
 
 
 def ensure_lapack() -> None:

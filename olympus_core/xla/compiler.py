@@ -59,7 +59,7 @@ def compile(
     if target.backend == "gpu":
         from olympus_core.xla.gpu import compile_for
 
-        return compile_for(program, target, options)
+        return compile_for(program, target, options, grid)
     return _compile_and_load(program, target, options, grid)
 
 

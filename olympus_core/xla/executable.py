@@ -138,6 +138,10 @@ class _Program:
         results = result.tuple_shapes() if result.is_tuple() else [result]
         return ProgramTypes(_array_types(made.parameter_shapes()), _array_types(results))
 
+    def shardings(self) -> tuple[list[Any] | None, list[Any] | None]:
+        """The compiler's shardings of the arguments and of the results; None on one device."""
+        return self._raw.get_parameter_shardings(), self._raw.get_output_shardings()
+
     def serialize(self) -> bytes:
         """The executable as bytes, which `load` takes on a machine like this one."""
         return bytes(self._raw.serialize())
@@ -167,10 +171,6 @@ class Executable(_Program):
         handler = result_handler(raw.local_devices()[0])
         self.handlers = [handler] * len(raw.get_output_layouts())
         self.run = raw.execute_sharded
-
-    def shardings(self) -> tuple[list[Any] | None, list[Any] | None]:
-        """The compiler's shardings of the arguments and of the results; None on one device."""
-        return self._raw.get_parameter_shardings(), self._raw.get_output_shardings()
 
     def execute(self, buffers: list[Buffer]) -> list[Buffer]:
         """Run on Buffers in the order of the parameters; the outputs may still be computing.

@@ -9,17 +9,26 @@ import contextlib
 import functools
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from olympus_core.errors import BackendError, CompileError, UsageError
+from olympus_core.errors import BackendError, CompileError, ShardingError, UsageError
 from olympus_core.xla.compiler import compile_options, compiled
-from olympus_core.xla.door import JAXLIB_VERSION, JaxRuntimeError, _jax
+from olympus_core.xla.door import JAXLIB_VERSION, Device, JaxRuntimeError, _jax
 from olympus_core.xla.executable import CompileOnlyExecutable
 from olympus_core.xla.messages import clean
-from olympus_core.xla.targets import Target, device_config
+from olympus_core.xla.targets import Target, Topology, device_config
 
-__all__ = ["INSTALL", "WHEEL", "compile_for", "gpu_client", "plugin_path", "plugin_version"]
+__all__ = [
+    "INSTALL",
+    "WHEEL",
+    "compile_for",
+    "compile_only_devices",
+    "gpu_client",
+    "plugin_path",
+    "plugin_version",
+    "target_of",
+]
 
 WHEEL = "jax-cuda13-pjrt"
 INSTALL = f'pip install "{WHEEL}=={JAXLIB_VERSION}"'
@@ -80,32 +89,72 @@ def _ensure_plugin() -> None:
 
 
 @functools.cache
-def _device(name: str, config: str) -> Any:
-    """A device that programs can be compiled for and nothing else."""
-    _ensure_plugin()
-    options = {"target_config": config, "topology": "1x1x1"}
-    with _as_backend_error(f"the GPU compiler does not take the device {name!r}"):
-        topology = _jax.get_default_c_api_topology(_PLATFORM, "", options)
-        return topology._make_compile_only_devices()[0]
-
-
-def compile_for(
-    program: bytes, target: Target, options: Mapping[str, str | int | bool | float]
-) -> CompileOnlyExecutable:
-    """Compile the bytes of a module for the GPU that `target` names.
+def compile_only_devices(target: Target) -> tuple[Device, ...]:
+    """The devices of a target's topology, which programs can be compiled for and nothing else.
 
     Raises:
       BackendError: when the wheel is missing; the hint is the line that installs it.
+    """
+    _ensure_plugin()
+    hosts, per_host = target.topology or Topology()
+    options = {"target_config": device_config(target), "topology": f"1x{hosts}x{per_host}"}
+    with _as_backend_error(f"the GPU compiler does not take the device {target.device!r}"):
+        topology = _jax.get_default_c_api_topology(_PLATFORM, "", options)
+        made = tuple(topology._make_compile_only_devices())
+    _targets.update(dict.fromkeys(made, target))
+    return made
+
+
+#: the target of each device that is not here
+_targets: dict[Device, Target] = {}
+
+
+def target_of(device: Device) -> Target | None:
+    """The target that a device was made for; None for one that is here."""
+    return _targets.get(device)
+
+
+def compile_for(
+    program: bytes,
+    target: Target,
+    options: Mapping[str, str | int | bool | float],
+    grid: Sequence[Device] | None = None,
+) -> CompileOnlyExecutable:
+    """Compile the bytes of a module for the GPU that `target` names, or for those of `grid`.
+
+    Raises:
+      BackendError: when the wheel is missing; the hint is the line that installs it.
+      ShardingError: when a device of `grid` is not one of the target's topology.
       UsageError, CompileError: as `compile` does.
     """
-    config = device_config(target)
-    if config is None:
+    if device_config(target) is None:
         raise UsageError("a GPU's program is compiled for a device, and the target names none")
-    device = _device(str(target.device), config)
-    made = compile_options((device,), options)
+    if grid:
+        _check_grid(grid, target)
+    else:
+        grid = compile_only_devices(target._replace(topology=Topology()))
+    made = compile_options(grid, options)
     module = _parsed(program)
-    raw, seconds = compiled(lambda: device.client.compile(module, _jax.DeviceList((device,)), made))
+    client, devices = grid[0].client, _jax.DeviceList(tuple(grid))
+    raw, seconds = compiled(lambda: client.compile(module, devices, made))
     return CompileOnlyExecutable(raw, target, seconds)
+
+
+def _check_grid(grid: Sequence[Device], target: Target) -> None:
+    """Refuse devices of others than the target's topology: the compiler does not compare them."""
+    own = {target_of(device) for device in grid}
+    found = next(iter(own))
+    if found is None or len(own) > 1 or device_config(found) != device_config(target):
+        kinds = ", ".join(sorted({str(device.device_kind) for device in grid}))
+        raise ShardingError(
+            f"the program is for {target.device}, and its mesh has other devices: {kinds}",
+            hint="make the mesh of topology_devices(target), or an AbstractMesh",
+        )
+    if target.topology not in (None, found.topology):
+        raise ShardingError(
+            f"the program is for the topology {target.topology}, and its mesh has devices of "
+            f"{found.topology}"
+        )
 
 
 def _parsed(program: bytes) -> Any:

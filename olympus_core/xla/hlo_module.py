@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from olympus_core import collection
 from olympus_core.errors import ArtifactError
+from olympus_core.xla.replica_groups import Groups, groups_of, pairs_of
 from olympus_core.xla.wire import Message, damaged
 
 __all__ = [
@@ -162,6 +163,8 @@ class Instruction(NamedTuple):
     `backend_config` are bytes of JSON text; `op_name` is the path of scopes and the operation
     that it came from, `source_file` and `source_line` the user's line, "" and 0 where unknown.
     `operand_precision` is that of a product's operands: 0 is the default, 1 high, 2 highest.
+    `replica_groups` and `source_target_pairs` are the devices that a collective brings together;
+    without any these are all.
     """
 
     id: int
@@ -190,6 +193,8 @@ class Instruction(NamedTuple):
     control_predecessor_ids: tuple[int, ...]
     frontend_attributes: Mapping[str, str]
     operand_precision: tuple[int, ...]
+    replica_groups: Groups
+    source_target_pairs: Groups
 
     @property
     def line(self) -> str | None:
@@ -435,8 +440,9 @@ def _computation(message: Message, tables: _Tables) -> Computation:
     )
 
 
-#: the fields that few instructions have: of library calls, windows, products, fusions, loops
-_RARE = frozenset([11, 15, 16, 28, 30, 32, 37, 43, 51, 74, 99])
+#: the fields that few instructions have: of library calls, windows, products, fusions, loops,
+#: collectives
+_RARE = frozenset([11, 15, 16, 28, 30, 32, 37, 43, 49, 51, 52, 74, 87, 92, 93, 99])
 
 
 def _instruction(message: Message, tables: _Tables) -> Instruction:
@@ -469,6 +475,8 @@ def _instruction(message: Message, tables: _Tables) -> Instruction:
         control_predecessor_ids=(),
         frontend_attributes=_NO_ATTRIBUTES,
         operand_precision=(),
+        replica_groups=(),
+        source_target_pairs=(),
     )
     if _RARE.isdisjoint(message.numbers) and not message.raw(68):  # 68 is there, mostly empty
         return made
@@ -497,6 +505,8 @@ def _rare(message: Message, tables: _Tables) -> dict[str, Any]:
             {m.text(1): m.text(2) for m in attributes.messages(1)} if attributes else {}
         ),
         "operand_precision": precision.integers(1) if precision else (),
+        "replica_groups": groups_of(message),
+        "source_target_pairs": pairs_of(message),
     }
 
 

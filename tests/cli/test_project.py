@@ -32,7 +32,7 @@ def test_the_example_shows_every_key_and_is_valid(folder: Path) -> None:
     (folder / "src").mkdir()
     project = loaded(folder, text)
     assert project.build_dir == folder / "build"
-    assert len(project.select()) == len(project.targets) == 5
+    assert (len(project.select()), len(project.targets)) == (5, 6)
     forward = project.targets["forward@batch=8,train=false"]
     assert forward.kwargs["tokens"] == ShapeSpec("int32", (8, 128))
     assert forward.kwargs["params"] == FromEntry("model:init")
@@ -43,6 +43,12 @@ def test_the_example_shows_every_key_and_is_valid(folder: Path) -> None:
     assert forward.donate == ("cache",)
     assert forward.compiler_options == {"xla_allow_excess_precision": False}
     assert (forward.optimize, forward.repeats) == ("default", "auto")
+    split = project.targets["split"]
+    assert (split.mesh, split.num_devices) == ({"data": 2, "model": 4}, 8)
+    assert split.kwargs == {
+        "x": ShapeSpec("float32", (64, 1024), (("data",),)),
+        "params": FromEntry("model:init", {}, ((), ("model",))),
+    }
     assert project.targets["step"].args == (
         ShapeSpec("float32", (1024,)),
         {"w": ShapeSpec("float32", (3, 4)), "b": ShapeSpec("float32", (4,))},

@@ -21,9 +21,9 @@ def no_wheel(monkeypatch):
 
     monkeypatch.setattr(metadata, "version", version)
     monkeypatch.setattr(gpu._jax, "pjrt_plugin_loaded", lambda name: False)
-    gpu._device.cache_clear()
+    gpu.compile_only_devices.cache_clear()
     yield
-    gpu._device.cache_clear()
+    gpu.compile_only_devices.cache_clear()
 
 
 def test_without_the_wheel(no_wheel, programs):
@@ -143,7 +143,9 @@ def test_a_library_that_cannot_be_loaded(python, tmp_path):
 def test_a_device_that_the_compiler_does_not_take(python):
     got = python(
         "from olympus_core.xla import gpu\n"
-        "try:\n    gpu._device('h200', 'nonsense')\n"
+        "from olympus_core.xla.targets import Target\n"
+        "gpu.device_config = lambda target: 'nonsense'\n"
+        "try:\n    gpu.compile_only_devices(Target('gpu', 'h200'))\n"
         "except gpu.BackendError as e:\n    print(e)"
     )
     assert got.stdout.startswith("the GPU compiler does not take the device 'h200': ")

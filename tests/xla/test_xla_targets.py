@@ -37,6 +37,38 @@ def test_names_that_are_not_known(backend, device, message, hint):
     assert hint is None or hint in caught.value.hint
 
 
+def test_topologies():
+    eight = xla.target("gpu", "8xh200")
+    assert eight == xla.target("gpu", "h200", topology="1x8") == xla.target("gpu", topology="8")
+    assert (eight.device, eight.topology, eight.topology.num_devices) == ("h200", (1, 8), 8)
+    assert repr(xla.target("gpu", "2x8xa100-80")) == (
+        "Target(backend='gpu', device='a100-80', topology='2x8')"
+    )
+    mine = xla.device_models({"4xmine": {"like": "h200"}})
+    assert xla.target("gpu", "4xmine", mine).topology is None  # the name of a user's own device
+    assert xla.target("gpu", "2x4xmine", mine).device == "4xmine"
+
+
+@pytest.mark.parametrize(
+    ("backend", "device", "topology", "message"),
+    [
+        ("gpu", "8xh20", None, "no device 'h20' for backend 'gpu'"),
+        ("gpu", "0xh200", None, "from 1 to 1024 devices, and 0 has 0"),
+        ("gpu", "999999999x999999999xh200", None, "from 1 to 1024 devices"),
+        ("gpu", "1x2x8xh200", None, "no device '8xh200'"),
+        ("gpu", "8xh200", "2x8", "the device is 1x8xh200, and the topology 2x8"),
+        ("gpu", None, "2*8", "is not a topology"),
+        ("gpu", None, "\u0661x2", "is not a topology"),
+        ("gpu", None, "", "is not a topology"),
+        ("cpu", None, "8", "the backend 'cpu' takes no topology, and got 1x8"),
+        ("tpu", "8xv5e", None, "the backend 'tpu' takes no topology"),
+    ],
+)
+def test_topologies_that_are_not(backend, device, topology, message):
+    with pytest.raises(UsageError, match=message):
+        xla.target(backend, device, topology=topology)
+
+
 def test_known_devices():
     assert {"h200", "h100-sxm", "a100-80"} <= set(xla.known_devices("gpu"))
     assert xla.known_devices("cpu") == ()

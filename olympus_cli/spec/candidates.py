@@ -1,0 +1,176 @@
+"""Shardings of a target's arguments that are worth a try, and how olympus.toml says them."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import ml_dtypes  # noqa: F401  (makes numpy know bfloat16 and the 8-bit floats by name)
+import numpy as np
+
+from olympus_cli.spec.mesh import ShardingSpec, sharding_text
+from olympus_cli.spec.model import ArgSpec, FromEntry, ShapeSpec, TargetSpec
+
+__all__ = ["Candidate", "combined", "named", "placed_target", "singles", "toml_text", "whole"]
+
+_ARRAYS = 4  # the largest, which are split
+_TOGETHER = 3  # arrays that an axis splits in candidates of several axes
+_MOST = 32  # candidates of a kind
+
+#: Where an array stands among the arguments: the position or name of one, and keys into it.
+Path = tuple[str | int, ...]
+
+_KEY = re.compile(r"[A-Za-z0-9_-]+")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A choice of shardings, by the arrays that they are of; others are left to the compiler."""
+
+    shardings: Mapping[Path, ShardingSpec]
+
+    def __str__(self) -> str:
+        parts = [f"{named(path)} {sharding_text(s)}" for path, s in self.shardings.items() if s]
+        return ", ".join(parts) or "nothing split"
+
+    def merged(self, other: Candidate, spec: TargetSpec) -> Candidate | None:
+        """Both at once; None where they split an array unevenly, or one axis splits it twice."""
+        made = dict(self.shardings)
+        shapes = dict(_arrays(spec))
+        for path, theirs in other.shardings.items():
+            both = itertools.zip_longest(made.get(path, ()), theirs, fillvalue=())
+            entries = tuple((*mine, *more) for mine, more in both)
+            names = [name for entry in entries for name in entry]
+            if len(set(names)) < len(names):
+                return None
+            sizes = zip(shapes[path].shape, entries, strict=False)
+            if any(n % math.prod(spec.mesh[a] for a in entry) for n, entry in sizes):
+                return None
+            made[path] = entries
+        return Candidate(made)
+
+
+def named(path: Path) -> str:
+    """What people call an array.
+
+    >>> named(("params", "layers", 0))
+    'params.layers[0]'
+    """
+    first, *rest = path
+    text = f"argument {first + 1}" if isinstance(first, int) else first
+    return text + "".join(f"[{k}]" if isinstance(k, int) else f".{k}" for k in rest)
+
+
+def _arrays(spec: TargetSpec) -> Iterator[tuple[Path, ShapeSpec]]:
+    for i, arg in enumerate(spec.args):
+        yield from _leaves((i,), arg)
+    for name, arg in spec.kwargs.items():
+        yield from _leaves((name,), arg)
+
+
+def _leaves(path: Path, arg: ArgSpec) -> Iterator[tuple[Path, ShapeSpec]]:
+    if isinstance(arg, ShapeSpec):
+        yield path, arg
+    elif isinstance(arg, dict | list):
+        parts = arg.items() if isinstance(arg, dict) else enumerate(arg)
+        for key, part in parts:
+            yield from _leaves((*path, key), part)
+
+
+def _bytes(shape: ShapeSpec) -> int:
+    return math.prod(shape.shape) * np.dtype(shape.dtype).itemsize
+
+
+def whole(spec: TargetSpec) -> Candidate:
+    """Every array whole on every device, which the others are compared with."""
+    return Candidate({path: () for path, _ in _arrays(spec)})
+
+
+def singles(spec: TargetSpec) -> list[Candidate]:
+    """Each axis of the mesh on each dimension that it divides of the largest arrays, by itself."""
+    largest = sorted(_arrays(spec), key=lambda item: -_bytes(item[1]))[:_ARRAYS]
+    found = [
+        Candidate({path: (*[()] * d, (axis,))})
+        for axis, size in spec.mesh.items()
+        if size > 1
+        for path, shape in largest
+        for d, n in enumerate(shape.shape)
+        if n >= size and n % size == 0
+    ]
+    return found[:_MOST]
+
+
+def combined(ranked: Sequence[Candidate], spec: TargetSpec) -> list[Candidate]:
+    """For each axis one of the best that split different arrays, together; none that was tried.
+
+    `ranked` are those of `singles`, the best first.
+    """
+    of_axis: dict[str, dict[Path, Candidate]] = {}
+    for each in ranked:
+        ((path, entries),) = each.shardings.items()
+        of_axis.setdefault(entries[-1][0], {}).setdefault(path, each)
+    best = [list(each.values())[:_TOGETHER] for each in of_axis.values()]
+    groups = [*itertools.product(*best), *(tuple(each[:2]) for each in best)]
+    found: list[Candidate] = []
+    for group in groups[:_MOST]:
+        made: Candidate | None = group[0]
+        for each in group[1:]:
+            made = made and made.merged(each, spec)
+        if made is not None and made not in (*ranked, *found):
+            found.append(made)
+    return found
+
+
+def placed_target(spec: TargetSpec, candidate: Candidate) -> TargetSpec:
+    """The target with the shardings of a candidate, and no others."""
+
+    def placed(path: Path, arg: ArgSpec) -> ArgSpec:
+        if isinstance(arg, ShapeSpec):
+            return replace(arg, sharding=candidate.shardings.get(path))
+        if isinstance(arg, dict):
+            return {key: placed((*path, key), part) for key, part in arg.items()}
+        if isinstance(arg, list):
+            return [placed((*path, i), part) for i, part in enumerate(arg)]
+        return replace(arg, sharding=None)
+
+    return replace(
+        spec,
+        args=tuple(placed((i,), arg) for i, arg in enumerate(spec.args)),
+        kwargs={name: placed((name,), arg) for name, arg in spec.kwargs.items()},
+        out_sharding=None,
+    )
+
+
+def toml_text(spec: TargetSpec) -> str:
+    """The mesh and the arguments of a target, as its table in olympus.toml has them."""
+    axes = ", ".join(f"{name} = {size}" for name, size in spec.mesh.items())
+    lines = [f"mesh = {{ {axes} }}"]
+    if spec.args:
+        lines.append("args = [")
+        lines += [f"  {_toml(arg)}," for arg in spec.args]
+        lines.append("]")
+    lines += [f"args.{_quoted(name)} = {_toml(arg)}" for name, arg in spec.kwargs.items()]
+    return "\n".join(lines)
+
+
+def _quoted(key: str) -> str:
+    return key if _KEY.fullmatch(key) else json.dumps(key)
+
+
+def _toml(arg: object) -> str:
+    if isinstance(arg, ShapeSpec):
+        if arg.sharding is None:
+            return f'"{arg}"'
+        return f'{{ shape = "{arg}", sharding = {sharding_text(arg.sharding)} }}'
+    if isinstance(arg, FromEntry):
+        values = f", with = {_toml(arg.values)}" if arg.values else ""
+        return f"{{ from = {json.dumps(arg.entry)}{values} }}"
+    if isinstance(arg, Mapping):
+        return f"{{ {', '.join(f'{_quoted(k)} = {_toml(v)}' for k, v in arg.items())} }}"
+    if isinstance(arg, list | tuple):
+        return f"[{', '.join(map(_toml, arg))}]"
+    return json.dumps(arg)

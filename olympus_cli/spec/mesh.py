@@ -1,0 +1,152 @@
+"""The mesh of a target and the shardings of its arrays, as olympus.toml says them.
+
+mesh = { data = 2, model = 4 }
+args.x = { shape = "f32[64,1024]", sharding = ["data", ["model"]] }
+
+A sharding has an entry for each dimension: the name of an axis, an array of names, or "" for a
+dimension that is whole on every device.  Dimensions after the last entry are whole.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+import olympus
+from olympus.sharding import MOST_DEVICES
+from olympus_cli.nearest import did_you_mean
+from olympus_cli.spec.section import Section
+
+__all__ = [
+    "MeshSpec",
+    "OutSharding",
+    "ShardingSpec",
+    "check_backends",
+    "check_shape",
+    "mesh_of",
+    "out_sharding_of",
+    "sharding_of",
+    "sharding_text",
+]
+
+#: The size of each axis by its name, in their order.
+MeshSpec: TypeAlias = Mapping[str, int]
+#: For each dimension the axes that it is split along.
+ShardingSpec: TypeAlias = tuple[tuple[str, ...], ...]
+#: That of all results, or of those of a dict by their keys; None for the compiler's choice.
+OutSharding: TypeAlias = "ShardingSpec | dict[str, OutSharding] | None"
+
+_FORM = 'such as sharding = ["data", "", ["model", "expert"]]'
+
+
+def mesh_of(section: Section) -> MeshSpec:
+    """The mesh of a target; empty where it has none.
+
+    Raises:
+        SpecError: an axis has no valid name or size, or there are too many devices.
+    """
+    table = section.table("mesh")
+    for name, size in table.data.items():
+        if not name.isidentifier():
+            section.fail("mesh", f"has the axis {name!r}, and a name has letters, digits and _")
+        if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= MOST_DEVICES:
+            table.wrong(name, f"a whole number of devices from 1 to {MOST_DEVICES}", size)
+    count = math.prod(table.data.values())
+    if count > MOST_DEVICES:
+        section.fail("mesh", f"has {count} devices, and {MOST_DEVICES} at most are allowed")
+    return dict(table.data)
+
+
+def sharding_of(section: Section, key: str, value: object, mesh: MeshSpec) -> ShardingSpec:
+    """The sharding that the value of `key` says.
+
+    Raises:
+        SpecError: it is not one, or names an axis that the mesh does not have, or one twice.
+    """
+    if not isinstance(value, list):
+        section.wrong(key, f"an array with an entry for each dimension, {_FORM}", value)
+    entries = tuple(_entry(section, f"{key}[{i}]", each) for i, each in enumerate(value))
+    names = [name for entry in entries for name in entry]
+    for name in names:
+        if not mesh:
+            hint = f"give the target one, such as mesh = {{ {name} = 8 }}"
+            section.fail(key, f"names the axis {name!r}, and the target has no mesh", hint)
+        if name not in mesh:
+            near = did_you_mean(name, mesh, "its axes are")
+            section.fail(key, f"names the axis {name!r}, which the mesh does not have", near)
+        if names.count(name) > 1:
+            section.fail(key, f"names the axis {name!r} twice: an axis can split one dimension")
+    return entries
+
+
+def _entry(section: Section, key: str, value: object) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return (value,) if value else ()
+    if isinstance(value, list) and all(isinstance(name, str) and name for name in value):
+        return tuple(value)
+    section.wrong(key, f'the name of an axis, an array of names or "", {_FORM}', value)
+
+
+def check_shape(
+    section: Section, key: str, shape: Sequence[int], spec: ShardingSpec, mesh: MeshSpec
+) -> None:
+    """Raise SpecError where a sharding cannot cut an array of a shape into equal parts."""
+    if len(spec) > len(shape):
+        section.fail(
+            key,
+            f"has {len(spec)} entries, one for each dimension, and the shape has {len(shape)}",
+            "write [] for a scalar" if not shape else None,
+        )
+    for i, (size, names) in enumerate(zip(shape, spec, strict=False)):
+        count = math.prod(mesh[name] for name in names)
+        if size % count:
+            axes = " and ".join(f"{name!r} of {mesh[name]}" for name in names)
+            section.fail(
+                key,
+                f"splits dimension {i}, which has {size} elements, along the axis {axes}: they "
+                f"do not divide into {count} equal parts",
+            )
+
+
+def out_sharding_of(section: Section, mesh: MeshSpec) -> OutSharding:
+    """The sharding of a target's results: one for all, or one for each key of a dict.
+
+    Raises:
+        SpecError: as `sharding_of` does.
+    """
+    if "out-sharding" not in section.data:
+        return None
+    return _out(section, "out-sharding", section.data["out-sharding"], mesh)
+
+
+def _out(section: Section, key: str, value: object, mesh: MeshSpec) -> OutSharding:
+    if isinstance(value, dict):
+        return {k: _out(section, f"{key}.{k}", each, mesh) for k, each in value.items()}
+    return sharding_of(section, key, value, mesh)
+
+
+def check_backends(section: Section, backends: Sequence[olympus.Target], mesh: MeshSpec) -> None:
+    """Raise SpecError where a backend has fewer devices than the mesh."""
+    size = math.prod(mesh.values())
+    for backend in backends:
+        many = backend.topology
+        if many is not None and size > many.num_devices:
+            section.fail(
+                "backends",
+                f"has {many} of {backend.device}, {many.num_devices} devices, and the mesh needs "
+                f"{size}",
+            )
+
+
+def sharding_text(spec: ShardingSpec) -> str:
+    """The array of TOML that says a sharding.
+
+    >>> sharding_text((("data",), (), ("model", "expert")))
+    '["data", "", ["model", "expert"]]'
+    """
+    parts = []
+    for names in spec:
+        quoted = [f'"{name}"' for name in names]
+        parts.append(f"[{', '.join(quoted)}]" if len(names) > 1 else (quoted or ['""'])[0])
+    return f"[{', '.join(parts)}]"

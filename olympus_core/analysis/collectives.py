@@ -1,0 +1,105 @@
+"""What the devices of a program send each other: its collectives, with bytes, axes and times."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from olympus_core.analysis.estimate import machine_of, timed
+from olympus_core.analysis.kernels import LoopCounts, Transfer
+from olympus_core.sharding import AnyMesh
+from olympus_core.xla.device_models import DeviceModel
+from olympus_core.xla.hlo_module import HloModule
+from olympus_core.xla.targets import Target
+
+__all__ = ["Collective", "collectives_of"]
+
+
+@dataclass(frozen=True)
+class Collective:
+    """An operation by which devices send each other parts of arrays.
+
+    `kind` is HLO's name, such as "all-reduce".  `axes` are those of the mesh that it goes along;
+    None where no axes of the mesh say it, or the mesh is not known.  `devices` is how many it
+    brings together, `bytes` what one call has going into or coming out of a device, whichever is
+    more, as `Cost.collective_bytes` counts it, and `sent` what each device then sends to others, by
+    the formulas of `Transfer.sent`.  `calls` is how often a call of the program runs it, `seconds`
+    the estimate of all its calls.  `operation` is what the program calls it, `line` the user's, as
+    "path/file.py:41", if it is known.
+    """
+
+    kind: str
+    axes: tuple[str, ...] | None
+    devices: int
+    bytes: int
+    sent: int
+    calls: int
+    line: str | None
+    operation: str
+    seconds: float
+
+
+def collectives_of(
+    module: HloModule,
+    target: Target,
+    count: int,
+    mesh: AnyMesh | None = None,
+    device: str | DeviceModel | None = None,
+    loops: LoopCounts = dict,
+    network: float | None = None,
+) -> tuple[Collective, ...]:
+    """The collectives of an optimized program of `count` devices, in the order of its schedule.
+
+    The other arguments are as for `estimate`.
+
+    Raises:
+      UsageError: as `estimate` does.
+    """
+    machine = machine_of(target, device, network, count)
+    _, runs, times = timed(module, machine, loops)
+    return tuple(
+        Collective(
+            kind=transfer.kind,
+            axes=None if mesh is None else _axes(transfer, mesh, count),
+            devices=transfer.devices(count),
+            bytes=transfer.bytes,
+            sent=transfer.sent(count),
+            calls=run.calls,
+            line=run.kernel.line,
+            operation=run.kernel.operation,
+            seconds=seconds,
+        )
+        for run, seconds in zip(runs, times, strict=True)
+        if (transfer := run.kernel.transfer) is not None
+    )
+
+
+def _axes(transfer: Transfer, mesh: AnyMesh, count: int) -> tuple[str, ...] | None:
+    """The axes of a mesh that a collective goes along; None where there are none."""
+    if mesh.size != count:
+        return None
+    grid = np.arange(count).reshape(mesh.axis_sizes)
+    if transfer.pairs:
+        return _between(transfer.pairs, mesh)
+    wanted = {frozenset(group) for group in transfer.groups or [range(count)]}
+    axes = [i for i, size in enumerate(mesh.axis_sizes) if size > 1]
+    for length in range(len(axes) + 1):
+        for chosen in itertools.combinations(axes, length):
+            rows = np.moveaxis(grid, chosen, range(-length, 0)).reshape(
+                -1, int(np.prod([mesh.axis_sizes[i] for i in chosen], dtype=int))
+            )
+            if {frozenset(map(int, row)) for row in rows} == wanted:
+                return tuple(str(mesh.axis_names[i]) for i in chosen)
+    return None
+
+
+def _between(pairs: Sequence[tuple[int, ...]], mesh: AnyMesh) -> tuple[str, ...] | None:
+    """The axes along which the devices of some pair differ in their places."""
+    if any(not 0 <= device < mesh.size for pair in pairs for device in pair):
+        return None
+    places = np.array([np.unravel_index(pair, mesh.axis_sizes) for pair in pairs])
+    differ = (places[:, :, 0] != places[:, :, 1]).any(axis=0)
+    return tuple(str(n) for n, is_one in zip(mesh.axis_names, differ, strict=True) if is_one)

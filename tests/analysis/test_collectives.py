@@ -1,0 +1,227 @@
+"""The collectives of programs: which devices, how many bytes, which line, and how long."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import pytest
+
+import olympus
+import olympus.numpy as jnp
+from olympus import lax
+from olympus.errors import ArtifactError, UsageError
+from olympus.sharding import AbstractMesh, NamedSharding, PartitionSpec
+from olympus_core import mlir, xla
+from olympus_core.analysis.collectives import collectives_of
+from olympus_core.analysis.cost import cost_of_module
+from olympus_core.analysis.kernels import Transfer
+from olympus_core.analysis.machines import GpuMachine
+from olympus_core.xla.device_models import shipped_devices
+from olympus_core.xla.replica_groups import groups_of, pairs_of
+from olympus_core.xla.wire import Message
+from tests.marks import needs_gpu_compiler
+
+P = PartitionSpec
+H200 = shipped_devices()["h200"]
+HERE = f"{os.path.splitext(__file__)[0]}.py"
+
+
+def arrays(*shapes: tuple[int, ...]) -> list[Any]:
+    return [olympus.ShapeDtypeStruct(shape, np.dtype("float32")) for shape in shapes]
+
+
+def lowered(
+    f: Any, mesh: AbstractMesh, specs: list[Any], out: Any, shapes: Any, target: Any = None
+):
+    ins = tuple(NamedSharding(mesh, spec) for spec in specs)
+    jitted = olympus.jit(f, in_shardings=ins, out_shardings=NamedSharding(mesh, out))
+    return jitted.trace(*arrays(*shapes)).lower(target)
+
+
+def product(x: Any, w: Any) -> Any:
+    return x @ w
+
+
+def line_of(f: Any, after: int = 1) -> str:
+    return f"{HERE}:{f.__code__.co_firstlineno + after}"
+
+
+MESH = AbstractMesh((2, 2, 2), ("a", "b", "c"))
+
+
+@pytest.mark.parametrize(
+    ("specs", "out", "kind", "axes", "devices", "size", "sent"),
+    [
+        ([P(None, "b"), P("b")], P(), "all-reduce", ("b",), 2, 32 * 8, 32 * 8),
+        ([P(None, ("c", "a")), P(("c", "a"))], P(), "all-reduce", ("a", "c"), 4, 256, 384),
+        ([P("a"), P()], P(), "all-gather", ("a",), 2, 256, 128),
+    ],
+)
+def test_axes_bytes_and_lines(specs, out, kind, axes, devices, size, sent):
+    made = lowered(product, MESH, specs, out, [(8, 16), (16, 8)]).compile()
+    (found,) = made.collectives()
+    assert (found.kind, found.axes, found.devices) == (kind, axes, devices)
+    assert (found.bytes, found.sent, found.calls) == (size, sent, 1)
+    assert found.line == line_of(product)
+    assert found.seconds > 0
+    kernels = [k for k in made.estimate().kernels if k.name.startswith(kind)]
+    assert [k.seconds for k in kernels] == [found.seconds]
+
+
+def test_a_loop_counts_its_trips():
+    def steps(x, w):
+        return lax.fori_loop(0, 7, lambda _, h: jnp.tanh(h @ w), x)
+
+    made = lowered(steps, MESH, [P(), P("a", "b")], P(), [(8, 16), (16, 16)]).compile()
+    found = made.collectives()
+    assert 7 in {each.calls for each in found} <= {1, 7}  # what does not change is taken out
+    assert {axis for each in found if each.calls == 7 for axis in each.axes} >= {"b"}
+
+
+EXPLICIT = """
+module @explicit {
+  sdy.mesh @mesh = <["x"=4, "y"=2]>
+  func.func public @main(%a: tensor<64x16xf32>) -> tensor<16x16xf32> {
+    %0 = sdy.manual_computation(%a) in_shardings=[<@mesh, [{"x"}, {}]>]
+        out_shardings=[<@mesh, [{}, {}]>] manual_axes={"x", "y"} (%b: tensor<16x16xf32>) {
+      %1 = "stablehlo.all_reduce"(%b) ({
+      ^bb0(%l: tensor<f32>, %r: tensor<f32>):
+        %2 = stablehlo.add %l, %r : tensor<f32>
+        stablehlo.return %2 : tensor<f32>
+      }) {replica_groups = dense<[[0, 2, 4, 6], [1, 3, 5, 7]]> : tensor<2x4xi64>,
+          channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>,
+          use_global_device_ids} : (tensor<16x16xf32>) -> tensor<16x16xf32>
+      sdy.return %1 : tensor<16x16xf32>
+    } : (tensor<64x16xf32>) -> tensor<16x16xf32>
+    return %0 : tensor<16x16xf32>
+  }
+}
+"""
+
+
+def test_what_is_explicit_is_what_the_cost_counts():
+    made = xla.compile(EXPLICIT.encode(), xla.target("cpu"), None, olympus.devices()[:8])
+    mesh = AbstractMesh((4, 2), ("x", "y"))
+    (found,) = collectives_of(made.hlo_module(), made.target, 8, mesh)
+    assert (found.axes, found.devices, found.sent) == (("x",), 4, 16 * 16 * 4 * 6 // 4)
+    cost = cost_of_module(mlir.ir.Module.parse(EXPLICIT, mlir.new_context()))
+    assert cost.collective_bytes == found.bytes == 16 * 16 * 4
+
+
+def test_a_program_of_one_device_has_none():
+    made = olympus.jit(product).trace(*arrays((8, 16), (16, 8))).lower().compile()
+    assert made.collectives() == ()
+
+
+@needs_gpu_compiler
+def test_between_hosts_the_network_bounds():
+    mesh = AbstractMesh((2, 8), ("hosts", "gpus"))
+    target = olympus.target("gpu", "2x8xh200")
+    made = {}
+    for axis in mesh.axis_names:
+        shapes = [(4096, 4096), (4096, 4096)]
+        made[axis] = lowered(product, mesh, [P(None, axis), P(axis)], P(), shapes, target).compile()
+    size = 4096 * 4096 * 4
+    (between,), (within,) = (each.collectives() for each in made.values())
+    assert (within.kind, within.axes, within.devices, within.bytes) == (
+        "all-reduce",
+        ("gpus",),
+        8,
+        size,
+    )
+    assert within.seconds == pytest.approx(size * 2 * 7 / 8 / (0.8 * H200.nvlink))
+    assert between.axes == ("hosts",)
+    assert between.seconds == pytest.approx(size / (0.8 * 50e9))
+    assert made["hosts"].collectives(network=25e9)[0].seconds == pytest.approx(2 * between.seconds)
+    assert made["gpus"].collectives(network=25e9) == (within,)
+    estimate = made["hosts"].estimate(network=25e9)
+    assert max(estimate.kernels, key=lambda k: k.seconds).bound == "network"
+    assert any("25 GB/s" in each for each in estimate.assumptions)
+    for wrong in (0, -1.0, float("nan"), float("inf"), "fast", True):
+        with pytest.raises(UsageError, match="the network's rate is bytes a second"):
+            made["hosts"].estimate(network=wrong)
+
+
+def test_what_a_ring_sends():
+    groups = ((0, 1, 2, 3), (4, 5, 6, 7))
+    sent = {
+        kind: Transfer(kind, 1000, groups, ()).sent(8)
+        for kind in ("all-reduce", "all-gather", "reduce-scatter", "all-to-all")
+    }
+    assert sent == {
+        "all-reduce": 1500,
+        "all-gather": 750,
+        "reduce-scatter": 750,
+        "all-to-all": 750,
+    }
+    assert Transfer("all-reduce", 1000, (), ()).sent(8) == 1750  # without groups all together
+    assert Transfer("all-reduce", 1000, ((0,), (1,)), ()).sent(2) == 0
+    assert Transfer("collective-permute", 1000, (), ((0, 1), (1, 0))).sent(2) == 1000
+    assert Transfer("collective-permute", 1000, (), ((0, 0),)).sent(2) == 0
+
+
+def test_a_device_without_links_sends_over_its_bus():
+    t4 = shipped_devices()["t4"]
+    assert t4.nvlink is None
+    assert any("PCIe has each way" in a for a in GpuMachine(t4, count=2).assumptions())
+
+
+# the three forms of groups, as protobuf writes them: a field's key is its number * 8 + its type
+
+
+def field(number: int, content: bytes) -> bytes:
+    key = number * 8 + 2
+    head = bytes([key]) if key < 128 else bytes([key % 128 + 128, key // 128])
+    return head + bytes([len(content)]) + content
+
+
+def axis(name: bytes, size: int) -> bytes:
+    return field(1, field(1, name) + bytes([16, size]))
+
+
+def test_groups_as_a_list():
+    listed = field(87, field(1, field(1, bytes([0, 1]))) + field(1, field(1, bytes([2, 3]))))
+    assert groups_of(Message(listed)) == ((0, 1), (2, 3))
+    assert groups_of(Message(field(49, field(1, bytes([1, 0]))))) == ((1, 0),)
+    assert groups_of(Message(b"")) == ()
+    assert pairs_of(Message(field(52, bytes([8, 2, 16, 3])))) == ((2, 3),)
+
+
+def test_groups_as_a_grid():
+    grid = bytes([8, 4, 16, 2]) + field(3, bytes([4, 2])) + field(4, bytes([1, 0]))
+    assert groups_of(Message(field(92, grid))) == ((0, 2), (4, 6), (1, 3), (5, 7))
+    assert groups_of(Message(field(87, field(2, grid)))) == ((0, 2), (4, 6), (1, 3), (5, 7))
+
+
+def test_groups_as_axes_of_a_mesh():
+    mesh = field(1, axis(b"x", 4) + axis(b"y", 2))
+    assert groups_of(Message(field(93, mesh + field(2, bytes([8, 1]))))) == (
+        (0, 1),
+        (2, 3),
+        (4, 5),
+        (6, 7),
+    )
+    # the minor half of the axis x, and devices in another order
+    half = field(2, field(2, bytes([8, 2, 16, 2])))
+    assert groups_of(Message(field(93, mesh + half))) == ((0, 2), (1, 3), (4, 6), (5, 7))
+    order = field(3, field(1, bytes([2, 2, 2])) + field(2, bytes([0, 2, 1])))
+    turned = field(1, axis(b"x", 4) + axis(b"y", 2) + order)
+    assert groups_of(Message(field(93, turned + field(2, bytes([8, 1])))))[0] == (0, 2)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        field(92, bytes([8, 4, 16, 2]) + field(3, bytes([4, 3]))),
+        field(92, bytes([8, 4, 16, 2])),
+        field(92, bytes([8, 4, 16, 2]) + field(3, bytes([4, 2])) + field(4, bytes([1, 1]))),
+        field(92, bytes([8, 1, 16, 1]) + field(3, bytes([255] * 4 + [1] + [255] * 4 + [1]))),
+        field(93, field(2, bytes([8, 1]))),
+        field(93, field(1, axis(b"x", 4)) + field(2, field(2, bytes([8, 3, 16, 2])))),
+    ],
+)
+def test_damaged_groups_are_refused(content):
+    with pytest.raises(ArtifactError):
+        groups_of(Message(content))
