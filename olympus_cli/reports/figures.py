@@ -343,7 +343,7 @@ def _collective_reports(
         return ()
     found = sorted(compiled.collectives(trips=trips), key=lambda each: -each.seconds)
     return tuple(
-        CollectiveReport(**{**vars(each), "line": _relative(each.line, root)})
+        CollectiveReport(**{**vars(each), "line": relative_line(each.line, root)})
         for each in found[:_MOST_COLLECTIVES]
     )
 

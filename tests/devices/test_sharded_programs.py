@@ -277,11 +277,11 @@ def test_wrong_calls_raise_and_the_process_goes_on() -> None:
     np.testing.assert_allclose(np.asarray(x @ x), X @ X, rtol=1e-4, atol=1e-4)
 
 
-def test_a_target_of_one_device_is_refused() -> None:
+def test_a_mesh_of_another_backends_devices_is_refused() -> None:
     lowered = olympus.jit(_named_f, in_shardings=both("x")[0]).trace(X)
     program = lowered.lower(olympus.target("gpu", "h200"))
     assert "sdy.mesh" in program.as_text()
-    with pytest.raises(UsageError, match="compiled for the CPU's alone, not for h200"):
+    with pytest.raises(ShardingError, match="lowered for gpu, and its mesh has devices of the cpu"):
         program.compile()
 
 
