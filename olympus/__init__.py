@@ -98,6 +98,7 @@ if _typing.TYPE_CHECKING:
     from olympus import analysis as analysis
     from olympus import artifact as artifact
     from olympus import core as core
+    from olympus import debug as debug
     from olympus import experimental as experimental
     from olympus import extend as extend
     from olympus import flatten_util as flatten_util
@@ -111,6 +112,7 @@ else:
         "analysis",
         "artifact",
         "core",
+        "debug",
         "experimental",
         "extend",
         "flatten_util",

@@ -338,7 +338,8 @@ class PPermute(Collective, LinearPrimitive):
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         groups = self.groups(ctx, params)
-        pairs = np.concatenate([groups[:, np.asarray(p)] for p in params["perm"]])
+        perm = np.reshape(params["perm"], (-1, 2)).astype(np.int64)  # there may be no pair
+        pairs = groups[:, perm].reshape(-1, 2)
         attributes = {"source_target_pairs": mlir.dense(pairs), **_channel(ctx)}
         return mlir.op1("stablehlo.collective_permute", ctx.aval_out, operands, attributes)
 

@@ -16,11 +16,13 @@ from olympus_core.array import put, to_numpy
 from olympus_core.control.cond import cond_p
 from olympus_core.control.platform import platform_dependent_p
 from olympus_core.control.scan import scan_p
+from olympus_core.control.shard_map import shard_map_p
 from olympus_core.control.while_loop import while_p
 from olympus_core.olympuspr import Atom, Eqn, Literal, Olympuspr
 from olympus_core.verification.comparison import compare, explained
 from olympus_core.verification.findings import Finding, finding
 from olympus_core.verification.floats import is_inexact
+from olympus_core.verification.onedevice import one_device_program
 from olympus_core.verification.sidebyside import SideBySide, alone
 from olympus_core.verification.values import Array, Value
 
@@ -130,6 +132,8 @@ class _Search:
             return self.deeper(f"cond, branch {index}", branch, operands[1:])
         if eqn.primitive is platform_dependent_p:
             return self.deeper("", platform_dependent_p.chosen(eqn.params, "cpu"), operands[1:])
+        if eqn.primitive is shard_map_p:
+            return self.deeper("shard_map", one_device_program(eqn.params), operands)
         name = str(eqn.params.get("name", eqn.primitive.name))
         return self.deeper(name, eqn.params["olympuspr"], operands)
 

@@ -21,12 +21,14 @@ from olympus_core.avals import ShapedArray
 from olympus_core.control.cond import cond_p
 from olympus_core.control.platform import platform_dependent_p
 from olympus_core.control.scan import scan_p
+from olympus_core.control.shard_map import shard_map_p
 from olympus_core.control.while_loop import while_p
 from olympus_core.olympuspr import Eqn, Literal, Olympuspr
 from olympus_core.primitives.precision import Precision
 from olympus_core.verification.bounds import disagreement, noise_scale
 from olympus_core.verification.findings import Finding, Kind, finding, worst
 from olympus_core.verification.floats import format_of, is_inexact
+from olympus_core.verification.onedevice import one_device_program
 from olympus_core.verification.reference import PROPERTIES, RULES, Call, Rule
 from olympus_core.verification.values import Array, Value, largest, mapped, value_of, widened
 from olympus_core.verification.widening import evaluate_wide, same_factors
@@ -125,6 +127,9 @@ class SideBySide:
                 return self.evaluate(params["branches"][index], values[1:])
         if primitive is platform_dependent_p:
             return self.evaluate(platform_dependent_p.chosen(params, "cpu"), values[1:])
+        if primitive is shard_map_p:
+            with self._inside("shard_map"):
+                return self.evaluate(one_device_program(params), values)
         if primitive.has_programs:
             with self._inside(str(params.get("name", primitive.name))):
                 return self.evaluate(params["olympuspr"], values)

@@ -14,7 +14,9 @@ ROOT = Path(__file__).parents[2]
 ON_DEMAND = [
     "olympus.artifact",
     "olympus.core",
+    "olympus.debug",
     "olympus.experimental",
+    "olympus.experimental.pjit",
     "olympus.extend",
     "olympus.flatten_util",
     "olympus.lax.linalg",

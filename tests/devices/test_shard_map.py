@@ -118,6 +118,7 @@ BODIES = {
               [ROWS, WHOLE], ROWS),
     "shuffle": (lambda p, x, w: p.lax.pshuffle(x, "x", [1, 0]) @ w, [ROWS, WHOLE], ROWS),
     "halo": (halo, [ROWS, WHOLE], ROWS),
+    "permute-none": (lambda p, x, w: (x + p.lax.ppermute(x, "x", [])) @ w, [ROWS, WHOLE], ROWS),
     "jit": (lambda p, x, w: p.m.jit(lambda a: p.lax.psum(a, "y"))(x @ w),
             [("x", "y"), ("y",)], ROWS),
     "checkpoint": (lambda p, x, w: p.m.checkpoint(lambda a: p.np.sin(p.np.sin(a @ w)))(x),

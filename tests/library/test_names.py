@@ -16,6 +16,7 @@ NAMESPACES = [
     "",
     ".ad_checkpoint",
     ".custom_derivatives",
+    ".debug",
     ".extend",
     ".flatten_util",
     ".lax",

@@ -97,4 +97,5 @@ SHAPES: dict[str, Rule] = {
     "pad": moves(_pad),
     "optimization_barrier": Rule(lambda call: list(call.operands)),
     "sharding_constraint": moves(lambda call: call.operands[0]),
+    "pvary": moves(lambda call: call.operands[0]),
 }

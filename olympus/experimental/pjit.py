@@ -1,0 +1,5 @@
+"""`pjit`, which older programs call what is `olympus.jit` by now."""
+
+from olympus_core.api import jit as _jit
+
+pjit = _jit

@@ -1,0 +1,180 @@
+"""Where an array lies: told to a function, or drawn as a table of its parts."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from olympus_core import source, tree
+from olympus_core.array import DeviceArray
+from olympus_core.avals import canonical_shape
+from olympus_core.errors import ArgumentError, TraceError
+from olympus_core.sharding import Sharding
+from olympus_core.tracer import Tracer
+
+__all__ = ["inspect_array_sharding", "visualize_array_sharding", "visualize_sharding"]
+
+#: the columns of text that are as wide as a line is high
+_ASPECT = 2.5
+#: lines of a drawing at scale 1
+_LINES = 10
+_MOST = 100  # the greatest scale
+_PLAIN = str.maketrans("─│┌┐└┘├┤┬┴┼", "-|+++++++++")
+
+
+def inspect_array_sharding(value: Any, *, callback: Callable[[Sharding], Any]) -> None:
+    """Call `callback` with the sharding of each array of a tree.
+
+    Raises ArgumentError for what is not an array, and TraceError for a traced array: where that
+    lies is decided when its program is compiled.
+
+    >>> inspect_array_sharding(device_put(x, sharding), callback=print)
+    """
+    for leaf in tree.leaves(value):
+        if isinstance(leaf, Tracer):
+            raise TraceError(
+                f"where a traced array {leaf.aval.long_name()} lies is decided when its program is "
+                f"compiled{source.current().place()}",
+                hint="give it back as a result: `output_shardings` of the compiled program tells "
+                "its sharding; lax.with_sharding_constraint chooses it",
+            )
+        if not isinstance(leaf, DeviceArray):
+            raise ArgumentError(
+                f"a sharding is what arrays have, and this is {leaf!r:.80}",
+                hint="put it on the devices with device_put",
+            )
+        callback(leaf.sharding)
+
+
+def visualize_array_sharding(
+    arr: Any,
+    *,
+    use_color: bool = False,
+    scale: float = 1.0,
+    min_width: int = 9,
+    max_width: int = 80,
+) -> None:
+    """Print a table of the parts of an array of 1 or 2 dimensions, and the devices that have each.
+
+    The options and errors are those of `visualize_sharding` and `inspect_array_sharding`.
+
+    >>> visualize_array_sharding(device_put(x, NamedSharding(mesh, P("data"))))
+    """
+
+    def show(sharding: Sharding) -> None:
+        visualize_sharding(
+            arr.shape,
+            sharding,
+            use_color=use_color,
+            scale=scale,
+            min_width=min_width,
+            max_width=max_width,
+        )
+
+    inspect_array_sharding(arr, callback=show)
+
+
+def visualize_sharding(
+    shape: Sequence[int],
+    sharding: Sharding,
+    *,
+    use_color: bool = False,
+    scale: float = 1.0,
+    min_width: int = 9,
+    max_width: int = 80,
+) -> None:
+    """Print a table of the parts that a sharding makes of an array, and the devices of each.
+
+    An array of 1 dimension is a row.  One of 2 is `10 * scale` lines high, as wide as its shape
+    asks for, at least `min_width` columns a part, and at most `max_width` in all.  Labels that do
+    not fit are broken at their commas.  The text is that of JAX's function without colours, where
+    that fits.
+
+    Raises ArgumentError for an array of another rank or without elements, for what is not a
+    sharding, for `use_color`, and for a scale or a width that is out of range, and ShardingError
+    for a shape that the sharding cannot cut.
+
+    >>> visualize_sharding((8, 8), NamedSharding(mesh, P("data", "model")), scale=0.5)
+    """
+    shape = canonical_shape(shape)
+    if not isinstance(sharding, Sharding):
+        raise ArgumentError(f"visualize_sharding needs a sharding, and got {sharding!r:.80}")
+    if len(shape) not in (1, 2) or 0 in shape:
+        raise ArgumentError(
+            f"visualize_sharding draws arrays of 1 or 2 dimensions that have elements, and not one "
+            f"of shape {shape}",
+            hint="array.addressable_shards tells the parts of any",
+        )
+    if not 0 < scale <= _MOST or min(min_width, max_width) < 1:
+        raise ArgumentError(
+            f"visualize_sharding needs a scale above 0 and up to {_MOST}, and widths of 1 or more; "
+            f"got scale={scale!r}, min_width={min_width!r}, max_width={max_width!r}"
+        )
+    if use_color:
+        raise ArgumentError("visualize_sharding draws without colours", hint="leave out use_color")
+    counts, labels = _labels(shape, sharding)
+    rows, columns = (1, counts[0]) if len(counts) == 1 else counts
+    lines = int(_LINES * scale)
+    wide = int(lines * (shape[1] if len(shape) == 2 else 1) / shape[0])
+    height = 1 if len(shape) == 1 else int(lines / rows)
+    width = min(max(int(wide / columns * _ASPECT), min_width), max_width) - 2
+    width = max(width, *map(len, labels))
+    width = max(min(width, (max_width - 1) // columns - 1), 1)
+    grid = [labels[i * columns : (i + 1) * columns] for i in range(rows)]
+    _print("\n".join(_table(grid, width, height)) + "\n")
+
+
+def _labels(shape: Sequence[int], sharding: Sharding) -> tuple[tuple[int, ...], list[str]]:
+    """The parts along each dimension, and what each part is called, in row-major order."""
+    sharding.check_shape(shape)
+    counts, places = sharding.tiling(len(shape))
+    held: dict[tuple[int, ...], list[int]] = {}
+    for place, device in zip(places, sharding.devices, strict=True):
+        held.setdefault(tuple(place), []).append(device.id)
+    kind = sharding.devices[0].platform.upper()
+    return counts, [
+        f"{kind} {','.join(map(str, sorted(numbers)))}" for _, numbers in sorted(held.items())
+    ]
+
+
+def _table(grid: Sequence[Sequence[str]], width: int, height: int) -> list[str]:
+    """The lines of a table of cells of one size, or as high as their labels need."""
+
+    def rule(left: str, between: str, right: str) -> str:
+        return left + between.join(["─" * width] * len(grid[0])) + right
+
+    lines = [rule("┌", "┬", "┐")]
+    for i, row in enumerate(grid):
+        if i:
+            lines.append(rule("├", "┼", "┤"))
+        cells = [_broken(label, width) for label in row]
+        most = max(map(len, cells))
+        above = max(height - 1 - most, 0) // 2
+        below = max(height - 1 - most - above, 0)
+        for k in range(-above, most + below):
+            texts = [cell[k] if 0 <= k < len(cell) else "" for cell in cells]
+            lines.append("│" + "│".join(_centred(text, width) for text in texts) + "│")
+    return [*lines, rule("└", "┴", "┘")]
+
+
+def _centred(text: str, width: int) -> str:
+    left = (width - len(text)) // 2
+    return " " * left + text + " " * (width - len(text) - left)
+
+
+def _broken(label: str, width: int) -> list[str]:
+    if len(label) <= width:
+        return [label]
+    spaced = label.replace(",", ", ")
+    return [line.rstrip().replace(", ", ",") for line in textwrap.wrap(spaced, width)]
+
+
+def _print(text: str) -> None:
+    """Write a text to standard output, in ASCII where that has no lines to draw with."""
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        text = text.translate(_PLAIN)
+    sys.stdout.write(text)

@@ -1,0 +1,116 @@
+"""What a `shard_map` means, as a program of one device: the reference of what several compute.
+
+Each axis that it maps over becomes a mapped axis of `vmap`, which makes a sum, a gather or a
+permutation of elements of what is a message among devices.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from olympus_core.avals import get_aval
+from olympus_core.olympuspr import Olympuspr
+from olympus_core.primitive import op
+from olympus_core.primitives.elementwise.base import reshape
+from olympus_core.sharding import AnyMesh, PartitionSpec
+from olympus_core.transforms.evaluate import evaluate
+from olympus_core.transforms.programs import staged
+from olympus_core.transforms.vmapping import vmap
+
+__all__ = ["one_device_program"]
+
+#: the names and sizes of the axes that are mapped over, in the order of the mesh
+_Axes = tuple[tuple[Any, int], ...]
+
+
+def one_device_program(params: dict[str, Any]) -> Olympuspr:
+    """The program of whole arrays that the `shard_map` of these parameters computes.
+
+    >>> one_device_program(eqn.params)  # of an equation whose primitive is shard_map_p
+    """
+    mesh: AnyMesh = params["mesh"]
+    axes = tuple(pair for pair in mesh.shape_tuple if pair[0] in params["manual_axes"])
+    return _program(params["olympuspr"], axes, params["in_specs"], params["out_specs"])
+
+
+@functools.lru_cache(maxsize=64)
+def _program(
+    body: Olympuspr,
+    axes: _Axes,
+    in_specs: tuple[PartitionSpec, ...],
+    out_specs: tuple[PartitionSpec, ...],
+) -> Olympuspr:
+    sizes = dict(axes)
+
+    def each(*parts: Any) -> list[Any]:
+        return evaluate(body, parts)
+
+    run: Any = each
+    for name, size in reversed(axes):
+        dims = tuple([0 if name in _named(spec) else None for spec in in_specs])
+        run = vmap(run, in_axes=dims, axis_name=name, axis_size=size)
+
+    def whole(*args: Any) -> list[Any]:
+        given = [_cut(x, spec, axes) for x, spec in zip(args, in_specs, strict=True)]
+        return [_joined(x, spec, axes) for x, spec in zip(run(*given), out_specs, strict=True)]
+
+    avals = [
+        a.update(shape=_whole_shape(a.shape, spec, sizes), vma=frozenset())
+        for a, spec in zip(body.in_avals, in_specs, strict=True)
+    ]
+    return staged(whole, avals)
+
+
+def _named(spec: PartitionSpec) -> list[Any]:
+    """The axes of a spec, dimension by dimension."""
+    return [name for d in range(len(spec)) for name in spec.axes(d)]
+
+
+def _whole_shape(
+    shape: Sequence[int], spec: PartitionSpec, sizes: dict[Any, int]
+) -> tuple[int, ...]:
+    return tuple([n * math.prod(sizes[a] for a in spec.axes(d)) for d, n in enumerate(shape)])
+
+
+def _cut(x: Any, spec: PartitionSpec, axes: _Axes) -> Any:
+    """The parts of an array, with a dimension in front for each axis of the spec.
+
+    These are in the order of the mesh.
+    """
+    sizes = dict(axes)
+    shape: list[int] = []
+    place: dict[Any, int] = {}
+    rest: list[int] = []
+    for d, n in enumerate(get_aval(x).shape):
+        for name in spec.axes(d):
+            place[name] = len(shape)
+            shape.append(sizes[name])
+        rest.append(len(shape))
+        shape.append(n // math.prod(sizes[name] for name in spec.axes(d)))
+    order = [place[name] for name, _ in axes if name in place]
+    return _transposed(reshape(x, tuple(shape)), (*order, *rest))
+
+
+def _joined(x: Any, spec: PartitionSpec, axes: _Axes) -> Any:
+    """The array of parts that have a dimension in front for each axis.
+
+    Along an axis that the spec does not name all parts are equal, and the first is taken.
+    """
+    sizes = dict(axes)
+    named = _named(spec)
+    shape = get_aval(x).shape
+    limits = [size if name in named else 1 for name, size in axes] + [*shape[len(axes) :]]
+    x = op.slice(x, start_indices=(0,) * len(shape), limit_indices=tuple(limits), strides=None)
+    part = shape[len(axes) :]
+    place = {name: i for i, (name, _) in enumerate(axes)}
+    order = [place[name] for name, _ in axes if name not in named]
+    for d in range(len(part)):
+        order += [*(place[name] for name in spec.axes(d)), len(axes) + d]
+    return reshape(_transposed(x, tuple(order)), _whole_shape(part, spec, sizes))
+
+
+def _transposed(x: Any, order: tuple[int, ...]) -> Any:
+    return x if order == tuple(range(len(order))) else op.transpose(x, permutation=order)

@@ -1,0 +1,111 @@
+"""`olympus.debug`: where arrays lie, in the text that the oracle draws."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+
+import olympus
+import olympus.numpy as jnp
+from olympus import debug
+from olympus.errors import ArgumentError, ShardingError, TraceError
+from olympus.experimental.pjit import pjit
+from olympus.sharding import AbstractMesh, NamedSharding, PartitionSpec, SingleDeviceSharding
+from tests.devices.meshes import Drawn, both, drawn, ours, theirs
+
+P = PartitionSpec
+WIDE = 80
+
+
+def drawing(module: Any, shape: tuple[int, ...], sharding: Any, **options: Any) -> str:
+    with contextlib.redirect_stdout(io.StringIO()) as text:
+        module.debug.visualize_sharding(shape, sharding, use_color=False, **options)
+    return text.getvalue()
+
+
+@given(drawn())
+@settings(max_examples=60)
+def test_the_drawing_is_the_oracles(case: Drawn) -> None:
+    assume(len(case.shape) in (1, 2))
+    shape = tuple(5 * n for n in case.shape)
+    mine = drawing(olympus, shape, ours(case.sizes, case.names, case.spec, case.turned))
+    oracle = drawing(jax, shape, theirs(case.sizes, case.names, case.spec, case.turned))
+    assume(len(oracle.partition("\n")[0]) < WIDE)  # the oracle cuts labels where it is full
+    assert mine == oracle
+
+
+@pytest.mark.parametrize(
+    "options", [{"scale": 0.3}, {"scale": 2.5}, {"min_width": 3}, {"min_width": 15}]
+)
+def test_the_options_are_the_oracles(options: dict[str, Any]) -> None:
+    for spec in [("x", "y"), ("y",), ()]:
+        mine, oracle = both(*spec)
+        assert drawing(olympus, (8, 8), mine, **options) == drawing(jax, (8, 8), oracle, **options)
+
+
+def test_a_drawing_keeps_to_the_width_and_says_every_device() -> None:
+    for spec, shape in [((None, "x"), (4, 640)), ((), (4, 4)), (("x",), (8,))]:
+        text = drawing(olympus, shape, both(*spec)[0], max_width=20)
+        assert max(map(len, text.splitlines())) <= 20
+        assert all(str(device) in text for device in range(8))
+
+
+def test_an_array_is_drawn(capsys: pytest.CaptureFixture[str]) -> None:
+    debug.visualize_array_sharding(olympus.device_put(jnp.zeros((8, 8)), both("x", "y")[0]))
+    assert capsys.readouterr().out == drawing(jax, (8, 8), both("x", "y")[1])
+    debug.visualize_array_sharding(jnp.ones(4))
+    assert "CPU 0" in capsys.readouterr().out
+
+
+def test_lines_are_ascii_where_the_terminal_is() -> None:
+    raw = io.BytesIO()
+    with contextlib.redirect_stdout(io.TextIOWrapper(raw, encoding="ascii")) as out:
+        debug.visualize_sharding((8,), both("x")[0])
+        out.flush()
+    assert raw.getvalue().decode() == (
+        "+-----------+-----------+\n|CPU 0,1,2,3|CPU 4,5,6,7|\n+-----------+-----------+\n"
+    )
+
+
+def test_shardings_are_told() -> None:
+    found: list[Any] = []
+    sharding = both("x")[0]
+    tree = {"a": olympus.device_put(np.ones(8), sharding), "b": jnp.ones(3)}
+    debug.inspect_array_sharding(tree, callback=found.append)
+    assert found == [sharding, SingleDeviceSharding(olympus.devices()[0])]
+
+
+def test_what_cannot_be_told_is_refused() -> None:
+    with pytest.raises(TraceError, match=r"traced array float32\[8\].*test_debug.py:\d+") as caught:
+        olympus.jit(lambda x: debug.inspect_array_sharding(2 * x, callback=print))(jnp.ones(8))
+    assert "output_shardings" in str(caught.value.hint)
+    with pytest.raises(ArgumentError, match="this is array"):
+        debug.visualize_array_sharding(np.ones(3))
+    sharding = both("x")[0]
+    for shape in [(2, 2, 2), (), (0,)]:
+        with pytest.raises(ArgumentError, match="1 or 2 dimensions"):
+            debug.visualize_sharding(shape, sharding)
+    with pytest.raises(ShardingError, match="7 elements"):
+        debug.visualize_sharding((7,), sharding)
+    with pytest.raises(ShardingError, match="has no devices"):
+        debug.visualize_sharding((8,), NamedSharding(AbstractMesh((2,), ("x",)), P("x")))
+    with pytest.raises(ArgumentError, match="colours"):
+        debug.visualize_sharding((8,), sharding, use_color=True)
+    for options in [{"scale": 0}, {"scale": float("nan")}, {"scale": 1e9}, {"max_width": 0}]:
+        with pytest.raises(ArgumentError, match="needs a scale above 0"):
+            drawing(olympus, (8,), sharding, **options)
+    with pytest.raises(ArgumentError, match="needs a sharding"):
+        debug.visualize_sharding((8,), P("x"))  # type: ignore[arg-type]
+
+
+def test_pjit_is_jit() -> None:
+    assert pjit is olympus.jit
+    sharding, _ = both("x")
+    compiled = pjit(lambda x: 2 * x, in_shardings=sharding).lower(jnp.ones(8)).compile()
+    np.testing.assert_array_equal(compiled(jnp.ones(8)), np.full(8, 2.0))
