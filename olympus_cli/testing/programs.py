@@ -122,9 +122,9 @@ def _lowered(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) ->
     try:
         return jitted.lower(*args, **kwargs)
     except Exception as error:
-        if is_defect(error) and not is_ours_on_purpose(error):
-            raise
-        raise error.with_traceback(users_traceback(error))  # how it was found is not the test's
+        if is_ours_on_purpose(error) or not is_defect(error):
+            error.__traceback__ = users_traceback(error)  # how it was found is not the test's
+        raise
 
 
 def _budget(given: Mapping[str, object]) -> Budget:
