@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from olympus_cli import interrupts
 from olympus_cli.places import quoted
 from olympus_cli.streams import talk
-from olympus_cli.visible import one_line, visible
+from olympus_cli.visible import no_commands, one_line, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Bar",
     "can_write",
+    "commands",
     "data",
     "defect",
     "error",
@@ -56,6 +57,11 @@ _USUAL = 80  # where a terminal does not say
 def data(text: str) -> None:
     """Write `text`, and a newline if it ends in none, to stdout."""
     _write(visible(text))
+
+
+def commands(text: str) -> None:
+    """Write lines to stdout that a CI system obeys; what they quote has passed `visible`."""
+    _write(text)
 
 
 def _write(text: str) -> None:
@@ -216,7 +222,8 @@ def _rendered(
         made.add_row(*map(_escaped, row))
     with console.capture() as captured:
         console.print(made)
-    return "\n".join(line.rstrip() for line in captured.get().splitlines())
+    # a folded cell may begin a line with what is in its middle
+    return no_commands("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
 def _word_width(lines: Sequence[Sequence[str]]) -> int:

@@ -24,7 +24,9 @@ def quoted(place: str) -> str:
     file, _, line = place.rpartition(":")
     if not line.isdigit():
         return f"  {place}"
-    source = linecache.getline(file, int(line)).strip()
+    source = ""
+    with suppress(ValueError):  # a name that no file can have
+        source = linecache.getline(file, int(line)).strip()
     return f"  {shown(Path(file))}:{line}" + (f"\n    {source}" if source else "")
 
 

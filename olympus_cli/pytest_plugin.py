@@ -66,18 +66,24 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
     return made
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Refuse a budget that no program would be held against.
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Refuse a budget that no program would be held against; only this test is an error.
 
-    Raises:
-        UsageError: a test has the marker, and not the fixture.
+    A test has the marker without the fixture, or a marker has limits without their names.
     """
-    for item in items:
-        if item.get_closest_marker(_MARKER) and "olympus" not in getattr(item, "fixturenames", ()):
-            raise pytest.UsageError(
-                f"{item.nodeid} has the marker {_MARKER}, which is of programs that the fixture "
-                "`olympus` makes, and does not take the fixture"
-            )
+    markers = list(item.iter_markers(_MARKER))
+    if markers and "olympus" not in getattr(item, "fixturenames", ()):
+        pytest.fail(
+            f"{item.nodeid} has the marker {_MARKER}, which is of programs that the fixture "
+            "`olympus` makes, and does not take the fixture",
+            pytrace=False,
+        )
+    if unnamed := [value for marker in markers for value in marker.args]:
+        pytest.fail(
+            f"{item.nodeid}: {_MARKER} takes limits by name, such as flops='2 GFLOP'; "
+            f"got {', '.join(map(repr, unnamed))} without a name",
+            pytrace=False,
+        )
 
 
 def _is_asked(config: pytest.Config) -> bool:

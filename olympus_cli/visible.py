@@ -1,21 +1,23 @@
-"""Text that a terminal shows and does not obey.
+"""Text that a terminal shows and does not obey, and the log of a CI system neither.
 
 Anybody may have chosen the names in it: in a bundle, a program, a file's path.  Each character that
 would move the cursor, change colours, end a line or turn the direction of writing is shown as its
-escape.
+escape.  GitHub Actions reads commands in all that a step prints: `::error::no` at the beginning of
+a line, after blanks too, and `##[error]no` anywhere (`ActionCommand.cs` of GitHub's runner).
 """
 
 from __future__ import annotations
 
 import re
 
-__all__ = ["one_line", "visible"]
+__all__ = ["no_commands", "one_line", "visible"]
 
 # The controls of ASCII, of Latin-1 and of Unicode's two separators, and the marks, embeddings,
 # overrides and isolates of the Unicode Bidirectional Algorithm (UAX #9, section 2).  Last come the
 # halves of surrogate pairs, which a name may hold and no stream can write.
 _MARKS = "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
 _OBEYED = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f{_MARKS}]")
+_COMMAND = re.compile(r"(?m)^(?P<blanks>[^\S\n]*):(?=:)|#(?=#\[)")
 _OBEYED_IN_A_LINE = re.compile(f"[\x00-\x1f\x7f-\x9f{_MARKS}]")
 
 
@@ -27,7 +29,16 @@ def visible(text: str) -> str:
     >>> visible("a\x1b[31mb\n")
     'a\\u001b[31mb\n'
     """
-    return _OBEYED.sub(_escape, text)
+    return no_commands(_OBEYED.sub(_escape, text))
+
+
+def no_commands(text: str) -> str:
+    r"""The text with nothing in it that GitHub Actions takes for a command.
+
+    >>> no_commands("boom\n ::error::no ##[error]no a::b")
+    'boom\n \\u003a:error::no \\u0023#[error]no a::b'
+    """
+    return _COMMAND.sub(_escape_command, text)
 
 
 def one_line(text: str) -> str:
@@ -36,7 +47,11 @@ def one_line(text: str) -> str:
     >>> one_line("a\nb")
     'a\\u000ab'
     """
-    return _OBEYED_IN_A_LINE.sub(_escape, text)
+    return no_commands(_OBEYED_IN_A_LINE.sub(_escape, text))
+
+
+def _escape_command(found: re.Match[str]) -> str:
+    return f"{found['blanks'] or ''}\\u{ord(found[0][-1]):04x}"
 
 
 def _escape(found: re.Match[str]) -> str:

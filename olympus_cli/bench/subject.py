@@ -74,6 +74,7 @@ class TargetSubject(Subject):
 
     def open(self) -> Runnable:
         """Import the program, and trace, lower and compile it."""
+        self.say("import")
         self._source = load_target(self._spec)
         self._program = self._lowered(self.say)
         self._compile(self._program)

@@ -29,7 +29,7 @@ def perform(say: Say, task: Task) -> dict[str, Any]:
 
     The fields of its `Outcome` are returned, failure and report as plain data.
     """
-    say("load")
+    say("import")
     start, clock = time.perf_counter(), Stopwatch()
     with clock.part("load"):
         if not task.force:

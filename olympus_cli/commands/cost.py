@@ -104,7 +104,7 @@ def command(request: Request, by: str, rows: int, compiles: bool, as_json: bool)
 
 def _costed(say: Say, spec: TargetSpec, kind: Kind, compiles: bool) -> dict[str, Any]:
     """What one call of a target's program costs, on its first backend."""
-    say("load")
+    say("import")
     program = Program(load_target(spec), say)
     program.trace()
     label, backend = next(iter(backend_labels(spec.backends).items()))

@@ -77,7 +77,7 @@ def _lowered(
     say: Say, spec: TargetSpec, form: str, debug_info: bool
 ) -> tuple[str | bytes, dict[str, Any]]:
     """A target's program in some form, and what is said of it."""
-    say("load")
+    say("import")
     program = load_target(spec)
     say("trace")
     traced = program.trace()

@@ -12,7 +12,7 @@ import click
 
 import olympus
 from olympus.analysis import ProfileKind
-from olympus.errors import ArtifactError, BackendError, CompileError
+from olympus.errors import ArtifactError, BackendError, CompileError, UsageError
 from olympus_cli import console
 from olympus_cli.input_options import bundle_options, input_options
 from olympus_cli.isolated.call import Say, call
@@ -47,6 +47,7 @@ KINDS: dict[str, ProfileKind] = {
     "kernel": "kernel",
 }
 _PACKED = ".gz"
+_TRACES = (".json", ".json.gz")
 
 
 @click.command("profile", cls=Command)
@@ -111,23 +112,12 @@ def command(
       olympus profile forward --by scope --html profile.html
       olympus profile forward.olympus --inputs in.npz --trace forward.json.gz
     """
+    _check_files(page, trace)
     check_flags()
     bundle = bundle_loader(request, allowed)
     work = _work(request, inputs, bundle)
     packed = None if trace is None else trace.suffix == _PACKED
-    with console.progress(f"profiling {request.text}") as bar:
-        data, timeline = call(
-            _profiled,
-            work,
-            KINDS[by],
-            runs,
-            packed,
-            does="profiles",
-            quiet=bundle is not None,
-            death=ArtifactError if bundle else CompileError,
-            on_stage=lambda stage: bar.describe(f"{request.text}: {stage}"),
-        )
-    report = ProfileReport.from_data(data)
+    report, timeline = _isolated(request.text, bundle is not None, work, KINDS[by], runs, packed)
     if page is not None:
         write_file(page, render_profile(report, work.root))
     if trace is not None:
@@ -139,19 +129,53 @@ def command(
         show_profile(report, work.root, rows)
 
 
+def _isolated(
+    text: str, is_bundle: bool, *args: _Work | ProfileKind | int | None
+) -> tuple[ProfileReport, bytes]:
+    """What `_profiled` finds with `args` in a process of its own."""
+    with console.progress(f"profiling {text}") as bar:
+        data, timeline = call(
+            _profiled,
+            *args,
+            does="profiles",
+            quiet=is_bundle,
+            death=ArtifactError if is_bundle else CompileError,
+            on_stage=lambda stage: bar.describe(f"{text}: {stage}"),
+        )
+    return ProfileReport.from_data(data), timeline
+
+
+def _check_files(page: Path | None, trace: Path | None) -> None:
+    """Refuse files that could not both be written, or whose names say that they are another thing.
+
+    Raises:
+        UsageError: there is such a file.
+    """
+    if trace is None:
+        return
+    if not trace.name.endswith(_TRACES):
+        raise UsageError(
+            f"--trace {shown(trace)}: a timeline is written to a .json or a .json.gz file"
+        )
+    if page is not None and page.resolve() == trace.resolve():
+        raise UsageError(f"--html and --trace would both be written to {shown(page)}")
+
+
 class _Work(NamedTuple):
     """What loads the program with its inputs, and what is said of it.
 
     `named` are the target, the entry and the backend; `root` is where its lines are told from.
     """
 
-    load: Callable[[], Runnable]
+    load: Callable[[Say], Runnable]
     inputs: InputOptions
     named: tuple[str, str, str]
     root: Path
 
 
-def _work(request: Request, inputs: InputOptions, bundle: Callable[[], Runnable] | None) -> _Work:
+def _work(
+    request: Request, inputs: InputOptions, bundle: Callable[[Say], Runnable] | None
+) -> _Work:
     if bundle is not None:
         named = Path(request.text).stem, request.text, "cpu"
         return _Work(bundle, inputs, named, Path.cwd())
@@ -172,8 +196,7 @@ def _profiled(
     say: Say, work: _Work, kind: ProfileKind, runs: int, packed: bool | None
 ) -> tuple[dict[str, Any], bytes]:
     """The profile of a program as data, and the content of a trace file, `packed` or not."""
-    say("compile")
-    program = work.load()
+    program = work.load(say)
     args, kwargs = program.bind(work.inputs.arrays(program.arguments))
     say("measure")
     profile = olympus.analysis.profile(program.compiled, args, kwargs, runs=runs)

@@ -90,11 +90,10 @@ def command(
 
 
 def _run(
-    say: Say, load: Callable[[], Runnable], inputs: InputOptions, keep: bool
+    say: Say, load: Callable[[Say], Runnable], inputs: InputOptions, keep: bool
 ) -> tuple[list[dict[str, Any]], bytes]:
     """Summaries of what a program gives, and, to `keep` it, the content of a .npz file."""
-    say("compile")
-    program = load()
+    program = load(say)
     arrays = inputs.arrays(program.arguments)
     say("run")
     results = program(arrays)

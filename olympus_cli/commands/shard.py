@@ -162,7 +162,7 @@ def _specs(text: object, arg: ArgSpec) -> ArgSpec:
 
 def _expanded(say: Say, spec: TargetSpec) -> tuple[list[Any], dict[str, Any]]:
     """The shapes of a target's arguments, as text in the place of each array; None for no tree."""
-    say("load")
+    say("import")
     load_target(spec)
 
     def plain(arg: Any) -> Any:
@@ -193,7 +193,7 @@ def _tried(spec: TargetSpec) -> Found:
 
 def _compiled(say: Say, spec: TargetSpec) -> dict[str, Any]:
     """Compile a target for its backend; the fields of a `Found`."""
-    say("load")
+    say("import")
     program = Program(load_target(spec), say)
     program.trace()
     program.lower()

@@ -44,7 +44,7 @@ def command(request: Request, output: Path | None, as_json: bool) -> None:
 
 def _traced(say: Say, spec: TargetSpec) -> tuple[str, dict[str, Any]]:
     """The Olympuspr of a target, and what is said of its program."""
-    say("load")
+    say("import")
     program = load_target(spec)
     say("trace")
     traced = program.trace()

@@ -74,7 +74,7 @@ def read_side(say: Say, side: Side) -> dict[str, Any]:
 
 
 def _of_target(say: Say, side: TargetSide) -> dict[str, Any]:
-    say("load")
+    say("import")
     program = Program(load_target(side.spec), say)
     program.trace()
     program.lower([next(iter(backend_labels(side.spec.backends)))])

@@ -15,6 +15,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import olympus
@@ -32,6 +33,7 @@ __all__ = [
     "is_ours_on_purpose",
     "is_users",
     "place_of",
+    "users_traceback",
 ]
 
 _HERE = Path(olympus.__file__).parent.parent
@@ -73,6 +75,19 @@ def place_of(error: BaseException, own_alone: bool = False) -> str | None:
     own = [f for f in frames if f not in installed and not f[0].startswith(_STDLIB)]
     found = own or ([] if own_alone else installed)
     return "{}:{}".format(*found[-1]) if found else None
+
+
+def users_traceback(error: BaseException) -> TracebackType | None:
+    """The traceback of an exception without the frames of our own code; None where none is left."""
+    kept, entry = list[TracebackType](), error.__traceback__
+    while entry is not None:
+        if not entry.tb_frame.f_code.co_filename.startswith(_OURS):
+            kept.append(entry)
+        entry = entry.tb_next
+    made = None
+    for each in reversed(kept):
+        made = TracebackType(made, each.tb_frame, each.tb_lasti, each.tb_lineno)
+    return made
 
 
 def defined_at(function: Callable[..., Any]) -> str | None:

@@ -63,7 +63,7 @@ def perform(
     `saved` are the figures that relative limits are of, by backend and key.  With `update`, its own
     figures take their place.
     """
-    say("load")
+    say("import")
     program = Program(load_target(spec), say)
     program.trace()
     program.lower()

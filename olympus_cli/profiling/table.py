@@ -16,6 +16,7 @@ __all__ = ["notes", "show_profile", "summary"]
 
 _WIDTH = 100  # columns of a sentence
 _MOST_UNSEEN = 5
+_DISTURBED = 2  # times the call without the profiler: from here on, most of it is the profiler's
 
 
 def show_profile(report: ProfileReport, root: Path, most: int) -> None:
@@ -47,6 +48,12 @@ def summary(report: ProfileReport) -> Iterator[tuple[str, str]]:
 
 def notes(report: ProfileReport) -> Iterator[str]:
     """What must be known to read the table: what was not seen, and what ran at once."""
+    if report.seconds >= _DISTURBED * report.undisturbed_seconds > 0:
+        slower = duration(report.seconds - report.undisturbed_seconds)
+        yield (
+            f"most of the time of a call, {slower} of {duration(report.seconds)}, is the "
+            "profiler's own or the machine's load: the shares are of a call that it slows down"
+        )
     if report.unseen:
         names = ", ".join(each.name for each in report.unseen[:_MOST_UNSEEN])
         more = len(report.unseen) - _MOST_UNSEEN

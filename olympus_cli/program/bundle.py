@@ -11,6 +11,7 @@ import olympus
 from olympus import artifact
 from olympus.errors import UsageError
 from olympus_cli import console
+from olympus_cli.isolated.call import Say
 from olympus_cli.program.leaves import Leaf
 from olympus_cli.program.runnable import Runnable
 from olympus_cli.program.stages import Program
@@ -70,7 +71,7 @@ _ALL_ALLOWED = BundleOptions()
 
 def bundle_loader(
     request: Request, options: BundleOptions = _ALL_ALLOWED
-) -> Callable[[], Runnable] | None:
+) -> Callable[[Say], Runnable] | None:
     """What loads the bundle that is asked for, elsewhere perhaps; None where it is another thing.
 
     The user is told that it holds native code, unless that is trusted or not run.
@@ -99,8 +100,13 @@ def bundle_backend(request: Request) -> olympus.Target:
     return parse_backend(backend, request.device, request.devices)
 
 
-def load_bundle(path: Path, backend: olympus.Target, options: BundleOptions) -> Runnable:
-    """The program in `path` for a backend.
+def load_bundle(
+    path: Path,
+    backend: olympus.Target,
+    options: BundleOptions,
+    say: Say = lambda _stage: None,
+) -> Runnable:
+    """The program in `path` for a backend; `say` gets the stage.
 
     Without `native` its executable is not touched.  It must be signed with a key of `trust`, or,
     where that is empty, with one of the user's settings, if they have any.
@@ -112,6 +118,7 @@ def load_bundle(path: Path, backend: olympus.Target, options: BundleOptions) -> 
     """
     if not options.native and not options.recompile:
         raise UsageError("--no-native needs a compilation, which --no-recompile forbids")
+    say("load")
     keys = options.trust or read_settings().trust
     bundle = artifact.load(path, native=options.native, trust=keys or None)
     compiled = bundle.compiled(backend, recompile=options.recompile)

@@ -74,9 +74,10 @@ def runnable(program: Program) -> Runnable:
     return Runnable(unit.compiled, program.arguments, program.results)
 
 
-def compile_to_run(spec: TargetSpec) -> Runnable:
-    """The program of a target, compiled for a backend of it that is here."""
-    program = Program(load_target(with_one_backend(spec)))
+def compile_to_run(spec: TargetSpec, say: Say = lambda _stage: None) -> Runnable:
+    """The program of a target, compiled for a backend of it that is here; `say` gets the stages."""
+    say("import")
+    program = Program(load_target(with_one_backend(spec)), say)
     program.trace()
     program.lower()
     program.compile()

@@ -13,11 +13,11 @@ __all__ = ["failure_data", "named", "raise_all"]
 
 
 def failure_data(failure: Failure) -> dict[str, Any]:
-    """A failure as JSON-like data."""
+    """A failure as JSON-like data; a hint that the message has already is not told again."""
     return {
         "kind": failure.kind,
         "message": failure.message,
-        "hint": failure.hint,
+        "hint": None if failure.hint and failure.hint in failure.message else failure.hint,
         "location": failure.location,
         "exit_code": failure.error().exit_code,
     }

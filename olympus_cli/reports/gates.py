@@ -132,6 +132,7 @@ def case_of_error(target: str, gate: str, error: OlympusError) -> Case:
         gate,
         "run",
         "failed" if isinstance(error, GateError) else "error",
-        f"{error}" + (f"\nhint: {error.hint}" if error.hint else ""),
+        f"{error}"
+        + (f"\nhint: {error.hint}" if error.hint and error.hint not in str(error) else ""),
         place_in(Path(), place),
     )

@@ -61,7 +61,7 @@ class Outputs(AbstractContextManager["Outputs"]):
         self._shown = 0
         self._is_written = False
         self._problem: OlympusError | None = None
-        _check(self._asked)
+        _check(asked)
 
     @property
     def shows_text(self) -> bool:
@@ -102,7 +102,7 @@ class Outputs(AbstractContextManager["Outputs"]):
             console.print_json(report.document)
         elif form != "text":
             if text := RENDERERS[form](report):
-                console.data(text)
+                (console.commands if form == "github" else console.data)(text)
         elif report.text is not None:
             if report.text:
                 console.data(report.text)
@@ -136,7 +136,7 @@ def _check(asked: Sequence[tuple[str, Path | None]]) -> None:
     Raises:
         UsageError: there is such a form.
     """
-    to_stdout = [form for form, path in asked if path is None]
+    to_stdout = list(dict.fromkeys(form for form, path in asked if path is None))
     if len(to_stdout) > 1:
         raise UsageError(
             f"{' and '.join(to_stdout)} cannot both go to stdout",

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 import olympus
 from olympus.errors import UsageError
+from olympus_cli.faults.blame import is_defect, is_ours_on_purpose, users_traceback
 from olympus_cli.gates.budget import judge
 from olympus_cli.gates.checking import memory_of, unit_figures
 from olympus_cli.program.stages import Unit
@@ -116,8 +117,14 @@ class Programs:
 
 
 def _lowered(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    __tracebackhide__ = True
     jitted = function if hasattr(function, "lower") else olympus.jit(function)
-    return jitted.lower(*args, **kwargs)
+    try:
+        return jitted.lower(*args, **kwargs)
+    except Exception as error:
+        if is_ours_on_purpose(error) or not is_defect(error):
+            error.__traceback__ = users_traceback(error)  # how it was found is not the test's
+        raise
 
 
 def _budget(given: Mapping[str, object]) -> Budget:

@@ -75,7 +75,7 @@ def verify_target(
 
 
 def _compiled(spec: TargetSpec, say: Say) -> Program:
-    say("compile")
+    say("import")
     program = Program(load_target(spec), say)
     program.trace()
     program.lower()

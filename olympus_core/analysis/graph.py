@@ -36,6 +36,7 @@ __all__ = [
 
 #: The deepest nesting of regions that is read; programs have a handful.
 _DEEPEST = 100
+_MESH = "sdy.mesh"  # what declares a mesh, which shardings name
 _TEXT = "-"  # what MLIR calls the file of a text that it parses
 _MOST_SHOWN = 40  # characters of a constant's elements
 _IN_FUNCTION = frozenset(["sym_name", "function_type", "arg_attrs", "res_attrs", "sym_visibility"])
@@ -121,7 +122,8 @@ class Function:
 class Graph:
     """A program: its functions by name, and the one that is called.
 
-    `attributes` are those of the module, such as the number of replicas, without its name.
+    `attributes` are those of the module, such as the number of replicas, without its name, and its
+    meshes, as "sdy.mesh @mesh".
     """
 
     functions: Mapping[str, Function]
@@ -179,23 +181,30 @@ class _Reader:
         self._symbols = {
             each.attributes["sym_name"].value
             for each in module.body.operations
-            if "sym_name" in each.attributes
+            if "sym_name" in each.attributes and each.operation.name != _MESH
         }
 
     def graph(self) -> Graph:
-        found = [self._function(each) for each in self._module.body.operations]
+        meshes, found = [], []
+        for each in self._module.body.operations:
+            if each.operation.name == _MESH:
+                self._place(each)  # each operation has one of the places
+                name = each.attributes["sym_name"].value
+                meshes.append((f"{_MESH} @{name}", self._text(each.attributes["mesh"])))
+            else:
+                found.append(self._function(each))
         functions = {name: function for name, function, _ in found}
         public = [function for _, function, private in found if not private]
         main = functions.get("main") or next(iter(public), None)
         if main is None:
             raise ArtifactError("the program has no function that can be called")
         attributes = self._attributes(self._module.operation.attributes)[0]
-        return Graph(functions, main, attributes)
+        return Graph(functions, main, tuple(sorted([*attributes, *meshes])))
 
     def _function(self, operation: Any) -> tuple[str, Function, bool]:
         if operation.operation.name != "func.func":
             raise ArtifactError(
-                f"a program has functions alone, and this has {operation.operation.name}"
+                f"a program has functions and meshes, and this has {operation.operation.name}"
             )
         place, attributes = self._place(operation), operation.attributes
         name = attributes["sym_name"].value

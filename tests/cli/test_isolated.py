@@ -287,9 +287,19 @@ def test_a_bundle_that_crashes_is_a_line_and_damaged(
         text=True,
         check=False,
     )
-    stage = "compile" if command == "run" else "load"
-    line = f"error: the process that {does} was ended by SIGABRT (stage: {stage})\n"
+    line = f"error: the process that {does} was ended by SIGABRT (stage: load)\n"
     assert (done.returncode, done.stdout, done.stderr) == (5, "", line)
+
+
+@pytest.mark.parametrize("command", ["trace", "lower", "cost", "build", "verify", "bench", "run"])
+def test_a_module_that_aborts_is_told_as_its_import(
+    folder: Path, invoke: Invoke, command: str
+) -> None:
+    (folder / "aborts.py").write_text("import os\nos.abort()\n")
+    (folder / "olympus.toml").write_text('[target.t]\nentry = "aborts:f"\nargs = ["f32[4]"]\n')
+    result = invoke(command, "t")
+    assert result.exit_code == 4
+    assert "ended by SIGABRT (stage: import)" in result.stderr
 
 
 @pytest.mark.parametrize("function", [os.abort, os._exit])

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
@@ -14,8 +16,11 @@ import pytest
 from click.testing import Result
 
 from olympus.errors import CompileError, SpecError, TraceError, UsageError
+from olympus_cli import console
 from olympus_cli.choices import FORMATS
+from olympus_cli.faults.failure import Failure
 from olympus_cli.gates.trials import Trials
+from olympus_cli.reports.failures import failure_data
 from olympus_cli.reports.formats.github import render_github
 from olympus_cli.reports.formats.junit import render_junit
 from olympus_cli.reports.formats.markdown import render_markdown
@@ -211,6 +216,8 @@ def test_build_annotates_warnings_and_frozen_targets(work: Path, invoke: Invoke)
         (("--output", "junit", "--output", "github"), "junit and github cannot both go to stdout"),
         (("--output", "text", "--json"), "text and json cannot both go to stdout"),
         (("--output", "junit=a", "--output", "json=./a"), "two forms would be written to a"),
+        (("--output", "junit=a", "--output", "junit=a"), "two forms would be written to a"),
+        (("--output", "junit=/dev/stdout", "--json"), "junit and json cannot both go to stdout"),
         (("--output", "junit=no/a"), "no/a cannot be written: there is no folder no"),
         (("--output", "junit=."), ". cannot be written: it is a folder"),
     ],
@@ -291,7 +298,7 @@ def test_names_cannot_forge_a_command_of_github(work: Path) -> None:
             *("file", "line", "title")
         }
     assert "file=program.py,line=5," in lines[0]
-    assert "%0A::error::owned, |" in lines[0]
+    assert r"%0A\u003a:error::owned, |" in lines[0]
     assert "100%25" in lines[0]
 
 
@@ -321,6 +328,68 @@ def test_text_and_json_show_every_control(work: Path) -> None:
     for form in ("text", "json", "gitlab"):
         assert not re.search(r"[\x00-\x09\x0b-\x1f\u2028\ud800]", RENDERERS[form](report()))
     assert "warning: a" in render_text(report())
+
+
+@pytest.mark.parametrize("blanks", ["", "  ", "\t\u3000"])
+def test_no_line_of_talk_is_a_command_of_github(work: Path, invoke: Invoke, blanks: str) -> None:
+    evil = f"boom\n{blanks}::error::pwned\nand ##[error]pwned"
+    (work / "program.py").write_text(f"def dense(x, w):\n    raise ValueError({evil!r})\n")
+    result = invoke("check", "--output", "github", "--output", "text=out.txt", "-v")
+    assert result.exit_code == 3
+    assert result.stdout.startswith("::error file=program.py,line=2,")
+    assert result.stdout.count("\n") == 1
+    for text in (result.stderr, (work / "out.txt").read_text(), result.stdout[2:]):
+        assert "##[" not in text
+        assert "u003a:error::pwned" in text
+        assert not [line for line in text.splitlines() if line.strip().startswith("::")]
+
+
+def test_a_folded_cell_is_not_a_command(capsys: pytest.CaptureFixture[str]) -> None:
+    for length in range(236, 244):
+        console.table(("name",), [("a" * length + "::error::pwned",)])
+    assert not re.search("(?m)^\\s*::", capsys.readouterr().out)
+
+
+def test_text_has_the_source_line_of_an_error(work: Path, invoke: Invoke) -> None:
+    (work / "program.py").write_text("def dense(x, w):\n    raise ValueError('no')\n")
+    result = invoke("check", "--output", "text=text.out")
+    assert result.exit_code == 3
+    quoted = "  program.py:2\n    raise ValueError('no')\n"
+    assert quoted in result.stderr
+    assert quoted in (work / "text.out").read_text()
+
+
+def test_a_hint_that_the_message_has_is_not_told_again() -> None:
+    error = TraceError("no such thing; use that", hint="use that")
+    assert case_of_error("dense", "check", error).message == "no such thing; use that"
+    assert failure_data(Failure.of(error))["hint"] is None
+    assert failure_data(Failure.of(TraceError("no", hint="use that")))["hint"] == "use that"
+
+
+def test_errors_are_counted_in_the_plural() -> None:
+    cases = tuple(Case("a", "budget", str(i), "error") for i in range(2))
+    assert render_markdown(GateReport("check", cases, (), {})).startswith(
+        "## olympus check: 2 errors\n"
+    )
+    assert render_markdown(GateReport("check", cases[:1], (), {})).startswith(
+        "## olympus check: 1 error\n"
+    )
+
+
+def test_a_stream_by_name_is_written_and_not_replaced(work: Path) -> None:
+    (work / "olympus.toml").write_text(TOML.replace("8 kFLOP", "1 GFLOP"))
+    with open("out.txt", "wb") as out, open("err.txt", "wb") as err:
+        out.write(b"before\n")
+        out.flush()
+        words = ("check", "--output", "text=/dev/stdout", "--output", "markdown=/dev/stderr")
+        done = subprocess.run(
+            [sys.executable, "-m", "olympus_cli", *words], stdout=out, stderr=err, check=False
+        )
+    assert done.returncode == 0
+    assert (work / "out.txt").read_text().startswith("before\ntarget ")
+    told = (work / "err.txt").read_text()
+    assert "## olympus check: 2 passed" in told
+    assert told.endswith("wrote err.txt\n")
 
 
 def test_a_long_summary_is_cut_at_the_end_of_a_line() -> None:

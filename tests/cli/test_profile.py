@@ -14,6 +14,7 @@ from click.testing import Result
 from olympus_cli.profiling.flame import drawn, flame
 from olympus_cli.profiling.page import render_profile
 from olympus_cli.profiling.report import ProfiledKernel, ProfiledRow, ProfileReport
+from olympus_cli.profiling.table import notes
 
 Invoke = Callable[..., Result]
 
@@ -108,6 +109,32 @@ def test_the_trace_is_what_perfetto_opens(work: Path, invoke: Invoke, name: str)
     assert {event["name"] for event in kernels} <= {each["name"] for each in found["kernels"]}
     assert {"program.py:7"} <= {event["args"]["line"] for event in kernels}
     assert any(event["args"]["pass"] == "backward" for event in kernels)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--trace", "t.txt"), "--trace t.txt: a timeline is written to a .json or a .json.gz"),
+        (("--trace", "t.gz"), "--trace t.gz: a timeline is written to"),
+        (("--html", "t.json", "--trace", "./t.json"), "would both be written to t.json"),
+    ],
+)
+def test_files_that_cannot_be_written_are_refused_at_once(
+    work: Path, invoke: Invoke, words: tuple[str, ...], told: str
+) -> None:
+    result = invoke("profile", "program:step", "--shapes", SHAPES, *words)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert told in result.stderr
+    assert not list(work.glob("t.*"))
+
+
+@pytest.mark.parametrize(("undisturbed", "is_told"), [(0.1, True), (0.6, False), (0.0, False)])
+def test_a_note_says_where_most_of_the_time_is_the_profilers(
+    undisturbed: float, is_told: bool
+) -> None:
+    figures = (2, 1.0, undisturbed, 0.1, 0.1, 0.1)
+    report = ProfileReport("step", "program:step", "cpu", "line", *figures, (), (), ())
+    assert any("is the profiler's own" in note for note in notes(report)) == is_told
 
 
 def test_the_page_has_the_graph_and_loads_nothing(work: Path, invoke: Invoke) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import re
 import subprocess
 import sys
 import tomllib
@@ -199,11 +200,45 @@ def test_nothing_made(olympus):
     )
 
 
-def test_a_budget_without_the_fixture_is_refused(work: pytest.Pytester) -> None:
-    work.makepyfile(TESTS + "\n@pytest.mark.olympus_budget(flops=1)\ndef test_own():\n    pass\n")
+def test_a_budget_without_the_fixture_is_an_error_of_its_test(work: pytest.Pytester) -> None:
+    work.makepyfile(
+        TESTS
+        + """
+
+@pytest.mark.olympus_budget(flops=1)
+def test_own():
+    pass
+
+def test_other():
+    pass
+"""
+    )
     result = run(work)
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*test_own has the marker olympus_budget*"])
+    result.assert_outcomes(passed=1, errors=1)
+    result.stdout.fnmatch_lines(["*test_own has the marker olympus_budget*"])
+
+
+def test_limits_of_the_marker_have_names(work: pytest.Pytester) -> None:
+    work.makepyfile(
+        TESTS
+        + """
+
+@pytest.mark.olympus_budget("1 kFLOP")
+def test_unnamed(olympus):
+    olympus.lower(dense, X, W)
+"""
+    )
+    result = run(work)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*takes limits by name*got '1 kFLOP' without a name"])
+
+
+def test_a_wrong_call_shows_the_test_and_no_frames_of_the_fixture(work: pytest.Pytester) -> None:
+    work.makepyfile(TESTS + "\ndef test_wrong(olympus):\n    olympus.check(dense, X, flops=1)\n")
+    result = run(work)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*olympus.check(dense, X, flops=1)", "E *missing*'w'"])
+    assert not re.search(r"olympus_(cli|core).*:\d+:", result.stdout.str())
 
 
 def test_it_works_in_parallel(work: pytest.Pytester) -> None:

@@ -24,6 +24,7 @@ from olympus.analysis import (
     structural_fingerprint,
 )
 from olympus.errors import ArtifactError
+from olympus.sharding import AbstractMesh, NamedSharding, PartitionSpec
 from olympus_core.analysis.alignment import common, rising
 from tests.core import networks
 
@@ -458,3 +459,30 @@ def longest(first: str, second: str) -> int:
 def test_long_sequences_of_one_key_are_aligned_too() -> None:
     found = common(["x", *"a" * 2000, "y"], ["z", *"a" * 1999, "b", "y"])
     assert len(found) == 2000
+
+
+def sharded(sizes: tuple[int, int] = (4, 2), axis: str = "x", pinned: str = "y") -> Graph:
+    mesh = AbstractMesh(sizes, ("x", "y"))
+
+    def program(x: Any) -> Any:
+        return lax.with_sharding_constraint(np.tanh(x), NamedSharding(mesh, PartitionSpec(pinned)))
+
+    given = NamedSharding(mesh, PartitionSpec(axis))
+    shape = olympus.ShapeDtypeStruct((8, 8), "float32")
+    return graph_of(olympus.jit(program, in_shardings=(given,)).trace(shape).lower().module)
+
+
+@pytest.mark.parametrize(
+    ("other", "role", "what"),
+    [
+        ({"sizes": (2, 4)}, "program", "sdy.mesh @mesh"),
+        ({"axis": "y"}, "argument", "sdy.sharding"),
+        ({"pinned": "x"}, "operation", "sharding"),
+    ],
+)
+def test_meshes_and_shardings_are_compared(other: dict[str, Any], role: str, what: str) -> None:
+    assert not compare(sharded(), sharded())
+    found = compare(sharded(), sharded(**other))
+    (change,) = found.changes
+    assert (change.role, [detail.what for detail in change.details]) == (role, [what])
+    assert found.fingerprints[0] != found.fingerprints[1]

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from olympus_cli.places import shown_place
-from olympus_cli.reports.gates import WORDS, Case, GateReport
+from olympus_cli.reports.gates import WORDS, Case, GateReport, Word
 from olympus_cli.visible import visible
 
 __all__ = ["render_markdown"]
@@ -34,7 +34,9 @@ def render_markdown(report: GateReport, most: int | None = None) -> str:
 
 def _lines(report: GateReport) -> Iterator[str]:
     counts = Counter(case.verdict for case in report.cases)
-    told = ", ".join(f"{counts[word]} {word}" for word in WORDS if counts[word])
+    told = ", ".join(
+        f"{counts[word]} {_counted(word, counts[word])}" for word in WORDS if counts[word]
+    )
     yield f"## olympus {report.command}: {told or 'nothing was judged'}"
     asking = [case for case in report.cases if case.verdict not in ("passed", "skipped")]
     if asking:
@@ -51,6 +53,11 @@ def _lines(report: GateReport) -> Iterator[str]:
     if remarks:
         yield ""
         yield from (f"- {_escaped(each)}" for each in remarks)
+
+
+def _counted(word: Word, count: int) -> str:
+    """The word after a count: only "error" has a plural."""
+    return "errors" if word == "error" and count != 1 else word
 
 
 def _row(case: Case) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from olympus_cli import console
+from olympus_cli.places import quoted, shown_place
 from olympus_cli.reports.gates import GateReport
 from olympus_cli.visible import visible
 
@@ -24,6 +25,10 @@ def _parts(report: GateReport) -> Iterator[str]:
             yield console.table_text(columns, rows, title)
     for case in report.cases:
         if case.verdict in ("failed", "error"):
-            yield f"{case.verdict}: {case.target}: {case.gate} {case.name}: {case.message}\n"
+            yield f"{case.verdict}: {case.target}: {case.gate} {case.name}: {case.message}"
+            yield from (
+                quoted(each) for each in case.places if shown_place(each) not in case.message
+            )
+            yield ""
     yield from (f"warning: {each.text}\n" for each in report.warnings)
     yield from (f"note: {each}\n" for each in report.notes)
