@@ -109,9 +109,11 @@ def command(
         with interrupts.raised(), signals.raised(), _others(against, programs, allowed) as others:
             _measure(programs, others, against, attempts, outputs)
     finally:  # what comes after a target does not take its times
-        found = [each.measured for each in attempts if each.measured is not None]
-        record_bench(project_of(request.project, Path.cwd(), request.devices), found)
-        _show(attempts, outputs, plot)
+        try:  # what the user waits for comes first: another Ctrl-C ends the process
+            _show(attempts, outputs, plot)
+        finally:
+            found = [each.measured for each in attempts if each.measured is not None]
+            record_bench(project_of(request.project, Path.cwd(), request.devices), found)
     if kept:
         _keep(kept, attempts)
     _end(attempts)
@@ -217,6 +219,8 @@ def _show(attempts: Sequence[Attempt], outputs: Outputs, plot: Path | None) -> N
             console.data(sweep_text(sweep, width, only_ascii=only_ascii))
     if plot is not None and sweeps:
         write_file(plot, sweep_page(sweeps))
+    elif plot is not None:
+        console.say(f"warning: {shown(plot)} is not written: no target was measured in two sizes")
 
 
 def _outcome(attempt: Attempt) -> Outcome:
