@@ -14,7 +14,7 @@ from olympus.errors import GateError, OlympusError, UsageError
 from olympus_cli import console, interrupts, signals
 from olympus_cli.bench.against import Asked, Other, is_bundle, other_sides, project_root
 from olympus_cli.bench.attempts import Against, Attempt, attempted, total_gates
-from olympus_cli.bench.baselines import baseline_path, write_baseline
+from olympus_cli.bench.baselines import baseline_path, check_saving, write_baseline
 from olympus_cli.bench.compared import worse_lines
 from olympus_cli.bench.sampler import Interrupted
 from olympus_cli.bench.show import attempt_tables, bench_report
@@ -103,6 +103,8 @@ def command(
             hint="name a target with a matrix of numbers",
         )
     kept = against.save and baseline_path(project_root(request), against.save)
+    if kept:
+        check_saving(kept)
     check_flags()
     attempts: list[Attempt] = []
     try:
@@ -142,8 +144,17 @@ def _others(
 
 
 def _keep(path: Path, attempts: Sequence[Attempt]) -> None:
-    """Keep what was measured, if something was, as a baseline."""
-    targets = {each.rounds[0].target: each.rounds for each in attempts if each.rounds}
+    """Keep what was measured as a baseline; what is worse than its other side is left out.
+
+    The next run would else be compared with the figures that failed this one.
+    """
+    targets = {}
+    for each in attempts:
+        if each.failure is not None or (each.compared is not None and each.compared.worse):
+            why = "failed" if each.compared is None else f"is worse than {each.compared.label}"
+            console.say(f"warning: {each.name} {why} and is not saved in {shown(path)}")
+        elif each.rounds:
+            targets[each.rounds[0].target] = each.rounds
     if targets:
         write_baseline(path, targets)
         console.say(f"wrote {shown(path)}")
