@@ -6,9 +6,12 @@ differ cannot be told from one.
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +28,7 @@ __all__ = [
     "Baseline",
     "baseline_path",
     "check_comparable",
+    "check_saving",
     "differences",
     "is_file",
     "read_baseline",
@@ -123,24 +127,52 @@ def _round(name: str, number: int, data: object) -> Measured:
     return measured
 
 
-def write_baseline(path: Path, targets: Mapping[str, Sequence[Measured]]) -> None:
-    """Save the rounds of targets in a file; what it has of other targets stays.
+def check_saving(path: Path) -> None:
+    """See that a baseline can be saved in a file, before hours are spent on its figures.
 
     Raises:
         ArtifactError: there is a file, and it does not hold a baseline.
         UsageError: it cannot be written.
     """
-    kept = read_baseline(path).targets if path.exists() else {}
-    data: dict[str, Any] = {
-        name: [each.document() for each in rounds]
-        for name, rounds in sorted({**kept, **targets}.items())
-    }
+    folder = path.parent if os.path.lexists(path.parent) else path.parent.parent
+    if not (folder.is_dir() and os.access(folder, os.W_OK)):
+        raise UsageError(f"{shown(path)} cannot be written: {shown(folder)} is not a folder to use")
+    if path.exists():
+        read_baseline(path)
+
+
+def write_baseline(path: Path, targets: Mapping[str, Sequence[Measured]]) -> None:
+    """Save the rounds of targets in a file; what it has of other targets stays.
+
+    The folder is locked meanwhile: two processes that save in one file lose nothing.
+
+    Raises:
+        ArtifactError: there is a file, and it does not hold a baseline.
+        UsageError: it cannot be written.
+    """
+    with _locked(path.parent):
+        kept = read_baseline(path).targets if path.exists() else {}
+        data: dict[str, Any] = {
+            name: [each.document() for each in rounds]
+            for name, rounds in sorted({**kept, **targets}.items())
+        }
+        text = json.dumps({"schema_version": _VERSION, "targets": data}, indent=1, allow_nan=False)
+        write_whole(path, text + "\n")
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """The folder, which is made, for one writer at a time; no file of a lock is left in it."""
     try:
-        path.parent.mkdir(exist_ok=True)
+        folder.mkdir(exist_ok=True)
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except OSError as error:
-        raise UsageError(f"{shown(path.parent)} cannot be made: {error.strerror}") from error
-    text = json.dumps({"schema_version": _VERSION, "targets": data}, indent=1, allow_nan=False)
-    write_whole(path, text + "\n")
+        raise UsageError(f"{shown(folder)} cannot be used: {error.strerror}") from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def check_comparable(ours: Measured, theirs: Sequence[Measured], label: str) -> None:

@@ -14,7 +14,7 @@ from olympus.errors import GateError, OlympusError, UsageError
 from olympus_cli import console, interrupts, signals
 from olympus_cli.bench.against import Asked, Other, is_bundle, other_sides, project_root
 from olympus_cli.bench.attempts import Against, Attempt, attempted, total_gates
-from olympus_cli.bench.baselines import baseline_path, write_baseline
+from olympus_cli.bench.baselines import baseline_path, check_saving, write_baseline
 from olympus_cli.bench.compared import worse_lines
 from olympus_cli.bench.sampler import Interrupted
 from olympus_cli.bench.show import attempt_tables, bench_report
@@ -103,15 +103,19 @@ def command(
             hint="name a target with a matrix of numbers",
         )
     kept = against.save and baseline_path(project_root(request), against.save)
+    if kept:
+        check_saving(kept)
     check_flags()
     attempts: list[Attempt] = []
     try:
         with interrupts.raised(), signals.raised(), _others(against, programs, allowed) as others:
             _measure(programs, others, against, attempts, outputs)
     finally:  # what comes after a target does not take its times
-        found = [each.measured for each in attempts if each.measured is not None]
-        record_bench(project_of(request.project, Path.cwd(), request.devices), found)
-        _show(attempts, outputs, plot)
+        try:  # what the user waits for comes first: another Ctrl-C ends the process
+            _show(attempts, outputs, plot)
+        finally:
+            found = [each.measured for each in attempts if each.measured is not None]
+            record_bench(project_of(request.project, Path.cwd(), request.devices), found)
     if kept:
         _keep(kept, attempts)
     _end(attempts)
@@ -140,8 +144,17 @@ def _others(
 
 
 def _keep(path: Path, attempts: Sequence[Attempt]) -> None:
-    """Keep what was measured, if something was, as a baseline."""
-    targets = {each.rounds[0].target: each.rounds for each in attempts if each.rounds}
+    """Keep what was measured as a baseline; what is worse than its other side is left out.
+
+    The next run would else be compared with the figures that failed this one.
+    """
+    targets = {}
+    for each in attempts:
+        if each.failure is not None or (each.compared is not None and each.compared.worse):
+            why = "failed" if each.compared is None else f"is worse than {each.compared.label}"
+            console.say(f"warning: {each.name} {why} and is not saved in {shown(path)}")
+        elif each.rounds:
+            targets[each.rounds[0].target] = each.rounds
     if targets:
         write_baseline(path, targets)
         console.say(f"wrote {shown(path)}")
@@ -217,6 +230,8 @@ def _show(attempts: Sequence[Attempt], outputs: Outputs, plot: Path | None) -> N
             console.data(sweep_text(sweep, width, only_ascii=only_ascii))
     if plot is not None and sweeps:
         write_file(plot, sweep_page(sweeps))
+    elif plot is not None:
+        console.say(f"warning: {shown(plot)} is not written: no target was measured in two sizes")
 
 
 def _outcome(attempt: Attempt) -> Outcome:

@@ -93,6 +93,8 @@ def command(
         raise UsageError(f"none of the targets is built for the backend {backend!r}")
     with interrupts.raised(), watching(len(specs)) as listener:
         outcomes = build(specs, opened.build_dir, options, listener)
-    record_build(opened, outcomes)
-    outputs.write(build_report(outcomes, opened.build_dir, opened.root))
+    try:  # what the user waits for comes first: a Ctrl-C from here on ends the process
+        outputs.write(build_report(outcomes, opened.build_dir, opened.root))
+    finally:
+        record_build(opened, outcomes)
     raise_failures(outcomes, is_verbose())

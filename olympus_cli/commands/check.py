@@ -57,8 +57,10 @@ def command(names: tuple[str, ...], project: str | None, update: bool, outputs: 
                 if told := broken_message(found[-1]):
                     trials.says_no(told)
     finally:
-        record_check(opened, found)
-        outputs.write(checked_report(found, trials, {spec.name: spec.root for spec in specs}))
+        try:  # what the user waits for comes first: another Ctrl-C ends the process
+            outputs.write(checked_report(found, trials, {spec.name: spec.root for spec in specs}))
+        finally:
+            record_check(opened, found)
     trials.raise_failures(is_verbose())
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -13,7 +14,13 @@ from click.testing import Result
 from hypothesis import given
 from hypothesis import strategies as st
 
+from olympus.errors import CompileError
+from olympus_cli.bench import attempts
+from olympus_cli.bench.measuring import Measuring
+from olympus_cli.bench.model import Measured
+from olympus_cli.bench.sampler import OnStage
 from olympus_cli.bench.statistics import median_ranks, summarize
+from olympus_cli.bench.work import SamplerWork
 
 Invoke = Callable[..., Result]
 
@@ -109,12 +116,30 @@ def test_bench_reports_every_stage(work: Path, invoke: Invoke) -> None:
     assert target["metrics"]["peak_memory"]["median"] > 2**20
 
 
-def test_a_matrix_is_a_sweep_with_a_plot(work: Path, invoke: Invoke) -> None:
+SIZES = """\
+[target.sizes]
+entry = "program:scale"
+args = { x = "f32[{k}]" }
+static = { n = 2 }
+matrix = { k = [4, 8, 16] }
+"""
+
+
+def measured_here(work: SamplerWork, on_stage: OnStage) -> Measured:
+    """A measurement in this process, which has imported everything."""
+    effort = replace(work.effort, imports=False)
+    measuring = Measuring(replace(work, effort=effort), on_stage)
+    measuring.prepare()
+    measuring.sample(1)
+    return measuring.finish("samples")
+
+
+def test_a_matrix_is_a_sweep_with_a_plot(
+    work: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attempts, "measure_target", measured_here)
     with (work / "olympus.toml").open("a") as file:
-        file.write(
-            '[target.sizes]\nentry = "program:scale"\nargs = { x = "f32[{k}]" }\n'
-            "static = { n = 2 }\nmatrix = { k = [4, 8, 16] }\n"
-        )
+        file.write(SIZES)
     options = ("--time-limit", "0.1", "--plot", "times.svg")
     result = invoke("bench", "sizes", *options)
     assert result.exit_code == 0, result.output
@@ -123,6 +148,22 @@ def test_a_matrix_is_a_sweep_with_a_plot(work: Path, invoke: Invoke) -> None:
     assert "flops as k^(1.00 +- 0.00)" in result.stdout
     assert (work / "times.svg").read_text().startswith("<svg")
     assert "wrote times.svg" in result.stderr
+
+
+def test_a_plot_of_sizes_that_failed_is_told(
+    work: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(work: SamplerWork, on_stage: OnStage) -> Measured:
+        raise CompileError(f"{work.name} is too large")
+
+    monkeypatch.setattr(attempts, "measure_target", fails)
+    with (work / "olympus.toml").open("a") as file:
+        file.write(SIZES)
+    result = invoke("bench", "sizes", "--plot", "times.svg")
+    assert result.exit_code == 4
+    told = "warning: times.svg is not written: no target was measured in two sizes\n"
+    assert told in result.stderr
+    assert not (work / "times.svg").exists()
 
 
 def test_a_plot_needs_two_sizes(work: Path, invoke: Invoke) -> None:

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pytest
 from click.testing import Result
 
 from olympus.errors import ArtifactError, UsageError
+from olympus_cli.bench.attempts import Attempt
 from olympus_cli.bench.baselines import (
     baseline_path,
     check_comparable,
@@ -25,6 +27,8 @@ from olympus_cli.bench.compared import compared_cases, compared_notes, worse_lin
 from olympus_cli.bench.comparing import Compared, Rounds, compare, merged
 from olympus_cli.bench.model import Measured, Metric
 from olympus_cli.bench.rounds import turns
+from olympus_cli.bench.work import SamplerWork
+from olympus_cli.commands import bench
 from olympus_cli.spec.benching import BenchSpec
 
 Invoke = Callable[..., Result]
@@ -102,6 +106,15 @@ def test_a_damaged_baseline_is_refused(
     with pytest.raises(ArtifactError):
         write_baseline(path, {"h": [measured("h")]})
     assert path.read_text() == content, "what cannot be read is not lost"
+
+
+def test_writers_side_by_side_lose_no_target(tmp_path: Path) -> None:
+    path = baseline_path(tmp_path, "main")
+    names = [f"f{number}" for number in range(24)]
+    with ThreadPoolExecutor(8) as pool:  # each opens the folder anew, as a process does
+        list(pool.map(lambda name: write_baseline(path, {name: [measured(name)]}), names))
+    assert sorted(read_baseline(path).targets) == sorted(names)
+    assert [each.name for each in path.parent.iterdir()] == ["main.json"]
 
 
 def metric(data: dict) -> dict:
@@ -330,6 +343,51 @@ def test_a_stored_baseline_catches_what_takes_ten_times_as_long(work: Path) -> N
     assert any(each["fails"] for each in comparison["metrics"].values())
     assert any("olympus diff" in note for note in comparison["notes"])
     assert comparison["metrics"]["steady_call"]["verdict"]["threshold"] == 0.4
+
+
+@pytest.fixture
+def no_measuring(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What would be measured; `f` is worse than its other side, and other targets are not."""
+    asked: list[str] = []
+
+    def attempted(work: SamplerWork, *_: object) -> Attempt:
+        asked.append(work.name)
+        ours = tuple(measured(work.name) for _ in range(5))
+        world = World([1.5 if work.name == "f" else 1.0])
+        return Attempt(work.name, measured(work.name), rounds=ours, compared=against(world))
+
+    monkeypatch.setattr(bench, "attempted", attempted)
+    return asked
+
+
+def test_what_is_worse_does_not_become_the_baseline(
+    work: Path, invoke: Invoke, no_measuring: list[str]
+) -> None:
+    path = baseline_path(work, "main")
+    before = [measured(factor=0.5), measured(factor=0.5)]
+    write_baseline(path, {"f": before, "g": [measured("g", factor=0.5)]})
+    (work / "olympus.toml").write_text(target("f", "forward") + target("g", "forward"))
+    result = invoke("bench", "--baseline", "main", "--save-baseline", "main")
+    assert (result.exit_code, no_measuring) == (1, ["f", "g"])
+    kept = read_baseline(path)
+    assert kept.of("f") == tuple(before)
+    assert kept.of("g") == (measured("g"),) * 5
+    told = "warning: f is worse than main and is not saved in baselines/main.json\n"
+    assert told in result.stderr
+
+
+def test_a_file_that_cannot_be_saved_is_refused_before_the_measuring(
+    work: Path, invoke: Invoke, no_measuring: list[str]
+) -> None:
+    (work / "baselines").write_text("")
+    result = invoke("bench", "--save-baseline", "main")
+    assert (result.exit_code, no_measuring) == (2, [])
+    assert "baselines/main.json cannot be written" in result.stderr
+    (work / "baselines").unlink()
+    (work / "baselines").mkdir()
+    (work / "baselines" / "main.json").write_text("{}")
+    result = invoke("bench", "--save-baseline", "main")
+    assert (result.exit_code, no_measuring) == (5, [])
 
 
 def test_a_bundle_runs_in_turns_with_the_program(work: Path) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +96,19 @@ def test_a_table_loses_nothing(tmp_path: Path) -> None:
     text, count = exported(POINTS, "csv")
     assert count == 3
     assert read_figures(written(tmp_path, text)) == POINTS
+
+
+@pytest.mark.parametrize(
+    "branch", ["=1+1", "+1", "-1", "@a", "\ta", "\ra", "\na", "'a", "'=1", "''", "'", "a=1"]
+)
+def test_no_text_of_a_table_is_a_formula(tmp_path: Path, branch: str) -> None:
+    point = replace(POINTS[0], run=replace(RUN, branch=branch))
+    text, _ = exported([point], "csv")
+    (cells,) = csv.DictReader(io.StringIO(text, newline=""))
+    assert not cells["branch"].startswith(("=", "+", "-", "@", "\t", "\r", "\n"))
+    path = tmp_path / "file.csv"
+    path.write_bytes(text.encode())
+    assert read_figures(path) == [point]
 
 
 @pytest.mark.parametrize("form", ["pytest-benchmark", "hyperfine"])

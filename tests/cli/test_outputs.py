@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import re
@@ -17,6 +18,7 @@ from click.testing import Result
 
 from olympus.errors import CompileError, SpecError, TraceError, UsageError
 from olympus_cli import console
+from olympus_cli.bench.attempts import Attempt
 from olympus_cli.choices import FORMATS
 from olympus_cli.faults.failure import Failure
 from olympus_cli.gates.trials import Trials
@@ -191,6 +193,24 @@ def test_diff_has_a_case_for_each_change(work: Path, invoke: Invoke) -> None:
     assert (work / "out").read_text().startswith("::error file=other.py,line=5,title=")
     same = invoke("diff", given[0], given[0], *given[2:], "--output", "junit")
     assert (same.exit_code, junit(same.stdout).attrib["failures"]) == (0, "0")
+
+
+@pytest.mark.parametrize("words", [("check",), ("build", "--frozen"), ("bench",)], ids=" ".join)
+def test_what_was_found_is_written_before_the_history(
+    work: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    module = importlib.import_module(f"olympus_cli.commands.{words[0]}")
+    found: list[object] = []
+
+    def record(*_given: object) -> None:
+        found.append(json.loads((work / "found.json").read_text()))
+
+    monkeypatch.setattr(module, f"record_{words[0]}", record)
+    if words[0] == "bench":
+        failed = Attempt("dense", failure=Failure.of(CompileError("out of memory")))
+        monkeypatch.setattr(module, "attempted", lambda *_: failed)
+    invoke(*words, "--output", "json=found.json")
+    assert len(found) == 1
 
 
 def test_build_annotates_warnings_and_frozen_targets(work: Path, invoke: Invoke) -> None:

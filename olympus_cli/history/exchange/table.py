@@ -1,6 +1,10 @@
 """A history as CSV: a row for each figure, with the facts of its run, losing nothing.
 
 A table of another origin needs only the columns of `NEEDED`.
+
+Spreadsheets take a text that begins with = + - @, a tab or a line break for a formula, and a branch
+may be called `=1+1`: such a text is written behind a ', which reading takes away again.
+https://owasp.org/www-community/attacks/CSV_Injection
 """
 
 from __future__ import annotations
@@ -24,13 +28,16 @@ _SPREAD = tuple(field.name for field in fields(Spread))
 COLUMNS = (*_RUN, *_FIGURE, *_SPREAD)
 NEEDED = ("time", "target", "metric", "unit", "value")
 _NUMBERS = frozenset(["value", "low", "high", *_SPREAD])
+_QUOTE = "'"  # which spreadsheets read as: what follows is a text
+_QUOTED = ("=", "+", "-", "@", "\t", "\r", "\n", _QUOTE)
 _TEXTS = {"backend": "", "command": "import"}  # of a table that does not say them
 
 
 def write_table(points: Iterable[Point]) -> str:
     """The text of the file; numbers are written so that the same ones are read."""
     written = io.StringIO()
-    writer = csv.DictWriter(written, COLUMNS, lineterminator="\n")
+    # of all cells: Python 3.11 leaves one with a carriage return bare, where lines end with \n
+    writer = csv.DictWriter(written, COLUMNS, lineterminator="\n", quoting=csv.QUOTE_ALL)
     writer.writeheader()
     for point in points:
         data = point_data(point)
@@ -43,7 +50,9 @@ def write_table(points: Iterable[Point]) -> str:
 def _cell(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    return "" if value is None else repr(value) if isinstance(value, float) else str(value)
+    if isinstance(value, str):
+        return _QUOTE + value if value.startswith(_QUOTED) else value
+    return "" if value is None else repr(value)
 
 
 def read_table(text: str) -> list[Point]:
@@ -99,7 +108,8 @@ def _value(name: str, text: str, where: str) -> Any:
             return int(text) if name == "count" else float(text)
         except ValueError:
             raise ValueError(f"{where}: {name} is {text!r}, which is not a number") from None
-    return text
+    is_quoted = text.startswith(_QUOTE) and text[1:].startswith(_QUOTED)
+    return text[1:] if is_quoted else text
 
 
 def _versions(text: str, where: str) -> Any:
