@@ -16,7 +16,8 @@ __all__ = ["History", "Line", "latest_figures", "lines_of"]
 class Line:
     """One figure of a target on a backend, run by run, with the places where its level changes.
 
-    `host` is that of a measured figure: those of different machines are not compared.
+    `host` is that of a measured figure: those of different machines are not compared.  `previous`
+    is the point before the first of `points`, where a line was shortened.
     """
 
     target: str
@@ -26,6 +27,14 @@ class Line:
     host: str | None
     points: tuple[Point, ...]
     changes: tuple[Changepoint, ...]
+    previous: Point | None = None
+
+    def before(self, change: Changepoint) -> Point:
+        """The point before a change, which may be older than all that are shown."""
+        if change.index:
+            return self.points[change.index - 1]
+        assert self.previous is not None  # the first point of all is no change
+        return self.previous
 
     @property
     def title(self) -> str:
@@ -46,7 +55,7 @@ class Line:
         )
         return Line(
             self.target, self.backend, self.metric, self.unit, self.host,
-            self.points[first:], tuple(changes),
+            self.points[first:], tuple(changes), self.points[first - 1] if first else None,
         )  # fmt: skip
 
 

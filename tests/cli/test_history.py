@@ -494,6 +494,19 @@ def test_versions_that_differ_are_told(work: Path, invoke: Invoke) -> None:
     assert "   jaxlib: 1 -> 2\n   python: none -> 3" in shown
 
 
+def test_a_change_is_held_against_the_run_before_it_also_where_that_is_not_shown(
+    work: Path, invoke: Invoke
+) -> None:
+    """The first run that is shown has another program than the one before, the last one's."""
+    one, other = "a" * 64, "b" * 64
+    figures = [flops(1, program=one), flops(2, program=other), flops(2, program=other)]
+    append(history(work), [(run(day), [each]) for day, each in enumerate(figures, 1)])
+    for options in (["--since", "2026-01-02T00:00Z"], ["--limit", "2"], []):
+        (line,) = document(invoke, "--metric", "flops", *options)["series"]
+        (change,) = line["changes"]
+        assert (change["before"], change["after"], change["program"]) == (1, 2, "changed")
+
+
 def test_since_and_limit(work: Path, invoke: Invoke) -> None:
     append(history(work), [(run(day), [flops(day)]) for day in range(1, 11)])
 
