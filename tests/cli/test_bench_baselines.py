@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -192,9 +193,54 @@ def test_what_a_second_measurement_does_not_confirm_is_inconclusive() -> None:
     (judged,) = found.judged
     assert (judged.verdict.word, found.worse) == ("inconclusive", ())
     (note,) = compared_notes(found)
-    assert "a second measurement did not confirm it: its ratio is 1.000" in note
+    assert "a first measurement says worse, and a second one does not: its ratio is 1.000" in note
+    assert "80% interval 0.99" in note and "begins below 1.05" in note
     (case,) = compared_cases(found)
     assert case.verdict == "inconclusive"
+
+
+def test_a_second_measurement_of_three_times_as_long_confirms_on_a_busy_machine() -> None:
+    """It need not have the first one's confidence again: both together have more than enough."""
+    noise = [math.exp(0.5 * z) for z in (-1.26, -0.63, 0.0, 0.63, 1.26)]
+
+    def world(*levels: float) -> Callable[[int], Rounds]:
+        factors = [[level * x for x in noise] for level in levels]
+
+        def measure(rounds: int) -> Rounds:
+            return [measured(factor=x) for x in factors.pop(0)], [measured()] * rounds
+
+        return measure
+
+    spec = BenchSpec(threshold=0.1)
+    found = compare("main", world(4.8, 1.914), paired=True, spec=spec, gates=2, rounds=5)
+    (worse,) = found.worse
+    assert worse.again is not None and worse.again.ratio == pytest.approx(1.914)
+    found = compare("main", world(4.8, 1.3), paired=True, spec=spec, gates=2, rounds=5)
+    assert [each.verdict.word for each in found.judged] == ["inconclusive"]
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_the_ratio_is_that_of_the_two_figures_which_are_told(paired: bool) -> None:
+    """One process of five is three times as slow: a median of processes would not show it."""
+
+    def measure(rounds: int) -> Rounds:
+        ours = [measured(factor=x, lower=x) for x in (1.0, 1.1, 3.0, 1.0, 0.9)]
+        return ours, [measured(factor=x, lower=2.0) for x in (1.0, 1.0, 2.0, 0.8, 1.1)]
+
+    found = compare("main", measure, paired=paired, spec=BenchSpec(), gates=2, rounds=5)
+    assert [each.metric for each in found.judged] == ["steady_call", "lower"]
+    for name, each in found.document()["metrics"].items():
+        assert each["now"] / each["before"] == pytest.approx(each["verdict"]["ratio"]), name
+    whole = found.judged[1]
+    assert whole.before == pytest.approx(2.0)
+
+
+def test_a_warning_of_each_kind_is_told_once_of_all_rounds() -> None:
+    busy = "the machine is busy: a load of {} with 2 processors, so the times are too long"
+    clock = "the clock fell from {} to 1.90 GHz while it was measured"
+    notes = [(busy.format(4.5), clock.format(2.5)), (busy.format(5), clock.format(2.61), "other")]
+    whole = merged([replace(measured(), notes=each) for each in notes])
+    assert whole.notes == (busy.format(4.5), clock.format(2.5), "other")
 
 
 def test_what_is_not_decided_is_measured_on() -> None:
