@@ -34,7 +34,8 @@ class Judged:
     """A metric of both sides, and what became of it.
 
     `before` and `now` are the values, in `unit`, whose quotient now / before is the verdict's
-    ratio: see `levels`.  `again` is the verdict of the second measurement, which only a gate that was worse has.
+    ratio: see `levels`.  `again` is the verdict of the second measurement, which only a gate that
+    was worse has.
     """
 
     metric: str

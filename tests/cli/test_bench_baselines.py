@@ -20,6 +20,7 @@ from olympus_cli.bench.baselines import (
     check_comparable,
     differences,
     read_baseline,
+    stored_path,
     write_baseline,
 )
 from olympus_cli.bench.compared import compared_cases, compared_notes, worse_lines
@@ -64,6 +65,40 @@ def test_a_baseline_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         read_baseline(tmp_path / "none" / "x.json")
     assert caught.value.hint == "olympus bench --save-baseline NAME saves one"
+
+
+def test_a_file_that_is_not_there_may_be_meant_as_a_name(tmp_path: Path) -> None:
+    kept = baseline_path(tmp_path, "main")
+    write_baseline(kept, {"f": [measured()]})
+    assert stored_path(tmp_path, "main") == stored_path(tmp_path, str(kept)) == kept
+    for text, hint in (("main.json", "--baseline main is "), ("mian.json", "did you mean main?")):
+        with pytest.raises(UsageError, match="there is no baseline") as caught:
+            stored_path(tmp_path, text)
+        assert caught.value.hint is not None and caught.value.hint.startswith(hint)
+    with pytest.raises(UsageError) as caught:
+        stored_path(tmp_path / "none", "main.json")
+    assert caught.value.hint == "olympus bench --save-baseline NAME saves one"
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--threshold", "10%"], "--threshold is of --baseline"),
+        (["--threshold", "5", "--baseline", "main"], "must be a share above 0"),
+        (["--rounds", "101"], "must be at most 100; got 101"),
+        (["--rounds", "0"], "must be at least 1"),
+        (["--precision", "0%"], "must be above 0"),
+        (["--precision", "much%"], "must be a number"),
+        (["--baseline", "main", "--threshold", "0.1"], "there is no baseline baselines/main.json"),
+        (["--baseline", "main.json", "--precision", "5%"], "there is no baseline main.json"),
+    ],
+)
+def test_a_wrong_option_is_told_before_anything_is_measured(
+    work: Path, invoke: Invoke, options: list[str], told: str
+) -> None:
+    result = invoke("bench", *options)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert told in result.stderr
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "../x", "a/b", ".hidden", "a\nb", "x" * 101, "ä"])
