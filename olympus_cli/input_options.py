@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import click
 
-from olympus.errors import SpecError
+from olympus.errors import SpecError, UsageError
 from olympus_cli.bench.attempts import Against
 from olympus_cli.bench.verdict import ROUNDS
 from olympus_cli.bench.work import Effort
@@ -24,6 +25,8 @@ from olympus_cli.spec.benching import parse_threshold
 __all__ = ["baseline_options", "bundle_options", "effort_options", "input_options"]
 
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+_MOST_ROUNDS = 100  # processes of a side: more make no interval narrower that is worth the time
 
 _INPUT = (
     click.option(
@@ -50,6 +53,15 @@ _INPUT = (
         "for the only one.",
     ),
 )
+
+
+def _share(text: str | float) -> float:
+    """A share as a number, or in per cent as the threshold is: "2%" is 0.02."""
+    if isinstance(text, str) and text.endswith("%"):
+        return positive_number(text.removesuffix("%")) / 100
+    return positive_number(text)
+
+
 _BUDGET = (
     click.option(
         "--time-limit",
@@ -61,12 +73,12 @@ _BUDGET = (
     ),
     click.option(
         "--precision",
-        type=positive_number,
+        type=_share,
         default=Effort.precision,
         show_default=True,
         metavar="RATIO",
         help="Measure until the half-width of the median's 95% interval is at most RATIO of the "
-        "median.",
+        "median, such as 0.02 or 2%.",
     ),
     click.option(
         "--give-up",
@@ -78,6 +90,8 @@ _BUDGET = (
 
 
 def _threshold(text: str | float) -> float:
+    with suppress(ValueError):
+        text = float(text)
     try:
         return parse_threshold(text)
     except SpecError as error:
@@ -105,10 +119,10 @@ _BASELINE = (
     ),
     click.option(
         "--rounds",
-        type=whole_number(1),
+        type=whole_number(1, _MOST_ROUNDS),
         metavar="N",
         help="Measure in N processes of each side, and twice as many if that leaves it open; "
-        f"{ROUNDS} with a baseline, 1 without.",
+        f"{ROUNDS} with --baseline or --save-baseline, 1 without.",
     ),
 )
 
@@ -183,6 +197,11 @@ def baseline_options(function: Callable[..., Any]) -> Callable[..., Any]:
         rounds: int | None,
         **rest: Any,
     ) -> Any:
+        if threshold is not None and baseline is None:
+            raise UsageError(
+                "--threshold is of --baseline, and nothing is compared",
+                hint="--baseline NAME, FILE or git:REV names the other side",
+            )
         against = Against(baseline, save, threshold, rounds)
         return function(*args, against=against, **rest)
 

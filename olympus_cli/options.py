@@ -129,8 +129,8 @@ def positive_number(text: str | float) -> float:
     return number
 
 
-def whole_number(least: int) -> Callable[[str | int], int]:
-    """The type of an option that takes a whole number, `least` or more."""
+def whole_number(least: int, most: int | None = None) -> Callable[[str | int], int]:
+    """The type of an option that takes a whole number, `least` or more and at most `most`."""
 
     def convert(text: str | int) -> int:
         try:
@@ -139,6 +139,8 @@ def whole_number(least: int) -> Callable[[str | int], int]:
             raise click.BadParameter(f"must be a whole number; got {text!r}") from None
         if number < least:
             raise click.BadParameter(f"must be at least {least}; got {text}")
+        if most is not None and number > most:
+            raise click.BadParameter(f"must be at most {most}; got {text:.80}")
         return number
 
     return convert

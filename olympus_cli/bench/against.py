@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from olympus.errors import UsageError
-from olympus_cli.bench.baselines import baseline_path, is_file, read_baseline
+from olympus_cli.bench.baselines import read_baseline, stored_path
 from olympus_cli.bench.model import Measured
 from olympus_cli.bench.rounds import Side
 from olympus_cli.bench.work import BundleWork, SamplerWork
@@ -77,8 +77,7 @@ def other_sides(
     elif is_bundle(text):
         yield [_bundle(text, programs, allowed)]
     else:
-        path = Path(text) if is_file(text) else baseline_path(_root(programs), text)
-        stored = read_baseline(path.absolute())
+        stored = read_baseline(stored_path(_root(programs), text))
         yield [stored.of(program.work.name) for program in programs]
 
 

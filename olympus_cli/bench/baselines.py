@@ -30,8 +30,8 @@ __all__ = [
     "check_comparable",
     "check_saving",
     "differences",
-    "is_file",
     "read_baseline",
+    "stored_path",
     "write_baseline",
 ]
 
@@ -40,6 +40,7 @@ BASELINES = "baselines"  # the folder, in that of olympus.toml
 _VERSION = 1  # raised with every change that an old reader would misread
 _NAME = re.compile(r"[A-Za-z0-9_+-][\w.+-]{0,99}", re.ASCII)
 _SUFFIX = ".json"
+_SAVING = "olympus bench --save-baseline NAME saves one"
 
 
 @dataclass(frozen=True)
@@ -64,11 +65,6 @@ class Baseline:
         )
 
 
-def is_file(text: str) -> bool:
-    """Whether `--baseline TEXT` is the path of a file, not the name of one in `baselines/`."""
-    return text.endswith(_SUFFIX)
-
-
 def baseline_path(root: Path, name: str) -> Path:
     """Where the baseline `name` of the project in `root` is kept.
 
@@ -84,6 +80,25 @@ def baseline_path(root: Path, name: str) -> Path:
     return root / BASELINES / (name + _SUFFIX)
 
 
+def stored_path(root: Path, text: str) -> Path:
+    """The file that `--baseline TEXT` names: FILE.json, or NAME of the project in `root`.
+
+    Raises:
+        UsageError: there is no such FILE.json, or NAME cannot be that of a file; the hint has the
+            names of the project's baselines.
+    """
+    if not text.endswith(_SUFFIX):
+        return baseline_path(root, text).absolute()
+    path = Path(text).absolute()
+    if path.exists():
+        return path
+    names = sorted(each.stem for each in (root / BASELINES).glob(f"*{_SUFFIX}"))
+    hint = did_you_mean(path.stem, names, "there are")
+    if path.stem in names:
+        hint = f"--baseline {path.stem} is {shown(root / BASELINES / path.name)}"
+    raise UsageError(f"there is no baseline {shown(path)}", hint=hint or _SAVING)
+
+
 def read_baseline(path: Path) -> Baseline:
     """The baseline in a file.
 
@@ -95,8 +110,7 @@ def read_baseline(path: Path) -> Baseline:
         there = sorted(each.stem for each in path.parent.glob(f"*{_SUFFIX}"))
         raise UsageError(
             f"there is no baseline {shown(path)}",
-            hint=did_you_mean(path.stem, there, "there are")
-            or "olympus bench --save-baseline NAME saves one",
+            hint=did_you_mean(path.stem, there, "there are") or _SAVING,
         )
     data = read_json(path, _VERSION)
     try:

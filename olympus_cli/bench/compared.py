@@ -22,7 +22,7 @@ _WORDS: dict[str, Word] = {
 def compared_table(found: Compared) -> tuple[str, tuple[str, ...], tuple[tuple[str, ...], ...]]:
     """A row for each metric that both sides have."""
     how = "in turns" if found.paired else "stored"
-    title = f"{found.target} against {found.label}, {how}"
+    title = f"{found.target} against {found.label}, {how}; means over the processes"
     return title, _COLUMNS, tuple(map(_row, found.judged))
 
 

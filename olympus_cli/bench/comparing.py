@@ -7,6 +7,7 @@ that one side met by chance is not met twice.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -16,7 +17,8 @@ import numpy as np
 from olympus.errors import ArtifactError
 from olympus_cli.bench.baselines import check_comparable, differences
 from olympus_cli.bench.model import Measured, Metric
-from olympus_cli.bench.verdict import CONFIDENCE, MetricVerdict, adjusted, judge
+from olympus_cli.bench.resampling import levels
+from olympus_cli.bench.verdict import CONFIDENCE, MetricVerdict, adjusted, confirming, judge
 from olympus_cli.spec.benching import GATED, JUDGED, THRESHOLD, BenchSpec
 
 __all__ = ["Compared", "Judged", "Rounds", "compare", "gate_count", "merged"]
@@ -29,9 +31,11 @@ _INTERLEAVED = ("steady_call", "steady_cpu")  # whose samples of the two sides a
 
 @dataclass(frozen=True)
 class Judged:
-    """A metric of both sides: the medians of their processes' medians, and what became of it.
+    """A metric of both sides, and what became of it.
 
-    `again` is the verdict of the second measurement, which only a gate that was worse has.
+    `before` and `now` are the values, in `unit`, whose quotient now / before is the verdict's
+    ratio: see `levels`.  `again` is the verdict of the second measurement, which only a gate that
+    was worse has.
     """
 
     metric: str
@@ -140,7 +144,8 @@ def compare(
         judged = _judged(ours, theirs, rule)
     if any(each.gate and each.verdict.word == "worse" for each in judged):
         more, other = measure(rounds)
-        again = {each.metric: each.verdict for each in _judged(more, other, rule)}
+        second = replace(rule, confidence=confirming(CONFIDENCE, gates, independent=paired))
+        again = {each.metric: each.verdict for each in _judged(more, other, second)}
         judged = [_confirmed(each, again) for each in judged]
         ours, theirs = ours + more, theirs + other if paired else theirs
     notes = differences(ours[0], theirs[0])
@@ -155,10 +160,19 @@ def _confirmed(first: Judged, again: dict[str, MetricVerdict]) -> Judged:
     second = again[first.metric]
     if second.word == "worse":
         return replace(first, again=second)
-    told = second.reason if second.ratio is None else f"its ratio is {second.ratio:.3f}"
-    reason = f"it was worse, and a second measurement did not confirm it: {told}"
+    reason = f"a first measurement says worse, and a second one does not: {_told(second)}"
     verdict = replace(first.verdict, word="inconclusive", reason=reason)
     return replace(first, verdict=verdict, again=second)
+
+
+def _told(verdict: MetricVerdict) -> str:
+    """What a measurement says of a ratio, or why it says nothing."""
+    if verdict.ratio is None or verdict.low is None:
+        return verdict.reason
+    return (
+        f"its ratio is {verdict.ratio:.3f}, and the {100 * verdict.confidence:.6g}% interval "
+        f"{verdict.low:.3f} .. {verdict.high:.3f} begins below {1 + verdict.threshold:.6g}"
+    )
 
 
 def _judged(ours: Sequence[Measured], theirs: Sequence[Measured], rule: _Rule) -> list[Judged]:
@@ -174,7 +188,6 @@ def _judged(ours: Sequence[Measured], theirs: Sequence[Measured], rule: _Rule) -
 
 
 def _one(name: str, ours: list[Metric], theirs: list[Metric], rule: _Rule) -> Judged:
-    before, now = (float(np.median([_median(each) for each in side])) for side in (theirs, ours))
     if {each.unit for each in ours} != {each.unit for each in theirs}:
         raise ArtifactError(f"the baseline has {name} in {theirs[0].unit}, not in {ours[0].unit}")
     if name not in _INTERLEAVED:  # their samples are in no order that both sides share
@@ -188,7 +201,17 @@ def _one(name: str, ours: list[Metric], theirs: list[Metric], rule: _Rule) -> Ju
         threshold=rule.threshold,
         confidence=rule.confidence if gate else CONFIDENCE,
     )
+    now, before = _levels(ours, theirs, rule.paired)
     return Judged(name, ours[0].unit, before, now, verdict, gate)
+
+
+def _levels(ours: list[Metric], theirs: list[Metric], paired: bool) -> tuple[float, float]:
+    """The values to tell of both sides; the medians where there is no ratio of them."""
+    sides = [[each.samples for each in side] for side in (ours, theirs)]
+    if all(sample > 0 for side in sides for samples in side for sample in samples):
+        return levels(*sides, paired=paired)
+    now, before = (float(np.median([_median(each) for each in side])) for side in (ours, theirs))
+    return now, before
 
 
 def _median(metric: Metric) -> float:
@@ -212,5 +235,16 @@ def merged(rounds: Sequence[Measured]) -> Measured:
         )
         for name in names
     }
-    notes = tuple(dict.fromkeys(note for each in rounds for note in each.notes))
-    return replace(first, metrics=metrics, notes=notes)
+    notes: dict[str, str] = {}
+    for note in (note for each in rounds for note in each.notes):
+        notes.setdefault(_kind(note), note)
+    return replace(first, metrics=metrics, notes=tuple(notes.values()))
+
+
+def _kind(note: str) -> str:
+    """What a note is about: its beginning, without the numbers, which differ from round to round.
+
+    >>> _kind("the machine is busy: a load of 5 with 2 processors")
+    'the machine is busy'
+    """
+    return re.sub(r"[0-9.]+", "", re.split("[:,]", note, maxsplit=1)[0])

@@ -19,7 +19,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Interval", "Rounds", "ratio_interval", "student_quantile"]
+__all__ = ["Interval", "Rounds", "levels", "ratio_interval", "student_quantile"]
 
 #: The samples of each process.
 Rounds = Sequence[Sequence[float]]
@@ -71,7 +71,38 @@ def ratio_interval(ours: Rounds, theirs: Rounds, *, paired: bool, tail: float) -
     wider = _expansion(min(len(ours), len(theirs)), tail)
     # the percentiles of few values can leave the estimate out
     ends = center + wider * min(low, 0.0), center + wider * max(high, 0.0)
-    return Interval(*(math.exp(min(max(each, -_MOST), _MOST)) for each in (center, *ends)))
+    return Interval(*map(_bounded_exp, (center, *ends)))
+
+
+def levels(ours: Rounds, theirs: Rounds, *, paired: bool) -> tuple[float, float]:
+    """The values of both sides, in their unit, whose quotient is the ratio of `ratio_interval`.
+
+    Stored, each is the geometric mean of its processes' medians.  Of pairs the ratio alone is an
+    estimate that no disturbance of both sides touches: half of its logarithm goes each way from
+    their common level, the geometric mean of the processes' medians of sqrt(a b).
+
+    Raises:
+        ValueError: paired sides differ in processes or samples.
+
+    >>> levels([[4.0, 8.0, 80.0]] * 2, [[1.0, 2.0, 20.0]] * 2, paired=True)
+    (8.0, 2.0)
+    """
+    if not paired:
+        one, other = (_mean_of_medians([_log(each) for each in side]) for side in (ours, theirs))
+    else:
+        pairs = [(_log(a), _log(b)) for a, b in zip(ours, theirs, strict=True)]
+        level = _mean_of_medians([(a + b) / 2 for a, b in pairs])
+        half = _mean_of_medians([a - b for a, b in pairs]) / 2
+        one, other = level + half, level - half
+    return _bounded_exp(one), _bounded_exp(other)
+
+
+def _mean_of_medians(rounds: Sequence[_Array]) -> float:
+    return float(np.mean([np.median(each) for each in rounds]))
+
+
+def _bounded_exp(logarithm: float) -> float:
+    return math.exp(min(max(logarithm, -_MOST), _MOST))
 
 
 def _log(samples: Sequence[float]) -> _Array:

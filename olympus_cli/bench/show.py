@@ -87,9 +87,20 @@ def _roofline(facts: Any) -> str:
         "usual": "usual peaks, as this CPU is not calibrated: olympus devices --calibrate",
     }.get(str(peaks), f"the peaks of {peaks}")
     part = "" if share is None else f", and the call reaches {share:.0%} of it"
-    if share is not None and share > 1 and facts.get("roofline_bound") == "memory":
-        part += ", as its arguments are in a cache"
+    if share is not None and share > 1:
+        part += _above(facts)
     return f"{duration(_number(facts, 'roofline_seconds'))} by {bound}{part} ({of})"
+
+
+def _above(facts: Any) -> str:
+    """How a call can take less than the roofline's time."""
+    if facts.get("roofline_bound") == "memory":
+        return ", as its arguments are in a cache"
+    return {
+        "calibrated": ": the peaks were perhaps measured on a busy machine, and "
+        "olympus devices --calibrate measures them again",
+        "usual": ": this CPU has higher peaks",
+    }.get(str(facts.get("peaks")), "")
 
 
 def _warm_up(facts: Any) -> str:

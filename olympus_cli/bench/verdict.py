@@ -22,6 +22,7 @@ __all__ = [
     "MetricVerdict",
     "VerdictWord",
     "adjusted",
+    "confirming",
     "judge",
 ]
 
@@ -30,6 +31,7 @@ VerdictWord = Literal["better", "worse", "no change", "inconclusive"]
 THRESHOLD = 0.05  # the least change of a ratio that is one
 CONFIDENCE = 0.95
 ROUNDS = 5  # processes of each side
+_CONFIRMING_TAIL = 0.1  # of a second measurement, at most
 MIN_ROUNDS = 3  # fewer do not tell how processes differ
 
 
@@ -121,3 +123,20 @@ def adjusted(confidence: float, gates: int, *, independent: bool) -> float:
     tail = (1 - confidence) / 2
     share = tail / max(gates, 1)
     return 1 - 2 * min(tail, math.sqrt(share)) if independent else 1 - 2 * share
+
+
+def confirming(confidence: float, gates: int, *, independent: bool) -> float:
+    """The confidence of a second measurement, after a first of `adjusted` confidence was worse.
+
+    Both together may raise a false alarm as often as one of `gates` may, so that the second may be
+    wrong as often as the quotient of that share and the first's: it need not prove again what the
+    first has.  It is never wrong more often than in one of ten cases.  Where the two are not
+    `independent`, the first alone keeps the share.
+
+    >>> round(confirming(0.95, 2, independent=True), 4), confirming(0.95, 40, independent=True)
+    (0.8, 0.95)
+    """
+    share = (1 - confidence) / 2 / max(gates, 1)
+    first = (1 - adjusted(confidence, gates, independent=independent)) / 2
+    tail = min(share / first, _CONFIRMING_TAIL) if independent else _CONFIRMING_TAIL
+    return 1 - 2 * tail

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -57,6 +58,12 @@ _NOTHING = "the history has no such figures"
     help="Show this figure run by run, such as flops or steady_call; may be repeated.",
 )
 @click.option(
+    "--all",
+    "every",
+    is_flag=True,
+    help="Without --metric, show the times of builds too, such as build-time.",
+)
+@click.option(
     "--since",
     metavar="DATE|REV",
     help="Show what is of a date, or of a revision of git, or later.",
@@ -100,6 +107,7 @@ def command(
     names: tuple[str, ...],
     project: str | None,
     metrics: tuple[str, ...],
+    every: bool,
     since: str | None,
     limit: int,
     picture: Path | None,
@@ -119,6 +127,8 @@ def command(
       olympus history --import benchmarks.json
     """
     _check_options(names, metrics, picture, exports, form, imports)
+    if every and (metrics or exports is not None or imports is not None):
+        raise UsageError("--all is of the latest figures, without --metric, --export and --import")
     opened = open_project(project)
     path = history_file(opened)
     metrics = tuple(dict.fromkeys(metrics))
@@ -133,9 +143,7 @@ def command(
         return
     if not metrics:
         points = chosen_points(path, names, (), _LOOKED_AT)
-        document = latest_figures(str(path), points, moment)
-        table = "", LATEST, tuple(latest_rows(document))
-        _tell(GateReport("history", (), (table,), document), outputs)
+        _tell(_latest(latest_figures(str(path), points, moment, every=every)), outputs)
         return
     with console.progress("reading the history"):
         history = history_of(path, names, metrics, moment, limit)
@@ -169,6 +177,14 @@ def _check_options(
         raise UsageError(
             f"{shown(picture)} does not say a format", hint=f"--plot writes {' and '.join(_PLOTS)}"
         )
+
+
+def _latest(document: dict[str, Any]) -> GateReport:
+    """The latest figures, and how many of builds are not among them."""
+    table = "", LATEST, tuple(latest_rows(document))
+    left_out = document["left_out"]
+    told = f"left out: {left_out} figures of builds; --all shows them"
+    return GateReport("history", (), (table,), document, (told,) if left_out else ())
 
 
 def _imported(path: Path, source: Path) -> GateReport:

@@ -44,7 +44,7 @@ def reasons_of(path: Path, lines: Sequence[Line]) -> tuple[tuple[Reason, ...], .
 
 def _pairs(line: Line) -> list[Pair]:
     """The points before and after each change."""
-    return [(line.points[each.index - 1], line.points[each.index]) for each in line.changes]
+    return [(line.before(each), line.points[each.index]) for each in line.changes]
 
 
 def _differ(pair: Pair) -> bool:

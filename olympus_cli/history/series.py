@@ -11,12 +11,15 @@ from olympus_cli.history.model import Figure, Point, Run
 
 __all__ = ["History", "Line", "latest_figures", "lines_of"]
 
+_OF_BUILDS = "build-"  # what begins so is of a build and not of its program
+
 
 @dataclass(frozen=True)
 class Line:
     """One figure of a target on a backend, run by run, with the places where its level changes.
 
-    `host` is that of a measured figure: those of different machines are not compared.
+    `host` is that of a measured figure: those of different machines are not compared.  `previous`
+    is the point before the first of `points`, where a line was shortened.
     """
 
     target: str
@@ -26,6 +29,14 @@ class Line:
     host: str | None
     points: tuple[Point, ...]
     changes: tuple[Changepoint, ...]
+    previous: Point | None = None
+
+    def before(self, change: Changepoint) -> Point:
+        """The point before a change, which may be older than all that are shown."""
+        if change.index:
+            return self.points[change.index - 1]
+        assert self.previous is not None  # the first point of all is no change
+        return self.previous
 
     @property
     def title(self) -> str:
@@ -46,7 +57,7 @@ class Line:
         )
         return Line(
             self.target, self.backend, self.metric, self.unit, self.host,
-            self.points[first:], tuple(changes),
+            self.points[first:], tuple(changes), self.points[first - 1] if first else None,
         )  # fmt: skip
 
 
@@ -123,10 +134,13 @@ def _point_data(point: Point) -> dict[str, Any]:
     return {**figure, "run": _run_data(point.run)}
 
 
-def latest_figures(file: str, points: Iterable[Point], since: str | None = None) -> dict[str, Any]:
+def latest_figures(
+    file: str, points: Iterable[Point], since: str | None = None, *, every: bool = True
+) -> dict[str, Any]:
     """The latest figures of each target and backend, with those before them, as JSON-like data.
 
-    A measured figure is compared with the one before it on the same machine.
+    A measured figure is compared with the one before it on the same machine.  Without `every`, the
+    figures of builds themselves, `build-...`, are not among them, and "left_out" is their number.
     """
     groups: dict[tuple[str, str, str], list[Point]] = {}
     for point in points:
@@ -134,7 +148,8 @@ def latest_figures(file: str, points: Iterable[Point], since: str | None = None)
         groups.setdefault((figure.target, figure.backend, figure.metric), []).append(point)
     rows = [_latest(each) for each in groups.values() if each[-1].run.moment >= (since or "")]
     rows.sort(key=lambda row: (row["target"], row["backend"], row["metric"]))
-    return {"file": file, "figures": rows}
+    kept = [row for row in rows if every or not row["metric"].startswith(_OF_BUILDS)]
+    return {"file": file, "figures": kept, "left_out": len(rows) - len(kept)}
 
 
 def _latest(points: Sequence[Point]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from olympus_cli.bench.baselines import (
     check_comparable,
     differences,
     read_baseline,
+    stored_path,
     write_baseline,
 )
 from olympus_cli.bench.compared import compared_cases, compared_notes, worse_lines
@@ -67,6 +69,40 @@ def test_a_baseline_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         read_baseline(tmp_path / "none" / "x.json")
     assert caught.value.hint == "olympus bench --save-baseline NAME saves one"
+
+
+def test_a_file_that_is_not_there_may_be_meant_as_a_name(tmp_path: Path) -> None:
+    kept = baseline_path(tmp_path, "main")
+    write_baseline(kept, {"f": [measured()]})
+    assert stored_path(tmp_path, "main") == stored_path(tmp_path, str(kept)) == kept
+    for text, hint in (("main.json", "--baseline main is "), ("mian.json", "did you mean main?")):
+        with pytest.raises(UsageError, match="there is no baseline") as caught:
+            stored_path(tmp_path, text)
+        assert caught.value.hint is not None and caught.value.hint.startswith(hint)
+    with pytest.raises(UsageError) as caught:
+        stored_path(tmp_path / "none", "main.json")
+    assert caught.value.hint == "olympus bench --save-baseline NAME saves one"
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--threshold", "10%"], "--threshold is of --baseline"),
+        (["--threshold", "5", "--baseline", "main"], "must be a share above 0"),
+        (["--rounds", "101"], "must be at most 100; got 101"),
+        (["--rounds", "0"], "must be at least 1"),
+        (["--precision", "0%"], "must be above 0"),
+        (["--precision", "much%"], "must be a number"),
+        (["--baseline", "main", "--threshold", "0.1"], "there is no baseline baselines/main.json"),
+        (["--baseline", "main.json", "--precision", "5%"], "there is no baseline main.json"),
+    ],
+)
+def test_a_wrong_option_is_told_before_anything_is_measured(
+    work: Path, invoke: Invoke, options: list[str], told: str
+) -> None:
+    result = invoke("bench", *options)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert told in result.stderr
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "../x", "a/b", ".hidden", "a\nb", "x" * 101, "ä"])
@@ -205,9 +241,54 @@ def test_what_a_second_measurement_does_not_confirm_is_inconclusive() -> None:
     (judged,) = found.judged
     assert (judged.verdict.word, found.worse) == ("inconclusive", ())
     (note,) = compared_notes(found)
-    assert "a second measurement did not confirm it: its ratio is 1.000" in note
+    assert "a first measurement says worse, and a second one does not: its ratio is 1.000" in note
+    assert "80% interval 0.99" in note and "begins below 1.05" in note
     (case,) = compared_cases(found)
     assert case.verdict == "inconclusive"
+
+
+def test_a_second_measurement_of_three_times_as_long_confirms_on_a_busy_machine() -> None:
+    """It need not have the first one's confidence again: both together have more than enough."""
+    noise = [math.exp(0.5 * z) for z in (-1.26, -0.63, 0.0, 0.63, 1.26)]
+
+    def world(*levels: float) -> Callable[[int], Rounds]:
+        factors = [[level * x for x in noise] for level in levels]
+
+        def measure(rounds: int) -> Rounds:
+            return [measured(factor=x) for x in factors.pop(0)], [measured()] * rounds
+
+        return measure
+
+    spec = BenchSpec(threshold=0.1)
+    found = compare("main", world(4.8, 1.914), paired=True, spec=spec, gates=2, rounds=5)
+    (worse,) = found.worse
+    assert worse.again is not None and worse.again.ratio == pytest.approx(1.914)
+    found = compare("main", world(4.8, 1.3), paired=True, spec=spec, gates=2, rounds=5)
+    assert [each.verdict.word for each in found.judged] == ["inconclusive"]
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_the_ratio_is_that_of_the_two_figures_which_are_told(paired: bool) -> None:
+    """One process of five is three times as slow: a median of processes would not show it."""
+
+    def measure(rounds: int) -> Rounds:
+        ours = [measured(factor=x, lower=x) for x in (1.0, 1.1, 3.0, 1.0, 0.9)]
+        return ours, [measured(factor=x, lower=2.0) for x in (1.0, 1.0, 2.0, 0.8, 1.1)]
+
+    found = compare("main", measure, paired=paired, spec=BenchSpec(), gates=2, rounds=5)
+    assert [each.metric for each in found.judged] == ["steady_call", "lower"]
+    for name, each in found.document()["metrics"].items():
+        assert each["now"] / each["before"] == pytest.approx(each["verdict"]["ratio"]), name
+    whole = found.judged[1]
+    assert whole.before == pytest.approx(2.0)
+
+
+def test_a_warning_of_each_kind_is_told_once_of_all_rounds() -> None:
+    busy = "the machine is busy: a load of {} with 2 processors, so the times are too long"
+    clock = "the clock fell from {} to 1.90 GHz while it was measured"
+    notes = [(busy.format(4.5), clock.format(2.5)), (busy.format(5), clock.format(2.61), "other")]
+    whole = merged([replace(measured(), notes=each) for each in notes])
+    assert whole.notes == (busy.format(4.5), clock.format(2.5), "other")
 
 
 def test_what_is_not_decided_is_measured_on() -> None:

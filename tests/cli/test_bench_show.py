@@ -86,6 +86,16 @@ def test_how_it_was_measured_is_told() -> None:
         ({"peaks": "usual"}, "roofline", "not calibrated: olympus devices --calibrate"),
         ({"peaks": "h200"}, "roofline", "(the peaks of h200)"),
         ({"roofline_share": 1.5}, "roofline", "150% of it, as its arguments are in a cache"),
+        (
+            {"roofline_share": 1.5, "roofline_bound": "compute"},
+            "roofline",
+            "150% of it: the peaks were perhaps measured on a busy machine",
+        ),
+        (
+            {"roofline_share": 1.5, "roofline_bound": "compute", "peaks": "usual"},
+            "roofline",
+            "150% of it: this CPU has higher peaks",
+        ),
         ({"warm_up_steady": "no"}, "warm-up", "and not steady yet"),
         ({"warm_up_steady": "unknown"}, "warm-up", "too few to tell"),
         ({"input_bytes": 0}, "inputs", "none"),

@@ -14,7 +14,7 @@ from scipy import stats
 
 from olympus_cli.bench.model import Direction, Metric
 from olympus_cli.bench.resampling import ratio_interval, student_quantile
-from olympus_cli.bench.verdict import ROUNDS, adjusted, judge
+from olympus_cli.bench.verdict import ROUNDS, adjusted, confirming, judge
 
 Random = np.random.Generator
 Array = np.ndarray
@@ -139,6 +139,26 @@ def test_what_is_a_tenth_slower_is_seen_where_both_sides_see_the_noise(machine: 
 def test_a_drift_hides_everything_from_a_stored_baseline() -> None:
     found = words(drift, 1.10, runs=50, paired=False)
     assert found["worse"] + found["better"] < 5
+
+
+@pytest.mark.parametrize("machine", [processes, bursts, stray])
+def test_two_measurements_raise_a_false_alarm_more_seldom_than_one_may(machine: Machine) -> None:
+    """The ratio is at the threshold, which is the worst that is no alarm; 2.5% of 300 are 7.5."""
+    alarms = 0
+    again = confirming(0.95, 2, independent=True)
+    for seed in range(3):
+        times = machine(np.random.default_rng(seed), (100, 4, ROUNDS, SAMPLES))
+        times = np.broadcast_to(times, (100, 4, ROUNDS, SAMPLES))
+        for first, other, second, third in times:
+            pairs = (1.05 * first, other, 0.95), (1.05 * second, third, again)
+            alarms += all(
+                judge(
+                    list(map(metric, a)), list(map(metric, b)), paired=True, confidence=confidence
+                ).word
+                == "worse"
+                for a, b, confidence in pairs
+            )
+    assert alarms <= 3
 
 
 def test_nothing_changes_on_a_quiet_machine() -> None:

@@ -189,6 +189,13 @@ def test_a_table_of_another_origin_needs_few_columns(tmp_path: Path) -> None:
     assert point.figure == Figure("f", "", "latency", "s", 0.5)
 
 
+@pytest.mark.parametrize(("unit", "parts"), [("ms", 1e3), ("us", 1e6), ("ns", 1e9)])
+def test_times_in_parts_of_a_second_are_seconds(tmp_path: Path, unit: str, parts: float) -> None:
+    text = f"time,target,metric,unit,value,low,high\n2026-01-31,f,m,{unit},5,4,\n"
+    (point,) = read_figures(written(tmp_path, text))
+    assert point.figure == Figure("f", "", "m", "s", 5 / parts, low=4 / parts)
+
+
 HEADER = "time,target,metric,unit,value"
 
 
@@ -202,10 +209,12 @@ HEADER = "time,target,metric,unit,value"
         (f"{HEADER}\n2026-01-31,f,m,s\n", "line 2 does not have a cell for each column"),
         (f"{HEADER}\nyesterday,f,m,s,1\n", "line 2 has the time 'yesterday'"),
         (f"{HEADER}\n2026-01-31,f,m,s,fast\n", "line 2: value is 'fast'"),
-        (f"{HEADER}\n2026-01-31,f,m,s,nan\n", "line 2.figure.value is out of range"),
-        (f"{HEADER}\n2026-01-31,f,m,s,-1\n", "line 2.figure.value is out of range"),
+        (f"{HEADER}\n2026-01-31,f,m,s,nan\n", "line 2: value is 'nan', which is not a number"),
+        (f"{HEADER}\n2026-01-31,f,m,s,-1\n", "line 2: value is '-1', which is not a number"),
+        (f"{HEADER}\n2026-01-31,f,m,ms,inf\n", "line 2: value is 'inf'"),
+        (f"{HEADER}\n2026-01-31,f,m,s,\n", "line 2 has no value"),
         (f"{HEADER}\n2026-01-31,f,m,furlong,1\n", "line 2 has the unit 'furlong'"),
-        (f"{HEADER}\n2026-01-31,,m,s,1\n", "line 2.figure.target is not a string"),
+        (f"{HEADER}\n2026-01-31,,m,s,1\n", "line 2 has no target"),
         (f"{HEADER}\n2026-01-31,{'f' * 2000},m,s,1\n", "more than 1000 letters"),
         (f'{HEADER}\n2026-01-31,"f,m,s,1\n', "is not CSV"),
         (f"{HEADER},dirty\n2026-01-31,f,m,s,1,perhaps\n", "dirty is 'perhaps'"),
@@ -216,10 +225,16 @@ HEADER = "time,target,metric,unit,value"
         ('{"results": 3}', "results is not an array"),
         ('{"results": [3]}', r"results\[0\] is not an object"),
         ('{"results": [{"command": "a", "times": ["x"]}]}', r"times\[0\] is not a number"),
-        ('{"results": [{"command": "a"}]}', "figure.value is not a number"),
+        ('{"results": [{"command": "a"}]}', r"results\[0\].median is not a number"),
+        ('{"results": [{"median": 1}]}', r"results\[0\].command is not a string"),
         ('{"results": [{"parameters": {"olympus": "{"}}]}', "parameters.olympus is not JSON"),
-        ('{"schema_version": 2, "results": []}', "metadata has the time None"),
-        ('{"benchmarks": []}', "the document has the time None"),
+        ('{"schema_version": 2, "results": []}', "it has no metadata.start_time"),
+        ('{"benchmarks": []}', "it has no datetime, the time of the run"),
+        ('{"benchmarks": [], "datetime": "once"}', "the file has the time 'once'"),
+        (
+            json.dumps({**PYTEST, "benchmarks": [{"name": "a", "stats": {"median": -1.0}}]}),
+            r"benchmarks\[0\].stats.median is out of range",
+        ),
         ('{"benchmarks": [], "datetime": "2026-01-31", "commit_info": 3}', "commit_info is not"),
         (json.dumps({**PYTEST, "benchmarks": [{"name": "a"}]}), r"benchmarks\[0\].stats is not"),
         ('{"benchmarks": [NaN]}', "NaN is not a number of JSON"),

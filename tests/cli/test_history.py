@@ -417,6 +417,21 @@ def test_the_latest_figures_and_those_before(work: Path, invoke: Invoke) -> None
     assert lines[1].split()[:8] == ["f", "cpu", "flops", "120", "FLOP", "100", "FLOP", "+20.0%"]
 
 
+def test_figures_of_builds_are_shown_where_they_are_asked_for(work: Path, invoke: Invoke) -> None:
+    figures = [flops(100), flops(2, metric="build-time", unit="s", count=1)]
+    append(history(work), [(run(1), figures)])
+    found = document(invoke)
+    assert ([each["metric"] for each in found["figures"]], found["left_out"]) == (["flops"], 1)
+    result = invoke("history")
+    assert "build-time" not in result.stdout
+    assert "left out: 1 figures of builds; --all shows them" in result.output
+    found = document(invoke, "--all")
+    assert [each["metric"] for each in found["figures"]] == ["build-time", "flops"]
+    assert found["left_out"] == 0
+    assert "left out" not in invoke("history", "--all").output
+    assert "build-time of f" in invoke("history", "--metric", "build-time").stdout
+
+
 def test_the_order_is_that_of_the_commits(work: Path, invoke: Invoke) -> None:
     late = replace(run(1), time="2026-03-01T00:00:00.000000Z")
     append(history(work), [(run(2), [flops(2)]), (late, [flops(1)]), (run(3), [flops(3)])])
@@ -494,6 +509,19 @@ def test_versions_that_differ_are_told(work: Path, invoke: Invoke) -> None:
     assert "   jaxlib: 1 -> 2\n   python: none -> 3" in shown
 
 
+def test_a_change_is_held_against_the_run_before_it_also_where_that_is_not_shown(
+    work: Path, invoke: Invoke
+) -> None:
+    """The first run that is shown has another program than the one before, the last one's."""
+    one, other = "a" * 64, "b" * 64
+    figures = [flops(1, program=one), flops(2, program=other), flops(2, program=other)]
+    append(history(work), [(run(day), [each]) for day, each in enumerate(figures, 1)])
+    for options in (["--since", "2026-01-02T00:00Z"], ["--limit", "2"], []):
+        (line,) = document(invoke, "--metric", "flops", *options)["series"]
+        (change,) = line["changes"]
+        assert (change["before"], change["after"], change["program"]) == (1, 2, "changed")
+
+
 def test_since_and_limit(work: Path, invoke: Invoke) -> None:
     append(history(work), [(run(day), [flops(day)]) for day in range(1, 11)])
 
@@ -531,6 +559,8 @@ def test_since_and_limit(work: Path, invoke: Invoke) -> None:
         (["f", "--import", "a"], "--import takes all that is in a file"),
         (["--import", "nowhere"], "nowhere cannot be read"),
         (["--limit", "0"], "must be at least 1"),
+        (["--all", "--metric", "flops"], "--all is of the latest figures"),
+        (["--all", "--export", "a.csv"], "--all is of the latest figures"),
     ],
 )
 def test_a_mistake_is_one_message(

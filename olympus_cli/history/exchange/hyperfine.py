@@ -62,6 +62,8 @@ def read_results(document: Mapping[str, Any], time: str, source: str) -> list[Po
     if is_second:
         metadata = document.get("metadata")
         started = metadata.get("start_time") if isinstance(metadata, dict) else None
+        if started is None:
+            raise ValueError("it has no metadata.start_time, the time of the run")
         time = read_time(started, "metadata")
     run = Run(time=time, command="hyperfine", source=source)
     return [_point(each, run, f"results[{i}]", is_second) for i, each in enumerate(results)]
@@ -73,11 +75,13 @@ def _point(result: object, run: Run, where: str, is_second: bool) -> Point:
     parameters = result.get("parameters")
     if isinstance(parameters, dict) and isinstance(parameters.get(_OWN), str):
         return point_of(_own(parameters[_OWN], where), f"{where}.parameters.{_OWN}")
-    facts = {"target": result.get("name") or result.get("command"), "metric": "time"}
+    name = typed(result.get("name") or result.get("command"), str, f"{where}.command")
+    facts = {"target": name, "metric": "time"}
     samples = _samples(result, where, is_second)
     if samples:
         return made(run, {**facts, **_summary(samples)}, where)
-    return made(run, {**facts, "value": result.get("median"), "count": 1}, where)
+    median = typed(result.get("median"), float, f"{where}.median")
+    return made(run, {**facts, "value": median, "count": 1}, where)
 
 
 def _own(text: str, where: str) -> object:

@@ -13,6 +13,7 @@ from typing import Any
 from olympus_cli.history.exchange.records import made, point_data, point_of, read_time, spread_of
 from olympus_cli.history.model import Point, Run, Spread
 from olympus_cli.history.recording import machine_digest
+from olympus_cli.reports.strict import typed
 
 __all__ = ["read_benchmarks", "write_benchmarks"]
 
@@ -92,6 +93,8 @@ def read_benchmarks(document: Mapping[str, Any]) -> list[Point]:
 
 
 def _run(document: Mapping[str, Any]) -> Run:
+    if document.get("datetime") is None:
+        raise ValueError("it has no datetime, the time of the run")
     commit = _object(document.get("commit_info") or {}, "commit_info")
     machine = _object(document.get("machine_info") or {}, "machine_info")
     name, time, branch = commit.get("id"), commit.get("time"), commit.get("branch")
@@ -99,7 +102,7 @@ def _run(document: Mapping[str, Any]) -> Run:
     dirty = commit.get("dirty")
     python = machine.get("python_version")
     return Run(
-        time=read_time(document.get("datetime"), "the document"),
+        time=read_time(document.get("datetime"), "the file"),
         command="pytest-benchmark",
         commit=name if known else None,
         commit_time=read_time(time, "commit_info") if known and time is not None else None,
@@ -131,12 +134,15 @@ def _point(benchmark: object, run: Run, where: str) -> Point:
     if isinstance(extra, dict) and _OWN in extra:
         return point_of(extra[_OWN], f"{where}.extra_info.{_OWN}")
     stats = _object(found.get("stats"), f"{where}.stats")
-    numbers = {name: stats.get(name) for name in Spread.__dataclass_fields__}
+
+    def stat(name: str, kind: type) -> Any:
+        return typed(stats.get(name), kind, f"{where}.stats.{name}")
+
     facts = {
-        "target": found.get("fullname") or found.get("name"),
+        "target": typed(found.get("fullname") or found.get("name"), str, f"{where}.name"),
         "metric": "time",
-        "value": stats.get("median"),
-        "count": stats.get("rounds"),
-        "spread": numbers,
+        "value": stat("median", float),
+        "count": stat("rounds", int),
+        "spread": {name: stat(name, float) for name in Spread.__dataclass_fields__},
     }
     return made(run, facts, where)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any
@@ -30,6 +31,8 @@ NEEDED = ("time", "target", "metric", "unit", "value")
 _NUMBERS = frozenset(["value", "low", "high", *_SPREAD])
 _QUOTE = "'"  # which spreadsheets read as: what follows is a text
 _QUOTED = ("=", "+", "-", "@", "\t", "\r", "\n", _QUOTE)
+#: How many of a unit are one of the history's.
+_PARTS = {"ms": (1e3, "s"), "us": (1e6, "s"), "ns": (1e9, "s")}
 _TEXTS = {"backend": "", "command": "import"}  # of a table that does not say them
 
 
@@ -87,6 +90,13 @@ def _point(row: Mapping[Any, Any], where: str) -> Point:
     if None in row or None in row.values():
         raise ValueError(f"{where} does not have a cell for each column")
     cells = {name: _value(name, row.get(name, ""), where) for name in COLUMNS}
+    for name in NEEDED:
+        if cells[name] is None:
+            raise ValueError(f"{where} has no {name}")
+    if cells["unit"] in _PARTS:
+        parts, unit = _PARTS[cells["unit"]]
+        scaled = {name: cells[name] / parts for name in _NUMBERS if cells[name] is not None}
+        cells |= {**scaled, "unit": unit}
     spread = {name: cells[name] for name in _SPREAD}
     figure = {name: cells[name] for name in _FIGURE}
     has_spread = any(value is not None for value in spread.values())
@@ -104,12 +114,19 @@ def _value(name: str, text: str, where: str) -> Any:
             raise ValueError(f"{where}: dirty is {text!r}, and must be true or false")
         return text == "true"
     if name in _NUMBERS or name == "count":
-        try:
-            return int(text) if name == "count" else float(text)
-        except ValueError:
-            raise ValueError(f"{where}: {name} is {text!r}, which is not a number") from None
+        return _number(name, text, where)
     is_quoted = text.startswith(_QUOTE) and text[1:].startswith(_QUOTED)
     return text[1:] if is_quoted else text
+
+
+def _number(name: str, text: str, where: str) -> float:
+    try:
+        number = int(text) if name == "count" else float(text)
+    except ValueError:
+        raise ValueError(f"{where}: {name} is {text!r:.80}, which is not a number") from None
+    if not 0 <= number < math.inf:
+        raise ValueError(f"{where}: {name} is {text!r:.80}, which is not a number from 0 on")
+    return number
 
 
 def _versions(text: str, where: str) -> Any:
