@@ -1,8 +1,9 @@
 """One target held against its other side, metric by metric, in as many rounds as that takes.
 
 Where the rounds that are asked for decide no gate, as many are measured on top.  Where a gate says
-"worse", as many are measured again, and only if they alone say so too is it worse: a burst of load
-that one side met by chance is not met twice.
+"worse", as many are measured again.  It is worse if all rounds together say so, and the ratio of
+the new ones alone is beyond the threshold too: a burst of load that one side met by chance is not
+met twice.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ _INTERLEAVED = ("steady_call", "steady_cpu")  # whose samples of the two sides a
 class Judged:
     """A metric of both sides: the medians of their processes' medians, and what became of it.
 
-    `again` is the verdict of the second measurement, which only a gate that was worse has.
+    `verdict` is that of all rounds, and `again` that of the second measurement alone; there is one
+    where a gate of the target was worse.
     """
 
     metric: str
@@ -90,7 +92,10 @@ class Compared:
 
 @dataclass(frozen=True)
 class _Rule:
-    """By what metrics are judged: those of `gates` can fail."""
+    """By what metrics are judged: those of `gates` can fail.
+
+    `confidence` is that of a gate's interval where the verdict is final.
+    """
 
     paired: bool
     threshold: float
@@ -129,7 +134,7 @@ def compare(
         paired,
         THRESHOLD if spec.threshold is None else spec.threshold,
         GATED if spec.metrics is None else spec.metrics,
-        adjusted(CONFIDENCE, gates, independent=paired),
+        adjusted(CONFIDENCE, gates),
     )
     ours, theirs = measure(rounds)
     check_comparable(ours[0], theirs, label)
@@ -140,29 +145,38 @@ def compare(
         judged = _judged(ours, theirs, rule)
     if any(each.gate and each.verdict.word == "worse" for each in judged):
         more, other = measure(rounds)
-        again = {each.metric: each.verdict for each in _judged(more, other, rule)}
-        judged = [_confirmed(each, again) for each in judged]
         ours, theirs = ours + more, theirs + other if paired else theirs
+        whole = _judged(ours, theirs, rule, final=True)
+        judged = _confirmed(judged, _judged(more, other, rule), whole)
     notes = differences(ours[0], theirs[0])
     sides = tuple(ours), tuple(theirs)
     return Compared(ours[0].target, label, paired, *sides, tuple(judged), tuple(notes))
 
 
-def _confirmed(first: Judged, again: dict[str, MetricVerdict]) -> Judged:
-    """A gate that was worse, with what the second measurement says."""
-    if not (first.gate and first.verdict.word == "worse"):
-        return first
-    second = again[first.metric]
-    if second.word == "worse":
-        return replace(first, again=second)
-    told = second.reason if second.ratio is None else f"its ratio is {second.ratio:.3f}"
-    reason = f"it was worse, and a second measurement did not confirm it: {told}"
-    verdict = replace(first.verdict, word="inconclusive", reason=reason)
-    return replace(first, verdict=verdict, again=second)
+def _confirmed(
+    first: Sequence[Judged], again: Sequence[Judged], whole: Sequence[Judged]
+) -> list[Judged]:
+    """The verdicts of all rounds, with those of the first and of the second measurement at hand."""
+    firsts, seconds = ({each.metric: each.verdict for each in side} for side in (first, again))
+    found = []
+    for each in whole:
+        before, second = firsts[each.metric], seconds[each.metric]
+        verdict = each.verdict
+        confirmed = verdict.word == "worse" and second.is_beyond(verdict)
+        if each.gate and not confirmed and "worse" in (before.word, verdict.word):
+            told = second.reason if second.ratio is None else f"its ratio is {second.ratio:.3f}"
+            reason = f"it was worse, and a second measurement did not confirm it: {told}"
+            verdict = replace(verdict, word="inconclusive", reason=reason)
+        found.append(replace(each, verdict=verdict, again=second))
+    return found
 
 
-def _judged(ours: Sequence[Measured], theirs: Sequence[Measured], rule: _Rule) -> list[Judged]:
+def _judged(
+    ours: Sequence[Measured], theirs: Sequence[Measured], rule: _Rule, *, final: bool = False
+) -> list[Judged]:
     """Every metric that all rounds of both sides have and that can be judged."""
+    if not final:  # what is worse here is measured again
+        rule = replace(rule, confidence=CONFIDENCE)
     every = [each.metrics for each in (*ours, *theirs)]
     kinds = {"load" in metrics for metrics in every}
     judged = JUDGED if len(kinds) == 1 else _INTERLEAVED  # what loads a bundle compiles nothing

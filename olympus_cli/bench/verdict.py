@@ -48,6 +48,13 @@ class MetricVerdict:
     confidence: float
     reason: str = ""
 
+    def is_beyond(self, other: MetricVerdict) -> bool:
+        """Whether the ratio is beyond the threshold, on the side that `other`'s ratio is on."""
+        if self.ratio is None or other.ratio is None:
+            return False
+        change = math.log(self.ratio)
+        return (change if other.ratio > 1 else -change) > math.log1p(self.threshold)
+
 
 def judge(
     ours: Sequence[Metric],
@@ -107,17 +114,14 @@ def _word(found: Interval, threshold: float, *, higher_is_better: bool) -> Verdi
     return "no change" if -limit <= low and high <= limit else "inconclusive"
 
 
-def adjusted(confidence: float, gates: int, *, independent: bool) -> float:
-    """The confidence of each interval where `gates` of them can fail a run.
+def adjusted(confidence: float, gates: int) -> float:
+    """The confidence of each interval that can fail a run, where `gates` of them can.
 
     All together they raise a false alarm no more often than one alone may, (1 - confidence) / 2
-    (Bonferroni).  A gate fails only where a second measurement says "worse" too.  Where the two are
-    `independent`, as they are of sides that both run again, each may be wrong as often as the root
-    of what both together may; that never lowers the confidence.
+    (Bonferroni).  A gate fails by the interval of all rounds, which are measured in two steps or in
+    three: it may be wrong in half of its share for each.
 
-    >>> adjusted(0.95, 10, independent=True), round(adjusted(0.95, 10, independent=False), 4)
-    (0.95, 0.995)
+    >>> round(adjusted(0.95, 1), 6), round(adjusted(0.95, 10), 6)
+    (0.975, 0.9975)
     """
-    tail = (1 - confidence) / 2
-    share = tail / max(gates, 1)
-    return 1 - 2 * min(tail, math.sqrt(share)) if independent else 1 - 2 * share
+    return 1 - (1 - confidence) / (2 * max(gates, 1))
