@@ -1,8 +1,9 @@
 """One target held against its other side, metric by metric, in as many rounds as that takes.
 
 Where the rounds that are asked for decide no gate, as many are measured on top.  Where a gate says
-"worse", as many are measured again, and only if they alone say so too is it worse: a burst of load
-that one side met by chance is not met twice.
+"worse", as many are measured again.  It is worse if all rounds together say so, and the ratio of
+the new ones alone is beyond the threshold too: a burst of load that one side met by chance is not
+met twice.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from olympus.errors import ArtifactError
 from olympus_cli.bench.baselines import check_comparable, differences
 from olympus_cli.bench.model import Measured, Metric
 from olympus_cli.bench.resampling import levels
-from olympus_cli.bench.verdict import CONFIDENCE, MetricVerdict, adjusted, confirming, judge
+from olympus_cli.bench.verdict import CONFIDENCE, MetricVerdict, adjusted, judge
 from olympus_cli.spec.benching import GATED, JUDGED, THRESHOLD, BenchSpec
 
 __all__ = ["Compared", "Judged", "Rounds", "compare", "gate_count", "merged"]
@@ -28,14 +29,18 @@ Rounds = tuple[list[Measured], list[Measured]]
 
 _INTERLEAVED = ("steady_call", "steady_cpu")  # whose samples of the two sides are pairs
 
+# A ratio of steady_call below this, whatever its interval, speaks of more threads where steady_cpu
+# is worse.  It leaves a program that lasts longer a twentieth for the noise of the wall.
+_FASTER = 0.95
+
 
 @dataclass(frozen=True)
 class Judged:
     """A metric of both sides, and what became of it.
 
     `before` and `now` are the values, in `unit`, whose quotient now / before is the verdict's
-    ratio: see `levels`.  `again` is the verdict of the second measurement, which only a gate that
-    was worse has.
+    ratio: see `levels`.  `verdict` is that of all rounds, and `again` that of the second
+    measurement alone; there is one where a gate of the target was worse.
     """
 
     metric: str
@@ -66,15 +71,19 @@ class Compared:
     def worse(self) -> tuple[Judged, ...]:
         """What fails the gate.
 
-        Time of processors alone is not worse where the call is known to last no longer: it may have
-        been spread over more of them.
+        Time of processors alone is not worse where the call may have been spread over more of them.
         """
-        words = {each.metric: each.verdict.word for each in self.judged}
-        lasts = words.get("steady_call") not in ("better", "no change")
+        judged = {each.metric: each for each in self.judged}
         return tuple(
             each
             for each in self.judged
-            if each.gate and each.verdict.word == "worse" and (lasts or each.metric != "steady_cpu")
+            if each.gate
+            and each.verdict.word == "worse"
+            and not (
+                each.metric == "steady_cpu"
+                and "steady_call" in judged
+                and _spread(judged["steady_call"], each)
+            )
         )
 
     def document(self) -> dict[str, Any]:
@@ -92,9 +101,27 @@ class Compared:
         }
 
 
+def _spread(call: Judged, cpu: Judged) -> bool:
+    """Whether a call whose processors take longer may be one that is spread over more of them.
+
+    So it is where the call is known to last no longer, where it seems to be faster, and where its
+    time is known to have grown less than that of the processors.
+    """
+    if call.verdict.word in ("better", "no change"):
+        return True
+    verdicts = [each for each in (call.verdict, call.again) if each is not None]
+    if any(each.ratio is not None and each.ratio < _FASTER for each in verdicts):
+        return True
+    high, low = call.verdict.high, cpu.verdict.low
+    return high is not None and low is not None and high < low
+
+
 @dataclass(frozen=True)
 class _Rule:
-    """By what metrics are judged: those of `gates` can fail."""
+    """By what metrics are judged: those of `gates` can fail.
+
+    `confidence` is that of a gate's interval where the verdict is final.
+    """
 
     paired: bool
     threshold: float
@@ -133,7 +160,7 @@ def compare(
         paired,
         THRESHOLD if spec.threshold is None else spec.threshold,
         GATED if spec.metrics is None else spec.metrics,
-        adjusted(CONFIDENCE, gates, independent=paired),
+        adjusted(CONFIDENCE, gates),
     )
     ours, theirs = measure(rounds)
     check_comparable(ours[0], theirs, label)
@@ -144,39 +171,38 @@ def compare(
         judged = _judged(ours, theirs, rule)
     if any(each.gate and each.verdict.word == "worse" for each in judged):
         more, other = measure(rounds)
-        second = replace(rule, confidence=confirming(CONFIDENCE, gates, independent=paired))
-        again = {each.metric: each.verdict for each in _judged(more, other, second)}
-        judged = [_confirmed(each, again) for each in judged]
         ours, theirs = ours + more, theirs + other if paired else theirs
+        whole = _judged(ours, theirs, rule, final=True)
+        judged = _confirmed(judged, _judged(more, other, rule), whole)
     notes = differences(ours[0], theirs[0])
     sides = tuple(ours), tuple(theirs)
     return Compared(ours[0].target, label, paired, *sides, tuple(judged), tuple(notes))
 
 
-def _confirmed(first: Judged, again: dict[str, MetricVerdict]) -> Judged:
-    """A gate that was worse, with what the second measurement says."""
-    if not (first.gate and first.verdict.word == "worse"):
-        return first
-    second = again[first.metric]
-    if second.word == "worse":
-        return replace(first, again=second)
-    reason = f"a first measurement says worse, and a second one does not: {_told(second)}"
-    verdict = replace(first.verdict, word="inconclusive", reason=reason)
-    return replace(first, verdict=verdict, again=second)
+def _confirmed(
+    first: Sequence[Judged], again: Sequence[Judged], whole: Sequence[Judged]
+) -> list[Judged]:
+    """The verdicts of all rounds, with those of the first and of the second measurement at hand."""
+    firsts, seconds = ({each.metric: each.verdict for each in side} for side in (first, again))
+    found = []
+    for each in whole:
+        before, second = firsts[each.metric], seconds[each.metric]
+        verdict = each.verdict
+        confirmed = verdict.word == "worse" and second.is_beyond(verdict)
+        if each.gate and not confirmed and "worse" in (before.word, verdict.word):
+            told = second.reason if second.ratio is None else f"its ratio is {second.ratio:.3f}"
+            reason = f"it was worse, and a second measurement did not confirm it: {told}"
+            verdict = replace(verdict, word="inconclusive", reason=reason)
+        found.append(replace(each, verdict=verdict, again=second))
+    return found
 
 
-def _told(verdict: MetricVerdict) -> str:
-    """What a measurement says of a ratio, or why it says nothing."""
-    if verdict.ratio is None or verdict.low is None:
-        return verdict.reason
-    return (
-        f"its ratio is {verdict.ratio:.3f}, and the {100 * verdict.confidence:.6g}% interval "
-        f"{verdict.low:.3f} .. {verdict.high:.3f} begins below {1 + verdict.threshold:.6g}"
-    )
-
-
-def _judged(ours: Sequence[Measured], theirs: Sequence[Measured], rule: _Rule) -> list[Judged]:
+def _judged(
+    ours: Sequence[Measured], theirs: Sequence[Measured], rule: _Rule, *, final: bool = False
+) -> list[Judged]:
     """Every metric that all rounds of both sides have and that can be judged."""
+    if not final:  # what is worse here is measured again
+        rule = replace(rule, confidence=CONFIDENCE)
     every = [each.metrics for each in (*ours, *theirs)]
     kinds = {"load" in metrics for metrics in every}
     judged = JUDGED if len(kinds) == 1 else _INTERLEAVED  # what loads a bundle compiles nothing

@@ -22,7 +22,6 @@ __all__ = [
     "MetricVerdict",
     "VerdictWord",
     "adjusted",
-    "confirming",
     "judge",
 ]
 
@@ -31,7 +30,6 @@ VerdictWord = Literal["better", "worse", "no change", "inconclusive"]
 THRESHOLD = 0.05  # the least change of a ratio that is one
 CONFIDENCE = 0.95
 ROUNDS = 5  # processes of each side
-_CONFIRMING_TAIL = 0.1  # of a second measurement, at most
 MIN_ROUNDS = 3  # fewer do not tell how processes differ
 
 
@@ -49,6 +47,13 @@ class MetricVerdict:
     threshold: float
     confidence: float
     reason: str = ""
+
+    def is_beyond(self, other: MetricVerdict) -> bool:
+        """Whether the ratio is beyond the threshold, on the side that `other`'s ratio is on."""
+        if self.ratio is None or other.ratio is None:
+            return False
+        change = math.log(self.ratio)
+        return (change if other.ratio > 1 else -change) > math.log1p(self.threshold)
 
 
 def judge(
@@ -109,34 +114,14 @@ def _word(found: Interval, threshold: float, *, higher_is_better: bool) -> Verdi
     return "no change" if -limit <= low and high <= limit else "inconclusive"
 
 
-def adjusted(confidence: float, gates: int, *, independent: bool) -> float:
-    """The confidence of each interval where `gates` of them can fail a run.
+def adjusted(confidence: float, gates: int) -> float:
+    """The confidence of each interval that can fail a run, where `gates` of them can.
 
     All together they raise a false alarm no more often than one alone may, (1 - confidence) / 2
-    (Bonferroni).  A gate fails only where a second measurement says "worse" too.  Where the two are
-    `independent`, as they are of sides that both run again, each may be wrong as often as the root
-    of what both together may; that never lowers the confidence.
+    (Bonferroni).  A gate fails by the interval of all rounds, which are measured in two steps or in
+    three: it may be wrong in half of its share for each.
 
-    >>> adjusted(0.95, 10, independent=True), round(adjusted(0.95, 10, independent=False), 4)
-    (0.95, 0.995)
+    >>> round(adjusted(0.95, 1), 6), round(adjusted(0.95, 10), 6)
+    (0.975, 0.9975)
     """
-    tail = (1 - confidence) / 2
-    share = tail / max(gates, 1)
-    return 1 - 2 * min(tail, math.sqrt(share)) if independent else 1 - 2 * share
-
-
-def confirming(confidence: float, gates: int, *, independent: bool) -> float:
-    """The confidence of a second measurement, after a first of `adjusted` confidence was worse.
-
-    Both together may raise a false alarm as often as one of `gates` may, so that the second may be
-    wrong as often as the quotient of that share and the first's: it need not prove again what the
-    first has.  It is never wrong more often than in one of ten cases.  Where the two are not
-    `independent`, the first alone keeps the share.
-
-    >>> round(confirming(0.95, 2, independent=True), 4), confirming(0.95, 40, independent=True)
-    (0.8, 0.95)
-    """
-    share = (1 - confidence) / 2 / max(gates, 1)
-    first = (1 - adjusted(confidence, gates, independent=independent)) / 2
-    tail = min(share / first, _CONFIRMING_TAIL) if independent else _CONFIRMING_TAIL
-    return 1 - 2 * tail
+    return 1 - (1 - confidence) / (2 * max(gates, 1))

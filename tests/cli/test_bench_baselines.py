@@ -229,7 +229,7 @@ def test_worse_is_measured_again_and_then_fails(paired: bool) -> None:
     (line,) = worse_lines(found)
     assert line.startswith(
         "target 'f': steady call is worse than main: 1.50 ms, and it was 1.00 ms; ratio 1.500, "
-        "95% interval 1.4"
+        "97.5% interval 1.4"
     )
     assert line.endswith(", threshold 5%")
     assert len(found.ours) == 10

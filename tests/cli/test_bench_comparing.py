@@ -1,0 +1,78 @@
+"""Comparisons on simulated machines: how often a run fails without a reason, and what it finds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from olympus_cli.bench.comparing import Compared, Rounds, compare
+from olympus_cli.bench.model import Measured, Metric
+from olympus_cli.spec.benching import BenchSpec
+from tests.cli.test_bench_verdict import PAIRED, Machine
+
+Array = np.ndarray
+
+SAMPLES = 20
+
+
+def process(call: Array, cpu: Array) -> Measured:
+    metrics = {
+        name: Metric("s", "lower", tuple(map(float, samples)))
+        for name, samples in (("steady_call", call), ("steady_cpu", cpu))
+    }
+    return Measured("f", "m:f", "cpu", metrics, {"cpu": "a processor"}, {}, {})
+
+
+def simulated(
+    machine: Machine, call: float, cpu: float, seed: int, *, gates: int = 2, noise: float = 0.01
+) -> Compared:
+    """Our program takes `call` times as long on the wall and `cpu` times of the processors."""
+    random = np.random.default_rng(seed)
+
+    def measure(rounds: int) -> Rounds:
+        shape = (1, 2, rounds, SAMPLES)
+        walls = np.broadcast_to(machine(random, shape), shape)[0]
+        cpus = np.exp(random.normal(0, noise, (2, rounds, 1)) + random.normal(0, 0.03, shape[1:]))
+        ours = [process(call * a, cpu * b) for a, b in zip(walls[0], cpus[0], strict=True)]
+        return ours, [process(a, b) for a, b in zip(walls[1], cpus[1], strict=True)]
+
+    return compare("main", measure, paired=True, spec=BenchSpec(), gates=gates, rounds=5)
+
+
+def differing(deviation: float) -> Machine:
+    """Processes differ by so much, and calls by 8 %."""
+
+    def machine(random: np.random.Generator, shape: tuple[int, ...]) -> Array:
+        of_process = random.normal(0, deviation, (*shape[:3], 1))
+        return np.exp(of_process + random.normal(0, 0.08, shape))
+
+    return machine
+
+
+def failed(machine: Machine, call: float, cpu: float, runs: int, **more: float) -> int:
+    return sum(bool(simulated(machine, call, cpu, seed, **more).worse) for seed in range(runs))
+
+
+@pytest.mark.parametrize("machine", [*PAIRED, differing(0.1)])
+def test_the_same_program_does_not_fail(machine: Machine) -> None:
+    assert failed(machine, 1.0, 1.0, 200) == 0
+
+
+@pytest.mark.parametrize("machine", PAIRED)
+def test_what_is_at_the_threshold_seldom_fails(machine: Machine) -> None:
+    assert failed(machine, 1.05, 1.05, 100) <= 5
+
+
+def test_what_is_slower_than_processes_differ_is_found() -> None:
+    noisy = differing(0.08)
+    assert failed(noisy, 1.15, 1.15, 100, noise=0.08) >= 20
+    assert failed(noisy, 1.3, 1.3, 50, noise=0.08) >= 40
+
+
+@pytest.mark.parametrize("deviation", [0.1, 0.2])
+def test_a_program_that_more_threads_make_faster_does_not_fail(deviation: float) -> None:
+    assert failed(differing(deviation), 0.8, 1.3, 100) <= 1
+
+
+def test_a_product_made_twice_is_found_where_only_the_processors_time_is_quiet() -> None:
+    assert failed(differing(0.15), 1.24, 1.2, 100, noise=0.03) >= 97
