@@ -180,18 +180,22 @@ def _red(word: str) -> str:
 
 
 def width() -> int:
-    """The columns of what is written to stdout: the terminal's, or many for a file or a pipe."""
-    return max(_columns(sys.stdout), _NARROW) if sys.stdout.isatty() else _WIDE
+    """The columns of what is written to stdout: the terminal's, or many for a file or a pipe.
+
+    COLUMNS of the environment goes before both.
+    """
+    return max(_columns(sys.stdout), _NARROW) if _has_width(sys.stdout) else _WIDE
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[object]], title: str = "") -> None:
     """Write a table to stdout; a pipe gets it as wide as it is, a terminal folded to its width.
 
-    Where a terminal is too narrow for the words of a row, each row becomes a list of its cells.
+    COLUMNS of the environment is the width of either.  Where that is too narrow for the words of a
+    row, each row becomes a list of its cells.
     """
     columns, cells, title = _cells(columns, rows, title)
     console = _console(sys.stdout)
-    if sys.stdout.isatty() and _word_width([columns, *cells]) > console.width:
+    if _has_width(sys.stdout) and _word_width([columns, *cells]) > console.width:
         data("\n".join(_records(columns, cells, title)))
         return
     _write(_rendered(console, columns, cells, title))
@@ -254,7 +258,7 @@ def _escaped(cell: str) -> str:
 def _console(stream: TextIO, plain: bool = False) -> Console:
     from rich.console import Console
 
-    columns = _columns(stream) if stream.isatty() else _WIDE
+    columns = _columns(stream) if _has_width(stream) and not plain else _WIDE
     plain = plain or "NO_COLOR" in os.environ
     return Console(
         file=stream,
@@ -264,6 +268,11 @@ def _console(stream: TextIO, plain: bool = False) -> Console:
         highlight=False,
         emoji=False,
     )
+
+
+def _has_width(stream: TextIO) -> bool:
+    """Whether what is written there has a width: it is a terminal, or the environment says one."""
+    return stream.isatty() or os.environ.get("COLUMNS", "").isdecimal()
 
 
 def _columns(stream: TextIO) -> int:

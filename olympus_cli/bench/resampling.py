@@ -84,7 +84,8 @@ def levels(ours: Rounds, theirs: Rounds, *, paired: bool) -> tuple[float, float]
     Raises:
         ValueError: paired sides differ in processes or samples.
 
-    >>> levels([[4.0, 8.0, 80.0]] * 2, [[1.0, 2.0, 20.0]] * 2, paired=True)
+    >>> now, before = levels([[4.0, 8.0, 80.0]] * 2, [[1.0, 2.0, 20.0]] * 2, paired=True)
+    >>> round(now, 6), round(before, 6)
     (8.0, 2.0)
     """
     if not paired:
