@@ -27,6 +27,7 @@ LAYERS = [
     "dtypes",
     "avals",
     "sharding",
+    "stage",
     "mlir",
     "xla",
     "analysis",
