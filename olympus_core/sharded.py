@@ -89,6 +89,8 @@ class ShardedArray(DeviceArray):
 
     @property
     def addressable_shards(self) -> list[Shard]:
+        if self.is_deleted():
+            raise DeletedArrayError("an array was used after it had been deleted or donated")
         shape = self.aval.shape
         part = self.aval.update(shape=self._sharding.shard_shape(shape))
         places = self._sharding.tiling(self.aval.ndim).places

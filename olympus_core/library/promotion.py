@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
-from olympus_core import dtypes, source
+from olympus_core import dtypes, source, trace, tree
 from olympus_core.array import put
 from olympus_core.avals import Shape, get_aval, shape_of, shaped
 from olympus_core.context import state
 from olympus_core.dtypes import DType
 from olympus_core.errors import DTypeError, OlympusWarning, ShapeError
+from olympus_core.primitives.collective import pvary_p
 from olympus_core.primitives.elementwise.conversion import convert_element_type_p
 from olympus_core.primitives.shape import broadcast_in_dim_p
 from olympus_core.tracer import Array
@@ -33,9 +34,11 @@ __all__ = [
     "promote_dtypes",
     "promote_inexact",
     "promote_shapes",
+    "varying_alike",
     "wide_integer",
 ]
 
+_T = TypeVar("_T")
 _SCALARS: dict[str, Any] = {"b": bool, "u": int, "i": int, "f": float, "c": complex}
 
 
@@ -214,3 +217,23 @@ def wide_integer(dtype: DType) -> DType:
     default = dtypes.default_dtype("u" if kind == "u" else "i")
     narrow = kind == "b" or dtypes.iinfo(dtype).bits < dtypes.iinfo(default).bits
     return default if narrow else dtype
+
+
+def varying_alike(values: _T, *beside: Any) -> _T:
+    """The tree `values` as arrays that may differ where any of them, or a leaf of `beside`, may.
+
+    The carry of a loop keeps its type, so one that begins with constants begins with this.  Outside
+    of the body of a `shard_map` it is `values`.
+
+    >>> start = varying_alike((key, full(shape, 0, dtype)), rate)
+    """
+    if not trace.checked_axes():
+        return values
+    every = frozenset[Any]().union(*[get_aval(x).vma for x in tree.leaves((values, beside))])
+
+    def varying(x: Any) -> Any:
+        missing = every - get_aval(x).vma
+        return pvary_p.bind(x, axes=tuple(sorted(missing, key=str))) if missing else x
+
+    made: _T = tree.map(varying, values)
+    return made

@@ -152,11 +152,10 @@ def _told(
         in_specs = tuple(in_specs)
     for what, specs in (("in_specs", in_specs), ("out_specs", out_specs)):
         for leaf in tree.leaves(specs, is_leaf=lambda x: x is None):
+            if leaf is None and specs is not None:
+                continue  # it may stand for an argument or a result without arrays
             if not isinstance(leaf, PartitionSpec):
-                raise ArgumentError(
-                    f"shard_map: {what} needs PartitionSpecs, and has {leaf!r:.80}",
-                    hint="write P() for what is the same on all devices",
-                )
+                raise _not_a_spec(what, leaf)
             _check_axes(what, leaf, mesh, frozenset(chosen))
     return _Mapping(mesh, in_specs, out_specs, frozenset(chosen), check)
 
@@ -176,7 +175,17 @@ def _check_axes(what: str, spec: PartitionSpec, mesh: AnyMesh, manual: frozenset
 
 def _specs(what: str, specs: Any, treedef: tree.PyTreeDef) -> list[PartitionSpec]:
     full = treedef.unflatten(range(treedef.num_leaves))
-    return tree.prefix_leaves("shard_map", what, specs, full)
+    found = tree.prefix_leaves("shard_map", what, specs, full)
+    if None in found:
+        raise _not_a_spec(what, None)
+    return found
+
+
+def _not_a_spec(what: str, leaf: Any) -> ArgumentError:
+    return ArgumentError(
+        f"shard_map: {what} needs PartitionSpecs, and has {leaf!r:.80}",
+        hint="write P() for what is the same on all devices",
+    )
 
 
 def _check_spec(told: _Mapping, spec: PartitionSpec, aval: ShapedArray, what: str) -> None:

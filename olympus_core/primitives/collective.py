@@ -331,15 +331,19 @@ def _renamed(params: dict[str, Any], old: str, new: str) -> dict[str, Any]:
 
 
 class PPermute(Collective, LinearPrimitive):
-    """Index d gets the value of s for each pair (s, d) of `perm`; where none comes, zeros."""
+    """Index d gets the value of s for each pair (s, d) of `perm`; where none comes, zeros.
+
+    Indices along several axes are in row-major order of the mesh, in whatever order they are named.
+    """
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         return avals[0]
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         groups = self.groups(ctx, params)
-        perm = np.reshape(params["perm"], (-1, 2)).astype(np.int64)  # there may be no pair
-        pairs = groups[:, perm].reshape(-1, 2)
+        perm = np.asarray(params["perm"], dtype=np.int64).reshape(-1, 2)
+        groups = np.sort(groups, axis=1)  # indices are in the order of the mesh, as JAX has it
+        pairs = groups[:, perm].swapaxes(0, 1).reshape(-1, 2)
         attributes = {"source_target_pairs": mlir.dense(pairs), **_channel(ctx)}
         return mlir.op1("stablehlo.collective_permute", ctx.aval_out, operands, attributes)
 
@@ -350,6 +354,12 @@ class PPermute(Collective, LinearPrimitive):
     def across(
         self, batched: Batched, x: Any, dim: int | None, params: dict[str, Any]
     ) -> tuple[Any, int | None]:
+        if len(params["axis_name"]) > 1:
+            raise TransformError(
+                f"ppermute along {', '.join(map(repr, params['axis_name']))} mixes the indices of "
+                f"several axes, and {batched.name!r} is an axis that vmap maps over",
+                hint="permute along one axis after the other",
+            )
         source = {d: s for s, d in params["perm"]}
         if dim is None and len(source) == batched.size:
             return x, None

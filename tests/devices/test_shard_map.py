@@ -399,3 +399,81 @@ def test_pmap_at_every_stage() -> None:
         olympus.pmap(lambda x, y: x)(np.zeros(2), np.zeros(3))
     with pytest.raises(TransformError, match="in_axes has 1 for an array of 1 dimensions"):
         olympus.pmap(lambda x: x, in_axes=1)(np.zeros(2))
+
+
+def carried(p, x, w):
+    """A loop that begins with what `zeros_like` gives, and one whose length differs."""
+
+    def step(carry, row):
+        carry = p.np.tanh(carry @ w[: x.shape[1]] + row)
+        return carry, p.lax.pmean(carry, "x")
+
+    end, means = p.lax.scan(step, p.lax.full_like(x[0], 0), x + p.np.zeros_like(x))
+    long = p.lax.while_loop(lambda c: p.np.all(c < 20), lambda c: c * 2 + 1, p.np.abs(end))
+    return p.np.sum(p.lax.stop_gradient(long)) + p.np.sum(means) + end
+
+
+def test_a_carry_of_zeros_differs_as_its_model_does() -> None:
+    outs = []
+    for p in (OURS, ORACLE):
+        fun = mapped(p, lambda p, x, w: carried(p, x, w)[None], [("x",), ()], ("x",))
+        value, grads = p.m.value_and_grad(lambda *a, f=fun, p=p: p.np.sum(f(*a)), (0, 1))(X, W)
+        outs.append([value, *grads])
+    for mine, oracle in zip(*outs, strict=True):
+        np.testing.assert_allclose(np.asarray(mine), np.asarray(oracle), rtol=1e-3, atol=1e-4)
+
+
+def test_a_permutation_along_several_axes() -> None:
+    names = ("x", "y")
+    pairs = [(i, (i + 3) % 8) for i in range(7)]
+
+    def moved(p, x):
+        empty = p.lax.ppermute(x, names, [])
+        return (
+            p.lax.ppermute(x**2, names, pairs) + p.lax.pshuffle(x, names, range(7, -1, -1)) + empty
+        )
+
+    outs = []
+    for p in (OURS, ORACLE):
+        fun = mapped(p, moved, [(("x", "y"),)], (("x", "y"),))
+        outs.append([fun(X), p.m.grad(lambda x, f=fun, p=p: p.np.sum(f(x) * X))(X)])
+    for mine, oracle in zip(*outs, strict=True):
+        same_places(mine, oracle)
+    with pytest.raises(TransformError, match="mixes the indices of several axes, and 'i'"):
+        mapped(
+            OURS,
+            lambda p, x: olympus.vmap(
+                lambda row: lax.ppermute(row, ("x", "i"), [(0, 1)]), axis_name="i"
+            )(x),
+            [("x",)],
+            ("x",),
+        )(X)
+
+
+@pytest.mark.parametrize("name", ["gamma", "poisson", "binomial", "gcd"])
+def test_a_loop_of_the_library_with_what_differs(name) -> None:
+    """JAX refuses some of these, so the oracle is what each index gives by itself."""
+
+    def drawn(i):
+        if name == "gcd":
+            return jnp.gcd(i + 12, 18)[None]
+        key, other = olympus.random.fold_in(olympus.random.key(0), i), olympus.random.key(1)
+        rate = jnp.float32(3) + i  # it differs beside a key that is the same
+        draw = getattr(olympus.random, name)
+        more = (0.3,) if name == "binomial" else ()
+        return jnp.stack([draw(key, 3.0, *more), draw(other, rate, *more)])
+
+    mine = mapped(OURS, lambda p, x: drawn(lax.axis_index("x")), [("x",)], ("x",))(X)
+    alone = np.concatenate([np.asarray(drawn(jnp.int32(i))) for i in range(2)])
+    np.testing.assert_allclose(np.asarray(mine), alone, rtol=1e-5)
+
+
+def test_none_is_the_spec_of_an_argument_without_arrays() -> None:
+    def both_back(x, nothing):
+        return x, nothing
+
+    specs = (PartitionSpec("x"), None)
+    fun = olympus.shard_map(both_back, mesh=OURS.mesh, in_specs=specs, out_specs=specs)
+    assert fun(X, None)[1] is None
+    with pytest.raises(ArgumentError, match="in_specs needs PartitionSpecs, and has None"):
+        fun(X, X)

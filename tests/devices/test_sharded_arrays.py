@@ -172,3 +172,10 @@ def test_trees_of_shardings() -> None:
     assert olympus.device_get(made)["b"][0].tolist() == [*range(8)]
     with pytest.raises(ArgumentError, match="a device, a sharding or None"):
         olympus.device_put(X, PartitionSpec("x"))
+
+
+def test_the_shards_of_a_deleted_array_are_refused() -> None:
+    x = olympus.device_put(np.arange(8.0), both("x")[0])
+    x.delete()
+    with pytest.raises(DeletedArrayError, match="after it had been deleted"):
+        _ = x.addressable_shards

@@ -87,14 +87,6 @@ def _sizes(function: str, axis_name: AxisName) -> tuple[tuple[Any, ...], list[in
     return names, [_bound_size(function, n) for n in names]
 
 
-def _one(function: str, axis_name: AxisName) -> tuple[Any, int]:
-    """The name and size of the only axis; raises ArgumentError where there are more."""
-    names, sizes = _sizes(function, axis_name)
-    if len(names) != 1:
-        raise ArgumentError(f"{function} works along one axis, and got the names {names}")
-    return names[0], sizes[0]
-
-
 def _groups(function: str, groups: Groups, size: int) -> tuple[tuple[int, ...], ...] | None:
     """The groups as a parameter; raises ArgumentError unless they part the axis evenly."""
     if groups is None:
@@ -369,22 +361,27 @@ def ppermute(x: _T, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> _T:
 def ppermute(x: ArrayLike | _T, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Array | _T:
     """For each pair (source, destination) of `perm`, the source's value at the destination.
 
-    An index that is not a destination gets zeros.  Raises ArgumentError where an index is out of
-    range, or the source or the destination of two pairs.
+    An index that is not a destination gets zeros.  Indices along several axes are in row-major
+    order of the mesh, and `vmap` maps over one axis alone.  Raises ArgumentError where an index is
+    out of range, or the source or the destination of two pairs.
 
     >>> vmap(lambda x: ppermute(x, "i", [(0, 1), (1, 0)]), axis_name="i")(array([5, 6]))
     Array([6, 5], dtype=int32)
     """
-    name, size = _one("ppermute", axis_name)
+    names, sizes = _sizes("ppermute", axis_name)
+    if len(set(names)) != len(names):
+        raise ArgumentError(f"ppermute works along different axes, and got the names {names}")
+    size = math.prod(sizes)
     pairs = tuple((int(s), int(d)) for s, d in perm)
     for kind, ends in (("source", [s for s, _ in pairs]), ("destination", [d for _, d in pairs])):
         if len(set(ends)) != len(ends) or any(not 0 <= i < size for i in ends):
             raise ArgumentError(
-                f"ppermute along {name!r} needs pairs (source, destination) in which each index "
-                f"from 0 to {size - 1} is a {kind} at most once, and got {perm!r}"
+                f"ppermute along {', '.join(map(repr, names))} needs pairs (source, destination) "
+                f"in which each index from 0 to {size - 1} is a {kind} at most once, and got "
+                f"{perm!r}"
             )
     return _map(
-        "ppermute", lambda v: ppermute_p.bind(_varying(v, [name]), axis_name=(name,), perm=pairs), x
+        "ppermute", lambda v: ppermute_p.bind(_varying(v, names), axis_name=names, perm=pairs), x
     )
 
 
@@ -394,7 +391,7 @@ def pshuffle(x: ArrayLike, axis_name: AxisName, perm: Sequence[int]) -> Array: .
 def pshuffle(x: _T, axis_name: AxisName, perm: Sequence[int]) -> _T: ...
 def pshuffle(x: ArrayLike | _T, axis_name: AxisName, perm: Sequence[int]) -> Array | _T:
     """At index i, the value of index `perm[i]`; raises ArgumentError unless it is a permutation."""
-    _, size = _one("pshuffle", axis_name)
+    size = math.prod(_sizes("pshuffle", axis_name)[1])
     if sorted(perm) != list(range(size)):
         raise ArgumentError(f"pshuffle needs a permutation of 0 to {size - 1}, and got {perm!r}")
     return ppermute(x, axis_name, list(zip(perm, range(size), strict=True)))

@@ -237,7 +237,7 @@ def full_like(
     aval = get_aval(x)
     kind = aval.dtype if dtype is None else dtypes.canonicalize(dtype)
     value = promotion.convert(fill_value, kind, dtype is None and aval.weak_type)
-    return full(aval.shape if shape is None else shape, value)
+    return promotion.varying_alike(full(aval.shape if shape is None else shape, value), x)
 
 
 def empty(shape: Sequence[int], dtype: DTypeLike, *, out_sharding: None = None) -> Array:

@@ -19,7 +19,7 @@ from olympus_core.library.numpy.elementwise.arithmetic import clip
 from olympus_core.library.numpy.manipulation.transposing import moveaxis
 from olympus_core.library.numpy.reductions.sums import any as any_of
 from olympus_core.library.numpy.sorting.searching import where
-from olympus_core.library.promotion import broadcast_to, convert, promote_inexact
+from olympus_core.library.promotion import broadcast_to, convert, promote_inexact, varying_alike
 from olympus_core.library.random.keys import KeyLike, one_key
 from olympus_core.library.random.uniform import (
     fit_shape,
@@ -72,7 +72,8 @@ def _inversion(key: Any, count: Any, p: Any, shape: Shape) -> Any:
         return key, successes, tries + step
 
     zeros = full(shape, 0, own)
-    return while_loop(lambda s: any_of(s[2] <= count), again, (key, zeros, zeros))[1] - 1
+    start = varying_alike((key, zeros, zeros), count, p)
+    return while_loop(lambda s: any_of(s[2] <= count), again, start)[1] - 1
 
 
 def _rejection(key: Any, count: Any, p: Any, shape: Shape) -> Any:
@@ -110,7 +111,7 @@ def _rejection(key: Any, count: Any, p: Any, shape: Shape) -> Any:
         return key, lax.select(accept, k, result), is_done | accept
 
     start = (key, full(shape, -1, own), full(shape, False, np.dtype("bool")))
-    return while_loop(lambda s: any_of(~s[2]), again, start)[1]
+    return while_loop(lambda s: any_of(~s[2]), again, varying_alike(start, count, p))[1]
 
 
 @composite(static_argnames=("shape", "dtype"))

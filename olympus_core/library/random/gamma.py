@@ -22,7 +22,7 @@ from olympus_core.library.lax.shape import reshape
 from olympus_core.library.numpy.creation.fills import full
 from olympus_core.library.numpy.reductions.sums import any as any_of
 from olympus_core.library.numpy.sorting.searching import where
-from olympus_core.library.promotion import broadcast_to
+from olympus_core.library.promotion import broadcast_to, varying_alike
 from olympus_core.library.random.continuous import exponential_floats
 from olympus_core.library.random.draw import draw
 from olympus_core.library.random.keys import KeyLike
@@ -89,7 +89,7 @@ def _positive_cube_root(keys: Any, c: Any) -> tuple[Any, Any]:
         return _replace(v <= 0, (next_keys, x, 1 + x * c), state)
 
     start = (keys, full(c.shape, 0, c.dtype), full(c.shape, -1, c.dtype))
-    _, x, v = while_loop(lambda state: any_of(state[2] <= 0), again, start)
+    _, x, v = while_loop(lambda state: any_of(state[2] <= 0), again, varying_alike(start, c))
     return x, v
 
 
@@ -110,7 +110,7 @@ def _accepted(keys: Any, d: Any, c: Any) -> Any:
 
     zeros = full(d.shape, 0, d.dtype)
     start = _Candidate(keys, zeros, zeros + 1, zeros + 2)
-    return while_loop(lambda s: any_of(is_rejected(s)), again, start).v
+    return while_loop(lambda s: any_of(is_rejected(s)), again, varying_alike(start, d, c)).v
 
 
 @custom_jvp

@@ -14,7 +14,7 @@ from olympus_core.library.lax.control import while_loop
 from olympus_core.library.numpy.creation.fills import full
 from olympus_core.library.numpy.reductions.sums import any as any_of
 from olympus_core.library.numpy.sorting.searching import where
-from olympus_core.library.promotion import broadcast_to, convert
+from olympus_core.library.promotion import broadcast_to, convert, varying_alike
 from olympus_core.library.random.discrete import integer_dtype
 from olympus_core.library.random.keys import KeyLike, one_key
 from olympus_core.library.random.uniform import result_shape, subkeys, unit_floats
@@ -39,7 +39,7 @@ def _knuth(key: Any, lam: Any, shape: Shape, dtype: DType) -> Any:
         return key, k, log_product + lax.log(unit_floats(u_key, shape, FLOAT32))
 
     start = (key, full(shape, 0, dtype), full(shape, 0, FLOAT32))
-    return while_loop(lambda s: any_of(s[2] > -lam), again, start)[1] - 1
+    return while_loop(lambda s: any_of(s[2] > -lam), again, varying_alike(start, lam))[1] - 1
 
 
 def _rejection(key: Any, lam: Any, shape: Shape, dtype: DType) -> Any:
@@ -63,7 +63,7 @@ def _rejection(key: Any, lam: Any, shape: Shape, dtype: DType) -> Any:
         return key, lax.select(accept, k, result), is_done | accept
 
     start = (key, full(shape, -1, own), full(shape, False, np.dtype("bool")))
-    return convert(while_loop(lambda s: any_of(~s[2]), again, start)[1], dtype)
+    return convert(while_loop(lambda s: any_of(~s[2]), again, varying_alike(start, lam))[1], dtype)
 
 
 @composite(static_argnames=("shape", "dtype"))

@@ -12,7 +12,7 @@ from olympus_core.avals import Shape, canonical_shape, get_aval, shape_of
 from olympus_core.eager import EagerTrace
 from olympus_core.library.numpy.creation.array import requested_dtype
 from olympus_core.library.placement import check_device, like, placed
-from olympus_core.library.promotion import broadcast_to, check_arrays, convert
+from olympus_core.library.promotion import broadcast_to, check_arrays, convert, varying_alike
 from olympus_core.library.structural import structural
 from olympus_core.library.typing import ArrayOrKeys, DTypeLike, ShapeLike
 from olympus_core.primitives.shape import broadcast_in_dim_p
@@ -114,7 +114,7 @@ def full_like(
     wanted = requested_dtype("full_like", dtype, aval.dtype)
     size = aval.shape if shape is None else canonical_shape(shape)
     value = convert(fill_value, wanted, dtype is None and aval.weak_type)
-    return like(_filled(size, value), a, device)
+    return like(varying_alike(_filled(size, value), a), a, device)
 
 
 @structural()

@@ -15,7 +15,7 @@ from olympus_core.library.numpy.elementwise.logic import equal, not_equal
 from olympus_core.library.numpy.manipulation.shapes import broadcast_to
 from olympus_core.library.numpy.reductions.sums import any as any_
 from olympus_core.library.operands import choose, promote_numeric
-from olympus_core.library.promotion import broadcast_shapes, check_arrays
+from olympus_core.library.promotion import broadcast_shapes, check_arrays, varying_alike
 from olympus_core.library.typing import ArrayLike
 from olympus_core.primitives.elementwise.arithmetic import div_p, mul_p, rem_p
 from olympus_core.tracer import Array
@@ -43,7 +43,7 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
     >>> gcd(12, 18)
     Array(6, dtype=int32, weak_type=True)
     """
-    x, y = map(abs_, _integers("gcd", x1, x2))
+    x, y = varying_alike(tuple(map(abs_, _integers("gcd", x1, x2))))
 
     def step(pair: tuple[Any, Any]) -> tuple[Any, Any]:
         a, b = pair
