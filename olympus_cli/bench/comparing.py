@@ -27,6 +27,10 @@ Rounds = tuple[list[Measured], list[Measured]]
 
 _INTERLEAVED = ("steady_call", "steady_cpu")  # whose samples of the two sides are pairs
 
+# A ratio of steady_call below this, whatever its interval, speaks of more threads where steady_cpu
+# is worse.  It leaves a program that lasts longer a twentieth for the noise of the wall.
+_FASTER = 0.95
+
 
 @dataclass(frozen=True)
 class Judged:
@@ -64,15 +68,19 @@ class Compared:
     def worse(self) -> tuple[Judged, ...]:
         """What fails the gate.
 
-        Time of processors alone is not worse where the call is known to last no longer: it may have
-        been spread over more of them.
+        Time of processors alone is not worse where the call may have been spread over more of them.
         """
-        words = {each.metric: each.verdict.word for each in self.judged}
-        lasts = words.get("steady_call") not in ("better", "no change")
+        judged = {each.metric: each for each in self.judged}
         return tuple(
             each
             for each in self.judged
-            if each.gate and each.verdict.word == "worse" and (lasts or each.metric != "steady_cpu")
+            if each.gate
+            and each.verdict.word == "worse"
+            and not (
+                each.metric == "steady_cpu"
+                and "steady_call" in judged
+                and _spread(judged["steady_call"], each)
+            )
         )
 
     def document(self) -> dict[str, Any]:
@@ -88,6 +96,23 @@ class Compared:
             },
             "notes": list(self.notes),
         }
+
+
+def _spread(call: Judged, cpu: Judged) -> bool:
+    """Whether a call whose processors take longer may be one that is spread over more of them.
+
+    So it is where the call is known to last no longer, where it seems to be faster, and where its
+    time is known to have grown less than that of the processors.  A call that is worse is not.
+    """
+    if call.verdict.word == "worse":
+        return False
+    if call.verdict.word in ("better", "no change"):
+        return True
+    verdicts = [each for each in (call.verdict, call.again) if each is not None]
+    if any(each.ratio is not None and each.ratio < _FASTER for each in verdicts):
+        return True
+    high, low = call.verdict.high, cpu.verdict.low
+    return high is not None and low is not None and high < low
 
 
 @dataclass(frozen=True)

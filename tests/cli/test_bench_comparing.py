@@ -67,3 +67,12 @@ def test_what_is_slower_than_processes_differ_is_found() -> None:
     noisy = differing(0.08)
     assert failed(noisy, 1.15, 1.15, 100, noise=0.08) >= 20
     assert failed(noisy, 1.3, 1.3, 50, noise=0.08) >= 40
+
+
+@pytest.mark.parametrize("deviation", [0.1, 0.2])
+def test_a_program_that_more_threads_make_faster_does_not_fail(deviation: float) -> None:
+    assert failed(differing(deviation), 0.8, 1.3, 100) <= 1
+
+
+def test_a_product_made_twice_is_found_where_only_the_processors_time_is_quiet() -> None:
+    assert failed(differing(0.15), 1.24, 1.2, 100, noise=0.03) >= 97
