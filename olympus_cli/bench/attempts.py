@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from olympus.errors import UsageError
 from olympus_cli.bench.against import Other
-from olympus_cli.bench.comparing import Compared, Rounds, compare, gate_count, merged
+from olympus_cli.bench.comparing import (
+    INTERLEAVED,
+    Compared,
+    Rounds,
+    compare,
+    gate_count,
+    merged,
+)
 from olympus_cli.bench.model import Measured
 from olympus_cli.bench.rounds import Side, alone, alternating
 from olympus_cli.bench.sampler import OnStage, measure_target
@@ -73,7 +81,8 @@ def attempted(
 
     Raises:
         OlympusError: a stage of either side fails, or a process has died.
-        UsageError: the other side was measured on another machine or backend.
+        UsageError: the other side was measured on another machine or backend, or has none of the
+            metrics that olympus.toml names.
         Interrupted: Ctrl-C has come, and there are samples of a program that is measured alone.
     """
     rounds = against.processes
@@ -84,6 +93,8 @@ def attempted(
         return Attempt(work.label, merged(measured), rounds=tuple(measured))
     spec = bench_spec(work, against)
     paired = isinstance(other, Side)
+    if isinstance(other, Side):
+        _check_gates(work, other.work, spec)
 
     def measure(count: int) -> Rounds:
         if not isinstance(other, Side):
@@ -96,6 +107,18 @@ def attempted(
         against.baseline or "", measure, paired=paired, spec=spec, gates=gates, rounds=rounds
     )
     return Attempt(work.label, merged(found.ours), rounds=found.ours, compared=found)
+
+
+def _check_gates(ours: SamplerWork, theirs: SamplerWork, spec: BenchSpec) -> None:
+    """Refuse to measure where no metric that olympus.toml names can be compared."""
+    kinds = {isinstance(each.program, BundleWork) for each in (ours, theirs)}
+    if len(kinds) > 1 and spec.metrics and not set(spec.metrics) & set(INTERLEAVED):
+        raise UsageError(
+            f"the metrics of target {ours.label!r} cannot be compared with a bundle: "
+            + ", ".join(spec.metrics),
+            hint=f"a target and a bundle share {' and '.join(INTERLEAVED)}; "
+            "--baseline git:REV compares all",
+        )
 
 
 def _quick(side: Side, spec: BenchSpec) -> Side:

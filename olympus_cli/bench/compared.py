@@ -27,16 +27,20 @@ def compared_table(found: Compared) -> tuple[str, tuple[str, ...], tuple[tuple[s
 
 
 def _row(judged: Judged) -> tuple[str, ...]:
-    text, verdict = TEXT[judged.unit], judged.verdict
+    verdict = judged.verdict
     return (
         metric_name(judged.metric),
-        text(judged.before),
-        text(judged.now),
+        _figure(judged.before, judged.unit),
+        _figure(judged.now, judged.unit),
         "-" if verdict.ratio is None else f"{verdict.ratio:.3f}",
         _interval(verdict),
         verdict.word,
         "yes" if judged.gate else "no",
     )
+
+
+def _figure(value: float | None, unit: str) -> str:
+    return "-" if value is None else TEXT[unit](value)
 
 
 def _interval(verdict: MetricVerdict) -> str:
@@ -60,11 +64,12 @@ def worse_lines(found: Compared) -> Iterator[str]:
 
 
 def _worse(judged: Judged, label: str) -> str:
-    verdict, text = judged.verdict, TEXT[judged.unit]
+    verdict = judged.verdict
+    before, now = (_figure(each, judged.unit) for each in (judged.before, judged.now))
     confidence = _percent(verdict.confidence)
     return (
-        f"{metric_name(judged.metric)} is worse than {label}: {text(judged.now)}, and it was "
-        f"{text(judged.before)}; ratio {verdict.ratio:.3f}, {confidence} interval "
+        f"{metric_name(judged.metric)} is worse than {label}: {now}, and it was {before}; "
+        f"ratio {verdict.ratio:.3f}, {confidence} interval "
         f"{_interval(verdict)}, threshold {_percent(verdict.threshold)}"
     )
 

@@ -22,12 +22,13 @@ from olympus_cli.bench.resampling import levels
 from olympus_cli.bench.verdict import CONFIDENCE, MetricVerdict, adjusted, judge
 from olympus_cli.spec.benching import GATED, JUDGED, THRESHOLD, BenchSpec
 
-__all__ = ["Compared", "Judged", "Rounds", "compare", "gate_count", "merged"]
+__all__ = ["INTERLEAVED", "Compared", "Judged", "Rounds", "compare", "gate_count", "merged"]
 
 #: Both sides, a `Measured` for each process; ours come first.
 Rounds = tuple[list[Measured], list[Measured]]
 
-_INTERLEAVED = ("steady_call", "steady_cpu")  # whose samples of the two sides are pairs
+#: The metrics whose samples of the two sides are pairs, and that a bundle shares with a target.
+INTERLEAVED = ("steady_call", "steady_cpu")
 
 # A ratio of steady_call below this, whatever its interval, speaks of more threads where steady_cpu
 # is worse.  It leaves a program that lasts longer a twentieth for the noise of the wall.
@@ -39,14 +40,15 @@ class Judged:
     """A metric of both sides, and what became of it.
 
     `before` and `now` are the values, in `unit`, whose quotient now / before is the verdict's
-    ratio: see `levels`.  `verdict` is that of all rounds, and `again` that of the second
-    measurement alone; there is one where a gate of the target was worse.
+    ratio: see `levels`; one is None where its side did not measure the metric, which olympus.toml
+    names as a gate.  `verdict` is that of all rounds, and `again` that of the second measurement
+    alone; there is one where a gate of the target was worse.
     """
 
     metric: str
     unit: str
-    before: float
-    now: float
+    before: float | None
+    now: float | None
     verdict: MetricVerdict
     gate: bool
     again: MetricVerdict | None = None
@@ -105,8 +107,10 @@ def _spread(call: Judged, cpu: Judged) -> bool:
     """Whether a call whose processors take longer may be one that is spread over more of them.
 
     So it is where the call is known to last no longer, where it seems to be faster, and where its
-    time is known to have grown less than that of the processors.
+    time is known to have grown less than that of the processors.  A call that is worse is not.
     """
+    if call.verdict.word == "worse":
+        return False
     if call.verdict.word in ("better", "no change"):
         return True
     verdicts = [each for each in (call.verdict, call.again) if each is not None]
@@ -120,12 +124,15 @@ def _spread(call: Judged, cpu: Judged) -> bool:
 class _Rule:
     """By what metrics are judged: those of `gates` can fail.
 
-    `confidence` is that of a gate's interval where the verdict is final.
+    `confidence` is that of a gate's interval where the verdict is final.  `named` says that
+    olympus.toml names them: each has a verdict, measured or not.  `label` is the other side's name.
     """
 
+    label: str
     paired: bool
     threshold: float
     gates: tuple[str, ...]
+    named: bool
     confidence: float
 
 
@@ -157,15 +164,18 @@ def compare(
         OlympusError: what `measure` raises.
     """
     rule = _Rule(
+        label,
         paired,
         THRESHOLD if spec.threshold is None else spec.threshold,
         GATED if spec.metrics is None else spec.metrics,
+        spec.metrics is not None,
         adjusted(CONFIDENCE, gates),
     )
     ours, theirs = measure(rounds)
     check_comparable(ours[0], theirs, label)
     judged = _judged(ours, theirs, rule)
-    if not any(each.gate and each.verdict.word != "inconclusive" for each in judged):
+    measured = [each for each in judged if each.gate and each.verdict.ratio is not None]
+    if measured and all(each.verdict.word == "inconclusive" for each in measured):
         more, other = measure(rounds)
         ours, theirs = ours + more, theirs + other if paired else theirs
         judged = _judged(ours, theirs, rule)
@@ -200,23 +210,41 @@ def _confirmed(
 def _judged(
     ours: Sequence[Measured], theirs: Sequence[Measured], rule: _Rule, *, final: bool = False
 ) -> list[Judged]:
-    """Every metric that all rounds of both sides have and that can be judged."""
+    """Every metric that all rounds of both sides have and that can be judged, and named gates."""
     if not final:  # what is worse here is measured again
         rule = replace(rule, confidence=CONFIDENCE)
     every = [each.metrics for each in (*ours, *theirs)]
     kinds = {"load" in metrics for metrics in every}
-    judged = JUDGED if len(kinds) == 1 else _INTERLEAVED  # what loads a bundle compiles nothing
+    judged = JUDGED if len(kinds) == 1 else INTERLEAVED  # what loads a bundle compiles nothing
     names = [name for name in judged if all(name in metrics for metrics in every)]
-    return [
+    found = [
         _one(name, [m.metrics[name] for m in ours], [m.metrics[name] for m in theirs], rule)
         for name in names
     ]
+    missing = [name for name in rule.gates if rule.named and name not in names]
+    return found + [_unmeasured(name, ours, theirs, rule) for name in missing]
+
+
+def _unmeasured(
+    name: str, ours: Sequence[Measured], theirs: Sequence[Measured], rule: _Rule
+) -> Judged:
+    """A gate that olympus.toml names and that cannot be judged, with the reason."""
+    sides = {"the program": ours, rule.label: theirs}
+    lacking = [
+        told for told, side in sides.items() if not all(name in each.metrics for each in side)
+    ]
+    reason = "one side is a bundle, which is loaded, and the other is compiled"
+    if lacking:
+        reason = f"not measured on {' and '.join(lacking)}"
+    verdict = MetricVerdict("inconclusive", None, None, None, rule.threshold, CONFIDENCE, reason)
+    unit = "B" if name == "peak_memory" else "s"
+    return Judged(name, unit, None, None, verdict, gate=True)
 
 
 def _one(name: str, ours: list[Metric], theirs: list[Metric], rule: _Rule) -> Judged:
     if {each.unit for each in ours} != {each.unit for each in theirs}:
         raise ArtifactError(f"the baseline has {name} in {theirs[0].unit}, not in {ours[0].unit}")
-    if name not in _INTERLEAVED:  # their samples are in no order that both sides share
+    if name not in INTERLEAVED:  # their samples are in no order that both sides share
         ours, theirs = ([_whole(each) for each in side] for side in (ours, theirs))
     theirs = [replace(each, better=ours[0].better) for each in theirs]
     gate = name in rule.gates

@@ -25,7 +25,7 @@ from olympus_cli.bench.baselines import (
     stored_path,
     write_baseline,
 )
-from olympus_cli.bench.compared import compared_cases, compared_notes, worse_lines
+from olympus_cli.bench.compared import compared_cases, compared_notes, compared_table, worse_lines
 from olympus_cli.bench.comparing import Compared, Rounds, compare, merged
 from olympus_cli.bench.model import Measured, Metric
 from olympus_cli.bench.rounds import turns
@@ -343,6 +343,45 @@ def test_a_bundle_and_a_target_share_only_their_calls() -> None:
     assert [each.metric for each in found.judged] == ["steady_call"]
 
 
+def test_a_gate_that_is_not_measured_is_inconclusive_and_told() -> None:
+    spec = BenchSpec(metrics=("compile", "steady_call", "peak_memory", "first_call"))
+
+    def measure(rounds: int) -> Rounds:
+        ours = [measured(first_call=1.0, compile=1.0) for _ in range(rounds)]
+        return ours, [measured(first_call=0.1, load=0.1) for _ in range(rounds)]
+
+    found = compare("x.olympus", measure, paired=True, spec=spec, gates=4, rounds=3)
+    reasons = {each.metric: each.verdict.reason for each in found.judged}
+    assert reasons == {
+        "steady_call": "",
+        "compile": "not measured on x.olympus",
+        "peak_memory": "not measured on the program and x.olympus",
+        "first_call": "one side is a bundle, which is loaded, and the other is compiled",
+    }
+    verdicts = [(case.name, case.verdict) for case in compared_cases(found)]
+    assert verdicts == [
+        ("steady_call", "passed"),
+        ("compile", "inconclusive"),
+        ("peak_memory", "inconclusive"),
+        ("first_call", "inconclusive"),
+    ]
+    assert "compile is inconclusive: not measured on x.olympus" in list(compared_notes(found))
+    _, _, rows = compared_table(found)
+    assert rows[1] == ("compile", "-", "-", "-", "-", "inconclusive", "yes")
+    assert found.document()["metrics"]["compile"]["now"] is None
+
+
+def test_gates_that_are_not_measured_are_not_measured_again() -> None:
+    world = World([1.0])
+    against(world, spec=BenchSpec(metrics=("peak_memory",)))
+    assert world.asked == [5]
+
+
+def test_what_is_worse_fails_beside_a_gate_that_is_not_measured() -> None:
+    found = against(World([1.5]), spec=BenchSpec(metrics=("steady_call", "load")))
+    assert [each.metric for each in found.worse] == ["steady_call"]
+
+
 def test_another_unit_in_a_baseline_is_refused() -> None:
     def measure(rounds: int) -> Rounds:
         other = replace(measured(), metrics={"steady_call": Metric("B", "lower", (1.0,))})
@@ -486,6 +525,16 @@ def test_a_bundle_runs_in_turns_with_the_program(work: Path) -> None:
     result = olympus(work, "bench", "f", "--baseline", "gone.olympus", *QUICK)
     assert result.returncode == 2
     assert "there is no bundle gone.olympus" in result.stderr
+
+
+def test_metrics_that_a_bundle_does_not_have_are_refused_before_anything_is_measured(
+    work: Path,
+) -> None:
+    assert olympus(work, "build").returncode == 0
+    (work / "olympus.toml").write_text(target("f", "forward") + '[bench]\nmetrics = ["compile"]\n')
+    result = olympus(work, "bench", "--baseline", "build/f/f.olympus")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "the metrics of target 'f' cannot be compared with a bundle: compile" in result.stderr
 
 
 def git(folder: Path, *arguments: str) -> None:
