@@ -11,10 +11,11 @@ from typing import Any
 from benchmarks.building import build_title
 from benchmarks.cells import MEGA, MICRO, MILLI, ONE, cell, grid
 from benchmarks.measure import COST, COST_SIDES, STARTS, Results, is_whole, most_rounds
+from benchmarks.pairs import paired_ratio
 from benchmarks.programs import PROGRAMS, RUNS
 from benchmarks.scaling import SCALING, Scaling
 from benchmarks.whole_report import comparisons, tables
-from olympus_cli.bench.statistics import Summary, paired_ratio, summarize
+from olympus_cli.bench.statistics import Summary, summarize
 
 # measure -> (what the row is called, scale and unit), in the order of the table
 STAGES = {

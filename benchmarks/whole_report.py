@@ -13,7 +13,8 @@ from math import exp, log
 from benchmarks.cells import MEGA, MILLI, cell, grid, number
 from benchmarks.deep import BOTH_WAYS, SIDES, of_task
 from benchmarks.measure import STARTS, Results, is_whole, sides_of
-from olympus_cli.bench.statistics import Summary, paired_ratio, summarize
+from benchmarks.pairs import paired_ratio
+from olympus_cli.bench.statistics import Summary, summarize
 
 # measure -> (its table's title, scale and unit), in the order of the tables
 MEASURES = {

@@ -15,13 +15,13 @@ import pytest
 
 import olympus
 from benchmarks import __main__ as cli
-from benchmarks import cells, measure, plot, programs, report, scaling, whole_report, worker
+from benchmarks import cells, measure, pairs, plot, programs, report, scaling, whole_report, worker
 from benchmarks.measure import Results, Side, Worker
 from olympus_cli.bench import statistics
 from olympus_core import calibration
 
 
-@pytest.mark.parametrize("module", [cells, statistics, whole_report, worker])
+@pytest.mark.parametrize("module", [cells, pairs, statistics, whole_report, worker])
 def test_docstring_examples(module: object) -> None:
     outcome = doctest.testmod(module)  # type: ignore[arg-type]
     assert outcome.attempted > 0 and outcome.failed == 0
@@ -43,12 +43,12 @@ def test_one_sample_is_its_own_quartiles() -> None:
 
 def test_pairs_need_as_many_samples_of_each() -> None:
     with pytest.raises(ValueError, match="shorter"):
-        statistics.paired_ratio([1.0, 2.0], [1.0])
+        pairs.paired_ratio([1.0, 2.0], [1.0])
 
 
 def test_pairs_cancel_a_drift_that_medians_do_not() -> None:
     drift = np.array([1.0, 2.0, 4.0, 8.0])
-    ratio = statistics.paired_ratio((0.5 * drift).tolist(), drift.tolist())
+    ratio = pairs.paired_ratio((0.5 * drift).tolist(), drift.tolist())
     assert (ratio.q1, ratio.median, ratio.q3) == (0.5, 0.5, 0.5)
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import os
 import re
 import shlex
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -36,9 +38,12 @@ def texts(node: Any) -> Iterator[str]:
 
 
 def commands(lines: str) -> Iterator[list[str]]:
-    """The words of each olympus command in a text, as a shell takes them."""
+    """The words of each olympus command in a text, as a shell takes them.
+
+    A variable is a text that every option takes, a threshold too.
+    """
     for line in lines.splitlines():
-        line = _VARIABLE.sub("x", line.partition(" ||")[0])
+        line = _VARIABLE.sub("5%", line.partition(" ||")[0])
         if line.startswith("olympus "):
             yield shlex.split(line, comments=True)[1:]
 
@@ -79,9 +84,43 @@ def test_no_input_of_the_workflow_is_code() -> None:
     """What stands in a script as ${{ }} is put into it as text before a shell reads it."""
     (job,) = parsed(CI / "github" / "olympus.yml")["jobs"].values()
     scripts = [step["run"] for step in job["steps"] if "run" in step]
-    assert len(scripts) == 4
+    assert len(scripts) == 5
     assert not [script for script in scripts if "${{" in script]
     assert all("if" in step for step in job["steps"] if step.get("name") in COMMANDS)
+
+
+def test_bench_is_a_gate_against_a_revision_if_it_is_asked_for() -> None:
+    workflow = parsed(CI / "github" / "olympus.yml")
+    inputs = workflow[True]["workflow_call"]["inputs"]
+    assert "bench" not in inputs["commands"]["default"].split()
+    (job,) = workflow["jobs"].values()
+    checkout, *steps = job["steps"]
+    assert checkout["with"]["fetch-depth"] == "${{ inputs.baseline == '' && 1 || 0 }}"
+    (github,) = [step["run"] for step in steps if step.get("name") == "bench"]
+    gitlab = parsed(CI / "gitlab" / "olympus.yml")["olympus"]
+    assert gitlab["variables"]["BASELINE"] == ""
+    (line,) = [line for line in gitlab["script"] if "olympus bench" in line]
+    assert line.startswith('[ -z "$BASELINE" ] ||\n')
+    for script in (github, line):
+        assert '--baseline "git:$BASELINE"' in script
+
+
+@pytest.mark.parametrize(
+    ("commands", "baseline", "code"),
+    [("bench", "main", 0), ("bench", "", 2), ("build check", "", 0), ("diff", "main", 2)],
+)
+def test_the_workflow_refuses_what_it_cannot_run(
+    tmp_path: Path, commands: str, baseline: str, code: int
+) -> None:
+    (job,) = parsed(CI / "github" / "olympus.yml")["jobs"].values()
+    (script,) = [step["run"] for step in job["steps"] if step.get("name") == "install"]
+    given = {"COMMANDS": commands, "BASELINE": baseline, "INSTALL": "true"}
+    environment = {**os.environ, **given, "RESULTS": str(tmp_path / "results")}
+    found = subprocess.run(
+        ["bash", "-e", "-c", script], env=environment, check=False, capture_output=True
+    )
+    assert found.returncode == code
+    assert (b"::error::" in found.stdout) == (code != 0)
 
 
 def test_the_gitlab_job_keeps_its_results() -> None:

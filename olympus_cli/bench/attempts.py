@@ -17,7 +17,7 @@ from olympus_cli.bench.comparing import (
 )
 from olympus_cli.bench.model import Measured
 from olympus_cli.bench.rounds import Side, alone, alternating
-from olympus_cli.bench.sampler import OnStage, measure_target
+from olympus_cli.bench.sampler import Interrupted, OnStage, measure_target
 from olympus_cli.bench.verdict import ROUNDS
 from olympus_cli.bench.work import BundleWork, SamplerWork
 from olympus_cli.faults.failure import Failure
@@ -83,28 +83,69 @@ def attempted(
         OlympusError: a stage of either side fails, or a process has died.
         UsageError: the other side was measured on another machine or backend, or has none of the
             metrics that olympus.toml names.
-        Interrupted: Ctrl-C has come, and there are samples of a program that is measured alone.
+        Interrupted: Ctrl-C has come, and there are samples of the program: those of whole rounds
+            and of the one under way.
     """
-    rounds = against.processes
-    if other is None:
-        if rounds == 1:
-            return Attempt(work.label, measure_target(work, on_stage=on_stage))
-        measured = alone(Side(work), rounds, on_stage)
-        return Attempt(work.label, merged(measured), rounds=tuple(measured))
+    if other is None and against.processes == 1:
+        return Attempt(work.label, measure_target(work, on_stage=on_stage))
+    whole: list[Measured] = []  # the rounds of ours
+    try:
+        if other is None:
+            whole.extend(alone(Side(work), against.processes, on_stage))
+            return Attempt(work.label, merged(whole), rounds=tuple(whole))
+        return _compared(work, other, against, gates, on_stage, whole)
+    except KeyboardInterrupt as error:
+        under_way = [error.measured] if isinstance(error, Interrupted) else []
+        if not (whole or under_way):
+            raise
+        cause = (error.__cause__ if isinstance(error, Interrupted) else None) or error
+        raise Interrupted(_cut_short(whole, under_way, against)) from cause
+
+
+def _cut_short(
+    whole: Sequence[Measured], under_way: Sequence[Measured], against: Against
+) -> Measured:
+    """What is known when Ctrl-C has come."""
+    found = merged([*whole, *under_way])
+    verdict = f", and there is no verdict against {against.baseline}" if against.baseline else ""
+    note = f"the measuring was interrupted (whole rounds: {len(whole)}){verdict}"
+    facts = {**found.facts, "stopped_by": "interrupted"}
+    return replace(found, facts=facts, notes=(*found.notes, note))
+
+
+def _compared(
+    work: SamplerWork,
+    other: Other,
+    against: Against,
+    gates: int,
+    on_stage: OnStage,
+    whole: list[Measured],
+) -> Attempt:
+    """Measure a program and hold it against its other side; each round of ours joins `whole`."""
     spec = bench_spec(work, against)
     paired = isinstance(other, Side)
     if isinstance(other, Side):
         _check_gates(work, other.work, spec)
 
     def measure(count: int) -> Rounds:
+        before = len(whole)
         if not isinstance(other, Side):
-            return alone(Side(work), count, on_stage), list(other)
+            whole.extend(alone(Side(work), count, on_stage))
+            return whole[before:], list(other)
         sides = _quick(Side(work), spec), _quick(other, spec)
-        pairs = alternating(*sides, count, on_stage)
-        return [ours for ours, _ in pairs], [theirs for _, theirs in pairs]
+        beside: list[Measured] = []
+        for ours, theirs in alternating(*sides, count, on_stage):
+            whole.append(ours)
+            beside.append(theirs)
+        return whole[before:], beside
 
     found = compare(
-        against.baseline or "", measure, paired=paired, spec=spec, gates=gates, rounds=rounds
+        against.baseline or "",
+        measure,
+        paired=paired,
+        spec=spec,
+        gates=gates,
+        rounds=against.processes,
     )
     return Attempt(work.label, merged(found.ours), rounds=found.ours, compared=found)
 

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from dataclasses import dataclass, field, replace
 
 from olympus_cli.bench.model import Measured
-from olympus_cli.bench.sampler import OnStage, Sampler, measure_target
+from olympus_cli.bench.sampler import Interrupted, OnStage, Sampler, measure_target
 from olympus_cli.bench.work import SamplerWork
 
 __all__ = ["Clock", "Side", "alone", "alternating", "turns"]
@@ -34,26 +34,35 @@ class Side:
     telling: Callable[[], AbstractContextManager[object]] = field(default=nullcontext)
 
 
-def alone(side: Side, rounds: int, on_stage: OnStage) -> list[Measured]:
+def alone(side: Side, rounds: int, on_stage: OnStage) -> Iterator[Measured]:
     """Measure one side in so many processes, one after the other; they share its time limit.
+
+    Each round is given as soon as it is whole.
 
     Raises:
         OlympusError: a stage fails, or a process has died.
+        Interrupted: Ctrl-C has come, and there are samples of the round under way.
     """
     work = _share(side.work, rounds)
-    with side.telling():
-        return [measure_target(work, on_stage=on_stage) for _ in range(rounds)]
+    for _ in range(rounds):
+        with side.telling():
+            found = measure_target(work, on_stage=on_stage)
+        yield found
 
 
 def alternating(
     ours: Side, theirs: Side, rounds: int, on_stage: OnStage
-) -> list[tuple[Measured, Measured]]:
+) -> Iterator[tuple[Measured, Measured]]:
     """Measure two sides in turns, in so many pairs of processes; sample i of both is a pair.
+
+    Each round is given as soon as it is whole.
 
     Raises:
         OlympusError: a stage of either fails, or a process has died.
+        Interrupted: Ctrl-C has come, and there are samples of ours in the round under way.
     """
-    return [_round(ours, theirs, rounds, number, on_stage) for number in range(rounds)]
+    for number in range(rounds):
+        yield _round(ours, theirs, rounds, number, on_stage)
 
 
 def _round(
@@ -73,8 +82,14 @@ def _round(
         calls = max(1, math.ceil(_SECONDS / max(slowest, 1e-9)))
         samples = [_sampling(*each) for each in opened]
         left = _share(ours.work, rounds).effort.time_limit - warm_up
-        for _ in turns(samples[0], samples[1], calls, 2 * left):
-            pass
+        taken = 0
+        try:
+            for _ in turns(samples[0], samples[1], calls, 2 * left):
+                taken += 1
+        except KeyboardInterrupt as error:
+            if not taken:
+                raise
+            raise Interrupted(opened[number % 2][1].finish("interrupted")) from error
         found = [_finished(*each) for each in opened]
     return (found[0], found[1]) if number % 2 == 0 else (found[1], found[0])
 

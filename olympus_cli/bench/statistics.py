@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-__all__ = ["CONFIDENCE", "Summary", "median_ranks", "paired_ratio", "summarize"]
+__all__ = ["CONFIDENCE", "Summary", "median_ranks", "summarize"]
 
 CONFIDENCE = 0.95
 
@@ -75,15 +75,3 @@ def summarize(samples: Sequence[float]) -> Summary:
     ranks = median_ranks(len(ordered))
     low, high = (None, None) if ranks is None else (ordered[ranks[0]], ordered[ranks[1]])
     return Summary(len(ordered), median, q1, q3, ordered[0], low, high)
-
-
-def paired_ratio(ours: Sequence[float], theirs: Sequence[float]) -> Summary:
-    """The summary of ours[i] / theirs[i], where sample i of each side ran next to the other.
-
-    A pair shares the machine's load and clock of its moment, so what drifts over a run cancels.
-    Raises ValueError where the two sides have different numbers of samples.
-
-    >>> paired_ratio([1.0, 4.0], [2.0, 8.0]).median
-    0.5
-    """
-    return summarize([a / b for a, b in zip(ours, theirs, strict=True)])

@@ -114,7 +114,11 @@ def command(
         try:  # what the user waits for comes first: another Ctrl-C ends the process
             _show(attempts, outputs, plot)
         finally:
-            found = [each.measured for each in attempts if each.measured is not None]
+            found = [
+                (program.work, each.measured)
+                for program, each in zip(programs, attempts, strict=False)  # a part, if interrupted
+                if each.measured is not None
+            ]
             record_bench(project_of(request.project, Path.cwd(), request.devices), found)
     if kept:
         _keep(kept, attempts)

@@ -9,7 +9,7 @@ import hashlib
 import json
 import platform
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from olympus_cli.versions import tool_versions
 
 if TYPE_CHECKING:
     from olympus_cli.bench.model import Measured
+    from olympus_cli.bench.work import SamplerWork
     from olympus_cli.builder.outcome import Outcome
     from olympus_cli.gates.checking import Checked
     from olympus_cli.history.model import Figure, StoredProgram
@@ -62,23 +63,36 @@ def record_check(project: Project, found: Iterable[Checked]) -> None:
     _record(project, "check", figures, programs)
 
 
-def record_bench(project: Project | None, found: Iterable[Measured]) -> None:
+def record_bench(project: Project | None, found: Iterable[tuple[SamplerWork, Measured]]) -> None:
     """Add a summary of each metric of the measurements that are of targets of the project.
 
-    An entry or a bundle may have a target's name and be another program: it is left out.
+    An entry or a bundle may have a target's name and be another program, and options change a
+    target's shapes, statics, stages or inputs: their figures are of another series and left out.
+    So are those of a measurement that was interrupted.
 
-    Example: `record_bench(project, measured)`, once for all targets of a command.
+    Example: `record_bench(project, [(work, measured)])`, once for all targets of a command.
     """
     if project is None or project.history is None:
         return
-    entries = {name: spec.entry for name, spec in project.targets.items()}
-    measured = [each for each in found if entries.get(each.target) == each.entry]
+    measured = [each for work, each in found if _is_of_target(project, work, each)]
     if not measured:
         return
     from olympus_cli.history.figures import measured_figures
 
     figures = [figure for each in measured for figure in measured_figures(each)]
     _record(project, "bench", figures, [], measured[0].machine)
+
+
+def _is_of_target(project: Project, work: SamplerWork, measured: Measured) -> bool:
+    """Whether this is a whole measurement of a target as olympus.toml has it, on any backend."""
+    from olympus_cli.bench.work import BundleWork, SamplerWork
+
+    own = project.targets.get(measured.target)
+    if own is None or isinstance(work.program, BundleWork):
+        return False
+    usual = SamplerWork.of_target(replace(own, backends=work.program.backends))
+    is_whole = measured.facts.get("stopped_by") != "interrupted"
+    return is_whole and (work.program, work.inputs) == (usual.program, usual.inputs)
 
 
 def machine_digest(machine: Mapping[str, str]) -> str:

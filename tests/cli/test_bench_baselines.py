@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -16,6 +17,7 @@ import pytest
 from click.testing import Result
 
 from olympus.errors import ArtifactError, UsageError
+from olympus_cli.bench import rounds
 from olympus_cli.bench.attempts import Attempt
 from olympus_cli.bench.baselines import (
     baseline_path,
@@ -29,9 +31,11 @@ from olympus_cli.bench.compared import compared_cases, compared_notes, compared_
 from olympus_cli.bench.comparing import Compared, Rounds, compare, merged
 from olympus_cli.bench.model import Measured, Metric
 from olympus_cli.bench.rounds import turns
-from olympus_cli.bench.work import SamplerWork
+from olympus_cli.bench.sampler import Interrupted
+from olympus_cli.bench.work import Prepared, SamplerWork
 from olympus_cli.commands import bench
 from olympus_cli.spec.benching import BenchSpec
+from olympus_cli.spec.resolve import Request
 
 Invoke = Callable[..., Result]
 
@@ -508,6 +512,65 @@ def test_a_file_that_cannot_be_saved_is_refused_before_the_measuring(
     (work / "baselines" / "main.json").write_text("{}")
     result = invoke("bench", "--save-baseline", "main")
     assert (result.exit_code, no_measuring) == (5, [])
+
+
+class Cut:
+    """Samplers of rounds, of which the third has its samples cut short by Ctrl-C."""
+
+    def __init__(self) -> None:
+        self.started = self.samples = 0
+
+    def __call__(self, work: SamplerWork, _on_stage: object) -> Cut:
+        self.started, self.samples = self.started + 1, 0
+        self.is_cut = self.started in (5, 6)
+        return self
+
+    def prepare(self) -> Prepared:
+        return Prepared(0.1, 0.1, 1, True, 1, 1e-2)
+
+    def sample(self, calls: int) -> float:
+        self.samples += 1
+        if self.is_cut and self.samples > 3:
+            raise KeyboardInterrupt
+        return 1e-3
+
+    def finish(self, stopped: str) -> Measured:
+        return measured(factor=2.0 if stopped == "interrupted" else 1.0)
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("other", [("--rounds", "5"), ("--baseline", "main"), ("--baseline", "x")])
+def test_an_interruption_keeps_the_rounds_before_it(
+    work: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch, other: tuple[str, str]
+) -> None:
+    left = [measured(), measured(factor=3.0)]
+
+    def measure(*_: object, **__: object) -> Measured:
+        if left:
+            return left.pop(0)
+        raise Interrupted(measured(factor=2.0)) from KeyboardInterrupt()
+
+    monkeypatch.setattr(rounds, "measure_target", measure)
+    monkeypatch.setattr(rounds, "Sampler", Cut())
+    recorded: list[object] = []
+    monkeypatch.setattr(bench, "record_bench", lambda _project, found: recorded.extend(found))
+    write_baseline(baseline_path(work, "main"), {"f": [measured()] * 3})
+    if other[1] == "x":  # a side that runs in turns
+        side = contextlib.nullcontext([rounds.Side(SamplerWork.of_target(Request("f").spec()))])
+        monkeypatch.setattr(bench, "other_sides", lambda *_: side)
+    result = invoke("bench", "f", "--json", "--save-baseline", "kept", *other)
+    assert result.exit_code == 130, result.output
+    (found,) = json.loads(result.stdout)["targets"]
+    samples = found["metrics"]["steady_call"]["samples"]
+    assert len(samples) == 12, "two whole rounds and a part"
+    assert samples[-1] == 2e-3
+    assert found["facts"]["stopped_by"] == "interrupted"
+    assert "the measuring was interrupted (whole rounds: 2)" in result.stderr
+    assert ("there is no verdict against" in result.stderr) == (other[0] == "--baseline")
+    assert len(recorded) == 1
+    assert not baseline_path(work, "kept").exists()
 
 
 def test_a_bundle_runs_in_turns_with_the_program(work: Path) -> None:

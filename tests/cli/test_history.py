@@ -21,11 +21,14 @@ from click.testing import Result
 from olympus.analysis import graph_of, read_module, structural_fingerprint
 from olympus.errors import ArtifactError, OlympusError, UsageError
 from olympus_cli.bench.model import Measured, Metric
+from olympus_cli.bench.work import BundleWork, Effort, SamplerWork
 from olympus_cli.history import recording, repository, schema, store
 from olympus_cli.history.model import Figure, Run, StoredProgram
 from olympus_cli.history.recording import record_bench
 from olympus_cli.history.store import append, read_points, read_programs
-from olympus_cli.spec.resolve import open_project
+from olympus_cli.program.inputs import InputOptions
+from olympus_cli.spec.backends import parse_backend
+from olympus_cli.spec.resolve import Request, open_project
 
 Invoke = Callable[..., Result]
 
@@ -141,24 +144,50 @@ def test_a_build_and_a_check_add_what_they_found_and_a_fresh_build_nothing(
 
 
 def test_a_bench_adds_a_summary_of_each_metric(work: Path) -> None:
-    record_bench(open_project(None), [MEASURED])
-    record_bench(None, [MEASURED])
-    record_bench(open_project(None), [replace(MEASURED, entry="build/f/f.olympus")])
+    project = open_project(None)
+    record_bench(project, [(usual(), MEASURED)])
+    record_bench(None, [(usual(), MEASURED)])
     (point,) = read_points(history(work))
     assert (point.figure.value, point.figure.count, point.figure.unit) == (2.0, 3, "s")
     assert point.figure.fingerprint == "0" * 64
     assert point.run.host == recording.machine_digest(MACHINE)
 
 
+def usual(text: str = "f", inputs: InputOptions | None = None, **options: Any) -> SamplerWork:
+    """What bench measures of a text, with options."""
+    return SamplerWork.of_target(Request(text, **options).spec(), inputs)
+
+
+def test_what_a_target_is_not_stays_out_of_its_series(work: Path) -> None:
+    project = open_project(None)
+    bundle = BundleWork(work / "f.olympus", parse_backend("cpu"))
+    for other in (
+        usual(shapes="f32[256]"),
+        usual("m:f", shapes="f32[64]"),
+        usual(statics=("n=3",)),
+        usual(stages={"optimize": "fast-build"}),
+        usual(stages={"repeats": "off"}),
+        usual(inputs=InputOptions(seed=1)),
+        usual(inputs=InputOptions(file=work / "x.npz")),
+        usual(inputs=InputOptions(int_range=(0, 4))),
+        SamplerWork.of_bundle("f.olympus", bundle, InputOptions(), Effort()),
+    ):
+        record_bench(project, [(other, MEASURED)])
+    record_bench(project, [(usual(), replace(MEASURED, facts={"stopped_by": "interrupted"}))])
+    assert not history(work).exists()
+    record_bench(project, [(usual(backend="cpu", stages={"optimize": "default"}), MEASURED)])
+    assert read_points(history(work))
+
+
 def test_it_can_be_turned_off_and_moved(work: Path, invoke: Invoke) -> None:
     (work / "olympus.toml").write_text("[project]\nhistory = false\n" + TOML)
-    record_bench(open_project(None), [MEASURED])
+    record_bench(open_project(None), [(usual(), MEASURED)])
     assert not (work / "build").exists()
     result = invoke("history")
     assert result.exit_code == 2
     assert "says that no history is kept" in result.stderr
     (work / "olympus.toml").write_text('[project]\nhistory = "kept/h.db"\n' + TOML)
-    record_bench(open_project(None), [MEASURED])
+    record_bench(open_project(None), [(usual(), MEASURED)])
     assert read_points(work / "kept/h.db")
 
 
