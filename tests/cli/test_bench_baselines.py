@@ -245,14 +245,13 @@ def test_what_a_second_measurement_does_not_confirm_is_inconclusive() -> None:
     (judged,) = found.judged
     assert (judged.verdict.word, found.worse) == ("inconclusive", ())
     (note,) = compared_notes(found)
-    assert "a first measurement says worse, and a second one does not: its ratio is 1.000" in note
-    assert "80% interval 0.99" in note and "begins below 1.05" in note
+    assert "a second measurement did not confirm it: its ratio is 1.000" in note
     (case,) = compared_cases(found)
     assert case.verdict == "inconclusive"
 
 
 def test_a_second_measurement_of_three_times_as_long_confirms_on_a_busy_machine() -> None:
-    """It need not have the first one's confidence again: both together have more than enough."""
+    """It need not have the first one's confidence again: all processes together have it."""
     noise = [math.exp(0.5 * z) for z in (-1.26, -0.63, 0.0, 0.63, 1.26)]
 
     def world(*levels: float) -> Callable[[int], Rounds]:
@@ -267,7 +266,7 @@ def test_a_second_measurement_of_three_times_as_long_confirms_on_a_busy_machine(
     found = compare("main", world(4.8, 1.914), paired=True, spec=spec, gates=2, rounds=5)
     (worse,) = found.worse
     assert worse.again is not None and worse.again.ratio == pytest.approx(1.914)
-    found = compare("main", world(4.8, 1.3), paired=True, spec=spec, gates=2, rounds=5)
+    found = compare("main", world(4.8, 1.05), paired=True, spec=spec, gates=2, rounds=5)
     assert [each.verdict.word for each in found.judged] == ["inconclusive"]
 
 
