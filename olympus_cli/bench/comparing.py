@@ -175,7 +175,8 @@ def compare(
     check_comparable(ours[0], theirs, label)
     judged = _judged(ours, theirs, rule)
     measured = [each for each in judged if each.gate and each.verdict.ratio is not None]
-    if measured and all(each.verdict.word == "inconclusive" for each in measured):
+    # more rounds do not tell how sessions differ, which leaves a stored baseline inconclusive
+    if paired and measured and all(each.verdict.word == "inconclusive" for each in measured):
         more, other = measure(rounds)
         ours, theirs = ours + more, theirs + other if paired else theirs
         judged = _judged(ours, theirs, rule)

@@ -40,7 +40,9 @@ class Interval:
     high: float
 
 
-def ratio_interval(ours: Rounds, theirs: Rounds, *, paired: bool, tail: float) -> Interval:
+def ratio_interval(
+    ours: Rounds, theirs: Rounds, *, paired: bool, tail: float, between: float = 0.0
+) -> Interval:
     """The ratio ours / theirs with its interval; `tail` is the probability beyond each end.
 
     Each side has the samples of two or more processes, all positive.  Where they are `paired`,
@@ -48,6 +50,9 @@ def ratio_interval(ours: Rounds, theirs: Rounds, *, paired: bool, tail: float) -
     the median of a process's ratios of pairs, averaged over the processes.  Otherwise it is that of
     the medians of the processes, averaged on each side.  Averages are geometric.  With a `tail` of
     0.025 the interval has 95 % confidence.
+
+    `between` is the standard deviation of the ratio's logarithm that the processes do not tell, as
+    all of a side share it; it is normal, and independent of how they differ.
 
     Raises:
         ValueError: paired sides differ in processes or samples, or a side has fewer than two
@@ -70,7 +75,9 @@ def ratio_interval(ours: Rounds, theirs: Rounds, *, paired: bool, tail: float) -
     low, high = np.quantile(drawn, (tail, 1 - tail)) - center
     wider = _expansion(min(len(ours), len(theirs)), tail)
     # the percentiles of few values can leave the estimate out
-    ends = center + wider * min(low, 0.0), center + wider * max(high, 0.0)
+    shared = -NormalDist().inv_cdf(tail) * between
+    below, above = (math.hypot(wider * each, shared) for each in (min(low, 0.0), max(high, 0.0)))
+    ends = center - below, center + above
     return Interval(*map(_bounded_exp, (center, *ends)))
 
 

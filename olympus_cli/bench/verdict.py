@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 from typing import Literal
 
 from olympus_cli.bench.model import Metric
@@ -18,6 +19,7 @@ __all__ = [
     "CONFIDENCE",
     "MIN_ROUNDS",
     "ROUNDS",
+    "SESSION",
     "THRESHOLD",
     "MetricVerdict",
     "VerdictWord",
@@ -31,6 +33,11 @@ THRESHOLD = 0.05  # the least change of a ratio that is one
 CONFIDENCE = 0.95
 ROUNDS = 5  # processes of each side
 MIN_ROUNDS = 3  # fewer do not tell how processes differ
+
+#: The standard deviation of the factor by which all times of a session are longer than those of
+#: another on the same machine: clock, temperature, where pages of memory lie, and what else runs.
+#: One session cannot tell it, so it is assumed.  It is that of machines that do nothing else.
+SESSION = 0.05
 
 
 @dataclass(frozen=True)
@@ -67,8 +74,10 @@ def judge(
     """The verdict on a metric of which each side has one measurement a process.
 
     `paired` says that sample i of process r of one side ran next to sample i of process r of the
-    other, so that what disturbs the machine disturbs both.  A `threshold` of 0.05 is a ratio of
-    1.05 one way and of 1 / 1.05 the other, so that the two sides change places with the two words.
+    other, so that what disturbs the machine disturbs both.  Sides that are not are of two sessions,
+    whose times differ by `SESSION` each beside what the processes tell.  A `threshold` of 0.05 is a
+    ratio of 1.05 one way and of 1 / 1.05 the other, so that the two sides change places with the
+    two words.
     `confidence` is that of the interval: (1 - confidence) / 2 is the probability that it lies
     beyond the ratio on one side.
 
@@ -85,10 +94,25 @@ def judge(
         return replace(unknown, reason=reason)
     tail = (1 - confidence) / 2
     sides = [each.samples for each in ours], [each.samples for each in theirs]
-    found = ratio_interval(*sides, paired=paired, tail=tail)
-    ((_, better),) = units
+    ((unit, better),) = units
+    between = 0.0 if paired or unit == "B" else math.sqrt(2) * SESSION  # memory has no clock
+    found = ratio_interval(*sides, paired=paired, tail=tail, between=between)
     word = _word(found, threshold, higher_is_better=better == "higher")
-    return MetricVerdict(word, found.ratio, found.low, found.high, threshold, confidence)
+    verdict = MetricVerdict(word, found.ratio, found.low, found.high, threshold, confidence)
+    if word == "inconclusive" and between:
+        seen = ratio_interval(*sides, paired=paired, tail=tail)
+        if _word(seen, threshold, higher_is_better=better == "higher") != word:
+            return replace(verdict, reason=_sessions(threshold, tail, between))
+    return verdict
+
+
+def _sessions(threshold: float, tail: float, between: float) -> str:
+    """Why a stored baseline does not decide what the processes would."""
+    least = math.expm1(math.log1p(threshold) - NormalDist().inv_cdf(tail) * between)
+    return (
+        f"two sessions on a machine differ too, and a stored baseline tells a change above "
+        f"{least:.0%} at best; --baseline git:REV tells less"
+    )
 
 
 def _missing(ours: Sequence[Metric], theirs: Sequence[Metric]) -> str:

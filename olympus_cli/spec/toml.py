@@ -107,7 +107,12 @@ def _loads(text: str) -> dict[str, object]:
     """
     if (at := _long_number(text)) is not None:
         raise OutOfBounds(f"a number has at most {_MOST_DIGITS} digits", text, at)
-    data = tomli.loads(text)
+    try:
+        data = tomli.loads(text)
+    except tomli.TOMLDecodeError:
+        raise
+    except ValueError as error:  # a long number that is written in a way not foreseen
+        raise OutOfBounds(f"a number has at most {_MOST_DIGITS} digits", text, 0) from error
     level: list[object] = [data]
     for _ in range(_DEEPEST):
         level = [part for node in level for part in _parts_of(node)]

@@ -233,9 +233,11 @@ def test_worse_is_measured_again_and_then_fails(paired: bool) -> None:
     (line,) = worse_lines(found)
     assert line.startswith(
         "target 'f': steady call is worse than main: 1.50 ms, and it was 1.00 ms; ratio 1.500, "
-        "97.5% interval 1.4"
+        "97.5% interval 1."
     )
     assert line.endswith(", threshold 5%")
+    assert worse.verdict.low is not None
+    assert (worse.verdict.low > 1.4) == paired, "two sessions differ beside"
     assert len(found.ours) == 10
     assert len(found.theirs) == (10 if paired else 5), "stored rounds are not counted twice"
 

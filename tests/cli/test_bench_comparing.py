@@ -76,3 +76,41 @@ def test_a_program_that_more_threads_make_faster_does_not_fail(deviation: float)
 
 def test_a_product_made_twice_is_found_where_only_the_processors_time_is_quiet() -> None:
     assert failed(differing(0.15), 1.24, 1.2, 100, noise=0.03) >= 97
+
+
+def stored(factor: float, session: float, seed: int, *, gates: int = 2) -> Compared:
+    """Against what was measured when the machine was another by a deviation of `session`."""
+    random = np.random.default_rng(seed)
+
+    def side(rounds: int, times: float) -> list[Measured]:
+        noise = np.exp(random.normal(0, 0.02, (2, rounds, SAMPLES)))
+        return [process(times * a, times * b) for a, b in zip(*noise, strict=True)]
+
+    theirs, now = side(5, float(np.exp(random.normal(0, session)))), factor
+
+    def measure(rounds: int) -> Rounds:
+        return side(rounds, now), theirs
+
+    return compare("main", measure, paired=False, spec=BenchSpec(), gates=gates, rounds=5)
+
+
+def stored_failed(factor: float, session: float, runs: int, *, gates: int = 2) -> int:
+    return sum(bool(stored(factor, session, seed, gates=gates).worse) for seed in range(runs))
+
+
+def test_a_stored_baseline_of_a_session_that_was_faster_does_not_fail() -> None:
+    assert stored_failed(1.0, 0.05, 200) == 0
+    assert stored_failed(1.0, 0.1, 200) <= 6
+
+
+@pytest.mark.parametrize("gates", [1, 200])
+def test_a_stored_baseline_finds_what_takes_twice_as_long(gates: int) -> None:
+    assert stored_failed(2.0, 0.05, 50, gates=gates) == 50
+
+
+def test_a_stored_baseline_says_what_it_cannot_tell() -> None:
+    found = stored(1.1, 0.0, 1)
+    reasons = {each.verdict.reason for each in found.judged if each.gate}
+    (reason,) = reasons
+    assert "a stored baseline tells a change above 21% at best; --baseline git:REV" in reason
+    assert len(found.ours) == 5, "more rounds do not tell how sessions differ"

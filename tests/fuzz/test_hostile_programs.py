@@ -181,6 +181,6 @@ def test_an_innocent_target_is_built_beside_any_program(tmp_path: Path, fuzz: Fu
         failed = outcomes["hostile"]["status"] == "failed"
         assert (done.returncode != 0) == failed, told
         assert sorted(path.name for path in (folder / "build").iterdir()) == (
-            ["innocent"] if failed else ["hostile", "innocent"]
+            ["history.sqlite", "innocent"] if failed else ["history.sqlite", "hostile", "innocent"]
         ), told
         assert gone(mark), f"{what} left {left_behind(mark)}"
