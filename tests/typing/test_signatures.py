@@ -56,7 +56,7 @@ ANYTHING: dict[str, tuple[str, str]] = {
     ),
     "olympus.device_get": ("x return", "a tree"),
     "olympus.device_models": ("tables", "what TOML has"),
-    "olympus.device_put": ("x return", "a tree"),
+    "olympus.device_put": ("x device donate return", "a tree"),
     "olympus.eval_shape": (
         "args kwargs return",
         "the arguments of a user's function, and its tree",
@@ -135,6 +135,35 @@ ANYTHING: dict[str, tuple[str, str]] = {
     "olympus.xla_computation": ("in_parts out_parts", "parts are tree prefixes"),
     **{f"olympus.tree.{name}": (of, "a tree") for name, of in TREES.items()},
     **{f"olympus.tree_util.tree_{name}": (of, "a tree") for name, of in TREES.items()},
+    "olympus.P.axes": ("return", "names of axes, of any hashable class"),
+    "olympus.debug.inspect_array_sharding": ("value", "a tree"),
+    "olympus.debug.visualize_array_sharding": ("arr", "an array of any library"),
+    "olympus.experimental.pjit.pjit": ("in_shardings out_shardings", "shardings are tree prefixes"),
+    "olympus.jit": ("in_shardings out_shardings", "shardings are tree prefixes"),
+    "olympus.lax.with_sharding_constraint": ("shardings", "shardings are tree prefixes"),
+    "olympus.make_array_from_callback": (
+        "shape dtype",
+        "shapes and dtypes, and what is told of others",
+    ),
+    "olympus.make_array_from_single_device_arrays": (
+        "shape dtype",
+        "shapes and dtypes, and what is told of others",
+    ),
+    "olympus.make_mesh": (
+        "axis_names devices",
+        "names of axes, and devices of a runtime without types",
+    ),
+    "olympus.pmap": ("in_axes out_axes", "axes are tree prefixes"),
+    "olympus.shard_map": ("in_specs out_specs", "specs are tree prefixes"),
+    "olympus.sharding.PartitionSpec.axes": ("return", "names of axes, of any hashable class"),
+    "olympus.sharding.Sharding.addressable_devices_indices_map": (
+        "return",
+        "devices of a runtime without types",
+    ),
+    "olympus.sharding.Sharding.devices_indices_map": (
+        "return",
+        "devices of a runtime without types",
+    ),
     "olympus.verification.compare": ("allowed", "an array or a number"),
 }
 #: the type of a function whose result is not known
