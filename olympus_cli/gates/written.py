@@ -19,7 +19,7 @@ def written_at(graph: Graph, name: str, root: Path) -> list[tuple[float, str]]:
 
     Lines are "model.py:41", told from the folder `root`; "" is for those without one.
 
-    >>> written_at(graph, "while", Path("/work"))
+    >>> written_at(graph, "while", Path("/home/me"))
     [(1, 'model.py:41')]
     """
     meant = {dialect + name for dialect in _DIALECTS}

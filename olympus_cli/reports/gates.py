@@ -101,8 +101,8 @@ def split_place(place: str) -> tuple[str, int] | None:
 def place_in(root: Path, place: str) -> tuple[str, ...]:
     """A place that is told from the folder `root`, as a case has it; nothing if it is not one.
 
-    >>> place_in(Path("/work"), "model.py:41"), place_in(Path("/work"), "unknown")
-    (('/work/model.py:41',), ())
+    >>> place_in(Path("/home/me"), "model.py:41"), place_in(Path("/home/me"), "unknown")
+    (('/home/me/model.py:41',), ())
     """
     found = split_place(place)
     return (f"{root / found[0]}:{found[1]}",) if found else ()
@@ -111,8 +111,8 @@ def place_in(root: Path, place: str) -> tuple[str, ...]:
 def remark(target: str, text: str, root: Path) -> Remark:
     """A remark on a target, whose text may end in ", at model.py:12", a place told from `root`.
 
-    >>> remark("mlp", "a loop, at model.py:12", Path("/work"))
-    Remark(text="target 'mlp': a loop, at model.py:12", places=('/work/model.py:12',))
+    >>> remark("mlp", "a loop, at model.py:12", Path("/home/me"))
+    Remark(text="target 'mlp': a loop, at model.py:12", places=('/home/me/model.py:12',))
     """
     found = _TRAILING.search(text)
     return Remark(f"target {target!r}: {text}", place_in(root, found[1]) if found else ())
