@@ -55,6 +55,7 @@ LAYERS = [
     "sharded_calling",
     "config",
     "eager",
+    "compiled",
     "stages",
     "verification",
     "artifact",

@@ -1,0 +1,434 @@
+"""The last stage of ahead-of-time compilation: a program compiled for a target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from olympus_core import tree, xla
+from olympus_core.array import DeviceArray, put
+from olympus_core.avals import ShapedArray, get_aval
+from olympus_core.context import state
+from olympus_core.eager import check_values
+from olympus_core.errors import (
+    DTypeError,
+    NaNError,
+    ShardingError,
+    SignatureError,
+    UsageError,
+)
+from olympus_core.sharded import ShardedArray
+from olympus_core.sharding import AnyMesh, Sharding, SingleDeviceSharding
+from olympus_core.spmd import ShardedProgram
+from olympus_core.stage import Interface, Stage
+from olympus_core.tracer import Tracer
+
+if TYPE_CHECKING:
+    from olympus_core.analysis.collectives import Collective
+    from olympus_core.analysis.cost import Cost
+    from olympus_core.analysis.estimate import Estimate
+    from olympus_core.analysis.memory import Memory
+    from olympus_core.analysis.profile import Profile
+    from olympus_core.stages import Lowered
+
+__all__ = ["Compiled", "ShardedCompiled"]
+
+
+#: the Python scalars that are passed, without more ado, for a scalar of a dtype
+_SCALARS: dict[Any, type] = {
+    np.dtype("bool"): bool,
+    np.dtype("int32"): int,
+    np.dtype("float32"): float,
+}
+
+
+_NUMPY = (np.ndarray, np.generic)
+
+
+class _Input:
+    """What an argument of a compiled program may be for its buffer to be at hand."""
+
+    __slots__ = ("aval", "donated", "dtype", "last", "scalars", "shape", "twin")
+
+    def __init__(self, aval: ShapedArray, donated: bool) -> None:
+        self.aval = aval
+        self.twin = aval.update(weak_type=not aval.weak_type)
+        self.shape, self.dtype = aval.shape, aval.dtype
+        python = _SCALARS.get(aval.dtype, aval.dtype.type)
+        self.scalars = () if aval.shape else (python, aval.dtype.type)
+        self.donated = donated
+        self.last: tuple[Any, Any] = (None, None)
+
+    def put(self, x: Any) -> xla.Buffer:
+        """The buffer of a scalar; kept, for the next call often passes the same object."""
+        buffer = xla.put(x) if isinstance(x, np.generic) else xla.put_scalar(x, self.aval)
+        if not self.donated:
+            self.last = x, buffer
+        return buffer
+
+
+def _is_just(x: Any, want: ShapedArray) -> bool:
+    return isinstance(x, _NUMPY) and x.dtype == want.dtype and x.shape == want.shape
+
+
+def _finish(buffers: Sequence[xla.Buffer]) -> None:
+    """Wait until buffers are computed."""
+    for each in buffers:
+        xla.block_until_ready(each)
+
+
+class Compiled(Stage):
+    """A program compiled for a target: call it like the function, statics left out."""
+
+    def __init__(
+        self,
+        signature: Interface,
+        executable: xla.Executable | xla.CompileOnlyExecutable,
+        target: xla.Target,
+        lowered: Lowered | None = None,
+    ) -> None:
+        super().__init__(signature)
+        self.executable = executable
+        self.target = target
+        self._lowered = lowered
+        avals, donated = signature.in_avals, signature.donated
+        self._inputs = [_Input(a, i in donated) for i, a in enumerate(avals)]
+        self._count = len(avals)
+        self._flat_in = signature.in_tree == tree.structure(((0,) * self._count, {}))
+        self._single_out = signature.out_tree == tree.structure(0)
+        self._run, self._handlers = executable.run, executable.handlers
+        self._memory: Memory | None = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run on arguments of the types compiled for.
+
+        Raises SignatureError (a TypeError) that lists the arguments of another type, NaNError where
+        `debug_nans` is on and a result has a NaN, and BackendError where the target's device is
+        not here.
+        """
+        buffers: list[xla.Buffer] | None = None
+        if self._flat_in and not kwargs and len(args) == self._count:
+            buffers = self._quick(args)
+        if buffers is None:
+            buffers = self._buffers(args, kwargs)
+        try:
+            outs = self._run(buffers).consume_with_handlers(self._handlers)
+        except (xla.JaxRuntimeError, ValueError) as e:
+            raise xla.execution_error(e) from None
+        if state.debug_nans or state.debug_infs:
+            results = map(DeviceArray, self.signature.out_avals, outs)
+            check_values(results, self._refuse_value)
+        if self._single_out:
+            return DeviceArray(self.signature.out_avals[0], outs[0])
+        return self.out_tree.unflatten(map(DeviceArray, self.signature.out_avals, outs))
+
+    def _buffers(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[xla.Buffer]:
+        """The buffers of arguments, whatever they are, that are of the types compiled for."""
+        leaves, in_tree = tree.flatten((args, kwargs))
+        if in_tree != self.in_tree:
+            self._refuse_tracers(leaves)
+            leaves = self._rearranged(args, kwargs)
+        buffers = self._quick(leaves)
+        return self._check(leaves) if buffers is None else buffers
+
+    def _quick(self, args: Sequence[Any]) -> list[xla.Buffer] | None:
+        """The buffers of arrays and scalars of just the types compiled for."""
+        buffers = []
+        for x, want in zip(args, self._inputs, strict=True):
+            if x.__class__ is DeviceArray:
+                if x.aval is not want.aval and x.aval is not want.twin:
+                    return None
+                buffers.append(x.buffer)
+            elif x.__class__ in want.scalars:
+                last, buffer = want.last
+                try:
+                    buffers.append(buffer if x is last else want.put(x))
+                except DTypeError:
+                    return None
+            elif x.__class__ is np.ndarray and x.dtype == want.dtype and x.shape == want.shape:
+                buffers.append(xla.put(x))
+            else:
+                return None
+        return buffers
+
+    def _avals(self, leaves: Sequence[Any]) -> list[ShapedArray]:
+        """The types of arguments; raises SignatureError where they are not those compiled for."""
+        try:
+            avals = [
+                want if _is_just(x, want) else get_aval(x)  # which narrows 64 bits without x64
+                for x, want in zip(leaves, self.signature.in_avals, strict=True)
+            ]
+        except DTypeError as e:
+            raise SignatureError(f"'{self.fun_name}' was called with {e}") from None
+        self._compare(avals)
+        return avals
+
+    def _check(self, leaves: Sequence[Any]) -> list[xla.Buffer]:
+        self._refuse_tracers(leaves)
+        avals = self._avals(leaves)
+        for name, x in zip(self.arg_names, leaves, strict=True):
+            if isinstance(x, ShardedArray):
+                raise ShardingError(
+                    f"argument {name!r} of '{self.fun_name}' lies elsewhere by name, "
+                    f"{x.sharding}, and the program was compiled for one device",
+                    hint="lower the function with this array, or put it on the first device",
+                )
+        return [
+            x.buffer if x.__class__ is DeviceArray else put(x, a).buffer
+            for x, a in zip(leaves, avals, strict=True)
+        ]
+
+    def _compare(self, avals: Sequence[ShapedArray]) -> None:
+        wrong = [
+            f"Argument '{name}' compiled with {want.long_name()} and called with {got.long_name()}"
+            for name, want, got in zip(self.arg_names, self.signature.in_avals, avals, strict=True)
+            if want.strip_weak() is not got.strip_weak()
+        ]
+        if wrong:
+            raise SignatureError(
+                "Argument types differ from the types for which this computation was compiled. "
+                "The mismatches are:\n" + "\n".join(wrong)
+            )
+
+    def _rearranged(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        """The leaves of arguments of another structure than the program was compiled for."""
+        raise SignatureError(
+            f"'{self.fun_name}' was compiled for arguments of another structure than it was "
+            f"called with.\n  compiled for: {self.in_tree}"
+            f"\n  called with:  {tree.structure((args, kwargs))}"
+        )
+
+    def _refuse_tracers(self, leaves: Sequence[Any]) -> None:
+        for x in leaves:
+            if isinstance(x, Tracer):
+                self._refuse_tracer(x)
+
+    def _refuse_tracer(self, x: Tracer) -> NoReturn:
+        raise SignatureError(
+            "Cannot apply OLYMPUS transformations to a function lowered and compiled for a "
+            f"particular signature. Detected argument of Tracer type {type(x)}"
+        )
+
+    @property
+    def input_shardings(self) -> Any:
+        """(args, kwargs) with the sharding of each array."""
+        one = self._one_device()
+        return self.in_tree.unflatten([one] * self._count)
+
+    @property
+    def output_shardings(self) -> Any:
+        """The result with the sharding of each array."""
+        return self.out_tree.unflatten([self._one_device()] * len(self.signature.out_avals))
+
+    def _one_device(self) -> Sharding | None:
+        here = isinstance(self.executable, xla.Executable)
+        return SingleDeviceSharding(xla.devices(self.target.backend)[0]) if here else None
+
+    def _refuse_value(self, fault: str) -> NoReturn:
+        raise NaNError(
+            f"the compiled program of '{self.fun_name}' gave {fault}",
+            hint="call the function itself, and the error names the operation and its line",
+        )
+
+    @property
+    def num_devices(self) -> int:
+        """The number of devices that the program runs on."""
+        return 1
+
+    def as_text(self) -> str:
+        """The optimized HLO."""
+        return self.executable.hlo_text()
+
+    def cost(self, trips: Mapping[str, int] | None = None) -> Cost:
+        """What the program costs, as it was lowered: see `Lowered.cost`.
+
+        Raises UsageError for an executable that came without its program.
+        """
+        if self._lowered is None:
+            raise UsageError(
+                f"the executable of '{self.fun_name}' came without the program that its cost is "
+                "counted from",
+                hint="call cost() on what it was compiled from",
+            )
+        return self._lowered.cost(trips)
+
+    def cost_analysis(self) -> dict[str, float] | None:
+        """XLA's estimate of the optimized program's cost; a loop's body is counted once."""
+        return self.executable.cost_analysis()
+
+    def memory(self) -> Memory:
+        """The memory that the program needs, when, and what takes it.
+
+        It is for a run on the device that the program was compiled for, which need not be here.
+
+        Raises:
+          ArtifactError: when the executable's description of itself is damaged.
+
+        >>> jit(f).lower(x).compile().memory().peak
+        12288
+        """
+        from olympus_core.analysis.memory import memory_of  # few programs are asked
+
+        if self._memory is None:
+            self._memory = memory_of(self.executable, self.signature.arg_names)
+        return self._memory
+
+    def memory_analysis(self) -> xla.MemoryAnalysis:
+        """XLA's own figures of the memory that the program needs; `memory` has more."""
+        return self.executable.memory()
+
+    def estimate(
+        self,
+        device: str | xla.DeviceModel | None = None,
+        trips: Mapping[str, int] | None = None,
+        network: float | None = None,
+    ) -> Estimate:
+        """An estimate of the time of a call, kernel by kernel; nothing is run or measured.
+
+        `device` is the name of a device, which `olympus devices` lists, "cpu" for this machine's,
+        or a DeviceModel; the one that the program was compiled for unless given.  `trips` says
+        how often loops run whose number of iterations depends on data, as for `Lowered.cost`.
+        `network` is the bytes a second that each device can send to other hosts, where there are
+        several; 50e9 unless given.  The time of a program of several devices is that of each.
+
+        Raises UsageError for a device that is not known, for `trips` as `cost` does, for another
+        `network`, and ArtifactError where the executable is not one program.
+
+        >>> compiled.estimate().seconds
+        9.1e-06
+        >>> compiled.estimate(trips={"solver.py:41": 30}).unknown
+        ()
+        """
+        from olympus_core.analysis.estimate import estimate  # few programs are asked
+
+        module, loops = self.executable.hlo_module(), self._loops(trips)
+        return estimate(module, self.target, device, loops, network, self.num_devices)
+
+    def collectives(
+        self,
+        device: str | xla.DeviceModel | None = None,
+        trips: Mapping[str, int] | None = None,
+        network: float | None = None,
+    ) -> tuple[Collective, ...]:
+        """What the devices of the program send each other, in the order that it runs in.
+
+        The arguments and errors are those of `estimate`.
+
+        >>> [(each.kind, each.axes, each.bytes) for each in compiled.collectives()]
+        [('all-reduce', ('model',), 1048576)]
+        """
+        from olympus_core.analysis.collectives import collectives_of  # few programs are asked
+
+        module, loops, mesh = self.executable.hlo_module(), self._loops(trips), self._mesh()
+        count = self.num_devices
+        return collectives_of(module, self.target, count, mesh, device, loops, network)
+
+    def _mesh(self) -> AnyMesh | None:
+        """The mesh whose axes name what the devices do together."""
+        return None
+
+    def _loops(self, trips: Mapping[str, int] | None) -> Callable[[], Mapping[str, int | None]]:
+        said = self.cost(trips).loops if trips else None
+
+        def loops() -> Mapping[str, int | None]:
+            if said is not None or self._lowered is None:
+                return said or {}
+            return self.cost().loops
+
+        return loops
+
+    def profile(self, *args: Any, runs: int = 10, **kwargs: Any) -> Profile:
+        """Call the program `runs` times with these arguments, and measure each of its kernels.
+
+        It is `olympus.analysis.profile`, which says more.
+
+        Raises SignatureError for arguments of another type, UsageError while another profile is
+        taken, and BackendError for a program of another backend than the CPU.
+
+        >>> jit(f).lower(x).compile().profile(x, runs=3).by("line")[0].seconds
+        0.00012
+        """
+        from olympus_core.analysis.profiling import profile  # few programs are asked
+
+        return profile(self, args, kwargs, runs=runs)
+
+    def prepared(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Callable[[], Callable[[], None]]:
+        """What prepares a call each time, and gives the call, which waits for its results.
+
+        Arguments are on the device before it; of the donated ones each call gets copies.  Raises
+        SignatureError for arguments of another type than compiled for.
+        """
+        buffers, avals = self._buffers(args, kwargs), self.signature.in_avals
+        donated = {i: DeviceArray(avals[i], buffers[i]).numpy() for i in self.signature.donated}
+
+        def prepare() -> Callable[[], None]:
+            given = list(buffers)
+            for i, value in donated.items():
+                given[i] = put(value, avals[i]).buffer
+            _finish(given)
+            return lambda: _finish(self.executable.execute(given))
+
+        return prepare
+
+    def serialize(self) -> bytes:
+        """The executable as bytes."""
+        return self.executable.serialize()
+
+    def runtime_executable(self) -> xla.Executable | xla.CompileOnlyExecutable:
+        """The executable itself."""
+        return self.executable
+
+
+class ShardedCompiled(Compiled):
+    """A program compiled for devices that its shardings name."""
+
+    def __init__(self, signature: Interface, program: ShardedProgram, lowered: Lowered) -> None:
+        signature = signature._replace(
+            in_shardings=program.in_shardings, out_shardings=program.out_shardings
+        )
+        super().__init__(signature, program.executable, lowered.target, lowered)
+        self._program = program
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run on arguments of the types compiled for; what may be moved is put where it belongs.
+
+        Raises SignatureError (a TypeError) that lists the arguments of another type, and
+        ShardingError for one that has another sharding and may not be moved.
+        """
+        leaves, in_tree = tree.flatten((args, kwargs))
+        self._refuse_tracers(leaves)
+        if in_tree != self.in_tree:
+            leaves = self._rearranged(args, kwargs)
+        outs = self._program.run(self._arrays(leaves))
+        if state.debug_nans or state.debug_infs:
+            check_values(outs, self._refuse_value)
+        return self.out_tree.unflatten(outs)
+
+    @property
+    def num_devices(self) -> int:
+        """The number of devices that the program runs on."""
+        return self._program.num_devices
+
+    def _mesh(self) -> AnyMesh | None:
+        return self._program.mesh
+
+    def _arrays(self, leaves: Sequence[Any]) -> list[DeviceArray]:
+        avals = self._avals(leaves)
+        return [
+            x if isinstance(x, DeviceArray) else put(x, a)
+            for x, a in zip(leaves, avals, strict=True)
+        ]
+
+    @property
+    def input_shardings(self) -> Any:
+        """(args, kwargs) with the sharding of each array."""
+        return self.in_tree.unflatten(self.signature.in_shardings)
+
+    @property
+    def output_shardings(self) -> Any:
+        """The result with the sharding of each array."""
+        return self.out_tree.unflatten(self.signature.out_shardings)
