@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from olympus_cli.bench.comparing import Compared, Judged
@@ -66,12 +67,21 @@ def worse_lines(found: Compared) -> Iterator[str]:
 def _worse(judged: Judged, label: str) -> str:
     verdict = judged.verdict
     before, now = (_figure(each, judged.unit) for each in (judged.before, judged.now))
-    confidence = _percent(verdict.confidence)
     return (
         f"{metric_name(judged.metric)} is worse than {label}: {now}, and it was {before}; "
-        f"ratio {verdict.ratio:.3f}, {confidence} interval "
+        f"ratio {verdict.ratio:.3f}, {_confidence(verdict.confidence)} interval "
         f"{_interval(verdict)}, threshold {_percent(verdict.threshold)}"
     )
+
+
+def _confidence(share: float) -> str:
+    """A confidence, with two digits of what it lacks to 100%.
+
+    >>> _confidence(0.95), _confidence(1 - 0.05 / 3), _confidence(1 - 0.05 / 600)
+    ('95%', '98.3%', '99.9917%')
+    """
+    digits = max(0, 1 - math.floor(math.log10(100 * (1 - share))))
+    return f"{100 * share:.{digits}f}".rstrip("0").rstrip(".") + "%"
 
 
 def _percent(share: float) -> str:

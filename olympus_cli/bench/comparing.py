@@ -1,9 +1,9 @@
 """One target held against its other side, metric by metric, in as many rounds as that takes.
 
-Where the rounds that are asked for decide no gate, as many are measured on top.  Where a gate says
-"worse", as many are measured again.  It is worse if all rounds together say so, and the ratio of
-the new ones alone is beyond the threshold too: a burst of load that one side met by chance is not
-met twice.
+Where the rounds that are asked for decide no gate, or a gate says "worse", as many are measured
+again.  It is worse if all rounds together say so, and the ratio of the last ones alone is beyond
+the threshold too: a burst of load that one side met by chance is not met twice.  Where a gate seems
+to be worse and none is known to be, as many are measured two times more at most.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from olympus.errors import ArtifactError
 from olympus_cli.bench.baselines import check_comparable, differences
 from olympus_cli.bench.model import Measured, Metric
 from olympus_cli.bench.resampling import levels
-from olympus_cli.bench.verdict import CONFIDENCE, MetricVerdict, adjusted, judge
+from olympus_cli.bench.verdict import CONFIDENCE, MEASUREMENTS, MetricVerdict, adjusted, judge
 from olympus_cli.spec.benching import GATED, JUDGED, THRESHOLD, BenchSpec
 
 __all__ = ["INTERLEAVED", "Compared", "Judged", "Rounds", "compare", "gate_count", "merged"]
@@ -30,10 +30,6 @@ Rounds = tuple[list[Measured], list[Measured]]
 #: The metrics whose samples of the two sides are pairs, and that a bundle shares with a target.
 INTERLEAVED = ("steady_call", "steady_cpu")
 
-# A ratio of steady_call below this, whatever its interval, speaks of more threads where steady_cpu
-# is worse.  It leaves a program that lasts longer a twentieth for the noise of the wall.
-_FASTER = 0.95
-
 
 @dataclass(frozen=True)
 class Judged:
@@ -41,8 +37,8 @@ class Judged:
 
     `before` and `now` are the values, in `unit`, whose quotient now / before is the verdict's
     ratio: see `levels`; one is None where its side did not measure the metric, which olympus.toml
-    names as a gate.  `verdict` is that of all rounds, and `again` that of the second measurement
-    alone; there is one where a gate of the target was worse.
+    names as a gate.  `verdict` is that of all rounds, and `again` that of the last measurement
+    alone, where there was more than one.
     """
 
     metric: str
@@ -52,6 +48,12 @@ class Judged:
     verdict: MetricVerdict
     gate: bool
     again: MetricVerdict | None = None
+
+    @property
+    def seems_worse(self) -> bool:
+        """Whether the ratio is beyond the threshold, however wide its interval is."""
+        ratio, threshold = self.verdict.ratio, self.verdict.threshold
+        return ratio is not None and ratio > 1 + threshold
 
 
 @dataclass(frozen=True)
@@ -75,18 +77,7 @@ class Compared:
 
         Time of processors alone is not worse where the call may have been spread over more of them.
         """
-        judged = {each.metric: each for each in self.judged}
-        return tuple(
-            each
-            for each in self.judged
-            if each.gate
-            and each.verdict.word == "worse"
-            and not (
-                each.metric == "steady_cpu"
-                and "steady_call" in judged
-                and _spread(judged["steady_call"], each)
-            )
-        )
+        return _worse(self.judged)
 
     def document(self) -> dict[str, Any]:
         """JSON-like data with every number."""
@@ -103,6 +94,21 @@ class Compared:
         }
 
 
+def _worse(every: Sequence[Judged]) -> tuple[Judged, ...]:
+    judged = {each.metric: each for each in every}
+    return tuple(
+        each
+        for each in every
+        if each.gate
+        and each.verdict.word == "worse"
+        and not (
+            each.metric == "steady_cpu"
+            and "steady_call" in judged
+            and _spread(judged["steady_call"], each)
+        )
+    )
+
+
 def _spread(call: Judged, cpu: Judged) -> bool:
     """Whether a call whose processors take longer may be one that is spread over more of them.
 
@@ -114,7 +120,7 @@ def _spread(call: Judged, cpu: Judged) -> bool:
     if call.verdict.word in ("better", "no change"):
         return True
     verdicts = [each for each in (call.verdict, call.again) if each is not None]
-    if any(each.ratio is not None and each.ratio < _FASTER for each in verdicts):
+    if any(each.ratio is not None and each.ratio < 1 for each in verdicts):
         return True
     high, low = call.verdict.high, cpu.verdict.low
     return high is not None and low is not None and high < low
@@ -134,6 +140,7 @@ class _Rule:
     gates: tuple[str, ...]
     named: bool
     confidence: float
+    measurements: int
 
 
 def gate_count(spec: BenchSpec) -> int:
@@ -163,24 +170,22 @@ def compare(
         UsageError: the sides were measured on different machines or backends.
         OlympusError: what `measure` raises.
     """
+    measurements = MEASUREMENTS if paired else 2
     rule = _Rule(
         label,
         paired,
         THRESHOLD if spec.threshold is None else spec.threshold,
         GATED if spec.metrics is None else spec.metrics,
         spec.metrics is not None,
-        adjusted(CONFIDENCE, gates),
+        adjusted(CONFIDENCE, gates, measurements - 1),
+        measurements,
     )
     ours, theirs = measure(rounds)
     check_comparable(ours[0], theirs, label)
     judged = _judged(ours, theirs, rule)
-    measured = [each for each in judged if each.gate and each.verdict.ratio is not None]
-    # more rounds do not tell how sessions differ, which leaves a stored baseline inconclusive
-    if paired and measured and all(each.verdict.word == "inconclusive" for each in measured):
-        more, other = measure(rounds)
-        ours, theirs = ours + more, theirs + other if paired else theirs
-        judged = _judged(ours, theirs, rule)
-    if any(each.gate and each.verdict.word == "worse" for each in judged):
+    for number in range(1, rule.measurements):
+        if not (_is_open if number == 1 else _is_doubtful)(judged, rule):
+            break
         more, other = measure(rounds)
         ours, theirs = ours + more, theirs + other if paired else theirs
         whole = _judged(ours, theirs, rule, final=True)
@@ -190,21 +195,39 @@ def compare(
     return Compared(ours[0].target, label, paired, *sides, tuple(judged), tuple(notes))
 
 
+def _is_open(judged: Sequence[Judged], rule: _Rule) -> bool:
+    """Whether the first measurement asks for a second: a gate is worse, or none is decided.
+
+    More processes do not tell how sessions differ, which leaves a stored baseline undecided.
+    """
+    words = [each.verdict.word for each in judged if each.gate and each.verdict.ratio is not None]
+    undecided = bool(words) and all(word == "inconclusive" for word in words)
+    return "worse" in words or (rule.paired and undecided)
+
+
+def _is_doubtful(judged: Sequence[Judged], rule: _Rule) -> bool:
+    """Whether a gate seems to be worse and none is known to be, after two measurements or more."""
+    words = [each.verdict.word for each in judged if each.gate]
+    seems = any(each.gate and each.seems_worse for each in judged)
+    return seems and "inconclusive" in words and not _worse(judged)
+
+
 def _confirmed(
-    first: Sequence[Judged], again: Sequence[Judged], whole: Sequence[Judged]
+    earlier: Sequence[Judged], last: Sequence[Judged], whole: Sequence[Judged]
 ) -> list[Judged]:
-    """The verdicts of all rounds, with those of the first and of the second measurement at hand."""
-    firsts, seconds = ({each.metric: each.verdict for each in side} for side in (first, again))
+    """The verdicts of all rounds, by those before the last measurement and of it alone."""
+    befores, alone = ({each.metric: each.verdict for each in side} for side in (earlier, last))
     found = []
     for each in whole:
-        before, second = firsts[each.metric], seconds[each.metric]
-        verdict = each.verdict
-        confirmed = verdict.word == "worse" and second.is_beyond(verdict)
-        if each.gate and not confirmed and "worse" in (before.word, verdict.word):
-            told = second.reason if second.ratio is None else f"its ratio is {second.ratio:.3f}"
-            reason = f"it was worse, and a second measurement did not confirm it: {told}"
+        before, newest, verdict = befores[each.metric], alone[each.metric], each.verdict
+        confirmed = verdict.word == "worse" and newest.is_beyond(verdict)
+        was_worse = "worse" in (before.word, verdict.word) or bool(before.reason)
+        open_ = verdict.word in ("worse", "inconclusive")
+        if each.gate and open_ and was_worse and not confirmed:
+            told = newest.reason if newest.ratio is None else f"its ratio is {newest.ratio:.3f}"
+            reason = f"it was worse, and the last measurement did not confirm it: {told}"
             verdict = replace(verdict, word="inconclusive", reason=reason)
-        found.append(replace(each, verdict=verdict, again=second))
+        found.append(replace(each, verdict=verdict, again=newest))
     return found
 
 

@@ -17,6 +17,7 @@ from olympus_cli.bench.resampling import Interval, ratio_interval
 
 __all__ = [
     "CONFIDENCE",
+    "MEASUREMENTS",
     "MIN_ROUNDS",
     "ROUNDS",
     "SESSION",
@@ -32,6 +33,7 @@ VerdictWord = Literal["better", "worse", "no change", "inconclusive"]
 THRESHOLD = 0.05  # the least change of a ratio that is one
 CONFIDENCE = 0.95
 ROUNDS = 5  # processes of each side
+MEASUREMENTS = 4  # at most, of `ROUNDS` processes each, where both sides run
 MIN_ROUNDS = 3  # fewer do not tell how processes differ
 
 #: The standard deviation of the factor by which all times of a session are longer than those of
@@ -138,14 +140,14 @@ def _word(found: Interval, threshold: float, *, higher_is_better: bool) -> Verdi
     return "no change" if -limit <= low and high <= limit else "inconclusive"
 
 
-def adjusted(confidence: float, gates: int) -> float:
+def adjusted(confidence: float, gates: int, looks: int) -> float:
     """The confidence of each interval that can fail a run, where `gates` of them can.
 
     All together they raise a false alarm no more often than one alone may, (1 - confidence) / 2
-    (Bonferroni).  A gate fails by the interval of all rounds, which are measured in two steps or in
-    three: it may be wrong in half of its share for each.
+    (Bonferroni).  A gate can fail after each measurement but the first: it may be wrong in an equal
+    part of its share at each of these `looks`.
 
-    >>> round(adjusted(0.95, 1), 6), round(adjusted(0.95, 10), 6)
-    (0.975, 0.9975)
+    >>> round(adjusted(0.95, 1, 3), 6), round(adjusted(0.95, 10, 3), 6)
+    (0.983333, 0.998333)
     """
-    return 1 - (1 - confidence) / (2 * max(gates, 1))
+    return 1 - (1 - confidence) / (looks * max(gates, 1))

@@ -226,5 +226,5 @@ def test_an_interval_of_normal_values_is_students() -> None:
 
 def test_many_gates_together_raise_an_alarm_no_more_often_than_one() -> None:
     for gates in (1, 2, 20, 200):
-        steps = 2  # one where the first rounds are too few, and one where they are not
-        assert steps * gates * (1 - adjusted(0.95, gates)) / 2 == pytest.approx(0.025)
+        for looks in (1, 3):
+            assert looks * gates * (1 - adjusted(0.95, gates, looks)) / 2 == pytest.approx(0.025)
