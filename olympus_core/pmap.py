@@ -15,7 +15,7 @@ from olympus_core.calling import JitOptions
 from olympus_core.errors import ShardingError, TransformError
 from olympus_core.library.shard_map import shard_map
 from olympus_core.primitives.elementwise.base import reshape
-from olympus_core.sharding import Mesh, PartitionSpec
+from olympus_core.sharding import Mesh, PartitionSpec, as_tuple
 from olympus_core.source import function_name
 from olympus_core.stages import Lowered, Traced
 from olympus_core.transforms.flat import check_arrays, check_callable, names_of
@@ -231,6 +231,6 @@ def pmap(
         (in_axes, out_axes),
         options.static_argnums,
         options.donate_argnums,
-        None if devices is None else tuple(devices),
+        None if devices is None else as_tuple(devices, "the devices of pmap"),
         axis_size,
     )

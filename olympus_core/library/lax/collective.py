@@ -12,6 +12,7 @@ within each list; it is for programs of replicas, and `vmap` takes none.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeVar, overload
 
@@ -19,7 +20,7 @@ import numpy as np
 
 from olympus_core import source, trace, tree
 from olympus_core.avals import get_aval
-from olympus_core.errors import ArgumentError, ShapeError, UnboundAxisError
+from olympus_core.errors import ArgumentError, ShapeError, ShardingError, UnboundAxisError
 from olympus_core.library.axes import canonical_axis
 from olympus_core.library.lax.shape import expand_dims, reshape, squeeze
 from olympus_core.library.promotion import check_arrays, convert
@@ -37,6 +38,7 @@ from olympus_core.primitives.collective import (
     pvary_p,
     reduce_scatter_p,
 )
+from olympus_core.sharding import as_tuple
 from olympus_core.tracer import Array, Tracer
 
 __all__ = [
@@ -83,8 +85,12 @@ def _bound_size(function: str, name: Any) -> int:
 
 
 def _sizes(function: str, axis_name: AxisName) -> tuple[tuple[Any, ...], list[int]]:
+    """The different axes of a collective, and their sizes."""
     names = _names(axis_name)
-    return names, [_bound_size(function, n) for n in names]
+    sizes = [_bound_size(function, n) for n in names]
+    if len(set(names)) != len(names):
+        raise ArgumentError(f"{function} works along different axes, and got the names {names}")
+    return names, sizes
 
 
 def _groups(function: str, groups: Groups, size: int) -> tuple[tuple[int, ...], ...] | None:
@@ -93,7 +99,12 @@ def _groups(function: str, groups: Groups, size: int) -> tuple[tuple[int, ...], 
         return None
     if trace.manual_axes():
         raise ArgumentError(f"{function} takes no axis_index_groups in a shard_map")
-    parts = tuple(tuple(map(int, g)) for g in groups)
+    try:
+        parts = tuple([tuple([operator.index(i) for i in g]) for g in groups])
+    except TypeError:
+        raise ArgumentError(
+            f"{function}: axis_index_groups must be lists of ints, and is {groups!r:.80}"
+        ) from None
     if sorted(i for p in parts for i in p) != list(range(size)) or len({*map(len, parts)}) > 1:
         raise ArgumentError(
             f"{function}: axis_index_groups must partition the indices 0 to {size - 1} into lists "
@@ -153,8 +164,27 @@ def pcast(x: _T, /, axis_name: AxisName, *, to: str) -> _T:
     if to != "varying":
         raise ArgumentError(f'pcast makes a value "varying", and to was {to!r:.60}')
     names, _ = _sizes("pcast", axis_name)
+    for leaf in tree.leaves(x):
+        _check_alike("pcast", leaf, names)
     done: _T = tree.map(lambda v: _varying(v, names), x)
     return done
+
+
+def _check_alike(function: str, x: Any, names: Sequence[Any]) -> None:
+    """Raise ShardingError for a value that varies along some of the checked axes among `names`."""
+    checked = [n for n in names if n in trace.checked_axes()]
+    aval = get_aval(x)
+    varying = [n for n in checked if n in aval.vma]
+    if varying and len(varying) < len(checked):
+        same = [n for n in checked if n not in aval.vma]
+        differs, alike = (", ".join(map(repr, found)) for found in (varying, same))
+        raise ShardingError(
+            f"{function} over {', '.join(map(repr, names))} got {aval.long_name()}, which may "
+            f"differ along {differs} and is the same on all devices along {alike}"
+            f"{source.current().place()}",
+            hint=f"leave {alike} out, or pass lax.pcast(x, {same[0]!r}, to='varying') for a value "
+            "of each device",
+        )
 
 
 def _reducing(
@@ -163,7 +193,13 @@ def _reducing(
     """The reduction of one value."""
     names, sizes = _sizes(primitive.name, axis_name)
     groups = _groups(primitive.name, axis_index_groups, math.prod(sizes))
-    return lambda v: primitive.bind(_varying(v, names), axes=names, axis_index_groups=groups)
+
+    def one(v: Any) -> Array:
+        if primitive is psum_p:
+            _check_alike("psum", v, names)
+        return primitive.bind(_varying(v, names), axes=names, axis_index_groups=groups)
+
+    return one
 
 
 def psum(x: _T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> _T:
@@ -369,10 +405,8 @@ def ppermute(x: ArrayLike | _T, axis_name: AxisName, perm: Sequence[tuple[int, i
     Array([6, 5], dtype=int32)
     """
     names, sizes = _sizes("ppermute", axis_name)
-    if len(set(names)) != len(names):
-        raise ArgumentError(f"ppermute works along different axes, and got the names {names}")
     size = math.prod(sizes)
-    pairs = tuple((int(s), int(d)) for s, d in perm)
+    pairs = _pairs(perm)
     for kind, ends in (("source", [s for s, _ in pairs]), ("destination", [d for _, d in pairs])):
         if len(set(ends)) != len(ends) or any(not 0 <= i < size for i in ends):
             raise ArgumentError(
@@ -385,6 +419,15 @@ def ppermute(x: ArrayLike | _T, axis_name: AxisName, perm: Sequence[tuple[int, i
     )
 
 
+def _pairs(perm: Any) -> tuple[tuple[int, int], ...]:
+    try:
+        return tuple([(operator.index(s), operator.index(d)) for s, d in perm])
+    except (TypeError, ValueError):
+        raise ArgumentError(
+            f"ppermute needs pairs (source, destination) of ints, and got {perm!r:.80}"
+        ) from None
+
+
 @overload
 def pshuffle(x: ArrayLike, axis_name: AxisName, perm: Sequence[int]) -> Array: ...
 @overload
@@ -392,9 +435,10 @@ def pshuffle(x: _T, axis_name: AxisName, perm: Sequence[int]) -> _T: ...
 def pshuffle(x: ArrayLike | _T, axis_name: AxisName, perm: Sequence[int]) -> Array | _T:
     """At index i, the value of index `perm[i]`; raises ArgumentError unless it is a permutation."""
     size = math.prod(_sizes("pshuffle", axis_name)[1])
-    if sorted(perm) != list(range(size)):
+    sources = as_tuple(perm, "the permutation of pshuffle")
+    if len(sources) != size or any(i not in sources for i in range(size)):
         raise ArgumentError(f"pshuffle needs a permutation of 0 to {size - 1}, and got {perm!r}")
-    return ppermute(x, axis_name, list(zip(perm, range(size), strict=True)))
+    return ppermute(x, axis_name, list(zip(sources, range(size), strict=True)))
 
 
 @overload
