@@ -222,6 +222,8 @@ def pmap(
     for axis in tree.leaves(out_axes, is_leaf=lambda a: a is None):
         if axis is not None and (type(axis) is not int or axis < 0):
             raise TransformError(f"pmap: out_axes needs ints of 0 or more and None, has {axis!r}")
+    if axis_size is not None and (type(axis_size) is not int or axis_size < 1):
+        raise TransformError(f"pmap: axis_size needs an int of 1 or more, and has {axis_size!r:.60}")
     options = JitOptions.of(
         fun, static_argnums=static_broadcasted_argnums, donate_argnums=donate_argnums
     )

@@ -31,6 +31,7 @@ __all__ = [
     "SingleDeviceSharding",
     "TiledSharding",
     "Tiling",
+    "are_names",
     "as_tuple",
     "checked_sizes",
     "named_like",
@@ -116,19 +117,19 @@ def _entry(entry: Any) -> Any:
     """
     if isinstance(entry, tuple | list):
         entry = tuple(entry)
-        if not _are_names(entry) or any(e is None or e is _UNCONSTRAINED for e in entry):
+        if not are_names(entry) or any(e is None or e is _UNCONSTRAINED for e in entry):
             raise ArgumentError(
                 f"a PartitionSpec needs names of axes in a tuple, and got {entry!r:.80}"
             )
         return None if not entry else entry[0] if len(entry) == 1 else entry
-    if not _are_names((entry,)):
+    if not are_names((entry,)):
         raise ArgumentError(
             f"a PartitionSpec needs names of axes, tuples of these and None, and got {entry!r:.80}"
         )
     return entry
 
 
-def _are_names(values: Sequence[Any]) -> bool:
+def are_names(values: Sequence[Any]) -> bool:
     """Whether each may be the name of an axis: a value that can be hashed."""
     try:
         hash(tuple(values))
@@ -139,17 +140,22 @@ def _are_names(values: Sequence[Any]) -> bool:
 
 def as_tuple(values: Any, what: str) -> tuple[Any, ...]:
     """A sequence as a tuple; raises ArgumentError, naming `what`, for what is not one."""
-    if isinstance(values, str | bytes) or not hasattr(values, "__iter__"):
-        raise ArgumentError(f"{what} must be a sequence, and got {values!r:.80}")
-    return tuple(values)
+    try:
+        if not isinstance(values, str | bytes):
+            return tuple(values)
+    except TypeError:
+        pass
+    raise ArgumentError(f"{what} must be a sequence, and got {values!r:.80}")
 
 
 def checked_sizes(asker: str, sizes: Any) -> tuple[int, ...]:
     """The sizes of the axes of a mesh; raises ShardingError for what is not one of 1 or more."""
     given = as_tuple(sizes, f"the sizes of the axes of {asker}")
-    whole = [n for n in given if hasattr(n, "__index__") and not isinstance(n, bool)]
-    found = tuple([operator.index(n) for n in whole if not getattr(n, "shape", ())])
-    if len(found) != len(given) or any(n < 1 for n in found):
+    try:
+        found = tuple([0 if isinstance(n, bool) else operator.index(n) for n in given])
+    except TypeError:
+        found = (0,)
+    if any(n < 1 for n in found):
         raise ShardingError(f"{asker} needs axes of 1 device or more, and got {given!r:.80}")
     return found
 
@@ -165,7 +171,7 @@ class AnyMesh:
         kind = type(self).__name__
         sizes = checked_sizes(kind, sizes)
         names = (names,) if isinstance(names, str) else as_tuple(names, f"the names of {kind}")
-        if not _are_names(names):
+        if not are_names(names):
             raise ShardingError(f"{kind} needs names that can be hashed, and got {names!r:.80}")
         if len(names) != len(sizes):
             raise ShardingError(

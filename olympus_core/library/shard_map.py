@@ -104,6 +104,8 @@ def shard_map(
     >>> shard_map(lambda x: x - lax.pmean(x, "data"), mesh=mesh, in_specs=P("data"),
     ...           out_specs=P("data"))(x)
     """
+    if not isinstance(check_vma, bool | int):
+        raise ArgumentError(f"shard_map: check_vma is True or False, and is {check_vma!r:.60}")
     options = mesh, in_specs, out_specs, axis_names, bool(check_vma)
     if f is None:
         return functools.partial(_mapped, *options)

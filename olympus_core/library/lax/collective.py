@@ -20,6 +20,7 @@ import numpy as np
 
 from olympus_core import source, trace, tree
 from olympus_core.avals import get_aval
+from olympus_core.dtypes import is_python_scalar
 from olympus_core.errors import ArgumentError, ShapeError, ShardingError, UnboundAxisError
 from olympus_core.library.axes import canonical_axis
 from olympus_core.library.lax.shape import expand_dims, reshape, squeeze
@@ -38,7 +39,7 @@ from olympus_core.primitives.collective import (
     pvary_p,
     reduce_scatter_p,
 )
-from olympus_core.sharding import as_tuple
+from olympus_core.sharding import are_names, as_tuple
 from olympus_core.tracer import Array, Tracer
 
 __all__ = [
@@ -87,6 +88,8 @@ def _bound_size(function: str, name: Any) -> int:
 def _sizes(function: str, axis_name: AxisName) -> tuple[tuple[Any, ...], list[int]]:
     """The different axes of a collective, and their sizes."""
     names = _names(axis_name)
+    if not are_names(names):
+        raise ArgumentError(f"{function} needs names that can be hashed, and got {axis_name!r:.80}")
     sizes = [_bound_size(function, n) for n in names]
     if len(set(names)) != len(names):
         raise ArgumentError(f"{function} works along different axes, and got the names {names}")
@@ -113,6 +116,12 @@ def _groups(function: str, groups: Groups, size: int) -> tuple[tuple[int, ...], 
     return parts
 
 
+def _flag(function: str, tiled: Any) -> bool:
+    if not isinstance(tiled, bool | int | np.bool_):
+        raise ArgumentError(f"{function}: tiled is True or False, and is {tiled!r:.60}")
+    return bool(tiled)
+
+
 def _map(function: str, per_leaf: Callable[[Any], Any], x: ArrayLike | _T) -> Array | _T:
     leaves, treedef = tree.flatten(x)
     check_arrays(function, *leaves)
@@ -132,6 +141,8 @@ def axis_index(axis_name: AxisName) -> Array:
     Array([0, 1, 2], dtype=int32)
     """
     names, sizes = _sizes("axis_index", axis_name)
+    if not names:
+        raise ArgumentError("axis_index needs the name of an axis, and got none")
     checked = trace.checked_axes()
 
     def one(name: Any) -> Array:
@@ -161,7 +172,7 @@ def pcast(x: _T, /, axis_name: AxisName, *, to: str) -> _T:
 
     >>> lax.scan(step, pcast(zeros(3), "data", to="varying"), xs)  # the carry comes to differ
     """
-    if to != "varying":
+    if not isinstance(to, str) or to != "varying":
         raise ArgumentError(f'pcast makes a value "varying", and to was {to!r:.60}')
     names, _ = _sizes("pcast", axis_name)
     for leaf in tree.leaves(x):
@@ -226,7 +237,13 @@ def _repeating(axis_name: AxisName, axis_index_groups: Groups) -> Callable[[Any]
     size = math.prod(_sizes("psum", axis_name)[1])
     groups = _groups("psum", axis_index_groups, size)
     times = size if groups is None else len(groups[0])
-    return lambda v: v * convert(times, get_aval(v).dtype, get_aval(v).weak_type)
+
+    def total(v: Any) -> Any:
+        if is_python_scalar(v):
+            return v * times
+        return v * convert(times, get_aval(v).dtype, get_aval(v).weak_type)
+
+    return total
 
 
 def _counted(x: Any) -> Any:
@@ -295,6 +312,7 @@ def all_gather(
     Array([[0, 1],
            [0, 1]], dtype=int32)
     """
+    tiled = _flag("all_gather", tiled)
     names, sizes = _sizes("all_gather", axis_name)
     groups = _single("all_gather", names, sizes, axis_index_groups)
 
@@ -323,7 +341,7 @@ def _single(
     """The groups as a parameter; raises ArgumentError for groups of several axes."""
     if groups is not None and len(names) > 1:
         raise ArgumentError(f"{function} takes axis_index_groups along one axis, not along {names}")
-    return _groups(function, groups, sizes[0])
+    return None if groups is None else _groups(function, groups, sizes[0])
 
 
 @overload
@@ -357,6 +375,7 @@ def psum_scatter(
     That dimension is as long as the mapped axis, and gone from the result; with `tiled` its
     length is a multiple, and the part keeps it.  Raises ShapeError for another length.
     """
+    tiled = _flag("psum_scatter", tiled)
     names, sizes = _sizes("psum_scatter", axis_name)
     groups = _single("psum_scatter", names, sizes, axis_index_groups)
     counts = sizes if groups is None else [len(groups[0])]
@@ -490,6 +509,7 @@ def all_to_all(
     stay.  Several names are one axis, the first of which varies most slowly.  Raises ShapeError for
     another length, and ArgumentError for groups of the indices of several axes.
     """
+    tiled = _flag("all_to_all", tiled)
     names, sizes = _sizes("all_to_all", axis_name)
     if len(names) != 1:
         if axis_index_groups is not None:
