@@ -46,9 +46,7 @@ class Agreement:
             found = self._known[key] = self._followed(simplify(program), operands)
         return found
 
-    def _followed(
-        self, program: Olympuspr, operands: Sequence[Differing]
-    ) -> tuple[Differing, ...]:
+    def _followed(self, program: Olympuspr, operands: Sequence[Differing]) -> tuple[Differing, ...]:
         env: dict[Any, Differing] = dict(zip(program.invars, operands, strict=True))
         env.update(dict.fromkeys(program.constvars, _NOWHERE))
         for eqn in program.eqns:

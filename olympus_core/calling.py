@@ -51,7 +51,9 @@ def _positions(option: str, value: int | Iterable[int] | None) -> tuple[int, ...
 def _names(option: str, value: str | Iterable[str] | None) -> tuple[str, ...]:
     if value is None:
         return ()
-    given = (value,) if isinstance(value, str) or not hasattr(value, "__iter__") else tuple(value)
+    if isinstance(value, str):
+        return (value,)
+    given: tuple[Any, ...] = tuple(value) if isinstance(value, Iterable) else (value,)
     if any(not isinstance(name, str) for name in given):
         raise UsageError(f"{option} needs names of arguments, and got {value!r:.80}")
     return given

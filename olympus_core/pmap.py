@@ -34,6 +34,8 @@ class _Unnamed:
 
 
 _UNNAMED = _Unnamed()
+#: the last axis that an array of NumPy may have
+_MOST_AXES = 63
 
 
 class Pmap(Generic[_P, _R]):
@@ -220,10 +222,14 @@ def pmap(
     check_callable("pmap", fun)
     in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
     for axis in tree.leaves(out_axes, is_leaf=lambda a: a is None):
-        if axis is not None and (type(axis) is not int or axis < 0):
-            raise TransformError(f"pmap: out_axes needs ints of 0 or more and None, has {axis!r}")
+        if axis is not None and (type(axis) is not int or not 0 <= axis <= _MOST_AXES):
+            raise TransformError(
+                f"pmap: out_axes needs ints from 0 to {_MOST_AXES} and None, has {axis!r:.60}"
+            )
     if axis_size is not None and (type(axis_size) is not int or axis_size < 1):
-        raise TransformError(f"pmap: axis_size needs an int of 1 or more, and has {axis_size!r:.60}")
+        raise TransformError(
+            f"pmap: axis_size needs an int of 1 or more, and has {axis_size!r:.60}"
+        )
     options = JitOptions.of(
         fun, static_argnums=static_broadcasted_argnums, donate_argnums=donate_argnums
     )

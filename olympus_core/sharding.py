@@ -483,10 +483,10 @@ class NamedSharding(Sharding):
     """
 
     __slots__ = ("_hash", "mesh", "spec")
-    mesh: Mesh | AbstractMesh
+    mesh: AnyMesh
     spec: PartitionSpec
 
-    def __init__(self, mesh: Mesh | AbstractMesh, spec: PartitionSpec) -> None:
+    def __init__(self, mesh: AnyMesh, spec: PartitionSpec) -> None:
         if not isinstance(mesh, AnyMesh):
             raise ArgumentError(f"NamedSharding needs a Mesh, and got {mesh!r:.80}")
         if not isinstance(spec, PartitionSpec):

@@ -20,7 +20,7 @@ def check_device(device: Any) -> Sharding | None:
 
     Raises ArgumentError for anything else.
     """
-    device = named("device", device)
+    device = named("the argument device", device)
     if device is None or isinstance(device, Sharding):
         return device
     if isinstance(device, xla.Device):

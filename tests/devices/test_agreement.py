@@ -1,4 +1,4 @@
-"""A collective that some devices never come to is refused; programs that agree run as the oracle's."""
+"""A collective that some devices never come to is refused; others run as the oracle's."""
 
 from __future__ import annotations
 
@@ -99,9 +99,7 @@ def in_custom_jvp(p: Any, x: Any) -> Any:
 
 
 def in_body(p: Any, x: Any) -> Any:
-    return p.lax.while_loop(
-        lambda v: v.sum() < 10, lambda v: v + 1 + 0 * p.lax.psum(v, "y"), x
-    )
+    return p.lax.while_loop(lambda v: v.sum() < 10, lambda v: v + 1 + 0 * p.lax.psum(v, "y"), x)
 
 
 def in_condition(p: Any, x: Any) -> Any:
@@ -175,7 +173,7 @@ PROGRAMS = {name: chosen(c) for name, c in COLLECTIVES.items()} | {
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_collective_that_some_devices_do_not_come_to_is_refused(name: str, check: bool) -> None:
     f = mapped(OURS, PROGRAMS[name], check_vma=check)
-    with pytest.raises(ShardingError, match="may differ along the axis '[xy]'.*test_agreement"):
+    with pytest.raises(ShardingError, match=r"may differ along the axis '[xy]'.*test_agreement"):
         olympus.jit(f).lower(X)
 
 
@@ -312,7 +310,9 @@ def scan_with_flags(p: Any, x: Any) -> Any:
 
 
 def batched_from_outside(p: Any, x: Any) -> Any:
-    return p.lax.cond(x.sum() > 0, lambda v: v + varying(p, p.lax.psum(v, "x"), "x"), lambda v: v, x)
+    return p.lax.cond(
+        x.sum() > 0, lambda v: v + varying(p, p.lax.psum(v, "x"), "x"), lambda v: v, x
+    )
 
 
 def batched_choice(p: Any, x: Any) -> Any:

@@ -52,7 +52,8 @@ class Call:
 
     def __repr__(self) -> str:
         named = [f"{k}={v!r:.60}" for k, v in self.kwargs.items()]
-        return f"{self.name}({', '.join([f'{x!r:.60}' for x in self.args] + named)})"
+        text = f"{self.name}({', '.join([f'{x!r:.60}' for x in self.args] + named)})"
+        return " ".join(text.split())
 
 
 def _values() -> list[Any]:
@@ -174,9 +175,7 @@ def _shard_map_calls(mesh: Any) -> Iterator[Call]:
             def body(x: Any) -> Any:
                 return jnp.sum(collective(x, *args, **options))
 
-            f = olympus.shard_map(
-                body, mesh=mesh, in_specs=P("x"), out_specs=P(), check_vma=False
-            )
+            f = olympus.shard_map(body, mesh=mesh, in_specs=P("x"), out_specs=P(), check_vma=False)
             return olympus.jit(f).lower(X)
 
         return run
@@ -226,4 +225,5 @@ if __name__ == "__main__":
         sys.stderr.flush()
         wrong = outcome(call)
         if wrong:
-            print(wrong[:400], flush=True)
+            sys.stdout.write(f"{wrong[:400]}\n")
+            sys.stdout.flush()
