@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import operator
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, NamedTuple, ParamSpec, Self, TypeVar, overload
@@ -38,16 +39,24 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 
-def _positions(value: int | Iterable[int] | None) -> tuple[int, ...]:
+def _positions(option: str, value: int | Iterable[int] | None) -> tuple[int, ...]:
     if value is None:
         return ()
-    return (value,) if isinstance(value, int) else tuple(value)
+    try:
+        return tuple(map(operator.index, (value,) if isinstance(value, int) else value))
+    except TypeError:
+        raise UsageError(f"{option} needs ints, and got {value!r:.80}") from None
 
 
-def _names(value: str | Iterable[str] | None) -> tuple[str, ...]:
+def _names(option: str, value: str | Iterable[str] | None) -> tuple[str, ...]:
     if value is None:
         return ()
-    return (value,) if isinstance(value, str) else tuple(value)
+    if isinstance(value, str):
+        return (value,)
+    given: tuple[Any, ...] = tuple(value) if isinstance(value, Iterable) else (value,)
+    if any(not isinstance(name, str) for name in given):
+        raise UsageError(f"{option} needs names of arguments, and got {value!r:.80}")
+    return given
 
 
 class JitOptions(NamedTuple):
@@ -106,7 +115,8 @@ def _complete(
 ) -> tuple[tuple[int, ...], tuple[str, ...]]:
     positional = [name for name, takes_position in parameters if takes_position]
     known = {name for name, _ in parameters}
-    nums, names = set(_positions(argnums)), set(_names(argnames))
+    nums = set(_positions(f"{what}_argnums", argnums))
+    names = set(_names(f"{what}_argnames", argnames))
     count = len(positional)
     for n in [n for n in nums if n < 0]:
         nums.remove(n)

@@ -82,6 +82,8 @@ class Context(threading.local):
     trace: Value[Any]
     #: the names and sizes of the axes that have a name here, outermost first
     axes: TracedValue[tuple[tuple[Any, int], ...]] = ()
+    #: the meshes of the contexts around, innermost last: PartitionSpecs alone are of that
+    meshes: TracedValue[tuple[Any, ...]] = ()
     #: the name scope: "outer/inner"
     scope: TracedValue[str] = ""
     #: the `Source` that operations are said to come from, in the place of the user's line

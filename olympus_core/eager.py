@@ -150,6 +150,8 @@ class EagerTrace:
             buffers.append(x.buffer)
         compiled = _program if primitive.higher_order else _operation
         executable, out_avals, made = compiled(primitive, tuple(avals), tuple(params.items()))
+        if made is _as_it_is and any(map(committed_sharding, args)):
+            return self._on_devices(primitive, args, params)
         outs = executable.execute(buffers)
         results = [*map(made, out_avals, outs)]
         if state.debug_nans or state.debug_infs:

@@ -15,7 +15,7 @@ from olympus_core.calling import JitOptions
 from olympus_core.errors import ShardingError, TransformError
 from olympus_core.library.shard_map import shard_map
 from olympus_core.primitives.elementwise.base import reshape
-from olympus_core.sharding import Mesh, PartitionSpec
+from olympus_core.sharding import Mesh, PartitionSpec, as_tuple
 from olympus_core.source import function_name
 from olympus_core.stages import Lowered, Traced
 from olympus_core.transforms.flat import check_arrays, check_callable, names_of
@@ -34,6 +34,8 @@ class _Unnamed:
 
 
 _UNNAMED = _Unnamed()
+#: the last axis that an array of NumPy may have
+_MOST_AXES = 63
 
 
 class Pmap(Generic[_P, _R]):
@@ -220,8 +222,14 @@ def pmap(
     check_callable("pmap", fun)
     in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
     for axis in tree.leaves(out_axes, is_leaf=lambda a: a is None):
-        if axis is not None and (type(axis) is not int or axis < 0):
-            raise TransformError(f"pmap: out_axes needs ints of 0 or more and None, has {axis!r}")
+        if axis is not None and (type(axis) is not int or not 0 <= axis <= _MOST_AXES):
+            raise TransformError(
+                f"pmap: out_axes needs ints from 0 to {_MOST_AXES} and None, has {axis!r:.60}"
+            )
+    if axis_size is not None and (type(axis_size) is not int or axis_size < 1):
+        raise TransformError(
+            f"pmap: axis_size needs an int of 1 or more, and has {axis_size!r:.60}"
+        )
     options = JitOptions.of(
         fun, static_argnums=static_broadcasted_argnums, donate_argnums=donate_argnums
     )
@@ -231,6 +239,6 @@ def pmap(
         (in_axes, out_axes),
         options.static_argnums,
         options.donate_argnums,
-        None if devices is None else tuple(devices),
+        None if devices is None else as_tuple(devices, "the devices of pmap"),
         axis_size,
     )

@@ -25,6 +25,7 @@ from olympus_core.context import state
 from olympus_core.errors import InternalError, MissingRuleError
 
 if TYPE_CHECKING:
+    from olympus_core.agreement import Agreement, Differing
     from olympus_core.lowering import LoweringContext
     from olympus_core.olympuspr import Eqn, Olympuspr
     from olympus_core.sharding import Sharding
@@ -222,6 +223,19 @@ class Primitive:
     def at_once(self, params: dict[str, Any]) -> AtOnce | None:
         """What is compiled where it is bound to known values; None for a program of it alone."""
         return None
+
+    def waits_along(self, agreement: Agreement, params: dict[str, Any]) -> Differing:
+        """The axes of a `shard_map` along which it waits for all devices."""
+        return frozenset()
+
+    def differing(
+        self, agreement: Agreement, eqn: Eqn, operands: Sequence[Differing]
+    ) -> Sequence[Differing]:
+        """The axes along which results may differ from device to device, of those of operands.
+
+        Raises ShardingError for a program of it that some devices of a `shard_map` may not run.
+        """
+        return [frozenset[Any]().union(*operands)] * len(eqn.outputs)
 
     def has_batch_axes(self, **params: Any) -> bool:
         """Whether it works for each place along axes that its operands have in common."""

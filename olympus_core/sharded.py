@@ -11,11 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core import xla
+from olympus_core import dtypes, xla
 from olympus_core.array import DeviceArray, Shard, put
 from olympus_core.avals import ShapedArray, canonical_shape, get_aval, register_aval
-from olympus_core.errors import ArgumentError, DeletedArrayError, ShardingError
-from olympus_core.sharding import Index, NamedSharding, Sharding, SingleDeviceSharding
+from olympus_core.errors import (
+    ArgumentError,
+    DeletedArrayError,
+    DTypeError,
+    OlympusError,
+    ShardingError,
+)
+from olympus_core.sharding import Index, NamedSharding, Sharding, SingleDeviceSharding, as_tuple
 
 __all__ = [
     "ShardedArray",
@@ -162,18 +168,21 @@ def make_array_from_callback(
 
     >>> make_array_from_callback((8,), NamedSharding(mesh, P("data")), lambda i: whole[i])
     """
+    name = "make_array_from_callback"
     shape = canonical_shape(shape)
-    _check_sharding("make_array_from_callback", sharding)
+    _check_sharding(name, sharding)
+    if not callable(data_callback):
+        raise ArgumentError(f"{name} needs a function of the slices, and got {data_callback!r:.80}")
     want = sharding.shard_shape(shape)
     parts: dict[tuple[int, ...], Any] = {}
     places = sharding.tiling(len(shape)).places
     for place, index in zip(places, sharding.indices(shape), strict=True):
         if place not in parts:
-            parts[place] = np.asarray(data_callback(index), dtype)
-            _check_part("make_array_from_callback", index, parts[place], want)
+            parts[place] = _part(name, data_callback(index), dtype)
+            _check_part(name, index, parts[place], want)
     kinds = {part.dtype for part in parts.values()}
     if len(kinds) > 1:
-        raise ShardingError(f"make_array_from_callback got parts of dtypes {_listed(kinds)}")
+        raise ShardingError(f"{name} got parts of dtypes {_listed(kinds)}")
     part_aval = get_aval(next(iter(parts.values())))
     aval = part_aval.update(shape=shape)
     buffers = [
@@ -181,6 +190,17 @@ def make_array_from_callback(
         for place, device in zip(places, sharding.devices, strict=True)
     ]
     return _made(aval, sharding, buffers)
+
+
+def _part(asker: str, value: Any, dtype: Any) -> np.ndarray[Any, Any]:
+    """What a user gave as a part; raises DTypeError for what is not an array of the dtype."""
+    wanted = None if dtype is None else dtypes.dtype(dtype)
+    try:
+        return np.asarray(value, wanted)
+    except (TypeError, ValueError) as e:
+        if isinstance(e, OlympusError):
+            raise
+        raise DTypeError(f"{asker} needs arrays as parts, and got {value!r:.80}: {e}") from None
 
 
 def _made(aval: ShapedArray, sharding: Sharding, buffers: Sequence[xla.Buffer]) -> DeviceArray:
@@ -201,6 +221,7 @@ def make_array_from_single_device_arrays(
     name = "make_array_from_single_device_arrays"
     _check_sharding(name, sharding)
     by_device: dict[Any, DeviceArray] = {}
+    arrays = as_tuple(arrays, f"the arrays of {name}")
     for x in arrays:
         if not isinstance(x, DeviceArray) or len(x.devices()) != 1:
             raise ShardingError(f"{name} needs arrays of one device each, and got {x!r:.80}")
@@ -211,7 +232,7 @@ def make_array_from_single_device_arrays(
             f"devices {_listed(d.id for d in by_device)}"
         )
     kinds = {x.aval.dtype for x in arrays}
-    if len(kinds) > 1 or (dtype is not None and np.dtype(dtype) not in kinds):
+    if len(kinds) > 1 or (dtype is not None and dtypes.dtype(dtype) not in kinds):
         raise ShardingError(f"{name} got arrays of dtypes {_listed(kinds)}")
     want = sharding.shard_shape(shape)
     for index, device in zip(sharding.indices(shape), sharding.devices, strict=True):

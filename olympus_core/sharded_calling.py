@@ -11,6 +11,7 @@ from olympus_core.calling import Arguments, JitOptions, StagedFunction
 from olympus_core.context import state
 from olympus_core.control.call import jit_p
 from olympus_core.errors import ArgumentError, ShardingError, SignatureError
+from olympus_core.meshes import named
 from olympus_core.primitives.sharding import sharding_constraint_p
 from olympus_core.sharding import PartitionSpec, Sharding
 from olympus_core.spmd import committed_sharding
@@ -34,11 +35,10 @@ class Shardings(NamedTuple):
         """The two, checked; raises ArgumentError for a leaf that is not a sharding or None."""
         for what, told in (("in_shardings", ins), ("out_shardings", outs)):
             for leaf in tree.leaves(told, is_leaf=lambda x: x is None):
-                if leaf is not None and not isinstance(leaf, Sharding):
-                    spec = isinstance(leaf, PartitionSpec)
+                if leaf is not None and not isinstance(leaf, Sharding | PartitionSpec):
                     raise ArgumentError(
                         f"{what} of jit needs shardings and None, and has {leaf!r:.80}",
-                        hint="write NamedSharding(mesh, spec)" if spec else None,
+                        hint="write NamedSharding(mesh, spec)",
                     )
         return Shardings(tuple(ins) if isinstance(ins, list) else ins, outs)
 
@@ -94,7 +94,7 @@ class ShardedFunction(StagedFunction[_P, _R]):
                 f"'{self.name}' has in_shardings, and takes its arguments by position: got "
                 f"{', '.join(map(repr, places[1]))} by keyword"
             )
-        told = tree.prefix_leaves("jit", "in_shardings", self.shardings.ins, places[0])
+        told = _named("in_shardings", self.shardings.ins, places[0])
         names = self.argument_names(arguments)
         for x, aval, name, want in zip(arguments.leaves, arguments.avals, names, told, strict=True):
             if want is None:
@@ -114,12 +114,17 @@ class ShardedFunction(StagedFunction[_P, _R]):
         if self.shardings.outs is None:
             return (None,) * len(avals)
         full = out_tree.unflatten(range(len(avals)))
-        told = tree.prefix_leaves("jit", "out_shardings", self.shardings.outs, full)
+        told = _named("out_shardings", self.shardings.outs, full)
         paths = [tree.keystr(path) for path, _ in tree.flatten_with_path(full)[0]]
         for aval, path, want in zip(avals, paths, told, strict=True):
             if want is not None:
                 want.check_shape(aval.shape, f"result{path} of '{self.name}'")
         return tuple(told)
+
+
+def _named(what: str, prefix: Any, full: Any) -> list[Sharding | None]:
+    """One sharding, or None, for each leaf of `full`; specs are of the mesh of the context."""
+    return [named(f"{what} of jit", s) for s in tree.prefix_leaves("jit", what, prefix, full)]
 
 
 def _constrained(x: Any, sharding: Sharding | None) -> Any:

@@ -9,12 +9,15 @@ from __future__ import annotations
 import abc
 import functools
 import math
+import operator
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from olympus_core import source
+from olympus_core.avals import canonical_shape
+from olympus_core.context import state
 from olympus_core.errors import ArgumentError, ShardingError
 
 __all__ = [
@@ -28,6 +31,9 @@ __all__ = [
     "SingleDeviceSharding",
     "TiledSharding",
     "Tiling",
+    "are_names",
+    "as_tuple",
+    "checked_sizes",
     "named_like",
 ]
 
@@ -105,11 +111,53 @@ P = PartitionSpec
 
 
 def _entry(entry: Any) -> Any:
-    """An entry of a spec in the one form that it has: a name, a tuple of two or more, or None."""
+    """An entry of a spec in the one form that it has: a name, a tuple of two or more, or None.
+
+    Raises ArgumentError for what cannot be one.
+    """
     if isinstance(entry, tuple | list):
         entry = tuple(entry)
+        if not are_names(entry) or any(e is None or e is _UNCONSTRAINED for e in entry):
+            raise ArgumentError(
+                f"a PartitionSpec needs names of axes in a tuple, and got {entry!r:.80}"
+            )
         return None if not entry else entry[0] if len(entry) == 1 else entry
+    if not are_names((entry,)):
+        raise ArgumentError(
+            f"a PartitionSpec needs names of axes, tuples of these and None, and got {entry!r:.80}"
+        )
     return entry
+
+
+def are_names(values: Sequence[Any]) -> bool:
+    """Whether each may be the name of an axis: a value that can be hashed."""
+    try:
+        hash(tuple(values))
+    except TypeError:
+        return False
+    return True
+
+
+def as_tuple(values: Any, what: str) -> tuple[Any, ...]:
+    """A sequence as a tuple; raises ArgumentError, naming `what`, for what is not one."""
+    try:
+        if not isinstance(values, str | bytes):
+            return tuple(values)
+    except TypeError:
+        pass
+    raise ArgumentError(f"{what} must be a sequence, and got {values!r:.80}")
+
+
+def checked_sizes(asker: str, sizes: Any) -> tuple[int, ...]:
+    """The sizes of the axes of a mesh; raises ShardingError for what is not one of 1 or more."""
+    given = as_tuple(sizes, f"the sizes of the axes of {asker}")
+    try:
+        found = tuple([0 if isinstance(n, bool) else operator.index(n) for n in given])
+    except TypeError:
+        found = (0,)
+    if any(n < 1 for n in found):
+        raise ShardingError(f"{asker} needs axes of 1 device or more, and got {given!r:.80}")
+    return found
 
 
 class AnyMesh:
@@ -119,9 +167,12 @@ class AnyMesh:
     axis_names: tuple[Any, ...]
     axis_sizes: tuple[int, ...]
 
-    def _set_axes(self, sizes: Sequence[int], names: Any) -> None:
-        names = (names,) if isinstance(names, str) else tuple(names)
+    def _set_axes(self, sizes: Any, names: Any) -> None:
         kind = type(self).__name__
+        sizes = checked_sizes(kind, sizes)
+        names = (names,) if isinstance(names, str) else as_tuple(names, f"the names of {kind}")
+        if not are_names(names):
+            raise ShardingError(f"{kind} needs names that can be hashed, and got {names!r:.80}")
         if len(names) != len(sizes):
             raise ShardingError(
                 f"{kind} needs a name for each of its {len(sizes)} dimensions, and got "
@@ -129,9 +180,7 @@ class AnyMesh:
             )
         if None in names or len(set(names)) != len(names):
             raise ShardingError(f"{kind} needs axes of different names, and got {names!r:.80}")
-        if any(isinstance(n, bool) or not isinstance(n, int) or n < 1 for n in sizes):
-            raise ShardingError(f"{kind} needs axes of 1 device or more, and got {sizes!r:.80}")
-        self.axis_names, self.axis_sizes = names, tuple(sizes)
+        self.axis_names, self.axis_sizes = names, sizes
 
     @property
     def size(self) -> int:
@@ -152,6 +201,14 @@ class AnyMesh:
     def empty(self) -> bool:
         """Whether there is no device: False, for an axis has one or more."""
         return False
+
+    def __enter__(self) -> Self:
+        """Within the context, a PartitionSpec alone is of this mesh, as with `set_mesh`."""
+        state.meshes = (*state.meshes, self)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        state.meshes = state.meshes[:-1]
 
     def __str__(self) -> str:
         sizes = ", ".join(f"{name!r}: {size}" for name, size in self.shape_tuple)
@@ -186,7 +243,7 @@ class AbstractMesh(AnyMesh):
     __slots__ = ()
 
     def __init__(self, axis_sizes: Sequence[int], axis_names: Any) -> None:
-        self._set_axes(tuple(axis_sizes), axis_names)
+        self._set_axes(axis_sizes, axis_names)
 
     def __repr__(self) -> str:
         return str(self)
@@ -339,6 +396,7 @@ class Sharding(abc.ABC):
 
     def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
         """The shape of the part that each device holds; raises ShardingError where it has none."""
+        global_shape = canonical_shape(global_shape)
         self.check_shape(global_shape)
         counts = self.tiling(len(global_shape)).counts
         return tuple(n // count for n, count in zip(global_shape, counts, strict=True))
@@ -352,7 +410,7 @@ class Sharding(abc.ABC):
     def indices(self, global_shape: Sequence[int]) -> list[Index]:
         """The slices that each device holds, in the order of `devices`."""
         part = self.shard_shape(global_shape)
-        counts, places = self.tiling(len(global_shape))
+        counts, places = self.tiling(len(part))
         return [
             tuple(
                 slice(None) if count == 1 else slice(i * n, (i + 1) * n)
@@ -362,9 +420,16 @@ class Sharding(abc.ABC):
         ]
 
     def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
-        """Whether both give each device the same part of any array of `ndim` dimensions."""
+        """Whether both give each device the same part of any array of `ndim` dimensions.
+
+        Raises ArgumentError for what is not a sharding or a rank.
+        """
         if self is other:
             return True
+        if not isinstance(other, Sharding):
+            raise ArgumentError(f"a sharding is compared with another, and got {other!r:.80}")
+        if isinstance(ndim, bool) or not isinstance(ndim, int) or ndim < 0:
+            raise ArgumentError(f"a rank must be an int of 0 or more, and got {ndim!r:.80}")
         return self.devices == other.devices and self.tiling(ndim) == other.tiling(ndim)
 
 
@@ -418,10 +483,10 @@ class NamedSharding(Sharding):
     """
 
     __slots__ = ("_hash", "mesh", "spec")
-    mesh: Mesh | AbstractMesh
+    mesh: AnyMesh
     spec: PartitionSpec
 
-    def __init__(self, mesh: Mesh | AbstractMesh, spec: PartitionSpec) -> None:
+    def __init__(self, mesh: AnyMesh, spec: PartitionSpec) -> None:
         if not isinstance(mesh, AnyMesh):
             raise ArgumentError(f"NamedSharding needs a Mesh, and got {mesh!r:.80}")
         if not isinstance(spec, PartitionSpec):

@@ -18,6 +18,7 @@ from olympus_core.transforms.programs import (
 )
 
 if TYPE_CHECKING:
+    from olympus_core.agreement import Agreement, Differing
     from olympus_core.lowering import LoweringContext
 
 __all__ = ["Block", "Call", "InlineCall", "block_p", "jit_p"]
@@ -41,6 +42,11 @@ class Call(MultipleResults):
 
     def run_inside(self, args: Sequence[Any], **params: Any) -> None:
         evaluate(params["olympuspr"], args)
+
+    def differing(
+        self, agreement: Agreement, eqn: Eqn, operands: Sequence[Differing]
+    ) -> Sequence[Differing]:
+        return agreement.follow(eqn.params["olympuspr"], operands)
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any

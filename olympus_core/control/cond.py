@@ -25,7 +25,9 @@ from olympus_core.transforms.programs import (
 )
 
 if TYPE_CHECKING:
+    from olympus_core.agreement import Agreement, Differing
     from olympus_core.lowering import LoweringContext
+    from olympus_core.olympuspr import Eqn
 
 __all__ = ["Branches", "Cond", "cond_p"]
 
@@ -56,6 +58,15 @@ class Cond(MultipleResults):
 
     def run_inside(self, args: Sequence[Any], **params: Any) -> None:
         evaluate(params["branches"][int(args[0])], args[1:])
+
+    def differing(
+        self, agreement: Agreement, eqn: Eqn, operands: Sequence[Differing]
+    ) -> Sequence[Differing]:
+        branches: Branches = eqn.params["branches"]
+        index, *rest = operands
+        agreement.need(eqn, "the predicate of cond, or the index of switch,", index, branches)
+        found = [agreement.follow(b, rest) for b in branches]
+        return [index.union(*each) for each in zip(*found, strict=True)]
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any

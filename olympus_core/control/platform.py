@@ -11,7 +11,9 @@ from olympus_core.olympuspr import Olympuspr
 from olympus_core.transforms.evaluate import evaluate
 
 if TYPE_CHECKING:
+    from olympus_core.agreement import Agreement, Differing
     from olympus_core.lowering import LoweringContext
+    from olympus_core.olympuspr import Eqn
 
 __all__ = ["platform_dependent_p"]
 
@@ -38,6 +40,12 @@ class PlatformDependent(Cond):
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
         return ctx.inline(self.chosen(params, ctx.platform), operands[1:])
+
+    def differing(
+        self, agreement: Agreement, eqn: Eqn, operands: Sequence[Differing]
+    ) -> Sequence[Differing]:
+        found = [agreement.follow(b, operands[1:]) for b in eqn.params["branches"]]
+        return [each[0].union(*each[1:]) for each in zip(*found, strict=True)]
 
     def run_inside(self, args: Sequence[Any], **params: Any) -> None:
         evaluate(self.chosen(params, "cpu"), args[1:])  # the base trace runs on this process's CPU

@@ -35,6 +35,7 @@ from olympus_core.transforms.programs import (
 )
 
 if TYPE_CHECKING:
+    from olympus_core.agreement import Agreement, Differing
     from olympus_core.lowering import LoweringContext
 
 __all__ = ["scan_p"]
@@ -69,6 +70,17 @@ class Scan(MultipleResults):
         places = range(params["length"])
         for i in reversed(places) if params["reverse"] else places:
             carry = evaluate(params["olympuspr"], [*consts, *carry, *(x[i] for x in xs)])[:n]
+
+    def differing(
+        self, agreement: Agreement, eqn: Eqn, operands: Sequence[Differing]
+    ) -> Sequence[Differing]:
+        body, (a, b, n) = eqn.params["olympuspr"], _counts(eqn.params)
+        carry, before = tuple(operands[a:b]), None
+        while carry != before:
+            before = carry
+            outs = agreement.follow(body, [*operands[:a], *carry, *operands[b:]])
+            carry = tuple([x | y for x, y in zip(carry, outs[:n], strict=True)])
+        return [*carry, *outs[n:]]
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any

@@ -24,7 +24,9 @@ from olympus_core.transforms.programs import (
 )
 
 if TYPE_CHECKING:
+    from olympus_core.agreement import Agreement, Differing
     from olympus_core.lowering import LoweringContext
+    from olympus_core.olympuspr import Eqn
 
 __all__ = ["while_p"]
 
@@ -55,6 +57,21 @@ class While(MultipleResults):
         carry = list(args[n_cond + n_body :])
         while bool(evaluate(params["cond_olympuspr"], [*cond_consts, *carry])[0]):
             carry = evaluate(params["body_olympuspr"], [*body_consts, *carry])
+
+    def differing(
+        self, agreement: Agreement, eqn: Eqn, operands: Sequence[Differing]
+    ) -> Sequence[Differing]:
+        test, step = eqn.params["cond_olympuspr"], eqn.params["body_olympuspr"]
+        n_cond, n_body = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
+        first = n_cond + n_body
+        carry, before = tuple(operands[first:]), None
+        while carry != before:  # a carry differs where the body, or when it stops, makes it so
+            before = carry
+            (stops,) = agreement.follow(test, [*operands[:n_cond], *carry])
+            agreement.need(eqn, "the condition of while_loop", stops, (test, step))
+            made = agreement.follow(step, [*operands[n_cond:first], *carry])
+            carry = tuple([a | b | stops for a, b in zip(carry, made, strict=True)])
+        return carry
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any

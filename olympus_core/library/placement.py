@@ -7,8 +7,9 @@ from typing import Any
 from olympus_core import xla
 from olympus_core.array import DeviceArray
 from olympus_core.errors import ArgumentError
+from olympus_core.meshes import named
 from olympus_core.sharded import put_on
-from olympus_core.sharding import PartitionSpec, Sharding, SingleDeviceSharding
+from olympus_core.sharding import Sharding, SingleDeviceSharding
 from olympus_core.tracer import Array
 
 __all__ = ["check_device", "like", "placed"]
@@ -19,14 +20,14 @@ def check_device(device: Any) -> Sharding | None:
 
     Raises ArgumentError for anything else.
     """
+    device = named("the argument device", device)
     if device is None or isinstance(device, Sharding):
         return device
     if isinstance(device, xla.Device):
         return SingleDeviceSharding(device)
-    spec = isinstance(device, PartitionSpec)
     raise ArgumentError(
         f"device needs a device, a sharding or None, and got {device!r:.80}",
-        hint="pass NamedSharding(mesh, spec)" if spec else "pass one of olympus.devices()",
+        hint="pass one of olympus.devices()",
     )
 
 

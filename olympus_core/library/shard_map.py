@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Collection, Hashable, Sequence
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 
 from olympus_core import source, trace, tree
 from olympus_core.avals import ShapedArray, get_aval
@@ -16,9 +16,10 @@ from olympus_core.control.shard_map import (
     spec_axes,
 )
 from olympus_core.errors import ArgumentError, ShardingError
+from olympus_core.meshes import current_mesh
 from olympus_core.olympuspr import Olympuspr
 from olympus_core.primitive import op
-from olympus_core.sharding import AnyMesh, PartitionSpec
+from olympus_core.sharding import AnyMesh, PartitionSpec, as_tuple
 from olympus_core.source import function_name
 from olympus_core.transforms.flat import check_arrays, check_callable, check_results, names_of
 from olympus_core.transforms.staging import freeze, hoist_consts, stage, stage_once
@@ -49,8 +50,30 @@ class _Body(NamedTuple):
     out_specs: tuple[PartitionSpec, ...]
 
 
+@overload
 def shard_map(
     f: Callable[_P, _R],
+    /,
+    *,
+    mesh: AnyMesh | None = ...,
+    in_specs: Any,
+    out_specs: Any,
+    axis_names: Collection[Hashable] = ...,
+    check_vma: bool = ...,
+) -> Callable[_P, _R]: ...
+@overload
+def shard_map(
+    f: None = None,
+    /,
+    *,
+    mesh: AnyMesh | None = ...,
+    in_specs: Any,
+    out_specs: Any,
+    axis_names: Collection[Hashable] = ...,
+    check_vma: bool = ...,
+) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]: ...
+def shard_map(
+    f: Callable[..., Any] | None = None,
     /,
     *,
     mesh: AnyMesh | None = None,
@@ -58,7 +81,7 @@ def shard_map(
     out_specs: Any,
     axis_names: Collection[Hashable] = frozenset(),
     check_vma: bool = True,
-) -> Callable[_P, _R]:
+) -> Any:
     """Map `f` over the devices of `mesh`: each runs it on its own parts of the arguments.
 
     `in_specs` is a PartitionSpec, or a tuple with a tree prefix of specs for each argument, and
@@ -67,8 +90,8 @@ def shard_map(
     not name is the same on all devices along it.  Collectives in `f` find the axes by their names.
 
     `axis_names` are the axes to map over, all of the mesh unless given; along the others the
-    compiler cuts arrays in `f` as elsewhere.  In the body of another `shard_map` the mesh is its,
-    unless given.
+    compiler cuts arrays in `f` as elsewhere.  Unless given, the mesh is that of the `shard_map`
+    around it, or of the context (`set_mesh`), where it is called.  Without `f` it is a decorator.
 
     With `check_vma` the types in `f` say along which axes values may differ, as `f32[4]{V:x}` says
     of `x`: a result that may differ along an axis that its spec does not name is refused, and a
@@ -81,11 +104,29 @@ def shard_map(
     >>> shard_map(lambda x: x - lax.pmean(x, "data"), mesh=mesh, in_specs=P("data"),
     ...           out_specs=P("data"))(x)
     """
+    if not isinstance(check_vma, bool | int):
+        raise ArgumentError(f"shard_map: check_vma is True or False, and is {check_vma!r:.60}")
+    options = mesh, in_specs, out_specs, axis_names, bool(check_vma)
+    if f is None:
+        return functools.partial(_mapped, *options)
+    return _mapped(*options, f)
+
+
+def _mapped(
+    mesh: AnyMesh | None,
+    in_specs: Any,
+    out_specs: Any,
+    axis_names: Any,
+    check: bool,
+    f: Callable[_P, _R],
+) -> Callable[_P, _R]:
     check_callable("shard_map", f)
-    told = _told(mesh, in_specs, out_specs, axis_names, bool(check_vma))
+    options = in_specs, out_specs, axis_names, check
+    early = None if mesh is None else _told(mesh, *options)
 
     @functools.wraps(f)
     def mapped(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        told = early or _told(current_mesh(), *options)
         if kwargs:
             raise ArgumentError(
                 f"shard_map of '{function_name(f)}' takes its arguments by position, and got "
@@ -129,11 +170,10 @@ def _told(
     mesh: AnyMesh | None, in_specs: Any, out_specs: Any, axis_names: Any, check: bool
 ) -> _Mapping:
     outer = trace.manual_axes()
-    if mesh is None and outer:
-        mesh = outer[-1].mesh
     if not isinstance(mesh, AnyMesh):
         raise ArgumentError(
-            f"shard_map needs a mesh, and got {mesh!r:.80}", hint="pass olympus.make_mesh(...)"
+            f"shard_map needs a mesh, and got {mesh!r:.80}",
+            hint="pass olympus.make_mesh(...), or write `with olympus.set_mesh(mesh):`",
         )
     taken = {axis[0] for axis in outer}
     if outer and outer[-1].mesh.shape_tuple != mesh.shape_tuple:
@@ -141,11 +181,12 @@ def _told(
             "a shard_map in the body of another has its mesh, and got another: "
             f"{mesh} in {outer[-1].mesh}"
         )
-    names = {axis_names} if isinstance(axis_names, str) else set(axis_names)
-    for name in names:
+    given = {axis_names} if isinstance(axis_names, str) else as_tuple(axis_names, "axis_names")
+    names = [n for n in mesh.axis_names if n in given]
+    for name in given:
         if name not in mesh.axis_names:
             raise ShardingError(f"shard_map: axis_names has {name!r}, and the mesh is {mesh}")
-    chosen = names or set(mesh.axis_names) - taken
+    chosen = frozenset(names) or frozenset(mesh.axis_names) - taken
     if twice := [n for n in mesh.axis_names if n in chosen and n in taken]:
         raise ShardingError(f"shard_map maps over the axis {twice[0]!r}, as one around it does")
     if isinstance(in_specs, list):
@@ -156,8 +197,8 @@ def _told(
                 continue  # it may stand for an argument or a result without arrays
             if not isinstance(leaf, PartitionSpec):
                 raise _not_a_spec(what, leaf)
-            _check_axes(what, leaf, mesh, frozenset(chosen))
-    return _Mapping(mesh, in_specs, out_specs, frozenset(chosen), check)
+            _check_axes(what, leaf, mesh, chosen)
+    return _Mapping(mesh, in_specs, out_specs, chosen, check)
 
 
 def _check_axes(what: str, spec: PartitionSpec, mesh: AnyMesh, manual: frozenset[Any]) -> None:

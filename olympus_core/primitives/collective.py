@@ -35,7 +35,9 @@ from olympus_core.primitives.reduction import (
 from olympus_core.trace import Axes
 
 if TYPE_CHECKING:
+    from olympus_core.agreement import Agreement, Differing
     from olympus_core.lowering import LoweringContext
+    from olympus_core.olympuspr import Eqn
 
 __all__ = [
     "Collective",
@@ -96,6 +98,15 @@ class Collective(SingleResult):
                 f"{batched.name!r} is an axis that vmap maps over"
             )
         return self.across(batched, args[0], dims[0], params)
+
+    def waits_along(self, agreement: Agreement, params: dict[str, Any]) -> Differing:
+        return named_axes(self, params)
+
+    def differing(
+        self, agreement: Agreement, eqn: Eqn, operands: Sequence[Differing]
+    ) -> Sequence[Differing]:
+        """Each device gets something of its own; where all get the same, it has another rule."""
+        return [operands[0] | named_axes(self, eqn.params) & agreement.several]
 
     def groups(self, ctx: LoweringContext, params: dict[str, Any]) -> np.ndarray[Any, Any]:
         """The groups of replicas; raises LoweringError in a program that has none."""
@@ -160,6 +171,11 @@ class AllReduce(Collective):
             "stablehlo.all_reduce", self.reduction, ctx.aval_out, operands[0], groups
         )
 
+    def differing(
+        self, agreement: Agreement, eqn: Eqn, operands: Sequence[Differing]
+    ) -> Sequence[Differing]:
+        return [operands[0] - named_axes(self, eqn.params)]
+
     def repeated(self, x: Any, size: int) -> Any:
         """The result for a value that is the same at every index."""
         return x
@@ -197,6 +213,14 @@ class Pvary(Collective, LinearPrimitive):
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         return avals[0].update(vma=avals[0].vma | frozenset(params["axes"]))
 
+    def waits_along(self, agreement: Agreement, params: dict[str, Any]) -> Differing:
+        return frozenset()
+
+    def differing(
+        self, agreement: Agreement, eqn: Eqn, operands: Sequence[Differing]
+    ) -> Sequence[Differing]:
+        return operands  # it is a type, and no device has another value for it
+
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         return operands[0]
 
@@ -231,6 +255,14 @@ class AxisIndex(Collective):
         varying = [params["axis_name"]] if params.get("varies") else []
         return shaped((), _INT32, False, frozenset(varying))
 
+    def waits_along(self, agreement: Agreement, params: dict[str, Any]) -> Differing:
+        return frozenset()
+
+    def differing(
+        self, agreement: Agreement, eqn: Eqn, operands: Sequence[Differing]
+    ) -> Sequence[Differing]:
+        return [named_axes(self, eqn.params) & agreement.several]
+
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         self.groups(ctx, params)
         place = [name for name, _ in ctx.axes].index(params["axis_name"])
@@ -256,6 +288,11 @@ class AllGather(Collective, LinearPrimitive):
         (x,), d, size = avals, params["all_gather_dimension"], params["axis_size"]
         own = (size * x.shape[d],) if params["tiled"] else (size,)
         return x.update(shape=(*x.shape[:d], *own, *x.shape[d + params["tiled"] :]))
+
+    def differing(
+        self, agreement: Agreement, eqn: Eqn, operands: Sequence[Differing]
+    ) -> Sequence[Differing]:
+        return [operands[0] - named_axes(self, eqn.params)]
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         (x,), (operand,), d = ctx.avals_in, operands, params["all_gather_dimension"]
@@ -338,6 +375,10 @@ class PPermute(Collective, LinearPrimitive):
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         return avals[0]
+
+    def waits_along(self, agreement: Agreement, params: dict[str, Any]) -> Differing:
+        """On the CPU all devices of the program meet, and not those along the axes alone."""
+        return agreement.several if agreement.platform == "cpu" else named_axes(self, params)
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         groups = self.groups(ctx, params)

@@ -128,7 +128,10 @@ class StagingTrace:
                 raise _leaked(x)
             return self._const(x, id(x.variable))
         if dtypes.is_python_scalar(x):
-            return Literal(x, get_aval(x))
+            aval = get_aval(x)
+            if cls is int and x.bit_length() > 31:
+                dtypes.check_python_int(x, aval.dtype)
+            return Literal(x, aval)
         if isinstance(x, (DeviceArray, np.ndarray, np.generic)) and not x.shape:
             aval = get_aval(x)
             value = np.asarray(x).astype(aval.dtype)[()]

@@ -22,6 +22,8 @@ from olympus_core.sharding import (
     SingleDeviceSharding,
     TiledSharding,
     Tiling,
+    as_tuple,
+    checked_sizes,
     named_like,
 )
 from olympus_core.xla.arrays import _Aval, put, result_handler
@@ -182,13 +184,14 @@ def make_mesh(
 ) -> Mesh:
     """A mesh of the first devices there are, or of `devices`, in their order.
 
-    Raises ShardingError where there are fewer devices than the sizes of the axes multiply to.
+    Raises ShardingError where there are fewer devices than the sizes of the axes multiply to, or
+    these are not sizes.
 
     >>> make_mesh((2, 4), ("data", "model"))
     Mesh(axis_sizes=(2, 4), axis_names=('data', 'model'), axis_types=(Auto, Auto))
     """
-    there = devices_of() if devices is None else list(devices)
-    sizes = tuple(axis_shapes)
+    there = devices_of() if devices is None else as_tuple(devices, "the devices of make_mesh")
+    sizes = checked_sizes("make_mesh", axis_shapes)
     count = math.prod(sizes)
     if count > len(there):
         raise ShardingError(

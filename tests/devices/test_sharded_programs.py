@@ -248,7 +248,7 @@ def fuzzed_calls() -> dict[str, Any]:
         "sharded-in-one-device-program": lambda: olympus.jit(_named_f).lower(X).compile()(x),
         "far-in-one-device-program": lambda: olympus.jit(_named_f).lower(X).compile()(seven),
         "by-keyword": lambda: olympus.jit(_named_f, in_shardings=s)(x=X),
-        "spec-alone": lambda: olympus.jit(_named_f, in_shardings=P("x")),
+        "spec-alone": lambda: olympus.jit(_named_f, in_shardings=P("x"))(X),
         "not-a-prefix": lambda: olympus.jit(_named_f, in_shardings=(s, s))(X),
         "rank": lambda: olympus.jit(_named_f, in_shardings=s)(np.zeros(8)),
         "abstract-alone": lambda: olympus.jit(_named_f, in_shardings=elsewhere)(X),

@@ -12,6 +12,7 @@ within each list; it is for programs of replicas, and `vmap` takes none.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeVar, overload
 
@@ -19,7 +20,8 @@ import numpy as np
 
 from olympus_core import source, trace, tree
 from olympus_core.avals import get_aval
-from olympus_core.errors import ArgumentError, ShapeError, UnboundAxisError
+from olympus_core.dtypes import is_python_scalar
+from olympus_core.errors import ArgumentError, ShapeError, ShardingError, UnboundAxisError
 from olympus_core.library.axes import canonical_axis
 from olympus_core.library.lax.shape import expand_dims, reshape, squeeze
 from olympus_core.library.promotion import check_arrays, convert
@@ -37,6 +39,7 @@ from olympus_core.primitives.collective import (
     pvary_p,
     reduce_scatter_p,
 )
+from olympus_core.sharding import are_names, as_tuple
 from olympus_core.tracer import Array, Tracer
 
 __all__ = [
@@ -83,8 +86,14 @@ def _bound_size(function: str, name: Any) -> int:
 
 
 def _sizes(function: str, axis_name: AxisName) -> tuple[tuple[Any, ...], list[int]]:
+    """The different axes of a collective, and their sizes."""
     names = _names(axis_name)
-    return names, [_bound_size(function, n) for n in names]
+    if not are_names(names):
+        raise ArgumentError(f"{function} needs names that can be hashed, and got {axis_name!r:.80}")
+    sizes = [_bound_size(function, n) for n in names]
+    if len(set(names)) != len(names):
+        raise ArgumentError(f"{function} works along different axes, and got the names {names}")
+    return names, sizes
 
 
 def _groups(function: str, groups: Groups, size: int) -> tuple[tuple[int, ...], ...] | None:
@@ -93,13 +102,24 @@ def _groups(function: str, groups: Groups, size: int) -> tuple[tuple[int, ...], 
         return None
     if trace.manual_axes():
         raise ArgumentError(f"{function} takes no axis_index_groups in a shard_map")
-    parts = tuple(tuple(map(int, g)) for g in groups)
+    try:
+        parts = tuple([tuple([operator.index(i) for i in g]) for g in groups])
+    except TypeError:
+        raise ArgumentError(
+            f"{function}: axis_index_groups must be lists of ints, and is {groups!r:.80}"
+        ) from None
     if sorted(i for p in parts for i in p) != list(range(size)) or len({*map(len, parts)}) > 1:
         raise ArgumentError(
             f"{function}: axis_index_groups must partition the indices 0 to {size - 1} into lists "
             f"of one length, and is {groups!r}"
         )
     return parts
+
+
+def _flag(function: str, tiled: Any) -> bool:
+    if not isinstance(tiled, bool | int | np.bool_):
+        raise ArgumentError(f"{function}: tiled is True or False, and is {tiled!r:.60}")
+    return bool(tiled)
 
 
 def _map(function: str, per_leaf: Callable[[Any], Any], x: ArrayLike | _T) -> Array | _T:
@@ -121,6 +141,8 @@ def axis_index(axis_name: AxisName) -> Array:
     Array([0, 1, 2], dtype=int32)
     """
     names, sizes = _sizes("axis_index", axis_name)
+    if not names:
+        raise ArgumentError("axis_index needs the name of an axis, and got none")
     checked = trace.checked_axes()
 
     def one(name: Any) -> Array:
@@ -150,11 +172,30 @@ def pcast(x: _T, /, axis_name: AxisName, *, to: str) -> _T:
 
     >>> lax.scan(step, pcast(zeros(3), "data", to="varying"), xs)  # the carry comes to differ
     """
-    if to != "varying":
+    if not isinstance(to, str) or to != "varying":
         raise ArgumentError(f'pcast makes a value "varying", and to was {to!r:.60}')
     names, _ = _sizes("pcast", axis_name)
+    for leaf in tree.leaves(x):
+        _check_alike("pcast", leaf, names)
     done: _T = tree.map(lambda v: _varying(v, names), x)
     return done
+
+
+def _check_alike(function: str, x: Any, names: Sequence[Any]) -> None:
+    """Raise ShardingError for a value that varies along some of the checked axes among `names`."""
+    checked = [n for n in names if n in trace.checked_axes()]
+    aval = get_aval(x)
+    varying = [n for n in checked if n in aval.vma]
+    if varying and len(varying) < len(checked):
+        same = [n for n in checked if n not in aval.vma]
+        differs, alike = (", ".join(map(repr, found)) for found in (varying, same))
+        raise ShardingError(
+            f"{function} over {', '.join(map(repr, names))} got {aval.long_name()}, which may "
+            f"differ along {differs} and is the same on all devices along {alike}"
+            f"{source.current().place()}",
+            hint=f"leave {alike} out, or pass lax.pcast(x, {same[0]!r}, to='varying') for a value "
+            "of each device",
+        )
 
 
 def _reducing(
@@ -163,7 +204,13 @@ def _reducing(
     """The reduction of one value."""
     names, sizes = _sizes(primitive.name, axis_name)
     groups = _groups(primitive.name, axis_index_groups, math.prod(sizes))
-    return lambda v: primitive.bind(_varying(v, names), axes=names, axis_index_groups=groups)
+
+    def one(v: Any) -> Array:
+        if primitive is psum_p:
+            _check_alike("psum", v, names)
+        return primitive.bind(_varying(v, names), axes=names, axis_index_groups=groups)
+
+    return one
 
 
 def psum(x: _T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> _T:
@@ -190,7 +237,13 @@ def _repeating(axis_name: AxisName, axis_index_groups: Groups) -> Callable[[Any]
     size = math.prod(_sizes("psum", axis_name)[1])
     groups = _groups("psum", axis_index_groups, size)
     times = size if groups is None else len(groups[0])
-    return lambda v: v * convert(times, get_aval(v).dtype, get_aval(v).weak_type)
+
+    def total(v: Any) -> Any:
+        if is_python_scalar(v):
+            return v * times
+        return v * convert(times, get_aval(v).dtype, get_aval(v).weak_type)
+
+    return total
 
 
 def _counted(x: Any) -> Any:
@@ -259,6 +312,7 @@ def all_gather(
     Array([[0, 1],
            [0, 1]], dtype=int32)
     """
+    tiled = _flag("all_gather", tiled)
     names, sizes = _sizes("all_gather", axis_name)
     groups = _single("all_gather", names, sizes, axis_index_groups)
 
@@ -287,7 +341,7 @@ def _single(
     """The groups as a parameter; raises ArgumentError for groups of several axes."""
     if groups is not None and len(names) > 1:
         raise ArgumentError(f"{function} takes axis_index_groups along one axis, not along {names}")
-    return _groups(function, groups, sizes[0])
+    return None if groups is None else _groups(function, groups, sizes[0])
 
 
 @overload
@@ -321,6 +375,7 @@ def psum_scatter(
     That dimension is as long as the mapped axis, and gone from the result; with `tiled` its
     length is a multiple, and the part keeps it.  Raises ShapeError for another length.
     """
+    tiled = _flag("psum_scatter", tiled)
     names, sizes = _sizes("psum_scatter", axis_name)
     groups = _single("psum_scatter", names, sizes, axis_index_groups)
     counts = sizes if groups is None else [len(groups[0])]
@@ -369,10 +424,8 @@ def ppermute(x: ArrayLike | _T, axis_name: AxisName, perm: Sequence[tuple[int, i
     Array([6, 5], dtype=int32)
     """
     names, sizes = _sizes("ppermute", axis_name)
-    if len(set(names)) != len(names):
-        raise ArgumentError(f"ppermute works along different axes, and got the names {names}")
     size = math.prod(sizes)
-    pairs = tuple((int(s), int(d)) for s, d in perm)
+    pairs = _pairs(perm)
     for kind, ends in (("source", [s for s, _ in pairs]), ("destination", [d for _, d in pairs])):
         if len(set(ends)) != len(ends) or any(not 0 <= i < size for i in ends):
             raise ArgumentError(
@@ -385,6 +438,15 @@ def ppermute(x: ArrayLike | _T, axis_name: AxisName, perm: Sequence[tuple[int, i
     )
 
 
+def _pairs(perm: Any) -> tuple[tuple[int, int], ...]:
+    try:
+        return tuple([(operator.index(s), operator.index(d)) for s, d in perm])
+    except (TypeError, ValueError):
+        raise ArgumentError(
+            f"ppermute needs pairs (source, destination) of ints, and got {perm!r:.80}"
+        ) from None
+
+
 @overload
 def pshuffle(x: ArrayLike, axis_name: AxisName, perm: Sequence[int]) -> Array: ...
 @overload
@@ -392,9 +454,10 @@ def pshuffle(x: _T, axis_name: AxisName, perm: Sequence[int]) -> _T: ...
 def pshuffle(x: ArrayLike | _T, axis_name: AxisName, perm: Sequence[int]) -> Array | _T:
     """At index i, the value of index `perm[i]`; raises ArgumentError unless it is a permutation."""
     size = math.prod(_sizes("pshuffle", axis_name)[1])
-    if sorted(perm) != list(range(size)):
+    sources = as_tuple(perm, "the permutation of pshuffle")
+    if len(sources) != size or any(i not in sources for i in range(size)):
         raise ArgumentError(f"pshuffle needs a permutation of 0 to {size - 1}, and got {perm!r}")
-    return ppermute(x, axis_name, list(zip(perm, range(size), strict=True)))
+    return ppermute(x, axis_name, list(zip(sources, range(size), strict=True)))
 
 
 @overload
@@ -446,6 +509,7 @@ def all_to_all(
     stay.  Several names are one axis, the first of which varies most slowly.  Raises ShapeError for
     another length, and ArgumentError for groups of the indices of several axes.
     """
+    tiled = _flag("all_to_all", tiled)
     names, sizes = _sizes("all_to_all", axis_name)
     if len(names) != 1:
         if axis_index_groups is not None:

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from olympus_core import trace, tree
 from olympus_core.errors import ArgumentError
 from olympus_core.library.promotion import check_arrays
+from olympus_core.meshes import named
 from olympus_core.primitives.sharding import refuse_manual, sharding_constraint_p
 from olympus_core.sharded import put_on
 from olympus_core.sharding import NamedSharding, PartitionSpec, Sharding, SingleDeviceSharding
@@ -19,7 +20,8 @@ _T = TypeVar("_T")
 def with_sharding_constraint(x: _T, shardings: Any) -> _T:
     """A tree of arrays as it is, each with the sharding that `shardings` has for it.
 
-    `shardings` is a sharding, or a tree prefix of `x` of these and None.  In a traced function it
+    `shardings` is a sharding, or a PartitionSpec of the mesh of the context, or a tree prefix of
+    `x` of these and None.  In a traced function it
     is a constraint on the compiler: a dimension of the spec that is `P.UNCONSTRAINED` is its
     choice, and one that the axes do not divide is whole on each device.  Elsewhere the arrays are
     put there, as by `device_put`.
@@ -41,11 +43,11 @@ def with_sharding_constraint(x: _T, shardings: Any) -> _T:
 def _constrained(x: Any, sharding: Any) -> Any:
     if sharding is None:
         return x
+    sharding = named("with_sharding_constraint", sharding)
     if not isinstance(sharding, Sharding):
-        spec = isinstance(sharding, PartitionSpec)
         raise ArgumentError(
             f"with_sharding_constraint needs a sharding, and got {sharding!r:.80}",
-            hint="pass NamedSharding(mesh, spec)" if spec else None,
+            hint="pass NamedSharding(mesh, spec)",
         )
     if trace.at_base() and not _is_open(sharding):
         return put_on(x, sharding)

@@ -1,0 +1,141 @@
+"""A mesh as a context: specs without a mesh are of it, as with the oracle."""
+
+from __future__ import annotations
+
+import threading
+import types
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import olympus
+import olympus.numpy as jnp
+from olympus import P, lax
+from olympus.errors import ArgumentError, ShardingError, TraceError
+from olympus.sharding import AbstractMesh, Mesh, NamedSharding, get_mesh
+from tests.devices.meshes import both, same_places
+
+OURS = types.SimpleNamespace(m=olympus, np=jnp, P=P, mesh=both()[0].mesh)
+ORACLE = types.SimpleNamespace(m=jax, np=jax.numpy, P=jax.P, mesh=both()[1].mesh)
+X = np.arange(16, dtype=np.float32).reshape(8, 2)
+
+
+def constrained(p: Any) -> Any:
+    return p.m.jit(lambda x: p.m.lax.with_sharding_constraint(2 * x, p.P("x")))(X)
+
+
+def jitted(p: Any) -> Any:
+    return p.m.jit(p.np.sin, in_shardings=p.P("x"), out_shardings=p.P(None, "x"))(X)
+
+
+def put(p: Any) -> Any:
+    return p.m.device_put(X, p.P(("y", "x")))
+
+
+def mapped(p: Any) -> Any:
+    f = p.m.shard_map(lambda x: p.m.lax.psum(x, "x"), in_specs=p.P("x"), out_specs=p.P())
+    return p.m.jit(f)(X)
+
+
+def partly(p: Any) -> Any:
+    """A spec in the body of a shard_map is of its mesh."""
+
+    def body(x: Any) -> Any:
+        return p.m.lax.with_sharding_constraint(x * 3, p.P("y"))
+
+    f = p.m.shard_map(body, in_specs=p.P("x"), out_specs=p.P("x"), axis_names={"x"})
+    return p.m.jit(f)(X)
+
+
+def decorated(p: Any) -> Any:
+    @p.m.shard_map(in_specs=p.P("x"), out_specs=p.P("x"))
+    def f(x: Any) -> Any:
+        return x * p.m.lax.axis_index("x")
+
+    return f(X)
+
+
+@pytest.mark.parametrize("program", [constrained, jitted, put, mapped, partly, decorated])
+def test_specs_without_a_mesh_are_of_the_context_s(program: Any) -> None:
+    found = []
+    for p in (OURS, ORACLE):
+        with p.m.set_mesh(p.mesh):
+            found.append(program(p))
+    mine, oracle = found
+    np.testing.assert_allclose(np.asarray(mine), np.asarray(oracle), rtol=1e-6)
+    if program in (jitted, put, decorated):
+        same_places(mine, oracle)
+
+
+@pytest.mark.parametrize("program", [constrained, jitted, put, mapped, decorated])
+def test_without_a_mesh_they_are_refused_with_the_way_out(program: Any) -> None:
+    with pytest.raises(ArgumentError) as error:
+        program(OURS)
+    assert "set_mesh" in (error.value.hint or "")
+
+
+def test_a_mesh_is_a_context_itself_and_the_inner_one_holds() -> None:
+    two = olympus.make_mesh((2,), ("x",))
+    with OURS.mesh as outer:
+        assert get_mesh() is outer is OURS.mesh
+        with two:
+            assert get_mesh() is two
+            assert len(put_rows().sharding.devices) == 2
+        assert len(put_rows().sharding.devices) == 8
+    assert get_mesh() is None
+
+
+def put_rows() -> Any:
+    return olympus.device_put(X, P("x"))
+
+
+def test_it_may_be_set_for_all_that_follows_in_the_thread() -> None:
+    seen: list[Any] = []
+    before = olympus.set_mesh(OURS.mesh)
+    try:
+        assert get_mesh() is OURS.mesh
+        thread = threading.Thread(target=lambda: seen.append(get_mesh()))
+        thread.start()
+        thread.join()
+        olympus.set_mesh(None)
+        assert get_mesh() is None
+    finally:
+        before.__exit__(None, None, None)
+    assert seen == [None]
+
+
+def test_a_program_is_traced_again_for_another_mesh() -> None:
+    f = olympus.jit(lambda x: lax.with_sharding_constraint(x + 1, P("x")))
+    four = olympus.make_mesh((4,), ("x",))
+    with OURS.mesh:
+        assert f(X).sharding.num_devices == 8
+    with four:
+        assert f(X).sharding.num_devices == 4
+    with pytest.raises(ArgumentError, match="no mesh around it"):
+        f(X)
+
+
+def test_a_mesh_without_devices_is_enough_to_lower() -> None:
+    with olympus.set_mesh(AbstractMesh((2, 4), ("x", "y"))):
+        lowered = olympus.jit(jnp.sin, in_shardings=P("x")).lower(X)
+    assert lowered.num_devices == 8
+
+
+def test_wrong_meshes_and_specs_are_refused() -> None:
+    with pytest.raises(ArgumentError, match="set_mesh needs a mesh or None"):
+        olympus.set_mesh("x")  # type: ignore[arg-type]
+    with pytest.raises(TraceError, match="in a function that is traced"):
+        olympus.jit(lambda x: (olympus.set_mesh(OURS.mesh), x)[1])(X)
+    assert get_mesh() is None
+    with OURS.mesh, pytest.raises(ShardingError, match="the axis 'q'"):
+        olympus.device_put(X, P("q"))
+
+
+def test_a_mesh_that_is_given_wins() -> None:
+    four = Mesh(np.array(olympus.devices()[:4]), ("x",))
+    with OURS.mesh:
+        f = olympus.shard_map(lambda x: x, mesh=four, in_specs=P("x"), out_specs=P("x"))
+        assert f(X).sharding.num_devices == 4
+        assert olympus.device_put(X, NamedSharding(four, P("x"))).sharding.num_devices == 4
