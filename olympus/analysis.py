@@ -4,7 +4,9 @@ from olympus_core.analysis.changes import Change as Change
 from olympus_core.analysis.changes import Detail as Detail
 from olympus_core.analysis.changes import Difference as Difference
 from olympus_core.analysis.changes import Spot as Spot
+from olympus_core.analysis.collectives import AxisTraffic as AxisTraffic
 from olympus_core.analysis.collectives import Collective as Collective
+from olympus_core.analysis.collectives import by_axes as by_axes
 from olympus_core.analysis.cost import Cost as Cost
 from olympus_core.analysis.cost import CostRow as CostRow
 from olympus_core.analysis.cost import Kind as Kind
@@ -17,6 +19,7 @@ from olympus_core.analysis.cpu_peaks import keep_peaks as keep_peaks
 from olympus_core.analysis.cpu_peaks import kept_peaks as kept_peaks
 from olympus_core.analysis.cpu_peaks import known_peaks as known_peaks
 from olympus_core.analysis.cpu_peaks import this_cpu as this_cpu
+from olympus_core.analysis.device_cost import DeviceCost as DeviceCost
 from olympus_core.analysis.difference import compare as compare
 from olympus_core.analysis.estimate import Bound as Bound
 from olympus_core.analysis.estimate import Estimate as Estimate
@@ -30,6 +33,7 @@ from olympus_core.analysis.graph import graph_of as graph_of
 from olympus_core.analysis.graph import read_module as read_module
 from olympus_core.analysis.memory import LiveBuffer as LiveBuffer
 from olympus_core.analysis.memory import Memory as Memory
+from olympus_core.analysis.memory import MemoryTotal as MemoryTotal
 from olympus_core.analysis.memory import Moment as Moment
 from olympus_core.analysis.operations import OPERATIONS as OPERATIONS
 from olympus_core.analysis.places import Place as Place

@@ -28,6 +28,7 @@ from olympus_core.tracer import Tracer
 if TYPE_CHECKING:
     from olympus_core.analysis.collectives import Collective
     from olympus_core.analysis.cost import Cost
+    from olympus_core.analysis.device_cost import DeviceCost
     from olympus_core.analysis.estimate import Estimate
     from olympus_core.analysis.memory import Memory
     from olympus_core.analysis.profile import Profile
@@ -244,6 +245,8 @@ class Compiled(Stage):
     def cost(self, trips: Mapping[str, int] | None = None) -> Cost:
         """What the program costs, as it was lowered: see `Lowered.cost`.
 
+        Of a program of several devices it is what all do together; `cost_per_device` has each's.
+
         Raises UsageError for an executable that came without its program.
         """
         if self._lowered is None:
@@ -254,6 +257,25 @@ class Compiled(Stage):
             )
         return self._lowered.cost(trips)
 
+    def cost_per_device(self, trips: Mapping[str, int] | None = None) -> DeviceCost:
+        """What each device does in a call, counted from the optimized program; `total` for all.
+
+        `trips` is as for `estimate`.  `repeated` compares the work of all devices with that of the
+        program as written.
+
+        Raises UsageError for `trips` as `cost` does, and ArtifactError where the executable is not
+        one program.
+
+        >>> each = compiled.cost_per_device()
+        >>> each.devices, each.flops, each.total.flops, each.repeated
+        (8, 65536, 524288, 1.0)
+        """
+        from olympus_core.analysis.device_cost import device_cost  # few programs are asked
+
+        module, loops = self.executable.hlo_module(), self._loops(trips)
+        written = None if self._lowered is None else self.cost(trips).flops
+        return device_cost(module, self.num_devices, loops, written)
+
     def cost_analysis(self) -> dict[str, float] | None:
         """XLA's estimate of the optimized program's cost; a loop's body is counted once."""
         return self.executable.cost_analysis()
@@ -261,7 +283,8 @@ class Compiled(Stage):
     def memory(self) -> Memory:
         """The memory that the program needs, when, and what takes it.
 
-        It is for a run on the device that the program was compiled for, which need not be here.
+        It is for a run on the device that the program was compiled for, which need not be here; of
+        a program of several it is that of each, and `total` that of all.
 
         Raises:
           ArtifactError: when the executable's description of itself is damaged.
@@ -272,7 +295,8 @@ class Compiled(Stage):
         from olympus_core.analysis.memory import memory_of  # few programs are asked
 
         if self._memory is None:
-            self._memory = memory_of(self.executable, self.signature.arg_names)
+            names = self.signature.arg_names
+            self._memory = memory_of(self.executable, names, self.num_devices)
         return self._memory
 
     def memory_analysis(self) -> xla.MemoryAnalysis:
@@ -313,6 +337,8 @@ class Compiled(Stage):
         network: float | None = None,
     ) -> tuple[Collective, ...]:
         """What the devices of the program send each other, in the order that it runs in.
+
+        `olympus.analysis.by_axes` sums them by the axes of the mesh.
 
         The arguments and errors are those of `estimate`.
 

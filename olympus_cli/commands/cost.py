@@ -98,6 +98,7 @@ def command(request: Request, by: str, rows: int, compiles: bool, as_json: bool)
         figures,
         typed(document["roofline"], Roofline | None),
         document["device_memory"],
+        document["devices"],
     )
     show_cost(shown, document["by"], found, spec.root, rows)
 
@@ -118,6 +119,7 @@ def _costed(say: Say, spec: TargetSpec, kind: Kind, compiles: bool) -> dict[str,
     document = {
         **described(program.source, program.traced),
         "backend": backend_text(backend),
+        "devices": unit.lowered.num_devices,
         "by": kind,
         "cost": told.to_data(),
         "rows": [asdict(row) for row in row_reports(cost, kind, spec.root)],

@@ -6,9 +6,10 @@ compared by the others.  Of a program that was not built the cost alone is known
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from olympus_cli.reports.text import axes_text
 from olympus_cli.units import byte_size, change, count, duration
 
 __all__ = ["figure_changes", "figure_text"]
@@ -33,6 +34,9 @@ _FIGURES = (
     ("peak memory", "bytes", ("memory", "peak")),
     ("allocated memory", "bytes", ("memory", "allocated")),
     ("estimated time", "seconds", ("estimate", "seconds")),
+    ("flops of each device", "count", ("each_device", "flops")),
+    ("bytes of each device", "bytes", ("each_device", "bytes")),
+    ("devices", "count", ("devices",)),
 )
 
 
@@ -44,14 +48,40 @@ def figure_changes(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[dic
     >>> figure_changes({"cost": {"flops": 8}}, {"cost": {"flops": 12}})
     [{'name': 'flops', 'unit': 'count', 'before': 8, 'after': 12, 'ratio': 1.5}]
     """
-    found = []
-    for name, unit, path in _FIGURES:
-        before, after = _at(one, path), _at(other, path)
-        if before == after:
-            continue
-        ratio = after / before if before and after is not None else None
-        found.append({"name": name, "unit": unit, "before": before, "after": after, "ratio": ratio})
-    return found
+    pairs = [
+        *((name, unit, _at(one, path), _at(other, path)) for name, unit, path in _FIGURES),
+        *_collectives(one, other),
+    ]
+    return [
+        {
+            "name": name,
+            "unit": unit,
+            "before": before,
+            "after": after,
+            "ratio": after / before if before and after is not None else None,
+        }
+        for name, unit, before, after in pairs
+        if before != after
+    ]
+
+
+def _collectives(
+    one: Mapping[str, Any], other: Mapping[str, Any]
+) -> Iterator[tuple[str, str, float | None, float | None]]:
+    """The number and the bytes of the collectives along each axis, where both sides tell them."""
+    before, after = _by_axes(one), _by_axes(other)
+    if before is None or after is None:
+        return
+    for axes in dict.fromkeys((*before, *after)):
+        rows = [side.get(axes, {"calls": 0, "bytes": 0}) for side in (before, after)]
+        yield f"collectives along {axes}", "count", rows[0]["calls"], rows[1]["calls"]
+        yield f"bytes along {axes}", "bytes", rows[0]["bytes"], rows[1]["bytes"]
+
+
+def _by_axes(document: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The sums of a report's collectives by the text of their axes; None where it has none."""
+    rows = document.get("axes")
+    return None if rows is None else {axes_text(row["axes"]): row for row in rows}
 
 
 def figure_text(figure: Mapping[str, Any]) -> tuple[str, str, str]:

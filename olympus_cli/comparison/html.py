@@ -9,6 +9,7 @@ from typing import Any
 from jinja2 import Environment
 
 from olympus_cli.comparison.figures import figure_text
+from olympus_cli.comparison.shardings import spoken_name, spoken_value
 from olympus_cli.comparison.text import cost_cells, grouped, plain_types, short_name, summary
 from olympus_cli.reports.templating import page_environment
 
@@ -44,5 +45,6 @@ def render_page(document: Mapping[str, Any]) -> str:
 @cache
 def _environment() -> Environment:
     made = page_environment("olympus_cli.comparison")
-    made.filters.update(short=short_name, plain=plain_types)
+    made.filters.update(short=short_name, plain=plain_types, spoken=spoken_name)
+    made.globals.update(spoken_value=spoken_value)
     return made

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from olympus_cli.comparison.figures import figure_text
+from olympus_cli.comparison.shardings import spoken_name, spoken_value
 from olympus_cli.units import byte_size, count
 
 __all__ = [
@@ -140,7 +141,7 @@ def _told(change: Document) -> Iterator[str]:
     yield f"  {change['kind']:<8} {what}{types}{within}"
     for detail in change["details"]:
         if detail["what"] != "operation":
-            yield f"    {detail['what']}: {_arrow(detail)}"
+            yield f"    {spoken_name(detail['what'])}: {_detail(detail)}"
     yield from _lines(before, after)
 
 
@@ -164,6 +165,11 @@ def _line(spot: Document | None) -> str:
 def _arrow(each: Document) -> str:
     before, after = (plain_types(each[key] or "none") for key in ("before", "after"))
     return f"{before} -> {after}"
+
+
+def _detail(detail: Document) -> str:
+    sides = (spoken_value(detail["what"], detail[key]) for key in ("before", "after"))
+    return " -> ".join(map(plain_types, sides))
 
 
 def _figures(figures: Sequence[Document]) -> Iterator[str]:

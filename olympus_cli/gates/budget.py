@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from olympus_cli.gates.figures import Figures
-from olympus_cli.reports.figures import RowReport
+from olympus_cli.reports.figures import CollectiveReport, RowReport
 from olympus_cli.spec.budgets import forbidden_name
 from olympus_cli.spec.limits import HOST_CALLBACK, LIMITED, Budget, Limit
 from olympus_cli.units import byte_size, count
@@ -120,6 +120,27 @@ def _memory(field: str) -> BudgetMetric:
     return BudgetMetric(figure, parts)
 
 
+def _collective_bytes(figures: Figures) -> float:
+    assert figures.compiled is not None
+    return figures.compiled.collective_bytes
+
+
+def _collective_calls(figures: Figures) -> float:
+    assert figures.compiled is not None
+    return figures.compiled.collective_calls
+
+
+def _collectives(amount: Callable[[CollectiveReport], float]) -> Callable[[Figures], Parts]:
+    """The lines that collectives come from, with what each of them has; else what they are."""
+
+    def parts(figures: Figures) -> Parts:
+        assert figures.compiled is not None
+        found = figures.compiled.collectives
+        return [(amount(each), each.line or each.operation) for each in found]
+
+    return parts
+
+
 def _instructions(opcode: str) -> BudgetMetric:
     """The number of such instructions in the optimized program."""
 
@@ -159,6 +180,10 @@ METRICS: Mapping[str, BudgetMetric] = {
     "peak-memory": _memory("peak"),
     "argument-memory": _memory("arguments"),
     "temporary-memory": _memory("temporaries"),
+    "collective-bytes": BudgetMetric(
+        _collective_bytes, _collectives(lambda each: each.bytes * each.calls)
+    ),
+    "collectives": BudgetMetric(_collective_calls, _collectives(lambda each: each.calls)),
     "fusions": _instructions("fusion"),
     "custom-calls": _instructions("custom-call"),
     "executable-size": _size("executable_size"),

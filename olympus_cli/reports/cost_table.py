@@ -25,11 +25,15 @@ class Shown:
     compiled: CompiledFigures | None
     roofline: Roofline | None
     device_memory: int | None
+    devices: int
 
     def lines(self) -> Iterator[str]:
         """The title, and a line for each figure."""
         yield self.title
         yield from figure_lines(self.cost, self.compiled)
+        if self.compiled is None and self.devices > 1:
+            told = "the figures are of all, as written; --compile tells those of each"
+            yield figure_row("devices", f"{self.devices}; {told}")
         if self.roofline is not None:
             at = self.roofline
             time = f"{duration(at.seconds)} at the peaks of {at.device}, bound by {at.bound}"

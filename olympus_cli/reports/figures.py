@@ -7,8 +7,8 @@ of one call; sizes are in bytes and times in seconds; None is what is not known.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,19 +17,22 @@ from olympus_cli.reports.strict import typed
 from olympus_cli.units import array_type, byte_size
 
 if TYPE_CHECKING:
-    from olympus.analysis import Cost, Estimate, Kind, Memory
+    from olympus.analysis import Collective, Cost, Estimate, Kind, Memory
     from olympus.stages import Compiled
 
 __all__ = [
+    "AxesReport",
     "BufferReport",
     "CollectiveReport",
     "CompiledFigures",
     "CostReport",
     "Counts",
+    "DeviceCostReport",
     "EstimateReport",
     "KernelReport",
     "MemoryReport",
     "RowReport",
+    "TotalReport",
     "UnknownReport",
     "compiled_figures",
     "cost_report",
@@ -47,7 +50,7 @@ _MOST_NAMED = 3  # buffers in a warning
 
 @dataclass(frozen=True)
 class Counts:
-    """What one call does.
+    """What one call does, on all devices together, as the program is written.
 
     `matmul_flops` are those of products and convolutions by the dtype of their operands;
     `io_bytes` are the arguments, results and constants, once.
@@ -214,11 +217,62 @@ class CollectiveReport:
 
 
 @dataclass(frozen=True)
+class AxesReport:
+    """What the collectives along some `axes` of the mesh do together in a call, as above.
+
+    `calls` counts all that run, and `bytes` and `sent` are those of all of them, of each device.
+    """
+
+    axes: tuple[str, ...] | None
+    calls: int
+    bytes: int
+    sent: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class DeviceCostReport:
+    """What each of several devices does in one call, counted from the optimized program.
+
+    `repeated` is the flops of all in parts of those of the program as written, None where these are
+    not known or 0; `unknown` are sentences about what is not in the figures.
+    """
+
+    flops: int
+    matmul_flops: Mapping[str, int]
+    transcendentals: int
+    bytes: int
+    collective_bytes: int
+    sent: int
+    repeated: float | None
+    unknown: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TotalReport:
+    """What several devices do and need together: the figures of each, as often as there are."""
+
+    flops: int
+    transcendentals: int
+    bytes: int
+    collective_bytes: int
+    sent: int
+    arguments: int | None
+    results: int | None
+    temporaries: int | None
+    constants: int | None
+    peak: int | None
+    allocated: int | None
+
+
+@dataclass(frozen=True)
 class CompiledFigures:
     """What is told of a compiled program; of one of several `devices`, for each of them.
 
     `fits` tells whether it needs the memory of its device at most; None where either is not known.
-    `collectives` are the slowest.
+    `collectives` are the slowest, equal ones of one line as one, and `axes` the sums of all by the
+    axes of the mesh.  `each_device`, what each does, and `total`, what all do and need, are there
+    for several devices alone.
     """
 
     memory: MemoryReport
@@ -226,6 +280,19 @@ class CompiledFigures:
     fits: bool | None
     devices: int = field(default=1, kw_only=True)
     collectives: tuple[CollectiveReport, ...] = field(default=(), kw_only=True)
+    axes: tuple[AxesReport, ...] = field(default=(), kw_only=True)
+    each_device: DeviceCostReport | None = field(default=None, kw_only=True)
+    total: TotalReport | None = field(default=None, kw_only=True)
+
+    @property
+    def collective_bytes(self) -> int:
+        """What goes into or out of a device in the collectives of a call, whichever is more."""
+        return sum(row.bytes for row in self.axes)
+
+    @property
+    def collective_calls(self) -> int:
+        """How many collectives a call runs."""
+        return sum(row.calls for row in self.axes)
 
 
 def relative_line(line: str | None, root: Path) -> str | None:
@@ -329,23 +396,51 @@ def compiled_figures(compiled: Compiled, root: Path, trips: Mapping[str, int]) -
     fits = None
     if device is not None and memory.needed is not None:
         fits = olympus.analysis.fits(memory.needed, device).is_enough
-    collectives = _collective_reports(compiled, root, trips)
-    return CompiledFigures(
-        memory, estimate, fits, devices=compiled.num_devices, collectives=collectives
+    alone = CompiledFigures(memory, estimate, fits, devices=compiled.num_devices)
+    return alone if alone.devices == 1 else _of_several(alone, compiled, root, trips)
+
+
+def _of_several(
+    alone: CompiledFigures, compiled: Compiled, root: Path, trips: Mapping[str, int]
+) -> CompiledFigures:
+    """The figures with what each device does, what all do, and what they send each other."""
+    collectives = compiled.collectives(trips=trips)
+    cost, memory = compiled.cost_per_device(trips), compiled.memory()
+    all_cost, all_memory = vars(cost.total), memory.total._asdict()
+    known = {**all_memory, **all_cost}
+    each = {**vars(cost), "matmul_flops": dict(cost.matmul_flops), "repeated": cost.repeated}
+    return replace(
+        alone,
+        collectives=_collective_reports(collectives, root),
+        axes=tuple(AxesReport(**vars(row)) for row in olympus.analysis.by_axes(collectives)),
+        each_device=DeviceCostReport(**_fields(each, DeviceCostReport)),
+        total=TotalReport(**_fields(known, TotalReport)),
     )
+
+
+def _fields(known: Mapping[str, Any], kind: Any) -> dict[str, Any]:
+    """Those of the values that a report has fields for."""
+    return {name: known[name] for name in kind.__dataclass_fields__}
 
 
 def _collective_reports(
-    compiled: Compiled, root: Path, trips: Mapping[str, int]
+    collectives: Iterable[Collective], root: Path
 ) -> tuple[CollectiveReport, ...]:
-    """The slowest of what the devices of a program send each other."""
-    if compiled.num_devices == 1:
-        return ()
-    found = sorted(compiled.collectives(trips=trips), key=lambda each: -each.seconds)
-    return tuple(
-        CollectiveReport(**{**vars(each), "line": relative_line(each.line, root)})
-        for each in found[:_MOST_COLLECTIVES]
-    )
+    """The slowest of what the devices of a program send each other; equal ones as one."""
+    alike: dict[Collective, CollectiveReport] = {}
+    for each in collectives:
+        key = replace(each, calls=0, seconds=0.0)
+        old = alike.get(key)
+        alike[key] = CollectiveReport(
+            **{
+                **vars(each),
+                "line": relative_line(each.line, root),
+                "calls": each.calls + (old.calls if old else 0),
+                "seconds": each.seconds + (old.seconds if old else 0.0),
+            }
+        )
+    found = sorted(alike.values(), key=lambda each: -each.seconds)
+    return tuple(found[:_MOST_COLLECTIVES])
 
 
 def uncounted(cost: CostReport) -> Iterator[str]:

@@ -8,12 +8,18 @@ from pathlib import Path
 
 from olympus_cli.choices import OPTIMIZE
 from olympus_cli.program.leaves import Leaf
-from olympus_cli.reports.figures import CompiledFigures, CostReport, MemoryReport
+from olympus_cli.reports.figures import (
+    CompiledFigures,
+    CostReport,
+    DeviceCostReport,
+    TotalReport,
+)
 from olympus_cli.reports.model import BackendReport, BlockReport, Report, XlaReport
 from olympus_cli.units import array_type, byte_size, count, duration
 
 __all__ = [
     "SUMMARY",
+    "axes_text",
     "collective_lines",
     "estimate_notes",
     "figure_lines",
@@ -122,9 +128,7 @@ def figure_lines(cost: CostReport, compiled: CompiledFigures | None = None) -> I
         yield figure_row(name, value)
     if compiled is None:
         return
-    if compiled.devices > 1:
-        yield figure_row("devices", f"{compiled.devices}; what follows is for each")
-    for name, value in _memory_rows(compiled.memory):
+    for name, value in (*_device_rows(compiled), *_memory_rows(compiled)):
         yield figure_row(name, value)
     if (estimate := compiled.estimate) is not None:
         least = "at least " if estimate.unknown else ""
@@ -135,14 +139,26 @@ def figure_lines(cost: CostReport, compiled: CompiledFigures | None = None) -> I
 
 
 def collective_lines(compiled: CompiledFigures | None) -> Iterator[str]:
-    """What the devices of a program send each other, the slowest first, as a table."""
+    """What the devices of a program send each other: by axis, and then the slowest first."""
     if compiled is None or not compiled.collectives:
         return
+    sums = [("axes", "calls", "bytes", "sent", "time")]
+    sums += [
+        (
+            axes_text(row.axes),
+            count(row.calls),
+            byte_size(row.bytes),
+            byte_size(row.sent),
+            duration(row.seconds),
+        )
+        for row in compiled.axes
+    ]
+    yield from _table(sums)
     rows = [("collective", "axes", "devices", "bytes", "calls", "time", "line")]
     rows += [
         (
             each.kind,
-            "-" if each.axes is None else ", ".join(each.axes),
+            axes_text(each.axes),
             str(each.devices),
             byte_size(each.bytes),
             count(each.calls),
@@ -151,13 +167,27 @@ def collective_lines(compiled: CompiledFigures | None) -> Iterator[str]:
         )
         for each in compiled.collectives[:_MOST_COLLECTIVES]
     ]
+    yield from _table(rows)
+    if (more := len(compiled.collectives) - _MOST_COLLECTIVES) > 0:
+        yield f"  ... and {more} more"
+
+
+def axes_text(axes: Sequence[str] | None) -> str:
+    """The axes of a mesh that a collective goes along.
+
+    >>> axes_text(("data", "model")), axes_text(()), axes_text(None)
+    ('data, model', 'none', 'unknown')
+    """
+    return "unknown" if axes is None else ", ".join(axes) or "none"
+
+
+def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Rows under a heading, after an empty line."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     yield ""
     for row in rows:
         cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
         yield "  " + "  ".join(cells).rstrip()
-    if (more := len(compiled.collectives) - _MOST_COLLECTIVES) > 0:
-        yield f"  ... and {more} more"
 
 
 def estimate_notes(compiled: CompiledFigures | None) -> Iterator[str]:
@@ -196,7 +226,28 @@ def _at_least(shown: Callable[[float | None], str], total: int | None, least: in
     return shown(total) if total is not None else f"at least {shown(least)}"
 
 
-def _memory_rows(memory: MemoryReport) -> Iterator[tuple[str, str]]:
+def _device_rows(compiled: CompiledFigures) -> Iterator[tuple[str, str]]:
+    """What each of several devices does, and what all of them do; nothing for one."""
+    each, total = compiled.each_device, compiled.total
+    if each is None or total is None:
+        return
+    yield "devices", f"{compiled.devices}; the lines above are of all, as the program is written"
+    yield "each does", _done(each)
+    repeated = "" if each.repeated is None else f"; {each.repeated:.3g} times the flops as written"
+    yield "all do", _done(total) + repeated
+    for sentence in each.unknown:
+        yield "unknown", sentence
+
+
+def _done(work: DeviceCostReport | TotalReport) -> str:
+    """The work of a device, or of all."""
+    sent = f", {byte_size(work.sent)} sent" if work.sent else ""
+    special = f", transcendentals {count(work.transcendentals)}" if work.transcendentals else ""
+    return f"flops {count(work.flops)}{special}, {byte_size(work.bytes)} moved{sent}"
+
+
+def _memory_rows(compiled: CompiledFigures) -> Iterator[tuple[str, str]]:
+    memory, total = compiled.memory, compiled.total
     named = {
         "arguments": memory.arguments,
         "results": memory.results,
@@ -207,10 +258,15 @@ def _memory_rows(memory: MemoryReport) -> Iterator[tuple[str, str]]:
     }
     parts = ", ".join(f"{name} {byte_size(size)}" for name, size in named.items() if size)
     if memory.peak is not None:
-        yield "peak memory", byte_size(memory.peak)
+        yield "peak memory", byte_size(memory.peak) + _in_all(total.peak if total else None)
     if parts:
-        total = "" if memory.allocated is None else f"{byte_size(memory.allocated)}: "
-        yield "allocated", total + parts
+        whole = "" if memory.allocated is None else f"{byte_size(memory.allocated)}: "
+        yield "allocated", whole + parts + _in_all(total.allocated if total else None)
+
+
+def _in_all(size: int | None) -> str:
+    """What all devices need, after what each does; "" of one device."""
+    return "" if size is None else f" on each device, {byte_size(size)} on all"
 
 
 def _compiled(backend: BackendReport) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,7 @@ from olympus_core.xla.device_models import DeviceModel
 from olympus_core.xla.hlo_module import HloModule
 from olympus_core.xla.targets import Target
 
-__all__ = ["Collective", "collectives_of"]
+__all__ = ["AxisTraffic", "Collective", "by_axes", "collectives_of"]
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,43 @@ class Collective:
     line: str | None
     operation: str
     seconds: float
+
+
+@dataclass(frozen=True)
+class AxisTraffic:
+    """What the collectives along the same axes of a mesh do together in a call of the program.
+
+    `axes` are as those of `Collective`; `calls` counts the collectives that run, `bytes` and `sent`
+    are those of all of them, of each device, and `seconds` is the estimate of their time.
+    """
+
+    axes: tuple[str, ...] | None
+    calls: int
+    bytes: int
+    sent: int
+    seconds: float
+
+
+def by_axes(collectives: Iterable[Collective]) -> tuple[AxisTraffic, ...]:
+    """The sums of collectives by the axes that they go along, the most bytes first.
+
+    Those along two axes at once are a row of their own.
+
+    Example:
+      >>> [(each.axes, each.calls, each.bytes) for each in by_axes(compiled.collectives())]
+      [(('model',), 2, 2097152), (('data',), 1, 4096)]
+    """
+    sums: dict[tuple[str, ...] | None, AxisTraffic] = {}
+    for each in collectives:
+        old = sums.get(each.axes, AxisTraffic(each.axes, 0, 0, 0, 0.0))
+        sums[each.axes] = AxisTraffic(
+            each.axes,
+            old.calls + each.calls,
+            old.bytes + each.calls * each.bytes,
+            old.sent + each.calls * each.sent,
+            old.seconds + each.seconds,
+        )
+    return tuple(sorted(sums.values(), key=lambda row: (-row.bytes, row.axes or ())))
 
 
 def collectives_of(

@@ -73,6 +73,10 @@ class CostRow:
 class Cost:
     """What a program costs, counted from its StableHLO; docs/cost.md says how.
 
+    Of a program of several devices it is what all of them do together, as the program is written:
+    of a `jit` the operations on whole arrays, of the body of a `shard_map` what a device does in it
+    times the devices.  `Compiled.cost_per_device` has what each device does once compiled.
+
     A figure that depends on data, or on an operation that no rule counts, is None, and `unknown`
     says why; `at_least` has all figures, with one trip of such a loop (which may run never) and
     nothing for such an operation, and is the cost itself where everything is known.
@@ -83,7 +87,8 @@ class Cost:
     - `bytes`: operands read and results written, operation by operation, as if nothing was fused.
     - `io_bytes`: arguments, results and constants, once.
     - `operations`: how many are executed.
-    - `collective_bytes`: what collectives move in or out of a device, whichever is more.
+    - `collective_bytes`: what the collectives that the program itself has move in or out of the
+      devices, whichever is more; those that the compiler adds are in `Compiled.collectives`.
 
     >>> jit(lambda x: x @ x).lower(ShapeDtypeStruct((64, 64), "float32")).cost().flops
     524288

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -41,6 +42,8 @@ _TRANSFERS = frozenset(
         *("collective-permute", "collective-broadcast"),
     ]
 )
+#: those of them in which each device sends another part to each of the others
+_ALL_TO_ALL = frozenset(["all-to-all", "ragged-all-to-all"])
 #: what the operations are called that are loops
 _LOOPS = frozenset(["while", "scan"])
 #: How often the loops of a program's lines run, None where that is not known: asked when needed.
@@ -102,10 +105,25 @@ class Transfer(NamedTuple):
         turns = 2 * (n - 1) if self.kind == "all-reduce" else n - 1
         return -(-self.bytes * turns // n)
 
-    def hosts(self, per_host: int) -> int:
-        """The most hosts that a group has devices on, where each host has `per_host`."""
-        together = self.pairs or self.groups
-        return max((len({device // per_host for device in group}) for group in together), default=1)
+    def sent_outside(self, per_host: int, count: int) -> int:
+        """The bytes that a device sends to other hosts, each of which has `per_host` devices.
+
+        A group goes around as many rings as it has devices on a host, and each of these rings
+        leaves the host from another of them, so that they share what is sent.  In an all-to-all
+        each device sends its own parts to the others, and in a permutation its own array.
+        """
+        if self.pairs:
+            return self.bytes if any(a // per_host != b // per_host for a, b in self.pairs) else 0
+        most = 0
+        for group in self.groups or (tuple(range(count)),):
+            hosts = Counter(device // per_host for device in group)
+            if len(hosts) > 1:
+                n, together = len(group), min(hosts.values())
+                part = -(-self.sent(count) // together)
+                if self.kind in _ALL_TO_ALL:
+                    part = -(-self.bytes * (n - together) // n)
+                most = max(most, part)
+        return most
 
 
 class Kernel(NamedTuple):

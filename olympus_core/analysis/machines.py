@@ -61,10 +61,16 @@ class GpuMachine:
     SPECIAL = 16
     #: the logarithm of the elements that a step of a sort without radixes sorts in a core
     SORT_TILE = 10
-    #: the part of the rate of its links that a collective reaches
+    #: the part of the rate of the links within a host that a collective reaches: NCCL plans with
+    #: 20.0 of the 25 GB/s of a link of an A100, 20.6 of 25 of an H100 and 40.1 of 50 of a B200,
+    #: and with 12.0 of 15.75 GB/s of PCIe 3.0 (NVIDIA, nccl, src/graph/topo.h, *_NVLINK_BW, PCI_BW)
     LINKS = 0.8
-    #: bytes a second that a device sends to other hosts, each direction: 400 Gbit/s, as a DGX H100
-    #: has it for each of its 8 (NVIDIA, "DGX H100 System User Guide", "Network connections")
+    #: the part of the network's rate: 46 to 48 of 50 GB/s (NVIDIA in nccl-tests, issue 290); NCCL
+    #: plans with 12.0 of 12.5 (topo.h, NET_BW)
+    NETWORK_PART = 0.92
+    #: bytes a second that a device sends to other hosts, each direction: 400 Gbit/s, as DGX H100,
+    #: H200 and B200 have it for each of their 8 (NVIDIA, "DGX BasePOD reference architecture",
+    #: "Core components")
     NETWORK = 50e9
 
     def __init__(
@@ -101,17 +107,15 @@ class GpuMachine:
         return Limits(self._arithmetic(kernel), moved, self.LAUNCH)
 
     def _sent(self, transfer: Transfer) -> float:
-        """The seconds that a collective's bytes take on the slowest link of its ring."""
-        device, sent = self._device, transfer.sent(self._count)
-        rate = device.nvlink or device.pcie or self.NETWORK
-        if self._hosts(transfer) > 1:
-            rate = min(rate, self._network)
-        return sent / (self.LINKS * rate)
+        """The seconds that a collective's bytes take: on the links of a host, or between hosts."""
+        outside = transfer.sent_outside(self._per_host, self._count)
+        within = transfer.sent(self._count) / (self.LINKS * self._link)
+        return max(within, outside / (self.NETWORK_PART * self._network))
 
-    def _hosts(self, transfer: Transfer) -> int:
-        if transfer.groups or transfer.pairs:
-            return transfer.hosts(self._per_host)
-        return -(-self._count // self._per_host)
+    @property
+    def _link(self) -> float:
+        """The bytes a second that a device sends to others of its host, each direction."""
+        return self._device.nvlink or self._device.pcie or self.NETWORK
 
     def _passes(self, sort: Sort) -> int:
         """How often a sort passes over its memory.
@@ -202,16 +206,16 @@ class GpuMachine:
             return ("Kernels run one after another, and only on one device.",)
         device = self._device
         link = "NVLink" if device.nvlink else "PCIe" if device.pcie else "a network"
-        rate = device.nvlink or device.pcie or self.NETWORK
         told = [
             "Kernels run one after another, on all devices alike; no collective runs beside them.",
-            f"Collectives go around a ring of their devices, at {self.LINKS:.0%} of the "
-            f"{rate / 1e9:g} GB/s that {link} has each way.",
+            f"Collectives go around rings of their devices, at {self.LINKS:.0%} of the "
+            f"{self._link / 1e9:g} GB/s that {link} has each way.",
         ]
         if self._per_host < self._count:
             told.append(
-                f"A ring of devices on several hosts goes at {self.LINKS:.0%} of "
-                f"{min(rate, self._network) / 1e9:g} GB/s, the network's rate for each device."
+                f"Between hosts each device sends at {self.NETWORK_PART:.0%} of the "
+                f"{self._network / 1e9:g} GB/s of its network, and the devices that a group has on "
+                "a host share what it sends."
             )
         return tuple(told)
 

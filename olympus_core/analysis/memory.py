@@ -23,7 +23,7 @@ from olympus_core.xla.buffer_assignment import BufferAssignment, Place
 from olympus_core.xla.executable import CompileOnlyExecutable, Executable, MemoryAnalysis
 from olympus_core.xla.hlo_module import Instruction
 
-__all__ = ["Kind", "LiveBuffer", "Memory", "Moment", "memory_of"]
+__all__ = ["Kind", "LiveBuffer", "Memory", "MemoryTotal", "Moment", "memory_of"]
 
 _Bytes = npt.NDArray[np.int64]
 Kind = Literal["argument", "result", "temporary", "constant"]
@@ -61,9 +61,25 @@ class LiveBuffer(NamedTuple):
     name: str
 
 
+class MemoryTotal(NamedTuple):
+    """What a compiled program needs on all its devices together: the fields are those of Memory."""
+
+    arguments: int | None
+    results: int | None
+    temporaries: int | None
+    aliased: int | None
+    constants: int | None
+    code: int | None
+    peak: int | None
+    allocated: int | None
+
+
 @dataclass(frozen=True)
 class Memory:
     """What a compiled program needs, in bytes; None where it cannot be known.
+
+    Of a program of several `devices` it is what each of them needs, and `total` what all of them
+    do: what lies whole on each device counts as often as there are devices.
 
     `arguments`, `results`, `temporaries` and `aliased` (results that take a donated argument's
     memory) are XLA's own figures, `constants` are those that are kept in memory, `code` is the
@@ -91,6 +107,19 @@ class Memory:
     allocated: int | None
     _moments: tuple[Moment, ...] | None = field(default=None, repr=False)
     _live: tuple[LiveBuffer, ...] = field(default=(), repr=False)
+    devices: int = 1
+
+    @property
+    def total(self) -> MemoryTotal:
+        """What all devices need together; the peak is the sum of theirs.
+
+        >>> memory.devices, memory.arguments, memory.total.arguments
+        (8, 4096, 32768)
+        """
+        sizes = {name: getattr(self, name) for name in MemoryTotal._fields}
+        return MemoryTotal(
+            **{name: None if n is None else n * self.devices for name, n in sizes.items()}
+        )
 
     def timeline(self) -> tuple[Moment, ...]:
         """The bytes that are live at each step of a run, in the order of the schedule.
@@ -124,9 +153,11 @@ def _unscheduled() -> BackendError:
 
 
 def memory_of(
-    executable: Executable | CompileOnlyExecutable, argument_names: Sequence[str] = ()
+    executable: Executable | CompileOnlyExecutable,
+    argument_names: Sequence[str] = (),
+    devices: int = 1,
 ) -> Memory:
-    """The memory that an executable needs.
+    """The memory that an executable needs on each of its `devices`.
 
     `argument_names` are the names of its arguments, in the order of its parameters.
 
@@ -136,7 +167,7 @@ def memory_of(
     told = executable.memory()
     module = executable.hlo_module()
     if not module.is_scheduled:
-        return _summed(told, None)
+        return replace(_summed(told, None), devices=devices)
     assignment = executable.buffer_assignment()
     live = Liveness(module)
     if assignment is None:
@@ -152,6 +183,7 @@ def memory_of(
         peak=int(bytes_at[top]),
         _moments=tuple(_moments(live, bytes_at)),
         _live=tuple(_live_at(top, spots, live, argument_names)),
+        devices=devices,
     )
 
 

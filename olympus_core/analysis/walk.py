@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,6 +26,10 @@ FIGURES = ("flops", "transcendentals", "bytes", "collective_bytes", "matmul_flop
 _VARIANTS = 300  # values of arguments that one function is walked for
 _STEPPED = 10_000  # operations that are counted again where the steps of a loop differ
 _OPERATION = ("flops", "transcendentals", "matmul_flops")  # what is not known without a rule
+#: an axis of a mesh with its size, an axis by itself, and the name of a mesh, in the texts of sdy
+_AXIS = re.compile(r'"([^"]*)"=(\d+)')
+_NAME = re.compile(r'"([^"]*)"')
+_MESH = re.compile(r"<@([\w.$-]+)")
 
 
 class Key(NamedTuple):
@@ -123,10 +129,14 @@ class _Walker:
         self.trips = trips
         self.loops: dict[str, int | None] = {}
         self.functions: dict[str, Any] = {}
+        self.meshes: dict[str, dict[str, int]] = {}  # the sizes of the axes, by the mesh's name
         for each in module.body.operations:
             op = each.operation
             if op.name == "func.func":
                 self.functions[op.attributes["sym_name"].value] = op
+            elif op.name == "sdy.mesh":
+                sizes = _sizes(str(op.attributes["mesh"]))
+                self.meshes[op.attributes["sym_name"].value] = sizes
         self.constants: list[Any] = []
         self.knowledge = Knowledge(self.functions)
         #: an operation without a line was met in the function being walked
@@ -238,6 +248,24 @@ class _Walker:
             for block in region.blocks:
                 self.block(block, scope.inner(block, _unknown()), tally, at)
 
+    def manual(self, op: Any, scope: Scope, tally: Tally, at: Place) -> None:
+        """What all devices do of a body that each runs on its own parts of arrays."""
+        inner = Tally()
+        self.region(op, scope, inner, at)
+        names = _NAME.findall(str(op.attributes["manual_axes"]))
+        sizes = self.axes_of(op) if names else {}
+        tally.add(inner, math.prod(sizes.get(name, 1) for name in names))
+
+    def axes_of(self, op: Any) -> Mapping[str, int]:
+        """The sizes of the axes of the mesh that the shardings of an operation name."""
+        for key in ("in_shardings", "out_shardings"):
+            text = str(op.attributes[key])
+            if found := _MESH.search(text):
+                return self.meshes.get(found[1], {})
+            if "mesh<" in text:  # it stands there itself
+                return _sizes(text)
+        return next(iter(self.meshes.values()), {})  # neither operands nor results
+
     def branches(self, op: Any, scope: Scope, tally: Tally, at: Place) -> None:
         """The branch that is taken, where it is known; or the dearest, with the others' gaps."""
         found: list[Tally] = []
@@ -307,6 +335,11 @@ class _Walker:
         return done == trips
 
 
+def _sizes(mesh: str) -> dict[str, int]:
+    """The sizes of the axes in the text of a mesh."""
+    return {name: int(size) for name, size in _AXIS.findall(mesh)}
+
+
 def _unknown() -> Given:
     return Given(lambda number: None)
 
@@ -319,7 +352,7 @@ _CONTROL: Mapping[str, Any] = {
     "stablehlo.while": _Walker.loop,
     "stablehlo.case": _Walker.branches,
     "stablehlo.if": _Walker.branches,
-    "sdy.manual_computation": _Walker.region,
+    "sdy.manual_computation": _Walker.manual,
     "sdy.named_computation": _Walker.region,
     "sdy.return": _Walker.nothing,
 }

@@ -16,10 +16,11 @@ from olympus.sharding import AbstractMesh, NamedSharding, PartitionSpec
 from olympus_core import mlir, xla
 from olympus_core.analysis.collectives import collectives_of
 from olympus_core.analysis.cost import cost_of_module
-from olympus_core.analysis.kernels import Transfer
+from olympus_core.analysis.kernels import Kernel, Transfer
 from olympus_core.analysis.machines import GpuMachine
 from olympus_core.xla.device_models import shipped_devices
 from olympus_core.xla.replica_groups import groups_of, pairs_of
+from olympus_core.xla.targets import Topology
 from olympus_core.xla.wire import Message
 from tests.marks import needs_gpu_compiler
 
@@ -107,7 +108,8 @@ def test_what_is_explicit_is_what_the_cost_counts():
     (found,) = collectives_of(made.hlo_module(), made.target, 8, mesh)
     assert (found.axes, found.devices, found.sent) == (("x",), 4, 16 * 16 * 4 * 6 // 4)
     cost = cost_of_module(mlir.ir.Module.parse(EXPLICIT, mlir.new_context()))
-    assert cost.collective_bytes == found.bytes == 16 * 16 * 4
+    assert found.bytes == 16 * 16 * 4
+    assert cost.collective_bytes == 8 * found.bytes  # of all devices
 
 
 def test_a_program_of_one_device_has_none():
@@ -133,7 +135,7 @@ def test_between_hosts_the_network_bounds():
     )
     assert within.seconds == pytest.approx(size * 2 * 7 / 8 / (0.8 * H200.nvlink))
     assert between.axes == ("hosts",)
-    assert between.seconds == pytest.approx(size / (0.8 * 50e9))
+    assert between.seconds == pytest.approx(size / (0.92 * 50e9))
     assert made["hosts"].collectives(network=25e9)[0].seconds == pytest.approx(2 * between.seconds)
     assert made["gpus"].collectives(network=25e9) == (within,)
     estimate = made["hosts"].estimate(network=25e9)
@@ -160,6 +162,37 @@ def test_what_a_ring_sends():
     assert Transfer("all-reduce", 1000, ((0,), (1,)), ()).sent(2) == 0
     assert Transfer("collective-permute", 1000, (), ((0, 1), (1, 0))).sent(2) == 1000
     assert Transfer("collective-permute", 1000, (), ((0, 0),)).sent(2) == 0
+
+
+def test_what_a_device_sends_to_other_hosts():
+    def outside(kind: str, groups: Any, pairs: Any = ()) -> int:
+        return Transfer(kind, 1600, groups, pairs).sent_outside(4, 8)
+
+    every = (tuple(range(8)),)
+    assert outside("all-reduce", ()) == outside("all-reduce", every) == 1600 * 14 // 8 // 4
+    assert outside("all-gather", every) == 1600 * 7 // 8 // 4  # each ring through another device
+    assert outside("all-to-all", every) == 1600 * 4 // 8  # the parts of the four elsewhere
+    assert outside("all-reduce", ((0, 1, 2, 3), (4, 5, 6, 7))) == 0
+    assert outside("all-reduce", ((0, 4), (1, 5), (2, 6), (3, 7))) == 1600
+    assert outside("all-reduce", ((0, 1, 2, 4), (3, 5, 6, 7))) == 1600 * 6 // 4  # one alone
+    assert outside("collective-permute", (), ((0, 1), (1, 0))) == 0
+    assert outside("collective-permute", (), ((3, 4),)) == 1600
+
+
+def test_the_slower_of_links_and_network_bounds():
+    machine = GpuMachine(H200, Topology(2, 8), 16)
+    limits = {}
+    for name, groups in {"all": (), "host": ((*range(8),), (*range(8, 16),))}.items():
+        transfer = Transfer("all-reduce", 10**9, groups, ())
+        kernel = Kernel(
+            "k", "psum", "", None, 0, {}, 0, 0, 0, None, 0, False, False, None, transfer
+        )
+        limits[name] = machine.limits(kernel).network
+    within = 10**9 * 14 / 8 / (0.8 * H200.nvlink)
+    assert limits["host"] == pytest.approx(within)
+    assert limits["all"] == pytest.approx(10**9 * 30 / 16 / (0.8 * H200.nvlink))
+    slow = GpuMachine(H200, Topology(2, 8), 16, network=1e9).limits(kernel).network
+    assert slow == pytest.approx(within)  # nothing leaves a host
 
 
 def test_a_device_without_links_sends_over_its_bus():

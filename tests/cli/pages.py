@@ -11,10 +11,14 @@ import olympus
 from olympus.stages import MemoryAnalysis
 from olympus_cli.program.leaves import Leaf
 from olympus_cli.reports.figures import (
+    AxesReport,
     BufferReport,
+    CollectiveReport,
+    DeviceCostReport,
     EstimateReport,
     KernelReport,
     MemoryReport,
+    TotalReport,
     cost_report,
 )
 from olympus_cli.reports.hlo import instruction_counts, operation_counts
@@ -30,7 +34,7 @@ from olympus_cli.reports.model import (
     XlaReport,
 )
 
-__all__ = ["MODEL", "page", "page_with", "stages"]
+__all__ = ["MODEL", "meshed", "page", "page_with", "stages"]
 
 MODEL = '''\
 """A model with a loop, and a loss."""
@@ -157,3 +161,27 @@ def page(backends: int = 1) -> Page:
 def page_with(**changes: Any) -> Page:
     """The page with other fields in its report."""
     return replace(page(), report=replace(page().report, **changes))
+
+
+def meshed(axis: str = "model", kind: str = "all-reduce") -> Page:
+    """The page of a program of 8 devices, with collectives of that kind along that axis."""
+    found = [
+        CollectiveReport(kind, (axis,), 4, 2**20 - i, 3 * 2**19, 12, "model.py:16", "psum", 4e-6)
+        for i in range(20)
+    ]
+    found.append(CollectiveReport("all-gather", None, 2, 4096, 2048, 1, None, "", 1e-6))
+    backend = replace(
+        page().report.backends[0],
+        devices=8,
+        collectives=tuple(found),
+        axes=(AxesReport((axis, "data"), 240, 20 * 2**20, 30 * 2**20, 8e-5),
+              AxesReport(None, 1, 4096, 2048, 1e-6)),
+        each_device=DeviceCostReport(
+            10**9, {"float32": 10**9}, 64, 2**22, 2**21, 2**20, 1.25, ("a loop at model.py:16",)
+        ),
+        total=TotalReport(
+            8 * 10**9, 512, 2**25, 2**24, 2**23, 2**20, 2**21, None, 0, 2**22, 2**23
+        ),
+    )  # fmt: skip
+    made = page_with(backends=(backend,))
+    return replace(made, backends=(replace(made.backends[0], report=backend),))

@@ -28,7 +28,7 @@ from olympus_cli.reports.html.page import Page
 from olympus_cli.reports.html.render import render_html
 from olympus_cli.reports.html.source import AnnotatedLine, Fold, annotated_files
 from olympus_cli.reports.json import render_json
-from tests.cli.pages import MODEL, page, page_with, stages
+from tests.cli.pages import MODEL, meshed, page, page_with, stages
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\"'{{ 7 * 7 }}\u202e\x1b[31m\udc80"
 
@@ -154,6 +154,26 @@ def test_hostile_names_are_shown_and_not_obeyed() -> None:
         assert obeyed not in text
         assert obeyed not in after.unpacked("olympuspr")["lines"]
     assert after.unpacked("olympuspr")["lines"].startswith("</script><img")
+
+
+def test_several_devices_have_their_figures_and_collectives() -> None:
+    text = render_html(meshed())
+    figures = Read(text).figures
+    backend = meshed().report.backends[0]
+    assert figures["each-flops"] == [str(10**9)] and figures["all-flops"] == [str(8 * 10**9)]
+    assert figures["all-peak-memory"] == [str(2**22)]
+    assert figures["repeated"] == ["1.25"]
+    assert figures["collective-bytes"] == [str(backend.collective_bytes)]
+    assert "Unknown: a loop at model.py:16" in text
+    told = unescape(re.sub("<[^>]*>", " ", text.partition("Collectives by axis")[2]))
+    assert "model, data" in told and "unknown" in told and "all-gather" in told
+    assert "Devices</h2>" not in render_html(page())
+
+
+def test_hostile_axes_are_shown_and_not_obeyed() -> None:
+    read = Read(render_html(meshed(HOSTILE, HOSTILE)))
+    assert "img" not in {tag for tag, _ in read.tags}
+    assert not [found for _, found in read.tags for name in found if name.startswith("on")]
 
 
 # --- programs -----------------------------------------------------------------------------------

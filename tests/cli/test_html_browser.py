@@ -17,8 +17,8 @@ from olympus_cli.profiling.report import ProfiledKernel, ProfileReport
 from olympus_cli.reports.html.listing import Listing, Mark
 from olympus_cli.reports.html.render import render_html
 from olympus_cli.reports.json import render_json
+from tests.cli.pages import meshed, page_with
 from tests.cli.pages import page as page_of
-from tests.cli.pages import page_with
 from tests.cli.test_html import HOSTILE
 from tests.marks import CHROMIUM, needs_chromium
 
@@ -275,6 +275,19 @@ def test_the_page_never_scrolls_sideways(show: Any, width: int) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") == width
     page = show(page_of(2), viewport={"width": width, "height": 900})
     assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_collectives_of_a_program_fit_a_phone(show: Any, scheme: str) -> None:
+    page = show(meshed(), color_scheme=scheme, viewport={"width": 360, "height": 740})
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+    assert [each for each in contrast(page) if each[1] < 4.5] == []
+    rows = page.locator("table.collectives tbody tr:visible")
+    assert rows.count() == 12
+    page.get_by_role("button", name="Show 21 collectives").click()
+    assert rows.count() == 21
+    page.locator("nav.sections a", has_text="Devices").click()
+    assert page.locator("table.devices").is_visible()
 
 
 def test_on_paper_the_page_has_its_figures_and_no_buttons(show: Any) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 import olympus
 from olympus.errors import SpecError
+from olympus_cli.comparison.shardings import spoken_name, spoken_value
 from olympus_cli.spec.backends import backend_text, parse_backend
 from olympus_cli.spec.mesh import sharding_text
 from olympus_cli.spec.project import load_project
@@ -87,6 +88,104 @@ def test_the_report_has_devices_and_collectives(folder, invoke: Invoke) -> None:
     assert "cpu (8 devices)" in summary
     assert "collective" in summary
     assert "built" not in invoke("build").stdout  # what is there is fresh
+
+
+def test_what_each_device_does_and_all_of_them(folder, invoke: Invoke) -> None:
+    written(folder)
+    result = invoke("compile", "layer", "--json", "--html")
+    assert result.exit_code == 0, result.stderr
+    (backend,) = json.loads(result.stdout)["report"]["backends"]
+    each, total = backend["each_device"], backend["total"]
+    for name in ("flops", "bytes", "sent", "collective_bytes"):
+        assert total[name] == 8 * each[name] > 0
+    assert total["peak"] == 8 * backend["memory"]["peak"] > 0
+    assert each["repeated"] == total["flops"] / backend["cost"]["flops"]
+    assert sum(row["bytes"] for row in backend["axes"]) == each["collective_bytes"]
+    assert {tuple(row["axes"]) for row in backend["axes"]} == {("model",)}
+    summary = (folder / "build" / "layer" / "summary.txt").read_text()
+    told, _, rest = summary.partition("\nprogram\n")  # the build's own figures come after it
+    rows = {line[2:17].strip(): line[18:] for line in told.splitlines() if line[:2] == "  "}
+    assert rows["devices"].startswith("8; the lines above are of all")
+    assert rows["each does"].startswith("flops ") and "sent" in rows["each does"]
+    assert rows["all do"].endswith("times the flops as written")
+    assert "on each device" in rows["peak memory"] and rows["peak memory"].endswith("on all")
+    assert ["axes", "calls", "bytes", "sent", "time"] in [
+        line.split() for line in rest.splitlines()
+    ]
+    page = (folder / "build" / "layer" / "report.html").read_text()
+    assert "Collectives by axis" in page
+    result = invoke("cost", "layer")
+    assert "devices         8; the figures are of all, as written" in result.stdout
+    result = invoke("cost", "layer", "--compile", "--json")
+    found = json.loads(result.stdout)
+    assert (found["devices"], found["compiled"]["total"]) == (8, total)
+
+
+def test_budgets_of_collectives(folder, invoke: Invoke) -> None:
+    limits = '[target.layer.budget]\ncollective-bytes = 16\ncollectives = "0"\n'
+    written(folder, MESH + limits)
+    result = invoke("check")
+    assert result.exit_code == 1
+    told = [line for line in result.stderr.splitlines() if not line.startswith("  ")]
+    assert [line.partition(" on cpu: ")[2].partition(" is ")[0] for line in told] == [
+        "collective-bytes",
+        "collectives",
+    ]
+    named = [line for line in result.stderr.splitlines() if line.startswith("  ")]
+    assert [line.split()[0] for line in named] == ["layers.py:5", "layers.py:5"]
+    written(folder, MESH + limits.replace("16", "1_000").replace('"0"', '"1"'))
+    result = invoke("check", "--json")
+    assert result.exit_code == 0, result.stderr
+    verdicts = json.loads(result.stdout)["targets"][0]["verdicts"]
+    assert [each["value"] > 0 for each in verdicts] == [True, True]
+
+
+def test_two_meshes_are_compared_in_words(folder, invoke: Invoke) -> None:
+    written(folder)
+    mesh = MESH.replace("{more}", "")
+    other = mesh.replace("target.layer", "target.other").replace('["data"]', '["model"]')
+    text = mesh + other
+    (folder / "olympus.toml").write_text(text)
+    assert invoke("build").exit_code == 0
+    result = invoke("diff", "build/layer", "build/other")
+    assert result.exit_code == 1
+    assert "    sharding: dimension 0 along data -> dimension 0 along model" in result.stdout
+    figures = result.stdout.partition("\nfigures\n")[2]
+    names = {line.split("  ")[1] for line in figures.splitlines() if line.startswith("  ")}
+    assert names & {"collectives along data", "collectives along model", "bytes along model"}
+    wider = other.replace("data = 2, model = 4", "data = 4, model = 2")
+    (folder / "olympus.toml").write_text(text.replace(other, wider))
+    result = invoke("diff", "build/other", "other", "--html", "page.html")
+    assert "    mesh: data=2, model=4 -> data=4, model=2" in result.stdout
+    assert "data=4, model=2" in (folder / "page.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("what", "text", "spoken"),
+    [
+        ("sdy.sharding", '#sdy.sharding<@mesh, [{"x", "y"}, {?}, {}]>',
+         "dimension 0 along x and y; dimension 1 as the compiler chooses"),
+        ("sdy.sharding", "#sdy.sharding<@mesh_1, []>", "whole on each device"),
+        ("sdy.sharding", '#sdy.sharding<@mesh, [{"x":(1)2, ?}], replicated={"y"}>',
+         'dimension 0 along x, replicated={"y"}'),
+        ("in_shardings", '#sdy.sharding_per_value<[<@mesh, [{"x"}, {}]>, <@mesh, []>]>',
+         "dimension 0 along x | whole on each device"),
+        ("out_shardings", "#sdy.sharding_per_value<[]>", "none"),
+        ("manual_axes", '#sdy<manual_axes{"x", "y"}>', "x, y"),
+        ("sdy.mesh @mesh_0", '#sdy.mesh<["x"=2], device_ids=[1, 0]>',
+         "x=2, devices in the order 1, 0"),
+        ("sdy.mesh @mesh", None, "none"),
+        ("sharding", "#sdy.something_new<1>", "#sdy.something_new<1>"),
+        ("dimensions", "array<i64: 0>", "array<i64: 0>"),
+    ],
+)  # fmt: skip
+def test_shardings_in_words(what: str, text: str | None, spoken: str) -> None:
+    assert spoken_value(what, text) == spoken
+
+
+def test_names_of_shardings_in_words() -> None:
+    names = ["sdy.mesh @mesh", "sdy.mesh @mesh_0", "sdy.mesh @grid", "sdy.sharding", "type"]
+    assert [*map(spoken_name, names)] == ["mesh", "mesh 0", "mesh grid", "sharding", "type"]
 
 
 @needs_gpu_compiler

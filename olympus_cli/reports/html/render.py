@@ -26,6 +26,7 @@ from olympus_cli.reports.html.listing import Listing
 from olympus_cli.reports.html.page import PAGE, BackendPage, Page
 from olympus_cli.reports.html.source import Fold, annotated_files, line_id
 from olympus_cli.reports.model import Report
+from olympus_cli.reports.text import axes_text
 from olympus_cli.units import array_type, byte_size, count, duration
 from olympus_cli.visible import visible
 
@@ -140,6 +141,7 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
     )
     made.filters.update(count=count, size=byte_size, time=duration, share=_share, bars=_bars)
+    made.filters.update(axes=axes_text)
     made.tests["fold"] = lambda part: isinstance(part, Fold)
     made.globals.update(array_type=array_type, line_id=line_id)
     return made

@@ -1,0 +1,75 @@
+"""Meshes and shardings in words: what MLIR writes about where arrays lie, for people."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+__all__ = ["spoken_name", "spoken_value"]
+
+#: what an attribute is called that says where something lies, and what people call it
+_NAMES = {
+    "sdy.sharding": "sharding",
+    "sharding": "sharding",
+    "in_shardings": "shardings of the operands",
+    "out_shardings": "shardings of the results",
+    "manual_axes": "axes that it is mapped over",
+}
+_MESH_NAME = re.compile(r"sdy\.mesh @(?:mesh_?)?(\S*)")
+_MESH = re.compile(r"#sdy\.mesh<\[(.*?)\](?:, device_ids=\[(.*)\])?>")
+_MANUAL = re.compile(r"#sdy<manual_axes\{(.*)\}>")
+_SEVERAL = re.compile(r"#sdy\.sharding_per_value<\[(.*)\]>")
+#: the sharding of an array: its mesh, an entry for each dimension, and perhaps more
+_SHARDING = re.compile(r"<@[\w.$-]+, \[([^\]]*)\]((?:, \w+=\{[^}]*\})*)>")
+_ENTRY = re.compile(r"\{([^}]*)\}")
+_AXIS = re.compile(r'"([^"]*)"(?:=(\d+))?')
+
+
+def spoken_name(what: str) -> str:
+    """What people call an attribute.
+
+    >>> spoken_name("sdy.sharding"), spoken_name("sdy.mesh @mesh"), spoken_name("dimensions")
+    ('sharding', 'mesh', 'dimensions')
+    """
+    if found := _MESH_NAME.fullmatch(what):
+        return f"mesh {found[1]}".rstrip()
+    return _NAMES.get(what, what)
+
+
+def spoken_value(what: str, text: str | None) -> str:
+    """The text of an attribute, of one about meshes and shardings in words; "none" for None.
+
+    >>> spoken_value("sdy.mesh @mesh", '#sdy.mesh<["data"=2, "model"=4]>')
+    'data=2, model=4'
+    >>> spoken_value("sdy.sharding", '#sdy.sharding<@mesh, [{}, {"model"}]>')
+    'dimension 1 along model'
+    >>> spoken_value("sdy.sharding", None)
+    'left to the compiler'
+    """
+    if text is None:
+        return "left to the compiler" if what == "sdy.sharding" else "none"
+    if not text.startswith("#sdy"):
+        return text
+    if found := _MESH.fullmatch(text):
+        order = f", devices in the order {found[2]}" if found[2] else ""
+        return ", ".join(f"{name}={size}" for name, size in _AXIS.findall(found[1])) + order
+    if found := _MANUAL.fullmatch(text):
+        return ", ".join(name for name, _ in _AXIS.findall(found[1]))
+    if found := _SEVERAL.fullmatch(text):
+        each = [_sharding(*parts) for parts in _SHARDING.findall(found[1])]
+        return " | ".join(each) or "none"
+    found = _SHARDING.fullmatch(text.removeprefix("#sdy.sharding"))
+    return _sharding(found[1], found[2]) if found else text
+
+
+def _sharding(entries: str, more: str) -> str:
+    """What the entries for the dimensions of an array say, and what follows them as it stands."""
+    return ("; ".join(_dimensions(entries)) or "whole on each device") + more
+
+
+def _dimensions(entries: str) -> Iterator[str]:
+    for number, entry in enumerate(_ENTRY.findall(entries)):
+        if names := [name for name, _ in _AXIS.findall(entry)]:
+            yield f"dimension {number} along {' and '.join(names)}"
+        elif "?" in entry:
+            yield f"dimension {number} as the compiler chooses"
