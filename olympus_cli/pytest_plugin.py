@@ -5,18 +5,24 @@
     def test_small(olympus): ...  a fixture that lowers, compiles and checks functions
     @pytest.mark.olympus_budget(flops="2 GFLOP")   what that fixture's programs may be at most
 
-It is loaded by every run of pytest, so nothing heavy is imported before it is used.
+It is loaded by every run of pytest, so nothing heavy is imported before it is used, and the modules
+of OLYMPUS are imported as they are anywhere else.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from importlib.machinery import ModuleSpec
     from pathlib import Path
+    from types import ModuleType
 
     from olympus_cli.testing.programs import Programs
 
@@ -24,6 +30,33 @@ __all__: list[str] = []
 
 _FILE = "olympus.toml"
 _MARKER = "olympus_budget"
+_PACKAGES = ("olympus", "olympus_core", "olympus_cli")
+
+
+class _Plain:
+    """Finds the modules of OLYMPUS on the path, as Python does without pytest.
+
+    pytest takes all packages of a distribution that has a plugin for test code: it compiles each
+    module anew to rewrite its assertions, and leaves names such as `@py_builtins` in it.  It has
+    no way to take a package out of that, so this finder answers before pytest's.
+    """
+
+    @staticmethod
+    def find_spec(
+        name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Where a module of OLYMPUS is; None for any other, which the next finder looks for."""
+        if name.partition(".")[0] not in _PACKAGES:
+            return None
+        return PathFinder.find_spec(name, path, target)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Import OLYMPUS without pytest's rewriting from here on, before any file of the user's."""
+    finder = _Plain()
+    sys.meta_path.insert(0, finder)
+    early_config.add_cleanup(lambda: sys.meta_path.remove(finder))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

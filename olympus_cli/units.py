@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["array_type", "byte_size", "change", "count", "duration", "quantity"]
+__all__ = ["array_type", "byte_size", "change", "count", "counted", "duration", "quantity"]
 
 _UNKNOWN = "unknown"
 _MANY_TIMES = 10  # from here on a factor is told instead of a percentage
@@ -40,6 +40,15 @@ def count(number: float | None) -> str:
     ('999', '1.50 M')
     """
     return _scaled(number, 1000, ("", "k", "M", "G", "T", "P", "E"))
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things, whose plural ends in "s".
+
+    >>> counted(1, "figure"), counted(0, "figure")
+    ('1 figure', '0 figures')
+    """
+    return f"{number} {noun}" + "s" * (number != 1)
 
 
 def quantity(value: float | None, unit: str) -> str:

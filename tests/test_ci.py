@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -43,7 +44,7 @@ def commands(lines: str) -> Iterator[list[str]]:
     A variable is a text that every option takes, a threshold too.
     """
     for line in lines.splitlines():
-        line = _VARIABLE.sub("5%", line.partition(" ||")[0])
+        line = _VARIABLE.sub("5%", re.split(" (?:\\|\\||>) ", line)[0])
         if line.startswith("olympus "):
             yield shlex.split(line, comments=True)[1:]
 
@@ -84,7 +85,7 @@ def test_no_input_of_the_workflow_is_code() -> None:
     """What stands in a script as ${{ }} is put into it as text before a shell reads it."""
     (job,) = parsed(CI / "github" / "olympus.yml")["jobs"].values()
     scripts = [step["run"] for step in job["steps"] if "run" in step]
-    assert len(scripts) == 5
+    assert len(scripts) == 6
     assert not [script for script in scripts if "${{" in script]
     assert all("if" in step for step in job["steps"] if step.get("name") in COMMANDS)
 
@@ -95,7 +96,8 @@ def test_bench_is_a_gate_against_a_revision_if_it_is_asked_for() -> None:
     assert "bench" not in inputs["commands"]["default"].split()
     (job,) = workflow["jobs"].values()
     checkout, *steps = job["steps"]
-    assert checkout["with"]["fetch-depth"] == "${{ inputs.baseline == '' && 1 || 0 }}"
+    assert checkout["with"]["fetch-depth"].startswith("${{ inputs.baseline == '' && ")
+    assert checkout["with"]["fetch-depth"].endswith(" && 1 || 0 }}")  # 0 is false there
     (github,) = [step["run"] for step in steps if step.get("name") == "bench"]
     gitlab = parsed(CI / "gitlab" / "olympus.yml")["olympus"]
     assert gitlab["variables"]["BASELINE"] == ""
@@ -107,7 +109,7 @@ def test_bench_is_a_gate_against_a_revision_if_it_is_asked_for() -> None:
 
 @pytest.mark.parametrize(
     ("commands", "baseline", "code"),
-    [("bench", "main", 0), ("bench", "", 2), ("build check", "", 0), ("diff", "main", 2)],
+    [("bench", "main", 0), ("bench", "", 2), ("build check diff", "", 0), ("run", "main", 2)],
 )
 def test_the_workflow_refuses_what_it_cannot_run(
     tmp_path: Path, commands: str, baseline: str, code: int
@@ -121,6 +123,94 @@ def test_the_workflow_refuses_what_it_cannot_run(
     )
     assert found.returncode == code
     assert (b"::error::" in found.stdout) == (code != 0)
+
+
+PROGRAM = "import olympus.numpy as np\n\n\ndef dense(x, w):\n    return np.tanh(x @ w)\n"
+TOML = """\
+[target.dense]
+entry = "program:dense"
+args = ["f32[8,16]", "f32[16,32]"]
+budget.flops = "1 MFLOP"
+"""
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository whose project `models` differs from the branch `main`; `olympus` is found."""
+    models, tools = tmp_path / "work" / "models", tmp_path / "bin"
+    models.mkdir(parents=True)
+    tools.mkdir()
+    (tools / "olympus").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m olympus_cli "$@"\n')
+    (tools / "olympus").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    (models / "program.py").write_text(PROGRAM)
+    (models / "olympus.toml").write_text(TOML)
+    for words in (
+        ("init", "-qb", "main"),
+        ("add", "."),
+        ("-c", "user.name=n", "-c", "user.email=n@n", "commit", "-qm", "one"),
+    ):
+        subprocess.run(["git", *words], cwd=models.parent, check=True)
+    (models / "program.py").write_text(PROGRAM.replace("tanh", "sin"))
+    return models.parent
+
+
+def ran(script: str, folder: Path, **given: str) -> subprocess.CompletedProcess[str]:
+    """A script as a CI system runs it, in a repository's folder."""
+    return subprocess.run(
+        ["bash", "-eo", "pipefail", "-c", script],
+        cwd=folder,
+        env={**os.environ, **given},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_the_steps_of_the_workflow_run_as_they_are_written(repository: Path) -> None:
+    (job,) = parsed(CI / "github" / "olympus.yml")["jobs"].values()
+    scripts = {step.get("name"): step["run"] for step in job["steps"] if "run" in step}
+    given = {
+        "PROJECT": "models",
+        "INSTALL": "true",
+        "COMMANDS": "build check verify diff",
+        "BASE": "main",
+        "BASELINE": "",
+        "RESULTS": str(repository / "results"),
+        "GITHUB_WORKSPACE": str(repository),
+        "GITHUB_STEP_SUMMARY": str(repository / "summary.md"),
+    }
+    for name in ("install", "build", "check", "verify", "diff"):
+        done = ran(scripts[name], repository, **given)
+        assert done.returncode == 0, done.stderr
+        assert "::error" not in done.stdout
+    summary = (repository / "summary.md").read_text()
+    titles = [line for line in summary.splitlines() if line.startswith("## ")]
+    assert [title.split()[2].rstrip(":") for title in titles] == given["COMMANDS"].split()
+    assert "changed  tanh -> sine  f32[8,32]" in summary
+    assert "    + program.py:5  return np.sin(x @ w)" in summary
+    assert "changed  tanh -> sine" in done.stderr
+    assert {path.name for path in (repository / "results").iterdir()} == {
+        *("build.xml", "check.xml", "verify.xml", "diff.json")
+    }
+    skipped = ran(scripts["diff"], repository, **{**given, "BASE": ""})
+    assert (skipped.returncode, skipped.stdout[:10]) == (0, "::notice::")
+    failed = ran(scripts["diff"], repository, **{**given, "BASE": "nowhere"})
+    assert (failed.returncode, failed.stdout) == (1, "")
+    assert "has no revision 'nowhere'" in failed.stderr
+
+
+@pytest.mark.parametrize(("revision", "code"), [("", 0), ("main", 0), ("nowhere", 2)])
+def test_the_gitlab_job_tells_what_differs(repository: Path, revision: str, code: int) -> None:
+    job = parsed(CI / "gitlab" / "olympus.yml")["olympus"]
+    (line,) = [line for line in job["script"] if "olympus diff" in line]
+    script = "\n".join(["mkdir -p olympus-results", "code=0", line, "exit $code"])
+    done = ran(script, repository, PROJECT="models", DIFF=revision)
+    assert done.returncode == code, done.stderr
+    assert ("changed  tanh -> sine" in done.stdout) is (revision == "main")
+    assert (repository / "olympus-results" / "diff.md").exists() is (revision != "")
 
 
 def test_the_gitlab_job_keeps_its_results() -> None:

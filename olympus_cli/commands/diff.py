@@ -3,29 +3,39 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from olympus.errors import ArtifactError
+from olympus.errors import ArtifactError, UsageError
 from olympus_cli import console, interrupts, signals
 from olympus_cli.comparison.comparing import compared
 from olympus_cli.comparison.html import render_page
 from olympus_cli.comparison.loading import read_side
-from olympus_cli.comparison.report import comparison_report
-from olympus_cli.comparison.revision import blaming_revision
-from olympus_cli.comparison.sides import FileSide, Side, TargetSide, both_sides
+from olympus_cli.comparison.report import comparison_report, revision_report
+from olympus_cli.comparison.revision import Checkouts, blaming_revision
+from olympus_cli.comparison.sides import (
+    FileSide,
+    Side,
+    TargetSide,
+    both_sides,
+    is_whole_revision,
+    names_at,
+)
+from olympus_cli.gates.trials import Trials
 from olympus_cli.isolated.call import call
 from olympus_cli.options import (
     Command,
     FilePath,
     backend_options,
     gate_options,
+    is_verbose,
     request_options,
     stage_options,
 )
 from olympus_cli.output import write_file
 from olympus_cli.reports.outputs import Outputs
-from olympus_cli.spec.resolve import Request
+from olympus_cli.spec.resolve import Request, open_project
 
 __all__ = ["command"]
 
@@ -50,7 +60,8 @@ def command(
     first: str, second: str | None, request: Request, page: Path | None, outputs: Outputs
 ) -> None:
     """A and B are each a TARGET, an ENTRY, the folder of a build, a FILE.olympus, a file with
-    StableHLO, git:REV or git:REV:TARGET.  A TARGET alone is compared with its last build.
+    StableHLO, git:REV or git:REV:TARGET.  A TARGET alone is compared with its last build, and
+    git:REV alone with the default targets as they are now.
 
     The exit code is 0 if nothing differs, and 1 if the programs or their options do.
 
@@ -59,26 +70,62 @@ def command(
       olympus diff forward
       olympus diff git:HEAD~1 forward --html forward.html
       olympus diff old.olympus build/forward --json
-      olympus diff git:origin/main forward --output github
+      olympus diff git:origin/main --output github
     """
-    with (
-        interrupts.raised(),
-        signals.raised(),
-        both_sides(first, second, request) as sides,
-        console.progress("comparing") as bar,
-    ):
+    with interrupts.raised(), signals.raised(), Checkouts() as checkouts:
+        if second is None and is_whole_revision(first):
+            if page is not None:
+                raise UsageError(
+                    "--html is of one comparison", hint=f"name a target too: {first}:TARGET"
+                )
+            equal = _compare_all(first, request, checkouts, outputs)
+        else:
+            document, root = _compared(first, second, request, checkouts)
+            if page is not None:
+                write_file(page, render_page(document))
+            outputs.write(comparison_report(document, root))
+            equal = document["equal"]
+    if not equal:
+        click.get_current_context().exit(_DIFFERENT)
+
+
+def _compared(
+    first: str, second: str | None, request: Request, checkouts: Checkouts
+) -> tuple[dict[str, Any], Path | None]:
+    """The document of a comparison, whose notes are told, and what `_root` says."""
+    with console.progress("comparing") as bar:
+        sides = both_sides(first, second, request, checkouts)
         read = [_read(side, bar) for side in sides]
         bar.describe("compare")
-        document = call(
+        document: dict[str, Any] = call(
             compared, *read, does="compares the programs", quiet=True, death=ArtifactError
         )
     for note in document["notes"]:
         console.say(f"note: {note}")
-    if page is not None:
-        write_file(page, render_page(document))
-    outputs.write(comparison_report(document, _root(sides[1])))
-    if not document["equal"]:
-        click.get_current_context().exit(_DIFFERENT)
+    return document, _root(sides[1])
+
+
+def _compare_all(revision: str, request: Request, checkouts: Checkouts, outputs: Outputs) -> bool:
+    """Compare each default target with itself at a revision; whether all are equal.
+
+    Raises:
+        OlympusError: a target could not be compared; the others were.
+    """
+    then = names_at(revision, request, checkouts)
+    project = open_project(request.project, request.devices)
+    names = [target.name for target in project.select()]
+    added = [name for name in names if name not in then]
+    removed = [name for name in then if name not in project.targets]
+    trials, documents = Trials("diff", len(names)), dict[str, dict[str, Any]]()
+    try:
+        for name in names:
+            if name not in added:
+                with trials.of(name):
+                    documents[name], _ = _compared(revision, name, request, checkouts)
+    finally:  # what comes after a target does not take its results
+        outputs.write(revision_report(revision, documents, added, removed, trials, project.root))
+    trials.raise_failures(is_verbose())
+    return all(document["equal"] for document in documents.values())
 
 
 def _root(side: Side) -> Path | None:

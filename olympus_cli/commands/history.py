@@ -38,6 +38,7 @@ from olympus_cli.places import shown
 from olympus_cli.reports.gates import GateReport
 from olympus_cli.reports.outputs import Outputs
 from olympus_cli.spec.resolve import open_project
+from olympus_cli.units import counted
 
 __all__ = ["command"]
 
@@ -183,7 +184,7 @@ def _latest(document: dict[str, Any]) -> GateReport:
     """The latest figures, and how many of builds are not among them."""
     table = "", LATEST, tuple(latest_rows(document))
     left_out = document["left_out"]
-    told = f"left out: {left_out} figures of builds; --all shows them"
+    told = f"left out: {counted(left_out, 'figure')} of builds; --all shows all"
     return GateReport("history", (), (table,), document, (told,) if left_out else ())
 
 
@@ -200,7 +201,7 @@ def _imported(path: Path, source: Path) -> GateReport:
         "new_runs": runs,
         "new_figures": figures,
     }
-    told = f"{shown(source)}: {len(points)} figures, of which {figures} are new"
+    told = f"{shown(source)}: {counted(len(points), 'figure')}, {figures} new"
     return GateReport("history", (), (), document, (told,))
 
 
@@ -210,7 +211,9 @@ def _exported(points: list[Point], target: Path, form: Format | None) -> GateRep
     write_file(target, text)
     document = {"exported": str(target), "format": chosen, "figures": written}
     left_out = len(points) - written
-    told = f"{written} figures" + (f"; {left_out} others are not of this format" * bool(left_out))
+    told = counted(written, "figure")
+    if left_out:
+        told += f"; {counted(left_out, 'other')} not of this format"
     return GateReport("history", (), (), document, (told,))
 
 

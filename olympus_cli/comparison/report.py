@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from olympus_cli.comparison.text import MOST, change_text, render_comparison, short_name
+from olympus_cli.gates.trials import Trials
 from olympus_cli.reports.gates import Case, GateReport, place_in
 
-__all__ = ["comparison_report"]
+__all__ = ["comparison_report", "revision_report"]
 
 Document = Mapping[str, Any]
 
@@ -25,6 +26,44 @@ def comparison_report(document: Document, root: Path | None) -> GateReport:
         (),
         document,
         text=render_comparison(document),
+    )
+
+
+def revision_report(
+    side: str,
+    documents: Mapping[str, Document],
+    added: Sequence[str],
+    removed: Sequence[str],
+    trials: Trials,
+    root: Path,
+) -> GateReport:
+    """The report of all targets against the revision `side`, "git:REV".
+
+    `documents` are the comparisons by target.  `added` are targets that the revision does not have,
+    and `removed` those that it alone has: both are told, and are not differences of a program.
+    """
+    told = f"{side} does not have it"
+    notes = [f"target {name!r} is new: {told}" for name in added]
+    notes += [f"target {name!r} of {side} is not there any more" for name in removed]
+    return GateReport(
+        "diff",
+        (
+            *(case for each in documents.values() for case in _cases(each, root)),
+            *(Case(name, "diff", "target", "skipped", told) for name in added),
+            *trials.cases,
+        ),
+        (),
+        {
+            "equal": all(each["equal"] for each in documents.values()) and not trials.failed,
+            "revision": side,
+            "targets": [{"target": name, **each} for name, each in documents.items()],
+            "added": [*added],
+            "removed": [*removed],
+            "failed": trials.failed,
+        },
+        notes=tuple(notes),
+        text="\n".join(filter(None, map(render_comparison, documents.values()))),
+        seconds=trials.seconds,
     )
 
 

@@ -10,7 +10,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +18,14 @@ from olympus.errors import OlympusError, UsageError
 from olympus_cli.faults.failure import Failure
 from olympus_cli.git import run_git
 
-__all__ = ["PREFIX", "Checkout", "blaming_revision", "checkout", "split_revision"]
+__all__ = [
+    "PREFIX",
+    "Checkout",
+    "Checkouts",
+    "blaming_revision",
+    "checkout",
+    "split_revision",
+]
 
 PREFIX = "git:"
 
@@ -81,6 +88,21 @@ def checkout(revision: str, folder: Path) -> Iterator[Checkout]:
         run_git(Path(top), "worktree", "remove", "--force", str(tree))
         shutil.rmtree(temporary, ignore_errors=True)
         run_git(Path(top), "worktree", "prune")
+
+
+class Checkouts(ExitStack):
+    """The revisions that are asked for, each checked out once, until the context ends."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._made: dict[tuple[str, Path], Checkout] = {}
+
+    def of(self, revision: str, folder: Path) -> Checkout:
+        """The files of a revision, as `checkout` has them, and its errors."""
+        key = revision, folder
+        if key not in self._made:
+            self._made[key] = self.enter_context(checkout(revision, folder))
+        return self._made[key]
 
 
 @contextmanager

@@ -6,13 +6,12 @@ forward.olympus     a bundle
 forward.mlir        StableHLO: text, MLIR bytecode or a portable artifact
 git:HEAD~1          the target of the other side at a revision
 git:HEAD~1:forward  this target at a revision
+git:HEAD~1          alone: each default target, at the revision and now
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
@@ -21,13 +20,14 @@ from olympus.errors import UsageError
 from olympus_cli.comparison.revision import (
     PREFIX,
     Checkout,
+    Checkouts,
     blaming_revision,
-    checkout,
     split_revision,
 )
 from olympus_cli.places import shown
 from olympus_cli.program.bundle import SUFFIX
 from olympus_cli.spec.model import TargetSpec
+from olympus_cli.spec.project import FILE
 from olympus_cli.spec.resolve import Request, build_dir, open_project
 
 __all__ = [
@@ -38,6 +38,8 @@ __all__ = [
     "Side",
     "TargetSide",
     "both_sides",
+    "is_whole_revision",
+    "names_at",
 ]
 
 STABLEHLO = "program.stablehlo.mlir"  # the program in a build's folder
@@ -82,34 +84,52 @@ class FileSide:
 Side: TypeAlias = TargetSide | BuildSide | BundleSide | FileSide
 
 
-@contextmanager
-def both_sides(first: str, second: str | None, request: Request) -> Iterator[tuple[Side, Side]]:
+def both_sides(
+    first: str, second: str | None, request: Request, checkouts: Checkouts
+) -> tuple[Side, Side]:
     """The sides that two texts name; the options of `request` are for those that are lowered.
 
     One text alone is compared with the last build of the target, and a revision's target with what
-    it is now.  The worktrees of revisions are there as long as the context lasts.
+    it is now.  The files of revisions are there as long as `checkouts`.
 
     Raises:
         UsageError: a text names nothing, a revision is not there, or the target has no build.
     """
-    with ExitStack() as stack:
-        if second is None:
-            if first.startswith(PREFIX):
-                _, target = split_revision(first)
-                if target is None:
-                    raise UsageError(
-                        f"{first} names no target, and there is no other side",
-                        hint=f"such as {first}:TARGET, or olympus diff {first} TARGET",
-                    )
-                second = target
-            else:
-                now = _side(first, None, request, stack)
-                if not isinstance(now, TargetSide):
-                    raise UsageError(f"{first} is one program, and two are compared")
-                yield _last_build(now, request), now
-                return
-        one, other = _side(first, second, request, stack), _side(second, first, request, stack)
-        yield _with_shapes(one, other), _with_shapes(other, one)
+    if second is None and first.startswith(PREFIX):
+        second = split_revision(first)[1]
+    if second is None:
+        now = _side(first, None, request, checkouts)
+        if not isinstance(now, TargetSide):
+            raise UsageError(f"{first} is one program, and two are compared")
+        return _last_build(now, request), now
+    one, other = (_side(a, b, request, checkouts) for a, b in ((first, second), (second, first)))
+    return _with_shapes(one, other), _with_shapes(other, one)
+
+
+def is_whole_revision(text: str) -> bool:
+    """Whether a text is "git:REV", without a target: it stands for all of the project's.
+
+    >>> is_whole_revision("git:HEAD~1"), is_whole_revision("git:HEAD~1:forward")
+    (True, False)
+    """
+    return text.startswith(PREFIX) and split_revision(text)[1] is None
+
+
+def names_at(text: str, request: Request, checkouts: Checkouts) -> list[str]:
+    """The names of the project's targets at the revision of "git:REV".
+
+    There are none before the project was there.
+
+    Raises:
+        UsageError: the revision is not there, or its olympus.toml is wrong.
+    """
+    here = open_project(request.project).root
+    found = checkouts.of(_revision_of(text), here)
+    place = found.tree / here.resolve().relative_to(found.top)
+    if not (place / FILE).is_file():
+        return []
+    with blaming_revision(found):
+        return [*open_project(place).targets]
 
 
 def _with_shapes(side: Side, other: Side) -> Side:
@@ -140,9 +160,9 @@ def _last_build(now: TargetSide, request: Request) -> BuildSide:
     return BuildSide(shown(folder), folder, request.backend)
 
 
-def _side(text: str, other: str | None, request: Request, stack: ExitStack) -> Side:
+def _side(text: str, other: str | None, request: Request, checkouts: Checkouts) -> Side:
     if text.startswith(PREFIX):
-        return _at_revision(text, other, request, stack)
+        return _at_revision(text, other, request, checkouts)
     path = Path(text).absolute()
     if text.endswith(SUFFIX):
         return BundleSide(text, path, request.backend)
@@ -164,10 +184,17 @@ def _is_target(text: str, request: Request) -> bool:
         return False
 
 
-def _at_revision(text: str, other: str | None, request: Request, stack: ExitStack) -> TargetSide:
-    revision, target = split_revision(text)
+def _revision_of(text: str) -> str:
+    revision, _ = split_revision(text)
     if not revision:
         raise UsageError(f"{text!r} names no revision", hint=f"such as {PREFIX}HEAD~1")
+    return revision
+
+
+def _at_revision(
+    text: str, other: str | None, request: Request, checkouts: Checkouts
+) -> TargetSide:
+    revision, target = _revision_of(text), split_revision(text)[1]
     if target is None and other is not None:
         target = split_revision(other)[1] if other.startswith(PREFIX) else other
     if target is None or Path(target).exists() or target.endswith((SUFFIX, *_SUFFIXES)):
@@ -180,7 +207,7 @@ def _at_revision(text: str, other: str | None, request: Request, stack: ExitStac
         here = here if here.is_dir() else here.parent
     else:
         here = open_project(request.project).root
-    found = stack.enter_context(checkout(revision, here))
+    found = checkouts.of(revision, here)
     with blaming_revision(found):
         project = str(found.counterpart(here))
         spec = replace(request, text=target, project=project).spec()

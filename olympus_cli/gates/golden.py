@@ -10,6 +10,7 @@ from typing import Any
 from olympus.analysis import Change, Difference, compare, graph_of, read_module
 from olympus.errors import ArtifactError
 from olympus_cli.gates.budget import Part, Verdict
+from olympus_cli.units import counted
 
 __all__ = ["judge_golden"]
 
@@ -39,8 +40,7 @@ def judge_golden(
     before, after = (each[:_DIGITS] for each in found.fingerprints)
     if not found:
         return Verdict(target, backend, "golden", after, before)
-    count = len(found.changes)
-    why = f"the program is not the golden one: {count} change" + ("s" if count > 1 else "")
+    why = f"the program is not the golden one: {counted(len(found.changes), 'change')}"
     return Verdict(target, backend, "golden", after, before, why, tuple(_told(found, root)))
 
 

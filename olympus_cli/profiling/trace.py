@@ -15,11 +15,12 @@ from olympus_cli.profiling.report import ProfiledKernel
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from olympus.analysis import Profile
+    from olympus.analysis import Profile, Span
 
 __all__ = ["trace_bytes", "trace_events"]
 
 _PROCESS = 1
+_FIRST_THREAD = 1  # Perfetto takes thread 0 for the idle thread of a kernel
 _DIGITS = 3  # of a microsecond: the profiler counts nanoseconds
 
 
@@ -44,24 +45,31 @@ def trace_events(
     events = [_metadata(0, "process_name", title)]
     for thread, name in enumerate(profile.threads):
         events.append(_metadata(thread, "thread_name", name))
-    for span in profile.timeline:
-        events.append(
-            {
-                "ph": "X",
-                "pid": _PROCESS,
-                "tid": span.thread,
-                "name": span.name,
-                "cat": "kernel" if span.kernel else "runtime",
-                "ts": round(span.start * 1e6, _DIGITS),
-                "dur": round(span.seconds * 1e6, _DIGITS),
-                "args": places.get(span.kernel, {}),
-            }
-        )
-    return events
+    spans = [_span(span, places.get(span.kernel, {})) for span in profile.timeline]
+    # what begins first, and of two that begin at once the one that the other is within
+    spans.sort(key=lambda event: (event["ts"], -event["dur"]))
+    return events + spans
+
+
+def _span(span: Span, args: dict[str, Any]) -> dict[str, Any]:
+    """A complete event; its end is rounded as its start is, so that nested events stay so."""
+    start = round(span.start * 1e6, _DIGITS)
+    end = round((span.start + span.seconds) * 1e6, _DIGITS)
+    return {
+        "ph": "X",
+        "pid": _PROCESS,
+        "tid": _FIRST_THREAD + span.thread,
+        "name": span.name,
+        "cat": "kernel" if span.kernel else "runtime",
+        "ts": start,
+        "dur": round(end - start, _DIGITS),
+        "args": args,
+    }
 
 
 def _metadata(thread: int, what: str, name: str) -> dict[str, Any]:
-    return {"ph": "M", "pid": _PROCESS, "tid": thread, "name": what, "args": {"name": name}}
+    number = _FIRST_THREAD + thread
+    return {"ph": "M", "pid": _PROCESS, "tid": number, "name": what, "args": {"name": name}}
 
 
 def _args(kernel: ProfiledKernel) -> dict[str, Any]:

@@ -387,6 +387,65 @@ def test_a_revision(repository: Path, invoke: Invoke) -> None:
 
 
 @pytest.mark.usefixtures("private_tmp")
+def test_all_targets_against_a_revision(repository: Path, invoke: Invoke) -> None:
+    assert clean(invoke("diff", "git:HEAD"))
+    edit(repository, "np.tanh", "np.sin")
+    text = TOML.replace("[target.loop]", "[target.again]")
+    (repository / "olympus.toml").write_text(text + '[target.gone]\nentry = "net:gone"\n')
+    result = invoke("diff", "git:HEAD", "--output", "json=out.json", "--output", "text")
+    assert result.exit_code == 1
+    assert result.stdout == f"git:HEAD:forward -> forward\n\n{CHANGED}\n1 operation changed\n"
+    assert result.stderr.splitlines() == [
+        "note: target 'again' is new: git:HEAD does not have it",
+        "note: target 'gone' is new: git:HEAD does not have it",
+        "note: target 'loop' of git:HEAD is not there any more",
+        "wrote out.json",
+    ]
+    found = json.loads((repository / "out.json").read_text())
+    assert [found[name] for name in ("added", "removed", "failed", "equal")] == [
+        *(["again", "gone"], ["loop"], [], False)
+    ]
+    assert [(each["target"], each["equal"]) for each in found["targets"]] == [("forward", False)]
+    assert left_behind(repository) == []
+
+
+@pytest.mark.usefixtures("private_tmp")
+def test_one_target_that_cannot_be_compared_does_not_keep_the_others(
+    repository: Path, invoke: Invoke
+) -> None:
+    edit(repository, "np.sin(y)", "np.sin(y, nothing)")
+    edit(repository, "np.tanh", "np.cos")
+    result = invoke("diff", "git:HEAD", "--output", "github")
+    assert result.exit_code == 3
+    assert result.stdout.count("::error file=net.py,line=7,title=olympus diff") == 1
+    assert result.stdout.count("::error file=net.py,line=12,title=olympus diff%3A loop") == 1
+    assert "target 'loop': " in result.stderr
+    assert left_behind(repository) == []
+
+
+@pytest.mark.usefixtures("private_tmp")
+def test_all_targets_are_new_where_the_project_is(
+    repository: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    below = repository / "below"
+    below.mkdir()
+    for name in ("net.py", "olympus.toml"):
+        shutil.copy(repository / name, below)
+    monkeypatch.chdir(below)
+    result = invoke("diff", "git:HEAD")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "target 'forward' is new" in result.stderr
+    (repository / "olympus.toml").write_text("[target")
+    git(repository, "commit", "-qam", "broken")
+    monkeypatch.chdir(repository)
+    (repository / "olympus.toml").write_text(TOML)
+    result = invoke("diff", "git:HEAD")
+    assert result.exit_code == 2
+    assert "revision 'HEAD' cannot be compared: HEAD:olympus.toml:1" in result.stderr
+    assert left_behind(repository) == []
+
+
+@pytest.mark.usefixtures("private_tmp")
 def test_an_entry_at_a_revision(repository: Path, invoke: Invoke) -> None:
     edit(repository, "np.sin(y)", "np.cos(y)")
     for side in ("git:HEAD:net:loop", "git:HEAD"):
@@ -445,7 +504,9 @@ def test_a_revision_that_does_not_build_is_one_message(repository: Path, invoke:
         (("git:nowhere", "forward"), "has no revision 'nowhere'"),
         (("git:--help", "forward"), "has no revision '--help'"),
         (("git:", "forward"), "names no revision"),
-        (("git:HEAD",), "git:HEAD names no target"),
+        (("git:nowhere",), "has no revision 'nowhere'"),
+        (("git:",), "names no revision"),
+        (("git:HEAD", "--html", "page.html"), "--html is of one comparison"),
         (("git:HEAD", "git:HEAD"), "does not say which target"),
         (("git:HEAD", "net.py"), "does not say which target"),
         (("git:HEAD:forwards", "forward"), "there is no target 'forwards'"),

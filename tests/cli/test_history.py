@@ -453,7 +453,7 @@ def test_figures_of_builds_are_shown_where_they_are_asked_for(work: Path, invoke
     assert ([each["metric"] for each in found["figures"]], found["left_out"]) == (["flops"], 1)
     result = invoke("history")
     assert "build-time" not in result.stdout
-    assert "left out: 1 figures of builds; --all shows them" in result.output
+    assert "left out: 1 figure of builds; --all shows all" in result.output
     found = document(invoke, "--all")
     assert [each["metric"] for each in found["figures"]] == ["build-time", "flops"]
     assert found["left_out"] == 0

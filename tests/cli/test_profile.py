@@ -6,15 +6,18 @@ import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from click.testing import Result
 
+from olympus.analysis import Profile, Span
 from olympus_cli.profiling.flame import drawn, flame
 from olympus_cli.profiling.page import render_profile
 from olympus_cli.profiling.report import ProfiledKernel, ProfiledRow, ProfileReport
 from olympus_cli.profiling.table import notes
+from olympus_cli.profiling.trace import trace_events
 
 Invoke = Callable[..., Result]
 
@@ -105,10 +108,41 @@ def test_the_trace_is_what_perfetto_opens(work: Path, invoke: Invoke, name: str)
         assert event["tid"] in threads
         assert event["ts"] >= 0
         assert event["dur"] >= 0
+        assert event["tid"] > 0
+    assert [event["ts"] for event in spans] == sorted(event["ts"] for event in spans)
+    for thread in threads:
+        assert are_nested([event for event in spans if event["tid"] == thread])
     kernels = [event for event in spans if event["cat"] == "kernel"]
     assert {event["name"] for event in kernels} <= {each["name"] for each in found["kernels"]}
     assert {"program.py:7"} <= {event["args"]["line"] for event in kernels}
     assert any(event["args"]["pass"] == "backward" for event in kernels)
+
+
+def are_nested(events: list[dict[str, Any]]) -> bool:
+    """Whether each event of a thread is within those that have begun and not ended.
+
+    Perfetto drops an event that goes beyond the one that it began in.  Times are nanoseconds here.
+    """
+    ends: list[int] = []
+    for event in events:
+        start = round(event["ts"] * 1000)
+        end = start + round(event["dur"] * 1000)
+        while ends and ends[-1] <= start:
+            ends.pop()
+        if ends and end > ends[-1]:
+            return False
+        ends.append(end)
+    return True
+
+
+def test_rounding_keeps_events_within_each_other() -> None:
+    """The inner span's start and length are both rounded up, and the outer's length down."""
+    spans = (Span(0, "outer", 0.0, 10.4e-9, ""), Span(0, "inner", 0.6e-9, 9.6e-9, ""))
+    assert spans[1].start + spans[1].seconds < spans[0].seconds
+    timed = SimpleNamespace(threads=("main",), timeline=spans[::-1])
+    events = trace_events(cast(Profile, timed), (), "step")
+    assert [event["name"] for event in events if event["ph"] == "X"] == ["outer", "inner"]
+    assert are_nested([event for event in events if event["ph"] == "X"])
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import re
 import subprocess
 import sys
@@ -80,6 +81,53 @@ def test_the_plugin_imports_nothing_heavy() -> None:
         "assert not heavy & {name.partition('.')[0] for name in sys.modules}\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(("plugin", "is_rewritten"), [("", False), ("-p no:olympus", True)])
+def test_pytest_does_not_rewrite_the_package(
+    work: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, plugin: str, is_rewritten: bool
+) -> None:
+    """A distribution with a plugin has all of its packages rewritten, unless the plugin is asked.
+
+    The distribution here is as a wheel of OLYMPUS installs it; without the plugin its modules are
+    rewritten, which says that pytest sees it.
+    """
+    info = work.mkdir("olympus-99.dist-info")
+    files = ["olympus/__init__.py", "olympus_core/__init__.py", "olympus_cli/__init__.py"]
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: olympus\nVersion: 99\n")
+    (info / "RECORD").write_text("".join(f"{file},,\n" for file in files))
+    (info / "entry_points.txt").write_text("[pytest11]\nolympus = olympus_cli.pytest_plugin\n")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(work.path), str(ROOT)]))
+    work.makepyfile(
+        f"""
+        import sys
+        from olympus_cli import nearest
+
+        def test_own():
+            assert ("@pytest_ar" in vars(nearest)) is {is_rewritten}
+            assert (type(nearest.__loader__).__module__ == "_pytest.assertion.rewrite") is (
+                {is_rewritten}
+            )
+        """
+    )
+    work.makeini(f"[pytest]\naddopts = -W error -p no:cacheprovider {plugin}\n")
+    work.runpytest_subprocess().assert_outcomes(passed=1)
+
+
+def test_the_finder_is_there_as_long_as_a_session(work: pytest.Pytester) -> None:
+    before = list(sys.meta_path)
+    work.makepyfile(
+        test_own="""
+        import sys
+
+        def test_own():
+            assert [type(each).__name__ for each in sys.meta_path].count("_Plain") == 1
+        """
+    )
+    for _ in range(2):
+        work.runpytest_subprocess(*PLUGIN).assert_outcomes(passed=1)
+        run(work, "--collect-only")
+    assert sys.meta_path == before
 
 
 def test_nothing_is_collected_unasked(work: pytest.Pytester) -> None:

@@ -61,10 +61,7 @@ def test_every_name_is_the_peers_or_one_of_ours(namespace: str) -> None:
     theirs = importlib.import_module(f"jax{namespace}")
     for module in IMPORTED if not namespace else ():
         importlib.import_module(module)
-    # "@" begins what pytest puts into the modules of a package that has a plugin
-    names = {name for name in dir(mine) if not name.startswith(("_", "@"))} - OURS.get(
-        namespace, set()
-    )
+    names = {name for name in dir(mine) if not name.startswith("_")} - OURS.get(namespace, set())
     assert not {name for name in names if not hasattr(theirs, name)}
 
 

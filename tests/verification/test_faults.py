@@ -15,6 +15,8 @@ from olympus.verification import Finding, Tolerance, Verification, runner, verif
 from olympus_core import eager, mlir
 from olympus_core.olympuspr import Literal
 from olympus_core.primitive import op
+from olympus_core.primitives.elementwise.logic import emit_compare, le_p
+from olympus_core.primitives.linalg.qr import geqrf_p
 
 _rng = np.random.default_rng(0)
 
@@ -118,10 +120,26 @@ SQUARE = f32(6, 6)
 SYMMETRIC = SQUARE + SQUARE.T
 
 
+def geqrf(x):
+    return geqrf_p.bind(x)
+
+
+def eig(x):
+    return lax.linalg.eig(x)
+
+
+def eig_right(x):
+    return lax.linalg.eig(x, compute_left_eigenvectors=False)
+
+
+def eigvals(x):
+    return jnp.linalg.eigvals(x)
+
+
 def result_scaled(number: int, factor: float) -> Lower:
     """One of the results times a number."""
 
-    def lower(right: Lower, ctx: Any, *xs: Any, **params: Any) -> Any:
+    def lower(right: Lower, ctx: Any, /, *xs: Any, **params: Any) -> Any:
         values = [*right(ctx, *xs, **params)]
         aval = ctx.avals_out[number]
         values[number] = mlir.op1(
@@ -132,12 +150,86 @@ def result_scaled(number: int, factor: float) -> Lower:
     return lower
 
 
+def triangle_replaced(right: Lower, ctx: Any, *xs: Any, **params: Any) -> Any:
+    """The upper triangle 1.001 times what it is; the reflectors below are right."""
+    packed, taus = right(ctx, *xs, **params)
+    aval = ctx.avals_out[0]
+    moved = mlir.op1("stablehlo.multiply", aval, (packed, mlir.full(aval, 1.001)))
+    index = aval.update(dtype=np.dtype("int32"))
+    row, column = (
+        mlir.op1("stablehlo.iota", index, (), {"iota_dimension": mlir.i64_attr(i)}) for i in (0, 1)
+    )
+    above = emit_compare(le_p, index, row, column)
+    return [mlir.op1("stablehlo.select", aval, (above, moved, packed)), taus]
+
+
+def sides_exchanged(right: Lower, ctx: Any, /, *xs: Any, **params: Any) -> Any:
+    """The left vectors in the place of the right ones, and the other way round."""
+    values, left, vectors = right(ctx, *xs, **params)
+    return [values, vectors, left]
+
+
+def values_reversed(right: Lower, ctx: Any, /, *xs: Any, **params: Any) -> Any:
+    """Right eigenvalues, in the places of others."""
+    values, *vectors = right(ctx, *xs, **params)
+    along = {"dimensions": mlir.i64_array((0,))}
+    return [mlir.op1("stablehlo.reverse", ctx.avals_out[0], (values,), along), *vectors]
+
+
+@pytest.mark.parametrize(
+    ("primitive", "lower", "function", "said"),
+    [
+        ("geqrf", triangle_replaced, geqrf, "Q R = a for the Q of the reflectors"),
+        ("eig", sides_exchanged, eig, "a^H L = L diag(w*)"),
+        ("eig", values_reversed, eig, "a^H L = L diag(w*)"),
+        ("eig", values_reversed, eig_right, "a R = R diag(w)"),
+    ],
+)
+def test_a_wrong_part_of_a_decomposition(
+    lowered_as, primitive: str, lower: Lower, function: Any, said: str
+) -> None:
+    assert not verified(function, SQUARE).operations
+    eager.clear_cache()
+    lowered_as(primitive, lower)
+    found = first(verified(function, SQUARE))
+    assert found.operation == f"{primitive}, of which {said} must hold"
+    assert "return " in found.text and primitive in found.text
+
+
+def test_eigenpairs_of_rows_of_other_sizes_than_columns_are_right() -> None:
+    """LAPACK's residual is that of the balanced matrix, far above 30 n u |a| of this one."""
+    rng = np.random.default_rng(0)
+    for n in (7, 20):
+        rows = 10.0 ** rng.uniform(-6, 6, (n, 1))
+        found = verified(eig, np.float32(rows * rng.standard_normal((n, n))))
+        assert not found.operations
+
+
+def test_a_wrong_product_of_reflectors(lowered_as) -> None:
+    def orthogonal(x: Any) -> Any:
+        return lax.linalg.householder_product(*geqrf(x))
+
+    right = verified(orthogonal, SQUARE)
+    assert right.passed and not right.unchecked
+    eager.clear_cache()
+    lowered_as("householder_product", scaled(1.0001))
+    found = first(verified(orthogonal, SQUARE))
+    assert (found.kind, found.operation) == ("wrong", "householder_product")
+    assert found.text == "return lax.linalg.householder_product(*geqrf(x))"
+
+
 @pytest.mark.parametrize(
     ("primitive", "wrong", "function", "x", "said"),
     [
         ("lu", 0, lax.linalg.lu, SQUARE, "L U = a[permutation]"),
         ("qr", 0, lambda x: lax.linalg.qr(x), SQUARE, "Q^H Q = 1"),
         ("qr", 1, lambda x: lax.linalg.qr(x), SQUARE, "Q R = a"),
+        ("geqrf", 0, geqrf, SQUARE, "Q^H Q = 1 for the Q of the reflectors"),
+        ("geqrf", 1, geqrf, SQUARE, "Q^H Q = 1 for the Q of the reflectors"),
+        ("eig", 0, eigvals, SQUARE, "sum(w) = trace(a)"),
+        ("eig", 0, eig, SQUARE, "sum(w) = trace(a)"),
+        ("eig", 1, eig, SQUARE, "each vector has length 1"),
+        ("eig", 2, eig, SQUARE, "each vector has length 1"),
         ("eigh", 0, lambda x: lax.linalg.eigh(x), SYMMETRIC, "V^H V = 1"),
         ("eigh", 1, lambda x: lax.linalg.eigh(x), SYMMETRIC, "A V = V diag(w)"),
         ("svd", 0, lambda x: lax.linalg.svd(x), SQUARE, "U diag(s) V^H = a"),

@@ -1,4 +1,4 @@
-"""The Cholesky decomposition and the solution of triangular systems.
+"""The Cholesky decomposition, the solution of triangular systems, and products of reflectors.
 
 Their rounding errors depend on the matrix: the bounds are those of Higham, Accuracy and Stability
 of Numerical Algorithms, 2nd ed., section 8.2 and theorem 10.8.
@@ -13,7 +13,7 @@ import numpy as np
 
 from olympus_core.verification.reference.rule import Array, Call, Rule
 
-__all__ = ["MATRICES"]
+__all__ = ["MATRICES", "reflected"]
 
 
 def _hermitian(call: Call) -> Array:
@@ -92,7 +92,47 @@ def _solve_error(call: Call, values: Sequence[Array], roundoff: float) -> Sequen
     return [8 * (n + 1) * roundoff * total]
 
 
+def reflected(packed: Array, taus: Array, x: Array) -> Array:
+    """H_1 H_2 .. H_k x, for the reflectors H = 1 - tau v v^H that `packed` and `taus` say.
+
+    v of reflector i is 1 in row i and 0 above it; its rest stands below the diagonal of column i
+    of `packed`, of shape (.., m, n), for `taus` of (.., k) and `x` of (.., m, p).
+    Source: LAPACK Users' Guide, 3rd ed., "Representation of orthogonal or unitary matrices".
+    """
+    made = x
+    for i in reversed(range(taus.shape[-1])):
+        v = packed[..., :, i : i + 1].copy()
+        v[..., :i, :], v[..., i, :] = 0, 1
+        made = made - taus[..., None, i : i + 1] * v * np.matmul(
+            np.conj(np.swapaxes(v, -1, -2)), made
+        )
+    return made
+
+
+def _product(call: Call) -> list[Array]:
+    """The first columns of the product of the reflectors."""
+    a, taus = call.operands
+    eye = np.eye(*a.shape[-2:], dtype=a.dtype)
+    return [reflected(a, taus, np.broadcast_to(eye, a.shape))]
+
+
+def _product_error(call: Call, values: Sequence[Array], roundoff: float) -> Sequence[Any]:
+    """30 m u (1 + |H_1| .. |H_k|) for m rows: 30 m u is what LAPACK's tests of Q allow.
+
+    |H| is the 2-norm of a reflector 1 - tau v v^H: 1 of one that is orthogonal, or else
+    |1 - tau |v|^2|.
+    """
+    a, taus = call.operands
+    if not taus.size:
+        return [0.0]
+    squares = np.sum(np.abs(np.tril(a, -1)[..., : taus.shape[-1]]) ** 2, -2)
+    norms = np.maximum(1.0, np.abs(1 - taus * (1 + squares)))
+    growth = np.asarray(30.0 * a.shape[-2] * roundoff * (1 + np.prod(norms, -1)))
+    return [np.broadcast_to(growth[..., None, None], a.shape)]
+
+
 MATRICES: dict[str, Rule] = {
     "cholesky": Rule(_cholesky, _cholesky_error),
     "triangular_solve": Rule(_solve, _solve_error),
+    "householder_product": Rule(_product, _product_error),
 }

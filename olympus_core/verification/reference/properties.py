@@ -13,11 +13,14 @@ from typing import NamedTuple
 import numpy as np
 
 from olympus_core.verification.floats import format_of
+from olympus_core.verification.reference.matrices import reflected
 from olympus_core.verification.reference.rule import Array, Call
 
 __all__ = ["PROPERTIES", "Property"]
 
 _THRESHOLD = 30.0  # of LAPACK's tests
+_GAIN = 0.95  # of LAPACK's balancing: what a step must make of a row and a column
+_SWEEPS = 100  # a few are enough
 
 
 class Property(NamedTuple):
@@ -86,6 +89,72 @@ def _qr(call: Call, made: Sequence[Array]) -> Iterator[Property]:
     yield Property("Q R = a", 0, q @ r, a, _allowed(call, a))
 
 
+def _geqrf(call: Call, made: Sequence[Array]) -> Iterator[Property]:
+    (a,), (packed, taus) = call.operands, made
+    rows, k = a.shape[-2], taus.shape[-1]
+    eye = np.broadcast_to(np.eye(rows, k, dtype=packed.dtype), (*taus.shape[:-1], rows, k))
+    q, r = reflected(packed, taus, eye), np.triu(packed)[..., :k, :]
+    yield _orthonormal(call, "Q^H Q = 1 for the Q of the reflectors", 1, q)
+    yield Property("Q R = a for the Q of the reflectors", 0, q @ r, a, _allowed(call, a))
+
+
+def _balance(a: Array) -> Array:
+    """The diagonal d, powers of 2, with which each row of d^-1 a d is about as large as its column.
+
+    Source: R. James, J. Langou and B. Lowery, "On matrix balancing and eigenvector computation",
+    arXiv:1401.5766, algorithm 3, which LAPACK has.
+    """
+    d = np.ones(a.shape[:-1])
+    for index in np.ndindex(*a.shape[:-2]):
+        b, scale = np.abs(a[index]), d[index]
+        for _ in range(_SWEEPS):
+            before = scale.copy()
+            for i in range(len(scale)):
+                column, row = np.linalg.norm(b[:, i]), np.linalg.norm(b[i])
+                f = 2.0 ** np.round(np.log2(row / column) / 2) if row and column else 1.0
+                if column * f + row / f < _GAIN * (column + row):
+                    scale[i], b[:, i], b[i] = scale[i] * f, b[:, i] * f, b[i] / f
+            if np.array_equal(before, scale):
+                break
+    return d
+
+
+def _residual(a: Array, d: Array, v: Array, unit: float) -> Array:
+    """How far a v may be from v diag(w): 30 n u |a| |v|, also where the matrix is balanced first.
+
+    `d` is the diagonal of the balance, so that d^-1 v are vectors of d^-1 a d.
+    """
+    rows, balanced = d[..., :, None], a / d[..., :, None] * d[..., None, :]
+    plain = np.linalg.norm(a, axis=(-2, -1))[..., None, None]
+    size = np.linalg.norm(balanced, axis=(-2, -1))[..., None, None]
+    length = np.linalg.norm(v, axis=-2, keepdims=True)
+    return unit * np.maximum(
+        plain * length, size * rows * np.linalg.norm(v / rows, axis=-2, keepdims=True)
+    )
+
+
+def _eig(call: Call, made: Sequence[Array]) -> Iterator[Property]:
+    """Each pair, and the first two sums of powers, which say that no eigenvalue is missing.
+
+    For w of a + E, |tr E| <= sqrt(n) |E| and |tr (a + E)^2 - tr a^2| <= 2 |a| |E| + |E|^2.
+    """
+    (a,), (w, *vectors) = call.operands, made
+    n, allowed = a.shape[-1], _allowed(call, a)
+    error, size = allowed[..., 0, 0], np.sqrt(np.sum(np.abs(a) ** 2, (-2, -1)))
+    first, second = np.trace(a, axis1=-2, axis2=-1), np.einsum("...ij,...ji->...", a, a)
+    yield Property("sum(w) = trace(a)", 0, w.sum(-1), first, np.sqrt(n) * error)
+    yield Property("sum(w^2) = trace(a a)", 0, (w**2).sum(-1), second, 3 * size * error)
+    unit = _THRESHOLD * n * format_of(call.avals_in[0].dtype).roundoff
+    sides = [side for side in ("left", "right") if call.params[side]]
+    for place, (side, v) in enumerate(zip(sides, vectors, strict=True), 1):
+        length = np.sqrt(np.sum(np.abs(v) ** 2, -2))
+        yield Property("each vector has length 1", place, length, np.ones_like(length), unit)
+        of, along, scale, said = a, w[..., None, :], _balance(a), "a R = R diag(w)"
+        if side == "left":
+            of, along, scale, said = _adjoint(a), along.conj(), 1 / scale, "a^H L = L diag(w*)"
+        yield Property(said, place, of @ v, v * along, _residual(of, scale, v, unit))
+
+
 def _eigh(call: Call, made: Sequence[Array]) -> Iterator[Property]:
     (a,), (v, w) = call.operands, made
     half = np.tril(a, -1) if call.params["lower"] else np.triu(a, 1)
@@ -125,6 +194,8 @@ def _finite(properties: Properties) -> Properties:
 PROPERTIES: dict[str, Properties] = {
     "lu": _finite(_lu),
     "qr": _finite(_qr),
+    "geqrf": _finite(_geqrf),
+    "eig": _finite(_eig),
     "eigh": _finite(_eigh),
     "svd": _finite(_svd),
 }
