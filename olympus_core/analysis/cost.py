@@ -14,7 +14,7 @@ import numpy as np
 
 from olympus_core import collection
 from olympus_core.analysis.walk import FIGURES, Key, walk
-from olympus_core.errors import UsageError
+from olympus_core.errors import ArtifactError, UsageError
 
 if TYPE_CHECKING:
     from olympus_core.mlir import ir
@@ -23,6 +23,10 @@ __all__ = ["Cost", "CostRow", "Direction", "Kind", "Unknown", "cost_of_module"]
 
 Kind = Literal["line", "scope", "operation", "dtype"]
 Direction = Literal["forward", "backward", "both"]
+
+#: The greatest figure.  Those of large training runs have 25 digits; a hostile file may have nested
+#: loops, or meshes, whose counts no floating-point number can hold.
+_LARGEST = 10**30
 
 _NAME_OF: Mapping[str, Callable[[Key], str]] = {
     "line": lambda key: str(key.place) or "(unknown)",
@@ -184,7 +188,8 @@ def cost_of_module(module: ir.Module, trips: Mapping[str, int] | None = None) ->
 
     `trips` says how often loops run whose number of iterations depends on data, by the end of
     their `path:line`.  Raises UsageError for a key that is the end of no loop's line, or a number
-    that is not an integer, 0 or more; ArtifactError for a function that calls itself.
+    that is not an integer, 0 or more; ArtifactError for a function that calls itself, and where a
+    figure has more than 30 digits.
     """
     with collection.paused():
         walked = walk(module, {})
@@ -194,6 +199,11 @@ def cost_of_module(module: ir.Module, trips: Mapping[str, int] | None = None) ->
             walked = walk(module, said)
             loops |= {line: count for line, count in said.items() if loops[line] is None}
     tally = walked.tally
+    if max(tally.totals()) > _LARGEST:
+        raise ArtifactError(
+            "the program's loops run so often, or its devices are so many, that a count has more "
+            "than 30 digits: no machine runs such a program"
+        )
     unknown = {Unknown(g.what, str(g.place) or None, g.why): None for g in tally.gaps}
     return _cost(tally.rows, frozenset(tally.hidden()), tuple(unknown), walked.io_bytes, loops)
 

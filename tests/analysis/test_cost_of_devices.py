@@ -11,7 +11,7 @@ import olympus
 import olympus.numpy as jnp
 from olympus import lax
 from olympus.analysis import AxisTraffic, Collective, by_axes
-from olympus.errors import UsageError
+from olympus.errors import ArtifactError, UsageError
 from olympus.sharding import AbstractMesh, NamedSharding, PartitionSpec
 from olympus_core import mlir
 from olympus_core.analysis.cost import cost_of_module
@@ -186,6 +186,14 @@ def test_a_mesh_may_stand_where_it_is_used(named: bool) -> None:
         text = text.replace("@inline {", f"@inline {{\n  {meshes}")
     cost = cost_of_module(mlir.ir.Module.parse(text, mlir.new_context()))
     assert cost.transcendentals == 8 * 4
+
+
+def test_a_mesh_of_more_devices_than_there_can_be_is_refused() -> None:
+    axes = ", ".join(f'"{name}"={2**62}' for name in "xy")
+    text = INLINE.replace('"x"=4, "y"=2', axes).replace('[{"x"}, {}]', "[{}, {}]")
+    text = text.replace('{"x"}', '{"x", "y"}').replace("tensor<2x4xf32>", "tensor<8x4xf32>")
+    with pytest.raises(ArtifactError, match="more than 30 digits"):
+        cost_of_module(mlir.ir.Module.parse(text, mlir.new_context()))
 
 
 # --- memory ---------------------------------------------------------------------------------------
