@@ -16,7 +16,7 @@ import numpy as np
 from olympus_core import mlir
 from olympus_core.avals import ShapedArray, get_aval, shape_of, shaped
 from olympus_core.errors import LoweringError, TransformError
-from olympus_core.olympuspr import named_axes
+from olympus_core.olympuspr import Eqn, named_axes
 from olympus_core.primitive import Batched, LinearPrimitive, SingleResult, op
 from olympus_core.primitives.elementwise.base import (
     at_front,
@@ -37,7 +37,6 @@ from olympus_core.trace import Axes
 if TYPE_CHECKING:
     from olympus_core.agreement import Agreement, Differing
     from olympus_core.lowering import LoweringContext
-    from olympus_core.olympuspr import Eqn
 
 __all__ = [
     "Collective",
