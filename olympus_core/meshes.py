@@ -51,10 +51,7 @@ class set_mesh:
 def current_mesh() -> AnyMesh | None:
     """The mesh of the `shard_map` around the current code, or else of the context; None without."""
     manual = trace.manual_axes()
-    if manual:
-        return manual[-1].mesh
-    found: AnyMesh | None = state.meshes[-1] if state.meshes else None
-    return found
+    return manual[-1].mesh if manual else get_mesh()
 
 
 def get_mesh() -> AnyMesh | None:

@@ -10,7 +10,7 @@ import numpy as np
 from olympus_core import mlir
 from olympus_core.avals import ShapedArray
 from olympus_core.errors import TransformError
-from olympus_core.olympuspr import Olympuspr
+from olympus_core.olympuspr import Eqn, Olympuspr
 from olympus_core.primitive import Batched, Linear, MultipleResults, Split, op
 from olympus_core.primitives.elementwise.base import move_axis
 from olympus_core.transforms.evaluate import evaluate
@@ -27,7 +27,6 @@ from olympus_core.transforms.programs import (
 if TYPE_CHECKING:
     from olympus_core.agreement import Agreement, Differing
     from olympus_core.lowering import LoweringContext
-    from olympus_core.olympuspr import Eqn
 
 __all__ = ["Branches", "Cond", "cond_p"]
 

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from olympus_core.control.cond import Branches, Cond
 from olympus_core.errors import LoweringError
-from olympus_core.olympuspr import Olympuspr
+from olympus_core.olympuspr import Eqn, Olympuspr
 from olympus_core.transforms.evaluate import evaluate
 
 if TYPE_CHECKING:
     from olympus_core.agreement import Agreement, Differing
     from olympus_core.lowering import LoweringContext
-    from olympus_core.olympuspr import Eqn
 
 __all__ = ["platform_dependent_p"]
 
@@ -44,8 +43,7 @@ class PlatformDependent(Cond):
     def differing(
         self, agreement: Agreement, eqn: Eqn, operands: Sequence[Differing]
     ) -> Sequence[Differing]:
-        found = [agreement.follow(b, operands[1:]) for b in eqn.params["branches"]]
-        return [each[0].union(*each[1:]) for each in zip(*found, strict=True)]
+        return agreement.follow(self.chosen(eqn.params, agreement.platform), operands[1:])
 
     def run_inside(self, args: Sequence[Any], **params: Any) -> None:
         evaluate(self.chosen(params, "cpu"), args[1:])  # the base trace runs on this process's CPU

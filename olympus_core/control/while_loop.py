@@ -9,7 +9,7 @@ from olympus_core import mlir
 from olympus_core.avals import ShapedArray
 from olympus_core.control.call import jit_p
 from olympus_core.errors import TransformError
-from olympus_core.olympuspr import Olympuspr
+from olympus_core.olympuspr import Eqn, Olympuspr
 from olympus_core.primitive import Batched, MultipleResults, Split, op
 from olympus_core.transforms.batching import place_axis
 from olympus_core.transforms.evaluate import evaluate
@@ -26,7 +26,6 @@ from olympus_core.transforms.programs import (
 if TYPE_CHECKING:
     from olympus_core.agreement import Agreement, Differing
     from olympus_core.lowering import LoweringContext
-    from olympus_core.olympuspr import Eqn
 
 __all__ = ["while_p"]
 

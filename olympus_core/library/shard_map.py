@@ -81,7 +81,7 @@ def shard_map(
     out_specs: Any,
     axis_names: Collection[Hashable] = frozenset(),
     check_vma: bool = True,
-) -> Any:
+) -> Callable[..., Any]:
     """Map `f` over the devices of `mesh`: each runs it on its own parts of the arguments.
 
     `in_specs` is a PartitionSpec, or a tuple with a tree prefix of specs for each argument, and

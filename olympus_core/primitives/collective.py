@@ -16,7 +16,7 @@ import numpy as np
 from olympus_core import mlir
 from olympus_core.avals import ShapedArray, get_aval, shape_of, shaped
 from olympus_core.errors import LoweringError, TransformError
-from olympus_core.olympuspr import named_axes
+from olympus_core.olympuspr import Eqn, named_axes
 from olympus_core.primitive import Batched, LinearPrimitive, SingleResult, op
 from olympus_core.primitives.elementwise.base import (
     at_front,
@@ -37,7 +37,6 @@ from olympus_core.trace import Axes
 if TYPE_CHECKING:
     from olympus_core.agreement import Agreement, Differing
     from olympus_core.lowering import LoweringContext
-    from olympus_core.olympuspr import Eqn
 
 __all__ = [
     "Collective",
@@ -370,7 +369,7 @@ def _renamed(params: dict[str, Any], old: str, new: str) -> dict[str, Any]:
 class PPermute(Collective, LinearPrimitive):
     """Index d gets the value of s for each pair (s, d) of `perm`; where none comes, zeros.
 
-    Indices along several axes are in row-major order of the mesh, in whatever order they are named.
+    Indices along several axes count in row-major order of the mesh, in which they are named.
     """
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
@@ -383,7 +382,6 @@ class PPermute(Collective, LinearPrimitive):
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         groups = self.groups(ctx, params)
         perm = np.asarray(params["perm"], dtype=np.int64).reshape(-1, 2)
-        groups = np.sort(groups, axis=1)  # indices are in the order of the mesh, as JAX has it
         pairs = groups[:, perm].swapaxes(0, 1).reshape(-1, 2)
         attributes = {"source_target_pairs": mlir.dense(pairs), **_channel(ctx)}
         return mlir.op1("stablehlo.collective_permute", ctx.aval_out, operands, attributes)

@@ -359,6 +359,18 @@ def test_a_predicate_for_each_row_of_a_batch_outside_is_no_choice(check: bool) -
     np.testing.assert_allclose(np.asarray(mine), np.asarray(oracle), rtol=1e-5)
 
 
+def test_a_branch_for_another_platform_is_not_looked_into() -> None:
+    def body(x: Any) -> Any:
+        return lax.platform_dependent(
+            x, cpu=lambda v: v + 1, cuda=lambda v: PROGRAMS["psum"](OURS, v)
+        )
+
+    f = olympus.shard_map(
+        body, mesh=OURS.mesh, in_specs=PartitionSpec("x"), out_specs=PartitionSpec("x")
+    )
+    np.testing.assert_array_equal(np.asarray(f(X)), X + 1)
+
+
 def test_a_mesh_of_one_device_along_the_axis_has_nobody_to_wait_for() -> None:
     mesh = olympus.make_mesh((1, 8), ("x", "y"))
     out = mapped(OURS, PROGRAMS["psum"], mesh=mesh, check_vma=False)(X)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import olympus
 import olympus.numpy as jnp
 from olympus import lax
-from olympus.errors import OlympusError, ShardingError
+from olympus.errors import ArgumentError, OlympusError, ShardingError
 from olympus.sharding import PartitionSpec
 from tests.devices.meshes import both, ours, theirs
 
@@ -73,6 +73,10 @@ def test_the_order_of_names_means_what_it_means_to_the_oracle(
     name: str, names: list[str], count: int, turned: bool, check: bool
 ) -> None:
     chosen = tuple(names[:count])
+    if name in ("ppermute", "pshuffle") and list(chosen) != sorted(chosen):
+        with pytest.raises(ArgumentError, match="in the order of the mesh"):
+            run(OURS, COLLECTIVES[name], chosen, turned, check)
+        return
     mine, oracle = (run(p, COLLECTIVES[name], chosen, turned, check) for p in (OURS, ORACLE))
     np.testing.assert_allclose(mine, oracle, rtol=1e-5, atol=1e-5)
 

@@ -416,14 +416,16 @@ def ppermute(x: _T, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> _T:
 def ppermute(x: ArrayLike | _T, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Array | _T:
     """For each pair (source, destination) of `perm`, the source's value at the destination.
 
-    An index that is not a destination gets zeros.  Indices along several axes are in row-major
-    order of the mesh, and `vmap` maps over one axis alone.  Raises ArgumentError where an index is
-    out of range, or the source or the destination of two pairs.
+    An index that is not a destination gets zeros.  Several axes are named in the order of the mesh,
+    in which their indices count, and `vmap` maps over one axis alone.  Raises ArgumentError for
+    axes in another order, and where an index is out of range, or the source or the destination of
+    two pairs.
 
     >>> vmap(lambda x: ppermute(x, "i", [(0, 1), (1, 0)]), axis_name="i")(array([5, 6]))
     Array([6, 5], dtype=int32)
     """
     names, sizes = _sizes("ppermute", axis_name)
+    _check_order(names)
     size = math.prod(sizes)
     pairs = _pairs(perm)
     for kind, ends in (("source", [s for s, _ in pairs]), ("destination", [d for _, d in pairs])):
@@ -436,6 +438,22 @@ def ppermute(x: ArrayLike | _T, axis_name: AxisName, perm: Sequence[tuple[int, i
     return _map(
         "ppermute", lambda v: ppermute_p.bind(_varying(v, names), axis_name=names, perm=pairs), x
     )
+
+
+def _check_order(names: Sequence[Any]) -> None:
+    """Raise ArgumentError for axes in another order than that of the mesh.
+
+    JAX counts the indices in the order of the mesh up to 0.10, and refuses this from 0.12 on.
+    """
+    manual = trace.manual_axes()
+    order = manual[-1].mesh.axis_names if manual else [name for name, _ in trace.axes()]
+    right = tuple([n for n in order if n in names])
+    if len(right) == len(names) and right != tuple(names):
+        raise ArgumentError(
+            f"ppermute was asked to work along the axes {', '.join(map(repr, names))}, and counts "
+            f"their indices in the order of the mesh, which is another{source.current().place()}",
+            hint=f"name them in the order {right}, and number the pairs so",
+        )
 
 
 def _pairs(perm: Any) -> tuple[tuple[int, int], ...]:
