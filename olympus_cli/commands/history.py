@@ -213,7 +213,7 @@ def _exported(points: list[Point], target: Path, form: Format | None) -> GateRep
     left_out = len(points) - written
     told = counted(written, "figure")
     if left_out:
-        told += f"; {counted(left_out, 'other')} not of this format"
+        told += f"; {counted(left_out, 'other')} left out: {chosen} has the latest times alone"
     return GateReport("history", (), (), document, (told,))
 
 

@@ -123,13 +123,13 @@ def names_at(text: str, request: Request, checkouts: Checkouts) -> list[str]:
     Raises:
         UsageError: the revision is not there, or its olympus.toml is wrong.
     """
-    here = open_project(request.project).root
+    here = open_project(request.project, request.devices).root
     found = checkouts.of(_revision_of(text), here)
     place = found.tree / here.resolve().relative_to(found.top)
     if not (place / FILE).is_file():
         return []
     with blaming_revision(found):
-        return [*open_project(place).targets]
+        return [*open_project(place, request.devices).targets]
 
 
 def _with_shapes(side: Side, other: Side) -> Side:

@@ -235,7 +235,9 @@ def _limited(target: str, key: str, limit: Limit, figures: Figures, saved: float
         told = f"{key} is not known: {metric.why(figures)}"
         return base("unknown", limit.text, told, _unknown(metric, figures))
     if most is None:
-        told = f"{limit.text} is relative, and no {key} is saved: olympus check --update saves it"
+        told = (
+            f"{limit.text} is relative, and nothing is saved of {key}: olympus check --update does"
+        )
         return base(shown(figure), limit.text, told)
     relative = f"{limit.text} of {shown(saved)}" if saved is not None and limit.factor else None
     allowed = f"{shown(most)} ({relative})" if relative else limit.text

@@ -20,6 +20,10 @@ from olympus.errors import CompileError, SpecError, TraceError, UsageError
 from olympus_cli import console
 from olympus_cli.bench.attempts import Attempt
 from olympus_cli.choices import FORMATS
+from olympus_cli.comparison.comparing import compared
+from olympus_cli.comparison.loading import read_side
+from olympus_cli.comparison.report import comparison_report
+from olympus_cli.comparison.sides import FileSide
 from olympus_cli.faults.failure import Failure
 from olympus_cli.gates.trials import Trials
 from olympus_cli.reports.failures import failure_data
@@ -191,8 +195,15 @@ def test_diff_has_a_case_for_each_change(work: Path, invoke: Invoke) -> None:
     (suite,) = junit(result.stdout)
     assert [case.attrib["name"] for case in suite] == ["diff operation sine changed"]
     assert (work / "out").read_text().startswith("::error file=other.py,line=5,title=")
-    same = invoke("diff", given[0], given[0], *given[2:], "--output", "junit")
-    assert (same.exit_code, junit(same.stdout).attrib["failures"]) == (0, "0")
+
+
+def test_diff_of_equal_programs_has_a_case_that_passed(work: Path) -> None:
+    text = "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> { return %x : tensor<2xf32> }"
+    (work / "a.mlir").write_text(text)
+    side = read_side(lambda _stage: None, FileSide("a.mlir", work / "a.mlir"))
+    same = comparison_report(compared(lambda _stage: None, side, side), work)
+    (suite,) = junit(render_junit(same))
+    assert (len(suite), suite.attrib["failures"]) == (1, "0")
 
 
 @pytest.mark.parametrize("words", [("check",), ("build", "--frozen"), ("bench",)], ids=" ".join)

@@ -127,10 +127,8 @@ def _residual(a: Array, d: Array, v: Array, unit: float) -> Array:
     rows, balanced = d[..., :, None], a / d[..., :, None] * d[..., None, :]
     plain = np.linalg.norm(a, axis=(-2, -1))[..., None, None]
     size = np.linalg.norm(balanced, axis=(-2, -1))[..., None, None]
-    length = np.linalg.norm(v, axis=-2, keepdims=True)
-    return unit * np.maximum(
-        plain * length, size * rows * np.linalg.norm(v / rows, axis=-2, keepdims=True)
-    )
+    length, scaled = (np.linalg.norm(x, axis=-2, keepdims=True) for x in (v, v / rows))
+    return np.asarray(unit * np.maximum(plain * length, size * rows * scaled))
 
 
 def _eig(call: Call, made: Sequence[Array]) -> Iterator[Property]:
