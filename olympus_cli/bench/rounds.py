@@ -13,8 +13,9 @@ from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from dataclasses import dataclass, field, replace
 
 from olympus_cli.bench.model import Measured
-from olympus_cli.bench.sampler import Interrupted, OnStage, Sampler, measure_target
+from olympus_cli.bench.sampler import Interrupted, Sampler, measure_target
 from olympus_cli.bench.work import SamplerWork
+from olympus_cli.isolated.call import OnStage
 
 __all__ = ["Clock", "Side", "alone", "alternating", "turns"]
 
