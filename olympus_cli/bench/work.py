@@ -11,6 +11,7 @@ import olympus
 from olympus.errors import ArtifactError, CompileError, OlympusError
 from olympus_cli.program.bundle import BundleOptions
 from olympus_cli.program.inputs import InputOptions
+from olympus_cli.spec.backends import backend_text
 from olympus_cli.spec.model import TargetSpec
 
 __all__ = ["BundleWork", "Effort", "Prepared", "SamplerWork"]
@@ -78,6 +79,13 @@ class SamplerWork:
     def death(self) -> type[OlympusError]:
         """What the end of the process that measures it means."""
         return ArtifactError if isinstance(self.program, BundleWork) else CompileError
+
+    @property
+    def backends(self) -> frozenset[str]:
+        """The backends that it may be measured on, as `Measured.backend` has them."""
+        if isinstance(self.program, BundleWork):
+            return frozenset({backend_text(self.program.backend)})
+        return frozenset(map(backend_text, self.program.backends))
 
     @property
     def matrix(self) -> Mapping[str, float | str]:
