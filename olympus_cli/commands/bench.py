@@ -17,7 +17,7 @@ from olympus_cli.bench.attempts import Against, Attempt, CutShort, attempted, to
 from olympus_cli.bench.baselines import baseline_path, check_saving, write_baseline
 from olympus_cli.bench.compared import worse_lines
 from olympus_cli.bench.show import attempt_tables, bench_report
-from olympus_cli.bench.sweep import axes_of, sweep_page, sweep_text, sweeps_of
+from olympus_cli.bench.sweep import axes_of, sweep_page, sweeps_of
 from olympus_cli.bench.work import BundleWork, Effort, SamplerWork
 from olympus_cli.faults.failure import Failure
 from olympus_cli.history.recording import record_bench
@@ -229,7 +229,7 @@ def _show(attempts: Sequence[Attempt], outputs: Outputs, plot: Path | None) -> N
         only_ascii = not console.can_write("\u28ff")
         for sweep in sweeps:
             width = min(console.width(), _PLOT_WIDTH)
-            console.data(sweep_text(sweep, width, only_ascii=only_ascii))
+            console.data(sweep.plot.text(width, only_ascii=only_ascii))
     if plot is not None and sweeps:
         write_file(plot, sweep_page(sweeps))
     elif plot is not None:
