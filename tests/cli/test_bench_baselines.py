@@ -695,6 +695,9 @@ def test_a_revision_runs_in_turns_with_the_program(work: Path) -> None:
     assert result.returncode == 1, result.stderr
     (comparison,) = json.loads(result.stdout)["comparisons"]
     assert (comparison["baseline"], comparison["interleaved"]) == ("git:HEAD", True)
+    assert comparison["sessions"] is None
+    (found,) = json.loads(result.stdout)["targets"]
+    assert found["conditions"]["others"] is None, "the other side is not another program"
     assert not list(work.glob("**/*.lock"))
     told = olympus(work, "bench", "--baseline", "git:nowhere", *QUICK)
     assert (told.returncode, "has no revision 'nowhere'" in told.stderr) == (2, True)
