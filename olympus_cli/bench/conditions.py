@@ -169,7 +169,7 @@ def _busy_seconds(root: Path) -> float | None:
     """
     names = {f"cpu{number}" for number in os.sched_getaffinity(0)} if _HAS_AFFINITY else set()
     lines = [line.split() for line in (_text(root / "proc/stat") or "").splitlines()]
-    told = [[_number(word) for word in words[1:9]] for words in lines if words[:1][0] in names]
+    told = [[_number(word) for word in each[1:9]] for each in lines if names.intersection(each[:1])]
     ticks = [[value for value in each if value is not None] for each in told]
     if len(ticks) < max(len(names), 1) or not all(len(each) == 8 and any(each) for each in ticks):
         return None  # such as in a sandbox, where all are 0

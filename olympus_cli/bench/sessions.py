@@ -96,7 +96,7 @@ class Skew:
 
     def is_beyond(self, threshold: float) -> bool:
         """Whether times may differ by more than a verdict's threshold."""
-        return max(self.longer, 1 / self.shorter) > 1 + threshold
+        return max(self.longer, 1 / self.shorter) > max(1 + threshold, _SLIGHT)
 
     def reason(self) -> str:
         """What was measured of the sessions, what that means for times, and what to do."""
@@ -118,7 +118,8 @@ class Skew:
         if before.others is not None and now.others is not None:
             of = "" if now.threads is None else f" of {now.threads:g}"
             told.append(
-                f"others took {before.others:.2f}{of} processors then and {now.others:.2f} now"
+                f"other programs took {before.others:.2f}{of} processors then and "
+                f"{now.others:.2f} now"
             )
         if before.clock_hz is not None and now.clock_hz is not None:
             clocks = before.clock_hz / 1e9, now.clock_hz / 1e9

@@ -142,7 +142,7 @@ def _load(found: Measured) -> str:
     if (after := _number(said, "load_after")) is not None:
         words.append(f"{after:g} after")
     if (others := _number(said, "others")) is not None:
-        words.append(f"others took {others:.2f} processors")
+        words.append(f"other programs took {others:.2f} processors")
     if hertz is not None:
         words.append(f"clock {hertz / 1e9:.2f} GHz")
     if said.get("governor"):

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from olympus.errors import ArtifactError, UsageError
+from olympus.errors import ArtifactError, CompileError, UsageError
 from olympus_cli.bench import rounds
 from olympus_cli.bench.attempts import Attempt
 from olympus_cli.bench.baselines import (
@@ -567,6 +567,29 @@ def test_what_is_worse_does_not_become_the_baseline(
     assert kept.of("g") == (measured("g"),) * 5
     told = "warning: f is worse than main and is not saved in baselines/main.json\n"
     assert told in result.stderr
+
+
+def test_the_exit_code_is_that_of_a_failure_beside_what_is_worse(
+    work: Path, invoke: Invoke, no_measuring: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measuring = bench.attempted
+
+    def fails(work: SamplerWork, *rest: object) -> Attempt:
+        if work.name == "g":
+            raise CompileError("it is too large")
+        return measuring(work, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(bench, "attempted", fails)
+    targets = "".join(target(name, "forward") for name in "fgh")
+    (work / "olympus.toml").write_text(targets)
+    theirs = {name: [measured(name)] for name in "fgh"}
+    write_baseline(baseline_path(work, "main"), theirs)
+    result = invoke("bench", "--baseline", "main")
+    assert (result.exit_code, no_measuring) == (4, ["f", "h"])
+    errors = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
+    assert errors[0] == "error: target 'g': it is too large"
+    assert errors[1].startswith("error: target 'f': steady call is worse than main")
+    assert errors[2:] == ["error: 2 of 3 targets failed"]
 
 
 def test_a_file_that_cannot_be_saved_is_refused_before_the_measuring(

@@ -90,7 +90,7 @@ def statistics(busy: int, steal: int) -> dict[str, str]:
     first, *rest = sorted(os.sched_getaffinity(0))
     lines = [f"cpu{first} {busy} 0 0 5000 700 0 0 {steal} 30 0"]
     lines += [f"cpu{number} 0 0 0 900 0 0 0 0 0 0" for number in (*rest, 10**6)]
-    return {"proc/stat": "cpu  1 2 3\n" + "\n".join(lines) + "\nintr 9 9\n"}
+    return {"proc/stat": "cpu  1 2 3\n" + "\n".join(lines) + "\n\nintr 9 9\n"}
 
 
 def test_what_others_take_of_the_processors(

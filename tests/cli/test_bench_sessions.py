@@ -118,10 +118,10 @@ def test_the_reason_says_what_was_measured_and_what_to_do() -> None:
     found = compared(1.0, (0, 2), (3e9, 2.7e9))
     (note,) = compared_notes(found)
     assert re.fullmatch(
-        r"steady call and steady cpu are inconclusive: the sessions differ: others took 0\.00 of 2 "
-        r"processors then and (1\.0\d|0\.9\d) now, the clock was 3\.00 GHz then and 2\.70 GHz now, "
-        r"which may have made times now up to 2\.2\d times as long; measure again when the machine "
-        r"is quiet, or compare with --baseline git:REV",
+        r"steady call and steady cpu are inconclusive: the sessions differ: other programs "
+        r"took 0\.00 of 2 processors then and (1\.0\d|0\.9\d) now, the clock was 3\.00 GHz then "
+        r"and 2\.70 GHz now, which may have made times now up to 2\.2\d times as long; measure "
+        r"again when the machine is quiet, or compare with --baseline git:REV",
         note,
     )
     said = found.document()["sessions"]
@@ -171,6 +171,7 @@ def test_factors_by_hand() -> None:
     opposed = Skew(Session(0.0, 2, None, 1e9), Session(0.2, 2, None, 2e9))
     assert (opposed.longer, opposed.shorter) == pytest.approx((1.25, 0.5))
     assert opposed.is_beyond(0.3) and not waiting(0.0, 0.02).is_beyond(0.05)
+    assert not waiting(0.0, 0.002).is_beyond(0.001), "what would be told as 1.00 is not told"
 
 
 @pytest.mark.parametrize("value", [-1.0, 0.0, 5e-324, 1e308, -1e308])
