@@ -20,6 +20,7 @@ _LEAST_LEFT = 0.01  # of the processors: what others leave is never nothing
 _SHARED = 0.5  # of a processor: what a thread loses at most to one other thread
 _THREADS = 2.0  # to share a core with a thread of others makes both take twice as long at most
 _MOST = 100.0  # a factor of one cause: more than any machine has
+_HIGHEST = 1e12  # hertz or processors: a file may say anything
 _SLIGHT = 1.005  # a factor that would be told as 1.00
 
 
@@ -42,11 +43,12 @@ class Session:
         """The session in which the rounds of a target were measured."""
 
         def figures(*names: str) -> list[float]:
+            """The first of the names that each round has, as far as a machine can have it."""
             told = ([each.conditions.get(name) for name in names] for each in rounds)
-            known = ([float(x) for x in each if isinstance(x, int | float)] for each in told)
-            return [each[0] for each in known if each]
+            known = ([x for x in each if isinstance(x, int | float)] for each in told)
+            return [float(each[0]) for each in known if each and 0 <= each[0] <= _HIGHEST]
 
-        others = [each for each in figures("others") if each >= 0]
+        others = figures("others")
         threads, limits, clocks = (
             [each for each in figures(*names) if each > 0]
             # a processor that has just worked has its clock of work

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -96,10 +96,12 @@ class SamplerWork:
 
 
 def _scalar(value: object) -> float | str:
-    """A value of a matrix as JSON has it: not a number are bools, NaN and infinities."""
-    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+    """A value of a matrix as JSON has it: not a number are bools, NaN and what no float holds."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float) and abs(value) <= sys.float_info.max:
         return value
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return str(value)
 
 
 @dataclass(frozen=True)
