@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from olympus.errors import UsageError
-from olympus_cli.bench.baselines import read_baseline, stored_path
+from olympus_cli.bench.baselines import check_host, read_baseline, stored_path
 from olympus_cli.bench.model import Measured
 from olympus_cli.bench.rounds import Side
 from olympus_cli.bench.work import BundleWork, SamplerWork
@@ -67,8 +67,8 @@ def other_sides(
     """The other side of each of `programs`, there as long as the context lasts.
 
     Raises:
-        UsageError: there is no such baseline, file, revision or target in it, or a bundle is the
-            other side of several programs.
+        UsageError: there is no such baseline, file, revision or target in it, it is of another
+            machine or backend, or a bundle is the other side of several programs.
         ArtifactError: a baseline is damaged.
     """
     if text.startswith(PREFIX):
@@ -78,7 +78,10 @@ def other_sides(
         yield [_bundle(text, programs, allowed)]
     else:
         stored = read_baseline(stored_path(_root(programs), text))
-        yield [stored.of(program.work.name) for program in programs]
+        rounds = [stored.of(program.work.name) for program in programs]
+        for program, each in zip(programs, rounds, strict=True):
+            check_host(program.work.name, each, text, program.work.backends)
+        yield rounds
 
 
 def _root(programs: Sequence[Asked]) -> Path:

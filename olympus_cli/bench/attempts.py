@@ -12,18 +12,20 @@ from olympus_cli.bench.comparing import (
     Compared,
     Rounds,
     compare,
+    cut_short,
     gate_count,
     merged,
 )
 from olympus_cli.bench.model import Measured
 from olympus_cli.bench.rounds import Side, alone, alternating
-from olympus_cli.bench.sampler import Interrupted, OnStage, measure_target
+from olympus_cli.bench.sampler import Interrupted, measure_target
 from olympus_cli.bench.verdict import ROUNDS
 from olympus_cli.bench.work import BundleWork, SamplerWork
 from olympus_cli.faults.failure import Failure
+from olympus_cli.isolated.call import OnStage
 from olympus_cli.spec.benching import BenchSpec
 
-__all__ = ["Against", "Attempt", "attempted", "bench_spec", "total_gates"]
+__all__ = ["Against", "Attempt", "CutShort", "attempted", "bench_spec", "total_gates"]
 
 _IMPORTS = {"import", "import_program"}
 
@@ -41,6 +43,14 @@ class Attempt:
     failure: Failure | None = None
     rounds: tuple[Measured, ...] = ()
     compared: Compared | None = None
+
+
+class CutShort(KeyboardInterrupt):
+    """Ctrl-C or SIGTERM, its cause, has come: `attempt` is what was found of the target by then."""
+
+    def __init__(self, attempt: Attempt) -> None:
+        super().__init__()
+        self.attempt = attempt
 
 
 @dataclass(frozen=True)
@@ -83,34 +93,51 @@ def attempted(
         OlympusError: a stage of either side fails, or a process has died.
         UsageError: the other side was measured on another machine or backend, or has none of the
             metrics that olympus.toml names.
-        Interrupted: Ctrl-C has come, and there are samples of the program: those of whole rounds
+        CutShort: Ctrl-C has come, and there are samples of the program: those of whole rounds
             and of the one under way.
     """
-    if other is None and against.processes == 1:
-        return Attempt(work.label, measure_target(work, on_stage=on_stage))
-    whole: list[Measured] = []  # the rounds of ours
+    whole: Rounds = [], []
     try:
-        if other is None:
-            whole.extend(alone(Side(work), against.processes, on_stage))
-            return Attempt(work.label, merged(whole), rounds=tuple(whole))
-        return _compared(work, other, against, gates, on_stage, whole)
+        if other is not None:
+            return _compared(work, other, against, gates, on_stage, whole)
+        if against.processes == 1:
+            return Attempt(work.label, measure_target(work, on_stage=on_stage))
+        whole[0].extend(alone(Side(work), against.processes, on_stage))
+        return Attempt(work.label, merged(whole[0]), rounds=tuple(whole[0]))
     except KeyboardInterrupt as error:
-        under_way = [error.measured] if isinstance(error, Interrupted) else []
-        if not (whole or under_way):
+        if not (whole[0] or isinstance(error, Interrupted)):
             raise
         cause = (error.__cause__ if isinstance(error, Interrupted) else None) or error
-        raise Interrupted(_cut_short(whole, under_way, against)) from cause
+        raise CutShort(_cut_short(work, other, against, whole, error)) from cause
 
 
 def _cut_short(
-    whole: Sequence[Measured], under_way: Sequence[Measured], against: Against
-) -> Measured:
-    """What is known when Ctrl-C has come."""
-    found = merged([*whole, *under_way])
-    verdict = f", and there is no verdict against {against.baseline}" if against.baseline else ""
-    note = f"the measuring was interrupted (whole rounds: {len(whole)}){verdict}"
-    facts = {**found.facts, "stopped_by": "interrupted"}
-    return replace(found, facts=facts, notes=(*found.notes, note))
+    work: SamplerWork,
+    other: Other | None,
+    against: Against,
+    whole: Rounds,
+    error: KeyboardInterrupt,
+) -> Attempt:
+    """What is known when Ctrl-C has come: of the program, and of whole rounds of both sides."""
+    ours, theirs = whole
+    under_way = [error.measured] if isinstance(error, Interrupted) else []
+    found = merged([*ours, *under_way])
+    if other is not None or against.processes > 1:
+        note = f"the measuring was interrupted (whole rounds: {len(ours)})"
+        facts = {**found.facts, "stopped_by": "interrupted"}
+        found = replace(found, facts=facts, notes=(*found.notes, note))
+    if other is None:
+        return Attempt(work.label, found, rounds=tuple(ours))
+    paired = isinstance(other, Side)
+    sides = ours, (theirs if isinstance(other, Side) else list(other))
+    compared = cut_short(
+        work.name,
+        against.baseline or "",
+        sides,
+        paired=paired,
+        spec=bench_spec(work, against),
+    )
+    return Attempt(work.label, found, rounds=tuple(ours), compared=compared)
 
 
 def _compared(
@@ -119,30 +146,29 @@ def _compared(
     against: Against,
     gates: int,
     on_stage: OnStage,
-    whole: list[Measured],
+    whole: Rounds,
 ) -> Attempt:
-    """Measure a program and hold it against its other side; each round of ours joins `whole`."""
+    """Measure a program and hold it against its other side; each round of either joins `whole`."""
     spec = bench_spec(work, against)
-    paired = isinstance(other, Side)
     if isinstance(other, Side):
         _check_gates(work, other.work, spec)
 
     def measure(count: int) -> Rounds:
-        before = len(whole)
+        ours, theirs = whole
+        before = len(ours)
         if not isinstance(other, Side):
-            whole.extend(alone(Side(work), count, on_stage))
-            return whole[before:], list(other)
+            ours.extend(alone(Side(work), count, on_stage))
+            return ours[before:], list(other)
         sides = _quick(Side(work), spec), _quick(other, spec)
-        beside: list[Measured] = []
-        for ours, theirs in alternating(*sides, count, on_stage):
-            whole.append(ours)
-            beside.append(theirs)
-        return whole[before:], beside
+        for one, another in alternating(*sides, count, on_stage):
+            ours.append(one)
+            theirs.append(another)
+        return ours[before:], theirs[before:]
 
     found = compare(
         against.baseline or "",
         measure,
-        paired=paired,
+        paired=isinstance(other, Side),
         spec=spec,
         gates=gates,
         rounds=against.processes,

@@ -10,7 +10,7 @@ import fcntl
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Any
 
 from olympus.artifact import write_whole
 from olympus.errors import ArtifactError, UsageError
+from olympus_cli.bench.conditions import host
 from olympus_cli.bench.model import Measured
 from olympus_cli.nearest import did_you_mean
 from olympus_cli.places import shown
@@ -28,6 +29,7 @@ __all__ = [
     "Baseline",
     "baseline_path",
     "check_comparable",
+    "check_host",
     "check_saving",
     "differences",
     "read_baseline",
@@ -189,6 +191,24 @@ def _locked(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
+def check_host(
+    target: str, theirs: Sequence[Measured], label: str, backends: Collection[str]
+) -> None:
+    """Refuse, before anything is measured, figures that no measuring here can be compared with.
+
+    `backends` are those that the target may be measured on.  Which device that is, is known when it
+    has been measured: `check_comparable`.
+
+    Raises:
+        UsageError: they are of another machine, or of another backend.
+    """
+    here = host()
+    for each in theirs:
+        if each.backend not in backends:
+            raise _other_backend(label, target, each.backend, " or ".join(sorted(backends)))
+        _check_machine({**each.machine, "device": ""}, {**here, "device": ""}, label)
+
+
 def check_comparable(ours: Measured, theirs: Sequence[Measured], label: str) -> None:
     """Refuse figures that say nothing of ours: those of another machine, or of another backend.
 
@@ -197,16 +217,23 @@ def check_comparable(ours: Measured, theirs: Sequence[Measured], label: str) -> 
     """
     for each in theirs:
         if each.backend != ours.backend:
-            raise UsageError(
-                f"the baseline {label} has target {ours.target!r} on {each.backend}, and it was "
-                f"measured on {ours.backend}",
-                hint=f"--backend {each.backend.partition(':')[0]} measures it there",
-            )
-        if told := _other(each.machine, ours.machine):
-            raise UsageError(
-                f"the baseline {label} is of another machine and cannot be compared: {told}",
-                hint="measure both on one: --baseline git:REV or FILE.olympus runs both sides here",
-            )
+            raise _other_backend(label, ours.target, each.backend, ours.backend)
+        _check_machine(each.machine, ours.machine, label)
+
+
+def _other_backend(label: str, target: str, theirs: str, ours: str) -> UsageError:
+    return UsageError(
+        f"the baseline {label} has target {target!r} on {theirs}, and it is measured on {ours}",
+        hint=f"--backend {theirs.partition(':')[0]} measures it there",
+    )
+
+
+def _check_machine(theirs: Mapping[str, str], ours: Mapping[str, str], label: str) -> None:
+    if told := _other(theirs, ours):
+        raise UsageError(
+            f"the baseline {label} is of another machine and cannot be compared: {told}",
+            hint="measure both on one: --baseline git:REV or FILE.olympus runs both sides here",
+        )
 
 
 def differences(ours: Measured, theirs: Measured) -> list[str]:

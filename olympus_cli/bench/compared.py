@@ -23,7 +23,7 @@ _WORDS: dict[str, Word] = {
 def compared_table(found: Compared) -> tuple[str, tuple[str, ...], tuple[tuple[str, ...], ...]]:
     """A row for each metric that both sides have."""
     how = "in turns" if found.paired else "stored"
-    title = f"{found.target} against {found.label}, {how}; means over the processes"
+    title = f"{found.target} against {found.label}, {how}: means over the processes"
     return title, _COLUMNS, tuple(map(_row, found.judged))
 
 
@@ -53,9 +53,13 @@ def _interval(verdict: MetricVerdict) -> str:
 def compared_notes(found: Compared) -> Iterator[str]:
     """What a reader should know of the two sides, and why a verdict is what it is."""
     yield from found.notes
+    names: dict[str, list[str]] = {}  # most reasons are those of several metrics
     for each in found.judged:
         if each.gate and each.verdict.reason:
-            yield f"{metric_name(each.metric)} is {each.verdict.word}: {each.verdict.reason}"
+            told = f"{each.verdict.word}: {each.verdict.reason}"
+            names.setdefault(told, []).append(metric_name(each.metric))
+    for told, metrics in names.items():
+        yield f"{' and '.join(metrics)} {'is' if len(metrics) == 1 else 'are'} {told}"
 
 
 def worse_lines(found: Compared) -> Iterator[str]:

@@ -9,20 +9,31 @@ to be worse and none is known to be, as many are measured two times more at most
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from olympus.errors import ArtifactError
+from olympus.errors import ArtifactError, OlympusError
 from olympus_cli.bench.baselines import check_comparable, differences
 from olympus_cli.bench.model import Measured, Metric
+from olympus_cli.bench.rates import roofline_share
 from olympus_cli.bench.resampling import levels
+from olympus_cli.bench.sessions import ALIKE, Session, Skew
 from olympus_cli.bench.verdict import CONFIDENCE, MEASUREMENTS, MetricVerdict, adjusted, judge
 from olympus_cli.spec.benching import GATED, JUDGED, THRESHOLD, BenchSpec
 
-__all__ = ["INTERLEAVED", "Compared", "Judged", "Rounds", "compare", "gate_count", "merged"]
+__all__ = [
+    "INTERLEAVED",
+    "Compared",
+    "Judged",
+    "Rounds",
+    "compare",
+    "cut_short",
+    "gate_count",
+    "merged",
+]
 
 #: Both sides, a `Measured` for each process; ours come first.
 Rounds = tuple[list[Measured], list[Measured]]
@@ -60,7 +71,8 @@ class Judged:
 class Compared:
     """A target and its other side, which is called `label`.
 
-    `paired` says that both ran in turns.  `ours` and `theirs` are all rounds that were measured.
+    `paired` says that both ran in turns; `skew` is how their sessions differ where they did not.
+    `ours` and `theirs` are all rounds that were measured.
     """
 
     target: str
@@ -70,6 +82,7 @@ class Compared:
     theirs: tuple[Measured, ...]
     judged: tuple[Judged, ...]
     notes: tuple[str, ...]
+    skew: Skew | None = None
 
     @property
     def worse(self) -> tuple[Judged, ...]:
@@ -87,6 +100,7 @@ class Compared:
             "baseline": self.label,
             "interleaved": self.paired,
             "rounds": [len(self.ours), len(self.theirs)],
+            "sessions": self.skew and self.skew.to_data(),
             "metrics": {
                 each.metric: {**asdict(each), "fails": each.metric in worse} for each in self.judged
             },
@@ -142,6 +156,20 @@ class _Rule:
     confidence: float
     measurements: int
 
+    @staticmethod
+    def of(label: str, spec: BenchSpec, gates: int, *, paired: bool) -> _Rule:
+        """The rule of a target in a run in which `gates` metrics can fail."""
+        measurements = MEASUREMENTS if paired else 2
+        return _Rule(
+            label,
+            paired,
+            THRESHOLD if spec.threshold is None else spec.threshold,
+            GATED if spec.metrics is None else spec.metrics,
+            spec.metrics is not None,
+            adjusted(CONFIDENCE, gates, measurements - 1),
+            measurements,
+        )
+
 
 def gate_count(spec: BenchSpec) -> int:
     """How many metrics of a target can fail.
@@ -170,29 +198,65 @@ def compare(
         UsageError: the sides were measured on different machines or backends.
         OlympusError: what `measure` raises.
     """
-    measurements = MEASUREMENTS if paired else 2
-    rule = _Rule(
-        label,
-        paired,
-        THRESHOLD if spec.threshold is None else spec.threshold,
-        GATED if spec.metrics is None else spec.metrics,
-        spec.metrics is not None,
-        adjusted(CONFIDENCE, gates, measurements - 1),
-        measurements,
-    )
+    rule = _Rule.of(label, spec, gates, paired=paired)
     ours, theirs = measure(rounds)
     check_comparable(ours[0], theirs, label)
     judged = _judged(ours, theirs, rule)
+    suspects: set[str] = set()
     for number in range(1, rule.measurements):
         if not (_is_open if number == 1 else _is_doubtful)(judged, rule):
             break
         more, other = measure(rounds)
         ours, theirs = ours + more, theirs + other if paired else theirs
         whole = _judged(ours, theirs, rule, final=True)
-        judged = _confirmed(judged, _judged(more, other, rule), whole)
-    notes = differences(ours[0], theirs[0])
+        suspects |= _suspects(judged) | _suspects(whole)
+        judged = _confirmed(suspects, _judged(more, other, rule), whole)
+    return _compared(ours[0].target, ours, theirs, judged, rule)
+
+
+def cut_short(
+    target: str, label: str, sides: Rounds, *, paired: bool, spec: BenchSpec
+) -> Compared | None:
+    """What is known of a comparison that ended before its verdicts, from the rounds by then.
+
+    Its gates, and whatever else both sides have, are inconclusive.  None where the sides turn out
+    to be of different machines or backends.
+    """
+    rule = _Rule.of(label, spec, 1, paired=paired)
+    ours, theirs = sides
+    if paired:  # the last round may be of one side
+        ours, theirs = ours[: len(theirs)], theirs[: len(ours)]
+    reason = f"interrupted after {len(ours)} round{'' if len(ours) == 1 else 's'}"
+    if not (ours and theirs):
+        judged = [_undecided(name, reason, rule) for name in rule.gates]
+        return _compared(target, ours, theirs, judged, rule)
+    try:
+        check_comparable(ours[0], theirs, label)
+        judged = _judged(ours, theirs, rule)
+    except OlympusError:
+        return None
+    open_ones = [
+        replace(each, verdict=replace(each.verdict, word="inconclusive", reason=reason))
+        for each in judged
+    ]
+    return _compared(target, ours, theirs, open_ones, rule)
+
+
+def _compared(
+    target: str,
+    ours: Sequence[Measured],
+    theirs: Sequence[Measured],
+    judged: Sequence[Judged],
+    rule: _Rule,
+) -> Compared:
+    notes = differences(ours[0], theirs[0]) if ours and theirs else ()
+    skew = None if rule.paired else _skew(ours, theirs)
     sides = tuple(ours), tuple(theirs)
-    return Compared(ours[0].target, label, paired, *sides, tuple(judged), tuple(notes))
+    return Compared(target, rule.label, rule.paired, *sides, tuple(judged), tuple(notes), skew)
+
+
+def _skew(ours: Sequence[Measured], theirs: Sequence[Measured]) -> Skew:
+    return Skew(before=Session.of(theirs), now=Session.of(ours))
 
 
 def _is_open(judged: Sequence[Judged], rule: _Rule) -> bool:
@@ -212,23 +276,33 @@ def _is_doubtful(judged: Sequence[Judged], rule: _Rule) -> bool:
     return seems and "inconclusive" in words and not _worse(judged)
 
 
+def _suspects(judged: Sequence[Judged]) -> set[str]:
+    """The gates that are worse, confirmed or not."""
+    return {each.metric for each in judged if each.gate and each.verdict.word == "worse"}
+
+
 def _confirmed(
-    earlier: Sequence[Judged], last: Sequence[Judged], whole: Sequence[Judged]
+    suspects: Collection[str], last: Sequence[Judged], whole: Sequence[Judged]
 ) -> list[Judged]:
-    """The verdicts of all rounds, by those before the last measurement and of it alone."""
-    befores, alone = ({each.metric: each.verdict for each in side} for side in (earlier, last))
+    """The verdicts of all rounds, of which the last measurement confirms those of `suspects`."""
+    alone = {each.metric: each.verdict for each in last}
     found = []
     for each in whole:
-        before, newest, verdict = befores[each.metric], alone[each.metric], each.verdict
+        newest, verdict = alone[each.metric], each.verdict
         confirmed = verdict.word == "worse" and newest.is_beyond(verdict)
-        was_worse = "worse" in (before.word, verdict.word) or bool(before.reason)
         open_ = verdict.word in ("worse", "inconclusive")
-        if each.gate and open_ and was_worse and not confirmed:
-            told = newest.reason if newest.ratio is None else f"its ratio is {newest.ratio:.3f}"
-            reason = f"it was worse, and the last measurement did not confirm it: {told}"
-            verdict = replace(verdict, word="inconclusive", reason=reason)
+        if each.metric in suspects and open_ and not confirmed:
+            verdict = replace(verdict, word="inconclusive", reason=_unconfirmed(verdict, newest))
         found.append(replace(each, verdict=verdict, again=newest))
     return found
+
+
+def _unconfirmed(whole: MetricVerdict, last: MetricVerdict) -> str:
+    """Why what was worse is not, from the verdict of all rounds and of the last ones."""
+    if last.is_beyond(whole):  # the last interval has more confidence than the first
+        return whole.reason or "it was worse at first, and all rounds together leave it open"
+    told = last.reason if last.ratio is None else f"its ratio is {last.ratio:.3f}"
+    return f"it was worse, and the last measurement did not confirm it: {told}"
 
 
 def _judged(
@@ -241,8 +315,9 @@ def _judged(
     kinds = {"load" in metrics for metrics in every}
     judged = JUDGED if len(kinds) == 1 else INTERLEAVED  # what loads a bundle compiles nothing
     names = [name for name in judged if all(name in metrics for metrics in every)]
+    skew = ALIKE if rule.paired else _skew(ours, theirs)
     found = [
-        _one(name, [m.metrics[name] for m in ours], [m.metrics[name] for m in theirs], rule)
+        _one(name, [m.metrics[name] for m in ours], [m.metrics[name] for m in theirs], rule, skew)
         for name in names
     ]
     missing = [name for name in rule.gates if rule.named and name not in names]
@@ -260,12 +335,17 @@ def _unmeasured(
     reason = "one side is a bundle, which is loaded, and the other is compiled"
     if lacking:
         reason = f"not measured on {' and '.join(lacking)}"
+    return _undecided(name, reason, rule)
+
+
+def _undecided(name: str, reason: str, rule: _Rule) -> Judged:
+    """A gate of which there are no figures."""
     verdict = MetricVerdict("inconclusive", None, None, None, rule.threshold, CONFIDENCE, reason)
     unit = "B" if name == "peak_memory" else "s"
     return Judged(name, unit, None, None, verdict, gate=True)
 
 
-def _one(name: str, ours: list[Metric], theirs: list[Metric], rule: _Rule) -> Judged:
+def _one(name: str, ours: list[Metric], theirs: list[Metric], rule: _Rule, skew: Skew) -> Judged:
     if {each.unit for each in ours} != {each.unit for each in theirs}:
         raise ArtifactError(f"the baseline has {name} in {theirs[0].unit}, not in {ours[0].unit}")
     if name not in INTERLEAVED:  # their samples are in no order that both sides share
@@ -278,6 +358,7 @@ def _one(name: str, ours: list[Metric], theirs: list[Metric], rule: _Rule) -> Ju
         paired=rule.paired,
         threshold=rule.threshold,
         confidence=rule.confidence if gate else CONFIDENCE,
+        skew=replace(skew, waits=name != "steady_cpu"),
     )
     now, before = _levels(ours, theirs, rule.paired)
     return Judged(name, ours[0].unit, before, now, verdict, gate)
@@ -316,7 +397,24 @@ def merged(rounds: Sequence[Measured]) -> Measured:
     notes: dict[str, str] = {}
     for note in (note for each in rounds for note in each.notes):
         notes.setdefault(_kind(note), note)
-    return replace(first, metrics=metrics, notes=tuple(notes.values()))
+    facts = {**first.facts, "processes": len(rounds)}
+    if "steady_call" in metrics:
+        facts["roofline_share"] = roofline_share(metrics["steady_call"], facts)
+    return replace(
+        first,
+        metrics=metrics,
+        conditions=_conditions(rounds),
+        facts=facts,
+        notes=tuple(notes.values()),
+    )
+
+
+def _conditions(rounds: Sequence[Measured]) -> dict[str, float | str | None]:
+    """The conditions before the first round and after the last, and what others took in all."""
+    last = rounds[-1].conditions
+    after = {name: last[name] for name in last if name.endswith("_after")}
+    others = {"others": Session.of(rounds).others} if "others" in last else {}
+    return {**rounds[0].conditions, **after, **others}
 
 
 def _kind(note: str) -> str:

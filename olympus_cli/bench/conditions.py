@@ -9,14 +9,15 @@ from __future__ import annotations
 import math
 import os
 import platform
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 import olympus
 from olympus.analysis import this_cpu
 
-__all__ = ["Conditions", "conditions", "free_memory", "machine", "trouble"]
+__all__ = ["Conditions", "Others", "conditions", "free_memory", "host", "machine", "trouble"]
 
 #: What was found, by name: see `conditions`.
 Conditions = Mapping[str, float | str | None]
@@ -26,6 +27,17 @@ _WAITING = 10.0  # percent of the last ten seconds in which something waited for
 _SLOWED = 0.9  # of the clock at the beginning
 
 _ROOT = Path("/")
+_HAS_AFFINITY = hasattr(os, "sched_getaffinity")
+
+
+def host() -> dict[str, str]:
+    """What is known of the machine before a device is asked for: all of `machine` but "device"."""
+    cpu = this_cpu()
+    return {
+        "cpu": cpu.model,
+        "threads": str(cpu.threads),
+        "os": f"{platform.system()} {platform.machine()}".lower(),
+    }
 
 
 def machine(backend: olympus.Target) -> dict[str, str]:
@@ -33,14 +45,8 @@ def machine(backend: olympus.Target) -> dict[str, str]:
 
     The keys are "cpu", "threads" (that this process may use), "os" and "device".
     """
-    cpu = this_cpu()
     device = olympus.devices(backend.backend)[0]
-    return {
-        "cpu": cpu.model,
-        "threads": str(cpu.threads),
-        "os": f"{platform.system()} {platform.machine()}".lower(),
-        "device": backend.device or str(device.device_kind),
-    }
+    return {**host(), "device": backend.device or str(device.device_kind)}
 
 
 def conditions(root: Path = _ROOT) -> dict[str, float | str | None]:
@@ -48,7 +54,7 @@ def conditions(root: Path = _ROOT) -> dict[str, float | str | None]:
 
     - "load": the processes that ran or wanted to, as a mean of the last minute;
     - "waiting": percent of the last ten seconds in which something waited for a processor;
-    - "clock_hz": of the processors, as a mean; "governor": what chooses it;
+    - "clock_hz": of the fastest processor now; "governor": what chooses it;
     - "processors": of the machine; "threads": that this process may use; "cpu_limit": processors
       that its control group may use;
     - "memory_free" and "memory_limit", in bytes: of the machine, and of the control group.
@@ -93,6 +99,32 @@ def trouble(before: Conditions, after: Conditions) -> list[str]:
     return found
 
 
+class Others:
+    """What others take of the processors that this process may use, from now on.
+
+    Others are all processes but this one, and other virtual machines, as far as the system tells
+    what these take.
+    """
+
+    def __init__(self, root: Path = _ROOT, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._root, self._clock = root, clock
+        self._start = self._now()
+
+    def mean(self) -> float | None:
+        """Processors that they took, as a mean since the start; None if the system does not tell.
+
+        >>> Others(Path("/nowhere")).mean() is None
+        True
+        """
+        (start, before, own), (end, after, own_after) = self._start, self._now()
+        if before is None or after is None or end <= start:
+            return None
+        return max(0.0, (after - before - (own_after - own)) / (end - start))
+
+    def _now(self) -> tuple[float, float | None, float]:
+        return self._clock(), _busy_seconds(self._root), time.process_time()
+
+
 def free_memory(root: Path = _ROOT) -> int | None:
     """The bytes that this process may still take; None where the system does not tell."""
     limit, used = _group_memory(root)
@@ -129,8 +161,26 @@ def _waiting(root: Path) -> float | None:
     return None
 
 
+def _busy_seconds(root: Path) -> float | None:
+    """Seconds that the processors which this process may use have worked since the system started.
+
+    Documentation/filesystems/proc.rst, 1.7: user, nice, system, idle, iowait, irq, softirq, steal,
+    in ticks.  Steal is what other virtual machines took.
+    """
+    names = {f"cpu{number}" for number in os.sched_getaffinity(0)} if _HAS_AFFINITY else set()
+    lines = [line.split() for line in (_text(root / "proc/stat") or "").splitlines()]
+    told = [[_number(word) for word in each[1:9]] for each in lines if names.intersection(each[:1])]
+    ticks = [[value for value in each if value is not None] for each in told]
+    if len(ticks) < max(len(names), 1) or not all(len(each) == 8 and any(each) for each in ticks):
+        return None  # such as in a sandbox, where all are 0
+    return sum(sum(each) - each[3] - each[4] for each in ticks) / os.sysconf("SC_CLK_TCK")
+
+
 def _clock(root: Path) -> float | None:
-    """Hertz: as the driver tells, or else as /proc/cpuinfo does."""
+    """Hertz: as the driver tells, or else as /proc/cpuinfo does.
+
+    It is that of the fastest processor, which is one that works: those that do not are slowed down.
+    """
     folder = root / "sys/devices/system/cpu"
     told = [_number(_text(path)) for path in folder.glob("cpu[0-9]*/cpufreq/scaling_cur_freq")]
     clocks = [1e3 * each for each in told if each is not None]
@@ -138,7 +188,7 @@ def _clock(root: Path) -> float | None:
         lines = (_text(root / "proc/cpuinfo") or "").splitlines()
         mhz = [_number(line.partition(":")[2]) for line in lines if line.startswith("cpu MHz")]
         clocks = [1e6 * each for each in mhz if each is not None]
-    return sum(clocks) / len(clocks) if clocks else None
+    return max(clocks, default=None)
 
 
 def _available(root: Path) -> float | None:

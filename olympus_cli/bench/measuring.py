@@ -9,7 +9,7 @@ import olympus
 from olympus_cli.bench import conditions
 from olympus_cli.bench.calls import Calls
 from olympus_cli.bench.model import Measured, Metric
-from olympus_cli.bench.rates import program_facts, rate_metrics
+from olympus_cli.bench.rates import program_facts, rate_metrics, roofline_share
 from olympus_cli.bench.steady import drift, warm_up
 from olympus_cli.bench.subject import subject_of
 from olympus_cli.bench.work import Prepared, SamplerWork
@@ -39,6 +39,7 @@ class Measuring:
     def __init__(self, work: SamplerWork, say: Say) -> None:
         self._work, self._say = work, say
         self._before = conditions.conditions()  # what is measured here is a load too
+        self._others = conditions.Others()
         self._subject = subject_of(work, say)
         self._samples: list[float] = []
         self._processor: list[float] = []
@@ -71,27 +72,30 @@ class Measuring:
 
     def finish(self, stopped: str | None) -> Measured:
         """All that was measured, with the stages that can be repeated; at least one sample."""
-        after = conditions.conditions()
+        after, others = conditions.conditions(), self._others.mean()
         effort = self._work.effort
         if stopped != "interrupted":
             self._subject.repeat(_REPEAT_SHARE * effort.time_limit, imports=effort.imports)
         self._say("cost")
         facts = program_facts(self._subject)
         work, backend = self._work, self._subject.backend
+        metrics = self._metrics(facts)
+        share = roofline_share(metrics["steady_call"], facts)
         return Measured(
             target=work.name,
             entry=work.entry,
             backend=backend_text(backend),
-            metrics=self._metrics(facts),
+            metrics=metrics,
             machine=conditions.machine(backend),
             conditions={
                 **self._before,
+                "others": others,
                 "load_after": after["load"],
                 "clock_hz_after": after["clock_hz"],
             },
             versions=dict(tool_versions()),
             fingerprint=self._subject.fingerprint(),
-            facts={**facts, **self._share(facts), **self._how(stopped)},
+            facts={**facts, "roofline_share": share, **self._how(stopped)},
             notes=tuple(self._notes(after)),
             matrix=dict(work.matrix),
         )
@@ -110,11 +114,6 @@ class Measuring:
         if self._peak is not None:
             found["peak_memory"] = Metric("B", "lower", (float(self._peak),))
         return found
-
-    def _share(self, facts: dict[str, Any]) -> dict[str, float | None]:
-        """The part of the roofline that a call reaches."""
-        usual, least = median(self._samples), facts["roofline_seconds"]
-        return {"roofline_share": least / usual if least and usual else None}
 
     def _how(self, stopped: str | None) -> dict[str, Any]:
         """How the calls were measured."""

@@ -5,7 +5,7 @@ This is what `olympus bench` prints, saves as a baseline and compares; it alone 
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
@@ -169,7 +169,7 @@ def _scalars(value: object, where: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ValueError(f"{where} is not an object")
     for name, each in value.items():
-        is_number = isinstance(each, int | float) and math.isfinite(each)
+        is_number = isinstance(each, int | float) and abs(each) <= sys.float_info.max
         if not (each is None or isinstance(each, str) or is_number):
             raise ValueError(f"{where}.{name} is not a number, a string or null")
     return value

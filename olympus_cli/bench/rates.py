@@ -6,6 +6,8 @@ The roofline's time is that of the counts at the peaks of the device.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from statistics import median
 from typing import Any
 
 import olympus
@@ -15,7 +17,7 @@ from olympus.stages import device_model
 from olympus_cli.bench.model import Metric
 from olympus_cli.bench.subject import Subject
 
-__all__ = ["program_facts", "rate_metrics"]
+__all__ = ["program_facts", "rate_metrics", "roofline_share"]
 
 
 def program_facts(subject: Subject) -> dict[str, Any]:
@@ -63,3 +65,13 @@ def rate_metrics(steady: Metric, facts: dict[str, Any]) -> dict[str, Metric]:
         for name, (unit, count) in rates.items()
         if count and all(steady.samples)
     }
+
+
+def roofline_share(steady: Metric, facts: Mapping[str, Any]) -> float | None:
+    """The part of the roofline that a steady call reaches; None where that is not known.
+
+    >>> roofline_share(Metric("s", "lower", (0.5, 0.25)), {"roofline_seconds": 0.1875})
+    0.5
+    """
+    usual, least = median(steady.samples), facts.get("roofline_seconds")
+    return least / usual if isinstance(least, int | float) and least and usual else None

@@ -39,6 +39,15 @@ class Interval:
     low: float
     high: float
 
+    def widened(self, longer: float, shorter: float) -> Interval:
+        """With the ratios that it may be of, where `longer` to `shorter` times it was measured.
+
+        >>> Interval(4.0, 2.0, 8.0).widened(2.0, 0.5)
+        Interval(ratio=4.0, low=1.0, high=16.0)
+        """
+        low, high = math.log(self.low) - math.log(longer), math.log(self.high) - math.log(shorter)
+        return Interval(self.ratio, _bounded_exp(low), _bounded_exp(high))
+
 
 def ratio_interval(
     ours: Rounds, theirs: Rounds, *, paired: bool, tail: float, between: float = 0.0

@@ -13,8 +13,9 @@ from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from dataclasses import dataclass, field, replace
 
 from olympus_cli.bench.model import Measured
-from olympus_cli.bench.sampler import Interrupted, OnStage, Sampler, measure_target
+from olympus_cli.bench.sampler import Interrupted, Sampler, measure_target
 from olympus_cli.bench.work import SamplerWork
+from olympus_cli.isolated.call import OnStage
 
 __all__ = ["Clock", "Side", "alone", "alternating", "turns"]
 
@@ -89,7 +90,7 @@ def _round(
         except KeyboardInterrupt as error:
             if not taken:
                 raise
-            raise Interrupted(opened[number % 2][1].finish("interrupted")) from error
+            raise Interrupted(_finished(*opened[number % 2], "interrupted")) from error
         found = [_finished(*each) for each in opened]
     return (found[0], found[1]) if number % 2 == 0 else (found[1], found[0])
 
@@ -124,9 +125,11 @@ def _sampling(side: Side, sampler: Sampler) -> Sample:
     return sample
 
 
-def _finished(side: Side, sampler: Sampler) -> Measured:
+def _finished(side: Side, sampler: Sampler, stopped: str = "samples") -> Measured:
+    """What was measured of a side, without what others took: its other side was one of them."""
     with side.telling():
-        return sampler.finish("samples")
+        found = sampler.finish(stopped)
+    return replace(found, conditions={**found.conditions, "others": None})
 
 
 def _share(work: SamplerWork, rounds: int) -> SamplerWork:

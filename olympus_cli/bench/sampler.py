@@ -20,6 +20,7 @@ from olympus_cli.bench.model import Measured
 from olympus_cli.bench.serving import serve
 from olympus_cli.bench.stopping import Stopping
 from olympus_cli.bench.work import Effort, Prepared, SamplerWork
+from olympus_cli.isolated.call import Isolated, OnStage
 from olympus_cli.isolated.conversation import Conversation
 from olympus_cli.reports.strict import typed
 
@@ -31,8 +32,6 @@ __all__ = [
     "SamplerWork",
     "measure_target",
 ]
-
-OnStage = Callable[[str], None]
 
 
 class Interrupted(KeyboardInterrupt):
@@ -55,7 +54,7 @@ class Sampler:
 
     def __init__(self, work: SamplerWork, on_stage: OnStage = lambda _stage: None) -> None:
         self.work = work
-        self._process = Conversation(
+        process = Isolated(
             serve,
             work,
             does="measures",
@@ -64,6 +63,7 @@ class Sampler:
             time_limit=work.effort.give_up,
             on_stage=on_stage,
         )
+        self._process = Conversation(process)
 
     def prepare(self) -> Prepared:
         """Trace, lower and compile the program, or load it, call it, and call it until it is warm.

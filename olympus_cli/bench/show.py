@@ -32,6 +32,9 @@ _BOUNDS = {"compute": "the arithmetic", "memory": "the memory"}
 def measured_tables(found: Measured) -> tuple[Table, Table]:
     """The table of the metrics of a target, and that of what else is known."""
     title = f"{found.target}  ({found.entry}, {found.backend})"
+    processes = _number(found.facts, "processes") or 1
+    if processes > 1:  # a comparison tells the means of processes beside
+        title += f": all samples of {processes:g} processes"
     rows = tuple((metric_name(name), *_cells(metric)) for name, metric in found.metrics.items())
     return (title, _COLUMNS, rows), ("", ("how", "value"), fact_rows(found))
 
@@ -138,6 +141,8 @@ def _load(found: Measured) -> str:
     words = ["unknown" if load is None else f"{load:g} before"]
     if (after := _number(said, "load_after")) is not None:
         words.append(f"{after:g} after")
+    if (others := _number(said, "others")) is not None:
+        words.append(f"other programs took {others:.2f} processors")
     if hertz is not None:
         words.append(f"clock {hertz / 1e9:.2f} GHz")
     if said.get("governor"):

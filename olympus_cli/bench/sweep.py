@@ -15,7 +15,7 @@ from typing import Any
 from olympus_cli.bench.model import Measured
 from olympus_cli.bench.statistics import summarize
 from olympus_cli.reports.axis import plain_number
-from olympus_cli.reports.plot import Series, plot_svg, plot_text
+from olympus_cli.reports.plot import Plot, Series
 from olympus_cli.spec.matrix import Values, suffix
 from olympus_cli.units import count, duration
 
@@ -27,7 +27,6 @@ __all__ = [
     "axes_of",
     "fitted_exponent",
     "sweep_page",
-    "sweep_text",
     "sweeps_of",
 ]
 
@@ -115,9 +114,14 @@ class Sweep:
         )
 
     @property
-    def series(self) -> list[Series]:
-        """What a plot shows."""
-        return [
+    def is_logarithmic(self) -> bool:
+        """Whether all sizes have a logarithm."""
+        return all(p.x > 0 for line in self.lines for p in line.points)
+
+    @property
+    def plot(self) -> Plot:
+        """Its plot; the axis of sizes is logarithmic where all have a logarithm."""
+        series = [
             Series(
                 line.label,
                 [p.x for p in line.points],
@@ -127,31 +131,20 @@ class Sweep:
             )
             for line in self.lines
         ]
-
-    @property
-    def is_logarithmic(self) -> bool:
-        """Whether all sizes have a logarithm."""
-        return all(p.x > 0 for line in self.lines for p in line.points)
-
-
-def sweep_text(sweep: Sweep, width: int, *, only_ascii: bool) -> str:
-    """The plot of a sweep for a terminal; both axes are logarithmic where all sizes are above 0."""
-    return plot_text(
-        sweep.series,
-        title=sweep.title,
-        x=sweep.axis,
-        y="time",
-        log_x=sweep.is_logarithmic,
-        log_y=True,
-        width=width,
-        y_text=duration,
-        only_ascii=only_ascii,
-    )
+        return Plot(
+            series,
+            title=self.title,
+            x=self.axis,
+            y="time",
+            log_x=self.is_logarithmic,
+            log_y=True,
+            y_text=duration,
+        )
 
 
 def sweep_page(sweeps: Sequence[Sweep]) -> str:
     """The plots of sweeps as one SVG, one below the other."""
-    pictures = [_svg(sweep) for sweep in sweeps]
+    pictures = [sweep.plot.svg() for sweep in sweeps]
     if len(pictures) == 1:
         return pictures[0]
     parts, top = [], 0
@@ -168,18 +161,6 @@ def _size(picture: str, name: str) -> int:
     """The width or the height that an SVG says of itself, in pixels."""
     (size,) = re.findall(rf' {name}="(\d+)"', picture.partition(">")[0])
     return int(size)
-
-
-def _svg(sweep: Sweep) -> str:
-    return plot_svg(
-        sweep.series,
-        title=sweep.title,
-        x=sweep.axis,
-        y="time",
-        log_x=sweep.is_logarithmic,
-        log_y=True,
-        y_text=duration,
-    )
 
 
 def _cells(point: SweepPoint) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from typing import Literal
 
 from olympus_cli.bench.model import Metric
 from olympus_cli.bench.resampling import Interval, ratio_interval
+from olympus_cli.bench.sessions import ALIKE, Skew
 
 __all__ = [
     "CONFIDENCE",
@@ -72,14 +73,16 @@ def judge(
     paired: bool,
     threshold: float = THRESHOLD,
     confidence: float = CONFIDENCE,
+    skew: Skew = ALIKE,
 ) -> MetricVerdict:
     """The verdict on a metric of which each side has one measurement a process.
 
     `paired` says that sample i of process r of one side ran next to sample i of process r of the
     other, so that what disturbs the machine disturbs both.  Sides that are not are of two sessions,
-    whose times differ by `SESSION` each beside what the processes tell.  A `threshold` of 0.05 is a
-    ratio of 1.05 one way and of 1 / 1.05 the other, so that the two sides change places with the
-    two words.
+    whose times differ by `SESSION` each beside what the processes tell, and by `skew`, of which
+    nobody knows how much a program feels: the interval reaches from none of it to all.
+    A `threshold` of 0.05 is a ratio of 1.05 one way and of 1 / 1.05 the other, so that the two
+    sides change places with the two words.
     `confidence` is that of the interval: (1 - confidence) / 2 is the probability that it lies
     beyond the ratio on one side.
 
@@ -99,18 +102,24 @@ def judge(
     ((unit, better),) = units
     between = 0.0 if paired or unit == "B" else math.sqrt(2) * SESSION  # memory has no clock
     found = ratio_interval(*sides, paired=paired, tail=tail, between=between)
+    if between:
+        ends = skew.longer, skew.shorter
+        found = found.widened(*(ends if better != "higher" else (1 / ends[1], 1 / ends[0])))
     word = _word(found, threshold, higher_is_better=better == "higher")
     verdict = MetricVerdict(word, found.ratio, found.low, found.high, threshold, confidence)
     if word == "inconclusive" and between:
         seen = ratio_interval(*sides, paired=paired, tail=tail)
         if _word(seen, threshold, higher_is_better=better == "higher") != word:
-            return replace(verdict, reason=_sessions(threshold, tail, between))
+            return replace(verdict, reason=_sessions(threshold, tail, between, skew))
     return verdict
 
 
-def _sessions(threshold: float, tail: float, between: float) -> str:
+def _sessions(threshold: float, tail: float, between: float, skew: Skew) -> str:
     """Why a stored baseline does not decide what the processes would."""
-    least = math.expm1(math.log1p(threshold) - NormalDist().inv_cdf(tail) * between)
+    if skew.is_beyond(threshold):
+        return skew.reason()
+    wider = math.log(max(skew.longer, 1 / skew.shorter)) - NormalDist().inv_cdf(tail) * between
+    least = math.expm1(math.log1p(threshold) + wider)
     return (
         f"two sessions on a machine differ too, and a stored baseline tells a change above "
         f"{least:.0%} at best; --baseline git:REV tells less"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +11,7 @@ import olympus
 from olympus.errors import ArtifactError, CompileError, OlympusError
 from olympus_cli.program.bundle import BundleOptions
 from olympus_cli.program.inputs import InputOptions
+from olympus_cli.spec.backends import backend_text
 from olympus_cli.spec.model import TargetSpec
 
 __all__ = ["BundleWork", "Effort", "Prepared", "SamplerWork"]
@@ -80,6 +81,13 @@ class SamplerWork:
         return ArtifactError if isinstance(self.program, BundleWork) else CompileError
 
     @property
+    def backends(self) -> frozenset[str]:
+        """The backends that it may be measured on, as `Measured.backend` has them."""
+        if isinstance(self.program, BundleWork):
+            return frozenset({backend_text(self.program.backend)})
+        return frozenset(map(backend_text, self.program.backends))
+
+    @property
     def matrix(self) -> Mapping[str, float | str]:
         """The target's values of its matrix, as numbers and texts."""
         if isinstance(self.program, BundleWork):
@@ -88,10 +96,12 @@ class SamplerWork:
 
 
 def _scalar(value: object) -> float | str:
-    """A value of a matrix as JSON has it: not a number are bools, NaN and infinities."""
-    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+    """A value of a matrix as JSON has it: not a number are bools, NaN and what no float holds."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float) and abs(value) <= sys.float_info.max:
         return value
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return str(value)
 
 
 @dataclass(frozen=True)

@@ -13,15 +13,12 @@ import click
 from olympus.errors import GateError, OlympusError, UsageError
 from olympus_cli import console, interrupts, signals
 from olympus_cli.bench.against import Asked, Other, is_bundle, other_sides, project_root
-from olympus_cli.bench.attempts import Against, Attempt, attempted, total_gates
+from olympus_cli.bench.attempts import Against, Attempt, CutShort, attempted, total_gates
 from olympus_cli.bench.baselines import baseline_path, check_saving, write_baseline
 from olympus_cli.bench.compared import worse_lines
-from olympus_cli.bench.sampler import Interrupted
 from olympus_cli.bench.show import attempt_tables, bench_report
-from olympus_cli.bench.sweep import axes_of, sweep_page, sweep_text, sweeps_of
+from olympus_cli.bench.sweep import axes_of, sweep_page, sweeps_of
 from olympus_cli.bench.work import BundleWork, Effort, SamplerWork
-from olympus_cli.builder.outcome import Outcome, Status
-from olympus_cli.builder.show import raise_failures
 from olympus_cli.faults.failure import Failure
 from olympus_cli.history.recording import record_bench
 from olympus_cli.input_options import (
@@ -44,6 +41,7 @@ from olympus_cli.places import shown
 from olympus_cli.program.bundle import BundleOptions, bundle_backend, bundle_loader
 from olympus_cli.program.inputs import InputOptions
 from olympus_cli.program.runnable import check_flags
+from olympus_cli.reports.failures import named, raise_all
 from olympus_cli.reports.outputs import Outputs
 from olympus_cli.spec.resolve import Request, expanded, project_of
 
@@ -166,13 +164,13 @@ def _keep(path: Path, attempts: Sequence[Attempt]) -> None:
 
 def _end(attempts: Sequence[Attempt]) -> None:
     """Raise the errors of targets that failed, or GateError for what is worse."""
-    worse = [line for each in attempts if each.compared for line in worse_lines(each.compared)]
-    if any(each.failure for each in attempts):
-        for line in worse:  # the exit code is that of the failures
-            console.say(f"error: {line}")
-    raise_failures([_outcome(each) for each in attempts], is_verbose())
-    if worse:
-        raise GateError("\n".join(worse))
+    errors: list[OlympusError] = []
+    for each in attempts:
+        if each.failure is not None:
+            errors.append(named(each.name, each.failure.error()))
+        elif each.compared is not None and (worse := "\n".join(worse_lines(each.compared))):
+            errors.append(GateError(worse))
+    raise_all(errors, len(attempts), is_verbose())
 
 
 def _work(
@@ -205,8 +203,8 @@ def _measure(
             with console.progress(text) as bar:
                 on_stage = partial(_describe, bar, text)
                 found = attempted(work, other, against, gates, on_stage)
-        except Interrupted as error:
-            attempts.append(Attempt(work.label, error.measured))
+        except CutShort as error:
+            attempts.append(error.attempt)
             raise error.__cause__ or error from None
         except OlympusError as error:
             if len(programs) == 1:
@@ -231,13 +229,8 @@ def _show(attempts: Sequence[Attempt], outputs: Outputs, plot: Path | None) -> N
         only_ascii = not console.can_write("\u28ff")
         for sweep in sweeps:
             width = min(console.width(), _PLOT_WIDTH)
-            console.data(sweep_text(sweep, width, only_ascii=only_ascii))
+            console.data(sweep.plot.text(width, only_ascii=only_ascii))
     if plot is not None and sweeps:
         write_file(plot, sweep_page(sweeps))
     elif plot is not None:
         console.say(f"warning: {shown(plot)} is not written: no target was measured in two sizes")
-
-
-def _outcome(attempt: Attempt) -> Outcome:
-    status: Status = "built" if attempt.failure is None else "failed"
-    return Outcome(attempt.name, status, failure=attempt.failure)

@@ -9,7 +9,7 @@ from olympus_cli.comparison.text import render_comparison, summary
 from olympus_cli.history.changepoints import Changepoint
 from olympus_cli.history.model import Point
 from olympus_cli.history.series import Line
-from olympus_cli.reports.plot import PlotMark, Series, plot_svg, plot_text
+from olympus_cli.reports.plot import Plot, PlotMark, Series
 from olympus_cli.units import change, quantity
 
 __all__ = ["LATEST", "RUNS", "change_lines", "latest_rows", "line_svg", "line_text", "run_rows"]
@@ -129,8 +129,8 @@ def _marks(line: Line) -> list[PlotMark]:
     ]
 
 
-def _plotted(line: Line) -> tuple[Series, dict[str, Any]]:
-    """A line as a series over the number of the run, and how its axes are written."""
+def _plotted(line: Line) -> Plot:
+    """A line over the number of the run."""
     figures = [point.figure for point in line.points]
     labels = [point.run.label for point in line.points]
 
@@ -146,14 +146,15 @@ def _plotted(line: Line) -> tuple[Series, dict[str, Any]]:
         [each.high for each in figures],
         [f"{p.run.label}, {_moment(p.run.time)}" for p in line.points],
     )
-    return series, {
-        "title": line.title,
-        "x": "commit",
-        "y": "",
-        "x_text": label,
-        "y_text": lambda value: quantity(value, line.unit),
-        "marks": _marks(line),
-    }
+    return Plot(
+        [series],
+        title=line.title,
+        x="commit",
+        y="",
+        marks=_marks(line),
+        x_text=label,
+        y_text=lambda value: quantity(value, line.unit),
+    )
 
 
 def line_text(line: Line, width: int, *, only_ascii: bool) -> str:
@@ -161,12 +162,10 @@ def line_text(line: Line, width: int, *, only_ascii: bool) -> str:
 
     Its title and the key of the changes are left out: they are told beside it.
     """
-    series, how = _plotted(line)
-    text = plot_text([series], **how, width=width, height=_HEIGHT, only_ascii=only_ascii)
+    text = _plotted(line).text(width, _HEIGHT, only_ascii=only_ascii)
     return "\n".join(text.splitlines()[1 : _HEIGHT + 5])
 
 
 def line_svg(line: Line) -> str:
     """The plot of a line as an SVG, with its changes."""
-    series, how = _plotted(line)
-    return plot_svg([series], **how)
+    return _plotted(line).svg()

@@ -31,7 +31,7 @@ from olympus_cli.isolated.messages import Data, Receiver, datagrams, loads
 from olympus_cli.isolated.supervisor import Job, Say, fork_quietly, supervise
 from olympus_cli.visible import visible
 
-__all__ = ["Ended", "Isolated", "OnStage", "Say", "call", "has_stderr", "wait"]
+__all__ = ["Ended", "Isolated", "OnStage", "Say", "call", "wait"]
 
 # How the compiler's log marks what it dies of: F, then month and day.
 _FATAL = re.compile(r"F\d{4} |.*Check failed:")
@@ -73,8 +73,8 @@ class Isolated:
     `work` is called with a `Channel`, which takes the name of each stage, and with `args`.  `does`
     is what it does, for messages: "compiles".  `ask` sends it a request; `answers` are those that
     came.  A `quiet` one has no stdin, a session of its own, and keeps what it prints for `Ended`;
-    another has this process's stdin and prints to stderr.  One that dies, or passes `time_limit`
-    seconds since its first stage, fails with the class `death`.
+    another has this process's stdin and prints to stderr, if this one can.  One that dies, or
+    passes `time_limit` seconds since its first stage, fails with the class `death`.
 
     Raises:
         CompileError: the system has no process or no descriptor left.
@@ -98,7 +98,7 @@ class Isolated:
         self._asked = 0
         self.answers: list[Data] = []
         self.deadline: float | None = None
-        job = Job(work, args, quiet, secrets.token_bytes(16))
+        job = Job(work, args, quiet or not _has_stderr(), secrets.token_bytes(16))
         try:
             self._start(job)
         except OSError as error:
@@ -237,7 +237,6 @@ def call(
         OlympusError: of the class that the work raised, or of class `death`: the process has died.
     """
     with interrupts.raised(), signals.raised():
-        quiet = quiet or not has_stderr()
         begun = Isolated(work, *args, does=does, quiet=quiet, death=death, on_stage=on_stage)
         with closing(begun) as process:
             while (ended := process.look()) is None:
@@ -245,7 +244,7 @@ def call(
     return ended.returned()
 
 
-def has_stderr() -> bool:
+def _has_stderr() -> bool:
     """Whether what is written to descriptor 2 reaches `sys.stderr`, which a caller may replace."""
     try:
         return sys.stderr.fileno() == 2

@@ -1,16 +1,13 @@
 """Work in a process of its own that stays alive, and answers requests until it is told to end.
 
-with closing(Conversation(serve, work, does="measures")) as process:
+with closing(Conversation(Isolated(serve, work, does="measures"))) as process:
     process.ask(["sample", 10])
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from olympus.errors import CompileError, OlympusError
 from olympus_cli import interrupts, signals
-from olympus_cli.isolated.call import Isolated, OnStage, has_stderr, wait
+from olympus_cli.isolated.call import Isolated, wait
 from olympus_cli.isolated.messages import Data
 
 __all__ = ["Conversation"]
@@ -19,31 +16,11 @@ __all__ = ["Conversation"]
 class Conversation:
     """A process in which `work(channel, *args)` runs; it takes its requests from the channel.
 
-    The options are those of `Isolated`.  Ctrl-C and SIGTERM raise while an answer is waited for.
-
-    Raises:
-        CompileError: the system has no process or no descriptor left.
+    Ctrl-C and SIGTERM raise while an answer is waited for.
     """
 
-    def __init__(
-        self,
-        work: Callable[..., Data],
-        *args: object,
-        does: str,
-        quiet: bool = False,
-        death: type[OlympusError] = CompileError,
-        time_limit: float | None = None,
-        on_stage: OnStage = lambda _stage: None,
-    ) -> None:
-        self._process = Isolated(
-            work,
-            *args,
-            does=does,
-            quiet=quiet or not has_stderr(),
-            death=death,
-            time_limit=time_limit,
-            on_stage=on_stage,
-        )
+    def __init__(self, process: Isolated) -> None:
+        self._process = process
 
     def ask(self, request: Data) -> Data:
         """What the work answers to a request.

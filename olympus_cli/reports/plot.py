@@ -18,7 +18,7 @@ from markupsafe import escape
 from olympus_cli.reports.axis import Axis, axis_of, plain_number
 from olympus_cli.visible import one_line
 
-__all__ = ["PlotMark", "Series", "plot_svg", "plot_text"]
+__all__ = ["Plot", "PlotMark", "Series"]
 
 Text = Callable[[float], str]
 
@@ -65,47 +65,90 @@ class _Frame:
     points: tuple[tuple[_Point, ...], ...]
 
 
-def plot_text(
-    series: Sequence[Series],
-    *,
-    title: str,
-    x: str,
-    y: str,
-    log_x: bool = False,
-    log_y: bool = False,
-    width: int = 80,
-    height: int = 16,
-    marks: Sequence[PlotMark] = (),
-    x_text: Text = plain_number,
-    y_text: Text = plain_number,
-    only_ascii: bool = False,
-) -> str:
-    """The series as lines of text, `width` columns wide, with `height` lines for the points.
+@dataclass(frozen=True)
+class Plot:
+    """Series with a title and the names of the axes, `x` and `y`, to be written in either form.
 
-    `x` and `y` are the names of the axes, `x_text` and `y_text` write their values.  Lines between
-    points are of dots of Braille, or of full stops if `only_ascii`.
+    `x_text` and `y_text` write the values of the axes, which may be logarithmic.
 
     Example:
-      >>> print(plot_text([Series("a", [1, 2], [3, 4])], title="t", x="run", y="s", height=5))
+      >>> print(Plot([Series("a", [1, 2], [3, 4])], title="t", x="run", y="s").text(height=5))
     """
-    frame = _framed(series, log_x, log_y, x_text, y_text, marks)
-    title, x, y = one_line(title), one_line(x), one_line(y)
-    if frame is None:
-        return f"{title}\n  there are no values to plot\n"
-    ticks = frame.y.ticks(max(2, height // 3))
-    margin = max([len(text) for _, text in ticks], default=0) + 1
-    columns = max(width - margin - 1, 10)
-    canvas = _Canvas(columns, height, only_ascii)
-    _draw(canvas, frame, marks)
-    rows = {canvas.row(frame.y.place(value)): text for value, text in ticks}
-    numbers = "".join(_numbers(frame.x, columns, marks))
-    lines = [title, f"{y:<{margin + 1}}{numbers}".rstrip()]
-    for number, line in enumerate(canvas.lines()):
-        label = rows.get(number, "")
-        lines.append(f"{label:>{margin}}{'+' if label else '|'}{line}".rstrip())
-    lines += _x_lines(frame.x, margin, columns, x)
-    lines += _key(series, marks)
-    return "\n".join(lines) + "\n"
+
+    series: Sequence[Series]
+    title: str
+    x: str
+    y: str
+    log_x: bool = False
+    log_y: bool = False
+    marks: Sequence[PlotMark] = ()
+    x_text: Text = plain_number
+    y_text: Text = plain_number
+
+    def text(self, width: int = 80, height: int = 16, *, only_ascii: bool = False) -> str:
+        """The plot as lines of text, `width` columns wide, with `height` lines for the points.
+
+        Lines between points are of dots of Braille, or of full stops if `only_ascii`.
+        """
+        frame = self._framed()
+        title, x, y = one_line(self.title), one_line(self.x), one_line(self.y)
+        if frame is None:
+            return f"{title}\n  there are no values to plot\n"
+        ticks = frame.y.ticks(max(2, height // 3))
+        margin = max([len(text) for _, text in ticks], default=0) + 1
+        columns = max(width - margin - 1, 10)
+        canvas = _Canvas(columns, height, only_ascii)
+        _draw(canvas, frame, self.marks)
+        rows = {canvas.row(frame.y.place(value)): text for value, text in ticks}
+        numbers = "".join(_numbers(frame.x, columns, self.marks))
+        lines = [title, f"{y:<{margin + 1}}{numbers}".rstrip()]
+        for number, line in enumerate(canvas.lines()):
+            label = rows.get(number, "")
+            lines.append(f"{label:>{margin}}{'+' if label else '|'}{line}".rstrip())
+        lines += _x_lines(frame.x, margin, columns, x)
+        lines += _key(self.series, self.marks)
+        return "\n".join(lines) + "\n"
+
+    def svg(self, width: int = 760, height: int = 380) -> str:
+        """The plot as an SVG, which loads nothing and takes the theme of its reader or its page.
+
+        `width` and `height` are in pixels; the picture is as wide as its place at most, and its
+        words grow where that is a telephone.
+        """
+        frame, marks, title = self._framed(), self.marks, self.title
+        keys = [each.label for each in self.series] if len(self.series) > 1 else []
+        bottom = _BOTTOM + _KEY * (len(keys) + len(marks))
+        field = _Field(_LEFT, _TOP, width - _RIGHT, height - _BOTTOM)
+        total = height - _BOTTOM + bottom
+        parts = [
+            f'<svg xmlns="http://www.w3.org/2000/svg" class="olympus-plot" role="img" '
+            f'viewBox="0 0 {width} {total}" width="{width}" height="{total}">',
+            f"<title>{_words(title)}</title>",
+            f"<style>{_style(width, len(title))}</style>",
+            f'<rect class="page" width="{width}" height="{total}"/>',
+            _label(16, 26, title, "title", "start"),
+        ]
+        if frame is None:
+            nothing = "there are no values to plot"
+            parts.append(_label(width / 2, height / 2, nothing, "dim", "middle"))
+        else:
+            parts += _axes(frame, field, self.x, self.y)
+            parts += _mark_lines(frame, field, marks)
+            for number, points in enumerate(frame.points):
+                parts += _line(points, frame, field, f"s{number % len(_COLORS)}")
+            parts += _svg_key(keys, marks, field)
+        return "\n".join([*parts, "</svg>", ""])
+
+    def _framed(self) -> _Frame | None:
+        points = tuple(tuple(_points(each, self.log_x, self.log_y)) for each in self.series)
+        drawn = [p for each in points for p in each]
+        xs = [p.x for p in drawn]
+        if drawn:
+            xs += [mark.x for mark in self.marks]
+        x = axis_of(xs, self.x_text, log=self.log_x)
+        ends = (value for p in drawn for value in (p.low, p.y, p.high) if value is not None)
+        y = axis_of(ends, self.y_text, log=self.log_y)
+        return None if x is None or y is None else _Frame(x, y, points)
 
 
 _SIGNS = "ox*#@%&="  # of the points of each series
@@ -210,25 +253,6 @@ def _key(series: Sequence[Series], marks: Sequence[PlotMark]) -> Iterator[str]:
         yield f"  {number % 10}  {one_line(mark.label)}"
 
 
-def _framed(
-    series: Sequence[Series],
-    log_x: bool,
-    log_y: bool,
-    x_text: Text,
-    y_text: Text,
-    marks: Sequence[PlotMark],
-) -> _Frame | None:
-    points = tuple(tuple(_points(each, log_x, log_y)) for each in series)
-    drawn = [p for each in points for p in each]
-    xs = [p.x for p in drawn]
-    if drawn:
-        xs += [mark.x for mark in marks]
-    x = axis_of(xs, x_text, log=log_x)
-    ends = (value for p in drawn for value in (p.low, p.y, p.high) if value is not None)
-    y = axis_of(ends, y_text, log=log_y)
-    return None if x is None or y is None else _Frame(x, y, points)
-
-
 def _points(series: Series, log_x: bool, log_y: bool) -> Iterator[_Point]:
     count = len(series.xs)
     lows, highs = series.low or [None] * count, series.high or [None] * count
@@ -263,52 +287,6 @@ _THEME = {
 _LEFT, _RIGHT, _TOP, _BOTTOM = 124, 20, 64, 62  # room around the field of the points
 _LETTER = 0.66  # the width of a bold letter, in parts of its size
 _KEY = 22  # the height of a line of the key
-
-
-def plot_svg(
-    series: Sequence[Series],
-    *,
-    title: str,
-    x: str,
-    y: str,
-    log_x: bool = False,
-    log_y: bool = False,
-    width: int = 760,
-    height: int = 380,
-    marks: Sequence[PlotMark] = (),
-    x_text: Text = plain_number,
-    y_text: Text = plain_number,
-) -> str:
-    """The series as an SVG, which loads nothing and takes the theme of its reader or its page.
-
-    The arguments are those of `plot_text`, with `width` and `height` in pixels; the picture is as
-    wide as its place at most, and its words grow where that is a telephone.
-
-    Example:
-      >>> text = plot_svg([Series("a", [1, 2], [3, 4])], title="t", x="run", y="s")
-    """
-    frame = _framed(series, log_x, log_y, x_text, y_text, marks)
-    keys = [each.label for each in series] if len(series) > 1 else []
-    bottom = _BOTTOM + _KEY * (len(keys) + len(marks))
-    field = _Field(_LEFT, _TOP, width - _RIGHT, height - _BOTTOM)
-    total = height - _BOTTOM + bottom
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="olympus-plot" role="img" '
-        f'viewBox="0 0 {width} {total}" width="{width}" height="{total}">',
-        f"<title>{_words(title)}</title>",
-        f"<style>{_style(width, len(title))}</style>",
-        f'<rect class="page" width="{width}" height="{total}"/>',
-        _label(16, 26, title, "title", "start"),
-    ]
-    if frame is None:
-        parts.append(_label(width / 2, height / 2, "there are no values to plot", "dim", "middle"))
-    else:
-        parts += _axes(frame, field, x, y)
-        parts += _mark_lines(frame, field, marks)
-        for number, points in enumerate(frame.points):
-            parts += _line(points, frame, field, f"s{number % len(_COLORS)}")
-        parts += _svg_key(keys, marks, field)
-    return "\n".join([*parts, "</svg>", ""])
 
 
 @dataclass(frozen=True)

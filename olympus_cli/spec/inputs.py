@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -71,7 +71,9 @@ def _input(table: Section, key: str, root: Path) -> InputSpec:
 
 
 def _is_finite(x: object) -> bool:
-    return isinstance(x, int | float) and not isinstance(x, bool) and math.isfinite(x)
+    if isinstance(x, bool) or not isinstance(x, int | float):
+        return False
+    return abs(x) <= sys.float_info.max  # an integer may be larger than any float
 
 
 def tolerance_spec(section: Section) -> ToleranceSpec:

@@ -6,6 +6,7 @@ import contextlib
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -16,22 +17,25 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from olympus.errors import ArtifactError, UsageError
+from olympus.errors import ArtifactError, CompileError, UsageError
 from olympus_cli.bench import rounds
 from olympus_cli.bench.attempts import Attempt
 from olympus_cli.bench.baselines import (
     baseline_path,
     check_comparable,
+    check_host,
     differences,
     read_baseline,
     stored_path,
     write_baseline,
 )
 from olympus_cli.bench.compared import compared_cases, compared_notes, compared_table, worse_lines
-from olympus_cli.bench.comparing import Compared, Rounds, compare, merged
+from olympus_cli.bench.comparing import Compared, Rounds, compare, cut_short, merged
+from olympus_cli.bench.conditions import host
 from olympus_cli.bench.model import Measured, Metric
 from olympus_cli.bench.rounds import turns
 from olympus_cli.bench.sampler import Interrupted
+from olympus_cli.bench.show import measured_tables
 from olympus_cli.bench.work import Prepared, SamplerWork
 from olympus_cli.commands import bench
 from olympus_cli.spec.benching import BenchSpec
@@ -39,7 +43,7 @@ from olympus_cli.spec.resolve import Request
 
 Invoke = Callable[..., Result]
 
-MACHINE = {"cpu": "a processor", "threads": "2", "os": "linux", "device": "cpu"}
+MACHINE = {**host(), "device": "cpu"}
 
 
 def measured(target: str = "f", *, factor: float = 1.0, **others: float) -> Measured:
@@ -172,11 +176,42 @@ def test_what_is_not_a_regular_file_is_not_read(tmp_path: Path) -> None:
 
 def test_figures_of_another_machine_or_backend_are_refused() -> None:
     ours, theirs = measured(), replace(measured(), machine={**MACHINE, "cpu": "another"})
-    with pytest.raises(UsageError, match="cpu was another and is a processor") as caught:
+    words = f"cpu was another and is {re.escape(MACHINE['cpu'])}"
+    with pytest.raises(UsageError, match=words) as caught:
         check_comparable(ours, [measured(), theirs], "main")
     assert caught.value.hint is not None and "git:REV" in caught.value.hint
-    with pytest.raises(UsageError, match="on gpu:h200, and it was measured on cpu"):
+    with pytest.raises(UsageError, match="on gpu:h200, and it is measured on cpu"):
         check_comparable(ours, [replace(measured(), backend="gpu:h200")], "main")
+    theirs = replace(measured(), machine={**MACHINE, "device": "another"})
+    with pytest.raises(UsageError, match="device was another and is cpu"):
+        check_comparable(ours, [theirs], "main")
+    check_host("f", [measured(), theirs], "main", {"cpu"})  # a device is not known before
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (
+            {"machine": {**MACHINE, "threads": "999"}},
+            "is of another machine and cannot be compared",
+        ),
+        ({"machine": {**MACHINE, "os": "amiga"}}, "os was amiga and is"),
+        ({"backend": "gpu:h200"}, "has target 'f' on gpu:h200, and it is measured on cpu"),
+    ],
+)
+def test_figures_that_cannot_be_compared_are_refused_before_anything_is_measured(
+    work: Path,
+    invoke: Invoke,
+    no_measuring: list[str],
+    change: dict[str, object],
+    told: str,
+) -> None:
+    (work / "olympus.toml").write_text(target("g", "forward") + target("f", "forward"))
+    theirs = replace(measured(), **change)  # type: ignore[arg-type]
+    write_baseline(baseline_path(work, "main"), {"f": [theirs], "g": [measured("g")]})
+    result = invoke("bench", "--baseline", "main")
+    assert (result.exit_code, result.stdout, no_measuring) == (2, "", [])
+    assert told in result.stderr
 
 
 def test_what_differs_beside_is_told() -> None:
@@ -402,6 +437,31 @@ def test_what_is_worse_fails_beside_a_gate_that_is_not_measured() -> None:
     assert [each.metric for each in found.worse] == ["steady_call"]
 
 
+def test_a_comparison_cut_short_has_figures_and_no_verdict() -> None:
+    def cut(rounds: int, theirs: Sequence[Measured], *, paired: bool) -> Compared | None:
+        sides = [measured(factor=3.0)] * rounds, list(theirs)
+        return cut_short("f", "main", sides, paired=paired, spec=BenchSpec())
+
+    found = cut(5, [measured()] * 5, paired=True)
+    assert found is not None and found.worse == ()
+    (judged,) = found.judged
+    assert (judged.verdict.word, judged.verdict.ratio) == ("inconclusive", pytest.approx(3.0))
+    assert [case.verdict for case in compared_cases(found)] == ["inconclusive"]
+    found = cut(5, [measured()] * 4, paired=True)
+    assert found is not None and found.document()["rounds"] == [4, 4]
+    found = cut(1, [measured()] * 5, paired=False)
+    assert found is not None
+    (judged,) = found.judged
+    assert (judged.now, judged.before) == (pytest.approx(3e-3, rel=0.01), pytest.approx(1e-3))
+    assert judged.verdict.reason == "interrupted after 1 round"
+    found = cut(0, [measured()] * 5, paired=False)
+    assert found is not None
+    assert list(compared_notes(found)) == [
+        "steady call and steady cpu are inconclusive: interrupted after 0 rounds"
+    ]
+    assert cut(1, [replace(measured(), backend="gpu")], paired=False) is None
+
+
 def test_another_unit_in_a_baseline_is_refused() -> None:
     def measure(rounds: int) -> Rounds:
         other = replace(measured(), metrics={"steady_call": Metric("B", "lower", (1.0,))})
@@ -412,9 +472,17 @@ def test_another_unit_in_a_baseline_is_refused() -> None:
 
 
 def test_rounds_together_have_all_samples() -> None:
-    whole = merged([measured(), measured(factor=2.0, compile=1.0)])
+    first = replace(measured(), conditions={"load": 0.5, "load_after": 1.0, "others": 0.25})
+    last = replace(first, conditions={"load": 1.0, "load_after": 2.0, "others": 0.75})
+    last = replace(last, metrics=measured(factor=2.0, compile=1.0).metrics)
+    whole = merged([replace(each, facts={"roofline_seconds": 3e-4}) for each in (first, last)])
     assert list(whole.metrics) == ["steady_call"]
     assert len(whole.metrics["steady_call"].samples) == 8
+    assert whole.conditions == {"load": 0.5, "load_after": 2.0, "others": 0.5}
+    assert whole.facts["processes"] == 2
+    assert whole.facts["roofline_share"] == pytest.approx(0.2, rel=0.02), "of all samples"
+    (title, _, _), _ = measured_tables(whole)
+    assert title == "f  (m:f, cpu): all samples of 2 processes"
 
 
 def test_sides_take_turns_there_and_back() -> None:
@@ -444,7 +512,7 @@ def forward(x):
 
 
 def heavy(x):
-    for _ in range(12):
+    for _ in range(40):
         x = np.tanh(x @ x)
     return x
 """
@@ -468,13 +536,14 @@ def olympus(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, capture_output=True, encoding="utf-8", check=False)
 
 
-def test_a_stored_baseline_catches_what_takes_ten_times_as_long(work: Path) -> None:
-    saved = olympus(work, "bench", "--save-baseline", "main", *QUICK)
+def test_a_stored_baseline_catches_what_takes_forty_times_as_long(work: Path) -> None:
+    several = ("--time-limit", "0.1", "--rounds", "5")  # of 3, an interval may span a factor of 40
+    saved = olympus(work, "bench", "--save-baseline", "main", *several)
     assert saved.returncode == 0, saved.stderr
     assert "wrote baselines/main.json" in saved.stderr
-    assert len(read_baseline(work / "baselines" / "main.json").of("f")) == 3
+    assert len(read_baseline(work / "baselines" / "main.json").of("f")) == 5
     (work / "olympus.toml").write_text(target("f", "heavy"))
-    result = olympus(work, "bench", "--baseline", "main", "--json", *QUICK, "--threshold", "40%")
+    result = olympus(work, "bench", "--baseline", "main", "--json", *several, "--threshold", "40%")
     assert result.returncode == 1, result.stderr
     assert "target 'f': steady c" in result.stderr
     assert "is worse than baselines/main.json" in result.stderr or "than main" in result.stderr
@@ -514,6 +583,29 @@ def test_what_is_worse_does_not_become_the_baseline(
     assert kept.of("g") == (measured("g"),) * 5
     told = "warning: f is worse than main and is not saved in baselines/main.json\n"
     assert told in result.stderr
+
+
+def test_the_exit_code_is_that_of_a_failure_beside_what_is_worse(
+    work: Path, invoke: Invoke, no_measuring: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measuring = bench.attempted
+
+    def fails(work: SamplerWork, *rest: object) -> Attempt:
+        if work.name == "g":
+            raise CompileError("it is too large")
+        return measuring(work, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(bench, "attempted", fails)
+    targets = "".join(target(name, "forward") for name in "fgh")
+    (work / "olympus.toml").write_text(targets)
+    theirs = {name: [measured(name)] for name in "fgh"}
+    write_baseline(baseline_path(work, "main"), theirs)
+    result = invoke("bench", "--baseline", "main")
+    assert (result.exit_code, no_measuring) == (4, ["f", "h"])
+    errors = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
+    assert errors[0] == "error: target 'g': it is too large"
+    assert errors[1].startswith("error: target 'f': steady call is worse than main")
+    assert errors[2:] == ["error: 2 of 3 targets failed"]
 
 
 def test_a_file_that_cannot_be_saved_is_refused_before_the_measuring(
@@ -584,7 +676,14 @@ def test_an_interruption_keeps_the_rounds_before_it(
     assert samples[-1] == 2e-3
     assert found["facts"]["stopped_by"] == "interrupted"
     assert "the measuring was interrupted (whole rounds: 2)" in result.stderr
-    assert ("there is no verdict against" in result.stderr) == (other[0] == "--baseline")
+    comparisons = json.loads(result.stdout)["comparisons"]
+    assert len(comparisons) == (other[0] == "--baseline")
+    for each in comparisons:
+        assert each["rounds"] == [2, 3 if other[1] == "main" else 2]
+        metric = each["metrics"]["steady_call"]
+        assert (metric["verdict"]["word"], metric["fails"]) == ("inconclusive", False)
+        assert metric["now"] > 0 and metric["before"] > 0
+        assert "steady call is inconclusive: interrupted after 2 rounds" in result.stderr
     assert len(recorded) == 1
     assert not baseline_path(work, "kept").exists()
 
@@ -626,7 +725,7 @@ def test_a_revision_runs_in_turns_with_the_program(work: Path) -> None:
     git(work, "add", "-A")
     git(work, "commit", "-qm", "light")
     (work / "program.py").write_text(
-        PROGRAM.replace("range(12)", "range(10)").replace("heavy", "x")
+        PROGRAM.replace("range(40)", "range(10)").replace("heavy", "x")
     )
     (work / "olympus.toml").write_text(target("f", "x"))
     result = olympus(
@@ -635,6 +734,9 @@ def test_a_revision_runs_in_turns_with_the_program(work: Path) -> None:
     assert result.returncode == 1, result.stderr
     (comparison,) = json.loads(result.stdout)["comparisons"]
     assert (comparison["baseline"], comparison["interleaved"]) == ("git:HEAD", True)
+    assert comparison["sessions"] is None
+    (found,) = json.loads(result.stdout)["targets"]
+    assert found["conditions"]["others"] is None, "the other side is not another program"
     assert not list(work.glob("**/*.lock"))
     told = olympus(work, "bench", "--baseline", "git:nowhere", *QUICK)
     assert (told.returncode, "has no revision 'nowhere'" in told.stderr) == (2, True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 import olympus
-from olympus_cli.bench.conditions import conditions, free_memory, machine, trouble
+from olympus_cli.bench.conditions import Others, conditions, free_memory, host, machine, trouble
 
 
 def write(root: Path, files: dict[str, str]) -> Path:
@@ -43,7 +44,7 @@ VERSION_1 = {
 def test_what_the_kernel_tells(tmp_path: Path) -> None:
     found = conditions(write(tmp_path, VERSION_2))
     assert (found["load"], found["waiting"], found["cpu_limit"]) == (1.25, 12.5, 1.5)
-    assert (found["clock_hz"], found["governor"]) == (2.5e9, "powersave")
+    assert (found["clock_hz"], found["governor"]) == (3e9, "powersave"), "of the one that works"
     assert (found["memory_free"], found["memory_limit"]) == (819200.0, 409600.0)
     assert free_memory(tmp_path) == 409600 - 102400
 
@@ -81,3 +82,34 @@ def test_the_machine_is_what_figures_are_of() -> None:
     found = machine(olympus.target("cpu"))
     assert list(found) == ["cpu", "threads", "os", "device"]
     assert all(found.values())
+    assert {**host(), "device": found["device"]} == found
+
+
+def statistics(busy: int, steal: int) -> dict[str, str]:
+    """/proc/stat where the first of this process's processors has worked so many ticks."""
+    first, *rest = sorted(os.sched_getaffinity(0))
+    lines = [f"cpu{first} {busy} 0 0 5000 700 0 0 {steal} 30 0"]
+    lines += [f"cpu{number} 0 0 0 900 0 0 0 0 0 0" for number in (*rest, 10**6)]
+    return {"proc/stat": "cpu  1 2 3\n" + "\n".join(lines) + "\n\nintr 9 9\n"}
+
+
+def test_what_others_take_of_the_processors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own, now = iter((10.0, 12.0, 500.0)), iter((100.0, 104.0, 108.0))
+    monkeypatch.setattr("time.process_time", lambda: next(own))
+    others = Others(write(tmp_path, statistics(1000, 50)), lambda: next(now))
+    tick = os.sysconf("SC_CLK_TCK")
+    write(tmp_path, statistics(1000 + 5 * tick, 50 + 3 * tick))
+    assert others.mean() == pytest.approx((5 + 3 - 2) / 4)
+    assert others.mean() == 0.0, "clocks that disagree are not a load below zero"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "cpu0", "cpu0 x", "cpu0 0 0 0 0 0 0 0 0", "cpu0 1 -2 3 4 5 6 7 8", "cpu0 1 2 3 4"]
+)
+def test_what_others_take_may_be_unknown(tmp_path: Path, text: str) -> None:
+    numbers = sorted(os.sched_getaffinity(0))
+    lines = [text.replace("cpu0", f"cpu{number}") for number in numbers]
+    others = Others(write(tmp_path, {"proc/stat": "\n".join(lines)}))
+    assert others.mean() is None

@@ -162,12 +162,14 @@ def test_imports_are_timed_in_a_fresh_interpreter(work: Path) -> None:
 
 
 def test_a_mistake_is_told_before_anything_is_measured(work: Path, invoke: Invoke) -> None:
+    big = str(10**400)  # which no float holds
     with (work / "olympus.toml").open("a") as file:
-        file.write('trips = { "program.py:99" = 3 }\nmatrix = { k = [nan, true, 2] }\n')
+        file.write('trips = { "program.py:99" = 3 }\n')
+        file.write(f"matrix = {{ k = [nan, true, 2, {big}] }}\n")
         file.write('static = { k = "{k}" }\n')
     (work / "program.py").write_text("def step(state, x, k):\n    return state + x\n")
-    specs = [Request(f"step@k={k}").spec() for k in ("nan", "true", "2")]
-    assert [SamplerWork.of_target(spec).matrix["k"] for spec in specs] == ["nan", "true", 2]
+    specs = [Request(f"step@k={k}").spec() for k in ("nan", "true", "2", big)]
+    assert [SamplerWork.of_target(spec).matrix["k"] for spec in specs] == ["nan", "true", 2, big]
     result = invoke("bench", "step@k=2", "--time-limit", "600")
     assert result.exit_code == 2, result.output
     assert "trips names 'program.py:99', where no loop stands" in result.stderr

@@ -41,7 +41,13 @@ MEASURED = Measured(
     backend="cpu",
     metrics=METRICS,
     machine={"cpu": "Fast 3", "threads": "4", "os": "linux x86_64", "device": "cpu"},
-    conditions={"load": 0.5, "load_after": 1.5, "clock_hz": 2.5e9, "cpu_limit": 1.5},
+    conditions={
+        "load": 0.5,
+        "load_after": 1.5,
+        "others": 0.25,
+        "clock_hz": 2.5e9,
+        "cpu_limit": 1.5,
+    },
     versions={},
     facts=FACTS,  # type: ignore[arg-type]
 )
@@ -75,7 +81,7 @@ def test_how_it_was_measured_is_told() -> None:
         "inputs": "2 of 1.00 KiB in turns",
         "ended by": "precision",
         "machine": "Fast 3, 4 threads, limited to 1.5, linux x86_64",
-        "load": "0.5 before, 1.5 after, clock 2.50 GHz",
+        "load": "0.5 before, 1.5 after, other programs took 0.25 processors, clock 2.50 GHz",
     }
 
 

@@ -12,7 +12,7 @@ import pytest
 from olympus_cli.bench.model import Measured, Metric
 from olympus_cli.bench.rates import rate_metrics
 from olympus_cli.bench.show import Attempt, bench_report, measured_tables
-from olympus_cli.bench.sweep import fitted_exponent, sweep_page, sweep_text, sweeps_of
+from olympus_cli.bench.sweep import fitted_exponent, sweep_page, sweeps_of
 
 
 def measured(name: str, seconds: float, flops: float | None = None, **matrix: object) -> Measured:
@@ -66,7 +66,7 @@ def test_a_sweep_has_a_line_for_each_other_value() -> None:
     assert sweep.rows[0] == ("mode=a", "4", "16.0 us", "-", "64")
     words = "mode=a: time grows as n^(2.00 +- 0.00), flops as n^(3.00 +- 0.00)"
     assert sweep.sentences[0] == words
-    lines = sweep_text(sweep, 60, only_ascii=True).splitlines()
+    lines = sweep.plot.text(60, only_ascii=True).splitlines()
     assert max(map(len, lines)) <= 60
 
 
@@ -104,6 +104,7 @@ def test_the_document_has_all_that_tables_are_made_of() -> None:
         ({"metrics": []}, "metrics"),
         ({"facts": {"flops": [1]}}, "facts.flops"),
         ({"conditions": {"load": float("nan")}}, "conditions.load"),
+        ({"conditions": {"load": 10**400}}, "conditions.load"),
         ({"matrix": None}, "matrix"),
         ({"extra": 1}, "extra"),
         ({"machine": {"cpu": 1}}, "machine.cpu"),

@@ -483,8 +483,8 @@ def _echoes(channel: Channel) -> object:
 
 def test_a_conversation_goes_on_until_its_end() -> None:
     stages: list[str] = []
-    options = {"does": "echoes", "quiet": True, "on_stage": stages.append}
-    with closing(Conversation(_echoes, **options)) as process:
+    begun = Isolated(_echoes, does="echoes", quiet=True, on_stage=stages.append)
+    with closing(Conversation(begun)) as process:
         long = "é" * 100_000
         for request in ("a", {"b": [1.5, None]}, long):
             assert process.ask(request) == [request, len(str(request))]
@@ -493,7 +493,7 @@ def test_a_conversation_goes_on_until_its_end() -> None:
 
 
 def test_a_conversation_with_the_dead_is_an_error_each_time() -> None:
-    with closing(Conversation(_echoes, does="echoes", quiet=True)) as process:
+    with closing(Conversation(Isolated(_echoes, does="echoes", quiet=True))) as process:
         assert process.ask("a") == ["a", 1]
         for request in ("die", "b", "c"):
             with pytest.raises(

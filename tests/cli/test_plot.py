@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from olympus_cli.reports.axis import axis_of, plain_number
-from olympus_cli.reports.plot import PlotMark, Series, plot_svg, plot_text
+from olympus_cli.reports.plot import Plot, PlotMark, Series
 from olympus_cli.units import duration
 
 NAMES = {"title": "calls", "x": "run", "y": "time"}
@@ -24,7 +24,7 @@ def field(text: str, height: int) -> list[str]:
 
 
 def test_a_step_goes_from_the_lowest_to_the_highest_line() -> None:
-    rows = field(plot_text([STEP], **NAMES, y_text=duration, only_ascii=True, height=9), 9)
+    rows = field(Plot([STEP], **NAMES, y_text=duration).text(height=9, only_ascii=True), 9)
     marked = [number for number, row in enumerate(rows) if "o" in row]
     assert [rows[number].count("o") for number in marked] == [10, 10]
     assert rows[marked[0]].find("o") > rows[marked[1]].rfind("o")
@@ -32,27 +32,27 @@ def test_a_step_goes_from_the_lowest_to_the_highest_line() -> None:
 
 @pytest.mark.parametrize("width", [40, 80, 200])
 def test_no_line_is_wider_than_asked(width: int) -> None:
-    text = plot_text([STEP], **NAMES, width=width, y_text=duration)
+    text = Plot([STEP], **NAMES, y_text=duration).text(width)
     assert max(map(len, text.splitlines())) <= width
 
 
 def test_ascii_alone_where_that_is_asked_for() -> None:
-    plot = plot_text([STEP], **NAMES, marks=[PlotMark(10, "1a2b3c4")], only_ascii=True)
+    plot = Plot([STEP], **NAMES, marks=[PlotMark(10, "1a2b3c4")]).text(only_ascii=True)
     assert plot.isascii()
-    assert not plot_text([STEP], **NAMES).isascii()
+    assert not Plot([STEP], **NAMES).text().isascii()
     assert "  1  1a2b3c4" in plot
 
 
 def test_an_interval_is_drawn_from_end_to_end() -> None:
     points = Series("a", [1, 2], [5.0, 5.0], [1.0, None], [9.0, None])
-    rows = field(plot_text([points], **NAMES, only_ascii=True, height=9), 9)
+    rows = field(Plot([points], **NAMES).text(height=9, only_ascii=True), 9)
     column = next(row.find("o") for row in rows if "o" in row)
     assert sum(row[column : column + 1] in (".", "o") for row in rows) >= 8
 
 
 def test_each_series_has_its_sign_and_its_name() -> None:
     other = Series("b", STEP.xs, [3.0] * 20)
-    text = plot_text([STEP, other], **NAMES, only_ascii=True)
+    text = Plot([STEP, other], **NAMES).text(only_ascii=True)
     assert text.count("o") > 20
     assert text.count("x") > 20
     assert text.endswith("  o  a\n  x  b\n")
@@ -61,13 +61,13 @@ def test_each_series_has_its_sign_and_its_name() -> None:
 @pytest.mark.parametrize("values", [[], [math.nan, math.inf]])
 def test_a_plot_without_values_says_so(values: list[float]) -> None:
     nothing = Series("a", range(len(values)), values)
-    assert "no values" in plot_text([nothing], **NAMES)
-    assert "no values" in plot_svg([nothing], **NAMES)
+    assert "no values" in Plot([nothing], **NAMES).text()
+    assert "no values" in Plot([nothing], **NAMES).svg()
 
 
 def test_what_has_no_logarithm_is_left_out() -> None:
     series = Series("a", [1, 10, 100], [0.0, 1.0, 10.0])
-    assert plot_svg([series], **NAMES, log_x=True, log_y=True).count("<circle") == 2
+    assert Plot([series], **NAMES, log_x=True, log_y=True).svg().count("<circle") == 2
 
 
 def test_ticks_are_round_and_named_once() -> None:
@@ -84,7 +84,7 @@ def test_ticks_are_round_and_named_once() -> None:
 
 
 def test_the_svg_loads_nothing_and_has_each_point() -> None:
-    text = plot_svg([STEP], **NAMES, y_text=duration, marks=[PlotMark(10, "1a2b3c4")])
+    text = Plot([STEP], **NAMES, y_text=duration, marks=[PlotMark(10, "1a2b3c4")]).svg()
     root = ElementTree.fromstring(text)
     assert len(root.findall(f"{SVG}circle")) == 20
     assert len(root.findall(f"{SVG}path[@class='mark']")) == 1
@@ -95,16 +95,14 @@ def test_the_svg_loads_nothing_and_has_each_point() -> None:
 
 def test_names_are_text_and_not_markup() -> None:
     hostile = "<script>\x1b[31m&\n"
-    text = plot_svg(
-        [Series(hostile, [1], [2], names=[hostile]), STEP],
-        title=hostile, x=hostile, y=hostile, marks=[PlotMark(1, hostile)],
-    )  # fmt: skip
+    points = Series(hostile, [1], [2], names=[hostile])
+    plot = Plot([points, STEP], hostile, hostile, hostile, marks=[PlotMark(1, hostile)])
+    text = plot.svg()
     assert "<script" not in text
     assert "\x1b" not in text
     ElementTree.fromstring(text)
-    shown = plot_text([Series(hostile, [1], [2]), STEP], title=hostile, x="x", y="y")
-    assert "\x1b" not in shown
+    assert "\x1b" not in plot.text()
 
 
 def test_the_same_figures_give_the_same_bytes() -> None:
-    assert plot_svg([STEP], **NAMES) == plot_svg([STEP], **NAMES)
+    assert Plot([STEP], **NAMES).svg() == Plot([STEP], **NAMES).svg()

@@ -196,6 +196,7 @@ def test_tolerances_of_a_target(work: Path, invoke: Invoke) -> None:
         ("inputs.x = 3", "forward.inputs.x must be { range = [0, 1] }"),
         ("inputs.x = { range = [1, 1] }", "inputs.x.range is empty: 1 is not below 1"),
         ("inputs.x = { range = [0, nan] }", "must be an array of two numbers"),
+        (f"inputs.x = {{ range = [0, {10**400}] }}", "must be an array of two numbers"),
         ("inputs.x = { normal = [0, -1] }", "has the standard deviation -1, which is below 0"),
         ("inputs.x = { uniform = [0, 1] }", "has no key 'uniform'"),
         ("tolerance.rtol = -1", "must be a number that is not below 0"),

@@ -1,0 +1,176 @@
+"""How far what other programs took, and the clock, explain that the times of two sessions differ.
+
+A stored baseline is of another session.  Times that are longer in the session with more load or
+with a lower clock say nothing of the program, as far as these can have made them longer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from statistics import mean, median
+from typing import Any
+
+from olympus_cli.bench.model import Measured
+
+__all__ = ["ALIKE", "Session", "Skew"]
+
+_LEAST_LEFT = 0.01  # of the processors: what others leave is never nothing
+_SHARED = 0.5  # of a processor: what a thread loses at most to one other thread
+_THREADS = 2.0  # to share a core with a thread of others makes both take twice as long at most
+_MOST = 100.0  # a factor of one cause: more than any machine has
+_HIGHEST = 1e12  # hertz or processors: a file may say anything
+_SLIGHT = 1.005  # a factor that would be told as 1.00
+
+
+@dataclass(frozen=True)
+class Session:
+    """What programs had of the machine while they were measured; None is what is not known.
+
+    `others` is the number of processors that others took, as a mean, of `threads` that the process
+    might run on; `limit` is the number of processors that its control group gave it.  `clock_hz`
+    is in hertz.
+    """
+
+    others: float | None = None
+    threads: float | None = None
+    limit: float | None = None
+    clock_hz: float | None = None
+
+    @staticmethod
+    def of(rounds: Sequence[Measured]) -> Session:
+        """The session in which the rounds of a target were measured."""
+
+        def figures(*names: str) -> list[float]:
+            """The first of the names that each round has, as far as a machine can have it."""
+            told = ([each.conditions.get(name) for name in names] for each in rounds)
+            known = ([x for x in each if isinstance(x, int | float)] for each in told)
+            return [float(each[0]) for each in known if each and 0 <= each[0] <= _HIGHEST]
+
+        others = figures("others")
+        threads, limits, clocks = (
+            [each for each in figures(*names) if each > 0]
+            # a processor that has just worked has its clock of work
+            for names in (("threads",), ("cpu_limit",), ("clock_hz_after", "clock_hz"))
+        )
+        return Session(
+            mean(others) if others else None,
+            min(threads, default=None),
+            min(limits, default=None),
+            median(clocks) if clocks else None,
+        )
+
+
+@dataclass(frozen=True)
+class Skew:
+    """By which factors the times of the session `now` may be longer than those of `before`.
+
+    The times of one program may be up to `longer` times as long now, and down to `shorter` times
+    as long; both are 1 where nothing is known.  Where `waits` is false, times are those of
+    processors, which waiting is not part of.
+
+    >>> Skew(Session(clock_hz=3e9), Session(clock_hz=2e9)).longer
+    1.5
+    """
+
+    before: Session
+    now: Session
+    waits: bool = True
+
+    @property
+    def longer(self) -> float:
+        """The factor of what makes times longer now, 1 or more."""
+        return math.prod(max(each, 1.0) for each in self._factors())
+
+    @property
+    def shorter(self) -> float:
+        """The factor of what makes times shorter now, 1 or less."""
+        return math.prod(min(each, 1.0) for each in self._factors())
+
+    def _factors(self) -> tuple[float, ...]:
+        before, now = self.before, self.now
+        clock = _bounded(_quotient(before.clock_hz, now.clock_hz))
+        if not self.waits:
+            return _bounded(_waiting(before, now), _THREADS), clock
+        allowed = _bounded(_quotient(_allowed(before), _allowed(now)))
+        return _bounded(_waiting(before, now)), clock, allowed
+
+    def is_beyond(self, threshold: float) -> bool:
+        """Whether times may differ by more than a verdict's threshold."""
+        return max(self.longer, 1 / self.shorter) > max(1 + threshold, _SLIGHT)
+
+    def reason(self) -> str:
+        """What was measured of the sessions, what that means for times, and what to do."""
+        factors = {"now": self.longer, "of the baseline": 1 / self.shorter}
+        effects = (
+            f"times {whose} up to {factor:.2f} times as long"
+            for whose, factor in factors.items()
+            if factor > _SLIGHT
+        )
+        return (
+            f"the sessions differ: {', '.join(self._told())}, which may have made "
+            f"{' and '.join(effects)}; measure again when the machine is quiet, or compare with "
+            "--baseline git:REV"
+        )
+
+    def _told(self) -> list[str]:
+        before, now = self.before, self.now
+        told = []
+        if before.others is not None and now.others is not None:
+            of = "" if now.threads is None else f" of {now.threads:g}"
+            told.append(
+                f"other programs took {before.others:.2f}{of} processors then and "
+                f"{now.others:.2f} now"
+            )
+        if before.clock_hz is not None and now.clock_hz is not None:
+            clocks = before.clock_hz / 1e9, now.clock_hz / 1e9
+            told.append(f"the clock was {clocks[0]:.2f} GHz then and {clocks[1]:.2f} GHz now")
+        if before.limit != now.limit:
+            limits = ("none" if each is None else f"{each:g}" for each in (before.limit, now.limit))
+            told.append("the limit of processors was {} then and {} now".format(*limits))
+        return told
+
+    def to_data(self) -> dict[str, Any]:
+        """JSON-like data with every number."""
+        sides = {"before": asdict(self.before), "now": asdict(self.now)}
+        return {**sides, "longer": self.longer, "shorter": self.shorter}
+
+
+#: Two sessions of which nothing is known.
+ALIKE = Skew(Session(), Session())
+
+
+def _allowed(session: Session) -> float | None:
+    known = [each for each in (session.threads, session.limit) if each is not None]
+    return min(known, default=None)
+
+
+def _bounded(factor: float, most: float = _MOST) -> float:
+    return min(max(factor, 1 / most), most)
+
+
+def _quotient(before: float | None, now: float | None) -> float:
+    return 1.0 if before is None or now is None else before / now
+
+
+def _waiting(before: Session, now: Session) -> float:
+    """By what factor a program may wait longer now; below 1, by what it may wait less.
+
+    A thread may lose all that others take more, up to half of its processor, which it shares with
+    one of theirs then, and the other threads wait for it.  Where others take more than half of all
+    processors, what they leave is what the program has.
+    """
+    if before.others is None or now.others is None:
+        return 1.0
+    if now.others < before.others:
+        return 1 / _waiting(now, before)
+    shared = 1 / (1 - min(now.others - before.others, _SHARED))
+    return max(shared, _left(before) / _left(now))
+
+
+def _left(session: Session) -> float:
+    """The part of the processors that others leave."""
+    if session.others is None or session.threads is None:
+        return 1.0
+    return max(1 - session.others / session.threads, _LEAST_LEFT)
