@@ -179,3 +179,21 @@ def test_the_shards_of_a_deleted_array_are_refused() -> None:
     x.delete()
     with pytest.raises(DeletedArrayError, match="after it had been deleted"):
         _ = x.addressable_shards
+
+
+def test_an_array_put_on_one_device_by_name_is_not_moved_by_a_program_of_several() -> None:
+    mesh, rows = both("x")[0].mesh, both("x")[0]
+    spec = PartitionSpec("x")
+    programs = [
+        olympus.shard_map(lambda x: x + 1, mesh=mesh, in_specs=spec, out_specs=spec),
+        olympus.jit(lambda x: olympus.lax.with_sharding_constraint(x, rows)),
+        olympus.jit(lambda x: x, in_shardings=rows),
+        olympus.pmap(lambda x: x),
+    ]
+    for device in (olympus.devices()[0], olympus.devices()[3]):
+        put = olympus.device_put(np.arange(8.0), device)
+        for program in programs:
+            with pytest.raises(ShardingError):
+                program(put)
+    for program in programs:  # what was not put by name goes anywhere
+        assert len(program(jnp.arange(8.0)).sharding.devices) == 8
