@@ -42,6 +42,7 @@ LAYERS = [
     "array",
     "sharded",
     "fingerprint",
+    "flow",
     "repeats",
     "stored",
     "outline",
