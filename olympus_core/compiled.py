@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from olympus_core import tree, xla
+from olympus_core import collection, tree, xla
 from olympus_core.array import DeviceArray, put
 from olympus_core.avals import ShapedArray, get_aval
 from olympus_core.context import state
@@ -272,7 +272,8 @@ class Compiled(Stage):
         from olympus_core.analysis.memory import memory_of  # few programs are asked
 
         if self._memory is None:
-            self._memory = memory_of(self.executable, self.signature.arg_names)
+            with collection.paused():
+                self._memory = memory_of(self.executable, self.signature.arg_names)
         return self._memory
 
     def memory_analysis(self) -> xla.MemoryAnalysis:
@@ -304,7 +305,8 @@ class Compiled(Stage):
         from olympus_core.analysis.estimate import estimate  # few programs are asked
 
         module, loops = self.executable.hlo_module(), self._loops(trips)
-        return estimate(module, self.target, device, loops, network, self.num_devices)
+        with collection.paused():
+            return estimate(module, self.target, device, loops, network, self.num_devices)
 
     def collectives(
         self,
