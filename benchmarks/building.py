@@ -22,6 +22,8 @@ donate = ["state"]
 """
 
 MODULE = "build/step/program.stablehlo.mlir"
+# what a build adds to the serialized options of a program with repeated blocks
+COPY_LATE = b"\x1a\x23\x1a\x21\xa2\x1f\x1e\x0a\x1cxla_cpu_flatten_after_fusion"
 BARE = "import sys; from benchmarks.building import compile_bare; compile_bare(sys.argv[1])"
 
 
@@ -72,4 +74,8 @@ def compile_bare(path: str) -> None:
     options.device_assignment = _jax.DeviceAssignment.create(np.array([[devices[0].id]]))
     options.env_option_overrides = [("xla_cpu_parallel_codegen_split_count", 1)]
     program = Path(path).read_bytes()
+    if b"inlineable" in program:
+        _ = options.executable_build_options.debug_options  # which sets those of XLA_FLAGS
+        serialized = options.SerializeAsString() + COPY_LATE
+        options = _jax.CompileOptions.ParseFromString(serialized)
     client.compile_and_load(program, _jax.DeviceList(tuple(devices)), options)

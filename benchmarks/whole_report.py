@@ -19,6 +19,7 @@ from olympus_cli.bench.statistics import Summary, summarize
 # measure -> (its table's title, scale and unit), in the order of the tables
 MEASURES = {
     "compile": ("compile", (1.0, "s")),
+    "compile_cpu": ("compile, processor time", (1.0, "s")),
     "run": ("run", MILLI),
     "cpu": ("run, processor time", MILLI),
     "lower": ("trace + lower", MILLI),

@@ -1,7 +1,7 @@
-"""A pause for Python's garbage collector while a program is built.
+"""A pause for Python's garbage collector while a program is built or read.
 
-Tracing and lowering allocate many objects that live on: each full collection would walk all of
-them again, and the cost of an equation would grow with the number of equations.
+Tracing, lowering and reading what a compiler made allocate many objects that live on: each full
+collection would walk all of them again, and the cost of an equation would grow with their number.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from olympus_core import tree, xla
+from olympus_core import collection, tree, xla
 from olympus_core.array import DeviceArray, put
 from olympus_core.avals import ShapedArray, get_aval
 from olympus_core.context import state
@@ -296,7 +296,8 @@ class Compiled(Stage):
 
         if self._memory is None:
             names = self.signature.arg_names
-            self._memory = memory_of(self.executable, names, self.num_devices)
+            with collection.paused():
+                self._memory = memory_of(self.executable, names, self.num_devices)
         return self._memory
 
     def memory_analysis(self) -> xla.MemoryAnalysis:
@@ -328,7 +329,8 @@ class Compiled(Stage):
         from olympus_core.analysis.estimate import estimate  # few programs are asked
 
         module, loops = self.executable.hlo_module(), self._loops(trips)
-        return estimate(module, self.target, device, loops, network, self.num_devices)
+        with collection.paused():
+            return estimate(module, self.target, device, loops, network, self.num_devices)
 
     def collectives(
         self,

@@ -16,21 +16,13 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from olympus_core import collection
+from olympus_core.flow import Flow, Ints, Labels, heavy_places, is_heavy, weight
 from olympus_core.olympuspr import Atom, Eqn, Literal, Olympuspr, ProgramParams, Var, sub_programs
 from olympus_core.primitive import Primitive, op
-from olympus_core.repeats import (
-    MEASURED,
-    Flow,
-    Labels,
-    Repeat,
-    Thresholds,
-    find,
-    heavy_places,
-    is_heavy,
-    links,
-    weight,
-)
+from olympus_core.repeats import MEASURED, Repeat, Thresholds, find
 from olympus_core.simplify import simplify
 from olympus_core.stored import choose
 
@@ -139,41 +131,34 @@ def _is_same(value: Any, other: Any) -> bool:
 class _Rewriting:
     """One program, and the repeats that become blocks.
 
-    `where` has, for the place of an equation in a block, (repeat, occurrence, place in it).
     `remade` are the equations whose results are not stored for readers elsewhere: each makes them
     itself.
     """
 
     def __init__(self, flow: Flow, repeats: Sequence[Repeat], thresholds: Thresholds) -> None:
         self.flow = flow
-        agreeing = map(self._agreeing, repeats)
-        self.repeats = [each for each in agreeing if len(each) >= thresholds.occurrences]
-        self.where: dict[int, tuple[int, int, int]] = {
-            place: (number, k, t)
-            for number, repeat in enumerate(self.repeats)
-            for k, occurrence in enumerate(repeat)
-            for t, place in enumerate(occurrence)
-        }
-        stored = choose(flow, self.repeats, self.where)
-        self.results = stored.results
+        agreeing = [self._agreeing(repeat) for repeat in repeats]
+        agreeing = [each for each in agreeing if len(each[0]) >= thresholds.occurrences]
+        self.repeats = [repeat for repeat, _ in agreeing]
+        stored = choose(flow, self.repeats)
         self.remade = flow.free | stored.remade
         self.calls: dict[int, Eqn] = {}  # by the place of the last equation that a call replaces
-        for number, repeat in enumerate(self.repeats):
-            made = _calls(self, repeat, sorted(self.results[number]))
+        for (repeat, links), results in zip(agreeing, stored.results, strict=True):
+            made = _calls(self, repeat, links, sorted(results))
             self.calls.update(zip([each[-1] for each in repeat], made, strict=True))
 
-    def _agreeing(self, repeat: Repeat) -> Repeat:
-        """The most occurrences that are alike also in where their operands come from."""
-        groups: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
-        for occurrence in repeat:
-            shape = tuple(links([self.flow.eqns[i] for i in occurrence]))
-            groups.setdefault(shape, []).append(occurrence)
-        most: list[tuple[int, ...]] = max(groups.values(), key=len)
-        return tuple(most)
+    def _agreeing(self, repeat: Repeat) -> tuple[Repeat, Ints]:
+        """The most occurrences that are alike also in where their operands come from; and that."""
+        rows = self.flow.links(repeat)
+        groups: dict[bytes, list[int]] = {}
+        for k, row in enumerate(rows):
+            groups.setdefault(row.tobytes(), []).append(k)
+        most = max(groups.values(), key=len)
+        return tuple([repeat[k] for k in most]), rows[most[0]]
 
     def label(self, eqn: Eqn) -> Any:
         """What is equal for equations that are alike."""
-        place = self.flow.made.get(eqn.outputs[0])
+        place = self.flow.at(eqn.outputs[0])
         return eqn.outputs[0] if place is None else int(self.flow.labels[place[0]])
 
     def made_again(
@@ -199,50 +184,65 @@ class _Rewriting:
 
     def program(self) -> Olympuspr:
         """The program with the calls in the place of what they do."""
-        program = self.flow.program
+        flow, remade = self.flow, self.remade
+        stays = np.ones(len(flow.eqns), np.bool_)
+        for repeat in self.repeats:
+            stays[np.array(repeat).ravel()] = False
+        stays[list(self.calls)] = True
         eqns: list[Eqn] = []
         made: set[Atom] = set()
 
         def need(atoms: Iterable[Atom]) -> None:
-            for eqn in self.made_again(atoms, self.remade, made):
+            wanted = [x for x in atoms if x in remade and x not in made]
+            for eqn in self.made_again(wanted, remade, made) if wanted else ():
                 made.update(eqn.outputs)
                 eqns.append(eqn)
 
-        for place, eqn in enumerate(self.flow.eqns):
+        for place in np.flatnonzero(stays).tolist():
             call = self.calls.get(place)
-            if call is None and (place in self.where or eqn.outputs[0] in self.remade):
-                continue  # it is in a block, or made where it is read
-            need((call or eqn).inputs)
-            eqns.append(call or eqn)
-        need(program.outvars)
-        return program.replace(eqns=eqns)
+            eqn = flow.eqns[place] if call is None else call
+            if call is None and eqn.outputs[0] in remade:
+                continue  # it is made where it is read
+            need(eqn.inputs)
+            eqns.append(eqn)
+        need(flow.program.outvars)
+        return flow.program.replace(eqns=eqns)
 
 
 def _calls(
-    rewriting: _Rewriting, repeat: Sequence[Sequence[int]], results: Sequence[tuple[int, int]]
+    rewriting: _Rewriting, repeat: Repeat, links: Ints, results: Sequence[tuple[int, int]]
 ) -> list[Eqn]:
-    """The calls of one block, an equation for each occurrence."""
+    """The calls of one block, an equation for each occurrence.
+
+    `links` has for each operand of its equations which of the results it is, -1 from outside.
+    """
     own = [[rewriting.flow.eqns[i] for i in each] for each in repeat]
-    bodies = _bodies(rewriting, own)
-    outside = [i for i, link in enumerate(links(bodies[0])) if link < 0]
-    operands = [[x for e in body for x in e.inputs] for body in bodies]
-    inputs: dict[tuple[Atom, ...], Var] = {}
+    slots = [(t, slot, x) for t, e in enumerate(own[0]) for slot, x in enumerate(e.inputs)]
+    outside = [
+        i for i in np.flatnonzero(links < 0).tolist() if slots[i][2].__class__ is not Literal
+    ]
+    read = [[eqns[slots[i][0]].inputs[slots[i][1]] for i in outside] for eqns in own]
+    again = _made_again(rewriting, own, read)
+    every = [[*_operands(made), *atoms] for made, atoms in zip(again, read, strict=True)]
+    before = len(every[0]) - len(outside)  # operands of what is made again
+    numbers = [*range(before), *[before + i for i in outside]]
+    made = {v for e in again[0] for v in e.outputs}
+    inputs: dict[tuple[Atom, ...], Any] = {}
     other: dict[int, Var] = {}
-    for i in outside:
-        if isinstance(operands[0][i], Literal):
+    taken: set[Atom] = set()
+    for number, *each in zip(numbers, *every, strict=True):
+        x, key = each[0], tuple(each)
+        if x.__class__ is Literal or x in made:
             continue
-        key = tuple([each[i] for each in operands])
         if key not in inputs:
-            v = key[0]
-            taken = any(v is known for known in inputs.values())
-            inputs[key] = Var(v.aval) if taken else v  # type: ignore[assignment]
-        if inputs[key] is not key[0]:
-            other[i] = inputs[key]
-    first = own[0]
+            inputs[key] = Var(x.aval) if x in taken else x
+            taken.add(x)
+        if inputs[key] is not x:
+            other[number] = inputs[key]
     program = Olympuspr(
         tuple(inputs.values()),
-        tuple(_with_inputs(bodies[0], other)),
-        tuple([first[t].outputs[r] for t, r in results]),
+        tuple(_with_inputs([*again[0], *own[0]], other)),
+        tuple([own[0][t].outputs[r] for t, r in results]),
     )
     params = ProgramParams(name="", olympuspr=program)
     return [
@@ -257,28 +257,34 @@ def _calls(
     ]
 
 
-def _bodies(rewriting: _Rewriting, own: Sequence[Sequence[Eqn]]) -> list[list[Eqn]]:
-    """The equations of each occurrence, after those that it makes again.
+def _operands(eqns: Iterable[Eqn]) -> list[Atom]:
+    return [x for e in eqns for x in e.inputs]
+
+
+def _made_again(
+    rewriting: _Rewriting, own: Sequence[Sequence[Eqn]], read: Sequence[Sequence[Atom]]
+) -> list[list[Eqn]]:
+    """The equations that each occurrence makes again, of what it reads from outside.
 
     Each makes again what all do; anything else is an operand.
     """
-    operands = [[x for e in eqns for x in e.inputs] for eqns in own]
+    remade = rewriting.remade
+    if not any(x in remade for atoms in read for x in atoms):
+        return [[] for _ in own]
     recipe = _Recipes(rewriting)
-    alike = [len({recipe.of(x) for x in each}) == 1 for each in zip(*operands, strict=True)]
-    bodies, shapes = [], set()
-    for eqns, atoms in zip(own, operands, strict=True):
-        inside = {v for e in eqns for v in e.outputs}
-        inside.update([x for x, same in zip(atoms, alike, strict=True) if not same])  # type: ignore[misc]
-        again = rewriting.made_again(atoms, rewriting.remade, inside)
-        bodies.append([*again, *eqns])
-        shapes.add((*map(rewriting.label, again), *links(bodies[-1])))
+    alike = [len(set(map(recipe.of, each))) == 1 for each in zip(*read, strict=True)]
+    found, shapes = [], set()
+    for eqns, atoms in zip(own, read, strict=True):
+        inside: set[Atom] = {v for e in eqns for v in e.outputs}
+        inside.update([x for x, same in zip(atoms, alike, strict=True) if not same])
+        again = rewriting.made_again(atoms, remade, inside)
+        places = {v: n for n, v in enumerate([v for e in again for v in e.outputs])}
+        come = [places.get(x, -1) for x in (*_operands(again), *atoms)]  # type: ignore[arg-type]
+        shapes.add((*map(rewriting.label, again), *come))
+        found.append(again)
     if len(shapes) == 1:
-        return bodies
-    free = rewriting.flow.free
-    return [
-        [*rewriting.made_again(atoms, free, ()), *eqns]
-        for eqns, atoms in zip(own, operands, strict=True)
-    ]
+        return found
+    return [rewriting.made_again(atoms, rewriting.flow.free, ()) for atoms in read]
 
 
 class _Recipes:

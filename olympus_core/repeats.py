@@ -13,33 +13,16 @@ fewest bytes go across.
 
 from __future__ import annotations
 
-import functools
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from olympus_core.fingerprint import structure
-from olympus_core.olympuspr import Atom, Eqn, Literal, Olympuspr, Var, sub_programs
-from olympus_core.simplify import content
+from olympus_core.flow import Flow, Ints, weight
 
-__all__ = [
-    "CHEAP",
-    "MEASURED",
-    "Flow",
-    "Labels",
-    "Repeat",
-    "Thresholds",
-    "find",
-    "heavy_places",
-    "is_heavy",
-    "links",
-    "weight",
-]
-
-Ints = npt.NDArray[np.int64]
+__all__ = ["MEASURED", "Repeat", "Thresholds", "find"]
 
 
 class Thresholds(NamedTuple):
@@ -60,173 +43,14 @@ MEASURED = Thresholds()
 Repeat = tuple[tuple[int, ...], ...]
 
 
-#: What costs less to compute again than to keep in memory: an operation or two for each element.
-CHEAP = frozenset(
-    """
-    abs add and broadcast_in_dim ceil clamp complex conj convert_element_type copy div eq floor ge
-    gt imag integer_pow iota is_finite le lt max min mul name ne neg not or real relu reshape round
-    select_n shift_left shift_right_arithmetic shift_right_logical sign squeeze stop_gradient sub
-    transpose xor
-    """.split()  # noqa: SIM905
-)
-
 #: how many equations before and after one are compared first
 _AROUND = ((32, 32), (0, 32), (32, 0), (16, 16), (0, 16), (16, 0), (4, 4))
 _MOST_ROOM = 4096  # equations to each side of one that a block goes
 _MOST_PERIODS = 6  # that are compared in full, of those that most like equations are apart
-_MOST_FREE = 8  # equations of constants that a block makes itself, one on the other
 _MOST_ROUNDS = 32  # of search, each among what the last has left
 _MOST_STEPS = 32  # a period has at most so many like products
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio, odd: it spreads the bits
 _RESULTS = 64  # of an equation; further ones may be taken for those of others
-
-
-def weight(eqns: Iterable[Eqn]) -> int:
-    """How many equations these are, with those of nested programs but not of called functions."""
-    total = 0
-    for eqn in eqns:
-        total += 1
-        if eqn.primitive.has_programs and not eqn.primitive.is_call:
-            total += sum(weight(program.eqns) for program in sub_programs(eqn))
-    return total
-
-
-def is_heavy(eqn: Eqn) -> bool:
-    """Whether it is a product, a convolution or a loop, or has a program with one; no call is."""
-    primitive = eqn.primitive
-    if primitive.is_product or primitive.is_loop:
-        return True
-    return (
-        not primitive.is_call
-        and primitive.has_programs
-        and any(is_heavy(inner) for program in sub_programs(eqn) for inner in program.eqns)
-    )
-
-
-def heavy_places(eqns: Sequence[Eqn]) -> list[int]:
-    """The numbers of the equations that are heavy."""
-    possible = [
-        i
-        for i, e in enumerate(eqns)
-        if e.primitive.is_product or e.primitive.is_loop or e.primitive.has_programs
-    ]
-    return [i for i in possible if is_heavy(eqns[i])]
-
-
-class Labels:
-    """Numbers for equations and programs, equal where these are alike, within one object."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[Any, int] = {}
-        self._programs: dict[int, tuple[Olympuspr, int]] = {}
-
-    def of_key(self, key: Any) -> int:
-        """The number of a key that can be hashed."""
-        return self._numbers.setdefault(key, len(self._numbers))
-
-    def of_eqn(self, eqn: Eqn, operands: Sequence[Any]) -> int:
-        """The number of an equation, given what its operands are to it, other than values."""
-        params = eqn.params
-        if not params:
-            described: Any = ()
-        elif eqn.primitive.has_programs:
-            described = tuple([(name, self._of_value(x)) for name, x in params.items()])
-        else:
-            described = tuple(params.items())
-        return self.of_key((eqn.primitive, described, *operands))
-
-    def of_program(self, program: Olympuspr) -> int:
-        """The number of a nested program."""
-        known = self._programs.get(id(program))
-        if known is None:
-            places: dict[Atom, int] = {v: i for i, v in enumerate(program.invars)}
-
-            def read(x: Atom) -> Any:
-                return content(x) if isinstance(x, Literal) else places[x]
-
-            parts: list[Any] = [program.in_avals]
-            for eqn in program.eqns:
-                parts.append(self.of_eqn(eqn, [read(x) for x in eqn.inputs]))
-                for v in eqn.outputs:
-                    places[v] = len(places)
-            number = self.of_key((*parts, *[read(x) for x in program.outvars]))
-            known = self._programs[id(program)] = program, number  # which keeps the id taken
-        return known[1]
-
-    def _of_value(self, value: Any) -> Any:
-        if isinstance(value, Olympuspr):
-            return Olympuspr, self.of_program(value)
-        if isinstance(value, tuple):
-            return tuple([self._of_value(x) for x in value])
-        return repr(structure(value))
-
-
-class Flow:
-    """How values go through a program: its equations by number, and who reads what.
-
-    Equations of constants that are cheap, such as a mask, are `free`: they take no place in the
-    sequence `eqns`, for each block that reads one makes it itself.
-
-    `uses` has a row for each operand that another equation of the sequence makes: the reading
-    equation, its slot, the making equation, which of its results.
-    """
-
-    def __init__(self, program: Olympuspr, labels: Labels) -> None:
-        self.program = program
-        depth: dict[Var, int] = {}  # how many equations a free one is made of, one on the other
-        self.free: dict[Var, Eqn] = {}
-        self.eqns: list[Eqn] = []
-        self.made: dict[Var, tuple[int, int]] = {}
-        numbers: list[int] = []
-        uses: list[tuple[int, int, int, int]] = []
-        free, made = self.free, self.made
-        for eqn in program.eqns:
-            place = len(self.eqns)
-            operands: list[Any] = []
-            constant = eqn.primitive.name in CHEAP
-            for slot, x in enumerate(eqn.inputs):
-                if x.__class__ is Literal:
-                    operands.append(content(x))
-                elif x in free:
-                    operands.append(x)
-                    constant = constant and depth[x] < _MOST_FREE
-                else:
-                    constant = False
-                    operands.append(x.aval)
-                    at = made.get(x)  # type: ignore[arg-type]
-                    if at is not None:
-                        uses.append((place, slot, *at))
-            if constant:
-                v = eqn.outputs[0]
-                free[v] = eqn
-                depth[v] = 1 + max([depth.get(x, 0) for x in eqn.inputs], default=0)  # type: ignore[arg-type]
-                continue
-            numbers.append(labels.of_eqn(eqn, operands))
-            for result, v in enumerate(eqn.outputs):
-                made[v] = place, result
-            self.eqns.append(eqn)
-        self.labels: Ints = np.array(numbers, np.int64)
-        self.uses: Ints = np.array(uses, np.int64).reshape(-1, 4)
-        self.heavy: Ints = np.array(heavy_places(self.eqns), np.int64)
-
-    def bytes_of(self, place: int, result: int = 0) -> int:
-        """The size of a result."""
-        return _bytes(self.eqns[place].outputs[result])
-
-    @functools.cached_property
-    def last_uses(self) -> Ints:
-        """For each equation the last that reads a result of it; none reads what is `len(eqns)`."""
-        last = np.arange(len(self.eqns))
-        np.maximum.at(last, self.uses[:, 2], self.uses[:, 0])
-        for x in self.program.outvars:
-            at = self.made.get(x) if isinstance(x, Var) else None
-            if at is not None:
-                last[at[0]] = len(self.eqns)
-        return last
-
-
-def _bytes(v: Var) -> int:
-    return v.aval.size * v.aval.dtype.itemsize
 
 
 def find(flow: Flow, thresholds: Thresholds) -> list[Repeat]:
@@ -249,7 +73,7 @@ class _Search:
         self.flow = flow
         self.least = thresholds
         self.taken = np.zeros(len(flow.eqns), np.bool_)
-        self.sizes = np.array([sum([_bytes(v) for v in e.outputs]) for e in flow.eqns], np.int64)
+        self.sizes: Ints = np.bincount(flow.maker, flow.sizes, len(flow.eqns)).astype(np.int64)
         self.weights = np.ones(len(flow.eqns), np.int64)
         self.across: dict[int, Ints] = {}
         for place, eqn in enumerate(flow.eqns):
@@ -342,23 +166,22 @@ class _Search:
         end = int(differ[differ > 0].min(initial=room))
         end = min(end, start + room)  # so that none reaches into the next
         while end - start > 1:
-            stretches = [range(p + start, p + end) for p in seeds.tolist()]
+            stretches = seeds[:, None] + np.arange(start, end)
             crossed = self._differing(stretches)
             if crossed is None:
-                return [tuple(map(tuple, stretches))]
+                return [tuple(map(tuple, stretches.tolist()))]
             start, end = (
                 (start, start + crossed) if start + crossed > 0 else (start + crossed + 1, end)
             )
         return []
 
-    def _differing(self, stretches: Sequence[Sequence[int]]) -> int | None:
+    def _differing(self, stretches: Ints) -> int | None:
         """The first equation of the stretches whose operands come from different places."""
-        eqns = self.flow.eqns
-        all_links = np.array([links([eqns[i] for i in each]) for each in stretches])
-        differ = np.flatnonzero((all_links != all_links[0]).any(axis=0))
+        links = self.flow.links(stretches)
+        differ = np.flatnonzero((links != links[0]).any(axis=0))
         if not len(differ):
             return None
-        counts = np.cumsum([len(eqns[i].inputs) for i in stretches[0]])
+        counts = np.cumsum(self.flow.arity[stretches[0]])
         return int(np.searchsorted(counts, differ[0], side="right"))
 
     def _near(self, period: int) -> Ints:
@@ -395,14 +218,14 @@ class _Search:
 
         And whether one is such only because the stretch begins where it does.
         """
-        eqns, made = self.flow.eqns, self.flow.made
+        eqns, at = self.flow.eqns, self.flow.at
         far = period, 0
         found, first = [], False
         for x, y in zip(eqns[place].inputs, eqns[place + period].inputs, strict=True):
-            a, b = made.get(x), made.get(y)  # type: ignore[arg-type]
+            a, b = at(x), at(y)
             one = (place - a[0], a[1]) if a else far
             two = (place + period - b[0], b[1]) if b else far
-            near = [t[0] for t, at in ((one, a), (two, b)) if at and at[0] >= start]
+            near = [t[0] for t, place in ((one, a), (two, b)) if place and place[0] >= start]
             if one == two or not near or min(near) >= period:
                 continue
             found.append(min(near))
@@ -468,24 +291,12 @@ class _Search:
             place -= 1
         own = set(found)
         for i in between:
-            read = [self.flow.made.get(x) for x in self.flow.eqns[i].inputs if isinstance(x, Var)]
+            read = map(self.flow.at, self.flow.eqns[i].inputs)
             if any(at is not None and at[0] in own for at in read):
                 return None
         occurrence = tuple(reversed(found))
-        return occurrence if self._same_links(block, occurrence) else None
-
-    def _same_links(self, one: Sequence[int], two: Sequence[int]) -> bool:
-        eqns = self.flow.eqns
-        return links([eqns[i] for i in one]) == links([eqns[i] for i in two])
-
-
-def links(eqns: Sequence[Eqn]) -> list[int]:
-    """For each operand of a stretch the number of the result that it is; -1 from outside."""
-    places: dict[Any, int] = {}
-    for eqn in eqns:
-        for v in eqn.outputs:
-            places[v] = len(places)
-    return [places.get(x, -1) for eqn in eqns for x in eqn.inputs]
+        rows = self.flow.links([block, occurrence])
+        return occurrence if (rows[0] == rows[1]).all() else None
 
 
 def _is_periodic(values: Ints) -> bool:

@@ -8,11 +8,14 @@ chain of values would be made again by each.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
+from olympus_core.flow import CHEAP, Flow, Ints
 from olympus_core.olympuspr import Eqn, Var
-from olympus_core.repeats import CHEAP, Flow, Repeat
+from olympus_core.repeats import Repeat
 
 __all__ = ["Stored", "choose"]
 
@@ -29,18 +32,17 @@ class Stored(NamedTuple):
     remade: dict[Var, Eqn]
 
 
-def choose(
-    flow: Flow, repeats: Sequence[Repeat], where: Mapping[int, tuple[int, int, int]]
-) -> Stored:
-    """What is stored of each block.
-
-    `where` has, for the place of an equation in a block, (repeat, occurrence, place in it).
-    """
-    *readers, of_rest = _readers(flow, repeats, where)
+def choose(flow: Flow, repeats: Sequence[Repeat]) -> Stored:
+    """What is stored of each block."""
+    rest = np.ones(len(flow.eqns), np.bool_)
+    for repeat in repeats:
+        rest[np.array(repeat).ravel()] = False
+    places = np.flatnonzero(rest).tolist()
+    *readers, of_rest = _readers(flow, [*repeats, (tuple(places),)])
     remade: dict[Var, Eqn] = {}
-    rest = _Choice(flow, [i for i in range(len(flow.eqns)) if i not in where], of_rest)
-    rest.choose()
-    remade.update((e.outputs[0], e) for e in map(rest.eqn, sorted(rest.again)))
+    choice = _Choice(flow, places, of_rest)
+    choice.choose()
+    remade.update((e.outputs[0], e) for e in map(choice.eqn, sorted(choice.again)))
     for repeat, of_block in zip(repeats, readers, strict=True):
         choice = _Choice(flow, repeat[len(repeat) // 2], of_block)
         choice.choose()
@@ -58,30 +60,37 @@ class _Readers(NamedTuple):
     outside: set[Value]  # by an equation in no block, of the occurrence in the middle
 
 
-def _readers(
-    flow: Flow, repeats: Sequence[Repeat], where: Mapping[int, tuple[int, int, int]]
-) -> list[_Readers]:
-    """The readers of each block, and last of what is in none, as if that were one occurrence."""
-    found = [_Readers(set(), set(), set()) for _ in (*repeats, None)]
-    rest = (i for i in range(len(flow.eqns)) if i not in where)
-    every = {i: (len(repeats), 0, t) for t, i in enumerate(rest)} | dict(where)
-    for use, _, made, result in flow.uses.tolist():
-        number, k, t = every[made]
-        reader = every[use]
-        if reader[:2] == (number, k):
-            continue
-        found[number].results.add((t, result))
-        if reader[0] == number:
-            found[number].own.add((t, result))
-        elif reader[0] == len(repeats) and k == len(repeats[number]) // 2:
-            found[number].outside.add((t, result))
-    for x in flow.program.outvars:
-        place = flow.made.get(x) if isinstance(x, Var) else None
-        if place:
-            number, _, t = every[place[0]]
-            found[number].results.add((t, place[1]))
-            found[number].own.add((t, place[1]))
+def _readers(flow: Flow, parts: Sequence[Repeat]) -> list[_Readers]:
+    """The readers of each block; the last part is one occurrence of what is in none."""
+    number, stretch, place = _whereabouts(flow, parts)
+    use, _, made, result = flow.uses.T
+    cross = (number[use] != number[made]) | (stretch[use] != stretch[made])
+    use, made, result = use[cross], made[cross], result[cross]
+    middle = np.array([len(repeat) // 2 for repeat in parts])
+    found = [_Readers(set(), set(), set()) for _ in parts]
+    inside = number[use] == number[made]
+    outside = (number[use] == len(parts) - 1) & (stretch[made] == middle[number[made]])
+    every = np.ones(len(use), np.bool_)
+    for name, those in (("results", every), ("own", inside), ("outside", outside)):
+        rows = np.array([number[made], place[made], result]).T[those].tolist()
+        for n, t, r in set(map(tuple, rows)):
+            getattr(found[n], name).add((t, r))
+    for at in filter(None, map(flow.at, flow.program.outvars)):
+        given = int(place[at[0]]), at[1]
+        found[number[at[0]]].results.add(given)
+        found[number[at[0]]].own.add(given)
     return found
+
+
+def _whereabouts(flow: Flow, parts: Iterable[Repeat]) -> tuple[Ints, Ints, Ints]:
+    """For each equation the number of its part, of the occurrence, and its place in that."""
+    number, stretch, place = np.zeros((3, len(flow.eqns)), np.int64)
+    for n, repeat in enumerate(parts):
+        places = np.array(repeat, np.int64)
+        number[places] = n
+        stretch[places] = np.arange(len(places))[:, None]
+        place[places] = np.arange(places.shape[1])
+    return number, stretch, place
 
 
 class _Choice:
@@ -107,7 +116,7 @@ class _Choice:
 
     def _operands(self, t: int) -> list[Value]:
         """The operands of an equation that are values of the occurrence."""
-        made = [self.flow.made.get(x) for x in self.eqn(t).inputs]  # type: ignore[arg-type]
+        made = map(self.flow.at, self.eqn(t).inputs)
         return [(self.at[at[0]], at[1]) for at in made if at is not None and at[0] in self.at]
 
     def choose(self) -> None:
@@ -145,7 +154,7 @@ class _Choice:
             return float("inf"), set(), set()
         cost, chain, sources = 0.0, {t}, set[Value]()
         for x in eqn.inputs:
-            at = self.flow.made.get(x) if isinstance(x, Var) else None
+            at = self.flow.at(x)
             if at is None:
                 continue
             inside = self.at.get(at[0])

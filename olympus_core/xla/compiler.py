@@ -19,13 +19,18 @@ from olympus_core.xla.hlo import module_bytes
 from olympus_core.xla.messages import artifact_error, compile_error
 from olympus_core.xla.options import Options, checked_options
 from olympus_core.xla.targets import Target
+from olympus_core.xla.wire import field
 
-__all__ = ["compile", "load"]
+__all__ = ["compile", "compile_options", "copying_late", "load"]
 
 # XLA splits a program's code among threads in an order that varies; unsplit, the bytes do not.
 _CPU_OPTIONS: Options = {"xla_cpu_parallel_codegen_split_count": 1}
 # Every LAPACK routine's name starts with this, in a module's and in an executable's bytes.
 _LAPACK = b"lapack_"
+# A module with calls that are kept has this, the name of the attribute that asks for it.
+_INLINEABLE = b"inlineable"
+# CompileOptionsProto.executable_build_options.debug_options.xla_backend_extra_options is a map.
+_COPY_LATE = field(3, field(3, field(500, field(1, b"xla_cpu_flatten_after_fusion"))))
 
 
 def compile(
@@ -55,7 +60,8 @@ def compile(
     if target.backend == "cpu":
         if _LAPACK in program:
             ensure_lapack()
-        return _compile_and_load(program, target, {**_CPU_OPTIONS, **options}, grid)
+        copy_late = _INLINEABLE in program
+        return _compile_and_load(program, target, {**_CPU_OPTIONS, **options}, grid, copy_late)
     if target.backend == "gpu":
         from olympus_core.xla.gpu import compile_for
 
@@ -64,10 +70,16 @@ def compile(
 
 
 def _compile_and_load(
-    program: bytes, target: Target, options: Options, grid: Sequence[Device] | None
+    program: bytes,
+    target: Target,
+    options: Options,
+    grid: Sequence[Device] | None,
+    copy_late: bool = False,
 ) -> Executable:
     grid = tuple(grid or devices(target.backend)[:1])
     made = compile_options(grid, options)
+    if copy_late:
+        made = copying_late(made)
     client = grid[0].client
     raw, seconds = compiled(lambda: client.compile_and_load(program, _jax.DeviceList(grid), made))
     return Executable(raw, target, seconds)
@@ -97,6 +109,17 @@ def compile_options(grid: Sequence[Device], options: Options) -> Any:
         made.executable_build_options.use_shardy_partitioner = True
     made.env_option_overrides = list(options.items())
     return made
+
+
+def copying_late(options: Any) -> Any:
+    """The options, with which a function is copied for each of its calls after it is optimized.
+
+    XLA's compiler for CPUs copies it before it chooses layouts and fuses operations unless told,
+    and does that once for each copy.  The option is an extra one of the backend, which can be set
+    for one compilation in the options' serialized form alone.
+    """
+    _ = options.executable_build_options.debug_options  # looked at, they are those of XLA_FLAGS
+    return _jax.CompileOptions.ParseFromString(options.SerializeAsString() + _COPY_LATE)
 
 
 def load(serialized: bytes, target: Target) -> Executable:

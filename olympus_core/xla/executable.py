@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, NamedTuple
 
+from olympus_core import collection
 from olympus_core.errors import ArtifactError, BackendError
 from olympus_core.xla.arrays import result_handler
 from olympus_core.xla.buffer_assignment import BufferAssignment, read_assignment
@@ -71,7 +72,9 @@ class _Program:
           ArtifactError: when the executable is not one program, or its description is damaged.
         """
         if self._module is None:
-            self._module = read_module(bytes(self._only().as_serialized_hlo_module_proto()))
+            proto = bytes(self._only().as_serialized_hlo_module_proto())
+            with collection.paused():
+                self._module = read_module(proto)
         return self._module
 
     def _only(self) -> Any:

@@ -1,4 +1,4 @@
-"""A reader of Protocol Buffers' wire format, for the messages that XLA gives as bytes.
+"""Protocol Buffers' wire format, for the messages that XLA gives and takes as bytes.
 
 It knows no message type: a reader of one asks for fields by number.  The format is that of
 https://protobuf.dev/programming-guides/encoding/.
@@ -10,7 +10,7 @@ from collections.abc import Set
 
 from olympus_core.errors import ArtifactError
 
-__all__ = ["Message", "damaged"]
+__all__ = ["Message", "damaged", "field"]
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _LONGEST = 10  # bytes of a varint of 64 bits
@@ -21,6 +21,25 @@ Value = int | bytes
 def damaged(what: str) -> ArtifactError:
     """The error of bytes that are not the message that they should be."""
     return ArtifactError(f"the executable's description is damaged: {what}")
+
+
+def field(number: int, content: bytes) -> bytes:
+    """A message of one field, which is text or a nested message.
+
+    Messages one after the other are one: the fields of both, and those of nested ones.
+
+    >>> Message(field(2, b"hi") + field(3, field(1, b"x"))).text(2)
+    'hi'
+    """
+    return _varint_of(number << 3 | _BYTES) + _varint_of(len(content)) + content
+
+
+def _varint_of(value: int) -> bytes:
+    groups = []
+    while value > 0x7F:
+        groups.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*groups, value])
 
 
 class Message:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import warnings
@@ -16,6 +17,7 @@ import olympus as ox
 from olympus_core import compiling, mlir, xla
 from olympus_core.errors import OlympusWarning, UsageError
 from olympus_core.xla import inlining
+from olympus_core.xla.compiler import compile_options, copying_late
 from tests.core.networks import (
     X,
     forward,
@@ -36,6 +38,28 @@ def test_kept_calls_survive_in_the_optimized_program() -> None:
     optimized = lowered.compile().as_text()
     kept = [line for line in optimized.splitlines() if 'inlineable="false"' in line]
     assert sum(" call(" in line for line in kept) == calls
+
+
+def test_a_block_is_copied_for_each_call_once_it_is_optimized() -> None:
+    text = ox.jit(forward).trace(params(6), X).lower().compile().as_text()
+    fusions = set(re.findall(r"calls=%?(fused_computation[\w.]*)", text))
+    copies = {name for name in fusions if ".clone" in name}
+    assert len(copies) >= 5 * len({name.partition(".clone")[0] for name in copies})
+
+
+def test_to_copy_late_leaves_the_other_options() -> None:
+    grid = xla.devices("cpu")[:1]
+    made = compile_options(grid, {"xla_backend_optimization_level": 0})
+    late = copying_late(made)
+    assert b"xla_cpu_flatten_after_fusion" in late.SerializeAsString()
+    assert b"xla_cpu_flatten_after_fusion" not in made.SerializeAsString()
+    assert dict(late.env_option_overrides) == dict(made.env_option_overrides)
+    for name in ("num_replicas", "num_partitions"):
+        assert getattr(late, name) == getattr(made, name)
+    usual, found = (each.executable_build_options.debug_options for each in (made, late))
+    assert usual.xla_dump_max_hlo_modules == -1  # of XLA's defaults one that is not 0
+    extra = r"xla_backend_extra_options \{[^}]*\}\s*"
+    assert re.sub(extra, "", str(found)) == re.sub(extra, "", str(usual))
 
 
 def test_the_portable_program_keeps_them() -> None:
@@ -101,6 +125,7 @@ def test_a_function_called_at_once_has_blocks_too() -> None:
 
 def test_a_compiler_that_drops_the_attribute_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert inlining.keeps_calls()
+    assert inlining.probed()
     monkeypatch.setattr(compiling.xla, "keeps_calls", lambda: False)
     traced = ox.jit(forward).trace(params(6), X)
     with pytest.warns(OlympusWarning, match="does not keep the repeated blocks"):
@@ -114,7 +139,9 @@ def test_a_compiler_that_drops_the_attribute_is_told(monkeypatch: pytest.MonkeyP
 
 def test_the_probe_of_the_compiler_says_no(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inlining, "_PROBE", inlining._PROBE.replace("false", "true"))
-    assert not inlining.keeps_calls.__wrapped__()
+    monkeypatch.setattr(inlining, "probed", inlining.probed.__wrapped__)
+    assert not inlining.keeps_calls("0.99.0")
+    assert inlining.keeps_calls("0.12.0.1")
 
 
 def test_a_block_is_written_where_it_comes_first() -> None:

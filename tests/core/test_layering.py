@@ -44,6 +44,7 @@ LAYERS = [
     "array",
     "sharded",
     "fingerprint",
+    "flow",
     "repeats",
     "stored",
     "outline",
