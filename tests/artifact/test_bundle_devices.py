@@ -27,6 +27,7 @@ from tests.artifact.bundles import change_manifest, members_of, python, save, st
 from tests.marks import needs_gpu_compiler
 
 SCHEMA = json.loads((files("olympus_core.artifact") / "bundle.schema.json").read_text())
+EARLIER = Path(__file__).with_name("earlier_bundle.zip")
 P = PartitionSpec
 ABSTRACT = AbstractMesh((2, 4), ("data", "model"))
 RNG = np.random.default_rng(0)
@@ -167,6 +168,19 @@ def test_one_device_takes_no_devices(tmp_path: Path) -> None:
     assert repr(artifact.load(path)) == f"<bundle 'mlp' in {path}: 1 device, for cpu>"
     with pytest.raises(UsageError, match="is for one device, and runs on the first one"):
         artifact.load(path).compiled(devices=olympus.devices()[:1])
+
+
+def test_a_bundle_of_before_there_were_any() -> None:
+    """It is read, called, and would be written as it is: its executables are left out of it."""
+    loaded = artifact.load(EARLIER)
+    assert loaded.manifest.to_bytes() == members_of(EARLIER)["manifest.json"]
+    assert loaded.num_devices == 1
+    assert repr(loaded).endswith("1 device, for cpu, gpu h200>")
+    found = loaded.compiled()(np.ones(4, np.float32), scale=2.0)
+    np.testing.assert_allclose(found["y"], np.tanh(np.ones(4)) * 2, rtol=1e-6)
+    with pytest.raises((ArtifactError, BackendError)) as caught:  # for one, how many do not matter
+        loaded.compiled(olympus.target("gpu", "8xh200"), recompile=False)
+    assert "has no executable" not in str(caught.value)
 
 
 @pytest.mark.parametrize("turned", [False, True])
