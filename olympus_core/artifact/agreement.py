@@ -84,6 +84,8 @@ def _splits(
     num_devices: int,
 ) -> Iterator[str]:
     """What an executable has otherwise than is told of its arguments, or its results."""
+    if not arrays:
+        return
     if found is None or len(found) < len(arrays):
         count = _count(len(found or ()), kind)
         yield f"has shardings of {count}, and its manifest says {len(arrays)}"

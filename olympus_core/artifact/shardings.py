@@ -15,6 +15,7 @@ from olympus_core.sharding import (
     AbstractMesh,
     AnyMesh,
     NamedSharding,
+    PartitionSpec,
     Sharding,
     TiledSharding,
     Tiling,
@@ -93,7 +94,9 @@ def without_devices(sharding: Sharding | None, ndim: int) -> StoredSharding | No
         return None
     if not isinstance(sharding, NamedSharding):
         return sharding.tiling(ndim)
-    return NamedSharding(_abstract(sharding.mesh), sharding.spec)
+    names = _names(sharding.mesh)
+    spec = [tuple(names[axis] for axis in sharding.spec.axes(i)) for i in range(len(sharding.spec))]
+    return NamedSharding(_abstract(sharding.mesh), PartitionSpec(*spec))
 
 
 def tiling(stored: StoredSharding, ndim: int) -> Tiling:
@@ -112,8 +115,8 @@ def meshes_of(name: str, shardings: Iterable[Sharding | None]) -> tuple[Abstract
     """The meshes of shardings, each once.
 
     Raises:
-      UsageError: when a bundle of the function `name` cannot store one: it has too many devices or
-        axes, or an axis is not called by text or an integer.
+      UsageError: when a bundle of the function `name` cannot store one, which has too many devices
+        or axes.
     """
     named = (s for s in shardings if isinstance(s, NamedSharding))
     found = tuple(dict.fromkeys(_abstract(s.mesh) for s in named))
@@ -123,15 +126,25 @@ def meshes_of(name: str, shardings: Iterable[Sharding | None]) -> tuple[Abstract
                 f"'{name}' has the mesh {mesh} of {mesh.size} devices, and a bundle stores meshes "
                 f"of {xla.MOST_DEVICES} devices and {MOST_AXES} axes at most"
             )
-        for axis in mesh.axis_names:
-            plain = isinstance(axis, str | int) and not isinstance(axis, bool)
-            if not plain or not str(axis).isprintable():
-                raise UsageError(
-                    f"'{name}' has a mesh with the axis {axis!r:.80}, which a bundle cannot store",
-                    hint="use printable text or integers as the names of axes",
-                )
     return found
 
 
 def _abstract(mesh: AnyMesh) -> AbstractMesh:
-    return AbstractMesh(mesh.axis_sizes, mesh.axis_names)
+    """The axes of a mesh, by the names that they are stored with."""
+    return AbstractMesh(mesh.axis_sizes, tuple(_names(mesh).values()))
+
+
+def _names(mesh: AnyMesh) -> dict[Any, str | int]:
+    """What each axis of a mesh is called in a bundle: as it is, or by number, as in `_0`.
+
+    The latter if its name is neither an integer nor text that can be shown, as that of a `pmap`
+    whose axis has no name.
+    """
+    names: dict[Any, str | int] = {}
+    for i, axis in enumerate(mesh.axis_names):
+        plain = isinstance(axis, str | int) and not isinstance(axis, bool)
+        name = axis if plain and str(axis).isprintable() else f"_{i}"
+        while name is not axis and name in (*mesh.axis_names, *names.values()):
+            name = f"_{name}"
+        names[axis] = name
+    return names

@@ -278,15 +278,45 @@ def test_pmap_and_shard_map(tmp_path: Path) -> None:
         np.testing.assert_array_equal(found, [4, 5, 6, 7, 0, 1, 2, 3])
 
 
-def test_axes_that_cannot_be_stored(tmp_path: Path) -> None:
-    for name in (object(), "a\nb", 1.5):
-        mesh = AbstractMesh((8,), (name,))
-        traced = olympus.jit(lax.neg).trace(sharded(name, shape=(8,), mesh=mesh))
-        with pytest.raises(UsageError, match="which a bundle cannot store"):
-            save(tmp_path / "f.olympus", traced)
-    third = sharded(3, shape=(8,), mesh=AbstractMesh((8,), (3,)))
-    path = save(tmp_path / "f.olympus", olympus.jit(lax.neg).trace(third))
-    assert artifact.load(path).compiled().input_shardings[0][0].spec == P(3)
+@pytest.mark.parametrize(
+    ("names", "stored"),
+    [
+        (("é", 3), ["é", 3]),
+        ((frozenset(), "_0"), ["__0", "_0"]),
+        (("a\nb", "x"), ["_0", "x"]),
+        ((1.5, True), ["_0", "_1"]),
+    ],
+)
+def test_axes_of_any_name(tmp_path: Path, names: tuple[Any, ...], stored: list[Any]) -> None:
+    """Those that no manifest can have are stored by number."""
+    mesh = AbstractMesh((2, 4), names)
+    traced = olympus.jit(lax.neg).trace(sharded(names[1], names[0], shape=(8, 8), mesh=mesh))
+    path = save(tmp_path / "f.olympus", traced)
+    assert manifest_of(path)["placement"]["meshes"][0]["axis_names"] == stored
+    compiled = artifact.load(path).compiled()
+    assert compiled.input_shardings[0][0].spec == P(*stored[::-1])
+    np.testing.assert_array_equal(compiled(np.ones((8, 8), np.float32)), -np.ones((8, 8)))
+
+
+def test_meshes_that_are_too_large(tmp_path: Path) -> None:
+    text = {"olympuspr_text": "", "name": "f", "entry": "m:f"}
+    many = AbstractMesh((8, *[1] * 16), tuple(f"x{i}" for i in range(17)))
+    lowered = olympus.jit(lax.neg).trace(sharded("x0", shape=(8,), mesh=many)).lower()
+    with pytest.raises(UsageError, match="stores meshes of 1024 devices and 16 axes at most"):
+        artifact.save(tmp_path / "f.olympus", lowered.compile(), lowered=lowered, **text)
+
+
+def test_nothing_taken_or_given(tmp_path: Path) -> None:
+    rows = NamedSharding(ABSTRACT, P("data"))
+    made = olympus.jit(lambda: jnp.ones((8, 8)), out_shardings=rows).trace()
+    compiled = artifact.load(save(tmp_path / "f.olympus", made)).compiled()
+    assert compiled().sharding.spec == P("data")
+    made = olympus.jit(lambda x: ()).trace(sharded("data", shape=(8,)))
+    compiled = artifact.load(save(tmp_path / "g.olympus", made)).compiled()
+    assert compiled(np.ones(8, np.float32)) == ()
+    made = olympus.pmap(lambda x: x + 1).trace(struct(8, 2))  # whose axis has no name
+    compiled = artifact.load(save(tmp_path / "h.olympus", made)).compiled()
+    np.testing.assert_array_equal(compiled(np.ones((8, 2), np.float32)), np.full((8, 2), 2.0))
 
 
 def test_stages_of_one_number_of_devices(tmp_path: Path) -> None:
