@@ -19,7 +19,7 @@ from olympus_core.errors import (
     SignatureError,
     UsageError,
 )
-from olympus_core.sharded import ShardedArray
+from olympus_core.sharded import ShardedArray, put_on
 from olympus_core.sharding import AnyMesh, Sharding, SingleDeviceSharding
 from olympus_core.spmd import ShardedProgram
 from olympus_core.stage import Interface, Stage
@@ -414,11 +414,17 @@ class Compiled(Stage):
 class ShardedCompiled(Compiled):
     """A program compiled for devices that its shardings name."""
 
-    def __init__(self, signature: Interface, program: ShardedProgram, lowered: Lowered) -> None:
+    def __init__(
+        self,
+        signature: Interface,
+        program: ShardedProgram,
+        target: xla.Target,
+        lowered: Lowered | None = None,
+    ) -> None:
         signature = signature._replace(
             in_shardings=program.in_shardings, out_shardings=program.out_shardings
         )
-        super().__init__(signature, program.executable, lowered.target, lowered)
+        super().__init__(signature, program.executable, target, lowered)
         self._program = program
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -427,11 +433,7 @@ class ShardedCompiled(Compiled):
         Raises SignatureError (a TypeError) that lists the arguments of another type, and
         ShardingError for one that has another sharding and may not be moved.
         """
-        leaves, in_tree = tree.flatten((args, kwargs))
-        self._refuse_tracers(leaves)
-        if in_tree != self.in_tree:
-            leaves = self._rearranged(args, kwargs)
-        outs = self._program.run(self._arrays(leaves))
+        outs = self._program.run(self._arrays(args, kwargs))
         if state.debug_nans or state.debug_infs:
             check_values(outs, self._refuse_value)
         return self.out_tree.unflatten(outs)
@@ -444,12 +446,32 @@ class ShardedCompiled(Compiled):
     def _mesh(self) -> AnyMesh | None:
         return self._program.mesh
 
-    def _arrays(self, leaves: Sequence[Any]) -> list[DeviceArray]:
+    def _arrays(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[DeviceArray]:
+        leaves, in_tree = tree.flatten((args, kwargs))
+        self._refuse_tracers(leaves)
+        if in_tree != self.in_tree:
+            leaves = self._rearranged(args, kwargs)
         avals = self._avals(leaves)
         return [
             x if isinstance(x, DeviceArray) else put(x, a)
             for x, a in zip(leaves, avals, strict=True)
         ]
+
+    def prepared(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Callable[[], Callable[[], None]]:
+        """As `Compiled.prepared`; raises ShardingError too, for what may not be moved."""
+        arrays = self._program.placed(self._arrays(args, kwargs))
+        donated = {i: arrays[i].numpy() for i in self.signature.donated}
+
+        def prepare() -> Callable[[], None]:
+            given = list(arrays)
+            for i, value in donated.items():
+                given[i] = put_on(value, self._program.in_shardings[i])
+            _finish([x.buffer for x in given])
+            return lambda: _finish([x.buffer for x in self._program.run(given)])
+
+        return prepare
 
     @property
     def input_shardings(self) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import io
+import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
@@ -305,11 +306,16 @@ def evaluate(
 
 
 class Entry(NamedTuple):
-    """What the entry function of a program takes and gives; `donated` are indices of arguments."""
+    """What the entry function of a program takes and gives; `donated` are indices of arguments.
+
+    `num_devices` is what the module says, and `meshes` are the sizes of its meshes.
+    """
 
     arguments: tuple[ir.Type, ...]
     results: tuple[ir.Type, ...]
     donated: frozenset[int]
+    num_devices: int
+    meshes: tuple[tuple[int, ...], ...]
 
 
 #: What MLIR bytecode begins with, a portable artifact too.
@@ -328,7 +334,24 @@ def entry_of(content: bytes) -> Entry:
     main = _main(module)
     attributes = list(main.arg_attrs) if main.type.inputs else []
     donated = [i for i, each in enumerate(attributes) if any(name in each for name in _DONATED)]
-    return Entry(tuple(main.type.inputs), tuple(main.type.results), frozenset(donated))
+    types = tuple(main.type.inputs), tuple(main.type.results)
+    return Entry(*types, frozenset(donated), _num_devices(module), _meshes(module))
+
+
+def _num_devices(module: ir.Module) -> int:
+    """The partitions times the replicas."""
+    said = module.operation.attributes
+    names = [name for name in ("mhlo.num_partitions", "mhlo.num_replicas") if name in said]
+    return math.prod(int(said[name].value) for name in names)
+
+
+def _meshes(module: ir.Module) -> tuple[tuple[int, ...], ...]:
+    """The sizes of the axes of each mesh that the module declares."""
+    from jaxlib.mlir.dialects import sdy
+
+    found = [each for each in module.body.operations if each.operation.name == "sdy.mesh"]
+    made = [sdy.MeshAttr(each.operation.attributes["mesh"]) for each in found]
+    return tuple(tuple(sdy.MeshAxisAttr(axis).size for axis in mesh.axes) for mesh in made)
 
 
 def _deserialized(content: bytes) -> ir.Module:

@@ -36,6 +36,8 @@ __all__ = [
     "committed_sharding",
     "compile_sharded",
     "devices_of",
+    "leaves_open",
+    "on_devices",
     "partitioned",
     "placement",
     "shardings_in",
@@ -215,10 +217,7 @@ class ShardedProgram:
         """
         if not isinstance(self.executable, xla.Executable):
             self.executable.run([])  # raises
-        placed = [
-            self._placed(i, x, want)
-            for i, (x, want) in enumerate(zip(arrays, self.in_shardings, strict=True))
-        ]
+        placed = self.placed(arrays)
         buffers = [x.buffer for x in placed]
         for i, x in enumerate(placed):
             # the runtime checks neither, and a mistake ends the process with some versions of it
@@ -232,6 +231,13 @@ class ShardedProgram:
         return [
             ShardedArray(aval, x, sharding)
             for x, (aval, sharding) in zip(outs, self._results, strict=True)
+        ]
+
+    def placed(self, arrays: Sequence[DeviceArray]) -> list[DeviceArray]:
+        """The arrays on the devices of the program; raises ShardingError as `run` does."""
+        return [
+            self._placed(i, x, want)
+            for i, (x, want) in enumerate(zip(arrays, self.in_shardings, strict=True))
         ]
 
     def _placed(self, i: int, x: DeviceArray, want: Sharding) -> DeviceArray:
@@ -273,7 +279,7 @@ def compile_sharded(
     executable = compiling.compile_module(
         lowered.module, entry.name, program.in_avals, target, options, where.devices
     )
-    return with_shardings(executable, program, entry, where)
+    return with_shardings(executable, (program.in_avals, program.out_avals), entry, where)
 
 
 def partitioned(entry: Entry, program: Olympuspr, where: Placement) -> Entry:
@@ -290,14 +296,19 @@ def partitioned(entry: Entry, program: Olympuspr, where: Placement) -> Entry:
 
 
 def with_shardings(
-    executable: Any, program: Olympuspr, entry: Entry, where: Placement
+    executable: Any,
+    avals: tuple[Sequence[ShapedArray], Sequence[ShapedArray]],
+    entry: Entry,
+    where: Placement,
 ) -> ShardedProgram:
-    """A compiled program, with the shardings that it was given or that the compiler chose."""
+    """A compiled program, with the shardings that it was given or that the compiler chose.
+
+    `avals` are those of its arguments and of its results.
+    """
     assert where.devices is not None
     chosen_in, chosen_out = executable.shardings()
-    ins = _filled(entry.in_shardings, chosen_in, program.in_avals, where)
-    outs = _filled(entry.out_shardings, chosen_out, program.out_avals, where)
-    avals = program.in_avals, program.out_avals
+    ins = _filled(entry.in_shardings, chosen_in, avals[0], where)
+    outs = _filled(entry.out_shardings, chosen_out, avals[1], where)
     return ShardedProgram(executable, avals, ins, outs, entry.donated, where)
 
 
@@ -321,7 +332,7 @@ def attached(
     there = _there(where.num_devices, target, name)
     devices = tuple(there[: where.num_devices])
     ins, outs, all_ = (
-        tuple([_on(s, devices) for s in group])
+        tuple([on_devices(s, devices) for s in group])
         for group in (entry.in_shardings, entry.out_shardings, where.shardings)
     )
     where = where._replace(devices=devices, shardings=tuple([s for s in all_ if s is not None]))
@@ -348,12 +359,18 @@ def _there(count: int, target: xla.Target, name: str) -> Sequence[Any]:
     return there
 
 
-def _on(sharding: Sharding | None, devices: tuple[Any, ...]) -> Sharding | None:
-    """A sharding on an abstract mesh, on the devices of one."""
+def on_devices(sharding: Sharding | None, devices: tuple[Any, ...]) -> Sharding | None:
+    """A sharding on an abstract mesh, on the devices of one; any other is as it is."""
     if not isinstance(sharding, NamedSharding) or isinstance(sharding.mesh, Mesh):
         return sharding
     grid = np.array(devices, dtype=object).reshape(sharding.mesh.axis_sizes)
     return NamedSharding(Mesh(grid, sharding.mesh.axis_names), sharding.spec)
+
+
+def leaves_open(sharding: Sharding) -> bool:
+    """Whether a sharding leaves a dimension to the compiler."""
+    spec = sharding.spec if isinstance(sharding, NamedSharding) else ()
+    return PartitionSpec.UNCONSTRAINED in tuple(spec)
 
 
 def target_for(where: Placement | None) -> xla.Target:
@@ -373,7 +390,7 @@ def _filled(
     made = []
     for i, aval in enumerate(avals):
         own = given[i] if i < len(given) else None
-        if own is not None and devices_of(own) is not None:
+        if own is not None and devices_of(own) is not None and not leaves_open(own):
             made.append(own)
         elif chosen is None:  # one device
             made.append(_whole(where))

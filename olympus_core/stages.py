@@ -24,7 +24,7 @@ from olympus_core.stage import ArgInfo, Interface, Stage
 if TYPE_CHECKING:
     from olympus_core.analysis.cost import Cost
 
-__all__ = ["ArgInfo", "Compiled", "Interface", "Lowered", "Traced"]
+__all__ = ["ArgInfo", "Compiled", "Interface", "Lowered", "ShardedCompiled", "Traced"]
 
 
 class Traced(Stage):
@@ -125,6 +125,10 @@ class Lowered(Stage):
     def num_devices(self) -> int:
         """The number of devices that the program runs on."""
         return 1 if self._where is None else self._where.num_devices
+
+    def placement(self) -> Placement | None:
+        """The devices that the program asks for; None where it runs on any one."""
+        return self._where
 
     @property
     def olympuspr(self) -> Olympuspr:
@@ -232,5 +236,6 @@ class Lowered(Stage):
         executable = compiling.compile_module(
             self.module, name, avals, self.target, options, where.devices
         )
-        program = with_shardings(executable, self.olympuspr, entry, where)
-        return ShardedCompiled(self.signature, program, self)
+        both = avals, self.signature.out_avals
+        program = with_shardings(executable, both, entry, where)
+        return ShardedCompiled(self.signature, program, self.target, self)

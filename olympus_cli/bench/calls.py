@@ -48,7 +48,7 @@ class Calls:
         clock: Clock = time.perf_counter,
     ) -> None:
         self._ready, self._inputs, self._clock = ready, inputs, clock
-        self._device = olympus.devices(backend.backend)[0]
+        self._places = ready.places(backend)
         self._donated = [i for i, leaf in enumerate(ready.arguments) if leaf.donated]
         self._results = _feeding(ready, self._donated)
         self._hosts = [inputs.arrays(ready.arguments)]
@@ -133,15 +133,19 @@ class Calls:
 
     def _copies(self, turn: int) -> dict[int, Any]:
         """New memory with the values of the donated arguments."""
-        made = {i: olympus.device_put(self._hosts[turn][i], self._device) for i in self._donated}
+        hosts, places = self._hosts[turn], self._places
+        made = {i: olympus.device_put(hosts[i], places[i]) for i in self._donated}
         olympus.block_until_ready(list(made.values()))
         return made
 
     def _put(self, arrays: Sequence[Any]) -> list[Any]:
-        """The arguments on the device; a donated one is None, as each call needs a new one."""
+        """The arguments on the device, or as the program splits them among several.
+
+        A donated one is None, as each call needs a new one.
+        """
         placed = [
-            None if leaf.donated else olympus.device_put(array, self._device)
-            for leaf, array in zip(self._ready.arguments, arrays, strict=True)
+            None if leaf.donated else olympus.device_put(array, place)
+            for leaf, array, place in zip(self._ready.arguments, arrays, self._places, strict=True)
         ]
         olympus.block_until_ready([array for array in placed if array is not None])
         return placed
@@ -153,9 +157,19 @@ def _feeding(ready: Runnable, donated: Sequence[int]) -> dict[int, int] | None:
         return None
     aliases = ready.compiled.runtime_executable().hlo_module().input_output_alias
     places = {each.parameter: (each.output_index or (0,))[0] for each in aliases}
-    if not all(i in places for i in donated):
+    if not all(i in places and _fits(ready, i, places[i]) for i in donated):
         return None
     return {i: places[i] for i in donated}
+
+
+def _fits(ready: Runnable, argument: int, result: int) -> bool:
+    """Whether a result lies where an argument must: its memory may have been split otherwise."""
+    compiled, rank = ready.compiled, len(ready.arguments[argument].shape)
+    if compiled.num_devices == 1:
+        return True
+    (want,) = tree.leaves(compiled.input_shardings)[argument : argument + 1]
+    (found,) = tree.leaves(compiled.output_shardings)[result : result + 1]
+    return len(ready.results[result].shape) == rank and want.is_equivalent_to(found, rank)
 
 
 @contextmanager

@@ -69,11 +69,14 @@ def content_key(stablehlo: str, signature: object, backend: olympus.Target) -> s
 def stored_types(stage: Any) -> list[object]:
     """The trees and the types of a stage's arguments and results, in the form a bundle has them.
 
-    What its `jit` was told to compile with comes last.
+    What its `jit` was told to compile with comes last, and where its arrays lie.
 
     Raises:
         UsageError: a bundle cannot store one of the trees.
     """
     trees = [Node.of(tree).to_data() for tree in (stage.in_tree, stage.out_tree)]
     types = olympus.tree.leaves((stage.in_avals, stage.out_avals))
-    return [*trees, *map(repr, types), *map(repr, stage.signature.compiler_options)]
+    signature = stage.signature
+    shardings = (*signature.in_shardings, *signature.out_shardings)
+    told = (*signature.compiler_options, *(each for each in shardings if each is not None))
+    return [*trees, *map(repr, types), *map(repr, told)]

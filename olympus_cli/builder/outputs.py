@@ -4,8 +4,7 @@ program.olympuspr  program.stablehlo.mlir  program.hlo.txt   as lowered for the 
 program.sources.json                                         where its operations come from
 <backend>/optimized.hlo.txt  <backend>/executable.bin        and both for a program that differs:
 <backend>/stablehlo.mlir  <backend>/sources.json
-<target>.olympus                                             the bundle: all in one file, for a
-                                                             program of one device
+<target>.olympus                                             the bundle: all in one file
 the report, as JSON, as text and, where that is asked for, as a page
 olympus-build.json                                           the list of all the others
 """
@@ -91,8 +90,7 @@ def compile_and_write(
     with clock.part("write"):
         for unit in program.units:
             (directory / unit.label / "executable.bin").write_bytes(executables[unit.backend])
-        if not _no_bundle(program):
-            save_bundle(program, directory, executables)
+        save_bundle(program, directory, executables)
         outputs = _files(directory)
     report = _report(program, backends, outputs)
     if page:
@@ -181,18 +179,7 @@ def _report(
         ops=operation_counts(program.units[0].stablehlo),
         backends=tuple(backends),
         outputs=outputs,
-        warnings=(*program.warnings, *_warnings(backends), *_no_bundle(program)),
-    )
-
-
-def _no_bundle(program: Program) -> tuple[str, ...]:
-    """A warning where the program cannot be stored in a bundle."""
-    count = max(unit.lowered.num_devices for unit in program.units)
-    if count == 1:
-        return ()
-    return (
-        f"{program.spec.name}.olympus is not written: a bundle holds programs of one device, and "
-        f"this one is of {count}",
+        warnings=(*program.warnings, *_warnings(backends)),
     )
 
 

@@ -17,13 +17,13 @@ __all__ = ["ask_for_devices", "check_placement", "out_shardings", "placed"]
 _COUNT = "OLYMPUS_NUM_CPU_DEVICES"
 
 
-def ask_for_devices(spec: TargetSpec) -> None:
-    """Let the CPU have as many devices as the mesh of a target, where the user does not say.
+def ask_for_devices(count: int) -> None:
+    """Let the CPU have as many devices as a program needs, where the user does not say.
 
-    It must be called in the target's own process, before anything asks for its devices.
+    It must be called in the program's own process, before anything asks for its devices.
     """
-    if spec.num_devices > 1:
-        os.environ.setdefault(_COUNT, str(spec.num_devices))
+    if count > 1:
+        os.environ.setdefault(_COUNT, str(count))
 
 
 def _sharding(said: ShardingSpec, spec: TargetSpec) -> NamedSharding:

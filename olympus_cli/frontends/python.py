@@ -135,7 +135,7 @@ def load_target(spec: TargetSpec) -> Traceable:
 
     Example: `load_target(target).trace().lower()`.
     """
-    ask_for_devices(spec)
+    ask_for_devices(spec.num_devices)
     function = load_entry(spec.entry, spec.root, spec.python_path)
     signature = _signature(function)
     binding = bind(_name(function), signature, spec)

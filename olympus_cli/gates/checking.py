@@ -113,8 +113,6 @@ def _sizes(program: Program) -> dict[str, int]:
     """The bytes of each executable by its backend's label, and those of the bundle as ""."""
     made = {unit.backend: unit.compiled.serialize() for unit in program.units}
     sizes = {unit.label: len(made[unit.backend]) for unit in program.units}
-    if any(unit.lowered.num_devices > 1 for unit in program.units):
-        return sizes  # no bundle holds such a program
     with TemporaryDirectory(prefix="olympus-check-") as folder:
         save_bundle(program, Path(folder), made)
         bundle = (Path(folder) / (program.spec.name + SUFFIX)).stat().st_size

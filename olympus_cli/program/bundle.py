@@ -11,6 +11,7 @@ import olympus
 from olympus import artifact
 from olympus.errors import UsageError
 from olympus_cli import console
+from olympus_cli.frontends.placing import ask_for_devices
 from olympus_cli.isolated.call import Say
 from olympus_cli.program.leaves import Leaf
 from olympus_cli.program.runnable import Runnable
@@ -114,6 +115,7 @@ def load_bundle(
     Raises:
         ArtifactError: the file is damaged or foreign, is not signed as it must be, or, without
             `recompile`, has no executable that fits this machine.
+        BackendError: there are fewer devices than the program needs.
         UsageError: there is no such file, or nothing is left to run.
     """
     if not options.native and not options.recompile:
@@ -121,6 +123,7 @@ def load_bundle(
     say("load")
     keys = options.trust or read_settings().trust
     bundle = artifact.load(path, native=options.native, trust=keys or None)
+    ask_for_devices(bundle.num_devices)
     compiled = bundle.compiled(backend, recompile=options.recompile)
     signature = bundle.manifest.signature
     arguments = [Leaf.of(a.name, a.dtype, a.shape, a.donated) for a in signature.arguments]

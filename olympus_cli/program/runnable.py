@@ -33,6 +33,12 @@ class Runnable:
     arguments: Sequence[Leaf]
     results: Sequence[Leaf]
 
+    def places(self, backend: olympus.Target) -> list[Any]:
+        """Where each argument lies, as `olympus.device_put` takes it: a device or a sharding."""
+        if self.compiled.num_devices == 1:
+            return [olympus.devices(backend.backend)[0]] * len(self.arguments)
+        return tree.leaves(self.compiled.input_shardings)
+
     def bind(self, arrays: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments of a call, from one array for each of `arguments`."""
         args, kwargs = tree.unflatten(self.compiled.in_tree, arrays)
@@ -86,7 +92,7 @@ def compile_to_run(spec: TargetSpec, say: Say = lambda _stage: None) -> Runnable
 
 def with_one_backend(spec: TargetSpec) -> TargetSpec:
     """`spec` with the first of its backends that can run here, or, for want of one, its first."""
-    ask_for_devices(spec)  # before the first look at those that are here
+    ask_for_devices(spec.num_devices)  # before the first look at those that are here
     fitting = (backend for backend in spec.backends if _is_here(backend))
     return replace(spec, backends=(next(fitting, spec.backends[0]),))
 

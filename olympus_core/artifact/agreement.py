@@ -6,24 +6,28 @@ rows as columns.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 
 from olympus_core import dtypes, mlir, xla
 from olympus_core.artifact.manifest import Argument, Result, Signature
+from olympus_core.artifact.shardings import StoredSharding, StoredShardings, tiling
 from olympus_core.avals import ShapedArray, shaped
 from olympus_core.errors import ArtifactError
+from olympus_core.sharding import NamedSharding, Sharding
 
-__all__ = ["check_executable", "check_program"]
+__all__ = ["AnyExecutable", "check_executable", "check_program", "check_shardings"]
 
 _Arrays = Sequence[Argument | Result]
+AnyExecutable = xla.Executable | xla.CompileOnlyExecutable
 
 
-def check_program(signature: Signature, content: bytes) -> None:
-    """Compare a signature with the types of a portable StableHLO program.
+def check_program(signature: Signature, content: bytes, num_devices: int = 1) -> None:
+    """Compare a signature, and a number of devices, with a portable StableHLO program.
 
     Raises:
       ArtifactError: when they differ in number, shape, dtype or donation, or the program cannot
-        be read.
+        be read or is for another number of devices.
     """
     entry = mlir.entry_of(content)
     for kind, said, found in (
@@ -35,22 +39,87 @@ def check_program(signature: Signature, content: bytes) -> None:
     for i, argument in enumerate(signature.arguments):
         if argument.donated != (i in entry.donated):
             _refuse_donation(argument.name, argument.donated, "StableHLO")
+    _check_devices(entry, num_devices)
+    if num_devices > 1 and _OLDER_SHARDINGS in content:
+        raise ArtifactError("its StableHLO has shardings of another kind than OLYMPUS writes")
+
+
+#: What the compiler drops, or ends the process for, where it partitions a program.
+_OLDER_SHARDINGS = b"mhlo.sharding"
+
+
+def _check_devices(entry: mlir.Entry, num_devices: int) -> None:
+    """Compare the number of devices with a program's, and with that of each of its meshes."""
+    sizes = [entry.num_devices, *(math.prod(mesh) for mesh in entry.meshes)]
+    for size in sizes:
+        if size != num_devices:
+            raise ArtifactError(
+                f"its StableHLO is for {_count(size, 'device')}, and its manifest says "
+                f"{num_devices}"
+            )
+
+
+def check_shardings(
+    signature: Signature, told: StoredShardings, executable: AnyExecutable, num_devices: int
+) -> None:
+    """Compare the shardings that a manifest tells of arguments and results with an executable's.
+
+    Raises:
+      ArtifactError: when one differs, or the executable is not of several devices.
+    """
+    arguments, results = executable.shardings()
+    for found in (
+        _splits("argument", signature.arguments, told.arguments, arguments, num_devices),
+        _splits("result", signature.results, told.results, results, num_devices),
+    ):
+        for fault in found:
+            raise ArtifactError(f"its executable {fault}")
+
+
+def _splits(
+    kind: str,
+    arrays: _Arrays,
+    told: Sequence[StoredSharding | None],
+    found: Sequence[object] | None,
+    num_devices: int,
+) -> Iterator[str]:
+    """What an executable has otherwise than is told of its arguments, or its results."""
+    if not arrays:
+        return
+    if found is None or len(found) < len(arrays):
+        count = _count(len(found or ()), kind)
+        yield f"has shardings of {count}, and its manifest says {len(arrays)}"
+        return
+    for array, want, got in zip(arrays, told, found, strict=False):
+        rank = len(array.shape)
+        if want is not None and xla.tiling_of(got, rank, num_devices) != tiling(want, rank):
+            says = want.spec if isinstance(want, NamedSharding) else f"{want.counts} parts"
+            yield f"splits the {kind} {array.name!r} otherwise than its manifest says, {says}"
 
 
 def check_executable(
-    signature: Signature, executable: xla.Executable | xla.CompileOnlyExecutable
+    signature: Signature,
+    executable: AnyExecutable,
+    shardings: tuple[Sequence[Sharding], Sequence[Sharding]] | None = None,
 ) -> None:
     """Compare a signature with the types of an executable.
+
+    `shardings` are those of arguments and results of a program of several devices: each device has
+    a part of every array.
 
     Raises:
       ArtifactError: when they differ in number, shape, dtype or the memory of donated arguments.
     """
     types = executable.types()
-    for kind, said, found in (
-        ("argument", signature.arguments, types.arguments),
-        ("result", signature.results, types.results),
+    arguments, results = shardings or (None, None)
+    for kind, said, found, split in (
+        ("argument", list[Argument | Result](signature.arguments), types.arguments, arguments),
+        ("result", list[Argument | Result](signature.results), types.results, results),
     ):
-        wanted = [(_aval(each).dtype, each.shape) for each in said]
+        shapes = [each.shape for each in said]
+        if split is not None:
+            shapes = [s.shard_shape(x) for s, x in zip(split, shapes, strict=True)]
+        wanted = [(_aval(a).dtype, shape) for a, shape in zip(said, shapes, strict=True)]
         _compare(kind, "executable", said, wanted, found)
     shared = executable.memory().alias_size_in_bytes or 0
     if shared and not any(argument.donated for argument in signature.arguments):

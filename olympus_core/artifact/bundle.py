@@ -11,29 +11,38 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
-from olympus_core import dtypes, stages, xla
+from olympus_core import stages, xla
 from olympus_core.analysis.sources import SourceMap
 from olympus_core.artifact import container, host
-from olympus_core.artifact.agreement import check_executable, check_program
-from olympus_core.artifact.calling import BundledProgram
+from olympus_core.artifact.agreement import AnyExecutable, check_executable, check_program
+from olympus_core.artifact.calling import BundledProgram, BundledShardedProgram
 from olympus_core.artifact.manifest import MANIFEST, Manifest, Member, StoredExecutable
+from olympus_core.artifact.placing import aval_of, chosen_devices, first_devices, placed
 from olympus_core.artifact.reading import parse_manifest
 from olympus_core.artifact.saving import OLYMPUSPR, sources_member
+from olympus_core.artifact.shardings import StoredShardings
 from olympus_core.artifact.signing import SIGNATURE, PublicKey, public_keys, signed, verify
-from olympus_core.avals import shaped
 from olympus_core.errors import ArtifactError, CompileError
 
 __all__ = ["Bundle", "load", "sign"]
 
+_T = TypeVar("_T")
+#: The devices of a program of several, in their order.
+_Grid = tuple[xla.Device, ...] | None
+_Found = tuple[AnyExecutable, _Grid, StoredShardings | None]
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Bundle:
     """A verified bundle: what it says of itself, and its members.
 
     `native` is whether its executables may be loaded, and `trusted` whether its signature was
     verified.
+
+    >>> load("f.olympus")
+    <bundle 'f' in f.olympus: 8 devices, for cpu, gpu 1x8xh200>
     """
 
     path: Path
@@ -41,6 +50,16 @@ class Bundle:
     members: Mapping[str, bytes] = field(repr=False)
     native: bool = True
     trusted: bool = False
+
+    def __repr__(self) -> str:
+        count = self.num_devices
+        needs = f"{count} device{'s' * (count > 1)}"
+        return f"<bundle {self.manifest.name!r} in {self.path}: {needs}, for {self._targets()}>"
+
+    @property
+    def num_devices(self) -> int:
+        """The number of devices that the program needs; it runs on so many."""
+        return self.manifest.num_devices
 
     @property
     def executables(self) -> tuple[StoredExecutable, ...]:
@@ -78,7 +97,11 @@ class Bundle:
         return None if content is None else SourceMap.parse(content)
 
     def compiled(
-        self, target: xla.Target | None = None, *, recompile: bool = True
+        self,
+        target: xla.Target | None = None,
+        *,
+        recompile: bool = True,
+        devices: Sequence[xla.Device] | None = None,
     ) -> stages.Compiled:
         """The program for a target (the CPU unless given), to be called like the function.
 
@@ -86,12 +109,17 @@ class Bundle:
         the same system, and on a processor that can do nothing that this one cannot.  Otherwise
         the program is compiled from StableHLO.
 
+        A program of several devices runs on the first ones of the target, or on `devices`, in the
+        order in which the program numbers them: that of its mesh.
+
         Raises:
           ArtifactError: when no executable fits and `recompile` is False, the bundle has no
             program for the target's backend, or the program is not what the manifest says.
-          BackendError: when the target's device, or what compiles for it, is not here.
+          BackendError: when the target's device, or what compiles for it, is not here, or there are
+            fewer devices than the program needs.
           UsageError: when the target's device is neither one that ships nor the user's own with its
-            figures, and there is no executable for one of that name.
+            figures, and there is no executable for one of that name; when `devices` are not as
+            many as the program needs, or not the target's.
           CompileError: when the program cannot be compiled for the target.
 
         Example:
@@ -105,27 +133,61 @@ class Bundle:
                 hint=f"build it for {target.backend} too: backends in olympus.toml",
             )
         program = self.stablehlo(target.backend)
-        self._checked(lambda: check_program(self.manifest.signature, program))
+        self._checked(lambda: check_program(self.manifest.signature, program, self.num_devices))
         try:
-            executable: xla.Executable | xla.CompileOnlyExecutable = self._load(target)
+            found = self._load(target, devices)
         except ArtifactError:
             if not recompile:
                 raise
-            executable = self._compile(program, target)
-        self._checked(lambda: check_executable(self.manifest.signature, executable))
-        return BundledProgram(self.manifest.signature, self._signature(), executable, target)
+            found = self._compile(program, target, devices)
+        return self._checked(lambda: self._program(target, *found))
+
+    def _program(
+        self,
+        target: xla.Target,
+        executable: AnyExecutable,
+        devices: _Grid,
+        told: StoredShardings | None,
+    ) -> stages.Compiled:
+        """The program of an executable on devices, with the shardings that are told of it."""
+        signature, interface = self.manifest.signature, self._interface()
+        if devices is None or told is None:
+            check_executable(signature, executable)
+            return BundledProgram(signature, interface, executable, target)
+        made = placed(self.manifest, told, executable, devices)
+        return BundledShardedProgram(signature, interface, made, target)
 
     def _known(self, target: xla.Target) -> xla.Target:
         """The target with its device, which ships, comes with figures, or was compiled for."""
-        if target.model is not None or any(each.target == target for each in self.executables):
+        if target.model is not None or any(self._is_for(each, target) for each in self.executables):
             return target
-        return xla.target(target.backend, target.device)
+        topology = None if target.topology is None else str(target.topology)
+        return xla.target(target.backend, target.device, None, topology)
+
+    def _is_for(self, stored: StoredExecutable, target: xla.Target) -> bool:
+        """Whether it was compiled for the target: how many devices are not used does not matter."""
+        if (stored.backend, stored.device) != (target.backend, target.device):
+            return False
+        one_host = xla.Topology(1, self.num_devices)
+        several = self.num_devices > 1
+        return not several or (stored.topology or one_host) == (target.topology or one_host)
+
+    def _grid(
+        self, target: xla.Target, devices: Sequence[xla.Device] | None, *, compiles: bool
+    ) -> _Grid:
+        """The devices of the program; None for the first one of the target."""
+        count, what = self.num_devices, str(self.path)
+        if devices is not None:
+            return chosen_devices(what, count, target, devices)
+        return first_devices(what, count, target, compiles=compiles) if count > 1 else None
 
     def _compile(
-        self, program: bytes, target: xla.Target
-    ) -> xla.Executable | xla.CompileOnlyExecutable:
+        self, program: bytes, target: xla.Target, devices: Sequence[xla.Device] | None
+    ) -> _Found:
+        """The program compiled anew, with its devices and what it says of its arrays."""
+        grid, placement = self._grid(target, devices, compiles=True), self.manifest.placement
         try:
-            return xla.compile(program, target, self.manifest.compiler_options)
+            made = xla.compile(program, target, self.manifest.compiler_options, grid)
         except CompileError as exc:
             if target.backend in self.manifest.programs:
                 raise
@@ -133,19 +195,23 @@ class Bundle:
                 f"{self.path} has no program for {target.backend}, {self._contents()}, and that "
                 f"cannot be compiled for {target.backend}: {exc}"
             ) from exc
+        return made, grid, None if placement is None else placement.shardings
 
     def _contents(self) -> str:
         """What it has, for the error of a target that it has not."""
-        executables = ", ".join(_label(each.target) for each in self.executables) or "none"
-        return f"only for {', '.join(self.manifest.programs)} (executables: {executables})"
+        return f"only for {', '.join(self.manifest.programs)} (executables: {self._targets()})"
 
-    def _checked(self, check: Callable[[], None]) -> None:
+    def _targets(self) -> str:
+        return ", ".join(_label(each.target) for each in self.executables) or "none"
+
+    def _checked(self, check: Callable[[], _T]) -> _T:
         try:
-            check()
+            return check()
         except ArtifactError as exc:
             raise ArtifactError(f"{self.path} cannot be used: {exc}") from exc
 
-    def _load(self, target: xla.Target) -> xla.Executable:
+    def _load(self, target: xla.Target, devices: Sequence[xla.Device] | None) -> _Found:
+        """The executable for a target that fits this machine, with its devices and shardings."""
         label = _label(target)
         if not self.native:
             raise ArtifactError(
@@ -153,7 +219,7 @@ class Bundle:
                 "native=False",
                 hint=_RECOMPILE,
             )
-        stored = [each for each in self.executables if each.target == target._replace(model=None)]
+        stored = [each for each in self.executables if self._is_for(each, target)]
         if not stored:
             raise ArtifactError(f"{self.path} has no executable for {label}", hint=_RECOMPILE)
         here = host.Host.here(), xla.versions()
@@ -163,23 +229,27 @@ class Bundle:
                 f"the executable for {label} in {self.path} does not fit this machine: {reason}",
                 hint=_RECOMPILE,
             )
-        return xla.load(self.members[stored[0].member], target)
+        grid = self._grid(target, devices, compiles=False)
+        return xla.load(self.members[stored[0].member], target, grid), grid, stored[0].shardings
 
-    def _signature(self) -> stages.Interface:
+    def _interface(self) -> stages.Interface:
         s = self.manifest.signature
         return stages.Interface(
             self.manifest.function,
             s.argument_tree.structure(),
             s.result_tree.structure(),
             tuple(a.name for a in s.arguments),
-            tuple(shaped(a.shape, dtypes.dtype(a.dtype), a.weak_type) for a in s.arguments),
-            tuple(shaped(a.shape, dtypes.dtype(a.dtype), a.weak_type) for a in s.results),
+            tuple(map(aval_of, s.arguments)),
+            tuple(map(aval_of, s.results)),
             frozenset(i for i, a in enumerate(s.arguments) if a.donated),
         )
 
 
 def _label(target: xla.Target) -> str:
-    return target.backend if target.device is None else f"{target.backend} {target.device}"
+    if target.device is None:
+        return target.backend
+    many = "" if target.topology is None else f"{target.topology}x"
+    return f"{target.backend} {many}{target.device}"
 
 
 _RECOMPILE = "it can be compiled again from the StableHLO in the bundle: allow recompiling"

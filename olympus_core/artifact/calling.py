@@ -16,15 +16,11 @@ from olympus_core.artifact.manifest import Signature
 from olympus_core.artifact.treespec import Key, Node, field_names
 from olympus_core.errors import SignatureError
 
-__all__ = ["BundledProgram"]
+__all__ = ["BundledProgram", "BundledShardedProgram"]
 
 
-class BundledProgram(stages.Compiled):
-    """A program out of a bundle: it is called like the function that it was built from.
-
-    A namedtuple, a registered class and a list may be given as a tuple of their parts; a
-    positional argument may be given by its name.
-    """
+class _ByForm(stages.Compiled):
+    """A compiled program that takes arguments by the form of their tree, and by name."""
 
     def __init__(self, signature: Signature, *compiled: Any) -> None:
         super().__init__(*compiled)
@@ -98,6 +94,18 @@ class BundledProgram(stages.Compiled):
 
     def _refuse(self, what: str) -> NoReturn:
         raise SignatureError(f"'{self.fun_name}' cannot be called with these arguments: {what}")
+
+
+class BundledProgram(_ByForm):
+    """A program out of a bundle: it is called like the function that it was built from.
+
+    A namedtuple, a registered class and a list may be given as a tuple of their parts; a
+    positional argument may be given by its name.
+    """
+
+
+class BundledShardedProgram(_ByForm, stages.ShardedCompiled):
+    """A program of several devices out of a bundle, which is called in the same way."""
 
 
 _LEAF = tree.structure(0)

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from olympus_core import xla
 from olympus_core.artifact.host import Host
+from olympus_core.artifact.shardings import StoredPlacement, StoredShardings
 from olympus_core.artifact.treespec import Node
 
 __all__ = [
@@ -67,17 +68,24 @@ class Signature:
 
 @dataclass(frozen=True)
 class StoredExecutable:
-    """One compiled form of the program: the member that has it, its target, where it was built."""
+    """One compiled form of the program: the member that has it, its target, where it was built.
+
+    `topology` is how many of the device there are; None for a target that does not say it.
+    `shardings` are those of a program of several devices: what it says, and what the compiler
+    chose.
+    """
 
     member: str
     backend: str
     device: str | None
     host: Host
+    topology: xla.Topology | None = None
+    shardings: StoredShardings | None = None
 
     @property
     def target(self) -> xla.Target:
         """What it was compiled for."""
-        return xla.Target(self.backend, self.device)
+        return xla.Target(self.backend, self.device, topology=self.topology)
 
 
 @dataclass(frozen=True)
@@ -93,7 +101,7 @@ class Manifest:
     """All that a bundle says of itself.
 
     `programs` names, for each backend lowered for, the member with the StableHLO; `members` are
-    all files of the bundle but the manifest.
+    all files of the bundle but the manifest.  `placement` is that of a program of several devices.
     """
 
     name: str
@@ -105,12 +113,37 @@ class Manifest:
     programs: Mapping[str, str]
     executables: tuple[StoredExecutable, ...]
     members: Mapping[str, Member]
+    placement: StoredPlacement | None = None
+
+    @property
+    def num_devices(self) -> int:
+        """The number of devices that the program runs on."""
+        return 1 if self.placement is None else self.placement.num_devices
 
     def to_data(self) -> dict[str, Any]:
-        """JSON-like data in the form of `bundle.schema.json`."""
-        data = {"schema_version": SCHEMA_VERSION, **asdict(self)}
+        """JSON-like data in the form of `bundle.schema.json`.
+
+        What only programs of several devices have is left out of others: older readers take those.
+        """
+        data = {
+            "schema_version": SCHEMA_VERSION,
+            **asdict(replace(self, placement=None, executables=())),
+        }
         data["signature"]["argument_tree"] = self.signature.argument_tree.to_data()
         data["signature"]["result_tree"] = self.signature.result_tree.to_data()
+        data["executables"] = [self._executable(each) for each in self.executables]
+        del data["placement"]
+        if self.placement is not None:
+            data["placement"] = self.placement.to_data()
+        return data
+
+    def _executable(self, stored: StoredExecutable) -> dict[str, Any]:
+        data = asdict(replace(stored, topology=None, shardings=None))
+        del data["topology"], data["shardings"]
+        if stored.topology is not None:
+            data["topology"] = str(stored.topology)
+        if stored.shardings is not None and self.placement is not None:
+            data["shardings"] = stored.shardings.to_data(self.placement.meshes)
         return data
 
     def to_bytes(self) -> bytes:

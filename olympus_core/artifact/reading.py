@@ -21,6 +21,8 @@ from olympus_core.artifact.manifest import (
     Signature,
     StoredExecutable,
 )
+from olympus_core.artifact.reading_shardings import parse_placement, parse_shardings
+from olympus_core.artifact.shardings import StoredPlacement
 from olympus_core.artifact.treespec import DEEPEST, KINDS, Node
 from olympus_core.artifact.value import Value
 from olympus_core.errors import ArtifactError, UsageError
@@ -62,19 +64,25 @@ def _document(value: Any) -> Manifest:
 
 
 def _manifest(fields: dict[str, Value], document: Value) -> Manifest:
-    document.fields("schema_version", *Manifest.__dataclass_fields__)
+    names = [name for name in Manifest.__dataclass_fields__ if name != "placement"]
+    document.fields("schema_version", *names, optional=["placement"])
+    signature = _signature(fields["signature"])
+    placement = parse_placement(fields["placement"], signature) if "placement" in fields else None
     members = _mapping(fields["members"], _member)
     programs = _mapping(fields["programs"], lambda part: _known(part, members))
     return Manifest(
         name=fields["name"].name(),
         entry=fields["entry"].text(),
         function=fields["function"].name(),
-        signature=_signature(fields["signature"]),
+        signature=signature,
         versions=_mapping(fields["versions"], Value.text),
         compiler_options=_options(fields["compiler_options"]),
         programs=programs or fields["programs"].refuse("an object with a backend's program"),
-        executables=fields["executables"].each(lambda part: _executable(part, members)),
+        executables=fields["executables"].each(
+            lambda part: _executable(part, members, signature, placement)
+        ),
         members=members,
+        placement=placement,
     )
 
 
@@ -101,16 +109,37 @@ def _member(value: Value) -> Member:
     return Member(digest.text(), fields["size"].size())
 
 
-def _executable(value: Value, members: Mapping[str, Member]) -> StoredExecutable:
-    fields = value.fields("member", "backend", "device", "host")
+def _executable(
+    value: Value,
+    members: Mapping[str, Member],
+    signature: Signature,
+    placement: StoredPlacement | None,
+) -> StoredExecutable:
+    several = [] if placement is None else ["shardings"]
+    fields = value.fields("member", "backend", "device", "host", *several, optional=["topology"])
     backend, device = fields["backend"].text(), fields["device"].text_or_none()
+    many = _topology(fields["topology"]) if "topology" in fields else None
     try:
-        xla.target(backend, None if xla.is_gpu_name(backend, device) else device)
+        known = None if xla.is_gpu_name(backend, device) else device
+        xla.target(backend, known, None, many and str(many))
     except UsageError as exc:
         raise ArtifactError(f"in its manifest, {value.where} is of no known target: {exc}") from exc
     return StoredExecutable(
-        _known(fields["member"], members), backend, device, _host(fields["host"])
+        _known(fields["member"], members),
+        backend,
+        device,
+        _host(fields["host"]),
+        many,
+        None if placement is None else parse_shardings(fields["shardings"], signature, placement),
     )
+
+
+def _topology(value: Value) -> xla.Topology:
+    try:
+        found = xla.parse_topology(value.text())
+    except UsageError as exc:
+        raise ArtifactError(f"in its manifest, {value.where} is not usable: {exc}") from exc
+    return found if str(found) == value.text() else value.refuse(f"{found}, as it is written")
 
 
 def _host(value: Value) -> Host:

@@ -23,8 +23,17 @@ from olympus_core.artifact.manifest import (
     Signature,
     StoredExecutable,
 )
+from olympus_core.artifact.shardings import (
+    StoredPlacement,
+    StoredSharding,
+    StoredShardings,
+    meshes_of,
+    without_devices,
+)
 from olympus_core.artifact.treespec import Node
+from olympus_core.avals import ShapedArray
 from olympus_core.errors import UsageError
+from olympus_core.sharding import Sharding
 
 __all__ = ["OLYMPUSPR", "save", "sources_member"]
 
@@ -60,11 +69,10 @@ def save(
     Equal content makes equal bytes; the file appears whole or not at all.
 
     Raises:
-      UsageError: when the stages are not of one function, two are for one target, there is none,
-        one is a program of several devices,
-        a dict among the arguments has a key that is neither text nor an integer, a compiler option
-        is not allowed, a name has characters that cannot be shown, or the file cannot be
-        written.
+      UsageError: when the stages are not of one function or not for one number of devices, two are
+        for one target, there is none, a dict among the arguments has a key that is neither text nor
+        an integer, nor is an axis of a mesh, a compiler option is not allowed, a name has
+        characters that cannot be shown, or the file cannot be written.
 
     Example:
       >>> save("f.olympus", lowered.compile(), lowered=lowered, name="f", entry="m:f",
@@ -73,7 +81,8 @@ def save(
     programs, executables = _sequence(lowered), _sequence(compiled)
     signature = _common_signature([*executables, *programs])
     where, members = _programs(programs, root)
-    stored = [_stored(each) for each in executables]
+    placement = _placement(programs, executables)
+    stored = [_stored(each, several=placement is not None) for each in executables]
     for record, each in zip(stored, executables, strict=True):
         if record.member in members:
             raise UsageError(f"two of the executables are for {_label(each.target)}")
@@ -90,6 +99,7 @@ def save(
         programs=where,
         executables=tuple(sorted(stored, key=lambda record: record.member)),
         members={n: Member(hashlib.sha256(x).hexdigest(), len(x)) for n, x in members.items()},
+        placement=placement,
     )
     for shown in (name, signature.name, *signature.arg_names):
         if not shown.isprintable():
@@ -104,7 +114,10 @@ def _sequence(stage: _T | Sequence[_T]) -> list[_T]:
 
 
 def _label(target: xla.Target) -> str:
-    return target.backend if target.device is None else f"{target.backend}-{target.device}"
+    if target.device is None:
+        return target.backend
+    many = "" if target.topology is None else f"{target.topology}x"
+    return f"{target.backend}-{many}{target.device}"
 
 
 def _common_signature(found: list[Any]) -> stages.Interface:
@@ -113,20 +126,24 @@ def _common_signature(found: list[Any]) -> stages.Interface:
     if not any(isinstance(stage, stages.Lowered) for stage in found):
         raise UsageError("a bundle needs a lowered program, and got none")
     first: stages.Interface = found[0].signature
-    for stage in found:
-        if stage.num_devices > 1:
-            raise UsageError(
-                f"'{first.name}' is a program of {stage.num_devices} devices, and a bundle holds "
-                "programs of one"
-            )
     for stage in found[1:]:
-        if stage.signature != first:
+        if stage.num_devices != found[0].num_devices:
+            raise UsageError(
+                f"the stages in a bundle must be for one number of devices, and '{first.name}' is "
+                f"for {found[0].num_devices} and for {stage.num_devices}"
+            )
+        if _anywhere(stage.signature) != _anywhere(first):
             raise UsageError(
                 "the stages in a bundle must be of one function and one kind of arguments, and "
                 f"are of '{first.name}' {_types(first)} and '{stage.fun_name}' "
                 f"{_types(stage.signature)}"
             )
     return first
+
+
+def _anywhere(signature: stages.Interface) -> stages.Interface:
+    """The interface without where its arrays lie."""
+    return signature._replace(in_shardings=(), out_shardings=())
 
 
 def _types(signature: stages.Interface) -> str:
@@ -159,10 +176,52 @@ def _programs(
     return where, {name: content for content, name in names.items()} | sources
 
 
-def _stored(compiled: stages.Compiled) -> StoredExecutable:
+def _placement(
+    lowered: list[stages.Lowered], compiled: list[stages.Compiled]
+) -> StoredPlacement | None:
+    """What the stages say of devices; None for a program of one."""
+    first = lowered[0].placement()
+    if first is None or first.num_devices == 1:
+        return None
+    told = [_shardings(each.signature) for each in lowered]
+    if any(each != told[0] for each in told):
+        raise UsageError(
+            f"the stages in a bundle must have one sharding for each array, and those of "
+            f"'{lowered[0].fun_name}' have several"
+        )
+    chosen = [s for each in compiled for s in _all_shardings(each.signature)]
+    meshes = meshes_of(lowered[0].fun_name, [*first.shardings, *chosen])
+    return StoredPlacement(first.num_devices, meshes, told[0])
+
+
+def _all_shardings(signature: stages.Interface) -> tuple[Sharding | None, ...]:
+    return signature.in_shardings + signature.out_shardings
+
+
+def _shardings(signature: stages.Interface) -> StoredShardings:
+    return StoredShardings(
+        _without_devices(signature.in_shardings, signature.in_avals),
+        _without_devices(signature.out_shardings, signature.out_avals),
+    )
+
+
+def _without_devices(
+    shardings: Sequence[Sharding | None], avals: Sequence[ShapedArray]
+) -> tuple[StoredSharding | None, ...]:
+    said = shardings or (None,) * len(avals)
+    return tuple(without_devices(s, a.ndim) for s, a in zip(said, avals, strict=True))
+
+
+def _stored(compiled: stages.Compiled, *, several: bool) -> StoredExecutable:
     target = compiled.target
-    member = f"executables/{_label(target)}.bin"
-    return StoredExecutable(member, target.backend, target.device, Host.here())
+    return StoredExecutable(
+        f"executables/{_label(target)}.bin",
+        target.backend,
+        target.device,
+        Host.here(),
+        target.topology,
+        _shardings(compiled.signature) if several else None,
+    )
 
 
 def _signature(stage: stages.Compiled, static: Mapping[str, object]) -> Signature:

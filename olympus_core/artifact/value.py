@@ -5,7 +5,7 @@ An error names the part, what it must be, and what it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, TypeVar
 
 from olympus_core import dtypes
@@ -29,12 +29,12 @@ class Value:
             f"in its manifest, {self.where} must be {needed}, and is {self.value!r:.80}"
         )
 
-    def fields(self, *names: str) -> dict[str, Value]:
-        """The fields of an object that has those of the names and no other."""
+    def fields(self, *names: str, optional: Sequence[str] = ()) -> dict[str, Value]:
+        """The fields of an object that has those of the names, and no other but the optional."""
         fields = self.entries()
         for name in [name for name in names if name not in fields]:
             raise ArtifactError(f"in its manifest, {self.where} has no {name!r}")
-        for name in [name for name in fields if name not in names]:
+        for name in [name for name in fields if name not in names and name not in optional]:
             raise ArtifactError(f"in its manifest, {self.where} has an unknown field {name!r}")
         return fields
 
@@ -73,6 +73,13 @@ class Value:
         if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63:
             return value
         self.refuse("an integer of 0 or more, and below 2**63")
+
+    def count(self, most: int, least: int = 1) -> int:
+        """An integer from `least` to `most`."""
+        value = self.value
+        if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
+            return value
+        self.refuse(f"an integer from {least} to {most}")
 
     def key(self) -> str | int:
         """Text or an integer."""

@@ -46,6 +46,7 @@ from olympus_core.xla.sharding import (
     put_parts,
     run_partitioned,
     sharding_like,
+    tiling_of,
 )
 from olympus_core.xla.status import BackendStatus, backends, versions
 from olympus_core.xla.targets import (
@@ -120,6 +121,7 @@ __all__ = [
     "shipped_devices",
     "target",
     "target_on",
+    "tiling_of",
     "to_dlpack",
     "to_numpy",
     "topology_devices",

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from olympus_core.errors import ArtifactError
 from olympus_core.xla.background import run_to_the_end
 from olympus_core.xla.client import devices, ensure_lapack
 from olympus_core.xla.door import Device, JaxRuntimeError, _jax
@@ -18,6 +19,7 @@ from olympus_core.xla.executable import CompileOnlyExecutable, Executable
 from olympus_core.xla.hlo import module_bytes
 from olympus_core.xla.messages import artifact_error, compile_error
 from olympus_core.xla.options import Options, checked_options
+from olympus_core.xla.serialized import serialized_for
 from olympus_core.xla.targets import Target
 from olympus_core.xla.wire import field
 
@@ -122,18 +124,28 @@ def copying_late(options: Any) -> Any:
     return _jax.CompileOptions.ParseFromString(options.SerializeAsString() + _COPY_LATE)
 
 
-def load(serialized: bytes, target: Target) -> Executable:
+def load(serialized: bytes, target: Target, grid: Sequence[Device] | None = None) -> Executable:
     """Load what `serialize` gave.
 
+    `grid` are the devices that run it, a partition each; the first one of the target unless given.
+
     Raises:
-      ArtifactError: when the bytes are damaged, or were made by another version or machine.
+      ArtifactError: when the bytes are damaged, were made by another version or machine, or for
+        another number of devices.
       BackendError: when the target's device is not here.
     """
     if target.backend == "cpu" and _LAPACK in serialized:
         ensure_lapack()
-    device = devices(target.backend)[0]
+    grid = tuple(grid or devices(target.backend)[:1])
+    count = serialized_for(serialized) if target.backend == "cpu" else None
+    if count not in (None, len(grid)):  # which ends the process
+        raise ArtifactError(
+            f"the executable is for {count} devices, and was to be loaded on {len(grid)}"
+        )
+    # without them it keeps the devices that it was compiled for, whatever its arguments lie on
+    options = compile_options(grid, {}) if len(grid) > 1 else None
     try:
-        raw = device.client.deserialize_executable(serialized, _jax.DeviceList((device,)), None)
+        raw = grid[0].client.deserialize_executable(serialized, _jax.DeviceList(grid), options)
     except (JaxRuntimeError, ValueError) as exc:
         raise artifact_error(exc) from None
     return Executable(raw, target)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core.errors import ShardingError
+from olympus_core.errors import ArtifactError, ShardingError
 from olympus_core.sharding import (
     Mesh,
     Sharding,
@@ -39,6 +39,7 @@ __all__ = [
     "put_parts",
     "run_partitioned",
     "sharding_like",
+    "tiling_of",
 ]
 
 
@@ -79,7 +80,7 @@ def sharding_like(proto: Any, ndim: int, like: Sequence[Sharding], devices: Sequ
 
     It is named after the first mesh of `like` that has these devices, where there is one.
     """
-    tiling = _tiling(_hlo.HloSharding.from_proto(proto), ndim, len(devices))
+    tiling = tiling_of(proto, ndim, len(devices))
     meshes = [getattr(s, "mesh", None) for s in like]
     for mesh in meshes:
         if isinstance(mesh, Mesh) and mesh.flat_devices == tuple(devices):
@@ -87,6 +88,17 @@ def sharding_like(proto: Any, ndim: int, like: Sequence[Sharding], devices: Sequ
     if len(devices) == 1:
         return SingleDeviceSharding(devices[0])
     return TiledSharding(tuple(devices), tiling)
+
+
+def tiling_of(proto: Any, ndim: int, count: int) -> Tiling:
+    """How the sharding that the compiler gave an array of `ndim` dimensions cuts it.
+
+    Raises ArtifactError where it is not one on `count` devices.
+    """
+    try:
+        return _tiling(_hlo.HloSharding.from_proto(proto), ndim, count)
+    except (ValueError, IndexError, JaxRuntimeError) as exc:
+        raise ArtifactError(f"the executable has a sharding not of {count} devices") from exc
 
 
 def _tiling(sharding: Any, ndim: int, count: int) -> Tiling:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import olympus
+from olympus.sharding import NamedSharding, PartitionSpec
 from olympus_cli.bench.calls import Calls
 from olympus_cli.program.inputs import InputOptions
 from olympus_cli.program.leaves import Leaf
@@ -20,24 +22,36 @@ CPU = olympus.target("cpu")
 class Recording:
     """A compiled program that keeps the first element of each argument of each call."""
 
-    def __init__(self, function: Any, shapes: tuple[tuple[int, ...], ...], donate: tuple[int, ...]):
+    def __init__(
+        self,
+        function: Any,
+        shapes: tuple[tuple[int, ...], ...],
+        donate: tuple[int, ...],
+        **shardings: Any,
+    ) -> None:
         structs = [olympus.ShapeDtypeStruct(shape, np.dtype("float32")) for shape in shapes]
+        jitted = olympus.jit(function, donate_argnums=donate, **shardings)
         with warnings.catch_warnings():  # of a donation that no result can take
             warnings.simplefilter("ignore")
-            self.compiled = olympus.jit(function, donate_argnums=donate).lower(*structs).compile()
-        self.in_tree = self.compiled.in_tree
+            self.compiled = jitted.lower(*structs).compile()
+        self.in_tree, self.num_devices = self.compiled.in_tree, self.compiled.num_devices
+        self.input_shardings = self.compiled.input_shardings
+        self.output_shardings = self.compiled.output_shardings
         self.seen: list[tuple[float, ...]] = []
+        self.seen_arrays: Callable[[Any], object] = lambda _args: None
         self.leaves = [Leaf.of(f"x{i}", "float32", s, i in donate) for i, s in enumerate(shapes)]
 
     def runtime_executable(self) -> Any:
         return self.compiled.runtime_executable()
 
     def __call__(self, *args: Any) -> Any:
+        self.seen_arrays(args)
         self.seen.append(tuple(float(np.asarray(x).flat[0]) for x in args))
         return self.compiled(*args)
 
     def calls(self, inputs: InputOptions | None = None) -> Calls:
-        ready = Runnable(self, self.leaves, [])
+        outs = olympus.tree.leaves(self.compiled.out_info)
+        ready = Runnable(self, self.leaves, [Leaf.of("", x.dtype, x.shape) for x in outs])
         return Calls(ready, inputs or InputOptions(), CPU)
 
 
@@ -103,3 +117,26 @@ def test_the_time_of_donated_calls_is_without_the_copies() -> None:
     assert calls.time(6) == 6.0  # two looks at the clock for each call, one tick apart
     plain = Recording(lambda s: s.sum(), ((8,),), ())
     assert Calls(Runnable(plain, plain.leaves, []), InputOptions(), CPU, clock).time(6) == 1.0
+
+
+def on_devices(*spec: Any) -> NamedSharding:
+    return NamedSharding(olympus.make_mesh((2, 2), ("x", "y")), PartitionSpec(*spec))
+
+
+@pytest.mark.parametrize(("result", "donation"), [("x", "fed back"), ("y", "copied")])
+def test_inputs_lie_where_a_program_of_several_devices_wants_them(
+    result: str, donation: str
+) -> None:
+    """A result that takes the memory of a donated argument may lie otherwise."""
+    rows, columns = on_devices("x"), on_devices(None, "y")
+    program = Recording(
+        lambda s, x: (s + x, x.sum()), ((8, 8), (8, 8)), (0,),
+        in_shardings=(rows, columns), out_shardings=(on_devices(result), None),
+    )  # fmt: skip
+    calls = program.calls()
+    calls.rotate(2**20)
+    assert (calls.donation, calls.sets) == (donation, 2)
+    given = list[Any]()
+    program.seen_arrays = given.append
+    calls.time(3)
+    assert [[x.sharding for x in args] for args in given] == [[rows, columns]] * 3

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 
 import jsonschema
 import pytest
+from click.testing import CliRunner
 
 import olympus
 from olympus.errors import SpecError
 from olympus_cli.comparison.shardings import spoken_name, spoken_value
+from olympus_cli.main import cli
 from olympus_cli.spec.backends import backend_text, parse_backend
 from olympus_cli.spec.mesh import sharding_text
 from olympus_cli.spec.project import load_project
+from tests.artifact.bundles import change_manifest
 from tests.cli.conftest import Invoke
 from tests.marks import needs_gpu_compiler
 
@@ -81,9 +85,8 @@ def test_the_report_has_devices_and_collectives(folder, invoke: Invoke) -> None:
     found = backend["collectives"]
     assert {"layers.py:5"} == {each["line"] for each in found}
     assert {axis for each in found for axis in each["axes"]} == {"model"}
-    (warning,) = report["warnings"]
-    assert warning.startswith("layer.olympus is not written: a bundle holds programs of one device")
-    assert not (folder / "build" / "layer" / "layer.olympus").exists()
+    assert report["warnings"] == []
+    assert "layer.olympus" in {each["path"] for each in report["outputs"]}
     summary = (folder / "build" / "layer" / "summary.txt").read_text()
     assert "cpu (8 devices)" in summary
     assert "collective" in summary
@@ -186,6 +189,90 @@ def test_shardings_in_words(what: str, text: str | None, spoken: str) -> None:
 def test_names_of_shardings_in_words() -> None:
     names = ["sdy.mesh @mesh", "sdy.mesh @mesh_0", "sdy.mesh @grid", "sdy.sharding", "type"]
     assert [*map(spoken_name, names)] == ["mesh", "mesh 0", "mesh grid", "sharding", "type"]
+
+
+BUNDLE = "build/layer/layer.olympus"
+
+
+@pytest.fixture(scope="module")
+def bundle_bytes(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """What a build writes for a program of eight devices, of which the user says none."""
+    folder = tmp_path_factory.mktemp("built")
+    written(folder)
+    with contextlib.chdir(folder):
+        assert CliRunner().invoke(cli, ["build"]).exit_code == 0
+    return (folder / BUNDLE).read_bytes()
+
+
+@pytest.fixture
+def built(folder, bundle_bytes: bytes) -> Path:
+    """A folder with the target and its bundle."""
+    written(folder, more='budget = { bundle-size = "1 MiB" }')
+    (folder / BUNDLE).parent.mkdir(parents=True)
+    (folder / BUNDLE).write_bytes(bundle_bytes)
+    return folder
+
+
+def test_a_bundle_runs_on_as_many_devices_as_it_needs(built, invoke: Invoke, monkeypatch) -> None:
+    outs = [invoke("run", each, "--json") for each in ("layer", BUNDLE)]
+    assert [each.exit_code for each in outs] == [0, 0], outs[1].stderr
+    assert outs[0].stdout == outs[1].stdout
+    monkeypatch.setenv("OLYMPUS_NUM_CPU_DEVICES", "2")
+    result = invoke("run", BUNDLE)
+    assert result.exit_code == 6
+    assert f"{BUNDLE} needs 8 devices, and there are 2 of the cpu" in result.stderr
+    assert "OLYMPUS_NUM_CPU_DEVICES=8" in result.stderr
+
+
+def test_a_target_is_held_against_its_bundle(built, invoke: Invoke) -> None:
+    result = invoke("check")
+    assert result.exit_code == 0, result.stderr
+    assert "bundle-size" in result.stdout
+    result = invoke("verify", "layer", "--against", BUNDLE)
+    assert result.exit_code == 0, result.stderr
+    assert f"{BUNDLE}" in result.stdout
+    result = invoke("diff", "layer", BUNDLE)
+    assert (result.exit_code, result.stdout) == (0, ""), result.stderr
+    text = MESH.replace('"f32[8,16]", sharding = ["data"]', '"f32[8,16]", sharding = ["model"]')
+    written(built, text)
+    result = invoke("diff", BUNDLE, "layer")
+    assert result.exit_code == 1
+    assert "sharding: dimension 0 along model -> dimension 0 along data" in result.stdout
+
+
+def test_a_damaged_bundle_of_several_devices(built, invoke: Invoke) -> None:
+    change_manifest(built / BUNDLE, lambda data: data["placement"].update(num_devices=10**9))
+    result = invoke("run", BUNDLE)
+    assert result.exit_code == 5
+    assert "placement.num_devices must be an integer from 2 to 1024" in result.stderr
+
+
+STEP = """\
+[target.step]
+entry = "layers:step"
+mesh = { i = 2 }
+donate = ["state"]
+[target.step.args]
+state = { shape = "f32[8,8]", sharding = ["i"] }
+x = { shape = "f32[8,8]", sharding = ["", "i"] }
+"""
+
+
+def test_bench_puts_inputs_where_they_lie(folder, invoke: Invoke) -> None:
+    (folder / "layers.py").write_text("def step(state, x):\n    return state + x, x.sum()\n")
+    (folder / "olympus.toml").write_text(STEP)
+    assert invoke("build").exit_code == 0
+    bundle = "build/step/step.olympus"
+    options = ("--rounds", "1", "--time-limit", "0.1", "--json")
+    result = invoke("bench", "step", "--baseline", bundle, *options)
+    assert result.exit_code in (0, 1), result.stderr  # it is not the times that are tested
+    document = json.loads(result.stdout)
+    assert len(document["comparisons"]) == 1
+    (found,) = document["targets"]
+    assert (found["facts"]["donated"], found["facts"]["input_sets"]) == ("fed back", 2)
+    result = invoke("profile", bundle, "--runs", "1", "--json")
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout)["kernels"]
 
 
 @needs_gpu_compiler

@@ -307,16 +307,9 @@ def test_zero_sized_arrays() -> None:
     assert np.asarray(made + made).shape == (0, 3)
 
 
-def test_a_bundle_of_several_devices_is_refused(tmp_path) -> None:
-    lowered = olympus.jit(_named_f, in_shardings=both("x")[0]).lower(X)
-    compiled = lowered.compile()
-    assert lowered.num_devices == compiled.num_devices == 8
-    with pytest.raises(UsageError, match="a program of 8 devices, and a bundle holds programs of"):
-        olympus.artifact.save(
-            tmp_path / "f.olympus",
-            compiled,
-            lowered=lowered,
-            name="f",
-            entry="m:f",
-            olympuspr_text="",
-        )
+def test_a_dimension_left_open_in_a_sharding_of_an_argument() -> None:
+    where = ours(*MESH, ("x", P.UNCONSTRAINED)), ours(*MESH, ("y",))
+    fun = olympus.jit(lambda x, w: x @ w, in_shardings=where)
+    np.testing.assert_allclose(fun(X, W), X @ W, rtol=1e-4, atol=1e-4)
+    chosen = fun.lower(X, W).compile().input_shardings[0][0]
+    assert chosen.spec == P("x", "y")

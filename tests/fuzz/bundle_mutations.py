@@ -313,6 +313,54 @@ def names(draw: random.Random, content: bytes) -> bytes:
     return with_manifest(content, change)
 
 
+_AXES = [[], ["x"], ["y"], ["x", "y"], ["y", "x"], ["z"], ["x", "x"], [0]]
+_MESHES = [[2, 2], [4], [2, 2, 1], [4, 2], [1, 4], [2, 3], [2**40, 2**40]]
+
+
+def _places(draw: random.Random) -> list[int]:
+    """Which of two or four parts each of four devices has."""
+    return draw.choice([[0, 0, 1, 1], [0, 1, 0, 1], [0, 1, 2, 3], [3, 2, 1, 0], [0, 0, 0, 1]])
+
+
+def _sharding(draw: random.Random) -> Any:
+    if draw.random() < 0.6:
+        spec = [draw.choice(_AXES) for _ in range(draw.choice([0, 1, 2, 2, 3]))]
+        return {"mesh": draw.choice([0, 0, 0, 1, -1]), "spec": spec}
+    places = _places(draw)
+    parts = [1 + max(places), 1]
+    return {"parts": parts[: draw.choice([1, 2, 2])], "places": [[i, 0] for i in places]}
+
+
+def shardings(draw: random.Random, content: bytes) -> bytes:
+    """Shardings, meshes and the number of devices; a program of one says that it has several."""
+
+    def change(data: Any) -> None:
+        counts = {kind: len(data["signature"][kind]) for kind in ("arguments", "results")}
+        whole = {kind: [{"mesh": 0, "spec": []}] * count for kind, count in counts.items()}
+        mesh = {"axis_names": ["x", "y"], "axis_sizes": [2, 2]}
+        told = data.setdefault("placement", {"num_devices": 4, "meshes": [mesh], **whole})
+        chosen = data["executables"][0].setdefault("shardings", json.loads(json.dumps(whole)))
+        for _ in range(draw.choice([1, 1, 2])):
+            kind = draw.choice([kind for kind, count in counts.items() if count])
+            match draw.randrange(5):
+                case 0:
+                    told["num_devices"] = draw.choice([1, 2, 4, 8, 1024])
+                case 1:
+                    sizes = draw.choice(_MESHES)
+                    names = draw.choice([["x", "y"], ["y", "x"], [0, 1]])[: len(sizes)]
+                    told["meshes"] = [{"axis_names": names, "axis_sizes": sizes}]
+                case 2:  # both alike, as whoever forges it would
+                    i, made = draw.randrange(counts[kind]), _sharding(draw)
+                    told[kind][i] = chosen[kind][i] = made
+                case _:
+                    i = draw.randrange(counts[kind])
+                    draw.choice([told, chosen])[kind][i] = _sharding(draw)
+        if draw.random() < 0.5:
+            rebuilt_elsewhere(data)
+
+    return with_manifest(content, change)
+
+
 def program(draw: random.Random, content: bytes) -> bytes:
     """The StableHLO's bytes, with the digest that goes with them; compiled again or not."""
     members = unpacked(content)
@@ -338,5 +386,6 @@ MUTATIONS: dict[str, Callable[[random.Random, bytes], bytes]] = {
     "trees": trees,
     "options": options,
     "names": names,
+    "shardings": shardings,
     "program": program,
 }

@@ -22,6 +22,7 @@ import pytest
 
 import olympus
 from olympus import artifact, lax
+from olympus.sharding import AbstractMesh, NamedSharding, PartitionSpec
 from tests.fuzz.bundle_mutations import MUTATIONS, executable
 from tests.fuzz.conftest import Fuzz
 
@@ -44,8 +45,18 @@ def loop(x: Any) -> Any:
     return lax.fori_loop(0, 3, lambda i, y: lax.add(y, lax.sin(y)), x)
 
 
+def split(s: Any, x: Any) -> Any:
+    return {"s": lax.add(s, lax.dot(s, x)), "n": lax.neg(x)}
+
+
 def struct(*shape: int, dtype: str = "float32") -> Any:
     return olympus.ShapeDtypeStruct(shape, dtype)
+
+
+def sharded(*spec: Any) -> Any:
+    mesh = AbstractMesh((2, 2), ("x", "y"))
+    where = NamedSharding(mesh, PartitionSpec(*spec))
+    return olympus.ShapeDtypeStruct((8, 8), "float32", sharding=where)
 
 
 def programs() -> list[Any]:
@@ -55,6 +66,7 @@ def programs() -> list[Any]:
         olympus.jit(two, donate_argnums=1).trace(wide, struct(8, 16)),
         olympus.jit(integers).trace(whole, whole, z=struct(5, dtype="bfloat16")),
         olympus.jit(loop).trace(struct(6)),
+        olympus.jit(split, donate_argnums=0).trace(sharded("x"), sharded(None, "y")),
     ]
 
 
@@ -84,7 +96,7 @@ class Worker:
         self._process = subprocess.Popen(
             [sys.executable, str(Path(__file__).with_name("bundle_worker.py"))],
             cwd=self.folder,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            env={**os.environ, "PYTHONPATH": str(ROOT), "OLYMPUS_NUM_CPU_DEVICES": "8"},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

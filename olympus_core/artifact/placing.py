@@ -1,0 +1,107 @@
+"""A bundle's program of several devices on devices of this machine, or on some that it lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from olympus_core import dtypes, xla
+from olympus_core.artifact.agreement import AnyExecutable, check_executable, check_shardings
+from olympus_core.artifact.manifest import Argument, Manifest, Result
+from olympus_core.artifact.shardings import StoredShardings, put_on_devices
+from olympus_core.avals import ShapedArray, shaped
+from olympus_core.errors import BackendError, UsageError
+from olympus_core.lowering import Entry
+from olympus_core.sharding import AbstractMesh, NamedSharding, PartitionSpec, Sharding
+from olympus_core.spmd import Placement, ShardedProgram, on_devices, with_shardings
+
+__all__ = ["aval_of", "chosen_devices", "first_devices", "placed"]
+
+
+def chosen_devices(
+    what: str, count: int, target: xla.Target, devices: Sequence[xla.Device]
+) -> tuple[xla.Device, ...]:
+    """The devices that a caller says, checked; `what` is the program's name in messages.
+
+    Raises:
+      UsageError: when they are not `count` different ones of the target, or the program is of one
+        device.
+    """
+    if count == 1:
+        raise UsageError(f"{what} is for one device, and runs on the first one")
+    chosen, there = tuple(devices), set(xla.devices(target.backend))
+    if len(chosen) != count or len({*chosen} & there) != count:
+        raise UsageError(
+            f"{what} needs {count} different devices of the {target.backend}, and got "
+            f"{len(chosen)}: {', '.join(map(str, chosen)):.200}"
+        )
+    return chosen
+
+
+def first_devices(
+    what: str, count: int, target: xla.Target, *, compiles: bool
+) -> tuple[xla.Device, ...]:
+    """The first devices of a target; to compile for a GPU, none need to be here.
+
+    Raises:
+      BackendError: when there are fewer than `count`.
+    """
+    there: Sequence[xla.Device]
+    if compiles and target.backend == "gpu":
+        topology = target.topology or xla.Topology(1, count)
+        there = xla.topology_devices(target._replace(topology=topology))
+    else:
+        there = xla.devices(target.backend)
+    if len(there) < count:
+        verb = "is" if len(there) == 1 else "are"
+        raise BackendError(
+            f"{what} needs {count} devices, and there {verb} {len(there)} of the {target.backend}",
+            hint=f"OLYMPUS_NUM_CPU_DEVICES={count} in the environment of the process gives the CPU "
+            "so many"
+            if target.backend == "cpu"
+            else None,
+        )
+    return tuple(there[:count])
+
+
+def placed(
+    manifest: Manifest,
+    told: StoredShardings,
+    executable: AnyExecutable,
+    devices: tuple[xla.Device, ...],
+) -> ShardedProgram:
+    """The program of an executable on `devices`, compared with what the manifest tells of it.
+
+    Raises:
+      ArtifactError: when the executable has other shardings than `told` says, or takes or gives
+        other arrays than the signature says.
+    """
+    signature, placement = manifest.signature, manifest.placement
+    check_shardings(signature, told, executable, len(devices))
+    entry = Entry(
+        manifest.function,
+        donated=frozenset(i for i, a in enumerate(signature.arguments) if a.donated),
+        in_shardings=[put_on_devices(each, devices) for each in told.arguments],
+        out_shardings=[put_on_devices(each, devices) for each in told.results],
+    )
+    avals = (
+        tuple(map(aval_of, signature.arguments)),
+        tuple(map(aval_of, signature.results)),
+    )
+    meshes = placement.meshes if placement is not None else ()
+    where = Placement(devices, len(devices), tuple(_whole(mesh, devices) for mesh in meshes))
+    program = with_shardings(executable, avals, entry, where)
+    shardings = program.in_shardings, program.out_shardings
+    check_executable(signature, executable, shardings)
+    return program
+
+
+def aval_of(array: Argument | Result) -> ShapedArray:
+    """The type of an argument or a result."""
+    return shaped(array.shape, dtypes.dtype(array.dtype), array.weak_type)
+
+
+def _whole(mesh: AbstractMesh, devices: tuple[xla.Device, ...]) -> Sharding:
+    """Every array whole on each device of a mesh, whose axes name what the compiler chooses."""
+    whole = on_devices(NamedSharding(mesh, PartitionSpec()), devices)
+    assert whole is not None
+    return whole

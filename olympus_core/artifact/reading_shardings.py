@@ -1,0 +1,159 @@
+"""The reader of a manifest's shardings: each must cut its array, on a mesh of all the devices.
+
+A sharding that is believed without this makes wrong answers, or ends the process.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from olympus_core import xla
+from olympus_core.artifact.manifest import Argument, Result, Signature
+from olympus_core.artifact.shardings import (
+    MOST_AXES,
+    StoredPlacement,
+    StoredSharding,
+    StoredShardings,
+    tiling,
+)
+from olympus_core.artifact.value import Value
+from olympus_core.errors import ArtifactError, ShardingError
+from olympus_core.sharding import AbstractMesh, NamedSharding, PartitionSpec, Tiling
+
+__all__ = ["parse_placement", "parse_shardings"]
+
+_T = TypeVar("_T")
+#: Reads the sharding of an array of some rank.
+_Parse = Callable[[Value, int], _T]
+
+
+def parse_placement(value: Value, signature: Signature) -> StoredPlacement:
+    """The placement of a program of several devices.
+
+    Raises:
+      ArtifactError: when it is not in the form of `bundle.schema.json`, a mesh has another number
+        of devices, or a sharding is not one of its array.
+    """
+    fields = value.fields("num_devices", "meshes", "arguments", "results")
+    count = fields["num_devices"].count(xla.MOST_DEVICES, 2)
+    meshes = fields["meshes"].each(lambda part: _mesh(part, count))
+
+    def told(part: Value, rank: int) -> StoredSharding | None:
+        return None if part.value is None else _sharding(part, rank, meshes, count)
+
+    return StoredPlacement(count, meshes, _both(fields, signature, told))
+
+
+def parse_shardings(
+    value: Value, signature: Signature, placement: StoredPlacement
+) -> StoredShardings:
+    """The shardings of an executable: one for each argument and each result.
+
+    Raises:
+      ArtifactError: as `parse_placement` does.
+    """
+    fields = value.fields("arguments", "results")
+    count, meshes = placement.num_devices, placement.meshes
+    return _both(fields, signature, lambda part, rank: _sharding(part, rank, meshes, count))
+
+
+def _both(
+    fields: dict[str, Value], signature: Signature, parse: _Parse[StoredSharding | None]
+) -> StoredShardings:
+    return StoredShardings(
+        _all(fields["arguments"], signature.arguments, parse),
+        _all(fields["results"], signature.results, parse),
+    )
+
+
+def _all(
+    value: Value,
+    arrays: Sequence[Argument | Result],
+    parse: _Parse[StoredSharding | None],
+) -> tuple[StoredSharding | None, ...]:
+    """The shardings of arrays, each of which it can cut."""
+    parts = value.each(lambda part: part)
+    if len(parts) != len(arrays):
+        raise ArtifactError(
+            f"in its manifest, {value.where} has {len(parts)} shardings for {len(arrays)} arrays"
+        )
+    found = []
+    for part, array in zip(parts, arrays, strict=True):
+        sharding = parse(part, len(array.shape))
+        counts = () if sharding is None else tiling(sharding, len(array.shape)).counts
+        for i, count in enumerate(counts):
+            if array.shape[i] % count:
+                raise ArtifactError(
+                    f"in its manifest, {part.where} cuts dimension {i} of {array.name!r} into "
+                    f"{count} parts, and it has {array.shape[i]} elements"
+                )
+        found.append(sharding)
+    return tuple(found)
+
+
+def _mesh(value: Value, count: int) -> AbstractMesh:
+    fields = value.fields("axis_names", "axis_sizes")
+    names = fields["axis_names"].each(_axis)
+    sizes = fields["axis_sizes"].each(lambda part: part.count(count))
+    if len(names) > MOST_AXES or len(sizes) != len(names):
+        value.refuse(f"{MOST_AXES} axes at most, each with a name and a size")
+    if math.prod(sizes) != count:
+        raise ArtifactError(
+            f"in its manifest, {value.where} has {math.prod(sizes)} devices, and the program "
+            f"{count}"
+        )
+    try:
+        return AbstractMesh(sizes, names)
+    except ShardingError as exc:
+        raise ArtifactError(f"in its manifest, {value.where} is not a mesh: {exc}") from exc
+
+
+def _axis(value: Value) -> str | int:
+    name = value.key()
+    return name if isinstance(name, int) or name.isprintable() else value.refuse("printable text")
+
+
+def _sharding(
+    value: Value, rank: int, meshes: Sequence[AbstractMesh], count: int
+) -> StoredSharding:
+    if "parts" in value.entries():
+        return _tiling(value, rank, count)
+    fields = value.fields("mesh", "spec")
+    if not meshes:
+        fields["mesh"].refuse("the place of a mesh, of which there is none")
+    mesh = meshes[fields["mesh"].count(len(meshes) - 1, 0)]
+    entries = fields["spec"].each(lambda part: part.each(_axis))
+    if len(entries) > rank:
+        raise ArtifactError(
+            f"in its manifest, {fields['spec'].where} has {len(entries)} entries for an array of "
+            f"{rank} dimensions"
+        )
+    used = Counter(axis for entry in entries for axis in entry)
+    for axis, times in used.items():
+        if axis not in mesh.axis_names or times > 1:
+            wrong = "twice" if axis in mesh.axis_names else f"which is not one of {mesh}"
+            raise ArtifactError(
+                f"in its manifest, {fields['spec'].where} names the axis {axis!r:.80}, {wrong}"
+            )
+    return NamedSharding(mesh, PartitionSpec(*entries))
+
+
+def _tiling(value: Value, rank: int, count: int) -> Tiling:
+    """The part of each device; each part is held by as many devices as any other."""
+    fields = value.fields("parts", "places")
+    parts = fields["parts"].each(lambda part: part.count(count))
+    places = fields["places"].each(
+        lambda part: part.each(lambda number: number.count(count - 1, 0))
+    )
+    if len(parts) != rank:
+        fields["parts"].refuse(f"an array of {rank} numbers")
+    fits = [len(place) == rank and all(map(int.__lt__, place, parts)) for place in places]
+    if len(places) != count or not all(fits):
+        fields["places"].refuse(f"an array with one of the parts for each of {count} devices")
+    copies = Counter(places)
+    if len(copies) != math.prod(parts) or len(set(copies.values())) != 1:
+        fields["places"].refuse("an array in which each part occurs as often as any other")
+    return Tiling(parts, places)

@@ -1,0 +1,150 @@
+"""Where the arrays of a bundle's program lie: shardings without devices, and as plain data.
+
+A program of several devices numbers them; which ones they are is said when it is loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from olympus_core import xla
+from olympus_core.errors import UsageError
+from olympus_core.sharding import (
+    AbstractMesh,
+    AnyMesh,
+    NamedSharding,
+    PartitionSpec,
+    Sharding,
+    TiledSharding,
+    Tiling,
+)
+from olympus_core.spmd import leaves_open, on_devices
+
+__all__ = [
+    "MOST_AXES",
+    "StoredPlacement",
+    "StoredSharding",
+    "StoredShardings",
+    "meshes_of",
+    "put_on_devices",
+    "tiling",
+    "without_devices",
+]
+
+#: How many axes a mesh may have: well below what NumPy allows an array.
+MOST_AXES = 16
+
+#: A spec on a mesh without devices, or, where no spec says it, which part each device has.
+StoredSharding = NamedSharding | Tiling
+
+
+@dataclass(frozen=True)
+class StoredShardings:
+    """The sharding of each argument and of each result; None where the compiler chooses it."""
+
+    arguments: tuple[StoredSharding | None, ...]
+    results: tuple[StoredSharding | None, ...]
+
+    def to_data(self, meshes: Sequence[AbstractMesh]) -> dict[str, Any]:
+        """JSON-like data; meshes are told by their places in `meshes`."""
+        return {
+            "arguments": [_data(each, meshes) for each in self.arguments],
+            "results": [_data(each, meshes) for each in self.results],
+        }
+
+
+@dataclass(frozen=True)
+class StoredPlacement:
+    """What a program of several devices needs: their number, and what it says of its arrays.
+
+    The axes of `meshes`, the most telling first, name the parts of what the compiler chooses.
+    """
+
+    num_devices: int
+    meshes: tuple[AbstractMesh, ...]
+    shardings: StoredShardings
+
+    def to_data(self) -> dict[str, Any]:
+        """JSON-like data in the form of `bundle.schema.json`."""
+        meshes = [
+            {"axis_names": list(each.axis_names), "axis_sizes": list(each.axis_sizes)}
+            for each in self.meshes
+        ]
+        shardings = self.shardings.to_data(self.meshes)
+        return {"num_devices": self.num_devices, "meshes": meshes, **shardings}
+
+
+def _data(sharding: StoredSharding | None, meshes: Sequence[AbstractMesh]) -> Any:
+    if sharding is None:
+        return None
+    if isinstance(sharding, Tiling):
+        return {"parts": list(sharding.counts), "places": [list(p) for p in sharding.places]}
+    spec = [list(sharding.spec.axes(i)) for i in range(len(sharding.spec))]
+    return {"mesh": meshes.index(_abstract(sharding.mesh)), "spec": spec}
+
+
+def without_devices(sharding: Sharding | None, ndim: int) -> StoredSharding | None:
+    """A sharding of arrays of `ndim` dimensions as it is stored.
+
+    It is None where it leaves a dimension to the compiler.
+    """
+    if sharding is None or leaves_open(sharding):
+        return None
+    if not isinstance(sharding, NamedSharding):
+        return sharding.tiling(ndim)
+    names = _names(sharding.mesh)
+    spec = [tuple(names[axis] for axis in sharding.spec.axes(i)) for i in range(len(sharding.spec))]
+    return NamedSharding(_abstract(sharding.mesh), PartitionSpec(*spec))
+
+
+def tiling(stored: StoredSharding, ndim: int) -> Tiling:
+    """How a stored sharding cuts an array of `ndim` dimensions."""
+    return stored if isinstance(stored, Tiling) else stored.tiling(ndim)
+
+
+def put_on_devices(stored: StoredSharding | None, devices: tuple[Any, ...]) -> Sharding | None:
+    """A stored sharding on the devices of the program, in the order that it numbers them."""
+    if isinstance(stored, Tiling):
+        return TiledSharding(devices, stored)
+    return on_devices(stored, devices)
+
+
+def meshes_of(name: str, shardings: Iterable[Sharding | None]) -> tuple[AbstractMesh, ...]:
+    """The meshes of shardings, each once.
+
+    Raises:
+      UsageError: when a bundle of the function `name` cannot store one, which has too many devices
+        or axes.
+    """
+    named = (s for s in shardings if isinstance(s, NamedSharding))
+    found = tuple(dict.fromkeys(_abstract(s.mesh) for s in named))
+    for mesh in found:
+        if mesh.size > xla.MOST_DEVICES or len(mesh.axis_names) > MOST_AXES:
+            raise UsageError(
+                f"'{name}' has the mesh {mesh} of {mesh.size} devices, and a bundle stores meshes "
+                f"of {xla.MOST_DEVICES} devices and {MOST_AXES} axes at most"
+            )
+    return found
+
+
+def _abstract(mesh: AnyMesh) -> AbstractMesh:
+    """The axes of a mesh, by the names that they are stored with."""
+    return AbstractMesh(mesh.axis_sizes, tuple(_names(mesh).values()))
+
+
+def _names(mesh: AnyMesh) -> dict[Any, str | int]:
+    """What each axis of a mesh is called in a bundle: as it is, or by number, as in `_0`.
+
+    The latter if its name is neither an integer nor text that can be shown, as that of a `pmap`
+    whose axis has no name.
+    """
+    names: dict[Any, str | int] = {}
+    for i, axis in enumerate(mesh.axis_names):
+        plain = isinstance(axis, str | int) and not isinstance(axis, bool)
+        name = axis if plain and str(axis).isprintable() else f"_{i}"
+        while name is not axis and name in (*mesh.axis_names, *names.values()):
+            name = f"_{name}"
+        names[axis] = name
+    return names
