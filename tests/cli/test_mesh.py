@@ -237,7 +237,7 @@ def test_a_target_is_held_against_its_bundle(built, invoke: Invoke) -> None:
     written(built, text)
     result = invoke("diff", BUNDLE, "layer")
     assert result.exit_code == 1
-    assert "sharding: dimension 0 along model -> dimension 0 along data" in result.stdout
+    assert "sharding: dimension 0 along data -> dimension 0 along model" in result.stdout
 
 
 def test_a_damaged_bundle_of_several_devices(built, invoke: Invoke) -> None:
