@@ -18,7 +18,7 @@ from olympus_core.avals import Shape, get_aval, shape_of, shaped
 from olympus_core.context import state
 from olympus_core.dtypes import DType
 from olympus_core.errors import DTypeError, OlympusWarning, ShapeError
-from olympus_core.primitives.collective import pvary_p
+from olympus_core.primitives.collective import varying
 from olympus_core.primitives.elementwise.conversion import convert_element_type_p
 from olympus_core.primitives.shape import broadcast_in_dim_p
 from olympus_core.tracer import Array
@@ -230,10 +230,5 @@ def varying_alike(values: _T, *beside: Any) -> _T:
     if not trace.checked_axes():
         return values
     every = frozenset[Any]().union(*[get_aval(x).vma for x in tree.leaves((values, beside))])
-
-    def varying(x: Any) -> Any:
-        missing = every - get_aval(x).vma
-        return pvary_p.bind(x, axes=tuple(sorted(missing, key=str))) if missing else x
-
-    made: _T = tree.map(varying, values)
+    made: _T = tree.map(lambda x: varying(x, every), values)
     return made

@@ -18,7 +18,7 @@ from olympus_core.control.shard_map import (
 from olympus_core.errors import ArgumentError, ShardingError
 from olympus_core.meshes import current_mesh
 from olympus_core.olympuspr import Olympuspr
-from olympus_core.primitive import op
+from olympus_core.primitives.collective import varying
 from olympus_core.sharding import AnyMesh, PartitionSpec, as_tuple
 from olympus_core.source import function_name
 from olympus_core.transforms.flat import check_arrays, check_callable, check_results, names_of
@@ -292,5 +292,4 @@ def _result(x: Any, spec: PartitionSpec, what: str, told: _Mapping) -> Any:
             hint="name the axis in out_specs, reduce along it, as by lax.psum, or pass "
             "check_vma=False",
         )
-    missing = tuple(n for n in told.mesh.axis_names if n in named - aval.vma)
-    return op.pvary(x, axes=missing) if missing else x
+    return varying(x, named)

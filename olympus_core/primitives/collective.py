@@ -8,7 +8,7 @@ whose indices differ along the axis alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -49,6 +49,7 @@ __all__ = [
     "psum_p",
     "pvary_p",
     "reduce_scatter_p",
+    "varying",
 ]
 
 _INT32 = np.dtype("int32")
@@ -485,3 +486,9 @@ all_gather_p = AllGather("all_gather")
 reduce_scatter_p = ReduceScatter("reduce_scatter")
 ppermute_p = PPermute("ppermute")
 all_to_all_p = AllToAll("all_to_all")
+
+
+def varying(x: Any, axes: Collection[Any]) -> Any:
+    """A value as one that may differ along the axes `axes` of a `shard_map` too."""
+    missing = axes and frozenset(axes) - get_aval(x).vma
+    return pvary_p.bind(x, axes=tuple(sorted(missing, key=str))) if missing else x

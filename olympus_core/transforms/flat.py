@@ -14,6 +14,7 @@ from olympus_core.array import put
 from olympus_core.avals import ShapedArray, get_aval
 from olympus_core.errors import DTypeError, TransformError
 from olympus_core.primitive import op
+from olympus_core.primitives.collective import varying
 from olympus_core.source import function_name
 from olympus_core.transforms.data import is_float0
 
@@ -113,7 +114,7 @@ def zeros(aval: ShapedArray) -> Any:
     """An array of zeros of a type."""
     zero = np.zeros((), aval.dtype)[()]
     made = op.broadcast_in_dim(zero, shape=aval.shape, broadcast_dimensions=())
-    return op.pvary(made, axes=tuple(sorted(aval.vma, key=str))) if aval.vma else made
+    return varying(made, aval.vma)
 
 
 def float0_zeros(aval: ShapedArray) -> np.ndarray[Any, Any]:

@@ -10,7 +10,9 @@ from typing import Any
 
 from olympus_core import source, trace
 from olympus_core.avals import get_aval
+from olympus_core.context import state
 from olympus_core.primitive import Primitive
+from olympus_core.primitives.collective import varying
 from olympus_core.trace import Trace, using
 from olympus_core.tracer import Tracer
 from olympus_core.transforms.leaks import check_leaks
@@ -61,6 +63,9 @@ class JVPTrace:
             if not active:
                 return self.parent.process(primitive, args, params)
             out, tangent = primitive.jvp(primals, tangents, **params)
+            if state.axes:
+                several = primitive.multiple_results
+                tangent = list(map(_alike, tangent, out)) if several else _alike(tangent, out)
         if primitive.multiple_results:
             return [self.wrap(o, t) for o, t in zip(out, tangent, strict=True)]
         return self.wrap(out, tangent)
@@ -76,6 +81,14 @@ class JVPTrace:
         return x, None
 
 
+def _alike(tangent: Any, primal: Any) -> Any:
+    """A tangent that varies along the axes of a `shard_map` along which its value does.
+
+    So that in reverse, what does not vary gets the sum over all that made use of it.
+    """
+    return None if tangent is None else varying(tangent, get_aval(primal).vma)
+
+
 def jvp_flat(
     fun: Callable[..., Sequence[Any]],
     primals: Sequence[Any],
@@ -87,7 +100,7 @@ def jvp_flat(
     `what` names the transformed function in messages.
     """
     jvp = JVPTrace(trace.current(), what)
-    inputs = [jvp.wrap(x, t) for x, t in zip(primals, tangents, strict=True)]
+    inputs = [jvp.wrap(x, _alike(t, x)) for x, t in zip(primals, tangents, strict=True)]
     with using(jvp):
         outs = fun(*inputs)
     pairs = [jvp.unwrap(x) for x in outs]

@@ -15,15 +15,17 @@ from typing import Any, NamedTuple
 
 from olympus_core import source, trace
 from olympus_core.avals import ShapedArray, get_aval
+from olympus_core.context import state
 from olympus_core.errors import InternalError, TraceError
 from olympus_core.olympuspr import Eqn, Literal, Olympuspr, Var
 from olympus_core.primitive import Linear, Primitive, Split
+from olympus_core.primitives.collective import varying
 from olympus_core.primitives.elementwise.arithmetic import add_p
 from olympus_core.trace import Trace, using
 from olympus_core.transforms.evaluate import evaluate
 from olympus_core.transforms.jvp import JVPTrace
 from olympus_core.transforms.leaks import check_leaks
-from olympus_core.transforms.staging import StagedTracer, StagingTrace
+from olympus_core.transforms.staging import StagedTracer, StagingTrace, is_literal
 
 __all__ = [
     "LinearFunction",
@@ -50,8 +52,24 @@ class LinearTrace(StagingTrace):
                 return self.parent.process(primitive, args, params)
         split = primitive.split(tuple(unknown), **params) if primitive.has_programs else None
         if split is None:  # nothing to be had of it in advance
+            if state.axes and not (primitive.has_programs or primitive.says_varying):
+                args = self._known_joined(args)
             return super().process(primitive, args, params)
         return process_split(split, args, unknown, self.parent, super().process)
+
+    def _known_joined(self, args: Sequence[Any]) -> list[Any]:
+        """What does not depend on a tangent, made to vary as the operands do, by the parent.
+
+        Here it would be recorded, and stand for a tangent when the program is transposed.
+        """
+        every = frozenset[Any]().union(*[get_aval(x).vma for x in args])
+        with using(self.parent):
+            return [
+                x
+                if (x.__class__ is StagedTracer and x.owner is self) or is_literal(x)
+                else varying(x, every)
+                for x in args
+            ]
 
 
 def process_split(
@@ -149,6 +167,11 @@ def backward(program: Olympuspr, cotangents: Sequence[Any]) -> list[Any]:
             old = pending.get(atom)
             pending[atom] = cotangent if old is None else add_p.bind(old, cotangent)
 
+    def take(var: Any) -> Any:
+        """The cotangent of a variable: it varies as the variable does, and is summed as such."""
+        found = pending.pop(var, None)
+        return varying(found, var.aval.vma) if found is not None and var.aval.vma else found
+
     def operand(atom: Any) -> Any:
         if atom.__class__ is Literal:
             return atom.value
@@ -157,12 +180,12 @@ def backward(program: Olympuspr, cotangents: Sequence[Any]) -> list[Any]:
     for atom, cotangent in zip(program.outvars, cotangents, strict=True):
         give(atom, cotangent)
     for eqn in reversed(program.eqns):
-        outs = [pending.pop(v, None) for v in eqn.outputs]
+        outs = [take(v) for v in eqn.outputs]
         if all(c is None for c in outs):
             continue
         with source.using(eqn.source, backward=True):
             _transpose_eqn(eqn, outs, list(map(operand, eqn.inputs)), give)
-    return [pending.get(v) for v in program.invars]
+    return [take(v) for v in program.invars]
 
 
 def _transpose_eqn(

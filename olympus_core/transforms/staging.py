@@ -34,6 +34,7 @@ __all__ = [
     "clear_staged",
     "freeze",
     "hoist_consts",
+    "is_literal",
     "stage",
     "stage_once",
 ]
@@ -54,6 +55,12 @@ class StagedTracer(Tracer):
     def origin(self) -> str:
         """The argument or the operation that the value is."""
         return self.owner.origin(self.variable)
+
+
+def is_literal(x: Any) -> bool:
+    """Whether a value is written into a program: a scalar that is known."""
+    scalar = isinstance(x, (DeviceArray, np.ndarray, np.generic)) and not x.shape
+    return scalar or dtypes.is_python_scalar(x)
 
 
 class StagingTrace:
@@ -132,7 +139,7 @@ class StagingTrace:
             if cls is int and x.bit_length() > 31:
                 dtypes.check_python_int(x, aval.dtype)
             return Literal(x, aval)
-        if isinstance(x, (DeviceArray, np.ndarray, np.generic)) and not x.shape:
+        if is_literal(x):
             aval = get_aval(x)
             value = np.asarray(x).astype(aval.dtype)[()]
             return Literal(value.item() if aval.weak_type else value, aval)

@@ -36,8 +36,8 @@ from olympus_core.primitives.collective import (
     pmin_p,
     ppermute_p,
     psum_p,
-    pvary_p,
     reduce_scatter_p,
+    varying,
 )
 from olympus_core.sharding import are_names, as_tuple
 from olympus_core.tracer import Array, Tracer
@@ -157,8 +157,7 @@ def axis_index(axis_name: AxisName) -> Array:
 
 def _varying(x: Any, names: Sequence[Any]) -> Any:
     """A value that may differ along the axes of a `shard_map` that a collective works along."""
-    missing = (trace.checked_axes() & frozenset(names)) - get_aval(x).vma
-    return pvary_p.bind(x, axes=tuple(sorted(missing, key=str))) if missing else x
+    return varying(x, trace.checked_axes() & frozenset(names))
 
 
 def pcast(x: _T, /, axis_name: AxisName, *, to: str) -> _T:
