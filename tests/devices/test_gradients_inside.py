@@ -158,6 +158,8 @@ def inside(p: Any, body: Body, of: str) -> Any:
 
 #: those in which the cotangents, or the derivative's own, differ from device to device
 CURVED = (
+    "add", "layers", "where", "concatenate", "sort", "psum", "pmean", "scatter", "scan", "normed",
+)  # fmt: skip
     "add",
     "layers",
     "where",
