@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from olympus_core import trace
 from olympus_core.agreement import Unequal
 from olympus_core.avals import ShapedArray, get_aval
+from olympus_core.errors import ShardingError
 from olympus_core.lowering import Manual
 from olympus_core.olympuspr import Eqn, Olympuspr
 from olympus_core.primitive import Batched, Linear, MultipleResults, Split, op
@@ -112,7 +113,12 @@ class ShardMap(MultipleResults):
             x | (spec_axes(s) & agreement.several)
             for x, s in zip(operands, params["in_specs"], strict=True)
         ]
-        outs = agreement.follow(params["olympuspr"], parts)
+        try:
+            outs = agreement.follow(params["olympuspr"], parts)
+        except ShardingError as error:
+            if flag := _deciding(agreement, eqn, parts):
+                error.hint = f"{flag} decides: {error.hint}"
+            raise
         found = [x - spec_axes(s) for x, s in zip(outs, params["out_specs"], strict=True)]
         return [_unequal(eqn, x) for x in found] if outside else found
 
@@ -207,6 +213,19 @@ class ShardMap(MultipleResults):
             "out_specs": _where(outs, parts.unknown_outs),
         }
         return Split(known, count, self, rest, parts.unknown_outs)
+
+
+def _deciding(agreement: Agreement, eqn: Eqn, parts: Sequence[Differing]) -> str | None:
+    """The operand of one element for each device that alone makes the body one to refuse."""
+    program = eqn.params["olympuspr"]
+    for i, (aval, spec) in enumerate(zip(program.in_avals, eqn.params["in_specs"], strict=True)):
+        if math.prod(aval.shape) == 1 and parts[i] and parts[i] <= spec_axes(spec):
+            try:
+                agreement.follow(program, [*parts[:i], frozenset(), *parts[i + 1 :]])
+            except ShardingError:
+                continue
+            return f"the operand {eqn.inputs[i].aval.long_name()} with the spec {spec}"
+    return None
 
 
 def _unequal(eqn: Eqn, axes: Differing) -> Differing:

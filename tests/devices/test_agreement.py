@@ -252,6 +252,27 @@ def test_pmap_refuses_it_too(name: str) -> None:
         olympus.pmap(body, axis_name="i").lower(X.reshape(8, 2))
 
 
+def flagged(flag: Any, x: Any) -> Any:
+    return lax.cond(flag > 0, lambda v: v + lax.psum(v, "i"), lambda v: v, x)
+
+
+def test_a_flag_that_is_cut_is_told_and_one_that_is_not_decides() -> None:
+    x, flags = X.reshape(8, 2), np.ones(8, np.float32)
+    with pytest.raises(ShardingError) as error:
+        olympus.pmap(flagged, axis_name="i")(flags, x)
+    assert "the operand float32[8] with the spec P('i',) decides: " in (error.value.hint or "")
+    wanted = jax.pmap(
+        lambda f, v: jax.lax.cond(f > 0, lambda v: v + jax.lax.psum(v, "i"), lambda v: v, v),
+        axis_name="i",
+    )(flags, x)
+    agreed = olympus.pmap(lambda f, v: flagged(lax.pmax(f, "i"), v), axis_name="i")
+    for mine in (
+        olympus.pmap(flagged, axis_name="i", in_axes=(None, 0))(np.float32(1), x),
+        agreed(flags, x),
+    ):
+        np.testing.assert_allclose(np.asarray(mine), np.asarray(wanted))
+
+
 def test_a_derivative_that_sums_in_a_branch_says_how_to_sum_outside() -> None:
     mesh = OURS.mesh
 
