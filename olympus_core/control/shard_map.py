@@ -116,7 +116,7 @@ class ShardMap(MultipleResults):
         try:
             outs = agreement.follow(params["olympuspr"], parts)
         except ShardingError as error:
-            if flag := _deciding(agreement, eqn, parts):
+            if outside and (flag := _deciding(agreement, eqn, parts)):
                 error.hint = f"{flag} decides: {error.hint}"
             raise
         found = [x - spec_axes(s) for x, s in zip(outs, params["out_specs"], strict=True)]

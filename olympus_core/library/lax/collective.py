@@ -436,9 +436,10 @@ def ppermute(x: ArrayLike | _T, axis_name: AxisName, perm: Sequence[tuple[int, i
                     f"{along} of indices from 0 to {size - 1}, and got the {kind} {i} in "
                     f"{perm!r:.80}{source.current().place()}"
                 )
-        if twice := [i for i in ends if ends.count(i) > 1]:
+        again = [i for k, i in enumerate(ends[: size + 1]) if i in ends[:k]]
+        if again:
             raise ArgumentError(
-                f"{along} in which each index is a {kind} at most once, and got {twice[0]} twice "
+                f"{along} in which each index is a {kind} at most once, and got {again[0]} twice "
                 f"in {perm!r:.80}{source.current().place()}"
             )
     return _map(
