@@ -10,7 +10,7 @@ operands are cut in: a method of each primitive, `differing`, tells of its resul
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from olympus_core.errors import ShardingError
 from olympus_core.olympuspr import Eqn, Literal, Olympuspr, sub_programs
@@ -18,7 +18,7 @@ from olympus_core.sharding import AnyMesh
 from olympus_core.simplify import simplify
 from olympus_core.source import Source
 
-__all__ = ["Agreement", "Differing", "Unequal"]
+__all__ = ["Agreement", "Differing", "Parts", "Unequal"]
 
 #: the axes of a mesh along which a value may differ; outside of every `shard_map`, of `Unequal`
 Differing = frozenset[Any]
@@ -33,6 +33,31 @@ class Unequal(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.axis}{self.source.place()}"
+
+
+class Parts(frozenset[Any]):
+    """What is known, outside of all, of a result of a `shard_map`, until an operation takes it.
+
+    Besides what a `Differing` says, its parts, if it is `cut` so again, differ along the axes
+    `own` alone.  `cut` has the mesh, the spec and the shape of the whole.
+    """
+
+    own: Differing
+    cut: Any
+
+    def __new__(cls, differing: Differing, own: Differing, cut: Any) -> Self:
+        made = super().__new__(cls, differing)
+        made.own, made.cut = own, cut
+        return made
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Parts):
+            return False
+        mine, others = ((frozenset(x), x.own, x.cut) for x in (self, other))
+        return mine == others
+
+    def __hash__(self) -> int:
+        return hash((frozenset(self), self.own, self.cut))
 
 
 class Agreement:

@@ -16,7 +16,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from olympus_core import trace
-from olympus_core.agreement import Unequal
+from olympus_core.agreement import Parts, Unequal
 from olympus_core.avals import ShapedArray, get_aval
 from olympus_core.errors import ShardingError
 from olympus_core.lowering import Manual
@@ -108,10 +108,14 @@ class ShardMap(MultipleResults):
                 self.differing(agreement, eqn, [frozenset()] * len(operands))
             agreement = agreement.inside(params["mesh"], operands)
             # the compiler may have moved what differs, and then it differs along other axes
-            operands = [agreement.several if x else x for x in operands]
+            whole = [agreement.several if x else x for x in operands]
+        else:
+            whole = list(operands)
         parts = [
-            x | (spec_axes(s) & agreement.several)
-            for x, s in zip(operands, params["in_specs"], strict=True)
+            x.own
+            if isinstance(x, Parts) and not x and x.cut == (params["mesh"], s, atom.aval.shape)
+            else w | (spec_axes(s) & agreement.several)
+            for x, w, s, atom in zip(operands, whole, params["in_specs"], eqn.inputs, strict=True)
         ]
         try:
             outs = agreement.follow(params["olympuspr"], parts)
@@ -119,8 +123,13 @@ class ShardMap(MultipleResults):
             if outside and (flag := _deciding(agreement, eqn, parts)):
                 error.hint = f"{flag} decides: {error.hint}"
             raise
-        found = [x - spec_axes(s) for x, s in zip(outs, params["out_specs"], strict=True)]
-        return [_unequal(eqn, x) for x in found] if outside else found
+        specs = params["out_specs"]
+        if not outside:
+            return [x - spec_axes(s) for x, s in zip(outs, specs, strict=True)]
+        return [
+            Parts(_unequal(eqn, x - spec_axes(s)), x, (params["mesh"], s, v.aval.shape))
+            for x, s, v in zip(outs, specs, eqn.outputs, strict=True)
+        ]
 
     def run_inside(self, args: Sequence[Any], **params: Any) -> None:
         """Nothing: the operations inside are of several devices, and cannot be run one by one."""

@@ -567,3 +567,42 @@ def test_an_axis_that_is_a_number_is_told_as_one() -> None:
     )
     with pytest.raises(ShardingError, match="along the axis 1, at"):
         olympus.jit(f).lower(X)
+
+
+@pytest.mark.parametrize("check", [True, False])
+def test_a_predicate_that_agrees_still_does_in_the_derivative(check: bool) -> None:
+    def value(p: Any, x: Any) -> Any:
+        body = lambda v: varying(p, agreed_cond(p, p.np.sin(v)), "x", "y")  # noqa: E731
+        return mapped(p, lambda _, v: body(v), check_vma=check)(x).sum()
+
+    def repeated(p: Any, x: Any) -> Any:
+        step = lambda c, _: (p.m.grad(lambda v: value(p, v))(c), None)  # noqa: E731
+        return p.lax.scan(step, x, None, length=2)[0]
+
+    mine, oracle = (p.m.jit(lambda x, p=p: repeated(p, x))(X) for p in (OURS, ORACLE))
+    np.testing.assert_allclose(np.asarray(mine), np.asarray(oracle), rtol=1e-5)
+
+
+def test_parts_that_are_cut_otherwise_may_differ() -> None:
+    """The number is the same on all devices, and the rows of what they make of it are not."""
+    row = olympus.shard_map(
+        lambda x: lax.psum(x.sum(), ("x", "y")) * jnp.arange(8.0),
+        mesh=OURS.mesh,
+        in_specs=SPEC,
+        out_specs=PartitionSpec("x"),
+        check_vma=False,
+    )
+
+    def body(p: Any, v: Any) -> Any:
+        return lax.cond(p.sum() > 3, lambda v: v + lax.psum(v, "y"), lambda v: -v, v)
+
+    def program(x: Any, spec: Any, change: bool) -> Any:
+        f = olympus.shard_map(
+            body, mesh=OURS.mesh, in_specs=(spec, SPEC), out_specs=SPEC, check_vma=False
+        )
+        return f(row(x) * 2 if change else row(x), x)
+
+    olympus.jit(lambda x: program(x, PartitionSpec("x"), False)).lower(X)
+    for change in (False, True):
+        with pytest.raises(ShardingError, match="the axis 'y'"):
+            olympus.jit(lambda x, c=change: program(x, SPEC, c)).lower(X)
