@@ -1,39 +1,92 @@
-"""Which values of the body of a `shard_map` may differ from device to device, and what hangs there.
+"""Which values of a program may differ from device to device, and what hangs there.
 
 A collective waits for all devices along its axes.  In a branch of `cond`, or in a `while_loop`,
 it waits for ever if the devices do not take the same branch or do not loop as often.  The types
 cannot tell: they have no axes where a `shard_map` is not checked, and an axis too many after
-`pcast`.  So the program is followed from the parts that its operands are cut in: a method of each
-primitive, `differing`, tells of its results.
+`pcast`.  So the whole program is followed, and each `shard_map` in it from the parts that its
+operands are cut in: a method of each primitive, `differing`, tells of its results.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 from olympus_core.errors import ShardingError
 from olympus_core.olympuspr import Eqn, Literal, Olympuspr, sub_programs
+from olympus_core.sharding import AnyMesh
 from olympus_core.simplify import simplify
+from olympus_core.source import Source
 
-__all__ = ["Agreement", "Differing"]
+__all__ = ["Agreement", "Differing", "Parts", "Unequal"]
 
-#: the axes of a mesh along which a value may differ
+#: the axes of a mesh along which a value may differ; outside of every `shard_map`, of `Unequal`
 Differing = frozenset[Any]
 _NOWHERE: Differing = frozenset()
 
 
-class Agreement:
-    """What the devices of a mesh agree on in one program that they run.
+class Unequal(NamedTuple):
+    """An axis along which a result differs that its spec does not name, and the `shard_map`."""
 
-    `several` are the axes of the mesh with several devices: along another nothing can differ.
-    `platform` is what the program is lowered for.
+    axis: Any
+    source: Source
+
+    def __str__(self) -> str:
+        return f"{self.axis}{self.source.place()}"
+
+
+class Parts(frozenset[Any]):
+    """What is known, outside of all, of a result of a `shard_map`, until an operation takes it.
+
+    Besides what a `Differing` says, its parts, if it is `cut` so again, differ along the axes
+    `own` alone.  `cut` has the mesh, the spec and the shape of the whole.
     """
 
-    def __init__(self, several: Differing, platform: str) -> None:
-        self.several = several
+    own: Differing
+    cut: Any
+
+    def __new__(cls, differing: Differing, own: Differing, cut: Any) -> Self:
+        made = super().__new__(cls, differing)
+        made.own, made.cut = own, cut
+        return made
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Parts):
+            return False
+        mine, others = ((frozenset(x), x.own, x.cut) for x in (self, other))
+        return mine == others
+
+    def __hash__(self) -> int:
+        return hash((frozenset(self), self.own, self.cut))
+
+
+class Agreement:
+    """What the devices agree on in one program that they run, lowered for `platform`.
+
+    In the body of a `shard_map` over `mesh`, `several` are the axes with several devices: along
+    another nothing can differ.  Outside of all there is no mesh, and a value differs only where it
+    is of a result whose spec says that the devices' are equal, which they are not.  `unequal` is
+    such a result that the body has an operand of.
+    """
+
+    def __init__(
+        self, platform: str, mesh: AnyMesh | None = None, unequal: Unequal | None = None
+    ) -> None:
         self.platform = platform
+        self.mesh = mesh
+        self.sizes: dict[Any, int] = {} if mesh is None else mesh.shape
+        self.several: Differing = frozenset([n for n, size in self.sizes.items() if size > 1])
+        self.unequal = unequal
         self._known: dict[tuple[Olympuspr, tuple[Differing, ...]], tuple[Differing, ...]] = {}
+        self._inside: dict[tuple[AnyMesh, Unequal | None], Agreement] = {}
+
+    def inside(self, mesh: AnyMesh, operands: Sequence[Differing]) -> Agreement:
+        """What the devices of a mesh agree on in a `shard_map` of operands from outside of all."""
+        unequal = min(_NOWHERE.union(*operands), key=str, default=None)
+        found = self._inside.get((mesh, unequal))
+        if found is None:
+            found = self._inside[mesh, unequal] = Agreement(self.platform, mesh, unequal)
+        return found
 
     def follow(self, program: Olympuspr, operands: Sequence[Differing]) -> tuple[Differing, ...]:
         """The axes along which each result of a program may differ, of those of its operands.
@@ -60,8 +113,43 @@ class Agreement:
         `eqn` runs them or does not, as `decided` says, which may differ along the axes `at`.
         """
         for message in _messages(programs) if at else ():
-            if apart := at & message.primitive.waits_along(self, message.params):
-                raise _never_met(eqn, decided, message, sorted(map(str, apart))[0])
+            waits = message.primitive.waits_along(self, message.params)
+            if self.mesh is None and waits:
+                unequal = min(at, key=str)
+                raise _never_met(eqn, decided, message, unequal.axis, unequal)
+            if apart := at & waits:
+                axis = min(apart, key=str)
+                raise _never_met(eqn, decided, message, axis, self.unequal)
+
+
+def _never_met(
+    eqn: Eqn, decided: str, message: Eqn, axis: Any, unequal: Unequal | None
+) -> ShardingError:
+    name, since = message.primitive.name, ""
+    if unequal is not None:
+        since = (
+            f"\n  since a result of shard_map differs along {unequal.axis!r}, which its spec does "
+            f"not name{unequal.source.place()}"
+        )
+        why = f"name {unequal.axis!r} in that spec, or make the result the same, as by lax.pmax"
+    elif message.source.backward:
+        why = (
+            f"the derivative by a value that all devices along {axis!r} have is a {name}: make it "
+            f"one that may differ before the {eqn.primitive.name}, by lax.pcast(x, {axis!r}, "
+            "to='varying')"
+        )
+    else:
+        why = (
+            f"make it the same on all devices along {axis!r}, as by lax.pmax or lax.psum, or "
+            f"call {name} outside"
+        )
+    return ShardingError(
+        f"{decided} may differ along the axis {axis!r}{eqn.source.place()}\n"
+        f"  so some devices along it may not come to {name}{message.source.place()}, and the "
+        f"others would wait for them for ever{since}",
+        hint=why,
+        location=str(eqn.source.position() or "") or None,
+    )
 
 
 def _messages(programs: Sequence[Olympuspr]) -> Iterator[Eqn]:
@@ -71,21 +159,3 @@ def _messages(programs: Sequence[Olympuspr]) -> Iterator[Eqn]:
             if eqn.primitive.axis_param is not None:
                 yield eqn
             yield from _messages([*sub_programs(eqn)])
-
-
-def _never_met(eqn: Eqn, decided: str, message: Eqn, axis: str) -> ShardingError:
-    name = message.primitive.name
-    why = (
-        f"the derivative by a value that all devices along {axis!r} have is a {name}: make it one "
-        f"that may differ before the {eqn.primitive.name}, by lax.pcast(x, {axis!r}, to='varying')"
-        if message.source.backward
-        else f"make it the same on all devices along {axis!r}, as by lax.pmax or lax.psum, or "
-        f"call {name} outside"
-    )
-    return ShardingError(
-        f"{decided} may differ along the axis {axis!r}{eqn.source.place()}\n"
-        f"  so some devices along it may not come to {name}{message.source.place()}, and the "
-        "others would wait for them for ever",
-        hint=why,
-        location=str(eqn.source.position() or "") or None,
-    )

@@ -27,6 +27,8 @@ __all__ = [
     "disable_x64",
     "enable_checks",
     "enable_x64",
+    "enter_mesh",
+    "leave_mesh",
     "log_compiles",
     "numpy_dtype_promotion",
     "numpy_rank_promotion",
@@ -82,8 +84,10 @@ class Context(threading.local):
     trace: Value[Any]
     #: the names and sizes of the axes that have a name here, outermost first
     axes: TracedValue[tuple[tuple[Any, int], ...]] = ()
-    #: the meshes of the contexts around, innermost last: PartitionSpecs alone are of that
-    meshes: TracedValue[tuple[Any, ...]] = ()
+    #: the mesh that PartitionSpecs alone are of
+    mesh: TracedValue[Any] = None
+    #: the contexts around that set it, innermost last, each with the mesh before it
+    mesh_contexts: Value[tuple[tuple[Any, Any], ...]] = ()
     #: the name scope: "outer/inner"
     scope: TracedValue[str] = ""
     #: the `Source` that operations are said to come from, in the place of the user's line
@@ -146,6 +150,30 @@ def switched(name: str, value: Any) -> Iterator[None]:
             delattr(state, name)
         else:
             setattr(state, name, old)
+
+
+def enter_mesh(owner: object, mesh: Any, before: Any) -> None:
+    """Set the mesh until `leave_mesh(owner)`, which sets the one before again."""
+    state.mesh_contexts = (*state.mesh_contexts, (owner, before))
+    state.mesh = mesh
+
+
+def leave_mesh(owner: object) -> bool:
+    """Leave the innermost context of `owner`; whether there was one.
+
+    One that is left before a context in it, as by a generator, leaves the mesh as it is.
+    """
+    contexts = state.mesh_contexts
+    place = next((i for i in reversed(range(len(contexts))) if contexts[i][0] is owner), None)
+    if place is None:
+        return False
+    before, inner = contexts[place][1], contexts[place + 1 :]
+    if inner:
+        inner = ((inner[0][0], before), *inner[1:])
+    else:
+        state.mesh = before
+    state.mesh_contexts = (*contexts[:place], *inner)
+    return True
 
 
 def enable_x64(new_val: bool = True) -> contextlib.AbstractContextManager[None]:

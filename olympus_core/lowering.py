@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from olympus_core import collection, mlir, source, xla
+from olympus_core.agreement import Agreement
 from olympus_core.array import to_numpy
 from olympus_core.avals import Shape, ShapedArray, get_aval, shaped
 from olympus_core.errors import LoweringError, OlympusWarning, TraceError
@@ -530,8 +531,11 @@ def _emit_applied(
 def lower_module(program: Olympuspr, entry: Entry, platform: str = "cpu") -> ir.Module:
     """The StableHLO module whose `main` is `program`.
 
-    Raises LoweringError where the program cannot be expressed on the platform.
+    Raises LoweringError where the program cannot be expressed on the platform, and ShardingError
+    where some devices may never come to a collective that others wait in.
     """
+    if entry.num_partitions > 1:
+        Agreement(platform).follow(program, [frozenset()] * len(program.invars))
     with collection.paused(), mlir.context(), mlir.ir.Location.unknown():
         ir = mlir.ir
         made = ir.Module.create()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, overload
 
 from olympus_core import source, trace
-from olympus_core.context import state
+from olympus_core.context import enter_mesh, leave_mesh, state
 from olympus_core.errors import ArgumentError, TraceError
 from olympus_core.sharding import AnyMesh, NamedSharding, PartitionSpec
 
@@ -17,7 +17,7 @@ class set_mesh:
 
     Then `jit(in_shardings=, out_shardings=)`, `lax.with_sharding_constraint` and `device_put` take
     a PartitionSpec for a NamedSharding, and `shard_map` needs no mesh.  It holds in this thread.
-    None is no mesh.  `with mesh:` is the same as `with set_mesh(mesh):`.
+    None is no mesh.  `with mesh:` does the same, and may stand in a function that is traced.
 
     Raises ArgumentError for what is not a mesh, TraceError in a function that is traced.
 
@@ -25,7 +25,7 @@ class set_mesh:
     ...     step = jit(f, in_shardings=P("data"))(x)
     """
 
-    __slots__ = ("_before",)
+    __slots__ = ("_before", "_is_new", "_mesh")
 
     def __init__(self, mesh: AnyMesh | None) -> None:
         if mesh is not None and not isinstance(mesh, AnyMesh):
@@ -33,31 +33,40 @@ class set_mesh:
                 f"set_mesh needs a mesh or None, and got {mesh!r:.80}",
                 hint="pass olympus.make_mesh(...)",
             )
-        if not trace.at_base():
-            raise TraceError(
-                f"set_mesh was called in a function that is traced{source.current().place()}",
-                hint="set the mesh before the function is called",
-            )
-        self._before = state.meshes
-        state.meshes = (*self._before[:-1], mesh) if self._before else (mesh,)
+        _check_untraced()
+        self._before, self._mesh, self._is_new = get_mesh(), mesh, True
+        state.mesh = mesh
 
     def __enter__(self) -> None:
-        """The mesh is set already."""
+        """Set the mesh: again, if this is not the first use of the context."""
+        _check_untraced()
+        is_set = self._is_new and get_mesh() is self._mesh
+        enter_mesh(self, self._mesh, self._before if is_set else get_mesh())
+        self._is_new = False
 
     def __exit__(self, *exc: object) -> None:
-        state.meshes = self._before
+        if not leave_mesh(self):  # it was not entered
+            state.mesh = self._before
+
+
+def _check_untraced() -> None:
+    if not trace.at_base():
+        raise TraceError(
+            f"set_mesh was called in a function that is traced{source.current().place()}",
+            hint="set the mesh before the function is called, or write `with mesh:`",
+        )
+
+
+def get_mesh() -> AnyMesh | None:
+    """The mesh of the context; None without one."""
+    found: AnyMesh | None = state.mesh
+    return found
 
 
 def current_mesh() -> AnyMesh | None:
     """The mesh of the `shard_map` around the current code, or else of the context; None without."""
     manual = trace.manual_axes()
     return manual[-1].mesh if manual else get_mesh()
-
-
-def get_mesh() -> AnyMesh | None:
-    """The mesh of the context; None without one."""
-    found: AnyMesh | None = state.meshes[-1] if state.meshes else None
-    return found
 
 
 @overload

@@ -26,6 +26,7 @@ __all__ = [
     "Var",
     "exact",
     "named_axes",
+    "places_of_inputs",
     "sub_programs",
 ]
 
@@ -223,6 +224,12 @@ class Olympuspr:
     def out_avals(self) -> tuple[ShapedArray, ...]:
         """The types of the results."""
         return tuple(v.aval for v in self.outvars)
+
+
+def places_of_inputs(program: Olympuspr) -> list[int | None]:
+    """For each result that is an input passed on unchanged, the place of the input; else None."""
+    places: dict[Atom, int] = {v: i for i, v in enumerate(program.invars)}
+    return [places.get(x) for x in program.outvars]
 
 
 def sub_programs(eqn: Eqn) -> Iterator[Olympuspr]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from olympus_core import source
 from olympus_core.avals import canonical_shape
-from olympus_core.context import state
+from olympus_core.context import enter_mesh, leave_mesh, state
 from olympus_core.errors import ArgumentError, ShardingError
 
 __all__ = [
@@ -203,12 +203,15 @@ class AnyMesh:
         return False
 
     def __enter__(self) -> Self:
-        """Within the context, a PartitionSpec alone is of this mesh, as with `set_mesh`."""
-        state.meshes = (*state.meshes, self)
+        """Within the context, a PartitionSpec alone is of this mesh, as with `set_mesh`.
+
+        Unlike `set_mesh`, it may stand in a function that is traced.
+        """
+        enter_mesh(self, self, state.mesh)
         return self
 
     def __exit__(self, *exc: object) -> None:
-        state.meshes = state.meshes[:-1]
+        leave_mesh(self)
 
     def __str__(self) -> str:
         sizes = ", ".join(f"{name!r}: {size}" for name, size in self.shape_tuple)

@@ -247,9 +247,12 @@ class ShardedProgram:
         if given is None:
             return put_on(x, want)
         if given is not want and not given.is_equivalent_to(want, x.aval.ndim):
+            has, needs = given.spoken(), want.spoken()
+            if devices_of(given) != devices_of(want):
+                has, needs = f"{has} {_where(given)}", f"{needs} {_where(want)}"
             raise ShardingError(
-                f"argument {i + 1}, {x.aval.long_name()}, has {given.spoken()}, and the program "
-                f"was compiled for {want.spoken()}",
+                f"argument {i + 1}, {x.aval.long_name()}, has {has}, and the program was compiled "
+                f"for {needs}",
                 hint="put it there with device_put",
             )
         return x

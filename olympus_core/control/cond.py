@@ -10,7 +10,7 @@ import numpy as np
 from olympus_core import mlir
 from olympus_core.avals import ShapedArray
 from olympus_core.errors import TransformError
-from olympus_core.olympuspr import Eqn, Olympuspr
+from olympus_core.olympuspr import Eqn, Olympuspr, places_of_inputs
 from olympus_core.primitive import Batched, Linear, MultipleResults, Split, op
 from olympus_core.primitives.elementwise.base import move_axis
 from olympus_core.transforms.evaluate import evaluate
@@ -64,8 +64,12 @@ class Cond(MultipleResults):
         branches: Branches = eqn.params["branches"]
         index, *rest = operands
         agreement.need(eqn, "the predicate of cond, or the index of switch,", index, branches)
-        found = [agreement.follow(b, rest) for b in branches]
-        return [index.union(*each) for each in zip(*found, strict=True)]
+        found = zip(*[agreement.follow(b, rest) for b in branches], strict=True)
+        forwarded = [places_of_inputs(b) for b in branches]
+        return [
+            each[0] if same[0] is not None and len(set(same)) == 1 else index.union(*each)
+            for each, same in zip(found, zip(*forwarded, strict=True), strict=True)
+        ]
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any

@@ -16,8 +16,9 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from olympus_core import trace
-from olympus_core.agreement import Agreement
+from olympus_core.agreement import Parts, Unequal
 from olympus_core.avals import ShapedArray, get_aval
+from olympus_core.errors import ShardingError
 from olympus_core.lowering import Manual
 from olympus_core.olympuspr import Eqn, Olympuspr
 from olympus_core.primitive import Batched, Linear, MultipleResults, Split, op
@@ -34,7 +35,7 @@ from olympus_core.transforms.programs import (
 )
 
 if TYPE_CHECKING:
-    from olympus_core.agreement import Differing
+    from olympus_core.agreement import Agreement, Differing
     from olympus_core.lowering import LoweringContext
 
 __all__ = ["global_aval", "local_aval", "manual_naming", "shard_map_p", "spec_axes"]
@@ -94,16 +95,41 @@ class ShardMap(MultipleResults):
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
         mapped = Manual(params["mesh"], frozenset(params["manual_axes"]))
-        if ctx.manual is None:  # the one around it has looked into the others
-            several = frozenset([n for n, size in params["mesh"].shape_tuple if size > 1])
-            _differing(Agreement(several, ctx.platform), params, [frozenset()] * len(operands))
         specs = params["in_specs"], params["out_specs"]
         return ctx.manual_body(params["olympuspr"], operands, mapped, specs, ctx.avals_out)
 
     def differing(
         self, agreement: Agreement, eqn: Eqn, operands: Sequence[Differing]
     ) -> Sequence[Differing]:
-        return _differing(agreement, eqn.params, operands)
+        """The axes along which results may differ: those of a spec are dimensions outside."""
+        params, outside = eqn.params, agreement.mesh is None
+        if outside:
+            if any(operands):  # what it does by itself is told first
+                self.differing(agreement, eqn, [frozenset()] * len(operands))
+            agreement = agreement.inside(params["mesh"], operands)
+            # the compiler may have moved what differs, and then it differs along other axes
+            whole = [agreement.several if x else x for x in operands]
+        else:
+            whole = list(operands)
+        parts = [
+            x.own
+            if isinstance(x, Parts) and not x and x.cut == (params["mesh"], s, atom.aval.shape)
+            else w | (spec_axes(s) & agreement.several)
+            for x, w, s, atom in zip(operands, whole, params["in_specs"], eqn.inputs, strict=True)
+        ]
+        try:
+            outs = agreement.follow(params["olympuspr"], parts)
+        except ShardingError as error:
+            if outside and (flag := _deciding(agreement, eqn, parts)):
+                error.hint = f"{flag} decides: {error.hint}"
+            raise
+        specs = params["out_specs"]
+        if not outside:
+            return [x - spec_axes(s) for x, s in zip(outs, specs, strict=True)]
+        return [
+            Parts(_unequal(eqn, x - spec_axes(s)), x, (params["mesh"], s, v.aval.shape))
+            for x, s, v in zip(outs, specs, eqn.outputs, strict=True)
+        ]
 
     def run_inside(self, args: Sequence[Any], **params: Any) -> None:
         """Nothing: the operations inside are of several devices, and cannot be run one by one."""
@@ -198,16 +224,22 @@ class ShardMap(MultipleResults):
         return Split(known, count, self, rest, parts.unknown_outs)
 
 
-def _differing(
-    agreement: Agreement, params: dict[str, Any], operands: Sequence[Differing]
-) -> list[Differing]:
-    """The axes along which results may differ: those of a spec are dimensions outside."""
-    parts = [
-        x | (spec_axes(s) & agreement.several)
-        for x, s in zip(operands, params["in_specs"], strict=True)
-    ]
-    outs = agreement.follow(params["olympuspr"], parts)
-    return [x - spec_axes(s) for x, s in zip(outs, params["out_specs"], strict=True)]
+def _deciding(agreement: Agreement, eqn: Eqn, parts: Sequence[Differing]) -> str | None:
+    """The operand of one element for each device that alone makes the body one to refuse."""
+    program = eqn.params["olympuspr"]
+    for i, (aval, spec) in enumerate(zip(program.in_avals, eqn.params["in_specs"], strict=True)):
+        if math.prod(aval.shape) == 1 and parts[i] and parts[i] <= spec_axes(spec):
+            try:
+                agreement.follow(program, [*parts[:i], frozenset(), *parts[i + 1 :]])
+            except ShardingError:
+                continue
+            return f"the operand {eqn.inputs[i].aval.long_name()} with the spec {spec}"
+    return None
+
+
+def _unequal(eqn: Eqn, axes: Differing) -> Differing:
+    """What differs outside of a `shard_map` of a result that differs along axes in its body."""
+    return frozenset([Unequal(n, eqn.source) for n in axes])
 
 
 def _where(specs: Sequence[PartitionSpec], chosen: Sequence[bool]) -> Specs:

@@ -9,7 +9,7 @@ from olympus_core import mlir
 from olympus_core.avals import ShapedArray
 from olympus_core.control.call import jit_p
 from olympus_core.errors import TransformError
-from olympus_core.olympuspr import Eqn, Olympuspr
+from olympus_core.olympuspr import Eqn, Olympuspr, places_of_inputs
 from olympus_core.primitive import Batched, MultipleResults, Split, op
 from olympus_core.transforms.batching import place_axis
 from olympus_core.transforms.evaluate import evaluate
@@ -63,13 +63,16 @@ class While(MultipleResults):
         test, step = eqn.params["cond_olympuspr"], eqn.params["body_olympuspr"]
         n_cond, n_body = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
         first = n_cond + n_body
+        kept = [place == n_body + i for i, place in enumerate(places_of_inputs(step))]
         carry, before = tuple(operands[first:]), None
         while carry != before:  # a carry differs where the body, or when it stops, makes it so
             before = carry
             (stops,) = agreement.follow(test, [*operands[:n_cond], *carry])
             agreement.need(eqn, "the condition of while_loop", stops, (test, step))
             made = agreement.follow(step, [*operands[n_cond:first], *carry])
-            carry = tuple([a | b | stops for a, b in zip(carry, made, strict=True)])
+            carry = tuple(
+                [a if k else a | b | stops for a, b, k in zip(carry, made, kept, strict=True)]
+            )
         return carry
 
     def jvp(

@@ -197,15 +197,22 @@ def _told(
                 continue  # it may stand for an argument or a result without arrays
             if not isinstance(leaf, PartitionSpec):
                 raise _not_a_spec(what, leaf)
-            _check_axes(what, leaf, mesh, chosen)
+            _check_axes(what, leaf, mesh, chosen, taken)
     return _Mapping(mesh, in_specs, out_specs, chosen, check)
 
 
-def _check_axes(what: str, spec: PartitionSpec, mesh: AnyMesh, manual: frozenset[Any]) -> None:
+def _check_axes(
+    what: str, spec: PartitionSpec, mesh: AnyMesh, manual: frozenset[Any], taken: set[Any]
+) -> None:
     mesh.check_spec(spec)
     if PartitionSpec.UNCONSTRAINED in spec.partitions:
         raise ArgumentError(f"shard_map: {what} has {spec}, and no dimension can be left open")
     for name in mesh.axis_names:
+        if name in spec_axes(spec) & taken:
+            raise ShardingError(
+                f"shard_map: {what} has {spec}, and a shard_map around it maps over {name!r}",
+                hint=f"leave {name!r} out: arrays in the body are parts along it already",
+            )
         if name in spec_axes(spec) - manual:
             raise ShardingError(
                 f"shard_map: {what} has {spec}, and {name!r} is not an axis that it maps over: "

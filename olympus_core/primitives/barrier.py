@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from olympus_core import mlir
 from olympus_core.avals import ShapedArray
+from olympus_core.olympuspr import Eqn
 from olympus_core.primitive import Batched, MultipleResults
 
 if TYPE_CHECKING:
+    from olympus_core.agreement import Agreement, Differing
     from olympus_core.lowering import LoweringContext
 
 __all__ = ["optimization_barrier_p"]
@@ -24,6 +26,11 @@ class OptimizationBarrier(MultipleResults):
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
         types = [mlir.tensor_type(a) for a in ctx.avals_out]
         return list(mlir.op("stablehlo.optimization_barrier", types, operands).results)
+
+    def differing(
+        self, agreement: Agreement, eqn: Eqn, operands: Sequence[Differing]
+    ) -> Sequence[Differing]:
+        return operands
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any

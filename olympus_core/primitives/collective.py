@@ -378,7 +378,18 @@ class PPermute(Collective, LinearPrimitive):
 
     def waits_along(self, agreement: Agreement, params: dict[str, Any]) -> Differing:
         """On the CPU all devices of the program meet, and not those along the axes alone."""
-        return agreement.several if agreement.platform == "cpu" else named_axes(self, params)
+        every = agreement.several if agreement.platform == "cpu" else frozenset[Any]()
+        return every | named_axes(self, params)
+
+    def differing(
+        self, agreement: Agreement, eqn: Eqn, operands: Sequence[Differing]
+    ) -> Sequence[Differing]:
+        """Where each device gets the value of one, and all have the same, they all get it."""
+        names = named_axes(self, eqn.params)
+        size = math.prod(agreement.sizes.get(n, 0) for n in names)
+        if len(eqn.params["perm"]) == size and not names & operands[0]:
+            return operands
+        return super().differing(agreement, eqn, operands)
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         groups = self.groups(ctx, params)

@@ -10,6 +10,7 @@ import numpy as np
 from olympus_core import dtypes, mlir
 from olympus_core.avals import ShapedArray, shape_of, shaped
 from olympus_core.errors import ShapeError
+from olympus_core.olympuspr import Eqn
 from olympus_core.primitive import Batched, MultipleResults, op
 from olympus_core.primitives.elementwise.base import BOOL, at_front, check_kinds, move_axis, reshape
 from olympus_core.primitives.elementwise.logic import emit_compare, eq_p, ne_p
@@ -17,6 +18,7 @@ from olympus_core.primitives.gather import GatherDimensionNumbers, GatherScatter
 from olympus_core.primitives.reduction import check_axes
 
 if TYPE_CHECKING:
+    from olympus_core.agreement import Agreement, Differing
     from olympus_core.lowering import LoweringContext
 
 __all__ = ["along", "sort_p", "top_k_p"]
@@ -37,6 +39,13 @@ class Sort(MultipleResults):
         if not 1 <= params["num_keys"] <= len(avals):
             raise ShapeError(f"sort of {len(avals)} operands cannot have {params['num_keys']} keys")
         return avals
+
+    def differing(
+        self, agreement: Agreement, eqn: Eqn, operands: Sequence[Differing]
+    ) -> Sequence[Differing]:
+        """A result differs as the keys, which say where its elements go, and its operand do."""
+        keys = frozenset[Any]().union(*operands[: eqn.params["num_keys"]])
+        return [x | keys for x in operands]
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
         types = [mlir.tensor_type(a) for a in ctx.avals_out]

@@ -151,6 +151,26 @@ def permuted_flag(p: Any, x: Any) -> Any:
     return p.lax.cond(flag > 0, lambda v: v + p.lax.psum(v, "x"), lambda v: v, x)
 
 
+def sorted_by_what_differs(p: Any, x: Any) -> Any:
+    flags = p.lax.sort((x, p.np.array([1.0, -1.0], np.float32)), num_keys=1)[1]
+    return p.lax.cond(flags[0] > 0, lambda v: v + p.lax.psum(v, "x"), lambda v: v, x)
+
+
+def branches_of_other_flags(p: Any, x: Any) -> Any:
+    """Each branch passes on an operand that is the same everywhere, and not the same one."""
+    flag = p.lax.cond(first(p, "x"), lambda a, b: a, lambda a, b: b, np.float32(1), np.float32(-1))
+    return p.lax.cond(flag > 0, lambda v: v + p.lax.psum(v, "x"), lambda v: v, x)
+
+
+def carries_exchanged(p: Any, x: Any) -> Any:
+    """A loop of each device's own length passes two carries on, in each other's place."""
+    start = [varying(p, np.float32(f), "x", "y") for f in (1, -1)]
+    flag, _, x = p.lax.while_loop(
+        lambda c: c[2].sum() < 40, lambda c: (c[1], c[0], c[2] * 2 + 1), (*start, abs(x) + 1)
+    )
+    return p.lax.cond(flag > 0, lambda v: v + p.lax.psum(v, "x"), lambda v: v, x)
+
+
 PROGRAMS = {name: chosen(c) for name, c in COLLECTIVES.items()} | {
     f.__name__: f
     for f in (
@@ -165,6 +185,9 @@ PROGRAMS = {name: chosen(c) for name, c in COLLECTIVES.items()} | {
         carried_round,
         nested,
         permuted_flag,
+        sorted_by_what_differs,
+        branches_of_other_flags,
+        carries_exchanged,
     )
 }
 
@@ -227,6 +250,27 @@ def test_pmap_refuses_it_too(name: str) -> None:
 
     with pytest.raises(ShardingError, match="the axis 'i'"):
         olympus.pmap(body, axis_name="i").lower(X.reshape(8, 2))
+
+
+def flagged(flag: Any, x: Any) -> Any:
+    return lax.cond(flag > 0, lambda v: v + lax.psum(v, "i"), lambda v: v, x)
+
+
+def test_a_flag_that_is_cut_is_told_and_one_that_is_not_decides() -> None:
+    x, flags = X.reshape(8, 2), np.ones(8, np.float32)
+    with pytest.raises(ShardingError) as error:
+        olympus.pmap(flagged, axis_name="i")(flags, x)
+    assert "the operand float32[8] with the spec P('i',) decides: " in (error.value.hint or "")
+    wanted = jax.pmap(
+        lambda f, v: jax.lax.cond(f > 0, lambda v: v + jax.lax.psum(v, "i"), lambda v: v, v),
+        axis_name="i",
+    )(flags, x)
+    agreed = olympus.pmap(lambda f, v: flagged(lax.pmax(f, "i"), v), axis_name="i")
+    for mine in (
+        olympus.pmap(flagged, axis_name="i", in_axes=(None, 0))(np.float32(1), x),
+        agreed(flags, x),
+    ):
+        np.testing.assert_allclose(np.asarray(mine), np.asarray(wanted))
 
 
 def test_a_derivative_that_sums_in_a_branch_says_how_to_sum_outside() -> None:
@@ -325,6 +369,41 @@ def batched_choice(p: Any, x: Any) -> Any:
     return p.m.vmap(row)(x)
 
 
+def flag_behind_a_barrier(p: Any, x: Any) -> Any:
+    flag, x = p.lax.optimization_barrier((p.np.float32(1), x))
+    return p.lax.cond(flag > 0, lambda v: v + varying(p, p.lax.psum(v, "x"), "x"), lambda v: v, x)
+
+
+def flag_that_sorts(p: Any, x: Any) -> Any:
+    keys, x = p.lax.sort((p.np.array([2.0, 1.0], np.float32), x), num_keys=1)
+    talk = lambda v: v + varying(p, p.lax.psum(v, "x"), "x")  # noqa: E731
+    return p.lax.cond(keys[0] > 0, talk, lambda v: v, x)
+
+
+def flag_carried_on(p: Any, x: Any) -> Any:
+    """The loop is of each device's own length, and its body passes the flag on as it is."""
+    flag, x = p.lax.while_loop(
+        lambda c: c[1].sum() < 40,
+        lambda c: (c[0], c[1] * 2 + 1),
+        (varying(p, p.np.float32(1), "x", "y"), abs(x) + 1),
+    )
+    talk = lambda v: v + varying(p, p.lax.psum(v, "x"), "x")  # noqa: E731
+    return p.lax.cond(flag > 0, talk, lambda v: v, x)
+
+
+def flag_of_both_branches(p: Any, x: Any) -> Any:
+    flag = varying(p, p.np.float32(1), "x", "y")
+    flag, x = p.lax.cond(first(p, "x"), lambda f, v: (f, v), lambda f, v: (f, -v), flag, x)
+    talk = lambda v: v + varying(p, p.lax.psum(v, "x"), "x")  # noqa: E731
+    return p.lax.cond(flag > 0, talk, lambda v: v, x)
+
+
+def flag_sent_round(p: Any, x: Any) -> Any:
+    flag = p.lax.ppermute(varying(p, p.np.float32(1), "x"), "x", [(0, 1), (1, 0)])
+    talk = lambda v: v + varying(p, p.lax.psum(v, "x"), "x")  # noqa: E731
+    return p.lax.cond(flag > 0, talk, lambda v: v, x)
+
+
 AGREED = [
     agreed_while,
     agreed_cond,
@@ -336,6 +415,11 @@ AGREED = [
     cast_flag,
     scan_with_flags,
     batched_choice,
+    flag_behind_a_barrier,
+    flag_that_sorts,
+    flag_carried_on,
+    flag_of_both_branches,
+    flag_sent_round,
 ]
 
 
@@ -375,3 +459,150 @@ def test_a_mesh_of_one_device_along_the_axis_has_nobody_to_wait_for() -> None:
     mesh = olympus.make_mesh((1, 8), ("x", "y"))
     out = mapped(OURS, PROGRAMS["psum"], mesh=mesh, check_vma=False)(X)
     np.testing.assert_array_equal(np.asarray(out), 2 * X)
+
+
+def told_equal(value: Callable[[Any], Any]) -> Any:
+    """A `shard_map` that says of a number that all devices have the same."""
+    return olympus.shard_map(
+        value, mesh=OURS.mesh, in_specs=SPEC, out_specs=PartitionSpec(), check_vma=False
+    )
+
+
+def choosing(flag: Any, x: Any) -> Any:
+    """A collective in a `shard_map` that a flag which its spec says to be the same decides on."""
+
+    def body(p: Any, v: Any) -> Any:
+        return lax.cond(p > 0, lambda v: v + lax.psum(v, "x"), lambda v: -v, v)
+
+    return olympus.shard_map(
+        body,
+        mesh=OURS.mesh,
+        in_specs=(PartitionSpec(), SPEC),
+        out_specs=SPEC,
+        check_vma=False,
+    )(flag, x)
+
+
+def own_number(x: Any) -> Any:
+    return lax.axis_index("y")
+
+
+def in_a_scan(x: Any) -> Any:
+    def step(carry: Any, _: None) -> tuple[Any, None]:
+        flag, v = carry
+        return (told_equal(own_number)(v), choosing(flag, v)), None
+
+    return lax.scan(step, (jnp.int32(1), x), None, length=2)[0][1]
+
+
+def around_it(x: Any) -> Any:
+    """The choice is outside of every shard_map, and the collective inside of one."""
+    return lax.cond(
+        told_equal(own_number)(x) > 0, lambda v: choosing(jnp.int32(1), v), lambda v: v, x
+    )
+
+
+SPEC = PartitionSpec(("x", "y"))
+UNEQUAL = {
+    "straight": lambda x: choosing(told_equal(own_number)(x), x),
+    "in-jit": lambda x: choosing(olympus.jit(told_equal(own_number))(x) * 2, x),
+    "in-a-scan": in_a_scan,
+    "around": around_it,
+    "batched": lambda x: olympus.vmap(choosing, (None, 0))(
+        told_equal(own_number)(x), jnp.stack([x, x])
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNEQUAL)
+def test_what_a_shard_map_wrongly_calls_equal_decides_on_no_collective(name: str) -> None:
+    with pytest.raises(ShardingError, match="wait for them for ever") as error:
+        olympus.jit(UNEQUAL[name]).lower(X)
+    since = "a result of shard_map differs along 'y', which its spec does not name"
+    assert since in str(error.value)
+    assert str(error.value).count("test_agreement.py") == 3
+    assert "name 'y' in that spec" in (error.value.hint or "")
+
+
+def test_it_may_decide_on_what_each_device_does_alone() -> None:
+    def body(p: Any, v: Any) -> Any:
+        return lax.cond(p > 0, lambda v: v + 1, lambda v: v, v)
+
+    specs = PartitionSpec(), SPEC
+    f = olympus.shard_map(body, mesh=OURS.mesh, in_specs=specs, out_specs=SPEC, check_vma=False)
+    out = olympus.jit(lambda x: f(told_equal(own_number)(x), x))(X)
+    np.testing.assert_array_equal(np.asarray(out), X + (np.arange(16) // 2 % 4 > 0))
+
+
+def test_what_a_shard_map_rightly_calls_equal_decides() -> None:
+    total = told_equal(lambda x: lax.psum(x.sum(), ("x", "y")))
+    out = olympus.jit(lambda x: choosing(total(x), x))(X)
+    np.testing.assert_array_equal(np.asarray(out), X + np.tile(X.reshape(2, 8).sum(0), 2))
+
+
+def test_an_operand_that_is_not_the_cause_is_not_blamed() -> None:
+    def body(p: Any, v: Any) -> Any:
+        return PROGRAMS["psum"](OURS, v + p)
+
+    f = olympus.shard_map(
+        body,
+        mesh=OURS.mesh,
+        in_specs=(PartitionSpec(), SPEC),
+        out_specs=SPEC,
+        check_vma=False,
+    )
+    with pytest.raises(ShardingError) as error:
+        olympus.jit(lambda x: f(told_equal(own_number)(x), x)).lower(X)
+    assert "spec" not in str(error.value)
+
+
+def test_an_axis_that_is_a_number_is_told_as_one() -> None:
+    mesh = olympus.make_mesh((8,), (1,))
+
+    def body(x: Any) -> Any:
+        return lax.cond(lax.axis_index(1) > 0, lambda v: lax.psum(v, 1), lambda v: v, x)
+
+    f = olympus.shard_map(
+        body, mesh=mesh, in_specs=PartitionSpec(1), out_specs=PartitionSpec(1), check_vma=False
+    )
+    with pytest.raises(ShardingError, match="along the axis 1, at"):
+        olympus.jit(f).lower(X)
+
+
+@pytest.mark.parametrize("check", [True, False])
+def test_a_predicate_that_agrees_still_does_in_the_derivative(check: bool) -> None:
+    def value(p: Any, x: Any) -> Any:
+        body = lambda v: varying(p, agreed_cond(p, p.np.sin(v)), "x", "y")  # noqa: E731
+        return mapped(p, lambda _, v: body(v), check_vma=check)(x).sum()
+
+    def repeated(p: Any, x: Any) -> Any:
+        step = lambda c, _: (p.m.grad(lambda v: value(p, v))(c), None)  # noqa: E731
+        return p.lax.scan(step, x, None, length=2)[0]
+
+    mine, oracle = (p.m.jit(lambda x, p=p: repeated(p, x))(X) for p in (OURS, ORACLE))
+    np.testing.assert_allclose(np.asarray(mine), np.asarray(oracle), rtol=1e-5)
+
+
+def test_parts_that_are_cut_otherwise_may_differ() -> None:
+    """The number is the same on all devices, and the rows of what they make of it are not."""
+    row = olympus.shard_map(
+        lambda x: lax.psum(x.sum(), ("x", "y")) * jnp.arange(8.0),
+        mesh=OURS.mesh,
+        in_specs=SPEC,
+        out_specs=PartitionSpec("x"),
+        check_vma=False,
+    )
+
+    def body(p: Any, v: Any) -> Any:
+        return lax.cond(p.sum() > 3, lambda v: v + lax.psum(v, "y"), lambda v: -v, v)
+
+    def program(x: Any, spec: Any, change: bool) -> Any:
+        f = olympus.shard_map(
+            body, mesh=OURS.mesh, in_specs=(spec, SPEC), out_specs=SPEC, check_vma=False
+        )
+        return f(row(x) * 2 if change else row(x), x)
+
+    olympus.jit(lambda x: program(x, PartitionSpec("x"), False)).lower(X)
+    for change in (False, True):
+        with pytest.raises(ShardingError, match="the axis 'y'"):
+            olympus.jit(lambda x, c=change: program(x, SPEC, c)).lower(X)

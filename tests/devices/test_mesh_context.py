@@ -139,3 +139,84 @@ def test_a_mesh_that_is_given_wins() -> None:
         f = olympus.shard_map(lambda x: x, mesh=four, in_specs=P("x"), out_specs=P("x"))
         assert f(X).sharding.num_devices == 4
         assert olympus.device_put(X, NamedSharding(four, P("x"))).sharding.num_devices == 4
+
+
+def test_a_context_of_set_mesh_may_be_used_again() -> None:
+    two = olympus.make_mesh((2,), ("x",))
+    context = olympus.set_mesh(OURS.mesh)
+    with context:
+        assert get_mesh() is OURS.mesh
+    assert get_mesh() is None
+    with two:
+        with context, context:
+            assert get_mesh() is OURS.mesh
+        assert get_mesh() is two
+    assert get_mesh() is None
+    with pytest.raises(TraceError, match="in a function that is traced"):
+        olympus.jit(lambda x: (context.__enter__(), x)[1])(X)
+    assert get_mesh() is None
+
+
+def test_a_context_in_another_thread_sets_the_mesh_there() -> None:
+    seen: list[Any] = []
+    fresh = olympus.set_mesh(OURS.mesh)
+
+    def use() -> None:
+        with fresh:
+            seen.append(get_mesh())
+        seen.append(get_mesh())
+
+    thread = threading.Thread(target=use)
+    thread.start()
+    thread.join()
+    fresh.__exit__(None, None, None)
+    assert seen == [OURS.mesh, None] and get_mesh() is None
+
+
+def test_a_mesh_that_is_left_first_leaves_the_inner_one_s() -> None:
+    two = olympus.make_mesh((2,), ("x",))
+
+    def generator() -> Any:
+        with OURS.mesh:
+            yield
+
+    outer = generator()
+    next(outer)
+    with two:
+        outer.close()
+        assert get_mesh() is two
+    assert get_mesh() is None
+    with OURS.mesh:
+        olympus.set_mesh(two)
+        assert get_mesh() is two
+    assert get_mesh() is None
+
+
+def test_one_program_is_traced_for_one_mesh_whatever_is_around_it() -> None:
+    count = [0]
+
+    @olympus.jit
+    def f(x: Any) -> Any:
+        count[0] += 1
+        return x + 1
+
+    two = olympus.make_mesh((2,), ("x",))
+    with OURS.mesh:
+        f(X)
+    with two, OURS.mesh, OURS.mesh:
+        f(X)
+    assert count == [1]
+    f(X)
+    olympus.set_mesh(None)
+    f(X)
+    assert count == [2]
+
+
+def test_a_mesh_may_be_the_context_s_in_a_function_that_is_traced() -> None:
+    def f(x: Any) -> Any:
+        with OURS.mesh:
+            return lax.with_sharding_constraint(2 * x, P("x"))
+
+    out = olympus.jit(f)(X)
+    assert out.sharding.num_devices == 8 and get_mesh() is None
+    np.testing.assert_array_equal(np.asarray(out), 2 * X)

@@ -327,6 +327,11 @@ def refused() -> dict[str, Any]:
                                                      axis_names={"x"})(x)),
             "as one around it does",
         ),
+        "mapped-twice": (
+            lambda: call(lambda x: olympus.shard_map(same, mesh=OURS.mesh, in_specs=P("x"),
+                                                     out_specs=P())(x)),
+            "a shard_map around it maps over 'x'",
+        ),
         "groups": (
             lambda: call(lambda x: lax.psum(x, "x", axis_index_groups=[[0, 1]])), "no axis_index_gr"
         ),

@@ -313,3 +313,15 @@ def test_a_dimension_left_open_in_a_sharding_of_an_argument() -> None:
     np.testing.assert_allclose(fun(X, W), X @ W, rtol=1e-4, atol=1e-4)
     chosen = fun.lower(X, W).compile().input_shardings[0][0]
     assert chosen.spec == P("x", "y")
+
+
+def test_an_array_on_the_devices_in_another_order_is_told_with_their_numbers() -> None:
+    usual, turned = (
+        olympus.device_put(X, ours((8,), ("x",), ("x",), turned=t)) for t in (False, True)
+    )
+    compiled = olympus.jit(_named_f).lower(usual).compile()
+    with pytest.raises(ShardingError) as error:
+        compiled(turned)
+    numbers = range(8)
+    assert f"on devices {', '.join(map(str, reversed(numbers)))}, and the" in str(error.value)
+    assert str(error.value).endswith(f"on devices {', '.join(map(str, numbers))}")

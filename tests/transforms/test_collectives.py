@@ -258,7 +258,12 @@ def test_each_collective_refuses_an_unbound_axis(call):
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda x: lax.ppermute(x, "i", [(0, 3)]), ArgumentError, "from 0 to 2 is a destination"),
+        (
+            lambda x: lax.ppermute(x, "i", [(0, 3)]),
+            ArgumentError,
+            "to 2, and got the destination 3",
+        ),
+        (lambda x: lax.ppermute(x, "i", [(-1, 0)]), ArgumentError, "and got the source -1 in"),
         (lambda x: lax.ppermute(x, "i", [(0, 1), (0, 2)]), ArgumentError, "is a source at most"),
         (lambda x: lax.ppermute(x, ("i", "i"), []), ArgumentError, "works along different axes"),
         (lambda x: lax.pshuffle(x, "i", [0, 0, 1]), ArgumentError, "a permutation of 0 to 2"),

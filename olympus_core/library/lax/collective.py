@@ -427,12 +427,19 @@ def ppermute(x: ArrayLike | _T, axis_name: AxisName, perm: Sequence[tuple[int, i
     _check_order(names)
     size = math.prod(sizes)
     pairs = _pairs(perm)
+    along = f"ppermute along {', '.join(map(repr, names))} needs pairs (source, destination)"
     for kind, ends in (("source", [s for s, _ in pairs]), ("destination", [d for _, d in pairs])):
-        if len(set(ends)) != len(ends) or any(not 0 <= i < size for i in ends):
+        for i in ends:
+            if not 0 <= i < size:
+                raise ArgumentError(
+                    f"{along} of indices from 0 to {size - 1}, and got the {kind} {i} in "
+                    f"{perm!r:.80}{source.current().place()}"
+                )
+        again = [i for k, i in enumerate(ends[: size + 1]) if i in ends[:k]]
+        if again:
             raise ArgumentError(
-                f"ppermute along {', '.join(map(repr, names))} needs pairs (source, destination) "
-                f"in which each index from 0 to {size - 1} is a {kind} at most once, and got "
-                f"{perm!r}"
+                f"{along} in which each index is a {kind} at most once, and got {again[0]} twice "
+                f"in {perm!r:.80}{source.current().place()}"
             )
     return _map(
         "ppermute", lambda v: ppermute_p.bind(_varying(v, names), axis_name=names, perm=pairs), x
