@@ -157,20 +157,7 @@ def inside(p: Any, body: Body, of: str) -> Any:
 
 
 #: those in which the cotangents, or the derivative's own, differ from device to device
-CURVED = (
-    "add", "layers", "where", "concatenate", "sort", "psum", "pmean", "scatter", "scan", "normed",
-)  # fmt: skip
-    "add",
-    "layers",
-    "where",
-    "concatenate",
-    "sort",
-    "psum",
-    "pmean",
-    "scatter",
-    "scan",
-    "normed",
-)
+CURVED = ("add", "layers", "where", "concatenate", "sort", "psum", "pmean", "scatter", "normed")
 TWICE = ("add", "apart", "layers", "psum", "vmap", "custom-vjp")
 CASES = [
     *(("linear", name) for name in BODIES),
