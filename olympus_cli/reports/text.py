@@ -131,9 +131,8 @@ def figure_lines(cost: CostReport, compiled: CompiledFigures | None = None) -> I
     for name, value in (*_device_rows(compiled), *_memory_rows(compiled)):
         yield figure_row(name, value)
     if (estimate := compiled.estimate) is not None:
-        least = "at least " if estimate.unknown else ""
-        time = f"{least}{duration(estimate.seconds)} on {estimate.device}, an estimate"
-        yield figure_row("estimated time", time)
+        time = least_text(estimate.unknown) + duration(estimate.seconds)
+        yield figure_row("estimated time", f"{time} on {estimate.device}, an estimate")
         if compiled.fits is not None:
             yield figure_row("fits", f"{estimate.device}: {'yes' if compiled.fits else 'no'}")
 
@@ -146,10 +145,10 @@ def collective_lines(compiled: CompiledFigures | None) -> Iterator[str]:
     sums += [
         (
             axes_text(row.axes),
-            count(row.calls),
-            byte_size(row.bytes),
-            byte_size(row.sent),
-            duration(row.seconds),
+            least_text(row.loops) + count(row.calls),
+            least_text(row.loops) + byte_size(row.bytes),
+            least_text(row.loops) + byte_size(row.sent),
+            least_text(row.loops) + duration(row.seconds),
         )
         for row in compiled.axes
     ]
@@ -161,8 +160,8 @@ def collective_lines(compiled: CompiledFigures | None) -> Iterator[str]:
             axes_text(each.axes),
             str(each.devices),
             byte_size(each.bytes),
-            count(each.calls),
-            duration(each.seconds),
+            least_text(each.loops) + count(each.calls),
+            least_text(each.loops) + duration(each.seconds),
             each.line or "",
         )
         for each in compiled.collectives[:_MOST_COLLECTIVES]
@@ -179,6 +178,15 @@ def axes_text(axes: Sequence[str] | None) -> str:
     ('data, model', 'none', 'unknown')
     """
     return "unknown" if axes is None else ", ".join(axes) or "none"
+
+
+def least_text(unknown: Sequence[str]) -> str:
+    """What stands before a figure in which something unknown is counted once.
+
+    >>> least_text(("model.py:12",)) + "4 KiB", least_text(()) + "4 KiB"
+    ('at least 4 KiB', '4 KiB')
+    """
+    return "at least " if unknown else ""
 
 
 def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -232,9 +240,10 @@ def _device_rows(compiled: CompiledFigures) -> Iterator[tuple[str, str]]:
     if each is None or total is None:
         return
     yield "devices", f"{compiled.devices}; the lines above are of all, as the program is written"
-    yield "each does", _done(each)
+    least = least_text(each.unknown)
+    yield "each does", least + _done(each)
     repeated = "" if each.repeated is None else f"; {each.repeated:.3g} times the flops as written"
-    yield "all do", _done(total) + repeated
+    yield "all do", least + _done(total) + repeated
     for sentence in each.unknown:
         yield "unknown", sentence
 

@@ -84,7 +84,7 @@ def device_cost(
     kernels = Kernels(module, loops)
     matmul: dict[str, int] = {}
     flops = transcendentals = moved = collective_bytes = sent = 0
-    for kernel, calls in kernels.runs(_dearness):
+    for kernel, calls, _ in kernels.runs(_dearness):
         flops += calls * _flops(kernel)
         transcendentals += calls * kernel.transcendentals
         moved += calls * (kernel.read + kernel.written)

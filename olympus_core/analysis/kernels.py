@@ -155,10 +155,22 @@ class Kernel(NamedTuple):
 
 
 class Run(NamedTuple):
-    """A kernel, and how often the program calls it."""
+    """A kernel, and how often the program calls it.
+
+    `loops` are the places of the loops around it of which nobody knows how often they run: each
+    counts as run once, and with any of them `calls` is a lower bound.
+    """
 
     kernel: Kernel
     calls: int
+    loops: tuple[str, ...] = ()
+
+
+class Times(NamedTuple):
+    """How often a computation runs; the fields are as those of `Run`."""
+
+    calls: int
+    loops: tuple[str, ...] = ()
 
 
 class Kernels:
@@ -179,7 +191,7 @@ class Kernels:
 
         `seconds` tells the dearest of the branches of a conditional.
         """
-        found = self._runs(self._module.entry, 1, seconds)
+        found = self._runs(self._module.entry, Times(1), seconds)
         for instruction in self._costs.unknown.values():
             what = instruction.custom_call_target or instruction.opcode
             self._tell(f"the operations of {what}{_at(instruction)} are not counted")
@@ -190,7 +202,7 @@ class Kernels:
             self.unknown.append(sentence)
 
     def _runs(
-        self, computation: Computation, times: int, seconds: Callable[[Kernel], float]
+        self, computation: Computation, times: Times, seconds: Callable[[Kernel], float]
     ) -> list[Run]:
         found: list[Run] = []
         for instruction in self._module.ordered(computation):
@@ -198,9 +210,9 @@ class Kernels:
             if instruction.opcode in FREE:
                 continue
             if instruction.opcode == "while":
-                trips = self._trips(instruction)
-                for part in called if trips else ():
-                    found += self._runs(part, times * trips, seconds)
+                inner = self._times(instruction, times)
+                for part in called if inner.calls else ():
+                    found += self._runs(part, inner, seconds)
             elif instruction.opcode == "conditional":
                 branches = [self._runs(part, times, seconds) for part in called]
                 found += _dearest(branches, seconds)
@@ -208,22 +220,28 @@ class Kernels:
                 for part in called:
                     found += self._runs(part, times, seconds)
             else:
-                found.append(Run(self.kernel(instruction, computation), times))
+                found.append(Run(self.kernel(instruction, computation), *times))
         return found
 
-    def _trips(self, loop: Instruction) -> int:
-        if loop.trip_count is not None:
-            return loop.trip_count
-        # A loop that XLA made, of a scatter for example, has the name of that operation.
-        if loop.line and loop.op_name.rpartition("/")[2] in _LOOPS:
-            known = self._loops().get(loop.line)
-            if known is not None:
-                return known
+    def _times(self, loop: Instruction, times: Times) -> Times:
+        """How often the parts of a loop run that itself runs so often."""
+        trips = self._trips(loop)
+        if trips is not None:
+            return times._replace(calls=times.calls * trips)
+        place = loop.line or loop.name
         self._tell(
             f"how often the loop{_at(loop)} runs depends on data, or is not known: it is counted "
             "as run once"
         )
-        return 1
+        return times if place in times.loops else Times(times.calls, (*times.loops, place))
+
+    def _trips(self, loop: Instruction) -> int | None:
+        if loop.trip_count is not None:
+            return loop.trip_count
+        # A loop that XLA made, of a scatter for example, has the name of that operation.
+        if loop.line and loop.op_name.rpartition("/")[2] in _LOOPS:
+            return self._loops().get(loop.line)
+        return None
 
     def kernel(self, instruction: Instruction, computation: Computation) -> Kernel:
         """What a call of an instruction of a computation does."""

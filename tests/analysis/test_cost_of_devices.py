@@ -91,6 +91,23 @@ def test_loops_count_as_often_as_they_run() -> None:
         made.cost_per_device(trips={"nowhere.py:1": 5})
 
 
+def test_collectives_of_a_loop_that_depends_on_data_are_lower_bounds() -> None:
+    def search(x):
+        step = lambda c: jnp.tanh(c @ c)  # noqa: E731
+        return lax.while_loop(lambda c: c[0, 0] < 1e9, lambda c: step(step(c)), x)
+
+    made = compiled(search, (P("data"),), P("data"))
+    found = made.collectives()
+    (line,) = made.cost().loops
+    assert {each.loops for each in found} == {(line,)}
+    assert all(row.loops == (line,) for row in by_axes(found))
+    told = made.collectives(trips={line: 5})
+    assert [(each.calls, each.loops) for each in told] == [(5, ())] * len(found)
+    assert {row.loops for row in by_axes(told)} == {()}
+    (row,) = by_axes([told[0], found[0]])  # one that is not known is enough
+    assert (row.calls, row.loops) == (6, (line,))
+
+
 def test_of_branches_the_dearest_counts() -> None:
     def either(x):
         return lax.cond(x[0, 0] > 0, lambda x: x @ x, lambda x: x + 1.0, x)

@@ -143,6 +143,54 @@ def test_budgets_of_collectives(folder, invoke: Invoke) -> None:
     assert [each["value"] > 0 for each in verdicts] == [True, True]
 
 
+SEARCH = """\
+import olympus.numpy as np
+from olympus import lax
+
+
+def search(n, x, w):
+    return lax.fori_loop(0, n, lambda _, h: np.tanh(h @ w), x)
+"""
+
+SEARCHING = """\
+[target.search]
+entry = "searches:search"
+mesh = { data = 2, model = 4 }
+[target.search.args]
+n = "i32[]"
+x = { shape = "f32[8,16]", sharding = ["data"] }
+w = { shape = "f32[16,16]", sharding = ["model"] }
+[target.search.budget]
+collectives = 1_000
+collective-bytes = "1 MB"
+estimated-time = "10 s"
+"""
+
+
+def test_a_budget_of_what_a_loop_of_unknown_trips_sends_is_broken(folder, invoke: Invoke) -> None:
+    (folder / "searches.py").write_text(SEARCH)
+    (folder / "olympus.toml").write_text(SEARCHING)
+    result = invoke("check", "--json")
+    assert result.exit_code == 1
+    verdicts = json.loads(result.stdout)["targets"][0]["verdicts"]
+    assert {each["figure"] for each in verdicts} == {"unknown"}
+    assert all("loop at searches.py:6 runs depends on data" in each["why"] for each in verdicts)
+    assert [each["lines"][0]["place"] for each in verdicts[:2]] == ["searches.py:6"] * 2
+    result = invoke("compile", "search", "--json")
+    (backend,) = json.loads(result.stdout)["report"]["backends"]
+    assert backend["axes"][0]["loops"] == ["searches.py:6"]
+    summary = (folder / "build" / "search" / "summary.txt").read_text()
+    assert "each does       at least flops" in summary
+    (row,) = [line for line in summary.splitlines() if line.startswith("  all-")][:1]
+    assert row.count("at least") == 2
+    (folder / "olympus.toml").write_text(
+        SEARCHING.replace("[target.search.args]", 'trips = { "searches.py:6" = 3 }\n'
+                          "[target.search.args]")
+    )  # fmt: skip
+    result = invoke("check")
+    assert result.exit_code == 0, result.stderr
+
+
 def test_two_meshes_are_compared_in_words(folder, invoke: Invoke) -> None:
     written(folder)
     mesh = MESH.replace("{more}", "")
