@@ -91,14 +91,16 @@ def collectives_of(
     module: HloModule,
     target: Target,
     count: int,
-    mesh: AnyMesh | None = None,
+    meshes: Sequence[AnyMesh] = (),
     device: str | DeviceModel | None = None,
     loops: LoopCounts = dict,
     network: float | None = None,
 ) -> tuple[Collective, ...]:
     """The collectives of an optimized program of `count` devices, in the order of its schedule.
 
-    The other arguments are as for `estimate`.
+    Of several `meshes` of the devices, a collective has the axes of the one that says by the fewest
+    axes which devices it brings together; of equals, the first.  The other arguments are as for
+    `estimate`.
 
     Raises:
       UsageError: as `estimate` does.
@@ -108,7 +110,7 @@ def collectives_of(
     return tuple(
         Collective(
             kind=transfer.kind,
-            axes=None if mesh is None else _axes(transfer, mesh, count),
+            axes=_axes_of(transfer, meshes, count),
             devices=transfer.devices(count),
             bytes=transfer.bytes,
             sent=transfer.sent(count),
@@ -121,6 +123,12 @@ def collectives_of(
         for run, seconds in zip(runs, times, strict=True)
         if (transfer := run.kernel.transfer) is not None
     )
+
+
+def _axes_of(transfer: Transfer, meshes: Sequence[AnyMesh], count: int) -> tuple[str, ...] | None:
+    """The axes of one of the meshes that a collective goes along; None where none has them."""
+    found = (_axes(transfer, mesh, count) for mesh in meshes)
+    return min((axes for axes in found if axes is not None), key=len, default=None)
 
 
 def _axes(transfer: Transfer, mesh: AnyMesh, count: int) -> tuple[str, ...] | None:

@@ -105,11 +105,41 @@ module @explicit {
 def test_what_is_explicit_is_what_the_cost_counts():
     made = xla.compile(EXPLICIT.encode(), xla.target("cpu"), None, olympus.devices()[:8])
     mesh = AbstractMesh((4, 2), ("x", "y"))
-    (found,) = collectives_of(made.hlo_module(), made.target, 8, mesh)
+    (found,) = collectives_of(made.hlo_module(), made.target, 8, [mesh])
     assert (found.axes, found.devices, found.sent) == (("x",), 4, 16 * 16 * 4 * 6 // 4)
     cost = cost_of_module(mlir.ir.Module.parse(EXPLICIT, mlir.new_context()))
     assert found.bytes == 16 * 16 * 4
     assert cost.collective_bytes == 8 * found.bytes  # of all devices
+
+
+GRID = (2, 4), ("data", "model")
+
+
+@pytest.mark.parametrize("kind", [olympus.make_mesh, AbstractMesh])
+def test_axes_of_the_mesh_that_only_a_shard_map_has(kind):
+    mesh = kind(*GRID)
+    f = olympus.shard_map(
+        lambda x: lax.psum(x, "model"), mesh=mesh, in_specs=P("data", "model"), out_specs=P("data")
+    )
+    made = olympus.jit(f).lower(*arrays((8, 8))).compile()
+    assert [each.axes for each in made.collectives()] == [("model",)]
+    assert made.input_shardings[0][0].spec == P("data", "model")
+
+
+def test_axes_of_the_mesh_that_explains_the_groups():
+    first, second = AbstractMesh((2, 4), ("a", "b")), AbstractMesh((4, 2), ("c", "d"))
+
+    def two(x):
+        for mesh, name in ((first, "a"), (second, "c")):
+            x = olympus.shard_map(
+                lambda x, n=name: x + lax.pmean(x, n),
+                mesh=mesh, in_specs=P(name), out_specs=P(name),
+            )(x)  # fmt: skip
+        return x
+
+    made = lowered(two, first, [P("a")], P(), [(64,)]).compile()
+    found = {each.axes for each in made.collectives() if each.kind == "all-reduce"}
+    assert found == {("a",), ("c",)}
 
 
 def test_a_program_of_one_device_has_none():
