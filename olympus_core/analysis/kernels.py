@@ -105,6 +105,19 @@ class Transfer(NamedTuple):
         turns = 2 * (n - 1) if self.kind == "all-reduce" else n - 1
         return -(-self.bytes * turns // n)
 
+    def sent_by_all(self, count: int) -> int:
+        """The bytes that all of `count` devices send together.
+
+        Each sends as many as the formulas of `sent` say for its own group; in a permutation those
+        of the pairs alone send, and of a broadcast's group each gets the bytes once.
+        """
+        if self.kind == "collective-permute":
+            return self.bytes * sum(a != b for a, b in self.pairs)
+        groups = self.groups or (tuple(range(count)),)
+        if self.kind == "collective-broadcast":
+            return self.bytes * sum(len(group) - 1 for group in groups)
+        return sum(len(g) * self._replace(groups=(g,)).sent(count) for g in groups)
+
     def sent_outside(self, per_host: int, count: int) -> int:
         """The bytes that a device sends to other hosts, each of which has `per_host` devices.
 

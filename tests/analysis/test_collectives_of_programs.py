@@ -194,6 +194,16 @@ def test_what_a_ring_sends():
     assert Transfer("collective-permute", 1000, (), ((0, 0),)).sent(2) == 0
 
 
+def test_what_all_devices_send():
+    def by_all(kind: str, groups: Any, pairs: Any = ()) -> int:
+        return Transfer(kind, 1200, groups, pairs).sent_by_all(8)
+
+    assert by_all("all-reduce", ()) == 8 * 1200 * 14 // 8
+    assert by_all("all-gather", ((0, 1, 2), (3, 4))) == 3 * 800 + 2 * 600  # groups of two sizes
+    assert by_all("collective-broadcast", ((0, 1, 2, 3),)) == 3 * 1200
+    assert by_all("collective-permute", (), ((0, 1), (2, 2))) == 1200
+
+
 def test_what_a_device_sends_to_other_hosts():
     def outside(kind: str, groups: Any, pairs: Any = ()) -> int:
         return Transfer(kind, 1600, groups, pairs).sent_outside(4, 8)
