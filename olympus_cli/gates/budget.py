@@ -151,15 +151,23 @@ def _loops(figures: Figures) -> Sequence[Part]:
     return [Part(line, "loop") for line in figures.compiled.collective_loops]
 
 
-def _collectives(amount: Callable[[CollectiveReport], float]) -> Callable[[Figures], Parts]:
-    """The lines that collectives come from, with what each of them has; else what they are."""
+def _collective_rows(figures: Figures) -> Sequence[CollectiveReport]:
+    assert figures.compiled is not None
+    return figures.compiled.collectives
 
-    def parts(figures: Figures) -> Parts:
-        assert figures.compiled is not None
-        found = figures.compiled.collectives
-        return [(amount(each), each.line or each.operation) for each in found]
 
-    return parts
+def _calls_by_line(figures: Figures) -> Parts:
+    """The lines that collectives come from, with how many run; else what they are."""
+    return [(each.calls, each.line or each.operation) for each in _collective_rows(figures)]
+
+
+def _bytes_by_line(figures: Figures) -> Parts:
+    """The lines that make what collectives send, with its bytes; else what the collectives are."""
+    return [
+        (part.bytes * each.calls, part.line or each.operation)
+        for each in _collective_rows(figures)
+        for part in each.lines
+    ]
 
 
 def _instructions(opcode: str) -> BudgetMetric:
@@ -206,12 +214,8 @@ METRICS: Mapping[str, BudgetMetric] = {
     "peak-memory": _memory("peak"),
     "argument-memory": _memory("arguments"),
     "temporary-memory": _memory("temporaries"),
-    "collective-bytes": BudgetMetric(
-        _collective_bytes, _collectives(lambda each: each.bytes * each.calls), _looping, _loops
-    ),
-    "collectives": BudgetMetric(
-        _collective_calls, _collectives(lambda each: each.calls), _looping, _loops
-    ),
+    "collective-bytes": BudgetMetric(_collective_bytes, _bytes_by_line, _looping, _loops),
+    "collectives": BudgetMetric(_collective_calls, _calls_by_line, _looping, _loops),
     "fusions": _instructions("fusion"),
     "custom-calls": _instructions("custom-call"),
     "executable-size": _size("executable_size"),

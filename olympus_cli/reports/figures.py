@@ -30,6 +30,7 @@ __all__ = [
     "DeviceCostReport",
     "EstimateReport",
     "KernelReport",
+    "LineReport",
     "MemoryReport",
     "RowReport",
     "TotalReport",
@@ -197,6 +198,14 @@ class EstimateReport:
 
 
 @dataclass(frozen=True)
+class LineReport:
+    """The bytes that a source `line` makes of what a collective sends in one call."""
+
+    line: str | None
+    bytes: int
+
+
+@dataclass(frozen=True)
 class CollectiveReport:
     """What the devices of a program send each other at one place of it.
 
@@ -204,6 +213,8 @@ class CollectiveReport:
     them in a group.  `bytes` go into or come out of a device in one call, whichever is more;
     `seconds` are of all its `calls`, estimated.  `loops` are the lines of the loops around it whose
     trips are not known, each counted once: with any of them `calls` and `seconds` are lower bounds.
+    The compiler combines collectives of several lines: `lines` has the part of each, the largest
+    first.
     """
 
     kind: str
@@ -216,6 +227,7 @@ class CollectiveReport:
     operation: str
     seconds: float
     loops: tuple[str, ...] = ()
+    lines: tuple[LineReport, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -467,6 +479,9 @@ def _collective_reports(
                 **vars(each),
                 "line": relative_line(each.line, root),
                 "loops": _relative(each.loops, root),
+                "lines": tuple(
+                    LineReport(relative_line(part.line, root), part.bytes) for part in each.lines
+                ),
                 "calls": each.calls + (old.calls if old else 0),
                 "seconds": each.seconds + (old.seconds if old else 0.0),
             }

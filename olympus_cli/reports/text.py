@@ -9,6 +9,7 @@ from pathlib import Path
 from olympus_cli.choices import OPTIMIZE
 from olympus_cli.program.leaves import Leaf
 from olympus_cli.reports.figures import (
+    CollectiveReport,
     CompiledFigures,
     CostReport,
     DeviceCostReport,
@@ -33,6 +34,7 @@ SUMMARY = "summary.txt"  # its name in a target's folder
 _MOST_ARRAYS = 12  # of arguments or results listed one by one
 _MOST_OPS = 8
 _MOST_COLLECTIVES = 20
+_MOST_COMBINED = 3  # lines of one of them
 _WIDTH = 100  # columns of a sentence
 _MOST_FILES = 2  # of a repeated block
 
@@ -162,7 +164,7 @@ def collective_lines(compiled: CompiledFigures | None) -> Iterator[str]:
             byte_size(each.bytes),
             least_text(each.loops) + count(each.calls),
             least_text(each.loops) + duration(each.seconds),
-            each.line or "",
+            lines_text(each),
         )
         for each in compiled.collectives[:_MOST_COLLECTIVES]
     ]
@@ -178,6 +180,15 @@ def axes_text(axes: Sequence[str] | None) -> str:
     ('data, model', 'none', 'unknown')
     """
     return "unknown" if axes is None else ", ".join(axes) or "none"
+
+
+def lines_text(collective: CollectiveReport) -> str:
+    """The lines that make what a collective sends, the one that makes the most first."""
+    if len(collective.lines) < 2:
+        return collective.line or ""
+    named = [part.line or "unknown" for part in collective.lines]
+    more = len(named) - _MOST_COMBINED
+    return ", ".join(named[:_MOST_COMBINED]) + (f" and {more} more" if more > 0 else "")
 
 
 def least_text(unknown: Sequence[str]) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 
 from olympus_core.analysis.estimate import machine_of, timed
 from olympus_core.analysis.kernels import LoopCounts, Transfer
+from olympus_core.analysis.producers import LineBytes
 from olympus_core.sharding import AnyMesh
 from olympus_core.xla.device_models import DeviceModel
 from olympus_core.xla.hlo_module import HloModule
@@ -30,6 +31,10 @@ class Collective:
     `operation` is what the program calls it, `line` the user's, as "path/file.py:41", if it is
     known.  `loops` are the lines of the loops around it of which nobody knows how often they run:
     each counts as run once, and with any of them `calls` and `seconds` are lower bounds.
+
+    XLA makes one collective of those of several lines, such as of the gradients of several weights,
+    and gives it one of their lines: `lines` are the `bytes` by the line of what makes the arrays,
+    the most first, or by `line` alone where there is one.
     """
 
     kind: str
@@ -42,6 +47,7 @@ class Collective:
     operation: str
     seconds: float
     loops: tuple[str, ...] = ()
+    lines: tuple[LineBytes, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -119,6 +125,7 @@ def collectives_of(
             operation=run.kernel.operation,
             seconds=seconds,
             loops=run.loops,
+            lines=run.kernel.lines,
         )
         for run, seconds in zip(runs, times, strict=True)
         if (transfer := run.kernel.transfer) is not None

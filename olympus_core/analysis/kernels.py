@@ -14,6 +14,7 @@ from typing import NamedTuple
 from olympus_core.analysis.fused import Fused, fused, plain
 from olympus_core.analysis.hlo_view import LIBRARY, Costs
 from olympus_core.analysis.lines import Lines
+from olympus_core.analysis.producers import LineBytes, bytes_by_line
 from olympus_core.analysis.view import bits
 from olympus_core.xla.hlo_module import Computation, HloModule, Instruction
 from olympus_core.xla.replica_groups import Groups
@@ -147,7 +148,7 @@ class Kernel(NamedTuple):
     `read` and `written` are bytes; `dtype` is the floating-point dtype that it computes in.
     `outputs` are the elements of the largest result.  `highest` is whether a product asks for all
     the precision of its dtype.  `sort` is what it sorts and `transfer` what it sends to other
-    devices, None for nothing.
+    devices, None for nothing; `lines` are those that make what it sends.
     """
 
     name: str
@@ -165,6 +166,7 @@ class Kernel(NamedTuple):
     is_convolution: bool
     sort: Sort | None
     transfer: Transfer | None = None
+    lines: tuple[LineBytes, ...] = ()
 
 
 class Run(NamedTuple):
@@ -283,7 +285,18 @@ class Kernels:
             is_convolution=any(i.convolution_dimensions is not None for i in products),
             sort=self._sort(instruction, computation),
             transfer=transfer,
+            lines=() if transfer is None else self._made(instruction, computation, transfer, line),
         )
+
+    def _made(
+        self,
+        instruction: Instruction,
+        computation: Computation,
+        transfer: Transfer,
+        line: str | None,
+    ) -> tuple[LineBytes, ...]:
+        whole = LineBytes(line, transfer.bytes)
+        return bytes_by_line(instruction, computation, self._module, self._lines, whole)
 
     def _sort(self, instruction: Instruction, computation: Computation) -> Sort | None:
         target = instruction.custom_call_target

@@ -66,6 +66,7 @@ def test_axes_bytes_and_lines(specs, out, kind, axes, devices, size, sent):
     assert (found.kind, found.axes, found.devices) == (kind, axes, devices)
     assert (found.bytes, found.sent, found.calls) == (size, sent, 1)
     assert found.line == line_of(product)
+    assert found.lines == ((found.line, size),)
     assert found.seconds > 0
     kernels = [k for k in made.estimate().kernels if k.name.startswith(kind)]
     assert [k.seconds for k in kernels] == [found.seconds]
@@ -110,6 +111,34 @@ def test_what_is_explicit_is_what_the_cost_counts():
     cost = cost_of_module(mlir.ir.Module.parse(EXPLICIT, mlir.new_context()))
     assert found.bytes == 16 * 16 * 4
     assert cost.collective_bytes == 8 * found.bytes  # of all devices
+
+
+def losses(ws: Any, x: Any) -> Any:
+    x = jnp.tanh(x @ ws[0])
+    x = jnp.tanh(x @ ws[1])
+    return (x @ ws[2]).sum()
+
+
+@pytest.mark.parametrize("target", ["cpu", pytest.param("gpu", marks=needs_gpu_compiler)])
+def test_bytes_of_combined_collectives_by_the_line_that_makes_them(target):
+    mesh = AbstractMesh((8,), ("data",))
+    shapes = [(16, 64), (64, 16), (16, 4)]
+    weights = [
+        olympus.ShapeDtypeStruct(shape, np.dtype("float32"), sharding=NamedSharding(mesh, P()))
+        for shape in shapes
+    ]
+    x = olympus.ShapeDtypeStruct((64, 16), np.dtype("float32"),
+                                 sharding=NamedSharding(mesh, P("data")))  # fmt: skip
+    step = olympus.jit(olympus.grad(losses), out_shardings=NamedSharding(mesh, P()))
+    device = olympus.target("gpu", "8xh200") if target == "gpu" else None
+    found = step.trace(weights, x).lower(device).compile().collectives()
+    sums: dict[str | None, int] = {}
+    for each in found:
+        assert sum(part.bytes for part in each.lines) == each.bytes
+        for part in each.lines:
+            sums[part.line] = sums.get(part.line, 0) + part.bytes
+    assert sums == {line_of(losses, i + 1): 4 * a * b for i, (a, b) in enumerate(shapes)}
+    assert len(found) < len(shapes)  # they are combined
 
 
 GRID = (2, 4), ("data", "model")

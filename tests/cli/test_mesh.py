@@ -143,6 +143,48 @@ def test_budgets_of_collectives(folder, invoke: Invoke) -> None:
     assert [each["value"] > 0 for each in verdicts] == [True, True]
 
 
+GRADIENTS = """\
+import olympus
+import olympus.numpy as np
+
+
+def loss(w, x):
+    h = np.tanh(x @ w["a"])
+    return np.tanh(h @ w["b"]).sum()
+
+
+def step(w, x):
+    return olympus.grad(loss)(w, x)
+"""
+
+GRADIENTS_SPEC = """\
+[target.step]
+entry = "steps:step"
+mesh = { data = 8 }
+out-sharding = []
+[target.step.args]
+w = { a = { shape = "f32[16,64]", sharding = [] }, b = { shape = "f32[64,32]", sharding = [] } }
+x = { shape = "f32[64,16]", sharding = ["data"] }
+[target.step.budget]
+collective-bytes = 0
+"""
+
+
+def test_a_budget_names_the_lines_of_combined_collectives(folder, invoke: Invoke) -> None:
+    (folder / "steps.py").write_text(GRADIENTS)
+    (folder / "olympus.toml").write_text(GRADIENTS_SPEC)
+    result = invoke("check", "--json")
+    assert result.exit_code == 1, result.stderr
+    (verdict,) = json.loads(result.stdout)["targets"][0]["verdicts"]
+    lines = [(each["place"], each["amount"]) for each in verdict["lines"]]
+    assert lines == [("steps.py:7", 4 * 64 * 32), ("steps.py:6", 4 * 16 * 64)]
+    assert sum(amount for _, amount in lines) == verdict["value"]
+    result = invoke("compile", "step", "--html")
+    assert result.exit_code == 0, result.stderr
+    summary = (folder / "build" / "step" / "summary.txt").read_text()
+    assert "steps.py:7, steps.py:6" in summary
+
+
 SEARCH = """\
 import olympus.numpy as np
 from olympus import lax
