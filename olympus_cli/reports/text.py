@@ -278,15 +278,18 @@ def _memory_rows(compiled: CompiledFigures) -> Iterator[tuple[str, str]]:
     }
     parts = ", ".join(f"{name} {byte_size(size)}" for name, size in named.items() if size)
     if memory.peak is not None:
-        yield "peak memory", byte_size(memory.peak) + _in_all(total.peak if total else None)
+        yield "peak memory", _in_all(memory.peak, total.peak if total else None)
     if parts:
-        whole = "" if memory.allocated is None else f"{byte_size(memory.allocated)}: "
-        yield "allocated", whole + parts + _in_all(total.allocated if total else None)
+        size = memory.allocated
+        all_need = total.allocated if total else None
+        whole = "" if size is None else f"{_in_all(size, all_need)}: "
+        yield "allocated", whole + parts + (" on each device" if total else "")
 
 
-def _in_all(size: int | None) -> str:
-    """What all devices need, after what each does; "" of one device."""
-    return "" if size is None else f" on each device, {byte_size(size)} on all"
+def _in_all(each: int, total: int | None) -> str:
+    """What each device needs and, of several, what all do."""
+    all_need = "" if total is None else f" on each device, {byte_size(total)} on all"
+    return byte_size(each) + all_need
 
 
 def _compiled(backend: BackendReport) -> Iterator[str]:

@@ -112,6 +112,9 @@ def test_what_each_device_does_and_all_of_them(folder, invoke: Invoke) -> None:
     assert rows["each does"].startswith("flops ") and "sent" in rows["each does"]
     assert rows["all do"].endswith("times the flops as written")
     assert "on each device" in rows["peak memory"] and rows["peak memory"].endswith("on all")
+    sums, _, parts = rows["allocated"].partition(": ")
+    assert "on each device" in sums and sums.endswith("on all")
+    assert parts.startswith("arguments") and parts.endswith("on each device")
     assert ["axes", "calls", "bytes", "sent", "time"] in [
         line.split() for line in rest.splitlines()
     ]
