@@ -353,8 +353,7 @@ def _there(count: int, target: xla.Target, name: str) -> Sequence[Any]:
         raise ShardingError(
             f"'{name}' is a program of {count} devices, and there "
             f"{'is' if len(there) == 1 else 'are'} {len(there)}",
-            hint="OLYMPUS_NUM_CPU_DEVICES, set before the first array, says how many CPU devices "
-            "there are",
+            hint=xla.more_devices(count) if target.backend == "cpu" else None,
         )
     return there
 

@@ -146,6 +146,36 @@ def test_budgets_of_collectives(folder, invoke: Invoke) -> None:
     assert [each["value"] > 0 for each in verdicts] == [True, True]
 
 
+MAPPED = """\
+import olympus
+import olympus.numpy as np
+from olympus.sharding import PartitionSpec as P
+
+{mesh}
+
+
+def total(x):
+    body = lambda x: olympus.lax.psum(x.sum(), "i")
+    return olympus.shard_map(body, mesh=mesh(), in_specs=P("i"), out_specs=P())(x)
+"""
+
+
+def test_an_entry_has_the_devices_of_its_own_mesh(folder, invoke: Invoke, monkeypatch) -> None:
+    monkeypatch.delenv("OLYMPUS_NUM_CPU_DEVICES", raising=False)
+    (folder / "maps.py").write_text(
+        MAPPED.format(mesh='mesh = lambda: olympus.sharding.AbstractMesh((4,), ("i",))')
+    )
+    result = invoke("run", "maps:total", "--shapes", "x=f32[8]", "--json")
+    assert result.exit_code == 0, result.stderr
+    (folder / "maps.py").write_text(
+        MAPPED.format(mesh='mesh = lambda: olympus.make_mesh((4,), ("i",))')
+    )
+    result = invoke("run", "maps:total", "--shapes", "x=f32[8]")
+    assert result.exit_code == 3
+    assert "needs 4 devices, and there is 1" in result.stderr
+    assert "put OLYMPUS_NUM_CPU_DEVICES=4 before the command" in result.stderr
+
+
 GRADIENTS = """\
 import olympus
 import olympus.numpy as np
