@@ -264,6 +264,24 @@ def test_the_slower_of_links_and_network_bounds():
     assert slow == pytest.approx(within)  # nothing leaves a host
 
 
+@pytest.mark.parametrize(
+    ("device", "topology", "count", "told"),
+    [
+        ("h200", Topology(1, 99), 99, ["The host has 99 of h200, and 8 at most"]),
+        ("h200", Topology(1, 8), 8, []),
+        ("h200", None, 16, ["The host has 16 of h200"]),
+        ("gb200", Topology(1, 72), 72, []),
+        ("h200", Topology(2, 8), 8, ["The program uses the first 8 of the 16 devices of 2x8."]),
+        ("h200", Topology(2, 8), 16, []),
+    ],
+)
+def test_a_topology_that_is_not_sold_or_not_used_whole_is_told(device, topology, count, told):
+    said = GpuMachine(shipped_devices()[device], topology, count).assumptions()
+    found = [each for each in said if each.startswith(("The host has", "The program uses"))]
+    assert len(found) == len(told)
+    assert all(a.startswith(b) for a, b in zip(found, told, strict=True))
+
+
 def test_a_device_without_links_sends_over_its_bus():
     t4 = shipped_devices()["t4"]
     assert t4.nvlink is None
