@@ -349,13 +349,13 @@ class Compiled(Stage):
         """
         from olympus_core.analysis.collectives import collectives_of  # few programs are asked
 
-        module, loops, mesh = self.executable.hlo_module(), self._loops(trips), self._mesh()
+        module, loops, meshes = self.executable.hlo_module(), self._loops(trips), self._meshes()
         count = self.num_devices
-        return collectives_of(module, self.target, count, mesh, device, loops, network)
+        return collectives_of(module, self.target, count, meshes, device, loops, network)
 
-    def _mesh(self) -> AnyMesh | None:
-        """The mesh whose axes name what the devices do together."""
-        return None
+    def _meshes(self) -> Sequence[AnyMesh]:
+        """The meshes whose axes name what the devices do together, the most telling first."""
+        return ()
 
     def _loops(self, trips: Mapping[str, int] | None) -> Callable[[], Mapping[str, int | None]]:
         said = self.cost(trips).loops if trips else None
@@ -443,8 +443,8 @@ class ShardedCompiled(Compiled):
         """The number of devices that the program runs on."""
         return self._program.num_devices
 
-    def _mesh(self) -> AnyMesh | None:
-        return self._program.mesh
+    def _meshes(self) -> Sequence[AnyMesh]:
+        return self._program.meshes
 
     def _arrays(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[DeviceArray]:
         leaves, in_tree = tree.flatten((args, kwargs))

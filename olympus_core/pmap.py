@@ -93,8 +93,7 @@ class Pmap(Generic[_P, _R]):
             raise ShardingError(
                 f"pmap of '{function_name(self._fun)}' needs {size} devices, one for each index, "
                 f"and there {'is' if len(there) == 1 else 'are'} {len(there)}",
-                hint="OLYMPUS_NUM_CPU_DEVICES, set before the first array, says how many CPU "
-                "devices there are; vmap maps over an axis of any size on one",
+                hint=f"{xla.more_devices(size)}; vmap maps over an axis of any size on one",
             )
         return there[:size]
 

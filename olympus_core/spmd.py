@@ -64,10 +64,10 @@ class Placement(NamedTuple):
     shardings: tuple[Sharding, ...]
 
     @property
-    def mesh(self) -> AnyMesh | None:
-        """The mesh of the first sharding that has one."""
+    def meshes(self) -> tuple[AnyMesh, ...]:
+        """The meshes of the shardings, each once, in their order."""
         found = (s.mesh for s in self.shardings if isinstance(s, NamedSharding))
-        return next(found, None)
+        return tuple({(m.axis_names, m.axis_sizes): m for m in found}.values())
 
 
 def shardings_in(program: Olympuspr) -> Iterator[tuple[Eqn, Sharding | AnyMesh]]:
@@ -126,7 +126,7 @@ def _placement(name: str, claims: Iterable[Claim]) -> Placement | None:
     for claim in claims:
         if isinstance(claim.place, Sharding):
             shardings.append(claim.place)
-        elif isinstance(claim.place, Mesh):
+        else:
             shardings.append(NamedSharding(claim.place, PartitionSpec()))
         devices = devices_of(claim.place)
         if devices is None:
@@ -198,7 +198,7 @@ class ShardedProgram:
     ) -> None:
         self.executable = executable
         self.num_devices = where.num_devices
-        self.mesh = where.mesh
+        self.meshes = where.meshes
         self.in_avals, self.out_avals = avals
         self.in_shardings, self.out_shardings = tuple(in_shardings), tuple(out_shardings)
         self._donated = donated
@@ -356,8 +356,7 @@ def _there(count: int, target: xla.Target, name: str) -> Sequence[Any]:
         raise ShardingError(
             f"'{name}' is a program of {count} devices, and there "
             f"{'is' if len(there) == 1 else 'are'} {len(there)}",
-            hint="OLYMPUS_NUM_CPU_DEVICES, set before the first array, says how many CPU devices "
-            "there are",
+            hint=xla.more_devices(count) if target.backend == "cpu" else None,
         )
     return there
 

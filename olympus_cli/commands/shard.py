@@ -45,12 +45,17 @@ _ORDERS = {
 
 @dataclass(frozen=True)
 class Found:
-    """What one candidate needs on each device: bytes and seconds, or why it is not known."""
+    """What one candidate needs on each device: bytes and seconds, or why it is not known.
+
+    With `at_least` it is not known how often a loop runs, which counts as run once: the bytes of
+    collectives and the time are lower bounds.
+    """
 
     peak: int | None = None
     collective_bytes: int | None = None
     seconds: float | None = None
     fits: bool | None = None
+    at_least: bool = False
     error: str | None = None
 
     def key(self, by: str) -> tuple[float, ...]:
@@ -206,11 +211,13 @@ def _compiled(say: Say, spec: TargetSpec) -> dict[str, Any]:
     if device is not None and needed is not None:
         fits = olympus.analysis.fits(needed, device).is_enough
     collectives = compiled.collectives(trips=spec.trips)
+    estimate = compiled.estimate(trips=spec.trips)
     return {
         "peak": memory.peak,
         "collective_bytes": sum(each.bytes * each.calls for each in collectives),
-        "seconds": compiled.estimate(trips=spec.trips).seconds,
+        "seconds": estimate.seconds,
         "fits": fits,
+        "at_least": bool(estimate.unknown),
     }
 
 
@@ -231,8 +238,8 @@ def _show(spec: TargetSpec, tried: Sequence[tuple[Candidate, Found]], as_json: b
             rank,
             str(each),
             byte_size(found.peak),
-            byte_size(found.collective_bytes),
-            found.error or duration(found.seconds),
+            ("at least " if found.at_least else "") + byte_size(found.collective_bytes),
+            found.error or ("at least " if found.at_least else "") + duration(found.seconds),
             {True: "yes", False: "no", None: ""}[found.fits],
         )
         for rank, (each, found) in enumerate(tried, 1)

@@ -7,7 +7,7 @@ compared by the others.  Of a program that was not built the cost alone is known
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from olympus_cli.reports.text import axes_text
 from olympus_cli.units import byte_size, change, count, duration
@@ -44,38 +44,58 @@ def figure_changes(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[dic
     """The figures that both have and that differ, or that one alone knows.
 
     `ratio` is the second's in parts of the first's; None where one is not known or the first is 0.
+    `at_least` names the sides, "before" and "after", whose figure is a lower bound, because it is
+    not known how often a loop runs; such figures have no ratio.
 
     >>> figure_changes({"cost": {"flops": 8}}, {"cost": {"flops": 12}})
-    [{'name': 'flops', 'unit': 'count', 'before': 8, 'after': 12, 'ratio': 1.5}]
+    [{'name': 'flops', 'unit': 'count', 'before': 8, 'after': 12, 'ratio': 1.5, 'at_least': []}]
     """
     pairs = [
         *((name, unit, _at(one, path), _at(other, path)) for name, unit, path in _FIGURES),
         *_collectives(one, other),
     ]
     return [
-        {
-            "name": name,
-            "unit": unit,
-            "before": before,
-            "after": after,
-            "ratio": after / before if before and after is not None else None,
-        }
+        _changed(name, unit, before, after)
         for name, unit, before, after in pairs
         if before != after
     ]
 
 
+class _Amount(NamedTuple):
+    """A figure of one side, and whether it is a lower bound."""
+
+    value: float | None
+    is_least: bool = False
+
+
+def _changed(name: str, unit: str, before: _Amount, after: _Amount) -> dict[str, Any]:
+    sides = {"before": before, "after": after}
+    bounds = [key for key, side in sides.items() if side.is_least]
+    ratio = None
+    if before.value and after.value is not None and not bounds:
+        ratio = after.value / before.value
+    return {
+        "name": name,
+        "unit": unit,
+        "before": before.value,
+        "after": after.value,
+        "ratio": ratio,
+        "at_least": bounds,
+    }
+
+
 def _collectives(
     one: Mapping[str, Any], other: Mapping[str, Any]
-) -> Iterator[tuple[str, str, float | None, float | None]]:
+) -> Iterator[tuple[str, str, _Amount, _Amount]]:
     """The number and the bytes of the collectives along each axis, where both sides tell them."""
     before, after = _by_axes(one), _by_axes(other)
     if before is None or after is None:
         return
     for axes in dict.fromkeys((*before, *after)):
         rows = [side.get(axes, {"calls": 0, "bytes": 0}) for side in (before, after)]
-        yield f"collectives along {axes}", "count", rows[0]["calls"], rows[1]["calls"]
-        yield f"bytes along {axes}", "bytes", rows[0]["bytes"], rows[1]["bytes"]
+        for name, unit, key in (("collectives", "count", "calls"), ("bytes", "bytes", "bytes")):
+            one_row, other_row = (_Amount(row[key], bool(row.get("loops"))) for row in rows)
+            yield f"{name} along {axes}", unit, one_row, other_row
 
 
 def _by_axes(document: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -91,13 +111,23 @@ def figure_text(figure: Mapping[str, Any]) -> tuple[str, str, str]:
     ('8', '12', '+50.0%')
     """
     shown = _UNITS[figure["unit"]]
-    return shown(figure["before"]), shown(figure["after"]), change(figure["ratio"])
+    before, after = (
+        ("at least " if side in figure["at_least"] else "") + shown(figure[side])
+        for side in ("before", "after")
+    )
+    return before, after, change(figure["ratio"])
 
 
-def _at(document: Mapping[str, Any], path: tuple[str, ...]) -> float | None:
+def _at(document: Mapping[str, Any], path: tuple[str, ...]) -> _Amount:
+    """A figure of a document; a lower bound where the part that it is of has anything unknown.
+
+    What is not known of the cost of a program as written is None, and never a lower bound.
+    """
     found: Any = document
+    unknown: Any = ()
     for key in path:
         if not isinstance(found, Mapping) or key not in found:
-            return None
+            return _Amount(None)
+        unknown = found.get("unknown") if path[0] != "cost" else ()
         found = found[key]
-    return found if isinstance(found, int | float) else None
+    return _Amount(found, bool(unknown)) if isinstance(found, int | float) else _Amount(None)

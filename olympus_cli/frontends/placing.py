@@ -8,7 +8,7 @@ from typing import Any
 import olympus
 from olympus import tree
 from olympus.errors import ShardingError, UsageError
-from olympus.sharding import AbstractMesh, NamedSharding, PartitionSpec
+from olympus.sharding import MOST_DEVICES, AbstractMesh, NamedSharding, PartitionSpec
 from olympus_cli.spec.mesh import OutSharding, ShardingSpec
 from olympus_cli.spec.model import TargetSpec
 
@@ -20,7 +20,8 @@ _COUNT = "OLYMPUS_NUM_CPU_DEVICES"
 def ask_for_devices(count: int) -> None:
     """Let the CPU have as many devices as a program needs, where the user does not say.
 
-    It must be called in the program's own process, before anything asks for its devices.
+    It must be called in the program's own process, and has an effect before anything asks for its
+    devices alone.
     """
     if count > 1:
         os.environ.setdefault(_COUNT, str(count))
@@ -58,10 +59,16 @@ def out_shardings(said: OutSharding, spec: TargetSpec) -> Any:
 
 
 def check_placement(traced: olympus.stages.Traced, spec: TargetSpec) -> None:
-    """Raise UsageError where the program does not run on the devices of the target's mesh."""
+    """Let the CPU have the devices that the program's own meshes ask for, where none are named.
+
+    Raises:
+        UsageError: the program does not run on the devices of the target's mesh.
+    """
+    where = traced.placement()
+    if where is not None and where.devices is None and where.num_devices <= MOST_DEVICES:
+        ask_for_devices(where.num_devices)  # too late where the program has looked at them
     if not spec.mesh:
         return
-    where = traced.placement()
     if where is None and spec.num_devices > 1:
         raise UsageError(
             f"{spec.name} has a mesh of {spec.num_devices} devices, and no argument or result has "

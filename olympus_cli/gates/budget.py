@@ -26,13 +26,15 @@ Parts = Sequence[tuple[float, str]]
 class BudgetMetric:
     """A figure that a budget limits.
 
-    `figure` gives None where it is not known, and `why` says then what is not.  `parts` are amounts
-    of it with their places; with `by_operations` they are those of operations, as it has no places.
+    `figure` gives None where it is not known, `why` says then what is not, and `hidden` are the
+    places of that.  `parts` are amounts of the figure with their places; with `by_operations` they
+    are those of operations, as it has no places.
     """
 
     figure: Callable[[Figures], float | None]
     parts: Callable[[Figures], Parts]
     why: Callable[[Figures], str] = lambda _figures: "the compiler does not tell it"
+    hidden: Callable[[Figures], Sequence[Part]] = lambda _figures: ()
     by_operations: bool = False
 
 
@@ -90,11 +92,15 @@ def _count(field: str) -> BudgetMetric:
         found: float | None = getattr(figures.cost, field)
         return found
 
-    return BudgetMetric(figure, _rows(field), _not_counted)
+    return BudgetMetric(figure, _rows(field), _not_counted, _uncounted)
 
 
 def _not_counted(figures: Figures) -> str:
     return "; ".join(map(str, figures.cost.unknown))
+
+
+def _uncounted(figures: Figures) -> Sequence[Part]:
+    return [Part(each.line, each.what) for each in figures.cost.unknown if each.line]
 
 
 def _matmul(figures: Figures) -> float | None:
@@ -120,25 +126,48 @@ def _memory(field: str) -> BudgetMetric:
     return BudgetMetric(figure, parts)
 
 
-def _collective_bytes(figures: Figures) -> float:
+def _collective_bytes(figures: Figures) -> float | None:
     assert figures.compiled is not None
     return figures.compiled.collective_bytes
 
 
-def _collective_calls(figures: Figures) -> float:
+def _collective_calls(figures: Figures) -> float | None:
     assert figures.compiled is not None
     return figures.compiled.collective_calls
 
 
-def _collectives(amount: Callable[[CollectiveReport], float]) -> Callable[[Figures], Parts]:
-    """The lines that collectives come from, with what each of them has; else what they are."""
+def _looping(figures: Figures) -> str:
+    """Why it is not known what the collectives of a program send."""
+    assert figures.compiled is not None
+    loops = figures.compiled.collective_loops
+    return (
+        f"how often the loop at {' and that at '.join(loops)} runs depends on data, or is not "
+        "known, and it has collectives (trips of the target can say it)"
+    )
 
-    def parts(figures: Figures) -> Parts:
-        assert figures.compiled is not None
-        found = figures.compiled.collectives
-        return [(amount(each), each.line or each.operation) for each in found]
 
-    return parts
+def _loops(figures: Figures) -> Sequence[Part]:
+    assert figures.compiled is not None
+    return [Part(line, "loop") for line in figures.compiled.collective_loops]
+
+
+def _collective_rows(figures: Figures) -> Sequence[CollectiveReport]:
+    assert figures.compiled is not None
+    return figures.compiled.collectives
+
+
+def _calls_by_line(figures: Figures) -> Parts:
+    """The lines that collectives come from, with how many run; else what they are."""
+    return [(each.calls, each.line or each.operation) for each in _collective_rows(figures)]
+
+
+def _bytes_by_line(figures: Figures) -> Parts:
+    """The lines that make what collectives send, with its bytes; else what the collectives are."""
+    return [
+        (part.bytes * each.calls, part.line or each.operation)
+        for each in _collective_rows(figures)
+        for part in each.lines
+    ]
 
 
 def _instructions(opcode: str) -> BudgetMetric:
@@ -160,8 +189,13 @@ def _size(field: str) -> BudgetMetric:
 
 def _estimated(figures: Figures) -> float | None:
     assert figures.compiled is not None
+    return figures.compiled.estimated_seconds
+
+
+def _not_estimated(figures: Figures) -> str:
+    assert figures.compiled is not None
     found = figures.compiled.estimate
-    return None if found is None else found.seconds
+    return "; ".join(found.unknown) if found else "there is no estimate for this backend"
 
 
 def _kernels(figures: Figures) -> Parts:
@@ -173,22 +207,20 @@ def _kernels(figures: Figures) -> Parts:
 #: How the figure of each key of `LIMITED` is found.
 METRICS: Mapping[str, BudgetMetric] = {
     "flops": _count("flops"),
-    "matmul-flops": BudgetMetric(_matmul, _rows("matmul_flops"), _not_counted),
+    "matmul-flops": BudgetMetric(_matmul, _rows("matmul_flops"), _not_counted, _uncounted),
     "transcendentals": _count("transcendentals"),
     "bytes": _count("bytes"),
     "operations": _count("operations"),
     "peak-memory": _memory("peak"),
     "argument-memory": _memory("arguments"),
     "temporary-memory": _memory("temporaries"),
-    "collective-bytes": BudgetMetric(
-        _collective_bytes, _collectives(lambda each: each.bytes * each.calls)
-    ),
-    "collectives": BudgetMetric(_collective_calls, _collectives(lambda each: each.calls)),
+    "collective-bytes": BudgetMetric(_collective_bytes, _bytes_by_line, _looping, _loops),
+    "collectives": BudgetMetric(_collective_calls, _calls_by_line, _looping, _loops),
     "fusions": _instructions("fusion"),
     "custom-calls": _instructions("custom-call"),
     "executable-size": _size("executable_size"),
     "bundle-size": _size("bundle_size"),
-    "estimated-time": BudgetMetric(_estimated, _kernels),
+    "estimated-time": BudgetMetric(_estimated, _kernels, _not_estimated),
 }
 
 
@@ -233,7 +265,7 @@ def _limited(target: str, key: str, limit: Limit, figures: Figures, saved: float
     base = partial(Verdict, target, figures.backend, key, value=figure, most=most)
     if figure is None:
         told = f"{key} is not known: {metric.why(figures)}"
-        return base("unknown", limit.text, told, _unknown(metric, figures))
+        return base("unknown", limit.text, told, tuple(metric.hidden(figures)[:_MOST]))
     if most is None:
         told = (
             f"{limit.text} is relative, and nothing is saved of {key}: olympus check --update does"
@@ -247,12 +279,6 @@ def _limited(target: str, key: str, limit: Limit, figures: Figures, saved: float
     parts = metric.parts(figures)
     lines = _largest(parts, _operations if metric.by_operations else shown)
     return base(shown(figure), allowed, told, lines)
-
-
-def _unknown(metric: BudgetMetric, figures: Figures) -> tuple[Part, ...]:
-    """The places of what hides a figure of the cost; any other figure has no such places."""
-    hidden = figures.cost.unknown if metric.why is _not_counted else ()
-    return tuple(Part(each.line, each.what) for each in hidden[:_MOST] if each.line)
 
 
 def _over(figure: float, most: float) -> str:

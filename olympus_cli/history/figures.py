@@ -69,7 +69,6 @@ def _seconds(report: Report, stage: str) -> float:
 def _counted(backend: BackendReport) -> dict[str, tuple[float | None, str]]:
     """The figures that a budget can limit, by its keys, and a few that it cannot."""
     cost, memory, products = backend.cost, backend.memory, backend.cost.matmul_flops
-    estimated = None if backend.estimate is None else backend.estimate.seconds
     return {
         "flops": (cost.flops, "FLOP"),
         "matmul-flops": (None if products is None else sum(products.values()), "FLOP"),
@@ -84,7 +83,7 @@ def _counted(backend: BackendReport) -> dict[str, tuple[float | None, str]]:
         "temporary-memory": (memory.temporaries, "B"),
         "fusions": (backend.ops.get("fusion", 0), "count"),
         "custom-calls": (backend.ops.get("custom-call", 0), "count"),
-        "estimated-time": (estimated, "s"),
+        "estimated-time": (backend.estimated_seconds, "s"),
     }
 
 

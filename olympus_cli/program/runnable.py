@@ -98,7 +98,12 @@ def with_one_backend(spec: TargetSpec) -> TargetSpec:
 
 
 def _is_here(backend: olympus.Target) -> bool:
-    """Whether there is a device of the backend; a compiler for it is not enough."""
+    """Whether there is a device of the backend; a compiler for it is not enough.
+
+    A CPU is not looked at, which would fix how many devices it has.
+    """
+    if backend.backend == "cpu":
+        return True
     try:
         return bool(olympus.devices(backend.backend))
     except BackendError:

@@ -30,6 +30,7 @@ __all__ = [
     "DeviceCostReport",
     "EstimateReport",
     "KernelReport",
+    "LineReport",
     "MemoryReport",
     "RowReport",
     "TotalReport",
@@ -197,12 +198,23 @@ class EstimateReport:
 
 
 @dataclass(frozen=True)
+class LineReport:
+    """The bytes that a source `line` makes of what a collective sends in one call."""
+
+    line: str | None
+    bytes: int
+
+
+@dataclass(frozen=True)
 class CollectiveReport:
     """What the devices of a program send each other at one place of it.
 
     `axes` are those of the mesh, None where no axes say which devices it is among: `devices` of
     them in a group.  `bytes` go into or come out of a device in one call, whichever is more;
-    `seconds` are of all its `calls`, estimated.
+    `seconds` are of all its `calls`, estimated.  `loops` are the lines of the loops around it whose
+    trips are not known, each counted once: with any of them `calls` and `seconds` are lower bounds.
+    The compiler combines collectives of several lines: `lines` has the part of each, the largest
+    first.
     """
 
     kind: str
@@ -214,6 +226,8 @@ class CollectiveReport:
     line: str | None
     operation: str
     seconds: float
+    loops: tuple[str, ...] = ()
+    lines: tuple[LineReport, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -221,6 +235,7 @@ class AxesReport:
     """What the collectives along some `axes` of the mesh do together in a call, as above.
 
     `calls` counts all that run, and `bytes` and `sent` are those of all of them, of each device.
+    With `loops`, as above, all are lower bounds.
     """
 
     axes: tuple[str, ...] | None
@@ -228,6 +243,7 @@ class AxesReport:
     bytes: int
     sent: int
     seconds: float
+    loops: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -285,14 +301,28 @@ class CompiledFigures:
     total: TotalReport | None = field(default=None, kw_only=True)
 
     @property
-    def collective_bytes(self) -> int:
-        """What goes into or out of a device in the collectives of a call, whichever is more."""
-        return sum(row.bytes for row in self.axes)
+    def collective_bytes(self) -> int | None:
+        """What goes into or out of a device in the collectives of a call, whichever is more.
+
+        None where it is not known how often some of them run.
+        """
+        return None if self.collective_loops else sum(row.bytes for row in self.axes)
 
     @property
-    def collective_calls(self) -> int:
-        """How many collectives a call runs."""
-        return sum(row.calls for row in self.axes)
+    def collective_calls(self) -> int | None:
+        """How many collectives a call runs; None where it is not known."""
+        return None if self.collective_loops else sum(row.calls for row in self.axes)
+
+    @property
+    def collective_loops(self) -> tuple[str, ...]:
+        """The lines of the loops with collectives of which nobody knows how often they run."""
+        return tuple(dict.fromkeys(loop for row in self.axes for loop in row.loops))
+
+    @property
+    def estimated_seconds(self) -> float | None:
+        """The estimate of the time of a call; None where it is a lower bound, or there is none."""
+        found = self.estimate
+        return None if found is None or found.unknown else found.seconds
 
 
 def relative_line(line: str | None, root: Path) -> str | None:
@@ -302,6 +332,15 @@ def relative_line(line: str | None, root: Path) -> str | None:
     'model.py:12'
     """
     return line and line.removeprefix(f"{root}{os.sep}")
+
+
+def _relative(lines: Iterable[str], root: Path) -> tuple[str, ...]:
+    return tuple(relative_line(line, root) or "" for line in lines)
+
+
+def _told_in(root: Path, sentences: Iterable[str]) -> tuple[str, ...]:
+    """Sentences with the lines in them as told from the project's folder."""
+    return tuple(sentence.replace(f" {root}{os.sep}", " ") for sentence in sentences)
 
 
 def _counts(cost: Cost) -> Counts:
@@ -374,7 +413,7 @@ def _estimate_report(estimate: Estimate, root: Path) -> EstimateReport:
         estimate.device,
         estimate.seconds,
         tuple(estimate.assumptions),
-        tuple(estimate.unknown),
+        _told_in(root, estimate.unknown),
         tuple(
             KernelReport(
                 line=relative_line(each.line, root),
@@ -409,10 +448,14 @@ def _of_several(
     all_cost, all_memory = vars(cost.total), memory.total._asdict()
     known = {**all_memory, **all_cost}
     each = {**vars(cost), "matmul_flops": dict(cost.matmul_flops), "repeated": cost.repeated}
+    each["unknown"] = _told_in(root, cost.unknown)
     return replace(
         alone,
         collectives=_collective_reports(collectives, root),
-        axes=tuple(AxesReport(**vars(row)) for row in olympus.analysis.by_axes(collectives)),
+        axes=tuple(
+            AxesReport(**{**vars(row), "loops": _relative(row.loops, root)})
+            for row in olympus.analysis.by_axes(collectives)
+        ),
         each_device=DeviceCostReport(**_fields(each, DeviceCostReport)),
         total=TotalReport(**_fields(known, TotalReport)),
     )
@@ -435,6 +478,10 @@ def _collective_reports(
             **{
                 **vars(each),
                 "line": relative_line(each.line, root),
+                "loops": _relative(each.loops, root),
+                "lines": tuple(
+                    LineReport(relative_line(part.line, root), part.bytes) for part in each.lines
+                ),
                 "calls": each.calls + (old.calls if old else 0),
                 "seconds": each.seconds + (old.seconds if old else 0.0),
             }

@@ -9,6 +9,7 @@ from pathlib import Path
 from olympus_cli.choices import OPTIMIZE
 from olympus_cli.program.leaves import Leaf
 from olympus_cli.reports.figures import (
+    CollectiveReport,
     CompiledFigures,
     CostReport,
     DeviceCostReport,
@@ -33,6 +34,7 @@ SUMMARY = "summary.txt"  # its name in a target's folder
 _MOST_ARRAYS = 12  # of arguments or results listed one by one
 _MOST_OPS = 8
 _MOST_COLLECTIVES = 20
+_MOST_COMBINED = 3  # lines of one of them
 _WIDTH = 100  # columns of a sentence
 _MOST_FILES = 2  # of a repeated block
 
@@ -131,9 +133,8 @@ def figure_lines(cost: CostReport, compiled: CompiledFigures | None = None) -> I
     for name, value in (*_device_rows(compiled), *_memory_rows(compiled)):
         yield figure_row(name, value)
     if (estimate := compiled.estimate) is not None:
-        least = "at least " if estimate.unknown else ""
-        time = f"{least}{duration(estimate.seconds)} on {estimate.device}, an estimate"
-        yield figure_row("estimated time", time)
+        time = least_text(estimate.unknown) + duration(estimate.seconds)
+        yield figure_row("estimated time", f"{time} on {estimate.device}, an estimate")
         if compiled.fits is not None:
             yield figure_row("fits", f"{estimate.device}: {'yes' if compiled.fits else 'no'}")
 
@@ -146,10 +147,10 @@ def collective_lines(compiled: CompiledFigures | None) -> Iterator[str]:
     sums += [
         (
             axes_text(row.axes),
-            count(row.calls),
-            byte_size(row.bytes),
-            byte_size(row.sent),
-            duration(row.seconds),
+            least_text(row.loops) + count(row.calls),
+            least_text(row.loops) + byte_size(row.bytes),
+            least_text(row.loops) + byte_size(row.sent),
+            least_text(row.loops) + duration(row.seconds),
         )
         for row in compiled.axes
     ]
@@ -161,9 +162,9 @@ def collective_lines(compiled: CompiledFigures | None) -> Iterator[str]:
             axes_text(each.axes),
             str(each.devices),
             byte_size(each.bytes),
-            count(each.calls),
-            duration(each.seconds),
-            each.line or "",
+            least_text(each.loops) + count(each.calls),
+            least_text(each.loops) + duration(each.seconds),
+            lines_text(each),
         )
         for each in compiled.collectives[:_MOST_COLLECTIVES]
     ]
@@ -179,6 +180,24 @@ def axes_text(axes: Sequence[str] | None) -> str:
     ('data, model', 'none', 'unknown')
     """
     return "unknown" if axes is None else ", ".join(axes) or "none"
+
+
+def lines_text(collective: CollectiveReport) -> str:
+    """The lines that make what a collective sends, the one that makes the most first."""
+    if len(collective.lines) < 2:
+        return collective.line or ""
+    named = [part.line or "unknown" for part in collective.lines]
+    more = len(named) - _MOST_COMBINED
+    return ", ".join(named[:_MOST_COMBINED]) + (f" and {more} more" if more > 0 else "")
+
+
+def least_text(unknown: Sequence[str]) -> str:
+    """What stands before a figure in which something unknown is counted once.
+
+    >>> least_text(("model.py:12",)) + "4 KiB", least_text(()) + "4 KiB"
+    ('at least 4 KiB', '4 KiB')
+    """
+    return "at least " if unknown else ""
 
 
 def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -232,9 +251,10 @@ def _device_rows(compiled: CompiledFigures) -> Iterator[tuple[str, str]]:
     if each is None or total is None:
         return
     yield "devices", f"{compiled.devices}; the lines above are of all, as the program is written"
-    yield "each does", _done(each)
+    least = least_text(each.unknown)
+    yield "each does", least + _done(each)
     repeated = "" if each.repeated is None else f"; {each.repeated:.3g} times the flops as written"
-    yield "all do", _done(total) + repeated
+    yield "all do", least + _done(total) + repeated
     for sentence in each.unknown:
         yield "unknown", sentence
 
@@ -258,15 +278,18 @@ def _memory_rows(compiled: CompiledFigures) -> Iterator[tuple[str, str]]:
     }
     parts = ", ".join(f"{name} {byte_size(size)}" for name, size in named.items() if size)
     if memory.peak is not None:
-        yield "peak memory", byte_size(memory.peak) + _in_all(total.peak if total else None)
+        yield "peak memory", _in_all(memory.peak, total.peak if total else None)
     if parts:
-        whole = "" if memory.allocated is None else f"{byte_size(memory.allocated)}: "
-        yield "allocated", whole + parts + _in_all(total.allocated if total else None)
+        size = memory.allocated
+        all_need = total.allocated if total else None
+        whole = "" if size is None else f"{_in_all(size, all_need)}: "
+        yield "allocated", whole + parts + (" on each device" if total else "")
 
 
-def _in_all(size: int | None) -> str:
-    """What all devices need, after what each does; "" of one device."""
-    return "" if size is None else f" on each device, {byte_size(size)} on all"
+def _in_all(each: int, total: int | None) -> str:
+    """What each device needs and, of several, what all do."""
+    all_need = "" if total is None else f" on each device, {byte_size(total)} on all"
+    return byte_size(each) + all_need
 
 
 def _compiled(backend: BackendReport) -> Iterator[str]:

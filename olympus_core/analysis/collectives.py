@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from olympus_core.analysis.estimate import machine_of, timed
 from olympus_core.analysis.kernels import LoopCounts, Transfer
+from olympus_core.analysis.producers import LineBytes
 from olympus_core.sharding import AnyMesh
 from olympus_core.xla.device_models import DeviceModel
 from olympus_core.xla.hlo_module import HloModule
@@ -25,10 +26,15 @@ class Collective:
     `kind` is HLO's name, such as "all-reduce".  `axes` are those of the mesh that it goes along;
     None where no axes of the mesh say it, or the mesh is not known.  `devices` is how many it
     brings together, `bytes` what one call has going into or coming out of a device, whichever is
-    more, as `Cost.collective_bytes` counts it, and `sent` what each device then sends to others, by
-    the formulas of `Transfer.sent`.  `calls` is how often a call of the program runs it, `seconds`
-    the estimate of all its calls.  `operation` is what the program calls it, `line` the user's, as
-    "path/file.py:41", if it is known.
+    more, and `sent` what each device then sends to others, by the formulas of `Transfer.sent`.
+    `calls` is how often a call of the program runs it, `seconds` the estimate of all its calls.
+    `operation` is what the program calls it, `line` the user's, as "path/file.py:41", if it is
+    known.  `loops` are the lines of the loops around it of which nobody knows how often they run:
+    each counts as run once, and with any of them `calls` and `seconds` are lower bounds.
+
+    XLA makes one collective of those of several lines, such as of the gradients of several weights,
+    and gives it one of their lines: `lines` are the `bytes` by the line of what makes the arrays,
+    the most first, or by `line` alone where there is one.
     """
 
     kind: str
@@ -40,6 +46,8 @@ class Collective:
     line: str | None
     operation: str
     seconds: float
+    loops: tuple[str, ...] = ()
+    lines: tuple[LineBytes, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -47,7 +55,8 @@ class AxisTraffic:
     """What the collectives along the same axes of a mesh do together in a call of the program.
 
     `axes` are as those of `Collective`; `calls` counts the collectives that run, `bytes` and `sent`
-    are those of all of them, of each device, and `seconds` is the estimate of their time.
+    are those of all of them, of each device, and `seconds` is the estimate of their time.  `loops`
+    are those of the collectives: with any of them the figures are lower bounds.
     """
 
     axes: tuple[str, ...] | None
@@ -55,6 +64,18 @@ class AxisTraffic:
     bytes: int
     sent: int
     seconds: float
+    loops: tuple[str, ...] = ()
+
+    def __add__(self, each: Collective) -> AxisTraffic:
+        """The sums with those of one more collective, along the same axes."""
+        return replace(
+            self,
+            calls=self.calls + each.calls,
+            bytes=self.bytes + each.calls * each.bytes,
+            sent=self.sent + each.calls * each.sent,
+            seconds=self.seconds + each.seconds,
+            loops=tuple(dict.fromkeys((*self.loops, *each.loops))),
+        )
 
 
 def by_axes(collectives: Iterable[Collective]) -> tuple[AxisTraffic, ...]:
@@ -68,14 +89,7 @@ def by_axes(collectives: Iterable[Collective]) -> tuple[AxisTraffic, ...]:
     """
     sums: dict[tuple[str, ...] | None, AxisTraffic] = {}
     for each in collectives:
-        old = sums.get(each.axes, AxisTraffic(each.axes, 0, 0, 0, 0.0))
-        sums[each.axes] = AxisTraffic(
-            each.axes,
-            old.calls + each.calls,
-            old.bytes + each.calls * each.bytes,
-            old.sent + each.calls * each.sent,
-            old.seconds + each.seconds,
-        )
+        sums[each.axes] = sums.get(each.axes, AxisTraffic(each.axes, 0, 0, 0, 0.0)) + each
     return tuple(sorted(sums.values(), key=lambda row: (-row.bytes, row.axes or ())))
 
 
@@ -83,14 +97,16 @@ def collectives_of(
     module: HloModule,
     target: Target,
     count: int,
-    mesh: AnyMesh | None = None,
+    meshes: Sequence[AnyMesh] = (),
     device: str | DeviceModel | None = None,
     loops: LoopCounts = dict,
     network: float | None = None,
 ) -> tuple[Collective, ...]:
     """The collectives of an optimized program of `count` devices, in the order of its schedule.
 
-    The other arguments are as for `estimate`.
+    Of several `meshes` of the devices, a collective has the axes of the one that says by the fewest
+    axes which devices it brings together; of equals, the first.  The other arguments are as for
+    `estimate`.
 
     Raises:
       UsageError: as `estimate` does.
@@ -100,7 +116,7 @@ def collectives_of(
     return tuple(
         Collective(
             kind=transfer.kind,
-            axes=None if mesh is None else _axes(transfer, mesh, count),
+            axes=_axes_of(transfer, meshes, count),
             devices=transfer.devices(count),
             bytes=transfer.bytes,
             sent=transfer.sent(count),
@@ -108,10 +124,18 @@ def collectives_of(
             line=run.kernel.line,
             operation=run.kernel.operation,
             seconds=seconds,
+            loops=run.loops,
+            lines=run.kernel.lines,
         )
         for run, seconds in zip(runs, times, strict=True)
         if (transfer := run.kernel.transfer) is not None
     )
+
+
+def _axes_of(transfer: Transfer, meshes: Sequence[AnyMesh], count: int) -> tuple[str, ...] | None:
+    """The axes of one of the meshes that a collective goes along; None where none has them."""
+    found = (_axes(transfer, mesh, count) for mesh in meshes)
+    return min((axes for axes in found if axes is not None), key=len, default=None)
 
 
 def _axes(transfer: Transfer, mesh: AnyMesh, count: int) -> tuple[str, ...] | None:

@@ -17,15 +17,17 @@ class DeviceCost:
     """What one device does in a call of a compiled program, counted from its optimized HLO.
 
     Every device runs the same program on its own parts of the arrays, so the figures are those of
-    each; those of `total` are of all `devices` together.  Unlike a `Cost`, they are of what the
-    compiler made: it fuses operations, leaves some out, computes some twice, and decides what each
-    device does of the whole.
+    each; those of `total`, which `is_total`, are of all `devices` together.  Unlike a `Cost`, they
+    are of what the compiler made: it fuses operations, leaves some out, computes some twice, and
+    decides what each device does of the whole.
 
     - `flops`, `matmul_flops` by the operands' dtype, `transcendentals`: as `Cost` counts them.
     - `bytes`: what kernels read and write; what stays within a fusion is not moved.
     - `collective_bytes`: what goes into collectives or comes out of them, whichever is more.
     - `sent`: the bytes that go to other devices, by the formulas of `Collective.sent`; in a
       permutation of some of the devices, those of one that sends.
+    - `sent_by_all`: the bytes that all devices send together; in a permutation of some of them,
+      those of the ones that send.
     - `written_flops`: those of the program as written, of all devices; None where they are not
       known.
     - `unknown`: sentences about what is not in the figures, or is only in part.
@@ -43,22 +45,26 @@ class DeviceCost:
     bytes: int
     collective_bytes: int
     sent: int
+    sent_by_all: int
     written_flops: int | None
     unknown: tuple[str, ...]
+    is_total: bool = False
 
     @property
     def total(self) -> DeviceCost:
         """The figures of all devices together; its `total` is itself."""
+        if self.is_total:
+            return self
         n = self.devices
         return replace(
             self,
-            devices=1,
+            is_total=True,
             flops=n * self.flops,
             matmul_flops=MappingProxyType({k: n * v for k, v in self.matmul_flops.items()}),
             transcendentals=n * self.transcendentals,
             bytes=n * self.bytes,
             collective_bytes=n * self.collective_bytes,
-            sent=n * self.sent,
+            sent=self.sent_by_all,
         )
 
     @property
@@ -69,7 +75,7 @@ class DeviceCost:
         it.  What the compiler computes twice or leaves out is in it too.  None where the flops of
         the program as written are not known, or 0.
         """
-        return self.devices * self.flops / self.written_flops if self.written_flops else None
+        return self.total.flops / self.written_flops if self.written_flops else None
 
 
 def device_cost(
@@ -83,8 +89,8 @@ def device_cost(
     """
     kernels = Kernels(module, loops)
     matmul: dict[str, int] = {}
-    flops = transcendentals = moved = collective_bytes = sent = 0
-    for kernel, calls in kernels.runs(_dearness):
+    flops = transcendentals = moved = collective_bytes = sent = sent_by_all = 0
+    for kernel, calls, _ in kernels.runs(_dearness):
         flops += calls * _flops(kernel)
         transcendentals += calls * kernel.transcendentals
         moved += calls * (kernel.read + kernel.written)
@@ -93,6 +99,7 @@ def device_cost(
         if kernel.transfer is not None:
             collective_bytes += calls * kernel.transfer.bytes
             sent += calls * kernel.transfer.sent(devices)
+            sent_by_all += calls * kernel.transfer.sent_by_all(devices)
     return DeviceCost(
         devices=devices,
         flops=flops,
@@ -101,6 +108,7 @@ def device_cost(
         bytes=moved,
         collective_bytes=collective_bytes,
         sent=sent,
+        sent_by_all=sent_by_all,
         written_flops=written_flops,
         unknown=tuple(kernels.unknown),
     )

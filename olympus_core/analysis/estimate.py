@@ -195,8 +195,8 @@ def estimate(
         machine.name,
         sum(kernel.seconds for kernel in found),
         tuple(found),
-        (*machine.assumptions(), *_of_another(target, machine.name)),
-        (*kernels.unknown, *missing),
+        (*machine.assumptions(), *missing, *_of_another(target, machine.name)),
+        tuple(kernels.unknown),
     )
 
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from olympus_core.analysis.fused import Fused, fused, plain
 from olympus_core.analysis.hlo_view import LIBRARY, Costs
 from olympus_core.analysis.lines import Lines
+from olympus_core.analysis.producers import LineBytes, bytes_by_line
 from olympus_core.analysis.view import bits
 from olympus_core.xla.hlo_module import Computation, HloModule, Instruction
 from olympus_core.xla.replica_groups import Groups
@@ -105,6 +106,19 @@ class Transfer(NamedTuple):
         turns = 2 * (n - 1) if self.kind == "all-reduce" else n - 1
         return -(-self.bytes * turns // n)
 
+    def sent_by_all(self, count: int) -> int:
+        """The bytes that all of `count` devices send together.
+
+        Each sends as many as the formulas of `sent` say for its own group; in a permutation those
+        of the pairs alone send, and of a broadcast's group each gets the bytes once.
+        """
+        if self.kind == "collective-permute":
+            return self.bytes * sum(a != b for a, b in self.pairs)
+        groups = self.groups or (tuple(range(count)),)
+        if self.kind == "collective-broadcast":
+            return self.bytes * sum(len(group) - 1 for group in groups)
+        return sum(len(g) * self._replace(groups=(g,)).sent(count) for g in groups)
+
     def sent_outside(self, per_host: int, count: int) -> int:
         """The bytes that a device sends to other hosts, each of which has `per_host` devices.
 
@@ -134,7 +148,7 @@ class Kernel(NamedTuple):
     `read` and `written` are bytes; `dtype` is the floating-point dtype that it computes in.
     `outputs` are the elements of the largest result.  `highest` is whether a product asks for all
     the precision of its dtype.  `sort` is what it sorts and `transfer` what it sends to other
-    devices, None for nothing.
+    devices, None for nothing; `lines` are those that make what it sends.
     """
 
     name: str
@@ -152,13 +166,26 @@ class Kernel(NamedTuple):
     is_convolution: bool
     sort: Sort | None
     transfer: Transfer | None = None
+    lines: tuple[LineBytes, ...] = ()
 
 
 class Run(NamedTuple):
-    """A kernel, and how often the program calls it."""
+    """A kernel, and how often the program calls it.
+
+    `loops` are the places of the loops around it of which nobody knows how often they run: each
+    counts as run once, and with any of them `calls` is a lower bound.
+    """
 
     kernel: Kernel
     calls: int
+    loops: tuple[str, ...] = ()
+
+
+class Times(NamedTuple):
+    """How often a computation runs; the fields are as those of `Run`."""
+
+    calls: int
+    loops: tuple[str, ...] = ()
 
 
 class Kernels:
@@ -179,7 +206,7 @@ class Kernels:
 
         `seconds` tells the dearest of the branches of a conditional.
         """
-        found = self._runs(self._module.entry, 1, seconds)
+        found = self._runs(self._module.entry, Times(1), seconds)
         for instruction in self._costs.unknown.values():
             what = instruction.custom_call_target or instruction.opcode
             self._tell(f"the operations of {what}{_at(instruction)} are not counted")
@@ -190,7 +217,7 @@ class Kernels:
             self.unknown.append(sentence)
 
     def _runs(
-        self, computation: Computation, times: int, seconds: Callable[[Kernel], float]
+        self, computation: Computation, times: Times, seconds: Callable[[Kernel], float]
     ) -> list[Run]:
         found: list[Run] = []
         for instruction in self._module.ordered(computation):
@@ -198,9 +225,9 @@ class Kernels:
             if instruction.opcode in FREE:
                 continue
             if instruction.opcode == "while":
-                trips = self._trips(instruction)
-                for part in called if trips else ():
-                    found += self._runs(part, times * trips, seconds)
+                inner = self._times(instruction, times)
+                for part in called if inner.calls else ():
+                    found += self._runs(part, inner, seconds)
             elif instruction.opcode == "conditional":
                 branches = [self._runs(part, times, seconds) for part in called]
                 found += _dearest(branches, seconds)
@@ -208,22 +235,28 @@ class Kernels:
                 for part in called:
                     found += self._runs(part, times, seconds)
             else:
-                found.append(Run(self.kernel(instruction, computation), times))
+                found.append(Run(self.kernel(instruction, computation), *times))
         return found
 
-    def _trips(self, loop: Instruction) -> int:
-        if loop.trip_count is not None:
-            return loop.trip_count
-        # A loop that XLA made, of a scatter for example, has the name of that operation.
-        if loop.line and loop.op_name.rpartition("/")[2] in _LOOPS:
-            known = self._loops().get(loop.line)
-            if known is not None:
-                return known
+    def _times(self, loop: Instruction, times: Times) -> Times:
+        """How often the parts of a loop run that itself runs so often."""
+        trips = self._trips(loop)
+        if trips is not None:
+            return times._replace(calls=times.calls * trips)
+        place = loop.line or loop.name
         self._tell(
             f"how often the loop{_at(loop)} runs depends on data, or is not known: it is counted "
             "as run once"
         )
-        return 1
+        return times if place in times.loops else Times(times.calls, (*times.loops, place))
+
+    def _trips(self, loop: Instruction) -> int | None:
+        if loop.trip_count is not None:
+            return loop.trip_count
+        # A loop that XLA made, of a scatter for example, has the name of that operation.
+        if loop.line and loop.op_name.rpartition("/")[2] in _LOOPS:
+            return self._loops().get(loop.line)
+        return None
 
     def kernel(self, instruction: Instruction, computation: Computation) -> Kernel:
         """What a call of an instruction of a computation does."""
@@ -252,7 +285,18 @@ class Kernels:
             is_convolution=any(i.convolution_dimensions is not None for i in products),
             sort=self._sort(instruction, computation),
             transfer=transfer,
+            lines=() if transfer is None else self._made(instruction, computation, transfer, line),
         )
+
+    def _made(
+        self,
+        instruction: Instruction,
+        computation: Computation,
+        transfer: Transfer,
+        line: str | None,
+    ) -> tuple[LineBytes, ...]:
+        whole = LineBytes(line, transfer.bytes)
+        return bytes_by_line(instruction, computation, self._module, self._lines, whole)
 
     def _sort(self, instruction: Instruction, computation: Computation) -> Sort | None:
         target = instruction.custom_call_target

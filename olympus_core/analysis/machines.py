@@ -72,6 +72,9 @@ class GpuMachine:
     #: H200 and B200 have it for each of their 8 (NVIDIA, "DGX BasePOD reference architecture",
     #: "Core components")
     NETWORK = 50e9
+    #: the devices that links join at the most: 8 in a host of HGX and DGX, 72 in a rack of NVL72
+    #: (NVIDIA, "HGX Platform" and "GB200 NVL72", the numbers of GPUs)
+    TOGETHER, TOGETHER_BY_DEVICE = 8, {"gb200": 72, "gb300": 72}
 
     def __init__(
         self,
@@ -82,6 +85,7 @@ class GpuMachine:
     ) -> None:
         self._device = device
         self._count = count
+        self._topology = topology
         self._per_host = count if topology is None else topology.per_host
         self._network = self.NETWORK if network is None else network
         self.name = device.name
@@ -211,6 +215,17 @@ class GpuMachine:
             f"Collectives go around rings of their devices, at {self.LINKS:.0%} of the "
             f"{self._link / 1e9:g} GB/s that {link} has each way.",
         ]
+        most = self.TOGETHER_BY_DEVICE.get(device.name, self.TOGETHER)
+        if min(self._per_host, self._count) > most:
+            told.append(
+                f"The host has {self._per_host} of {device.name}, and {most} at most are sold with "
+                "links among all: between more, a collective takes longer."
+            )
+        if self._topology is not None and self._topology.num_devices > self._count:
+            told.append(
+                f"The program uses the first {self._count} of the {self._topology.num_devices} "
+                f"devices of {self._topology}."
+            )
         if self._per_host < self._count:
             told.append(
                 f"Between hosts each device sends at {self.NETWORK_PART:.0%} of the "

@@ -55,10 +55,7 @@ def first_devices(
         verb = "is" if len(there) == 1 else "are"
         raise BackendError(
             f"{what} needs {count} devices, and there {verb} {len(there)} of the {target.backend}",
-            hint=f"OLYMPUS_NUM_CPU_DEVICES={count} in the environment of the process gives the CPU "
-            "so many"
-            if target.backend == "cpu"
-            else None,
+            hint=xla.more_devices(count) if target.backend == "cpu" else None,
         )
     return tuple(there[:count])
 

@@ -22,6 +22,7 @@ from olympus_core.xla.client import (
     default_device,
     devices,
     ensure_lapack,
+    more_devices,
     topology_devices,
 )
 from olympus_core.xla.compiler import compile, load
@@ -108,6 +109,7 @@ __all__ = [
     "known_devices",
     "load",
     "make_mesh",
+    "more_devices",
     "named_options",
     "optimize_options",
     "parse_topology",

@@ -20,6 +20,7 @@ __all__ = [
     "default_device",
     "devices",
     "ensure_lapack",
+    "more_devices",
     "topology_devices",
 ]
 
@@ -45,6 +46,17 @@ def _cpu_count() -> int:
     if not text.isascii() or not text.isdigit() or int(text) < 1:
         raise UsageError(f"OLYMPUS_NUM_CPU_DEVICES needs an integer of 1 or more, got {text!r}")
     return int(text)
+
+
+def more_devices(count: int) -> str:
+    """The hint of an error for a program that needs `count` CPU devices.
+
+    >>> more_devices(8)
+    'put OLYMPUS_NUM_CPU_DEVICES=8 before the command, and the CPU has as many devices'
+    """
+    return (
+        f"put OLYMPUS_NUM_CPU_DEVICES={count} before the command, and the CPU has as many devices"
+    )
 
 
 def devices(backend: str | None = None) -> list[Device]:

@@ -28,6 +28,7 @@ from olympus_core.sharding import (
 )
 from olympus_core.xla.arrays import _Aval, put, result_handler
 from olympus_core.xla.client import devices as devices_of
+from olympus_core.xla.client import more_devices
 from olympus_core.xla.door import JAXLIB_VERSION, Buffer, JaxRuntimeError, _hlo, _jax
 from olympus_core.xla.messages import execution_error
 
@@ -209,7 +210,6 @@ def make_mesh(
         raise ShardingError(
             f"a mesh of {' x '.join(map(str, sizes))} needs {count} devices, and there "
             f"{'is' if len(there) == 1 else 'are'} {len(there)}",
-            hint="OLYMPUS_NUM_CPU_DEVICES, set before the first array, says how many CPU devices "
-            "there are",
+            hint=more_devices(count),
         )
     return Mesh(np.array(there[:count], dtype=object).reshape(sizes), axis_names)

@@ -66,6 +66,7 @@ def test_axes_bytes_and_lines(specs, out, kind, axes, devices, size, sent):
     assert (found.kind, found.axes, found.devices) == (kind, axes, devices)
     assert (found.bytes, found.sent, found.calls) == (size, sent, 1)
     assert found.line == line_of(product)
+    assert found.lines == ((found.line, size),)
     assert found.seconds > 0
     kernels = [k for k in made.estimate().kernels if k.name.startswith(kind)]
     assert [k.seconds for k in kernels] == [found.seconds]
@@ -105,11 +106,69 @@ module @explicit {
 def test_what_is_explicit_is_what_the_cost_counts():
     made = xla.compile(EXPLICIT.encode(), xla.target("cpu"), None, olympus.devices()[:8])
     mesh = AbstractMesh((4, 2), ("x", "y"))
-    (found,) = collectives_of(made.hlo_module(), made.target, 8, mesh)
+    (found,) = collectives_of(made.hlo_module(), made.target, 8, [mesh])
     assert (found.axes, found.devices, found.sent) == (("x",), 4, 16 * 16 * 4 * 6 // 4)
     cost = cost_of_module(mlir.ir.Module.parse(EXPLICIT, mlir.new_context()))
     assert found.bytes == 16 * 16 * 4
     assert cost.collective_bytes == 8 * found.bytes  # of all devices
+
+
+def losses(ws: Any, x: Any) -> Any:
+    x = jnp.tanh(x @ ws[0])
+    x = jnp.tanh(x @ ws[1])
+    return (x @ ws[2]).sum()
+
+
+@pytest.mark.parametrize("target", ["cpu", pytest.param("gpu", marks=needs_gpu_compiler)])
+def test_bytes_of_combined_collectives_by_the_line_that_makes_them(target):
+    mesh = AbstractMesh((8,), ("data",))
+    shapes = [(16, 64), (64, 16), (16, 4)]
+    weights = [
+        olympus.ShapeDtypeStruct(shape, np.dtype("float32"), sharding=NamedSharding(mesh, P()))
+        for shape in shapes
+    ]
+    x = olympus.ShapeDtypeStruct((64, 16), np.dtype("float32"),
+                                 sharding=NamedSharding(mesh, P("data")))  # fmt: skip
+    step = olympus.jit(olympus.grad(losses), out_shardings=NamedSharding(mesh, P()))
+    device = olympus.target("gpu", "8xh200") if target == "gpu" else None
+    found = step.trace(weights, x).lower(device).compile().collectives()
+    sums: dict[str | None, int] = {}
+    for each in found:
+        assert sum(part.bytes for part in each.lines) == each.bytes
+        for part in each.lines:
+            sums[part.line] = sums.get(part.line, 0) + part.bytes
+    assert sums == {line_of(losses, i + 1): 4 * a * b for i, (a, b) in enumerate(shapes)}
+    assert len(found) < len(shapes)  # they are combined
+
+
+GRID = (2, 4), ("data", "model")
+
+
+@pytest.mark.parametrize("kind", [olympus.make_mesh, AbstractMesh])
+def test_axes_of_the_mesh_that_only_a_shard_map_has(kind):
+    mesh = kind(*GRID)
+    f = olympus.shard_map(
+        lambda x: lax.psum(x, "model"), mesh=mesh, in_specs=P("data", "model"), out_specs=P("data")
+    )
+    made = olympus.jit(f).lower(*arrays((8, 8))).compile()
+    assert [each.axes for each in made.collectives()] == [("model",)]
+    assert made.input_shardings[0][0].spec == P("data", "model")
+
+
+def test_axes_of_the_mesh_that_explains_the_groups():
+    first, second = AbstractMesh((2, 4), ("a", "b")), AbstractMesh((4, 2), ("c", "d"))
+
+    def two(x):
+        for mesh, name in ((first, "a"), (second, "c")):
+            x = olympus.shard_map(
+                lambda x, n=name: x + lax.pmean(x, n),
+                mesh=mesh, in_specs=P(name), out_specs=P(name),
+            )(x)  # fmt: skip
+        return x
+
+    made = lowered(two, first, [P("a")], P(), [(64,)]).compile()
+    found = {each.axes for each in made.collectives() if each.kind == "all-reduce"}
+    assert found == {("a",), ("c",)}
 
 
 def test_a_program_of_one_device_has_none():
@@ -164,6 +223,16 @@ def test_what_a_ring_sends():
     assert Transfer("collective-permute", 1000, (), ((0, 0),)).sent(2) == 0
 
 
+def test_what_all_devices_send():
+    def by_all(kind: str, groups: Any, pairs: Any = ()) -> int:
+        return Transfer(kind, 1200, groups, pairs).sent_by_all(8)
+
+    assert by_all("all-reduce", ()) == 8 * 1200 * 14 // 8
+    assert by_all("all-gather", ((0, 1, 2), (3, 4))) == 3 * 800 + 2 * 600  # groups of two sizes
+    assert by_all("collective-broadcast", ((0, 1, 2, 3),)) == 3 * 1200
+    assert by_all("collective-permute", (), ((0, 1), (2, 2))) == 1200
+
+
 def test_what_a_device_sends_to_other_hosts():
     def outside(kind: str, groups: Any, pairs: Any = ()) -> int:
         return Transfer(kind, 1600, groups, pairs).sent_outside(4, 8)
@@ -193,6 +262,24 @@ def test_the_slower_of_links_and_network_bounds():
     assert limits["all"] == pytest.approx(10**9 * 30 / 16 / (0.8 * H200.nvlink))
     slow = GpuMachine(H200, Topology(2, 8), 16, network=1e9).limits(kernel).network
     assert slow == pytest.approx(within)  # nothing leaves a host
+
+
+@pytest.mark.parametrize(
+    ("device", "topology", "count", "told"),
+    [
+        ("h200", Topology(1, 99), 99, ["The host has 99 of h200, and 8 at most"]),
+        ("h200", Topology(1, 8), 8, []),
+        ("h200", None, 16, ["The host has 16 of h200"]),
+        ("gb200", Topology(1, 72), 72, []),
+        ("h200", Topology(2, 8), 8, ["The program uses the first 8 of the 16 devices of 2x8."]),
+        ("h200", Topology(2, 8), 16, []),
+    ],
+)
+def test_a_topology_that_is_not_sold_or_not_used_whole_is_told(device, topology, count, told):
+    said = GpuMachine(shipped_devices()[device], topology, count).assumptions()
+    found = [each for each in said if each.startswith(("The host has", "The program uses"))]
+    assert len(found) == len(told)
+    assert all(a.startswith(b) for a, b in zip(found, told, strict=True))
 
 
 def test_a_device_without_links_sends_over_its_bus():

@@ -55,6 +55,7 @@ def test_the_work_of_each_device_and_of_all(specs, out, repeated, sent) -> None:
     assert (each.repeated, each.total.repeated) == (repeated, repeated)
     assert (each.sent, each.total.sent, each.unknown) == (sent, 8 * sent, ())
     assert each.total.total == each.total
+    assert (each.total.devices, each.total.is_total, each.is_total) == (8, True, False)
 
 
 def test_what_is_summed_among_devices_is_sent_and_counted() -> None:
@@ -71,7 +72,7 @@ def test_one_device_has_what_the_compiler_made_of_the_program() -> None:
     made = olympus.jit(lambda x: jnp.tanh(x @ x) * 2.0).lower(array()).compile()
     each = made.cost_per_device()
     assert (each.devices, each.flops, each.transcendentals) == (1, PRODUCT + N * N, N * N)
-    assert each.total == each
+    assert (each.total.flops, each.total.devices) == (each.flops, 1)
     assert each.bytes < made.cost().bytes  # what is fused is not moved
 
 
@@ -89,6 +90,40 @@ def test_loops_count_as_often_as_they_run() -> None:
     assert told.matmul_flops["float32"] == 5 * unknown.matmul_flops["float32"]
     with pytest.raises(UsageError, match="where no loop stands"):
         made.cost_per_device(trips={"nowhere.py:1": 5})
+
+
+def test_collectives_of_a_loop_that_depends_on_data_are_lower_bounds() -> None:
+    def search(x):
+        step = lambda c: jnp.tanh(c @ c)  # noqa: E731
+        return lax.while_loop(lambda c: c[0, 0] < 1e9, lambda c: step(step(c)), x)
+
+    made = compiled(search, (P("data"),), P("data"))
+    found = made.collectives()
+    (line,) = made.cost().loops
+    assert {each.loops for each in found} == {(line,)}
+    assert all(row.loops == (line,) for row in by_axes(found))
+    told = made.collectives(trips={line: 5})
+    assert [(each.calls, each.loops) for each in told] == [(5, ())] * len(found)
+    assert {row.loops for row in by_axes(told)} == {()}
+    (row,) = by_axes([told[0], found[0]])  # one that is not known is enough
+    assert (row.calls, row.loops) == (6, (line,))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "axis", "pairs", "sent", "by_all"),
+    [
+        ((8,), "i", [(0, 1)], 32, 32),
+        ((8,), "i", [(i, (i + 1) % 8) for i in range(8)], 32, 8 * 32),
+        ((2, 4), "i", [(0, 1)], 128, 4 * 128),  # along each place of the other axis
+    ],
+)
+def test_of_a_permutation_those_that_send_count(sizes, axis, pairs, sent, by_all) -> None:
+    mesh = AbstractMesh(sizes, ("i", "j")[: len(sizes)])
+    f = olympus.shard_map(
+        lambda x: lax.ppermute(x, axis, pairs), mesh=mesh, in_specs=P(axis), out_specs=P(axis)
+    )
+    each = olympus.jit(f).lower(array(64)).compile().cost_per_device()
+    assert (each.sent, each.sent_by_all, each.total.sent) == (sent, by_all, by_all)
 
 
 def test_of_branches_the_dearest_counts() -> None:

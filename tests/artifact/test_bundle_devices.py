@@ -210,7 +210,7 @@ for native in (True, False):
     said = python(source, bundle.parent, OLYMPUS_NUM_CPU_DEVICES="2").splitlines()
     wanted = (
         "layer.olympus needs 8 devices, and there are 2 of the cpu | "
-        "OLYMPUS_NUM_CPU_DEVICES=8 in the environment of the process gives the CPU so many"
+        "put OLYMPUS_NUM_CPU_DEVICES=8 before the command, and the CPU has as many devices"
     )
     assert said == [wanted] * 2
 

@@ -332,6 +332,25 @@ def test_figures_are_those_that_both_reports_have() -> None:
     ]
 
 
+def test_figures_that_are_lower_bounds_have_no_ratio() -> None:
+    def side(calls: int, loops: list[str], seconds: float) -> dict[str, Any]:
+        row = {"axes": ["data"], "calls": calls, "bytes": 64 * calls, "loops": loops}
+        return {
+            "axes": [row],
+            "estimate": {"seconds": seconds, "unknown": [f"the loop at {line}" for line in loops]},
+        }
+
+    found = figure_changes(side(2, [], 1.0), side(1, ["m.py:3"], 0.5))
+    assert [(each["name"], *figure_text(each)) for each in found] == [
+        ("estimated time", "1.00 s", "at least 500 ms", ""),
+        ("collectives along data", "2", "at least 1", ""),
+        ("bytes along data", "128 B", "at least 64 B", ""),
+    ]
+    assert {tuple(each["at_least"]) for each in found} == {("after",)}
+    told = figure_changes(side(2, [], 1.0), side(4, [], 1.0))
+    assert figure_text(told[0]) == ("2", "4", "+100.0%")
+
+
 @pytest.mark.usefixtures("built")
 def test_arguments_and_results(work: Path, invoke: Invoke) -> None:
     edit(work, "def forward(w, x):", "def forward(w, inputs):\n    x = inputs")
