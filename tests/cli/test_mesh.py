@@ -275,6 +275,49 @@ def test_bench_puts_inputs_where_they_lie(folder, invoke: Invoke) -> None:
     assert json.loads(result.stdout)["kernels"]
 
 
+OWN = """\
+import olympus
+from olympus import P, lax
+from olympus.sharding import NamedSharding
+
+mesh = olympus.make_mesh((2, 4), ("data", "model"))
+rows, columns = NamedSharding(mesh, P("data")), NamedSharding(mesh, P(None, "model"))
+
+
+def product(x, w):
+    def body(x, w):
+        return lax.psum(x @ w, "model")
+
+    specs = P("data", "model"), P("model")
+    return olympus.shard_map(body, mesh=mesh, in_specs=specs, out_specs=P("data"))(x, w)
+
+
+turned = olympus.jit(product, in_shardings=(rows, None), out_shardings=columns)
+"""
+
+OWN_TARGET = """\
+[target.turned]
+entry = "own:turned"
+mesh = { data = 2, model = 4 }
+donate = ["x"]
+args = { x = "f32[8,8]", w = "f32[8,8]" }
+"""
+
+
+def test_a_program_that_says_its_own_shardings_is_run_and_measured(folder, invoke: Invoke) -> None:
+    """What is donated is split otherwise than the result, so that it cannot be fed back."""
+    (folder / "own.py").write_text(OWN)
+    (folder / "olympus.toml").write_text(OWN_TARGET)
+    for command in (
+        ("build",),
+        ("verify", "turned", "--against", "build/turned/turned.olympus"),
+        ("bench", "turned", "--rounds", "1", "--time-limit", "0.1"),
+        ("profile", "turned", "--runs", "1"),
+    ):
+        result = invoke(*command)
+        assert result.exit_code == 0, (command, result.stderr)
+
+
 @needs_gpu_compiler
 def test_for_gpus_that_are_not_there(folder, invoke: Invoke) -> None:
     written(folder, more='backends = ["cpu", "gpu:8xh200"]')
