@@ -71,7 +71,8 @@ def _at_once(
     if made is None:
         invars, outvars = tuple(map(Var, avals)), tuple(map(Var, out_avals))
         eqn = Eqn(primitive, invars, outvars, params, source.Source(None, 0, ""))
-        made = AtOnce(primitive.name, Olympuspr(invars, (eqn,), outvars))
+        outs = primitive.result_shardings(params)
+        made = AtOnce(primitive.name, Olympuspr(invars, (eqn,), outvars), out_shardings=outs)
     return made, out_avals
 
 
@@ -108,17 +109,19 @@ def _compile_on(
     lowering.tell_unusable(entry, avals)
     where = placement(primitive.spoken(dict(items)), made.program, ins, made.out_shardings)
     assert where is not None
-    return _sharded(made, entry, where)
+    return _sharded(made, entry, where, committed)
 
 
-def _sharded(made: AtOnce, entry: lowering.Entry, where: Placement) -> ShardedProgram:
+def _sharded(
+    made: AtOnce, entry: lowering.Entry, where: Placement, committed: _Shardings = ()
+) -> ShardedProgram:
     if where.devices is None:
         raise ShardingError(
             f"'{made.name}' has shardings on a mesh without devices alone",
             hint="give the mesh devices to run the program: make_mesh, or Mesh(devices, names)",
         )
     entry = entry._replace(in_shardings=made.in_shardings, out_shardings=made.out_shardings)
-    return compile_sharded(made.program, entry, where, dict(made.options))
+    return compile_sharded(made.program, entry, where, committed, dict(made.options))
 
 
 _operation = functools.cache(_compile)

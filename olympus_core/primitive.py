@@ -224,6 +224,13 @@ class Primitive:
         """What is compiled where it is bound to known values; None for a program of it alone."""
         return None
 
+    def result_shardings(self, params: dict[str, Any]) -> tuple[Sharding | None, ...]:
+        """The shardings that its results have where it is bound to known values.
+
+        Empty where the compiler chooses them all; else one for each result, None for its choice.
+        """
+        return ()
+
     def waits_along(self, agreement: Agreement, params: dict[str, Any]) -> Differing:
         """The axes of a `shard_map` along which it waits for all devices."""
         return frozenset()

@@ -609,8 +609,8 @@ class TiledSharding(Sharding):
 def named_like(mesh: Mesh, tiling: Tiling) -> Sharding:
     """The sharding on `mesh` that cuts arrays as `tiling` does.
 
-    It is a NamedSharding where a spec says it, with an entry for each dimension, or none where no
-    dimension is cut.
+    It is a NamedSharding where a spec says it, whose last entry is that of the last dimension that
+    is cut, as JAX has it.
     """
     sizes = mesh.axis_sizes
     places = np.array(tiling.places, np.int64).reshape(*sizes, len(tiling.counts))
@@ -624,7 +624,8 @@ def named_like(mesh: Mesh, tiling: Tiling) -> Sharding:
         ]
         chosen = [i for step, i in sorted(steps, reverse=True) if step > 0]
         entries.append(tuple(mesh.axis_names[i] for i in chosen) if count > 1 else ())
-    entries = entries if any(entries) else []
+    while entries and not entries[-1]:
+        entries.pop()
     names = [name for entry in entries for name in entry]
     if len(set(names)) == len(names):
         found = NamedSharding(mesh, PartitionSpec(*entries))

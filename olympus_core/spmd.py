@@ -264,9 +264,15 @@ class ShardedProgram:
 
 
 def compile_sharded(
-    program: Olympuspr, entry: Entry, where: Placement, options: xla.Options | None = None
+    program: Olympuspr,
+    entry: Entry,
+    where: Placement,
+    committed: Sequence[Sharding | None] = (),
+    options: xla.Options | None = None,
 ) -> ShardedProgram:
     """Compile a program for the devices that it is placed on.
+
+    `committed` are the shardings of the arguments that were put by name.
 
     Raises ShardingError where a sharding of `entry` cannot cut an argument or a result, and
     BackendError where the devices are not here.
@@ -282,7 +288,8 @@ def compile_sharded(
     executable = compiling.compile_module(
         lowered.module, entry.name, program.in_avals, target, options, where.devices
     )
-    return with_shardings(executable, (program.in_avals, program.out_avals), entry, where)
+    avals = program.in_avals, program.out_avals
+    return with_shardings(executable, avals, entry, where, committed)
 
 
 def partitioned(entry: Entry, program: Olympuspr, where: Placement) -> Entry:
@@ -303,16 +310,46 @@ def with_shardings(
     avals: tuple[Sequence[ShapedArray], Sequence[ShapedArray]],
     entry: Entry,
     where: Placement,
+    committed: Sequence[Sharding | None],
 ) -> ShardedProgram:
     """A compiled program, with the shardings that it was given or that the compiler chose.
 
-    `avals` are those of its arguments and of its results.
+    `avals` are those of its arguments and of its results, `committed` the shardings of the
+    arguments that are put by name.
     """
     assert where.devices is not None
     chosen_in, chosen_out = executable.shardings()
     ins = _filled(entry.in_shardings, chosen_in, avals[0], where)
     outs = _filled(entry.out_shardings, chosen_out, avals[1], where)
+    told = [*entry.out_shardings] or [None] * len(outs)
+    first = _first_named(entry.in_shardings, committed, avals[0])
+    if first is not None:
+        outs = [
+            first[0] if own is None and _is_that(first, s, aval.ndim) else s
+            for own, s, aval in zip(told, outs, avals[1], strict=True)
+        ]
     return ShardedProgram(executable, avals, ins, outs, entry.donated, where)
+
+
+def _first_named(
+    told: Sequence[Sharding | None],
+    committed: Sequence[Sharding | None],
+    avals: Sequence[ShapedArray],
+) -> tuple[NamedSharding, int] | None:
+    """The sharding of the first argument that has one on a mesh, if put by name; and its rank.
+
+    JAX gives this very sharding, as it is written, to the results that are cut as it says.
+    """
+    for i, (sharding, aval) in enumerate(zip(told, avals, strict=False)):
+        if isinstance(sharding, NamedSharding):
+            there = i < len(committed) and committed[i] is not None
+            usable = there and isinstance(sharding.mesh, Mesh) and not leaves_open(sharding)
+            return (sharding, aval.ndim) if usable else None
+    return None
+
+
+def _is_that(first: tuple[NamedSharding, int], sharding: Sharding, ndim: int) -> bool:
+    return first[1] == ndim and first[0].is_equivalent_to(sharding, ndim)
 
 
 def attached(

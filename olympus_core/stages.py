@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from olympus_core import compiling, lowering, mlir, xla
+from olympus_core import compiling, lowering, mlir, tree, xla
 from olympus_core.compiled import Compiled, ShardedCompiled
 from olympus_core.compiling import Repeats
 from olympus_core.errors import LoweringError, UsageError
@@ -88,6 +88,24 @@ class Traced(Stage):
         s = self.signature
         made = compiling.entry_of(name, self.olympuspr, s.donated, self.result_names)
         return made._replace(in_shardings=s.in_shardings, out_shardings=s.out_shardings)
+
+    def with_out_shardings(self, out_shardings: Any) -> Traced:
+        """The program with the shardings of its results told, as by `jit(out_shardings=)`.
+
+        `out_shardings` is a tree prefix of the result, with None for the compiler's choice.  It is
+        for shardings that depend on what the result is, which `out_info` tells.  Raises
+        ShardingError for one that cannot cut its result, TransformError for another tree.
+
+        >>> traced = jit(f).trace(x)
+        >>> traced.with_out_shardings(tree.map(lambda _: replicated, traced.out_info))
+        """
+        s = self.signature
+        full = s.out_tree.unflatten(range(len(s.out_avals)))
+        told = tree.prefix_leaves("with_out_shardings", "out_shardings", out_shardings, full)
+        for aval, name, want in zip(s.out_avals, self.result_names, told, strict=True):
+            if want is not None:
+                want.check_shape(aval.shape, f"{name} of '{self.fun_name}'")
+        return Traced(s._replace(out_shardings=tuple(told)), self.olympuspr)
 
     def placement(self) -> Placement | None:
         """The devices that the program asks for; None where it runs on any one.
@@ -237,5 +255,5 @@ class Lowered(Stage):
             self.module, name, avals, self.target, options, where.devices
         )
         both = avals, self.signature.out_avals
-        program = with_shardings(executable, both, entry, where)
+        program = with_shardings(executable, both, entry, where, entry.in_shardings)
         return ShardedCompiled(self.signature, program, self.target, self)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import olympus
 from olympus import tree
 from olympus.errors import ShardingError, UsageError
 from olympus.sharding import MOST_DEVICES, AbstractMesh, NamedSharding, PartitionSpec
-from olympus_cli.spec.mesh import OutSharding, ShardingSpec
-from olympus_cli.spec.model import TargetSpec
+from olympus.tree_util import keystr
+from olympus_cli.nearest import did_you_mean
+from olympus_cli.spec.mesh import OutSharding, ShardingSpec, misfit_of
+from olympus_cli.spec.model import ShapeSpec, TargetSpec
 
-__all__ = ["ask_for_devices", "check_placement", "out_shardings", "placed"]
+__all__ = ["ask_for_devices", "check_placement", "placed", "results_placed"]
 
 _COUNT = "OLYMPUS_NUM_CPU_DEVICES"
 
@@ -51,11 +54,66 @@ def placed(structs: Any, said: ShardingSpec | None, spec: TargetSpec) -> Any:
     return tree.map(one, structs)
 
 
-def out_shardings(said: OutSharding, spec: TargetSpec) -> Any:
-    """What `jit` takes for the shardings of results."""
-    if isinstance(said, dict):
-        return {key: out_shardings(each, spec) for key, each in said.items()}
-    return None if said is None or not spec.mesh else _sharding(said, spec)
+def results_placed(traced: olympus.stages.Traced, spec: TargetSpec) -> olympus.stages.Traced:
+    """The program with the shardings that `out-sharding` of its target says of its results.
+
+    Raises:
+        UsageError: a key or a sharding does not fit the result.
+    """
+    if spec.out_sharding is None or not spec.mesh:
+        return traced
+    told = _told(spec.out_sharding, traced.out_info, ("out-sharding",), spec)
+    return traced.with_out_shardings(told)
+
+
+def _told(said: OutSharding, result: Any, keys: tuple[str, ...], spec: TargetSpec) -> Any:
+    """A tree prefix of a result, or of a part of it, whose sharding is said at `keys`."""
+    if said is None:
+        return None
+    if not isinstance(said, dict):
+        return _one_for_all(said, result, keys, spec)
+    what = f"{'.'.join(keys)} of {spec.name}"
+    if not isinstance(result, dict):
+        raise UsageError(
+            f"{what} is a table, with a sharding for each key of a dict, and {_called(keys)} is "
+            f"{_kind(result)}",
+            hint=f'write {keys[-1]} = ["{next(iter(spec.mesh))}"]',
+        )
+    for key in said:
+        if key not in result:
+            raise UsageError(
+                f"{what} has the key {key!r}, which {_called(keys)} does not have",
+                hint=did_you_mean(key, [k for k in result if isinstance(k, str)], "its keys are"),
+            )
+    return {key: _told(said.get(key), part, (*keys, key), spec) for key, part in result.items()}
+
+
+def _one_for_all(
+    said: ShardingSpec, result: Any, keys: tuple[str, ...], spec: TargetSpec
+) -> NamedSharding:
+    for path, struct in tree.leaves_with_path(result):
+        array = f"{_called(keys, path)} ({ShapeSpec(str(struct.dtype), struct.shape)})"
+        misfit = misfit_of(struct.shape, said, spec.mesh, array)
+        if misfit is not None:
+            raise UsageError(
+                f"{'.'.join(keys)} of {spec.name} {misfit.message}",
+                hint="a dict may have a table, with a sharding for each of its keys"
+                if path
+                else misfit.hint,
+            )
+    return _sharding(said, spec)
+
+
+def _called(keys: Sequence[str], path: Any = ()) -> str:
+    """What the part of a result is called that is said at `keys`, and from there at a path."""
+    parts = "".join(f"[{key!r}]" for key in keys[1:]) + keystr(path)
+    return f"result{parts}" if parts else "the result"
+
+
+def _kind(result: Any) -> str:
+    if isinstance(result, olympus.ShapeDtypeStruct):
+        return "an array"
+    return f"a {type(result).__name__}" if result is not None else "None"
 
 
 def check_placement(traced: olympus.stages.Traced, spec: TargetSpec) -> None:

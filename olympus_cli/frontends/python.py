@@ -22,8 +22,8 @@ from olympus_cli.frontends.importing import load_entry, visiting
 from olympus_cli.frontends.placing import (
     ask_for_devices,
     check_placement,
-    out_shardings,
     placed,
+    results_placed,
 )
 from olympus_cli.nearest import did_you_mean
 from olympus_cli.spec.model import ArgSpec, FromEntry, ShapeSpec, TargetSpec
@@ -80,6 +80,7 @@ class Traceable:
 
         Raises:
             TraceError: the function raised, or does what cannot be traced; with its own line.
+            UsageError: the target's mesh or `out-sharding` does not fit the program.
         """
         args, kwargs = self._given
         statics = [i for i, value in enumerate(args) if isinstance(value, Static)]
@@ -91,18 +92,13 @@ class Traceable:
                 i for i, name in enumerate(self.binding.names) if name in self.spec.donate
             ),
             donate_argnames=tuple(name for name in kwargs if name in self.spec.donate),
-            **self._results(),
         )
         with blaming(self.name, defined_at(self.function)):
             keywords = {name: _plain(value) for name, value in kwargs.items()}
             traced: olympus.stages.Traced = jitted.trace(*map(_plain, args), **keywords)
+        traced = results_placed(traced, self.spec)
         check_placement(traced, self.spec)
         return traced
-
-    def _results(self) -> dict[str, Any]:
-        """What `jit` is told of the results, where the target says it."""
-        said = self.spec.out_sharding
-        return {} if said is None else {"out_shardings": out_shardings(said, self.spec)}
 
     @cached_property
     def _given(self) -> tuple[list[Any], dict[str, Any]]:

@@ -9,9 +9,10 @@ dimension that is whole on every device.  Dimensions after the last entry are wh
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import olympus
 from olympus.sharding import MOST_DEVICES
@@ -20,11 +21,13 @@ from olympus_cli.spec.section import Section
 
 __all__ = [
     "MeshSpec",
+    "Misfit",
     "OutSharding",
     "ShardingSpec",
     "check_backends",
     "check_shape",
     "mesh_of",
+    "misfit_of",
     "out_sharding_of",
     "sharding_of",
     "sharding_text",
@@ -64,6 +67,9 @@ def sharding_of(section: Section, key: str, value: object, mesh: MeshSpec) -> Sh
     Raises:
         SpecError: it is not one, or names an axis that the mesh does not have, or one twice.
     """
+    if isinstance(value, str):
+        hint = f"write {key.rpartition('.')[2]} = [{json.dumps(value) if value else ''}]"
+        section.fail(key, f"must be an array with an entry for each dimension; got {value!r}", hint)
     if not isinstance(value, list):
         section.wrong(key, f"an array with an entry for each dimension, {_FORM}", value)
     entries = tuple(_entry(section, f"{key}[{i}]", each) for i, each in enumerate(value))
@@ -88,25 +94,44 @@ def _entry(section: Section, key: str, value: object) -> tuple[str, ...]:
     section.wrong(key, f'the name of an axis, an array of names or "", {_FORM}', value)
 
 
-def check_shape(
-    section: Section, key: str, shape: Sequence[int], spec: ShardingSpec, mesh: MeshSpec
-) -> None:
-    """Raise SpecError where a sharding cannot cut an array of a shape into equal parts."""
+class Misfit(NamedTuple):
+    """Why a sharding cannot cut an array: what its key "has" or "splits", and what to do."""
+
+    message: str
+    hint: str | None = None
+
+
+def misfit_of(
+    shape: Sequence[int], spec: ShardingSpec, mesh: MeshSpec, what: str = ""
+) -> Misfit | None:
+    """Why a sharding cannot cut an array of a shape into equal parts; None where it can.
+
+    `what` is the array that is told of, where it is not the shape beside the sharding.
+    """
     if len(spec) > len(shape):
-        section.fail(
-            key,
-            f"has {len(spec)} entries, one for each dimension, and the shape has {len(shape)}",
+        entries = "1 entry" if len(spec) == 1 else f"{len(spec)} entries"
+        return Misfit(
+            f"has {entries}, one for each dimension, and {what or 'the shape'} has {len(shape)}",
             "write [] for a scalar" if not shape else None,
         )
     for i, (size, names) in enumerate(zip(shape, spec, strict=False)):
         count = math.prod(mesh[name] for name in names)
         if size % count:
             axes = " and ".join(f"{name!r} of {mesh[name]}" for name in names)
-            section.fail(
-                key,
-                f"splits dimension {i}, which has {size} elements, along the axis {axes}: they "
-                f"do not divide into {count} equal parts",
+            return Misfit(
+                f"splits dimension {i}{what and f' of {what}'}, which has {size} elements, along "
+                f"the axis {axes}: they do not divide into {count} equal parts"
             )
+    return None
+
+
+def check_shape(
+    section: Section, key: str, shape: Sequence[int], spec: ShardingSpec, mesh: MeshSpec
+) -> None:
+    """Raise SpecError where a sharding cannot cut an array of a shape into equal parts."""
+    misfit = misfit_of(shape, spec, mesh)
+    if misfit is not None:
+        section.fail(key, *misfit)
 
 
 def out_sharding_of(section: Section, mesh: MeshSpec) -> OutSharding:

@@ -262,6 +262,8 @@ def _is_sharded(value: dict[str, Any]) -> bool:
     if value.keys() != {"shape", "sharding"} or not isinstance(value["shape"], str):
         return False
     entries = value["sharding"]
+    if isinstance(entries, str):
+        entries = [entries]  # a name whose brackets were forgotten, which `sharding_of` tells
     if not isinstance(entries, list):
         return False
     return not any("[" in name for name in entries if isinstance(name, str))

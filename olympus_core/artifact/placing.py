@@ -86,7 +86,7 @@ def placed(
     )
     meshes = placement.meshes if placement is not None else ()
     where = Placement(devices, len(devices), tuple(_whole(mesh, devices) for mesh in meshes))
-    program = with_shardings(executable, avals, entry, where)
+    program = with_shardings(executable, avals, entry, where, entry.in_shardings)
     shardings = program.in_shardings, program.out_shardings
     check_executable(signature, executable, shardings)
     return program

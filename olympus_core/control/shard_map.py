@@ -23,7 +23,7 @@ from olympus_core.lowering import Manual
 from olympus_core.olympuspr import Eqn, Olympuspr
 from olympus_core.primitive import Batched, Linear, MultipleResults, Split, op
 from olympus_core.primitives.elementwise.base import reshape
-from olympus_core.sharding import AnyMesh, PartitionSpec
+from olympus_core.sharding import AnyMesh, Mesh, NamedSharding, PartitionSpec, Sharding
 from olympus_core.simplify import restrict
 from olympus_core.transforms.evaluate import evaluate
 from olympus_core.transforms.programs import (
@@ -97,6 +97,12 @@ class ShardMap(MultipleResults):
         mapped = Manual(params["mesh"], frozenset(params["manual_axes"]))
         specs = params["in_specs"], params["out_specs"]
         return ctx.manual_body(params["olympuspr"], operands, mapped, specs, ctx.avals_out)
+
+    def result_shardings(self, params: dict[str, Any]) -> tuple[Sharding | None, ...]:
+        mesh: AnyMesh = params["mesh"]
+        if not isinstance(mesh, Mesh) or set(params["manual_axes"]) != set(mesh.axis_names):
+            return ()  # the compiler cuts along the other axes
+        return tuple([NamedSharding(mesh, spec) for spec in params["out_specs"]])
 
     def differing(
         self, agreement: Agreement, eqn: Eqn, operands: Sequence[Differing]

@@ -95,7 +95,7 @@ def test_the_manifest_says_devices_meshes_and_shardings(bundle: Path) -> None:
     }
     (executable,) = data["executables"]
     # what the compiler chose for `down`, and for the results, is there too
-    assert executable["shardings"]["arguments"][1] == {"mesh": 0, "spec": [["model"], []]}
+    assert executable["shardings"]["arguments"][1] == {"mesh": 0, "spec": [["model"]]}
     assert executable["shardings"]["results"][1]["spec"][:1] == [["data"]]
     loaded = artifact.load(bundle)
     assert loaded.manifest.to_bytes() == members_of(bundle)["manifest.json"]
@@ -112,7 +112,7 @@ def test_it_is_called_like_the_function(bundle: Path, native: bool) -> None:
     (x, w), _ = compiled.input_shardings
     assert x == NamedSharding(mesh, P("data"))
     assert w["up"] == NamedSharding(mesh, P(None, "model"))
-    assert w["down"] == NamedSharding(mesh, P("model", None))
+    assert w["down"] == NamedSharding(mesh, P("model"))
     assert compiled.output_shardings["y"].spec[0] == "data"
     found = compiled(X, W)
     np.testing.assert_allclose(found["y"], expected(), rtol=1e-5, atol=1e-5)

@@ -398,6 +398,49 @@ def test_bench_puts_inputs_where_they_lie(folder, invoke: Invoke) -> None:
     assert json.loads(result.stdout)["kernels"]
 
 
+OWN = """\
+import olympus
+from olympus import P, lax
+from olympus.sharding import NamedSharding
+
+mesh = olympus.make_mesh((2, 4), ("data", "model"))
+rows, columns = NamedSharding(mesh, P("data")), NamedSharding(mesh, P(None, "model"))
+
+
+def product(x, w):
+    def body(x, w):
+        return lax.psum(x @ w, "model")
+
+    specs = P("data", "model"), P("model")
+    return olympus.shard_map(body, mesh=mesh, in_specs=specs, out_specs=P("data"))(x, w)
+
+
+turned = olympus.jit(product, in_shardings=(rows, None), out_shardings=columns)
+"""
+
+OWN_TARGET = """\
+[target.turned]
+entry = "own:turned"
+mesh = { data = 2, model = 4 }
+donate = ["x"]
+args = { x = "f32[8,8]", w = "f32[8,8]" }
+"""
+
+
+def test_a_program_that_says_its_own_shardings_is_run_and_measured(folder, invoke: Invoke) -> None:
+    """What is donated is split otherwise than the result, so that it cannot be fed back."""
+    (folder / "own.py").write_text(OWN)
+    (folder / "olympus.toml").write_text(OWN_TARGET)
+    for command in (
+        ("build",),
+        ("verify", "turned", "--against", "build/turned/turned.olympus"),
+        ("bench", "turned", "--rounds", "1", "--time-limit", "0.1"),
+        ("profile", "turned", "--runs", "1"),
+    ):
+        result = invoke(*command)
+        assert result.exit_code == 0, (command, result.stderr)
+
+
 @needs_gpu_compiler
 def test_for_gpus_that_are_not_there(folder, invoke: Invoke) -> None:
     written(folder, more='backends = ["cpu", "gpu:8xh200"]')
@@ -424,7 +467,7 @@ ARGS = '[target.f]\nentry = "layers:both"\nmesh = { data = 2, model = 4 }\n'
         ('x = { shape = "f32[7,16]", sharding = ["data"] }', "dimension 0, which has 7 elements, "
          "along the axis 'data' of 2: they do not divide into 2 equal parts"),
         ('x = { shape = "f32[8]", sharding = [["data", "model"], ""] }', "has 2 entries, one for"),
-        ('x = { shape = "f32[]", sharding = ["data"] }', "has 1 entries, one for each dimension"),
+        ('x = { shape = "f32[]", sharding = ["data"] }', "has 1 entry, one for each dimension"),
         ('x = { shape = "f32[8]", sharding = ["modle"] }', "names the axis 'modle', which the"),
         ('x = { shape = "f32[8,8]", sharding = ["data", "data"] }', "names the axis 'data' twice"),
         ('x = { shape = "f32[8,8]", sharding = [["data", "data"]] }', "'data' twice"),
@@ -432,6 +475,7 @@ ARGS = '[target.f]\nentry = "layers:both"\nmesh = { data = 2, model = 4 }\n'
         ('x = { shape = "f32[8]", sharding = [[""]] }', "must be the name of an axis, an array"),
         ('x = { shape = "{ a = f32[8] }", sharding = ["data"] }', "is of one array, and the shape"),
         ('x = { from = "layers:init", sharding = "data" }', "must be an array with an entry"),
+        ('x = { shape = "f32[8]", sharding = "data" }', "must be an array with an entry"),
         ('x = { from = "layers:init", sharding = ["dat"] }', "names the axis 'dat', which the"),
     ],
 )  # fmt: skip
@@ -493,6 +537,55 @@ def test_results_of_a_dict_have_their_own_shardings(folder, invoke: Invoke) -> N
     result = invoke("lower", "f")
     assert result.exit_code == 0, result.stderr
     assert '<@mesh, [{"model"}]>' in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("said", "hint"), [("data", 'write sharding = ["data"]'), ("", "write sharding = []")]
+)
+def test_forgotten_brackets_are_told(folder, said: str, hint: str) -> None:
+    argument = f'x = {{ shape = "f32[8]", sharding = "{said}" }}'
+    (folder / "olympus.toml").write_text(f"{ARGS}[target.f.args]\n{argument}\n")
+    with pytest.raises(SpecError) as caught:
+        load_project(folder)
+    assert f"got '{said}'" in str(caught.value)
+    assert caught.value.hint == hint
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ('["", "data"]', "out-sharding of f has 2 entries, one for each dimension, and "
+         "result['a'] (float32[7]) has 1"),
+        ('{ b = ["data"] }', "out-sharding.b of f has 1 entry, one for each dimension, and "
+         "result['b'] (float32[]) has 0 hint: write [] for a scalar"),
+        ('{ a = ["data"] }', "out-sharding.a of f splits dimension 0 of result['a'] (float32[7]), "
+         "which has 7 elements, along the axis 'data' of 2: they do not divide into 2 equal"),
+        ('{ c = ["data"] }', "out-sharding of f has the key 'c', which the result does not have "
+         "hint: its keys are a, b"),
+        ('{ b = { x = [] } }', "out-sharding.b of f is a table, with a sharding for each key of a "
+         "dict, and result['b'] is an array hint: write b = [\"data\"]"),
+    ],
+)  # fmt: skip
+def test_out_shardings_that_do_not_fit_are_told_by_their_key(
+    folder, invoke: Invoke, said, message
+) -> None:
+    """In the words of the file: the function has no mistake, and no line of it is told."""
+    written(folder, f'{ARGS}out-sharding = {said}\n[target.f.args]\nx = "f32[7]"\n')
+    result = invoke("lower", "f")
+    assert result.exit_code == 2
+    assert message in " ".join(result.stderr.split())
+    assert "layers.py" not in result.stderr
+    assert "PyTreeDef" not in result.stderr
+
+
+def test_results_that_are_left_out_are_the_compilers_choice(folder, invoke: Invoke) -> None:
+    text = f'{ARGS}out-sharding = {{ a = ["model"] }}\n[target.f.args]\nx = "f32[8]"\n'
+    written(folder, text)
+    result = invoke("lower", "f")
+    assert result.exit_code == 0, result.stderr
+    assert '<@mesh, [{"model"}]>' in result.stdout
+    (results,) = (line.partition("->")[2] for line in result.stdout.splitlines() if "@main" in line)
+    assert results.count("#sdy.sharding<") == 1
 
 
 def test_a_pytree_with_such_names_stays_one(folder) -> None:
