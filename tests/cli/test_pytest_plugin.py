@@ -58,7 +58,9 @@ PLUGIN = (
 @pytest.fixture
 def work(pytester: pytest.Pytester) -> pytest.Pytester:
     pytester.makepyfile(model=MODEL)
-    pytester.makeini("[pytest]\naddopts = -W error --strict-markers -p no:cacheprovider\n")
+    # these sessions run in this one, which has imported the package: pytest warns of that
+    options = "-W error -W ignore::pytest.PytestAssertRewriteWarning --strict-markers"
+    pytester.makeini(f"[pytest]\naddopts = {options} -p no:cacheprovider\n")
     pytester.syspathinsert()
     return pytester
 

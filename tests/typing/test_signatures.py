@@ -107,6 +107,7 @@ ANYTHING: dict[str, tuple[str, str]] = {
         "args kwargs",
         "the arguments of a user's function",
     ),
+    "olympus.stages.Traced.with_out_shardings": ("out_shardings", "shardings are tree prefixes"),
     "olympus.stages.checked_options": ("options", "what is checked"),
     "olympus.test_util.check_grads": ("args", "the arguments of a user's function"),
     "olympus.test_util.check_jvp": ("args", "the arguments of a user's function"),

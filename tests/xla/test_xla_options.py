@@ -99,7 +99,7 @@ def compiled_with(
     told: dict[str, Any] = {}
 
     def compiling(
-        _program: bytes, _target: olympus.Target, options: Mapping[str, Any], _grid: Any
+        _program: bytes, _target: olympus.Target, options: Mapping[str, Any], *_rest: object
     ) -> Any:
         told.update(options)
         raise CompileError("the options are known")
