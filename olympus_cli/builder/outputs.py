@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -80,11 +80,11 @@ def compile_and_write(
         say("write")
         with clock.part("write"):
             costs = lowered.result()
-        with clock.part("inspect"):
-            backends = [
-                _inspect(unit, costs[unit.label], keys[unit.label], directory, program.spec, beside)
-                for unit in program.units
-            ]
+    with clock.part("inspect"):
+        backends = [
+            _inspect(unit, costs[unit.label], keys[unit.label], directory, program.spec)
+            for unit in program.units
+        ]
     with clock.part("serialize"):
         executables = {unit.backend: unit.compiled.serialize() for unit in program.units}
     with clock.part("write"):
@@ -131,15 +131,12 @@ def _write(path: Path, text: str) -> None:
 
 
 def _inspect(
-    unit: Unit, cost: CostReport, key: str, directory: Path, spec: TargetSpec, beside: Executor
+    unit: Unit, cost: CostReport, key: str, directory: Path, spec: TargetSpec
 ) -> BackendReport:
-    """What is told of the program as compiled for one backend; its text is written meanwhile."""
-    needed = beside.submit(unit.compiled.memory_analysis)  # in native code, while Python works
+    """What is told of the program as compiled for one backend; its text is written."""
     text = unit.compiled.as_text()  # once, and not kept: it is large
     _write(directory / unit.label / "optimized.hlo.txt", text)
     ops = instruction_counts(text)
-    unit.compiled.executable.hlo_module()  # which is kept
-    analysis = needed.result()
     return BackendReport(
         **vars(compiled_figures(unit.compiled, spec.root, spec.trips)),
         label=unit.label,
@@ -147,7 +144,7 @@ def _inspect(
         device=unit.backend.device,
         key=key,
         cost=cost,
-        xla=XlaReport(_xla_cost(unit.compiled.cost_analysis()), analysis),
+        xla=XlaReport(_xla_cost(unit.compiled.cost_analysis()), unit.compiled.memory_analysis()),
         lower_seconds=unit.lower_seconds,
         compile_seconds=unit.compile_seconds,
         xla_seconds=unit.compiled.executable.xla_seconds,
