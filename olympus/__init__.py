@@ -52,7 +52,7 @@ from olympus_core.library.device import local_device_count as local_device_count
 from olympus_core.library.device import local_devices as local_devices
 from olympus_core.library.device import print_environment_info as print_environment_info
 from olympus_core.library.shard_map import shard_map as shard_map
-from olympus_core.meshes import set_mesh as set_mesh
+from olympus_core.mesh_context import set_mesh as set_mesh
 from olympus_core.pmap import pmap as pmap
 from olympus_core.primitives.precision import default_matmul_precision as default_matmul_precision
 from olympus_core.sharded import make_array_from_callback as make_array_from_callback

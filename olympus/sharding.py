@@ -1,9 +1,10 @@
 """Meshes of devices, and shardings: which part of an array each device holds."""
 
-from olympus_core.meshes import get_mesh as get_mesh
-from olympus_core.meshes import set_mesh as set_mesh
-from olympus_core.sharding import AbstractMesh as AbstractMesh
-from olympus_core.sharding import Mesh as Mesh
+from olympus_core.mesh import AbstractMesh as AbstractMesh
+from olympus_core.mesh import AxisType as AxisType
+from olympus_core.mesh import Mesh as Mesh
+from olympus_core.mesh_context import get_mesh as get_mesh
+from olympus_core.mesh_context import set_mesh as set_mesh
 from olympus_core.sharding import NamedSharding as NamedSharding
 from olympus_core.sharding import PartitionSpec as PartitionSpec
 from olympus_core.sharding import Sharding as Sharding

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Self
 
 from olympus_core.errors import ShardingError
+from olympus_core.mesh import AnyMesh
 from olympus_core.olympuspr import Eqn, Literal, Olympuspr, sub_programs
-from olympus_core.sharding import AnyMesh
 from olympus_core.simplify import simplify
 from olympus_core.source import Source
 

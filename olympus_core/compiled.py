@@ -19,8 +19,9 @@ from olympus_core.errors import (
     SignatureError,
     UsageError,
 )
+from olympus_core.mesh import AnyMesh
 from olympus_core.sharded import ShardedArray, put_on
-from olympus_core.sharding import AnyMesh, Sharding, SingleDeviceSharding
+from olympus_core.sharding import Sharding, SingleDeviceSharding
 from olympus_core.spmd import ShardedProgram
 from olympus_core.stage import Interface, Stage
 from olympus_core.tracer import Tracer

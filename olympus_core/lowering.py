@@ -25,9 +25,10 @@ from olympus_core.array import to_numpy
 from olympus_core.avals import Shape, ShapedArray, get_aval, shaped
 from olympus_core.errors import LoweringError, OlympusWarning, TraceError
 from olympus_core.fingerprint import fingerprint
+from olympus_core.mesh import AnyMesh
 from olympus_core.olympuspr import Eqn, Literal, Olympuspr
 from olympus_core.primitive import Primitive
-from olympus_core.sharding import AnyMesh, PartitionSpec, Sharding
+from olympus_core.sharding import PartitionSpec, Sharding
 from olympus_core.shardy import MeshTable, axis_texts
 from olympus_core.simplify import simplify
 from olympus_core.trace import Axes, using

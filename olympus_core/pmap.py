@@ -14,8 +14,9 @@ from olympus_core.avals import get_aval
 from olympus_core.calling import JitOptions
 from olympus_core.errors import ShardingError, TransformError
 from olympus_core.library.shard_map import shard_map
+from olympus_core.mesh import Mesh, as_tuple
 from olympus_core.primitives.elementwise.base import reshape
-from olympus_core.sharding import Mesh, PartitionSpec, as_tuple
+from olympus_core.sharding import PartitionSpec
 from olympus_core.source import function_name
 from olympus_core.stages import Lowered, Traced
 from olympus_core.transforms.flat import check_arrays, check_callable, names_of

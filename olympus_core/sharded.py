@@ -21,7 +21,8 @@ from olympus_core.errors import (
     OlympusError,
     ShardingError,
 )
-from olympus_core.sharding import Index, NamedSharding, Sharding, SingleDeviceSharding, as_tuple
+from olympus_core.mesh import as_tuple
+from olympus_core.sharding import Index, NamedSharding, Sharding, SingleDeviceSharding
 
 __all__ = [
     "ShardedArray",

@@ -11,7 +11,7 @@ from olympus_core.calling import Arguments, JitOptions, StagedFunction
 from olympus_core.context import state
 from olympus_core.control.call import jit_p
 from olympus_core.errors import ArgumentError, ShardingError, SignatureError
-from olympus_core.meshes import named
+from olympus_core.mesh_context import named
 from olympus_core.primitives.sharding import sharding_constraint_p
 from olympus_core.sharding import PartitionSpec, Sharding
 from olympus_core.spmd import committed_sharding

@@ -1,4 +1,4 @@
-"""Meshes of devices, and shardings: which part of an array each device of a mesh holds.
+"""Shardings: which part of an array each device of a mesh holds.
 
 Nothing here needs a runtime: a device is any object with an `id`.  The names and their meaning are
 those of JAX's module `jax.sharding`.
@@ -9,21 +9,17 @@ from __future__ import annotations
 import abc
 import functools
 import math
-import operator
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from olympus_core import source
 from olympus_core.avals import canonical_shape
-from olympus_core.context import enter_mesh, leave_mesh, state
 from olympus_core.errors import ArgumentError, ShardingError
+from olympus_core.mesh import AnyMesh, Mesh, are_names
 
 __all__ = [
-    "AbstractMesh",
-    "AnyMesh",
-    "Mesh",
     "NamedSharding",
     "P",
     "PartitionSpec",
@@ -31,9 +27,6 @@ __all__ = [
     "SingleDeviceSharding",
     "TiledSharding",
     "Tiling",
-    "are_names",
-    "as_tuple",
-    "checked_sizes",
     "named_like",
 ]
 
@@ -127,198 +120,6 @@ def _entry(entry: Any) -> Any:
             f"a PartitionSpec needs names of axes, tuples of these and None, and got {entry!r:.80}"
         )
     return entry
-
-
-def are_names(values: Sequence[Any]) -> bool:
-    """Whether each may be the name of an axis: a value that can be hashed."""
-    try:
-        hash(tuple(values))
-    except TypeError:
-        return False
-    return True
-
-
-def as_tuple(values: Any, what: str) -> tuple[Any, ...]:
-    """A sequence as a tuple; raises ArgumentError, naming `what`, for what is not one."""
-    try:
-        if not isinstance(values, str | bytes):
-            return tuple(values)
-    except TypeError:
-        pass
-    raise ArgumentError(f"{what} must be a sequence, and got {values!r:.80}")
-
-
-def checked_sizes(asker: str, sizes: Any) -> tuple[int, ...]:
-    """The sizes of the axes of a mesh; raises ShardingError for what is not one of 1 or more."""
-    given = as_tuple(sizes, f"the sizes of the axes of {asker}")
-    try:
-        found = tuple([0 if isinstance(n, bool) else operator.index(n) for n in given])
-    except TypeError:
-        found = (0,)
-    if any(n < 1 for n in found):
-        raise ShardingError(f"{asker} needs axes of 1 device or more, and got {given!r:.80}")
-    return found
-
-
-class AnyMesh:
-    """What meshes of devices and abstract ones share: axes with names and sizes, in an order."""
-
-    __slots__ = ("__weakref__", "axis_names", "axis_sizes")
-    axis_names: tuple[Any, ...]
-    axis_sizes: tuple[int, ...]
-
-    def _set_axes(self, sizes: Any, names: Any) -> None:
-        kind = type(self).__name__
-        sizes = checked_sizes(kind, sizes)
-        names = (names,) if isinstance(names, str) else as_tuple(names, f"the names of {kind}")
-        if not are_names(names):
-            raise ShardingError(f"{kind} needs names that can be hashed, and got {names!r:.80}")
-        if len(names) != len(sizes):
-            raise ShardingError(
-                f"{kind} needs a name for each of its {len(sizes)} dimensions, and got "
-                f"{len(names)}: {names!r:.80}"
-            )
-        if None in names or len(set(names)) != len(names):
-            raise ShardingError(f"{kind} needs axes of different names, and got {names!r:.80}")
-        self.axis_names, self.axis_sizes = names, sizes
-
-    @property
-    def size(self) -> int:
-        """The number of devices."""
-        return math.prod(self.axis_sizes)
-
-    @property
-    def shape(self) -> dict[Any, int]:
-        """The size of each axis by its name, in their order."""
-        return dict(zip(self.axis_names, self.axis_sizes, strict=True))
-
-    @property
-    def shape_tuple(self) -> tuple[tuple[Any, int], ...]:
-        """The pairs of `shape`."""
-        return tuple(zip(self.axis_names, self.axis_sizes, strict=True))
-
-    @property
-    def empty(self) -> bool:
-        """Whether there is no device: False, for an axis has one or more."""
-        return False
-
-    def __enter__(self) -> Self:
-        """Within the context, a PartitionSpec alone is of this mesh, as with `set_mesh`.
-
-        Unlike `set_mesh`, it may stand in a function that is traced.
-        """
-        enter_mesh(self, self, state.mesh)
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        leave_mesh(self)
-
-    def __str__(self) -> str:
-        sizes = ", ".join(f"{name!r}: {size}" for name, size in self.shape_tuple)
-        types = ", ".join(["Auto"] * len(self.axis_names))
-        comma = "," * (len(self.axis_names) == 1)
-        return f"{type(self).__name__}({sizes}, axis_types=({types}{comma}))"
-
-    def check_spec(self, spec: PartitionSpec) -> None:
-        """Raise ShardingError for a name that is no axis of the mesh, or that occurs twice."""
-        names = [name for i in range(len(spec)) for name in spec.axes(i)]
-        for name in names:
-            if name not in self.axis_names:
-                there = ", ".join(map(repr, self.axis_names))
-                raise ShardingError(
-                    f"{spec} names the axis {name!r}, and the mesh has {there or 'no axes'}"
-                    f"{source.current().place()}"
-                )
-            if names.count(name) > 1:
-                raise ShardingError(
-                    f"{spec} names the axis {name!r} twice: an axis can split one dimension"
-                    f"{source.current().place()}"
-                )
-
-
-class AbstractMesh(AnyMesh):
-    """The axes of a mesh without its devices: enough to lower a program, or to compile one.
-
-    >>> AbstractMesh((2, 4), ("data", "model"))
-    AbstractMesh('data': 2, 'model': 4, axis_types=(Auto, Auto))
-    """
-
-    __slots__ = ()
-
-    def __init__(self, axis_sizes: Sequence[int], axis_names: Any) -> None:
-        self._set_axes(axis_sizes, axis_names)
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, AbstractMesh):
-            return NotImplemented
-        return self.shape_tuple == other.shape_tuple
-
-    def __hash__(self) -> int:
-        return hash(self.shape_tuple)
-
-
-class Mesh(AnyMesh):
-    """Devices in an array with a name for each of its axes.
-
-    Raises ShardingError where the names do not fit the array, or a device occurs twice.
-
-    >>> Mesh(np.array(olympus.devices()).reshape(2, 4), ("data", "model"))
-    Mesh(axis_sizes=(2, 4), axis_names=('data', 'model'), axis_types=(Auto, Auto))
-    """
-
-    __slots__ = ("_hash", "devices", "flat_devices")
-    devices: np.ndarray[Any, Any]
-    flat_devices: tuple[Any, ...]
-
-    def __init__(self, devices: Any, axis_names: Any) -> None:
-        self.devices = np.array(devices, dtype=object)
-        self.devices.flags.writeable = False
-        self._set_axes(self.devices.shape, axis_names)
-        self.flat_devices = tuple(self.devices.flat)
-        if wrong := [d for d in self.flat_devices if not hasattr(d, "id")]:
-            raise ShardingError(
-                f"Mesh needs devices, and got {wrong[0]!r:.80}",
-                hint="pass those of olympus.devices(), or use olympus.make_mesh",
-            )
-        if len(set(self.flat_devices)) != len(self.flat_devices):
-            raise ShardingError("Mesh needs each device once, and got one twice")
-        self._hash = hash((self.flat_devices, self.shape_tuple))
-
-    @property
-    def device_ids(self) -> np.ndarray[Any, Any]:
-        """The number of each device, in the shape of the mesh."""
-        return np.array([d.id for d in self.flat_devices]).reshape(self.axis_sizes)
-
-    @property
-    def local_devices(self) -> list[Any]:
-        """The devices: all are of this process."""
-        return list(self.flat_devices)
-
-    @property
-    def abstract_mesh(self) -> AbstractMesh:
-        """The axes without the devices."""
-        return AbstractMesh(self.axis_sizes, self.axis_names)
-
-    def __repr__(self) -> str:
-        types = ", ".join(["Auto"] * len(self.axis_names))
-        comma = "," * (len(self.axis_names) == 1)
-        return (
-            f"Mesh(axis_sizes={self.axis_sizes}, axis_names={self.axis_names!r}, "
-            f"axis_types=({types}{comma}))"
-        )
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Mesh):
-            return NotImplemented
-        if self is other:
-            return True
-        return (self.flat_devices, self.shape_tuple) == (other.flat_devices, other.shape_tuple)
-
-    def __hash__(self) -> int:
-        return self._hash
 
 
 class Tiling(NamedTuple):

@@ -14,13 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from olympus_core import mlir
-from olympus_core.sharding import (
-    AnyMesh,
-    NamedSharding,
-    PartitionSpec,
-    Sharding,
-    TiledSharding,
-)
+from olympus_core.mesh import AnyMesh
+from olympus_core.sharding import NamedSharding, PartitionSpec, Sharding, TiledSharding
 
 if TYPE_CHECKING:
     from olympus_core.mlir import ir

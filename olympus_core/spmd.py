@@ -17,16 +17,10 @@ from olympus_core.array import DeviceArray
 from olympus_core.avals import ShapedArray
 from olympus_core.errors import BackendError, DeletedArrayError, ShardingError, UsageError
 from olympus_core.lowering import Entry
+from olympus_core.mesh import AnyMesh, Mesh
 from olympus_core.olympuspr import Eqn, Olympuspr, sub_programs
 from olympus_core.sharded import ShardedArray, put_on
-from olympus_core.sharding import (
-    AnyMesh,
-    Mesh,
-    NamedSharding,
-    PartitionSpec,
-    Sharding,
-    SingleDeviceSharding,
-)
+from olympus_core.sharding import NamedSharding, PartitionSpec, Sharding, SingleDeviceSharding
 
 __all__ = [
     "Claim",

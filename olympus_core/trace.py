@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from olympus_core.context import Context, set_process, state
 
 if TYPE_CHECKING:
+    from olympus_core.mesh import AnyMesh
     from olympus_core.primitive import Primitive
-    from olympus_core.sharding import AnyMesh
 
 __all__ = [
     "Axes",

@@ -8,5 +8,6 @@ from olympus_core.submodules import on_demand as _on_demand
 
 if _typing.TYPE_CHECKING:
     from olympus.experimental import pjit as pjit
+    from olympus.experimental import shard_map as shard_map
 else:
-    __getattr__, __dir__ = _on_demand(__name__, "pjit")
+    __getattr__, __dir__ = _on_demand(__name__, "pjit", "shard_map")

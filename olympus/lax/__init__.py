@@ -18,6 +18,7 @@ from olympus_core.library.lax.collective import pshuffle as pshuffle
 from olympus_core.library.lax.collective import psum as psum
 from olympus_core.library.lax.collective import psum_scatter as psum_scatter
 from olympus_core.library.lax.collective import pswapaxes as pswapaxes
+from olympus_core.library.lax.collective import pvary as pvary
 from olympus_core.library.lax.control import cond as cond
 from olympus_core.library.lax.control import fori_loop as fori_loop
 from olympus_core.library.lax.control import map as map

@@ -11,7 +11,7 @@ import numpy as np
 from olympus_core.analysis.estimate import machine_of, timed
 from olympus_core.analysis.kernels import LoopCounts, Transfer
 from olympus_core.analysis.producers import LineBytes
-from olympus_core.sharding import AnyMesh
+from olympus_core.mesh import AnyMesh
 from olympus_core.xla.device_models import DeviceModel
 from olympus_core.xla.hlo_module import HloModule
 from olympus_core.xla.targets import Target

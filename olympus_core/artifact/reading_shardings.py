@@ -21,7 +21,8 @@ from olympus_core.artifact.shardings import (
 )
 from olympus_core.artifact.value import Value
 from olympus_core.errors import ArtifactError, ShardingError
-from olympus_core.sharding import AbstractMesh, NamedSharding, PartitionSpec, Tiling
+from olympus_core.mesh import AbstractMesh
+from olympus_core.sharding import NamedSharding, PartitionSpec, Tiling
 
 __all__ = ["parse_placement", "parse_shardings"]
 

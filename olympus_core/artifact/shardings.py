@@ -11,15 +11,8 @@ from typing import Any
 
 from olympus_core import xla
 from olympus_core.errors import UsageError
-from olympus_core.sharding import (
-    AbstractMesh,
-    AnyMesh,
-    NamedSharding,
-    PartitionSpec,
-    Sharding,
-    TiledSharding,
-    Tiling,
-)
+from olympus_core.mesh import AbstractMesh, AnyMesh
+from olympus_core.sharding import NamedSharding, PartitionSpec, Sharding, TiledSharding, Tiling
 from olympus_core.spmd import leaves_open, on_devices
 
 __all__ = [

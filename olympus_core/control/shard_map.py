@@ -20,10 +20,11 @@ from olympus_core.agreement import Parts, Unequal
 from olympus_core.avals import ShapedArray, get_aval
 from olympus_core.errors import ShardingError
 from olympus_core.lowering import Manual
+from olympus_core.mesh import AnyMesh, Mesh
 from olympus_core.olympuspr import Eqn, Olympuspr
 from olympus_core.primitive import Batched, Linear, MultipleResults, Split, op
 from olympus_core.primitives.elementwise.base import reshape
-from olympus_core.sharding import AnyMesh, Mesh, NamedSharding, PartitionSpec, Sharding
+from olympus_core.sharding import NamedSharding, PartitionSpec, Sharding
 from olympus_core.simplify import restrict
 from olympus_core.transforms.evaluate import evaluate
 from olympus_core.transforms.programs import (

@@ -7,7 +7,7 @@ from typing import Any
 from olympus_core import xla
 from olympus_core.array import DeviceArray
 from olympus_core.errors import ArgumentError
-from olympus_core.meshes import named
+from olympus_core.mesh_context import named
 from olympus_core.sharded import put_on
 from olympus_core.sharding import Sharding, SingleDeviceSharding
 from olympus_core.tracer import Array

@@ -16,15 +16,16 @@ from olympus_core.control.shard_map import (
     spec_axes,
 )
 from olympus_core.errors import ArgumentError, ShardingError
-from olympus_core.meshes import current_mesh
+from olympus_core.mesh import AnyMesh, as_tuple
+from olympus_core.mesh_context import current_mesh
 from olympus_core.olympuspr import Olympuspr
 from olympus_core.primitives.collective import varying
-from olympus_core.sharding import AnyMesh, PartitionSpec, as_tuple
+from olympus_core.sharding import PartitionSpec
 from olympus_core.source import function_name
 from olympus_core.transforms.flat import check_arrays, check_callable, check_results, names_of
 from olympus_core.transforms.staging import freeze, hoist_consts, stage, stage_once
 
-__all__ = ["shard_map"]
+__all__ = ["older_shard_map", "shard_map"]
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -112,6 +113,39 @@ def shard_map(
     return _mapped(*options, f)
 
 
+def older_shard_map(
+    f: Callable[_P, _R],
+    mesh: AnyMesh,
+    in_specs: Any,
+    out_specs: Any,
+    check_rep: bool = True,
+    auto: Collection[Hashable] = frozenset(),
+) -> Callable[_P, _R]:
+    """`shard_map` as JAX's older module `jax.experimental.shard_map` has it.
+
+    `check_rep` is `check_vma`, and `auto` are the axes that it does not map over.  The errors are
+    those of `shard_map`, and ShardingError for an axis of `auto` that the mesh does not have.
+
+    >>> older_shard_map(lambda x: lax.psum(x, "data"), mesh, P("data"), P())(x)
+    """
+    if not isinstance(mesh, AnyMesh):
+        raise _not_a_mesh(mesh)
+    left = as_tuple(auto, "auto")
+    if unknown := [n for n in left if n not in mesh.axis_names]:
+        raise ShardingError(f"shard_map: auto has {unknown[0]!r}, and the mesh is {mesh}")
+    names = [n for n in mesh.axis_names if n not in left]
+    if not names:
+        raise ShardingError(f"shard_map maps over no axis: auto has all of {mesh}")
+    return shard_map(
+        f,
+        mesh=mesh,
+        in_specs=in_specs,
+        out_specs=out_specs,
+        axis_names=names,
+        check_vma=check_rep,
+    )
+
+
 def _mapped(
     mesh: AnyMesh | None,
     in_specs: Any,
@@ -171,10 +205,7 @@ def _told(
 ) -> _Mapping:
     outer = trace.manual_axes()
     if not isinstance(mesh, AnyMesh):
-        raise ArgumentError(
-            f"shard_map needs a mesh, and got {mesh!r:.80}",
-            hint="pass olympus.make_mesh(...), or write `with olympus.set_mesh(mesh):`",
-        )
+        raise _not_a_mesh(mesh)
     taken = {axis[0] for axis in outer}
     if outer and outer[-1].mesh.shape_tuple != mesh.shape_tuple:
         raise ShardingError(
@@ -227,6 +258,13 @@ def _specs(what: str, specs: Any, treedef: tree.PyTreeDef) -> list[PartitionSpec
     if None in found:
         raise _not_a_spec(what, None)
     return found
+
+
+def _not_a_mesh(value: Any) -> ArgumentError:
+    return ArgumentError(
+        f"shard_map needs a mesh, and got {value!r:.80}",
+        hint="pass olympus.make_mesh(...), or write `with olympus.set_mesh(mesh):`",
+    )
 
 
 def _not_a_spec(what: str, leaf: Any) -> ArgumentError:

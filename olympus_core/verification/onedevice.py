@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from olympus_core.avals import get_aval
+from olympus_core.mesh import AnyMesh
 from olympus_core.olympuspr import Olympuspr
 from olympus_core.primitive import op
 from olympus_core.primitives.elementwise.base import reshape
-from olympus_core.sharding import AnyMesh, PartitionSpec
+from olympus_core.sharding import PartitionSpec
 from olympus_core.transforms.evaluate import evaluate
 from olympus_core.transforms.programs import staged
 from olympus_core.transforms.vmapping import vmap

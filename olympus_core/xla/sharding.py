@@ -16,16 +16,8 @@ from typing import Any
 import numpy as np
 
 from olympus_core.errors import ArtifactError, ShardingError
-from olympus_core.sharding import (
-    Mesh,
-    Sharding,
-    SingleDeviceSharding,
-    TiledSharding,
-    Tiling,
-    as_tuple,
-    checked_sizes,
-    named_like,
-)
+from olympus_core.mesh import AxisType, Mesh, as_tuple, checked_sizes
+from olympus_core.sharding import Sharding, SingleDeviceSharding, TiledSharding, Tiling, named_like
 from olympus_core.xla.arrays import _Aval, put, result_handler
 from olympus_core.xla.client import devices as devices_of
 from olympus_core.xla.client import more_devices
@@ -193,12 +185,18 @@ def _wait() -> None:
 
 
 def make_mesh(
-    axis_shapes: Sequence[int], axis_names: Sequence[Any], *, devices: Sequence[Any] | None = None
+    axis_shapes: Sequence[int],
+    axis_names: Sequence[Any],
+    axis_types: AxisType | Sequence[AxisType] | None = None,
+    *,
+    devices: Sequence[Any] | None = None,
 ) -> Mesh:
     """A mesh of the first devices there are, or of `devices`, in their order.
 
-    Raises ShardingError where there are fewer devices than the sizes of the axes multiply to, or
-    these are not sizes.
+    `axis_types` is for programs that name `AxisType.Auto`, which each axis is.
+
+    Raises ShardingError for another, for what is no size, and where there are fewer devices than
+    the sizes multiply to.
 
     >>> make_mesh((2, 4), ("data", "model"))
     Mesh(axis_sizes=(2, 4), axis_names=('data', 'model'), axis_types=(Auto, Auto))
@@ -212,4 +210,4 @@ def make_mesh(
             f"{'is' if len(there) == 1 else 'are'} {len(there)}",
             hint=more_devices(count),
         )
-    return Mesh(np.array(there[:count], dtype=object).reshape(sizes), axis_names)
+    return Mesh(np.array(there[:count], dtype=object).reshape(sizes), axis_names, axis_types)

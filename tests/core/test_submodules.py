@@ -17,6 +17,7 @@ ON_DEMAND = [
     "olympus.debug",
     "olympus.experimental",
     "olympus.experimental.pjit",
+    "olympus.experimental.shard_map",
     "olympus.extend",
     "olympus.flatten_util",
     "olympus.lax.linalg",

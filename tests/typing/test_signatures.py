@@ -156,6 +156,7 @@ ANYTHING: dict[str, tuple[str, str]] = {
     ),
     "olympus.pmap": ("in_axes out_axes", "axes are tree prefixes"),
     "olympus.shard_map": ("in_specs out_specs", "specs are tree prefixes"),
+    "olympus.experimental.shard_map.shard_map": ("in_specs out_specs", "specs are tree prefixes"),
     "olympus.sharding.PartitionSpec.axes": ("return", "names of axes, of any hashable class"),
     "olympus.sharding.Sharding.addressable_devices_indices_map": (
         "return",

@@ -26,6 +26,7 @@ from olympus_core.library.axes import canonical_axis
 from olympus_core.library.lax.shape import expand_dims, reshape, squeeze
 from olympus_core.library.promotion import check_arrays, convert
 from olympus_core.library.typing import ArrayLike
+from olympus_core.mesh import are_names, as_tuple
 from olympus_core.primitive import op
 from olympus_core.primitives.collective import (
     Collective,
@@ -39,7 +40,6 @@ from olympus_core.primitives.collective import (
     reduce_scatter_p,
     varying,
 )
-from olympus_core.sharding import are_names, as_tuple
 from olympus_core.tracer import Array, Tracer
 
 __all__ = [
@@ -56,6 +56,7 @@ __all__ = [
     "psum",
     "psum_scatter",
     "pswapaxes",
+    "pvary",
 ]
 
 Groups = Sequence[Sequence[int]] | None
@@ -173,9 +174,21 @@ def pcast(x: _T, /, axis_name: AxisName, *, to: str) -> _T:
     """
     if not isinstance(to, str) or to != "varying":
         raise ArgumentError(f'pcast makes a value "varying", and to was {to!r:.60}')
-    names, _ = _sizes("pcast", axis_name)
+    return _made_varying("pcast", x, axis_name)
+
+
+def pvary(x: _T, /, axis_name: AxisName) -> _T:
+    """`pcast` to "varying": older programs have it under this name.
+
+    >>> lax.scan(step, pvary(zeros(3), "data"), xs)
+    """
+    return _made_varying("pvary", x, axis_name)
+
+
+def _made_varying(function: str, x: _T, axis_name: AxisName) -> _T:
+    names, _ = _sizes(function, axis_name)
     for leaf in tree.leaves(x):
-        _check_alike("pcast", leaf, names)
+        _check_alike(function, leaf, names)
     done: _T = tree.map(lambda v: _varying(v, names), x)
     return done
 

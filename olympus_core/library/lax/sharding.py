@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from olympus_core import trace, tree
 from olympus_core.errors import ArgumentError
 from olympus_core.library.promotion import check_arrays
-from olympus_core.meshes import named
+from olympus_core.mesh_context import named
 from olympus_core.primitives.sharding import refuse_manual, sharding_constraint_p
 from olympus_core.sharded import put_on
 from olympus_core.sharding import NamedSharding, PartitionSpec, Sharding, SingleDeviceSharding

@@ -7,7 +7,8 @@ from typing import Any, overload
 from olympus_core import source, trace
 from olympus_core.context import enter_mesh, leave_mesh, state
 from olympus_core.errors import ArgumentError, TraceError
-from olympus_core.sharding import AnyMesh, NamedSharding, PartitionSpec
+from olympus_core.mesh import AnyMesh
+from olympus_core.sharding import NamedSharding, PartitionSpec
 
 __all__ = ["current_mesh", "get_mesh", "named", "set_mesh"]
 
