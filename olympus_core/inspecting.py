@@ -7,8 +7,12 @@ they raise or print is no business of the compiler's threads.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from olympus_core import lowering, xla
 from olympus_core.avals import ShapedArray
@@ -16,7 +20,15 @@ from olympus_core.effects import effects_in
 from olympus_core.errors import CompileError
 from olympus_core.olympuspr import Olympuspr
 from olympus_core.primitives.inspection import Inspection
-from olympus_core.sharding import Sharding, whole_on
+from olympus_core.sharding import (
+    Mesh,
+    NamedSharding,
+    PartitionSpec,
+    Sharding,
+    TiledSharding,
+    Tiling,
+    whole_on,
+)
 
 __all__ = ["Inspected"]
 
@@ -58,8 +70,10 @@ class Inspected(NamedTuple):
     def _module_for(self, watch: xla.Watch, target: xla.Target) -> Any:
         """The module for this compilation alone, by which the compiler calls back."""
 
-        def config(inspection: Inspection, aval: ShapedArray) -> bytes:
-            return watch.config((inspection, aval))
+        def config(
+            inspection: Inspection, aval: ShapedArray, manual: lowering.Manual | None
+        ) -> bytes:
+            return watch.config((inspection, aval, manual))
 
         return lowering.lower_module(self.program, self.entry, xla.platform_of(target), config)
 
@@ -71,13 +85,57 @@ class Inspected(NamedTuple):
             for eqn in effects_in(self.program):
                 yield eqn.params["callback"], eqn.inputs[0].aval, whole
         else:
-            for (inspection, aval), found in watch.seen:
-                yield inspection, aval, xla.sharding_like(found, len(aval.shape), like, devices)
+            for (inspection, aval, manual), found in watch.seen:
+                if manual is None:
+                    sharding = xla.sharding_like(found, aval.ndim, like, devices)
+                else:
+                    sharding = _along_the_rest(found, aval.ndim, manual, devices)
+                yield inspection, aval, sharding
 
 
 def _tell(found: _Told) -> None:
     for inspection, aval, sharding in found:
         inspection.tell(aval.shape, sharding)
+
+
+def _along_the_rest(
+    proto: Any, ndim: int, manual: lowering.Manual, devices: Sequence[Any]
+) -> Sharding:
+    """The sharding of a value in a `shard_map`, along the axes that are not mapped over.
+
+    The compiler numbers the devices along those anew for each operation, so that it tells how many
+    parts each dimension has, and not which of two axes of one size makes them.
+    """
+    mesh, sizes = manual.mesh, manual.mesh.shape
+    free = tuple([1 if name in manual.names else n for name, n in mesh.shape_tuple])
+    part = xla.tiling_of(proto, ndim, math.prod(free))
+    grid = np.array(devices, dtype=object).reshape(mesh.axis_sizes)
+    names = [name for name in mesh.axis_names if name not in manual.names and sizes[name] > 1]
+    entries = _axes_for(part.counts, {name: sizes[name] for name in names})
+    if entries is not None:
+        return NamedSharding(Mesh(grid, mesh.axis_names), PartitionSpec(*entries))
+    numbers = np.broadcast_to(np.arange(math.prod(free)).reshape(free), mesh.axis_sizes)
+    places = tuple([part.places[i] for i in numbers.ravel()])
+    return TiledSharding(tuple(devices), Tiling(part.counts, places))
+
+
+def _axes_for(counts: Sequence[int], sizes: Mapping[Any, int]) -> list[tuple[Any, ...]] | None:
+    """For each dimension the axes that cut it in so many parts; none for the last ones, whole.
+
+    None where an axis would be cut itself.
+
+    >>> _axes_for((1, 8, 1), {"x": 2, "y": 4})
+    [(), ("x", "y")]
+    """
+    if math.prod(counts) == 1:
+        return []
+    for count in range(len(sizes) + 1):
+        for names in itertools.combinations(sizes, count):
+            if math.prod(sizes[name] for name in names) == counts[0]:
+                rest = _axes_for(counts[1:], {n: k for n, k in sizes.items() if n not in names})
+                if rest is not None:
+                    return [names, *rest]
+    return None
 
 
 def _first_device(target: xla.Target) -> xla.Device:

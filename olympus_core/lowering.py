@@ -109,8 +109,9 @@ class Manual(NamedTuple):
     names: frozenset[Any]
 
 
-#: the bytes by which the compiler calls back with the sharding of a value of a type
-Watching = Callable[["Inspection", ShapedArray], bytes]
+#: the bytes by which the compiler calls back with the sharding of a value: of its type, and of the
+#: axes that are manual where it stands
+Watching = Callable[["Inspection", ShapedArray, Manual | None], bytes]
 
 
 class _Module:

@@ -69,7 +69,7 @@ class InspectSharding(MultipleResults):
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
         if ctx.watch is None:
             return []
-        config = ctx.watch(params["callback"], ctx.avals_in[0])
+        config = ctx.watch(params["callback"], ctx.avals_in[0], ctx.manual)
         attributes = {
             "call_target_name": mlir.string_attr(_TARGET),
             "has_side_effect": mlir.bool_attr(True),
