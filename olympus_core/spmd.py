@@ -285,9 +285,7 @@ def compile_sharded(
             hint="jit(f).lower(...).compile() compiles for them",
         )
     lowered = compiling.lower(program, partitioned(entry, program, where), target, "off")
-    executable = compiling.compile_lowered(
-        lowered, target, options, where.devices, where.shardings
-    )
+    executable = compiling.compile_lowered(lowered, target, options, where.devices, where.shardings)
     avals = program.in_avals, program.out_avals
     return with_shardings(executable, avals, entry, where, committed)
 

@@ -38,5 +38,5 @@ class Watch:
         self.seen.append((what, sharding.to_proto()))
 
     def during(self, work: Callable[[], _T]) -> _T:
-        """What `work()` gives.  The addresses are good until it ends, whoever still waits for it."""
+        """What `work()` gives; the addresses are good until then, though nobody waits any more."""
         return work()
