@@ -107,10 +107,8 @@ def _tiling(sharding: Any, ndim: int, count: int) -> Tiling:
         return Tiling((1,) * ndim, ((0,) * ndim,) * count)
     dims = list(sharding.tile_assignment_dimensions())
     counts = tuple(dims[:ndim])
-    order = np.array(sharding.tile_assignment_devices())
-    if order.size != count:
-        raise ValueError
-    order = order.reshape(*counts, -1)
+    copies = count // max(math.prod(counts), 1)
+    order = np.array(sharding.tile_assignment_devices()).reshape(*counts, copies)
     places: list[tuple[int, ...]] = [()] * count
     for index in np.ndindex(*counts):
         for device in order[index]:
