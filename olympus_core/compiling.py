@@ -9,17 +9,19 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 from olympus_core import lowering, xla
-from olympus_core.avals import ShapedArray
 from olympus_core.context import state
+from olympus_core.effects import without_effects
 from olympus_core.errors import OlympusWarning, UsageError
+from olympus_core.inspecting import Inspected
 from olympus_core.olympuspr import Olympuspr
 from olympus_core.outline import Block, blocks, outline
+from olympus_core.sharding import Sharding
 
 __all__ = [
     "LoweredProgram",
     "Repeats",
     "checked_repeats",
-    "compile_module",
+    "compile_lowered",
     "entry_of",
     "lower",
 ]
@@ -42,11 +44,17 @@ def entry_of(
 
 
 class LoweredProgram(NamedTuple):
-    """A module, the program that it was emitted from, and its blocks, which the compiler keeps."""
+    """A module, and what it was emitted from: a program, and what its entry function says.
+
+    `blocks` are those of the program that the compiler keeps.  The program has no effects;
+    `inspecting` is the one with them, where there are any.
+    """
 
     module: Any
     program: Olympuspr
+    entry: lowering.Entry
     blocks: tuple[Block, ...] = ()
+    inspecting: Olympuspr | None = None
 
 
 def lower(
@@ -62,9 +70,12 @@ def lower(
     """
     platform = xla.platform_of(target)
     found: tuple[Block, ...] = ()
+    inspecting = program if program.effects else None
+    program = without_effects(program)
     if checked_repeats(repeats) == "auto" and platform == "cpu":
         program, found = _with_blocks(program)
-    return LoweredProgram(lowering.lower_module(program, entry, platform), program, found)
+    module = lowering.lower_module(program, entry, platform)
+    return LoweredProgram(module, program, entry, found, inspecting)
 
 
 def _with_blocks(program: Olympuspr) -> tuple[Olympuspr, tuple[Block, ...]]:
@@ -90,25 +101,31 @@ def checked_repeats(repeats: object) -> Repeats:
     raise UsageError(f'repeats is "auto" or "off", and got {repeats!r:.80}')
 
 
-def compile_module(
-    module: Any,
-    name: str,
-    in_avals: Sequence[ShapedArray],
+def compile_lowered(
+    lowered: LoweredProgram,
     target: xla.Target,
     options: xla.Options | None = None,
     grid: Sequence[xla.Device] | None = None,
+    like: Sequence[Sharding] = (),
 ) -> Any:
     """The executable of a module; told where `log_compiles` is on.
 
-    `grid` are the devices of a program of several; the first of the target unless given.
+    `grid` are the devices of a program of several; the first of the target unless given.  What the
+    program inspects is told once it is compiled, also where the compiler fails after it knew, with
+    shardings that are named after the meshes of those it is placed by, `like`.
 
     Raises CompileError where the compiler fails, UsageError for an option that it does not have,
-    BackendError where the backend is not installed.
+    BackendError where the backend is not installed, and what the user's function raises that is
+    told.
     """
     start = time.perf_counter()
-    made = xla.compile(module, target, options, grid)
+    if lowered.inspecting is None:
+        made = xla.compile(lowered.module, target, options, grid)
+    else:
+        program = Inspected(lowered.module, lowered.inspecting, lowered.entry)
+        made = program.compiled(target, options, grid, like)
     if state.log_compiles:
-        types = ", ".join(a.long_name() for a in in_avals)
+        types = ", ".join(a.long_name() for a in lowered.program.in_avals)
         took = time.perf_counter() - start
-        _logger.warning("compiled %s for (%s) in %.3f s", name, types, took)
+        _logger.warning("compiled %s for (%s) in %.3f s", lowered.entry.name, types, took)
     return made

@@ -30,7 +30,6 @@ from olympus_core.spmd import (
 )
 from olympus_core.trace import Trace, current, install_base, using
 from olympus_core.tracer import Tracer
-from olympus_core.transforms.evaluate import evaluate
 
 __all__ = [
     "EagerTrace",
@@ -83,9 +82,8 @@ def _compile(primitive: Primitive, avals: tuple[ShapedArray, ...], items: Any) -
     where = placement(primitive.spoken(dict(items)), made.program, *made[4:])
     if where is not None:
         return _Spread(_sharded(made, entry, where)), out_avals, _as_it_is
-    module = compiling.lower(made.program, entry, _CPU).module
-    options = dict(made.options)
-    executable = compiling.compile_module(module, made.name, avals, _CPU, options)
+    lowered = compiling.lower(made.program, entry, _CPU)
+    executable = compiling.compile_lowered(lowered, _CPU, dict(made.options))
     return executable, out_avals, DeviceArray
 
 
@@ -142,7 +140,7 @@ class EagerTrace:
     def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Run the operation, compiled if it is new, and give device arrays."""
         if primitive.inlined:
-            return evaluate(params["olympuspr"], args)
+            return primitive.run_in_place(args, params)
         avals, buffers = [], []
         for x in args:
             if x.__class__ is not DeviceArray:

@@ -2,7 +2,8 @@
 
 Each equation becomes what its primitive's `lower` emits, at the location of the user's line.
 Nested programs become functions, one for each distinct program of a module; dead equations and
-repeated constants are not emitted.
+repeated constants are not emitted.  A module is the same in any process, so that it has no effects,
+unless it is emitted for one compilation alone.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from olympus_core import collection, mlir, source, xla
 from olympus_core.agreement import Agreement
 from olympus_core.array import to_numpy
 from olympus_core.avals import Shape, ShapedArray, get_aval, shaped
+from olympus_core.effects import without_effects
 from olympus_core.errors import LoweringError, OlympusWarning, TraceError
 from olympus_core.fingerprint import fingerprint
 from olympus_core.mesh import AnyMesh
@@ -36,12 +38,14 @@ from olympus_core.tracer import Tracer
 
 if TYPE_CHECKING:
     from olympus_core.mlir import ir
+    from olympus_core.primitives.inspection import Inspection
 
 __all__ = [
     "EmittingTrace",
     "Entry",
     "LoweringContext",
     "Manual",
+    "Watching",
     "aliases",
     "lower_module",
     "tell_unusable",
@@ -106,11 +110,17 @@ class Manual(NamedTuple):
     names: frozenset[Any]
 
 
+#: the bytes by which the compiler calls back with the sharding of a value: of its type, and of the
+#: axes that are manual where it stands
+Watching = Callable[["Inspection", ShapedArray, Manual | None], bytes]
+
+
 class _Module:
     """What is shared by all functions of a module being built."""
 
-    def __init__(self, platform: str, root: str, axes: Axes) -> None:
+    def __init__(self, platform: str, root: str, axes: Axes, watch: Watching | None) -> None:
         self.platform = platform
+        self.watch = watch
         # the first part of locations' names, which places.py reads, and knows a mark of its own in
         self.root = re.sub(r"[/()\[\]]", "_", root)
         self.axes = axes
@@ -118,7 +128,7 @@ class _Module:
         self.manual: Manual | None = None
         self.names: dict[str, int] = {}  # symbol -> how many were made from it
         #: the symbol of a program, by its name, its structure and the axes that it is emitted under
-        self.functions: dict[tuple[str, str, Any], str] = {}
+        self.functions: dict[tuple[str, Any, Any], str] = {}
         self.emitted: dict[Any, str] = {}  # the symbol of a Python function, by what it was run on
         self.locations: dict[Any, ir.Location] = {}
         self.meshes = MeshTable()
@@ -192,6 +202,11 @@ class LoweringContext:
     def manual(self) -> Manual | None:
         """The axes that the body of a `shard_map` maps over; None outside of one."""
         return self.module.manual
+
+    @property
+    def watch(self) -> Watching | None:
+        """What says how the compiler tells where a value lies; None where it is not to tell."""
+        return self.module.watch
 
     def all_manual(self, emit: Callable[[], ir.Value], aval: ShapedArray) -> ir.Value:
         """What `emit` emits, where all axes of the mesh are mapped over, if there is a mesh.
@@ -486,7 +501,9 @@ def _concrete(const: Any) -> np.ndarray[Any, Any]:
 
 
 def _function_for(module: _Module, program: Olympuspr, name: str) -> str:
-    key = name, fingerprint(program), (module.axes, module.manual)
+    # the fingerprint counts functions by their names, and effects are functions
+    structure = program if program.effects else fingerprint(program)
+    key = name, structure, (module.axes, module.manual)
     symbol = module.functions.get(key)
     if symbol is None:
         symbol = module.functions[key] = module.unique(name)
@@ -529,12 +546,18 @@ def _emit_applied(
             mlir.op("func.return", (), trace.run(fun, block.arguments, ins))
 
 
-def lower_module(program: Olympuspr, entry: Entry, platform: str = "cpu") -> ir.Module:
+def lower_module(
+    program: Olympuspr, entry: Entry, platform: str = "cpu", watch: Watching | None = None
+) -> ir.Module:
     """The StableHLO module whose `main` is `program`.
+
+    It has the effects of the program only with a `watch`, and holds addresses of the process then.
 
     Raises LoweringError where the program cannot be expressed on the platform, and ShardingError
     where some devices may never come to a collective that others wait in.
     """
+    if watch is None:
+        program = without_effects(program)
     if entry.num_partitions > 1:
         Agreement(platform).follow(program, [frozenset()] * len(program.invars))
     with collection.paused(), mlir.context(), mlir.ir.Location.unknown():
@@ -544,7 +567,7 @@ def lower_module(program: Olympuspr, entry: Entry, platform: str = "cpu") -> ir.
         replicas = math.prod(size for _, size in entry.axes)
         for name, count in (("partitions", entry.num_partitions), ("replicas", replicas)):
             made.operation.attributes[f"mhlo.num_{name}"] = mlir.i32_attr(count)
-        module = _Module(platform, entry.name, entry.axes)
+        module = _Module(platform, entry.name, entry.axes, watch)
         module.body, module.names["main"] = made.body, 1
         function = _emit_function(module, program, "main", private=False)
         _put_first(made, function)

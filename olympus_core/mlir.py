@@ -201,6 +201,11 @@ def string_attr(value: str) -> ir.Attribute:
     return ir.StringAttr.get(value, context())
 
 
+def bytes_attr(value: bytes) -> ir.Attribute:
+    """A string of any bytes."""
+    return ir.StringAttr.get(value, context())
+
+
 @functools.cache
 def parsed_attr(text: str) -> ir.Attribute:
     """An attribute from its text, such as `#stablehlo<precision DEFAULT>`."""

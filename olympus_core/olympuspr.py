@@ -7,7 +7,8 @@ variable it keeps in a dict of its own.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ __all__ = [
     "named_axes",
     "places_of_inputs",
     "sub_programs",
+    "with_programs",
 ]
 
 
@@ -128,9 +130,14 @@ class Eqn:
         return self.source
 
     @property
-    def effects(self) -> frozenset[Any]:
-        """What it does besides giving results: nothing."""
-        return frozenset()
+    def effects(self) -> frozenset[Primitive]:
+        """The primitives in it that do something besides giving results."""
+        primitive = self.primitive
+        if primitive.is_effect:
+            return frozenset([primitive])
+        if not primitive.has_programs:
+            return _NOTHING
+        return _NOTHING.union(*[program.effects for program in sub_programs(self)])
 
     def replace(self, **changes: Any) -> Eqn:
         """The same equation but for the fields given; `invars` and `outvars` are fields too."""
@@ -140,6 +147,7 @@ class Eqn:
         return made
 
 
+_NOTHING: frozenset[Primitive] = frozenset()
 _EQN_FIELDS = ("primitive", "inputs", "outputs", "params", "source")
 _ALSO = {"invars": "inputs", "outvars": "outputs", "source_info": "source"}
 
@@ -211,9 +219,13 @@ class Olympuspr:
         return self.consts
 
     @property
-    def effects(self) -> frozenset[Any]:
-        """What it does besides giving results: nothing."""
-        return frozenset()
+    def effects(self) -> frozenset[Primitive]:
+        """The primitives in it that do something besides giving results."""
+        found = _effects.get(self)
+        if found is None:
+            eqns = [e for e in self.eqns if e.primitive.is_effect or e.primitive.has_programs]
+            found = _effects[self] = _NOTHING.union(*[e.effects for e in eqns])
+        return found
 
     @property
     def in_avals(self) -> tuple[ShapedArray, ...]:
@@ -224,6 +236,9 @@ class Olympuspr:
     def out_avals(self) -> tuple[ShapedArray, ...]:
         """The types of the results."""
         return tuple(v.aval for v in self.outvars)
+
+
+_effects: weakref.WeakKeyDictionary[Olympuspr, frozenset[Primitive]] = weakref.WeakKeyDictionary()
 
 
 def places_of_inputs(program: Olympuspr) -> list[int | None]:
@@ -243,6 +258,28 @@ def _programs(params: dict[str, Any]) -> Iterator[Olympuspr]:
             yield value
         elif isinstance(value, tuple):
             yield from (v for v in value if isinstance(v, Olympuspr))
+
+
+def with_programs(eqn: Eqn, change: Callable[[Olympuspr], Olympuspr]) -> Eqn:
+    """The equation with `change` made to its programs; itself where that changes none."""
+
+    def of(value: Any) -> Any:
+        if isinstance(value, Olympuspr):
+            return change(value)
+        if isinstance(value, tuple) and any(isinstance(x, Olympuspr) for x in value):
+            return tuple(of(x) for x in value)
+        return value
+
+    params = {name: of(value) for name, value in eqn.params.items()}
+    if all(_is_same(params[name], value) for name, value in eqn.params.items()):
+        return eqn
+    return eqn.replace(params=ProgramParams(params))
+
+
+def _is_same(value: Any, other: Any) -> bool:
+    if isinstance(value, tuple) and isinstance(other, tuple):
+        return all(a is b for a, b in zip(value, other, strict=True))
+    return value is other
 
 
 def named_axes(primitive: Primitive, params: dict[str, Any]) -> frozenset[Any]:

@@ -20,7 +20,16 @@ import numpy as np
 
 from olympus_core import collection
 from olympus_core.flow import Flow, Ints, Labels, heavy_places, is_heavy, weight
-from olympus_core.olympuspr import Atom, Eqn, Literal, Olympuspr, ProgramParams, Var, sub_programs
+from olympus_core.olympuspr import (
+    Atom,
+    Eqn,
+    Literal,
+    Olympuspr,
+    ProgramParams,
+    Var,
+    sub_programs,
+    with_programs,
+)
 from olympus_core.primitive import Primitive, op
 from olympus_core.repeats import MEASURED, Repeat, Thresholds, find
 from olympus_core.simplify import simplify
@@ -100,32 +109,10 @@ class _Outliner:
                 break
             program = rewriting.program()
         eqns = [
-            _with_programs(e, self.program) if e.primitive.has_programs else e for e in program.eqns
+            with_programs(e, self.program) if e.primitive.has_programs else e for e in program.eqns
         ]
         same = all(a is b for a, b in zip(eqns, program.eqns, strict=True))
         return program if same else program.replace(eqns=eqns)
-
-
-def _with_programs(eqn: Eqn, change: Callable[[Olympuspr], Olympuspr]) -> Eqn:
-    """The equation with `change` made to its programs."""
-
-    def of(value: Any) -> Any:
-        if isinstance(value, Olympuspr):
-            return change(value)
-        if isinstance(value, tuple) and any(isinstance(x, Olympuspr) for x in value):
-            return tuple(of(x) for x in value)
-        return value
-
-    params = {name: of(value) for name, value in eqn.params.items()}
-    if all(_is_same(params[name], value) for name, value in eqn.params.items()):
-        return eqn
-    return eqn.replace(params=ProgramParams(params))
-
-
-def _is_same(value: Any, other: Any) -> bool:
-    if isinstance(value, tuple) and isinstance(other, tuple):
-        return all(a is b for a, b in zip(value, other, strict=True))
-    return value is other
 
 
 class _Rewriting:
@@ -386,7 +373,7 @@ def _mapped(program: Olympuspr, change: Callable[[Eqn, Eqn], Eqn]) -> Olympuspr:
         known = done.get(id(inside))
         if known is None:
             eqns = [
-                change(e, _with_programs(e, of)) if e.primitive.has_programs else e
+                change(e, with_programs(e, of)) if e.primitive.has_programs else e
                 for e in inside.eqns
             ]
             same = all(a is b for a, b in zip(eqns, inside.eqns, strict=True))

@@ -107,7 +107,7 @@ def _eqn(eqn: Eqn, names: _Names, indent: str, text: _Text) -> str:
             shown = {"name": shown["name"]}
         text.blocks.add(shown["name"])
     params = _params(shown, indent, text)
-    written = f"{outs} = {eqn.primitive.name}{params}"
+    written = f"{outs} = {eqn.primitive.name}{params}" if outs else f"{eqn.primitive.name}{params}"
     first, newline, rest = (f"{written} {args}" if args else written).partition("\n")
     return f"{first}{text.place(eqn)}{newline}{rest}"
 

@@ -176,8 +176,11 @@ class Primitive:
     is_kept: ClassVar[bool] = False
     #: it runs a program any number of times
     is_loop: ClassVar[bool] = False
-    #: `lower` emits its program in place, and the base trace runs it so: operation by operation
+    #: the base trace runs it by `run_in_place`: as Python, and not as a compiled program
     inlined: ClassVar[bool] = False
+    #: it does something besides giving results, so that its equations stay though nothing reads
+    #: them, and as many as they are
+    is_effect: ClassVar[bool] = False
     #: a sum of products: what the policies of `checkpoint` call a dot
     is_product: ClassVar[bool] = False
     #: it applies to arrays of one shape as it does to scalars, element by element
@@ -254,6 +257,10 @@ class Primitive:
         Loops and choices are Python's; the results are dropped.
         """
         self._missing("run_inside", "run operation by operation")
+
+    def run_in_place(self, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """For a primitive that is `inlined`: its results for values, under the base trace."""
+        self._missing("run_in_place", "run in place")
 
     def _missing(self, method: str, purpose: str) -> NoReturn:
         raise MissingRuleError(

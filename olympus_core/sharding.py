@@ -9,7 +9,7 @@ from __future__ import annotations
 import abc
 import functools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -405,6 +405,18 @@ class TiledSharding(Sharding):
 
     def __hash__(self) -> int:
         return hash((self._devices, self._tiling))
+
+
+def whole_on(device: Any, like: Iterable[Sharding]) -> Sharding:
+    """The sharding of an array that one device has: on the first mesh of `like`, if there is one.
+
+    >>> whole_on(device, [NamedSharding(mesh, P("data"))]).spec
+    P()
+    """
+    for sharding in like:
+        if isinstance(sharding, NamedSharding) and isinstance(sharding.mesh, Mesh):
+            return NamedSharding(sharding.mesh, PartitionSpec())
+    return SingleDeviceSharding(device)
 
 
 def named_like(mesh: Mesh, tiling: Tiling) -> Sharding:

@@ -1,7 +1,7 @@
 """Simplification: a program of the same meaning with fewer equations.
 
 What no result depends on is dropped, also inside nested programs, and what is computed twice in
-one program is computed once.  Equations have no effects, so nothing else can tell the difference.
+one program is computed once.  Equations with an effect stay, as many as they are.
 """
 
 from __future__ import annotations
@@ -18,16 +18,21 @@ __all__ = ["content", "live", "restrict", "simplify"]
 
 
 def live(program: Olympuspr) -> list[Eqn]:
-    """The equations whose results are used, in order; nested ones give no unused result."""
+    """The equations whose results are used, or that have an effect, in order.
+
+    Nested ones give no unused result.
+    """
     used: set[Atom] = set(program.outvars)
     kept: list[Eqn] = []
     for eqn in reversed(program.eqns):
         if len(eqn.outputs) == 1:
             if eqn.outputs[0] not in used:
-                continue
+                if not eqn.effects:
+                    continue
+                eqn = eqn.primitive.prune(eqn, (False,))
         else:
             flags = [v in used for v in eqn.outputs]
-            if not any(flags):
+            if not any(flags) and not eqn.effects:
                 continue
             if eqn.primitive.has_programs and not all(flags):
                 eqn = eqn.primitive.prune(eqn, tuple(flags))
@@ -55,7 +60,7 @@ def simplify(program: Olympuspr) -> Olympuspr:
             tuple(params.items()) if params else (),
         )
         first = seen.setdefault(key, eqn)
-        if first is eqn:
+        if first is eqn or eqn.effects:
             eqns.append(eqn)
         else:
             same.update(zip(eqn.outputs, first.outputs, strict=True))

@@ -20,7 +20,7 @@ from olympus_core.lowering import Entry
 from olympus_core.mesh import AnyMesh, Mesh
 from olympus_core.olympuspr import Eqn, Olympuspr, sub_programs
 from olympus_core.sharded import ShardedArray, put_on
-from olympus_core.sharding import NamedSharding, PartitionSpec, Sharding, SingleDeviceSharding
+from olympus_core.sharding import NamedSharding, PartitionSpec, Sharding, whole_on
 
 __all__ = [
     "Claim",
@@ -279,9 +279,7 @@ def compile_sharded(
             hint="jit(f).lower(...).compile() compiles for them",
         )
     lowered = compiling.lower(program, partitioned(entry, program, where), target, "off")
-    executable = compiling.compile_module(
-        lowered.module, entry.name, program.in_avals, target, options, where.devices
-    )
+    executable = compiling.compile_lowered(lowered, target, options, where.devices, where.shardings)
     avals = program.in_avals, program.out_avals
     return with_shardings(executable, avals, entry, where, committed)
 
@@ -426,15 +424,7 @@ def _filled(
         if own is not None and devices_of(own) is not None and not leaves_open(own):
             made.append(own)
         elif chosen is None:  # one device
-            made.append(_whole(where))
+            made.append(whole_on(where.devices[0], where.shardings))
         else:
             made.append(xla.sharding_like(chosen[i], aval.ndim, where.shardings, where.devices))
     return made
-
-
-def _whole(where: Placement) -> Sharding:
-    assert where.devices is not None
-    for sharding in where.shardings:
-        if isinstance(sharding, NamedSharding) and isinstance(sharding.mesh, Mesh):
-            return NamedSharding(sharding.mesh, PartitionSpec())
-    return SingleDeviceSharding(where.devices[0])

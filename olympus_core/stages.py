@@ -246,14 +246,14 @@ class Lowered(Stage):
             **dict(self.signature.compiler_options),
             **xla.checked_options(compiler_options),
         }
-        name, avals, where = f"jit_{self.fun_name}", self.signature.in_avals, self._where
+        made, where = self._made, self._where
         if where is None:
-            executable = compiling.compile_module(self.module, name, avals, self.target, options)
+            executable = compiling.compile_lowered(made, self.target, options)
             return Compiled(self.signature, executable, self.target, self)
         where, entry = attached(where, self._entry, self.target, self.fun_name)
-        executable = compiling.compile_module(
-            self.module, name, avals, self.target, options, where.devices
+        executable = compiling.compile_lowered(
+            made, self.target, options, where.devices, where.shardings
         )
-        both = avals, self.signature.out_avals
+        both = self.signature.in_avals, self.signature.out_avals
         program = with_shardings(executable, both, entry, where, entry.in_shardings)
         return ShardedCompiled(self.signature, program, self.target, self)

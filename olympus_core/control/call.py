@@ -100,6 +100,9 @@ class InlineCall(Call):
 
     inlined: ClassVar[bool] = True
 
+    def run_in_place(self, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+        return evaluate(params["olympuspr"], args)
+
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
         return list(ctx.inline(params["olympuspr"], operands))
 

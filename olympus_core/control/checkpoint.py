@@ -15,6 +15,7 @@ from olympus_core.avals import ShapedArray, get_aval
 from olympus_core.control.bodies import stage_body
 from olympus_core.control.call import InlineCall
 from olympus_core.control.custom_rules import part_static, positions
+from olympus_core.effects import without_effects
 from olympus_core.errors import UsageError
 from olympus_core.olympuspr import Eqn, Literal, Olympuspr, Var
 from olympus_core.primitive import Primitive, Split, op
@@ -79,8 +80,9 @@ def _part(
             avals = [x.aval for x in eqn.inputs]
             if policy is not None and policy(eqn.primitive, *avals, **eqn.params):
                 saved.update(dict.fromkeys(eqn.outputs))
+    known_eqns = [*_pure(known_eqns)]  # what these do besides, the known part of the program does
     rest = tuple(x for x, u in zip(program.outvars, unknown_outs, strict=True) if u)
-    eqns = _needed([e for e in program.eqns if not all(v in saved for v in e.outputs)], rest)
+    eqns = _needed(_pure(e for e in program.eqns if not all(v in saved for v in e.outputs)), rest)
     used = {x for eqn in eqns for x in eqn.inputs} | set(rest)
     kept = tuple(v for v in saved if v in used)  # what no derivative needs is not stored
     known_ins = tuple(v for v, u in zip(program.invars, unknown, strict=True) if not u)
@@ -95,6 +97,11 @@ def _part(
 
     now = staged(both, [v.aval for v in known_ins])
     return now, Olympuspr((*kept, *known_ins, *later_ins), eqns, rest)
+
+
+def _pure(eqns: Iterable[Eqn]) -> tuple[Eqn, ...]:
+    """The equations without effects, and without those in their programs."""
+    return without_effects(Olympuspr((), tuple(eqns), ())).eqns
 
 
 def _needed(eqns: Sequence[Eqn], outs: Sequence[Any]) -> tuple[Eqn, ...]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from olympus_core import mlir
 from olympus_core.avals import ShapedArray
 from olympus_core.control.call import jit_p
+from olympus_core.effects import without_effects
 from olympus_core.errors import TransformError
 from olympus_core.olympuspr import Eqn, Olympuspr, places_of_inputs
 from olympus_core.primitive import Batched, MultipleResults, Split, op
@@ -180,8 +181,13 @@ class While(MultipleResults):
             operands = [x for i, x in zip(given, args, strict=True) if not flags[i]]
             return [*self.bind(*operands, **known), *args]
 
+        pure = params | {  # what it does besides, the known loop does
+            "cond_olympuspr": without_effects(cond),
+            "body_olympuspr": without_effects(body),
+        }
+
         def again(*args: Any) -> list[Any]:
-            outs = self.bind(*args, **params)
+            outs = self.bind(*args, **pure)
             return [x for x, u in zip(outs, carry, strict=True) if u]
 
         later = {

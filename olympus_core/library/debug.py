@@ -1,4 +1,7 @@
-"""Where an array lies: told to a function, or drawn as a table of its parts."""
+"""Where an array lies: told to a function, or drawn as a table of its parts.
+
+Where a traced array lies, the compiler says: then it is told when the program is compiled.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,12 @@ import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from olympus_core import source, tree
-from olympus_core.array import DeviceArray
-from olympus_core.avals import canonical_shape
-from olympus_core.errors import ArgumentError, TraceError
+from olympus_core import trace, tree
+from olympus_core.avals import Shape, canonical_shape
+from olympus_core.errors import ArgumentError
+from olympus_core.library.promotion import check_arrays
+from olympus_core.primitives.inspection import Inspection, inspect_sharding_p
 from olympus_core.sharding import Sharding
-from olympus_core.tracer import Tracer
 
 __all__ = ["inspect_array_sharding", "visualize_array_sharding", "visualize_sharding"]
 
@@ -27,25 +30,33 @@ _PLAIN = str.maketrans("─│┌┐└┘├┤┬┴┼", "-|+++++++++")
 def inspect_array_sharding(value: Any, *, callback: Callable[[Sharding], Any]) -> None:
     """Call `callback` with the sharding of each array of a tree.
 
-    Raises ArgumentError for what is not an array, and TraceError for a traced array: where that
-    lies is decided when its program is compiled.
+    For an array that is known, it is called at once.  For a traced one, it is called each time
+    that the program is compiled, and not when it is lowered, nor when what was compiled is run or
+    loaded again.  The compiler tells the sharding, of an array of which `vmap` maps a part too;
+    under `shard_map` that of a device's own part is whole along the axes that it maps over.
+    Several arrays may come in any order, and one that is computed at several places more than
+    once.  The calls come after the compilation, which is done though one of them raises: that
+    error is the one of whoever compiled.
+
+    Raises ArgumentError for a callback that cannot be called and, where arrays are known, for what
+    is not an array; DTypeError for what cannot be one in a traced function.
 
     >>> inspect_array_sharding(device_put(x, sharding), callback=print)
+    >>> jit(lambda x: inspect_array_sharding(2 * x, callback=print))(x)
     """
-    for leaf in tree.leaves(value):
-        if isinstance(leaf, Tracer):
-            raise TraceError(
-                f"where a traced array {leaf.aval.long_name()} lies is decided when its program is "
-                f"compiled{source.current().place()}",
-                hint="give it back as a result: `output_shardings` of the compiled program tells "
-                "its sharding; lax.with_sharding_constraint chooses it",
-            )
-        if not isinstance(leaf, DeviceArray):
-            raise ArgumentError(
-                f"a sharding is what arrays have, and this is {leaf!r:.80}",
-                hint="put it on the devices with device_put",
-            )
-        callback(leaf.sharding)
+    if not callable(callback):
+        raise ArgumentError(
+            f"inspect_array_sharding calls its callback with a sharding, and got {callback!r:.80}"
+        )
+    _inspect("inspect_array_sharding", value, Inspection.of(callback))
+
+
+def _inspect(name: str, value: Any, inspection: Inspection) -> None:
+    leaves = tree.leaves(value)
+    if not trace.at_base():
+        check_arrays(name, *leaves)
+    for leaf in leaves:
+        inspect_sharding_p.bind(leaf, callback=inspection)
 
 
 def visualize_array_sharding(
@@ -58,14 +69,16 @@ def visualize_array_sharding(
 ) -> None:
     """Print a table of the parts of an array of 1 or 2 dimensions, and the devices that have each.
 
-    The options and errors are those of `visualize_sharding` and `inspect_array_sharding`.
+    A traced array is drawn when its program is compiled, with the axes that `vmap` maps over; in
+    `shard_map`, it is the part that each device has.  The options and errors are those of
+    `visualize_sharding` and `inspect_array_sharding`.
 
     >>> visualize_array_sharding(device_put(x, NamedSharding(mesh, P("data"))))
     """
 
-    def show(sharding: Sharding) -> None:
+    def show(shape: Shape, sharding: Sharding) -> None:
         visualize_sharding(
-            arr.shape,
+            shape,
             sharding,
             use_color=use_color,
             scale=scale,
@@ -73,7 +86,7 @@ def visualize_array_sharding(
             max_width=max_width,
         )
 
-    inspect_array_sharding(arr, callback=show)
+    _inspect("visualize_array_sharding", arr, Inspection(show, "visualize_array_sharding"))
 
 
 def visualize_sharding(

@@ -18,6 +18,7 @@ from olympus_core.control.platform import platform_dependent_p
 from olympus_core.control.scan import scan_p
 from olympus_core.control.shard_map import shard_map_p
 from olympus_core.control.while_loop import while_p
+from olympus_core.effects import without_effects
 from olympus_core.olympuspr import Atom, Eqn, Literal, Olympuspr
 from olympus_core.verification.comparison import compare, explained
 from olympus_core.verification.findings import Finding, finding
@@ -190,5 +191,5 @@ def first_wrong(
     programs that are right when they are compiled alone are not entered further.  None where no
     equation can be blamed: the compiled program is what it is operation by operation.
     """
-    search = _Search(run, make, ())
+    program, search = without_effects(program), _Search(run, make, ())
     return search.first(program, inputs) if search.is_wrong(program, inputs) else None

@@ -23,6 +23,7 @@ from olympus_core.control.platform import platform_dependent_p
 from olympus_core.control.scan import scan_p
 from olympus_core.control.shard_map import shard_map_p
 from olympus_core.control.while_loop import while_p
+from olympus_core.effects import without_effects
 from olympus_core.olympuspr import Eqn, Literal, Olympuspr
 from olympus_core.primitives.precision import Precision
 from olympus_core.verification.bounds import disagreement, noise_scale
@@ -83,6 +84,7 @@ class SideBySide:
 
     def run(self, program: Olympuspr, inputs: Sequence[Any]) -> list[Value]:
         """The results of a program, of arrays of just its types."""
+        program = without_effects(program)
         given = [value_of(x, v.aval, _SAMPLES) for x, v in zip(inputs, program.invars, strict=True)]
         with np.errstate(all="ignore"):
             return self.evaluate(program, given)

@@ -63,6 +63,7 @@ from olympus_core.xla.targets import (
     target,
     target_on,
 )
+from olympus_core.xla.watch import Watch
 
 __all__ = [
     "KEPT",
@@ -80,6 +81,7 @@ __all__ = [
     "Rates",
     "Target",
     "Topology",
+    "Watch",
     "absent_target",
     "assembled",
     "backends",

@@ -21,6 +21,7 @@ from olympus_core.xla.messages import artifact_error, compile_error
 from olympus_core.xla.options import Options, checked_options
 from olympus_core.xla.serialized import serialized_for
 from olympus_core.xla.targets import Target
+from olympus_core.xla.watch import Watch
 from olympus_core.xla.wire import field
 
 __all__ = ["compile", "compile_options", "copying_late", "load"]
@@ -40,10 +41,12 @@ def compile(
     target: Target,
     options: Options | None = None,
     grid: Sequence[Device] | None = None,
+    watch: Watch | None = None,
 ) -> Executable | CompileOnlyExecutable:
     """Compile a module for a target.
 
     `grid` are the devices that run it, a partition each; the first one of the target unless given.
+    `watch` is what the module asks for shardings by.
 
     `options` are XLA's debug options by name, as in `{"xla_cpu_enable_fast_math": True}`: those
     of `options.ALLOWED`.
@@ -63,12 +66,13 @@ def compile(
         if _LAPACK in program:
             ensure_lapack()
         copy_late = _INLINEABLE in program
-        return _compile_and_load(program, target, {**_CPU_OPTIONS, **options}, grid, copy_late)
+        options = {**_CPU_OPTIONS, **options}
+        return _compile_and_load(program, target, options, grid, watch, copy_late)
     if target.backend == "gpu":
         from olympus_core.xla.gpu import compile_for
 
-        return compile_for(program, target, options, grid)
-    return _compile_and_load(program, target, options, grid)
+        return compile_for(program, target, options, grid, watch)
+    return _compile_and_load(program, target, options, grid, watch)
 
 
 def _compile_and_load(
@@ -76,6 +80,7 @@ def _compile_and_load(
     target: Target,
     options: Options,
     grid: Sequence[Device] | None,
+    watch: Watch | None,
     copy_late: bool = False,
 ) -> Executable:
     grid = tuple(grid or devices(target.backend)[:1])
@@ -83,18 +88,20 @@ def _compile_and_load(
     if copy_late:
         made = copying_late(made)
     client = grid[0].client
-    raw, seconds = compiled(lambda: client.compile_and_load(program, _jax.DeviceList(grid), made))
+    raw, seconds = compiled(
+        lambda: client.compile_and_load(program, _jax.DeviceList(grid), made), watch
+    )
     return Executable(raw, target, seconds)
 
 
-def compiled(work: Callable[[], Any]) -> tuple[Any, float]:
+def compiled(work: Callable[[], Any], watch: Watch | None = None) -> tuple[Any, float]:
     """What a call of XLA's compiler gives, and the seconds that it took.
 
     Raises UsageError for an option that the compiler does not have, CompileError where it fails.
     """
     start = time.perf_counter()
     try:
-        raw = run_to_the_end(work)
+        raw = run_to_the_end(work if watch is None else lambda: watch.during(work))
     except (JaxRuntimeError, ValueError) as exc:
         raise compile_error(exc) from None
     return raw, time.perf_counter() - start

@@ -18,6 +18,7 @@ from olympus_core.xla.door import JAXLIB_VERSION, Device, JaxRuntimeError, _jax
 from olympus_core.xla.executable import CompileOnlyExecutable
 from olympus_core.xla.messages import clean
 from olympus_core.xla.targets import Target, Topology, device_config
+from olympus_core.xla.watch import Watch
 
 __all__ = [
     "INSTALL",
@@ -119,8 +120,11 @@ def compile_for(
     target: Target,
     options: Mapping[str, str | int | bool | float],
     grid: Sequence[Device] | None = None,
+    watch: Watch | None = None,
 ) -> CompileOnlyExecutable:
     """Compile the bytes of a module for the GPU that `target` names, or for those of `grid`.
+
+    `watch` is what the module asks for shardings by.
 
     Raises:
       BackendError: when the wheel is missing; the hint is the line that installs it.
@@ -136,7 +140,7 @@ def compile_for(
     made = compile_options(grid, options)
     module = _parsed(program)
     client, devices = grid[0].client, _jax.DeviceList(tuple(grid))
-    raw, seconds = compiled(lambda: client.compile(module, devices, made))
+    raw, seconds = compiled(lambda: client.compile(module, devices, made), watch)
     return CompileOnlyExecutable(raw, target, seconds)
 
 

@@ -95,11 +95,12 @@ def tiling_of(proto: Any, ndim: int, count: int) -> Tiling:
 
 
 def _tiling(sharding: Any, ndim: int, count: int) -> Tiling:
-    if sharding.is_replicated() or ndim == 0:
+    if sharding.is_replicated() or sharding.is_manual() or ndim == 0:
         return Tiling((1,) * ndim, ((0,) * ndim,) * count)
     dims = list(sharding.tile_assignment_dimensions())
     counts = tuple(dims[:ndim])
-    order = np.array(sharding.tile_assignment_devices()).reshape(*counts, -1)
+    copies = count // max(math.prod(counts), 1)
+    order = np.array(sharding.tile_assignment_devices()).reshape(*counts, copies)
     places: list[tuple[int, ...]] = [()] * count
     for index in np.ndindex(*counts):
         for device in order[index]:

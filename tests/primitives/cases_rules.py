@@ -60,6 +60,16 @@ def _on_two_devices(lax: Any, x: Any) -> Any:
     return lax.with_sharding_constraint(lax.sin(x), sharded((2,), ("i",), (None, "i")))
 
 
+def _inspected(lax: Any, x: Any) -> Any:
+    y = lax.sin(x)
+    of(lax).debug.inspect_array_sharding(y, callback=_told)
+    return y
+
+
+def _told(sharding: Any) -> None:
+    assert sharding.is_fully_replicated
+
+
 def _mapped(lax: Any, fun: Any, x: Any) -> Any:
     """`fun` of half of the columns, on each of two devices."""
     sharding = (ours if lax is olympus.lax else theirs)((2,), ("i",), (None, "i"))
@@ -81,6 +91,7 @@ CASES: list[Case] = [
     Case("shard_map", _shard_map, (arg(3, 4),), ("float32", "complex64")),
     Case("pvary", _pvary, (arg(3, 4),)),
     Case("sharding_constraint", _on_two_devices, (arg(3, 4),), ("float32", "complex64")),
+    Case("inspect_sharding", _inspected, (arg(3, 4),), ("float32", "complex64")),
     Case("platform_dependent", _platform, (arg(4), arg(4)), label="cpu"),
     Case(
         "optimization_barrier",

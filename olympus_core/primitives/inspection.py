@@ -1,0 +1,95 @@
+"""The inspection of where an array lies: a function of the user's is told its sharding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from olympus_core import mlir
+from olympus_core.avals import Shape, ShapedArray
+from olympus_core.errors import ArgumentError
+from olympus_core.primitive import Batched, MultipleResults
+from olympus_core.sharding import Sharding
+from olympus_core.source import function_name
+
+if TYPE_CHECKING:
+    from olympus_core.lowering import LoweringContext
+
+__all__ = ["Inspection", "inspect_sharding_p"]
+
+#: what XLA's partitioner knows the operation by
+_TARGET = "InspectSharding"
+
+
+class Inspection:
+    """What is called with the shape and the sharding of an array, and `name`d so in programs.
+
+    It is equal to itself alone, and so are the equations that have it.
+    """
+
+    def __init__(self, tell: Callable[[Shape, Sharding], Any], name: str) -> None:
+        self.tell = tell
+        self.name = name
+
+    @staticmethod
+    def of(callback: Callable[[Sharding], Any]) -> Inspection:
+        """That of a function of the sharding alone."""
+        return Inspection(lambda _, sharding: callback(sharding), function_name(callback))
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class InspectSharding(MultipleResults):
+    """Tells `callback`, an `Inspection`, where its operand lies; it has no results.
+
+    For a value that is known it does so at once.  In a program it does when that is compiled: its
+    operation is in no module but the one that the compiler gets, for it has an address of the
+    process in it.
+    """
+
+    inlined: ClassVar[bool] = True
+    is_effect: ClassVar[bool] = True
+    higher_order: ClassVar[bool] = True
+
+    def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
+        return ()
+
+    def run_in_place(self, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+        (value,) = args
+        sharding = getattr(value, "sharding", None)
+        if not isinstance(sharding, Sharding):
+            raise ArgumentError(
+                f"a sharding is what arrays have, and this is {value!r:.80}",
+                hint="put it on the devices with device_put",
+            )
+        params["callback"].tell(value.shape, sharding)
+        return []
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
+        if ctx.watch is None:
+            return []
+        config = ctx.watch(params["callback"], ctx.avals_in[0], ctx.manual)
+        attributes = {
+            "call_target_name": mlir.string_attr(_TARGET),
+            "has_side_effect": mlir.bool_attr(True),
+            "backend_config": mlir.bytes_attr(config),
+        }
+        mlir.op("stablehlo.custom_call", [operands[0].type], operands, attributes)
+        return []
+
+    def jvp(
+        self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[list[Any], list[Any]]:
+        return self.bind(*primals, **params), []
+
+    def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
+        return [None] * len(operands)
+
+    def batch(
+        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[list[Any], list[int | None]]:
+        return self.bind(*args, **params), []
+
+
+inspect_sharding_p = InspectSharding("inspect_sharding")
