@@ -9,7 +9,7 @@ from typing import Any
 import olympus
 from olympus import tree
 from olympus.errors import ShardingError, UsageError
-from olympus.sharding import MOST_DEVICES, AbstractMesh, NamedSharding, PartitionSpec
+from olympus.sharding import AbstractMesh, NamedSharding, PartitionSpec
 from olympus.tree_util import keystr
 from olympus_cli.nearest import did_you_mean
 from olympus_cli.spec.mesh import OutSharding, ShardingSpec, misfit_of
@@ -23,11 +23,12 @@ _COUNT = "OLYMPUS_NUM_CPU_DEVICES"
 def ask_for_devices(count: int) -> None:
     """Let the CPU have as many devices as a program needs, where the user does not say.
 
-    It must be called in the program's own process, and has an effect before anything asks for its
-    devices alone.
+    Where that is one, a mesh or a program of several that is met first says how many.  It must be
+    called in the program's own process, and has an effect before anything asks for its devices
+    alone.
     """
-    if count > 1:
-        os.environ.setdefault(_COUNT, str(count))
+    if os.environ.get(_COUNT, "auto") == "auto":
+        os.environ[_COUNT] = str(count) if count > 1 else "auto"
 
 
 def _sharding(said: ShardingSpec, spec: TargetSpec) -> NamedSharding:
@@ -117,14 +118,12 @@ def _kind(result: Any) -> str:
 
 
 def check_placement(traced: olympus.stages.Traced, spec: TargetSpec) -> None:
-    """Let the CPU have the devices that the program's own meshes ask for, where none are named.
+    """Check that the program runs on the devices of the target's mesh, if it has one.
 
     Raises:
         UsageError: the program does not run on the devices of the target's mesh.
     """
     where = traced.placement()
-    if where is not None and where.devices is None and where.num_devices <= MOST_DEVICES:
-        ask_for_devices(where.num_devices)  # too late where the program has looked at them
     if not spec.mesh:
         return
     if where is None and spec.num_devices > 1:

@@ -167,13 +167,58 @@ def test_an_entry_has_the_devices_of_its_own_mesh(folder, invoke: Invoke, monkey
     )
     result = invoke("run", "maps:total", "--shapes", "x=f32[8]", "--json")
     assert result.exit_code == 0, result.stderr
-    (folder / "maps.py").write_text(
-        MAPPED.format(mesh='mesh = lambda: olympus.make_mesh((4,), ("i",))')
-    )
-    result = invoke("run", "maps:total", "--shapes", "x=f32[8]")
-    assert result.exit_code == 3
-    assert "needs 4 devices, and there is 1" in result.stderr
-    assert "put OLYMPUS_NUM_CPU_DEVICES=4 before the command" in result.stderr
+
+
+MAKES = """\
+import olympus
+from olympus import P, lax
+
+{first}
+
+
+def total(x):
+    mesh = olympus.make_mesh((4,), ("i",))
+    body = lambda x: lax.psum(x.sum(), "i")
+    return olympus.shard_map(body, mesh=mesh, in_specs=P("i"), out_specs=P())(x)
+
+
+share = olympus.pmap(lambda x: x / lax.psum(x, "i"), axis_name="i")
+"""
+FIRST = [
+    "",
+    'mesh = olympus.make_mesh((4,), ("i",))',
+    'mesh = olympus.make_mesh((2, 4), ("i", "j"))',
+]
+
+
+@pytest.mark.parametrize("first", FIRST)
+def test_an_entry_has_the_devices_of_the_first_mesh_it_makes(
+    folder, invoke: Invoke, monkeypatch, first: str
+) -> None:
+    monkeypatch.delenv("OLYMPUS_NUM_CPU_DEVICES", raising=False)
+    (folder / "makes.py").write_text(MAKES.format(first=first))
+    entries = [("makes:total", "x=f32[8]"), ("makes:share", "x=f32[4]")]
+    for entry, shapes in entries if first == FIRST[0] else entries[:1]:
+        result = invoke("run", entry, "--shapes", shapes, "--json")
+        assert result.exit_code == 0, result.stderr
+    result = invoke("lower", entries[0][0], "--shapes", entries[0][1])
+    assert result.exit_code == 0 and "sdy.manual_computation" in result.stdout
+
+
+def test_a_number_that_is_said_and_an_array_that_came_first_win(
+    folder, invoke: Invoke, monkeypatch
+) -> None:
+    run = "run", "makes:total", "--shapes", "x=f32[8]"
+    for first, count in [("", "2"), ("x = olympus.numpy.ones(3)", None)]:
+        monkeypatch.delenv("OLYMPUS_NUM_CPU_DEVICES", raising=False)
+        if count is not None:
+            monkeypatch.setenv("OLYMPUS_NUM_CPU_DEVICES", count)
+        (folder / "makes.py").write_text(MAKES.format(first=first))
+        result = invoke(*run)
+        assert result.exit_code == 3
+        there = "there are 2" if count else "there is 1"
+        assert f"needs 4 devices, and {there}" in result.stderr
+        assert "put OLYMPUS_NUM_CPU_DEVICES=4 before the command" in result.stderr
 
 
 GRADIENTS = """\
