@@ -74,19 +74,27 @@ def _told(said: OutSharding, result: Any, keys: tuple[str, ...], spec: TargetSpe
     if not isinstance(said, dict):
         return _one_for_all(said, result, keys, spec)
     what = f"{'.'.join(keys)} of {spec.name}"
-    if not isinstance(result, dict):
+    if isinstance(result, tuple | list):
+        parts: dict[Any, Any] = {str(i): part for i, part in enumerate(result)}
+    elif isinstance(result, dict):
+        parts = result
+    else:
         raise UsageError(
-            f"{what} is a table, with a sharding for each key of a dict, and {_called(keys)} is "
-            f"{_kind(result)}",
+            f"{what} is a table, with a sharding for each key of a dict or position in a tuple, "
+            f"and {_called(keys)} is {_kind(result)}",
             hint=f'write {keys[-1]} = ["{next(iter(spec.mesh))}"]',
         )
     for key in said:
-        if key not in result:
+        if key not in parts:
             raise UsageError(
                 f"{what} has the key {key!r}, which {_called(keys)} does not have",
-                hint=did_you_mean(key, [k for k in result if isinstance(k, str)], "its keys are"),
+                hint=did_you_mean(key, [k for k in parts if isinstance(k, str)], "its keys are"),
             )
-    return {key: _told(said.get(key), part, (*keys, key), spec) for key, part in result.items()}
+    told = {key: _told(said.get(key), part, (*keys, key), spec) for key, part in parts.items()}
+    if isinstance(result, dict):
+        return told
+    is_named = hasattr(result, "_fields")
+    return type(result)(*told.values()) if is_named else type(result)(told.values())
 
 
 def _one_for_all(
@@ -107,7 +115,8 @@ def _one_for_all(
 
 def _called(keys: Sequence[str], path: Any = ()) -> str:
     """What the part of a result is called that is said at `keys`, and from there at a path."""
-    parts = "".join(f"[{key!r}]" for key in keys[1:]) + keystr(path)
+    told = (f"[{key}]" if key.isdigit() else f"[{key!r}]" for key in keys[1:])
+    parts = "".join(told) + keystr(path)
     return f"result{parts}" if parts else "the result"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -608,7 +609,7 @@ def test_forgotten_brackets_are_told(folder, said: str, hint: str) -> None:
         ('{ c = ["data"] }', "out-sharding of f has the key 'c', which the result does not have "
          "hint: its keys are a, b"),
         ('{ b = { x = [] } }', "out-sharding.b of f is a table, with a sharding for each key of a "
-         "dict, and result['b'] is an array hint: write b = [\"data\"]"),
+         "dict or position in a tuple, and result['b'] is an array hint: write b = [\"data\"]"),
     ],
 )  # fmt: skip
 def test_out_shardings_that_do_not_fit_are_told_by_their_key(
@@ -621,6 +622,46 @@ def test_out_shardings_that_do_not_fit_are_told_by_their_key(
     assert message in " ".join(result.stderr.split())
     assert "layers.py" not in result.stderr
     assert "PyTreeDef" not in result.stderr
+
+
+SEVERAL = """\
+from typing import NamedTuple
+
+
+class Two(NamedTuple):
+    a: object
+    b: object
+
+
+def pair(x):
+    return x + 1, [x * 2, x.sum()]
+
+
+def named(x):
+    return Two(x + 1, (x * 2, x.sum()))
+"""
+
+
+def test_results_of_a_tuple_have_shardings_by_their_positions(folder, invoke: Invoke) -> None:
+    (folder / "several.py").write_text(SEVERAL)
+
+    def lowered(name: str, said: str) -> Any:
+        text = f'entry = "several:{name}"\nmesh = {{ data = 2 }}\nargs.x = "f32[8]"\n'
+        (folder / "olympus.toml").write_text(f"[target.f]\n{text}out-sharding = {said}")
+        return invoke("lower", "f")
+
+    result = lowered("named", '{ 1 = { 0 = ["data"] } }')
+    assert result.exit_code == 0, result.stderr
+    (results,) = (line.partition("->")[2] for line in result.stdout.splitlines() if "@main" in line)
+    said = ["sdy.sharding" in each for each in results.split("tensor<")[1:]]
+    assert said == [False, True, False]
+    for wrong, message in [
+        ("{ 2 = [] }", "out-sharding of f has the key '2', which the result does not have"),
+        ("{ 1 = { 1 = ['data'] } }", "of f has 1 entry, one for each dimension, and result[1][1]"),
+    ]:
+        result = lowered("pair", wrong)
+        assert result.exit_code == 2
+        assert message in " ".join(result.stderr.split())
 
 
 def test_results_that_are_left_out_are_the_compilers_choice(folder, invoke: Invoke) -> None:
