@@ -255,5 +255,5 @@ class Lowered(Stage):
             self.module, name, avals, self.target, options, where.devices
         )
         both = avals, self.signature.out_avals
-        program = with_shardings(executable, both, entry, where, entry.in_shardings)
+        program = with_shardings(executable, both, entry, where, self.signature.own_shardings)
         return ShardedCompiled(self.signature, program, self.target, self)
