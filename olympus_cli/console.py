@@ -9,8 +9,10 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import shutil
 import sys
+import textwrap
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -40,10 +42,12 @@ __all__ = [
     "plain_error",
     "print_json",
     "progress",
+    "prose",
     "raw",
     "report",
     "say",
     "table",
+    "table_lines",
     "table_text",
     "width",
 ]
@@ -52,11 +56,33 @@ _WIDE = 240  # columns of a table that goes to a file or a pipe: nothing is fold
 _SHOW_CURSOR = b"\r\033[2K\033[?25h"  # over the line of the bar
 _NARROW = 40  # a terminal narrower than this folds the lines itself, and no column is lost
 _USUAL = 80  # where a terminal does not say
+_BEGINS = re.compile(r" *(?:\S+(?: \S+)* {2,}|- |\S{15} )?")  # where a line's text does
 
 
 def data(text: str) -> None:
     """Write `text`, and a newline if it ends in none, to stdout."""
     _write(visible(text))
+
+
+def prose(text: str) -> None:
+    """Write lines to stdout; a terminal gets longer ones folded at words, beneath their text.
+
+    COLUMNS of the environment is the width where it is no terminal.
+    """
+    text = visible(text)
+    if _has_width(sys.stdout):
+        columns = width()
+        text = no_commands("\n".join(_folded(line, columns) for line in text.splitlines()))
+    _write(text)
+
+
+def _folded(line: str, width: int) -> str:
+    if len(line) <= width:
+        return line
+    begins = _BEGINS.match(line)
+    indent = begins.end() if begins is not None and 2 * begins.end() <= width else 2
+    lines = textwrap.wrap(line, width, subsequent_indent=" " * indent, break_on_hyphens=False)
+    return "\n".join(lines)
 
 
 def commands(text: str) -> None:
@@ -199,6 +225,16 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]], title: str =
         data("\n".join(_records(columns, cells, title)))
         return
     _write(_rendered(console, columns, cells, title))
+
+
+def table_lines(columns: Sequence[str], rows: Sequence[Sequence[object]], width: int) -> list[str]:
+    """A table of text as `table` writes it to a terminal of a width, without colours."""
+    columns, cells, title = _cells(columns, rows, "")
+    if _word_width([columns, *cells]) > width:
+        return [*_records(columns, cells, title)]
+    console = _console(io.StringIO(), plain=True)
+    console.width = width
+    return _rendered(console, columns, cells, title).splitlines()
 
 
 def table_text(columns: Sequence[str], rows: Sequence[Sequence[object]], title: str = "") -> str:

@@ -9,14 +9,16 @@ operands are cut in: a method of each primitive, `differing`, tells of its resul
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Self
 
 from olympus_core.errors import ShardingError
 from olympus_core.mesh import AnyMesh
-from olympus_core.olympuspr import Eqn, Literal, Olympuspr, sub_programs
+from olympus_core.olympuspr import Eqn, Literal, Olympuspr, Var, sub_programs
 from olympus_core.simplify import simplify
 from olympus_core.source import Source
+from olympus_core.xla.meetings import Spread
 
 __all__ = ["Agreement", "Differing", "Parts", "Unequal"]
 
@@ -67,17 +69,26 @@ class Agreement:
     another nothing can differ.  Outside of all there is no mesh, and a value differs only where it
     is of a result whose spec says that the devices' are equal, which they are not.  `unequal` is
     such a result that the body has an operand of.
+
+    `undecided` has the branches and loops whose predicate may differ, each by its first result:
+    the axes along which it does, and how the `devices` of the program lie along them.
     """
 
     def __init__(
-        self, platform: str, mesh: AnyMesh | None = None, unequal: Unequal | None = None
+        self,
+        platform: str,
+        devices: int,
+        mesh: AnyMesh | None = None,
+        unequal: Unequal | None = None,
     ) -> None:
         self.platform = platform
+        self.devices = devices
         self.mesh = mesh
         self.sizes: dict[Any, int] = {} if mesh is None else mesh.shape
         self.several: Differing = frozenset([n for n, size in self.sizes.items() if size > 1])
         self.unequal = unequal
         self._known: dict[tuple[Olympuspr, tuple[Differing, ...]], tuple[Differing, ...]] = {}
+        self.undecided: dict[Var, dict[str, Spread]] = {}
         self._inside: dict[tuple[AnyMesh, Unequal | None], Agreement] = {}
 
     def inside(self, mesh: AnyMesh, operands: Sequence[Differing]) -> Agreement:
@@ -85,7 +96,10 @@ class Agreement:
         unequal = min(_NOWHERE.union(*operands), key=str, default=None)
         found = self._inside.get((mesh, unequal))
         if found is None:
-            found = self._inside[mesh, unequal] = Agreement(self.platform, mesh, unequal)
+            found = self._inside[mesh, unequal] = Agreement(
+                self.platform, self.devices, mesh, unequal
+            )
+            found.undecided = self.undecided
         return found
 
     def follow(self, program: Olympuspr, operands: Sequence[Differing]) -> tuple[Differing, ...]:
@@ -110,7 +124,8 @@ class Agreement:
     def need(self, eqn: Eqn, decided: str, at: Differing, programs: Sequence[Olympuspr]) -> None:
         """Raise ShardingError where `programs` have a collective along an axis of `at`.
 
-        `eqn` runs them or does not, as `decided` says, which may differ along the axes `at`.
+        `eqn` runs them or does not, as `decided` says, which may differ along the axes `at`.  The
+        collectives that the compiler inserts in them are not known yet: see `undecided`.
         """
         for message in _messages(programs) if at else ():
             waits = message.primitive.waits_along(self, message.params)
@@ -120,6 +135,16 @@ class Agreement:
             if apart := at & waits:
                 axis = min(apart, key=str)
                 raise _never_met(eqn, decided, message, axis, self.unequal)
+        if at and eqn.outputs:  # without results, there is nothing that the compiler could move
+            self.undecided.setdefault(eqn.outputs[0], {}).update(map(self._spread, at))
+
+    def _spread(self, axis: Any) -> tuple[str, Spread]:
+        """The name of an axis along which a value differs, and how devices lie along it."""
+        if isinstance(axis, Unequal):  # the compiler may have moved it to any of them
+            return str(axis.axis), Spread(1, self.devices)
+        sizes = [*self.sizes]
+        inner = [self.sizes[name] for name in sizes[sizes.index(axis) + 1 :]]
+        return str(axis), Spread(math.prod(inner), self.sizes[axis])
 
 
 def _never_met(

@@ -46,6 +46,7 @@ class Jit(StagedFunction[_P, _R]):
             self.options.compiler_options,
             ins,
             outs,
+            argument_shardings(arguments.leaves),
         )
         return Traced(signature, program.olympuspr)
 

@@ -20,7 +20,7 @@ from olympus_core.context import state, surroundings
 from olympus_core.control.call import jit_p
 from olympus_core.errors import DTypeError, SignatureError, UsageError
 from olympus_core.olympuspr import Olympuspr, exact
-from olympus_core.source import function_name
+from olympus_core.source import function_name, look_like
 from olympus_core.tracer import Tracer
 from olympus_core.transforms import data
 from olympus_core.transforms.evaluate import evaluate
@@ -189,7 +189,7 @@ class StagedFunction(Generic[_P, _R]):
     __wrapped__: Callable[_P, _R]
 
     def __init__(self, fun: Callable[_P, _R], options: JitOptions) -> None:
-        functools.update_wrapper(self, fun)
+        look_like(self, fun)
         self.fun = fun
         self.options = options
         self.name = function_name(fun)

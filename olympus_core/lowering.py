@@ -14,7 +14,7 @@ import os
 import re
 import warnings
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,13 +28,14 @@ from olympus_core.effects import without_effects
 from olympus_core.errors import LoweringError, OlympusWarning, TraceError
 from olympus_core.fingerprint import fingerprint
 from olympus_core.mesh import AnyMesh
-from olympus_core.olympuspr import Eqn, Literal, Olympuspr
+from olympus_core.olympuspr import Eqn, Literal, Olympuspr, Var, sub_programs
 from olympus_core.primitive import Primitive
 from olympus_core.sharding import PartitionSpec, Sharding
 from olympus_core.shardy import MeshTable, axis_texts
 from olympus_core.simplify import simplify
 from olympus_core.trace import Axes, using
 from olympus_core.tracer import Tracer
+from olympus_core.xla.meetings import DIFFERS, Spread, differs_text
 
 if TYPE_CHECKING:
     from olympus_core.mlir import ir
@@ -133,6 +134,8 @@ class _Module:
         self.locations: dict[Any, ir.Location] = {}
         self.meshes = MeshTable()
         self.body: Any = None
+        #: the branches and loops whose predicate may differ, as `Agreement.undecided`
+        self.undecided: Mapping[Var, dict[str, Spread]] = {}
 
     def unique(self, name: str) -> str:
         """`name` as a symbol that the module does not have yet."""
@@ -465,6 +468,7 @@ def lower_eqns(
     for var, const in zip(program.constvars, program.consts, strict=True):
         env[var] = ctx.numpy_constant(_concrete(const))
     program = simplify(program)
+    undecided = ctx.module.undecided
     for eqn in program.eqns:
         primitive = eqn.primitive
         if primitive.takes_literals:
@@ -475,6 +479,9 @@ def lower_eqns(
         ctx.avals_out = tuple([v.aval for v in eqn.outputs])
         with ctx.module.location(eqn):
             out = _lower_eqn(ctx, eqn, values)
+        if undecided and eqn.outputs and (axes := undecided.get(eqn.outputs[0])):
+            told = mlir.ir.DictAttr.get({DIFFERS: mlir.string_attr(differs_text(axes))})
+            out[0].owner.attributes["mhlo.frontend_attributes"] = told
         if primitive.multiple_results:
             env.update(zip(eqn.outputs, out, strict=True))
         else:
@@ -503,12 +510,21 @@ def _concrete(const: Any) -> np.ndarray[Any, Any]:
 def _function_for(module: _Module, program: Olympuspr, name: str) -> str:
     # the fingerprint counts functions by their names, and effects are functions
     structure = program if program.effects else fingerprint(program)
-    key = name, structure, (module.axes, module.manual)
+    marked = tuple(_undecided_in(module, program)) if module.undecided else ()
+    key = name, structure, (module.axes, module.manual, marked)
     symbol = module.functions.get(key)
     if symbol is None:
         symbol = module.functions[key] = module.unique(name)
         _emit_function(module, program, symbol, private=True)
     return symbol
+
+
+def _undecided_in(module: _Module, program: Olympuspr) -> Iterator[Var]:
+    """The branches and loops of a program, and of those inside, whose predicate may differ."""
+    for eqn in simplify(program).eqns:
+        yield from (v for v in eqn.outputs[:1] if v in module.undecided)
+        for each in sub_programs(eqn):
+            yield from _undecided_in(module, each)
 
 
 def _emit_function(module: _Module, program: Olympuspr, name: str, private: bool) -> Any:
@@ -558,8 +574,9 @@ def lower_module(
     """
     if watch is None:
         program = without_effects(program)
+    agreement = Agreement(platform, entry.num_partitions)
     if entry.num_partitions > 1:
-        Agreement(platform).follow(program, [frozenset()] * len(program.invars))
+        agreement.follow(program, [frozenset()] * len(program.invars))
     with collection.paused(), mlir.context(), mlir.ir.Location.unknown():
         ir = mlir.ir
         made = ir.Module.create()
@@ -568,6 +585,7 @@ def lower_module(
         for name, count in (("partitions", entry.num_partitions), ("replicas", replicas)):
             made.operation.attributes[f"mhlo.num_{name}"] = mlir.i32_attr(count)
         module = _Module(platform, entry.name, entry.axes, watch)
+        module.undecided = agreement.undecided
         module.body, module.names["main"] = made.body, 1
         function = _emit_function(module, program, "main", private=False)
         _put_first(made, function)

@@ -17,7 +17,7 @@ from olympus_core.library.shard_map import shard_map
 from olympus_core.mesh import Mesh, as_tuple
 from olympus_core.primitives.elementwise.base import reshape
 from olympus_core.sharding import PartitionSpec
-from olympus_core.source import function_name
+from olympus_core.source import function_name, look_like
 from olympus_core.stages import Lowered, Traced
 from olympus_core.transforms.flat import check_arrays, check_callable, names_of
 
@@ -52,7 +52,7 @@ class Pmap(Generic[_P, _R]):
         devices: tuple[Any, ...] | None,
         axis_size: int | None,
     ) -> None:
-        functools.update_wrapper(self, fun)
+        look_like(self, fun)
         self._fun, self._name, self._axes = fun, axis_name, axes
         self._static, self._donated = static, donated
         self._devices, self._axis_size = devices, axis_size
@@ -89,7 +89,7 @@ class Pmap(Generic[_P, _R]):
         return found
 
     def _chosen(self, size: int) -> Sequence[Any]:
-        there = self._devices or xla.devices()
+        there = self._devices or xla.devices(asked=size)
         if size > len(there):
             raise ShardingError(
                 f"pmap of '{function_name(self._fun)}' needs {size} devices, one for each index, "

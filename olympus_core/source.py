@@ -25,6 +25,7 @@ __all__ = [
     "current",
     "function_name",
     "is_internal",
+    "look_like",
     "mark_caller",
     "name_scope",
     "user_frame",
@@ -205,6 +206,19 @@ def function_name(fun: Callable[..., Any]) -> str:
     while isinstance(fun, functools.partial):
         fun = fun.func
     return str(getattr(fun, "__name__", type(fun).__name__))
+
+
+def look_like(made: Any, fun: Callable[..., Any]) -> None:
+    """Give an object that wraps a function the function's name, documentation and attributes.
+
+    An attribute that the object's class has stays the class's: a callable object may have one of
+    any name.
+
+    >>> look_like(staged, fun)
+    """
+    functools.update_wrapper(made, fun, updated=())
+    kept = {n: x for n, x in getattr(fun, "__dict__", {}).items() if not hasattr(type(made), n)}
+    made.__dict__.update(kept, __wrapped__=fun)
 
 
 class using:

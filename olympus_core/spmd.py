@@ -380,7 +380,10 @@ def _there(count: int, target: xla.Target, name: str) -> Sequence[Any]:
             f"'{name}' is a program of {count} devices, and the topology {target.topology} of "
             f"{target.device} has {target.topology.num_devices}"
         )
-    there = xla.topology_devices(target) if target.topology else xla.devices(target.backend)
+    if target.topology is not None:
+        there = xla.topology_devices(target)
+    else:
+        there = tuple(xla.devices(target.backend, count))
     if len(there) < count:
         raise ShardingError(
             f"'{name}' is a program of {count} devices, and there "

@@ -50,6 +50,8 @@ class Interface(NamedTuple):
     #: where each array lies, for a program of several devices: None where that is left open
     in_shardings: tuple[Sharding | None, ...] = ()
     out_shardings: tuple[Sharding | None, ...] = ()
+    #: those that the arguments themselves had, as arrays that were put by name or as their types
+    own_shardings: tuple[Sharding | None, ...] = ()
 
 
 class Stage:

@@ -255,5 +255,5 @@ class Lowered(Stage):
             made, self.target, options, where.devices, where.shardings
         )
         both = self.signature.in_avals, self.signature.out_avals
-        program = with_shardings(executable, both, entry, where, entry.in_shardings)
+        program = with_shardings(executable, both, entry, where, self.signature.own_shardings)
         return ShardedCompiled(self.signature, program, self.target, self)

@@ -65,4 +65,4 @@ def command(
     if as_json:
         console.print_json({"directory": str(folder), "report": report.to_data()})
     else:
-        console.data(render_text(report) + f"written to {folder}")
+        console.prose(render_text(report, console.width()) + f"written to {folder}")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
@@ -17,10 +17,11 @@ from olympus_cli import console
 from olympus_cli.frontends.python import load_target, shapes_of
 from olympus_cli.isolated.call import Say, call
 from olympus_cli.options import Command, backend_options, common_options, entry_options
-from olympus_cli.program.stages import Program
+from olympus_cli.program.trial import ORDERS, Found, parameters, try_out
 from olympus_cli.spec.backends import backend_text
 from olympus_cli.spec.candidates import (
     Candidate,
+    Path,
     combined,
     placed_target,
     singles,
@@ -28,6 +29,7 @@ from olympus_cli.spec.candidates import (
     whole,
 )
 from olympus_cli.spec.model import ArgSpec, FromEntry, ShapeSpec, TargetSpec
+from olympus_cli.spec.replaced import Given, replaced
 from olympus_cli.spec.resolve import Request
 from olympus_cli.spec.shapes import parse_arg
 from olympus_cli.units import byte_size, duration
@@ -35,33 +37,6 @@ from olympus_cli.units import byte_size, duration
 __all__ = ["command"]
 
 _COLUMNS = ("rank", "split", "peak memory", "collectives", "time", "fits")
-#: What is compared first, second and third, by the value of --by.
-_ORDERS = {
-    "memory": ("peak", "collective_bytes", "seconds"),
-    "collectives": ("collective_bytes", "peak", "seconds"),
-    "time": ("seconds", "peak", "collective_bytes"),
-}
-
-
-@dataclass(frozen=True)
-class Found:
-    """What one candidate needs on each device: bytes and seconds, or why it is not known.
-
-    With `at_least` it is not known how often a loop runs, which counts as run once: the bytes of
-    collectives and the time are lower bounds.
-    """
-
-    peak: int | None = None
-    collective_bytes: int | None = None
-    seconds: float | None = None
-    fits: bool | None = None
-    at_least: bool = False
-    error: str | None = None
-
-    def key(self, by: str) -> tuple[float, ...]:
-        """What candidates are ordered by, the best first; what is not known comes last."""
-        known = (getattr(self, name) for name in _ORDERS[by])
-        return (self.fits is False, *(math.inf if each is None else each for each in known))
 
 
 def _parsed_mesh(
@@ -92,7 +67,7 @@ def _parsed_mesh(
 )
 @click.option(
     "--by",
-    type=click.Choice(tuple(_ORDERS)),
+    type=click.Choice(tuple(ORDERS)),
     default="memory",
     show_default=True,
     help="Order by the peak memory of a device, the bytes of collectives, or the time.",
@@ -106,7 +81,7 @@ def command(request: Request, mesh: Mapping[str, int] | None, by: str, as_json: 
       olympus shard train:step --shapes "x=f32[64,4096]" --mesh data=2,model=4
       olympus shard step --mesh data=16 --topology 2x8 --by time
     """
-    spec = _target(request, mesh)
+    spec, pairs = _target(request, mesh)
     tried: list[tuple[Candidate, Found]] = []
     order = partial(_order, by)
     with console.progress(f"shardings of {spec.name}") as bar:
@@ -114,7 +89,7 @@ def command(request: Request, mesh: Mapping[str, int] | None, by: str, as_json: 
         def try_all(candidates: Sequence[Candidate]) -> None:
             for each in candidates:
                 bar.describe(f"{spec.name}: {each}")
-                tried.append((each, _tried(placed_target(spec, each))))
+                tried.append((each, try_out(placed_target(spec, each), pairs)))
 
         first = [whole(spec), *singles(spec)]
         if len(first) == 1:
@@ -134,8 +109,13 @@ def _order(by: str, pair: tuple[Candidate, Found]) -> tuple[float, ...]:
     return pair[1].key(by)
 
 
-def _target(request: Request, mesh: Mapping[str, int] | None) -> TargetSpec:
-    """The target that is asked for, for one backend, its arguments all as shapes."""
+def _target(
+    request: Request, mesh: Mapping[str, int] | None
+) -> tuple[TargetSpec, dict[Path, Path]]:
+    """The target that is asked for, for one backend, its arguments all as shapes.
+
+    With it comes which results replace which arguments.
+    """
     spec = request.spec()
     spec = replace(spec, mesh=mesh or spec.mesh, backends=spec.backends[:1])
     if spec.num_devices < 2:
@@ -148,12 +128,22 @@ def _target(request: Request, mesh: Mapping[str, int] | None) -> TargetSpec:
             f"the mesh needs {spec.num_devices} devices, and {backend_text(spec.backends[0])} has "
             f"{many.num_devices}"
         )
-    args, kwargs = call(_expanded, spec, does="loads")
-    return replace(
+    plain, names, result = call(_expanded, spec, does="loads")
+    args, kwargs = plain[: len(spec.args)], plain[len(spec.args) :]
+    paths: list[Path] = [*((i,) for i in range(len(args))), *((name,) for name in spec.kwargs)]
+    given = [
+        Given(path, name, shapes, name in spec.donate)
+        for path, name, shapes in zip(paths, names, plain, strict=True)
+    ]
+    placed = replace(
         spec,
         args=tuple(map(_specs, args, spec.args)),
-        kwargs={name: _specs(kwargs[name], arg) for name, arg in spec.kwargs.items()},
+        kwargs={
+            name: _specs(shapes, arg)
+            for (name, arg), shapes in zip(spec.kwargs.items(), kwargs, strict=True)
+        },
     )
+    return placed, replaced(given, result)
 
 
 def _specs(text: object, arg: ArgSpec) -> ArgSpec:
@@ -165,10 +155,15 @@ def _specs(text: object, arg: ArgSpec) -> ArgSpec:
     return parse_arg(text) if isinstance(text, str) else arg
 
 
-def _expanded(say: Say, spec: TargetSpec) -> tuple[list[Any], dict[str, Any]]:
-    """The shapes of a target's arguments, as text in the place of each array; None for no tree."""
+def _expanded(say: Say, spec: TargetSpec) -> tuple[list[Any], list[str], Any]:
+    """The shapes of a target's arguments, the names of these, and the shapes of its result.
+
+    Shapes are text in the place of each array; None for what is no tree of dicts and lists.
+    """
     say("import")
-    load_target(spec)
+    program = load_target(replace(spec, mesh={}, out_sharding=None))
+    say("trace")
+    result = program.trace().out_info
 
     def plain(arg: Any) -> Any:
         if isinstance(arg, FromEntry):
@@ -185,50 +180,32 @@ def _expanded(say: Say, spec: TargetSpec) -> tuple[list[Any], dict[str, Any]]:
             return None if None in items else items
         return None
 
-    return [plain(a) for a in spec.args], {name: plain(a) for name, a in spec.kwargs.items()}
+    arguments = [*spec.args, *spec.kwargs.values()]
+    return [plain(a) for a in arguments], parameters(program), _items(result, plain)
 
 
-def _tried(spec: TargetSpec) -> Found:
-    """What a candidate needs, found in a process of its own."""
-    try:
-        return Found(**call(_compiled, spec, does="compiles", quiet=True))
-    except CompileError as error:
-        return Found(error=str(error))
-
-
-def _compiled(say: Say, spec: TargetSpec) -> dict[str, Any]:
-    """Compile a target for its backend; the fields of a `Found`."""
-    say("import")
-    program = Program(load_target(spec), say)
-    program.trace()
-    program.lower()
-    program.leave_out_absent()
-    program.compile()
-    compiled = program.units[0].compiled
-    memory, device = compiled.memory(), olympus.stages.device_model(compiled.target)
-    needed = memory.peak if memory.allocated is None else memory.allocated
-    fits = None
-    if device is not None and needed is not None:
-        fits = olympus.analysis.fits(needed, device).is_enough
-    collectives = compiled.collectives(trips=spec.trips)
-    estimate = compiled.estimate(trips=spec.trips)
-    return {
-        "peak": memory.peak,
-        "collective_bytes": sum(each.bytes * each.calls for each in collectives),
-        "seconds": estimate.seconds,
-        "fits": fits,
-        "at_least": bool(estimate.unknown),
-    }
+def _items(result: Any, plain: Callable[[Any], Any]) -> Any:
+    """The shapes of a result; where it is a dict or a tuple, those of each of its items."""
+    if isinstance(result, tuple | list):
+        return [plain(each) for each in result]
+    if type(result) is dict and all(isinstance(key, str) for key in result):
+        return {key: plain(each) for key, each in result.items()}
+    return plain(result)
 
 
 def _show(spec: TargetSpec, tried: Sequence[tuple[Candidate, Found]], as_json: bool) -> None:
     """Write the candidates, the best first, and the table of TOML of the best."""
-    best = toml_text(placed_target(spec, tried[0][0]))
     if as_json:
         rows = [
-            {**asdict(found), "split": str(each), "toml": toml_text(placed_target(spec, each))}
+            {
+                **asdict(replace(found, spec=None)),
+                "split": str(each),
+                "toml": toml_text(found.spec or placed_target(spec, each)),
+            }
             for each, found in tried
         ]
+        for row in rows:
+            del row["spec"]
         backend = backend_text(spec.backends[0])
         document = {"target": spec.name, "entry": spec.entry, "backend": backend}
         console.print_json({**document, "mesh": dict(spec.mesh), "candidates": rows})
@@ -245,4 +222,5 @@ def _show(spec: TargetSpec, tried: Sequence[tuple[Candidate, Found]], as_json: b
         for rank, (each, found) in enumerate(tried, 1)
     ]
     console.table(_COLUMNS, table)
+    best = toml_text(tried[0][1].spec or spec)
     console.data(f"\n# for each of {spec.num_devices} devices; the best, for olympus.toml:\n{best}")

@@ -9,7 +9,7 @@ from typing import Any
 import olympus
 from olympus import tree
 from olympus.errors import ShardingError, UsageError
-from olympus.sharding import MOST_DEVICES, AbstractMesh, NamedSharding, PartitionSpec
+from olympus.sharding import AbstractMesh, NamedSharding, PartitionSpec
 from olympus.tree_util import keystr
 from olympus_cli.nearest import did_you_mean
 from olympus_cli.spec.mesh import OutSharding, ShardingSpec, misfit_of
@@ -23,11 +23,12 @@ _COUNT = "OLYMPUS_NUM_CPU_DEVICES"
 def ask_for_devices(count: int) -> None:
     """Let the CPU have as many devices as a program needs, where the user does not say.
 
-    It must be called in the program's own process, and has an effect before anything asks for its
-    devices alone.
+    Where that is one, a mesh or a program of several that is met first says how many.  It must be
+    called in the program's own process, and has an effect before anything asks for its devices
+    alone.
     """
-    if count > 1:
-        os.environ.setdefault(_COUNT, str(count))
+    if os.environ.get(_COUNT, "auto") == "auto":
+        os.environ[_COUNT] = str(count) if count > 1 else "auto"
 
 
 def _sharding(said: ShardingSpec, spec: TargetSpec) -> NamedSharding:
@@ -73,19 +74,27 @@ def _told(said: OutSharding, result: Any, keys: tuple[str, ...], spec: TargetSpe
     if not isinstance(said, dict):
         return _one_for_all(said, result, keys, spec)
     what = f"{'.'.join(keys)} of {spec.name}"
-    if not isinstance(result, dict):
+    if isinstance(result, tuple | list):
+        parts: dict[Any, Any] = {str(i): part for i, part in enumerate(result)}
+    elif isinstance(result, dict):
+        parts = result
+    else:
         raise UsageError(
-            f"{what} is a table, with a sharding for each key of a dict, and {_called(keys)} is "
-            f"{_kind(result)}",
+            f"{what} is a table, with a sharding for each key of a dict or position in a tuple, "
+            f"and {_called(keys)} is {_kind(result)}",
             hint=f'write {keys[-1]} = ["{next(iter(spec.mesh))}"]',
         )
     for key in said:
-        if key not in result:
+        if key not in parts:
             raise UsageError(
                 f"{what} has the key {key!r}, which {_called(keys)} does not have",
-                hint=did_you_mean(key, [k for k in result if isinstance(k, str)], "its keys are"),
+                hint=did_you_mean(key, [k for k in parts if isinstance(k, str)], "its keys are"),
             )
-    return {key: _told(said.get(key), part, (*keys, key), spec) for key, part in result.items()}
+    told = {key: _told(said.get(key), part, (*keys, key), spec) for key, part in parts.items()}
+    if isinstance(result, dict):
+        return told
+    is_named = hasattr(result, "_fields")
+    return type(result)(*told.values()) if is_named else type(result)(told.values())
 
 
 def _one_for_all(
@@ -106,7 +115,8 @@ def _one_for_all(
 
 def _called(keys: Sequence[str], path: Any = ()) -> str:
     """What the part of a result is called that is said at `keys`, and from there at a path."""
-    parts = "".join(f"[{key!r}]" for key in keys[1:]) + keystr(path)
+    told = (f"[{key}]" if key.isdigit() else f"[{key!r}]" for key in keys[1:])
+    parts = "".join(told) + keystr(path)
     return f"result{parts}" if parts else "the result"
 
 
@@ -117,14 +127,12 @@ def _kind(result: Any) -> str:
 
 
 def check_placement(traced: olympus.stages.Traced, spec: TargetSpec) -> None:
-    """Let the CPU have the devices that the program's own meshes ask for, where none are named.
+    """Check that the program runs on the devices of the target's mesh, if it has one.
 
     Raises:
         UsageError: the program does not run on the devices of the target's mesh.
     """
     where = traced.placement()
-    if where is not None and where.devices is None and where.num_devices <= MOST_DEVICES:
-        ask_for_devices(where.num_devices)  # too late where the program has looked at them
     if not spec.mesh:
         return
     if where is None and spec.num_devices > 1:

@@ -46,7 +46,7 @@ class Shown:
 
 def show_cost(shown: Shown, kind: str, rows: tuple[RowReport, ...], root: Path, most: int) -> None:
     """Write the figures to stdout, and the dearest `most` of the rows with their shares as bars."""
-    console.data("\n".join(shown.lines()))
+    console.prose("\n".join(shown.lines()))
     console.data("")
     columns: Sequence[str] = (kind, "flops", "share", "", "bytes", "operations", "pass")
     table: Sequence[Sequence[str]] = [_cells(row) for row in rows[:most]]
@@ -56,8 +56,12 @@ def show_cost(shown: Shown, kind: str, rows: tuple[RowReport, ...], root: Path, 
     if rest := rows[most:]:
         share = sum(row.share for row in rest)
         console.data(f"... and {len(rest)} more, {percent(share)} of all (--rows {len(rows)})")
-    for note in (*collective_lines(shown.compiled), *estimate_notes(shown.compiled)):
-        console.data(note)
+    width = console.width()
+    for line in (
+        *collective_lines(shown.compiled, width),
+        *estimate_notes(shown.compiled, width),
+    ):
+        console.data(line)
 
 
 def _cells(row: RowReport) -> list[str]:

@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from olympus_cli import console
 from olympus_cli.choices import OPTIMIZE
 from olympus_cli.program.leaves import Leaf
 from olympus_cli.reports.figures import (
@@ -39,9 +40,9 @@ _WIDTH = 100  # columns of a sentence
 _MOST_FILES = 2  # of a repeated block
 
 
-def render_text(report: Report) -> str:
-    """The text of `summary.txt`."""
-    return "\n".join(_lines(report)) + "\n"
+def render_text(report: Report, width: int | None = None) -> str:
+    """The text of `summary.txt`, its tables folded to `width` columns if that is given."""
+    return "\n".join(_lines(report, width)) + "\n"
 
 
 def write_summary(report: Report, folder: Path) -> Path:
@@ -51,7 +52,7 @@ def write_summary(report: Report, folder: Path) -> Path:
     return path
 
 
-def _lines(report: Report) -> Iterator[str]:
+def _lines(report: Report, width: int | None) -> Iterator[str]:
     yield f"{report.target}  ({report.entry})"
     for backend in report.backends:
         yield ""
@@ -68,8 +69,8 @@ def _lines(report: Report) -> Iterator[str]:
         yield ""
         yield f"compiled for {_named(backend)}"
         yield from _compiled(backend)
-        yield from collective_lines(backend)
-        yield from estimate_notes(backend)
+        yield from collective_lines(backend, width)
+        yield from estimate_notes(backend, width)
     yield ""
     yield from _build(report)
     yield ""
@@ -139,8 +140,11 @@ def figure_lines(cost: CostReport, compiled: CompiledFigures | None = None) -> I
             yield figure_row("fits", f"{estimate.device}: {'yes' if compiled.fits else 'no'}")
 
 
-def collective_lines(compiled: CompiledFigures | None) -> Iterator[str]:
-    """What the devices of a program send each other: by axis, and then the slowest first."""
+def collective_lines(compiled: CompiledFigures | None, width: int | None = None) -> Iterator[str]:
+    """What the devices of a program send each other: by axis, and then the slowest first.
+
+    The tables are folded to `width` columns if that is given.
+    """
     if compiled is None or not compiled.collectives:
         return
     sums = [("axes", "calls", "bytes", "sent", "time")]
@@ -154,7 +158,7 @@ def collective_lines(compiled: CompiledFigures | None) -> Iterator[str]:
         )
         for row in compiled.axes
     ]
-    yield from _table(sums)
+    yield from _table(sums, width)
     rows = [("collective", "axes", "devices", "bytes", "calls", "time", "line")]
     rows += [
         (
@@ -168,7 +172,7 @@ def collective_lines(compiled: CompiledFigures | None) -> Iterator[str]:
         )
         for each in compiled.collectives[:_MOST_COLLECTIVES]
     ]
-    yield from _table(rows)
+    yield from _table(rows, width)
     if (more := len(compiled.collectives) - _MOST_COLLECTIVES) > 0:
         yield f"  ... and {more} more"
 
@@ -200,8 +204,14 @@ def least_text(unknown: Sequence[str]) -> str:
     return "at least " if unknown else ""
 
 
-def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+def _table(rows: Sequence[Sequence[str]], width: int | None) -> Iterator[str]:
     """Rows under a heading, after an empty line."""
+    if width is not None:
+        yield ""
+        yield from (
+            f"  {line}".rstrip() for line in console.table_lines(rows[0], rows[1:], width - 2)
+        )
+        return
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     yield ""
     for row in rows:
@@ -209,14 +219,15 @@ def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
         yield "  " + "  ".join(cells).rstrip()
 
 
-def estimate_notes(compiled: CompiledFigures | None) -> Iterator[str]:
+def estimate_notes(compiled: CompiledFigures | None, width: int | None = None) -> Iterator[str]:
     """What the estimate of a program's time assumes, and what is not in it."""
+    columns = min(width or _WIDTH, _WIDTH)
     if compiled is None or compiled.estimate is None:
         return
     yield ""
     yield "the estimate of the time"
     for sentence in (*compiled.estimate.unknown, *compiled.estimate.assumptions):
-        yield from textwrap.wrap(sentence, _WIDTH, initial_indent="  - ", subsequent_indent="    ")
+        yield from textwrap.wrap(sentence, columns, initial_indent="  - ", subsequent_indent="    ")
 
 
 def _cost_rows(cost: CostReport) -> Iterator[tuple[str, str]]:

@@ -12,10 +12,20 @@ from dataclasses import dataclass, replace
 import ml_dtypes  # noqa: F401  (makes numpy know bfloat16 and the 8-bit floats by name)
 import numpy as np
 
-from olympus_cli.spec.mesh import ShardingSpec, sharding_text
+from olympus_cli.spec.mesh import OutSharding, ShardingSpec, sharding_text
 from olympus_cli.spec.model import ArgSpec, FromEntry, ShapeSpec, TargetSpec
 
-__all__ = ["Candidate", "combined", "named", "placed_target", "singles", "toml_text", "whole"]
+__all__ = [
+    "Candidate",
+    "Path",
+    "arrays",
+    "combined",
+    "named",
+    "placed_target",
+    "singles",
+    "toml_text",
+    "whole",
+]
 
 _ARRAYS = 4  # the largest, which are split
 _TOGETHER = 3  # arrays that an axis splits in candidates of several axes
@@ -40,7 +50,7 @@ class Candidate:
     def merged(self, other: Candidate, spec: TargetSpec) -> Candidate | None:
         """Both at once; None where they split an array unevenly, or one axis splits it twice."""
         made = dict(self.shardings)
-        shapes = dict(_arrays(spec))
+        shapes = dict(arrays(spec))
         for path, theirs in other.shardings.items():
             both = itertools.zip_longest(made.get(path, ()), theirs, fillvalue=())
             entries = tuple((*mine, *more) for mine, more in both)
@@ -65,7 +75,8 @@ def named(path: Path) -> str:
     return text + "".join(f"[{k}]" if isinstance(k, int) else f".{k}" for k in rest)
 
 
-def _arrays(spec: TargetSpec) -> Iterator[tuple[Path, ShapeSpec]]:
+def arrays(spec: TargetSpec) -> Iterator[tuple[Path, ShapeSpec]]:
+    """The arrays among the arguments of a target, and where each stands."""
     for i, arg in enumerate(spec.args):
         yield from _leaves((i,), arg)
     for name, arg in spec.kwargs.items():
@@ -87,12 +98,12 @@ def _bytes(shape: ShapeSpec) -> int:
 
 def whole(spec: TargetSpec) -> Candidate:
     """Every array whole on every device, which the others are compared with."""
-    return Candidate({path: () for path, _ in _arrays(spec)})
+    return Candidate({path: () for path, _ in arrays(spec)})
 
 
 def singles(spec: TargetSpec) -> list[Candidate]:
     """Each axis of the mesh on each dimension that it divides of the largest arrays, by itself."""
-    largest = sorted(_arrays(spec), key=lambda item: -_bytes(item[1]))[:_ARRAYS]
+    largest = sorted(arrays(spec), key=lambda item: -_bytes(item[1]))[:_ARRAYS]
     found = [
         Candidate({path: (*[()] * d, (axis,))})
         for axis, size in spec.mesh.items()
@@ -125,8 +136,10 @@ def combined(ranked: Sequence[Candidate], spec: TargetSpec) -> list[Candidate]:
     return found
 
 
-def placed_target(spec: TargetSpec, candidate: Candidate) -> TargetSpec:
-    """The target with the shardings of a candidate, and no others."""
+def placed_target(
+    spec: TargetSpec, candidate: Candidate, results: OutSharding = None
+) -> TargetSpec:
+    """The target with the shardings of a candidate and of the results, and no others."""
 
     def placed(path: Path, arg: ArgSpec) -> ArgSpec:
         if isinstance(arg, ShapeSpec):
@@ -141,12 +154,12 @@ def placed_target(spec: TargetSpec, candidate: Candidate) -> TargetSpec:
         spec,
         args=tuple(placed((i,), arg) for i, arg in enumerate(spec.args)),
         kwargs={name: placed((name,), arg) for name, arg in spec.kwargs.items()},
-        out_sharding=None,
+        out_sharding=results,
     )
 
 
 def toml_text(spec: TargetSpec) -> str:
-    """The mesh and the arguments of a target, as its table in olympus.toml has them."""
+    """The mesh, arguments and `out-sharding` of a target, as its table in olympus.toml has them."""
     axes = ", ".join(f"{name} = {size}" for name, size in spec.mesh.items())
     lines = [f"mesh = {{ {axes} }}"]
     if spec.args:
@@ -154,7 +167,15 @@ def toml_text(spec: TargetSpec) -> str:
         lines += [f"  {_toml(arg)}," for arg in spec.args]
         lines.append("]")
     lines += [f"args.{_quoted(name)} = {_toml(arg)}" for name, arg in spec.kwargs.items()]
+    if spec.out_sharding is not None:
+        lines.append(f"out-sharding = {_out(spec.out_sharding)}")
     return "\n".join(lines)
+
+
+def _out(said: OutSharding) -> str:
+    if isinstance(said, dict):
+        return f"{{ {', '.join(f'{_quoted(k)} = {_out(each)}' for k, each in said.items())} }}"
+    return sharding_text(said or ())
 
 
 def _quoted(key: str) -> str:

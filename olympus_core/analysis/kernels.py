@@ -17,7 +17,7 @@ from olympus_core.analysis.lines import Lines
 from olympus_core.analysis.producers import LineBytes, bytes_by_line
 from olympus_core.analysis.view import bits
 from olympus_core.xla.hlo_module import Computation, HloModule, Instruction
-from olympus_core.xla.replica_groups import Groups
+from olympus_core.xla.replica_groups import COLLECTIVES, Groups
 
 __all__ = ["CONTROL", "FREE", "Kernel", "Kernels", "LoopCounts", "Run", "Sort", "Transfer"]
 
@@ -36,13 +36,6 @@ _RADIX = "__cub$DeviceRadixSort"  # how the targets of the library's sorts begin
 _TOP_K = ("TopK", "mhlo.topk")
 
 
-#: the operations by which devices send each other something
-_TRANSFERS = frozenset(
-    [
-        *("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "ragged-all-to-all"),
-        *("collective-permute", "collective-broadcast"),
-    ]
-)
 #: those of them in which each device sends another part to each of the others
 _ALL_TO_ALL = frozenset(["all-to-all", "ragged-all-to-all"])
 #: what the operations are called that are loops
@@ -340,7 +333,7 @@ class Kernels:
 def _transfer(instruction: Instruction, computation: Computation) -> Transfer | None:
     """What a collective sends; None for any other instruction."""
     kind = instruction.opcode.removesuffix("-start")
-    if kind not in _TRANSFERS:
+    if kind not in COLLECTIVES:
         return None
     shape = instruction.shape
     if kind != instruction.opcode and kind != "all-reduce" and len(shape.elements) > 1:

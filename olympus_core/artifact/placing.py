@@ -51,7 +51,7 @@ def first_devices(
         topology = target.topology or xla.Topology(1, count)
         there = xla.topology_devices(target._replace(topology=topology))
     else:
-        there = xla.devices(target.backend)
+        there = xla.devices(target.backend, count)
     if len(there) < count:
         verb = "is" if len(there) == 1 else "are"
         raise BackendError(

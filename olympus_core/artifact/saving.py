@@ -143,7 +143,7 @@ def _common_signature(found: list[Any]) -> stages.Interface:
 
 def _anywhere(signature: stages.Interface) -> stages.Interface:
     """The interface without where its arrays lie."""
-    return signature._replace(in_shardings=(), out_shardings=())
+    return signature._replace(in_shardings=(), out_shardings=(), own_shardings=())
 
 
 def _types(signature: stages.Interface) -> str:

@@ -19,7 +19,7 @@ from olympus_core.control.bodies import Body, stage_body
 from olympus_core.control.call import InlineCall
 from olympus_core.errors import ConcretizationError, SignatureError, TransformError
 from olympus_core.primitive import Batched, Split
-from olympus_core.source import function_name
+from olympus_core.source import function_name, look_like
 from olympus_core.trace import Trace, using
 from olympus_core.tracer import Tracer
 from olympus_core.transforms import data
@@ -329,7 +329,7 @@ class CustomFunction(abc.ABC, Generic[_P, _R]):
         nondiff_argnums: int | Sequence[int] = (),
         nondiff_argnames: str | Sequence[str] = (),
     ) -> None:
-        functools.update_wrapper(self, fun)
+        look_like(self, fun)
         self.fun = fun
         self.nondiff_argnums = positions("nondiff_argnums", nondiff_argnums, fun, nondiff_argnames)
         self.symbolic_zeros = False

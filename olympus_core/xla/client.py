@@ -11,7 +11,7 @@ from typing import Any
 
 from olympus_core.errors import BackendError, UsageError
 from olympus_core.xla.door import Device, _jax
-from olympus_core.xla.targets import Target, Topology, target
+from olympus_core.xla.targets import MOST_DEVICES, Target, Topology, target
 
 __all__ = [
     "NO_TPU",
@@ -31,20 +31,28 @@ _cpu: Any = None
 _lapack_ready = False
 
 
-def cpu_client() -> Any:
-    """The CPU runtime, with as many devices as `OLYMPUS_NUM_CPU_DEVICES` says (1 without it)."""
+def cpu_client(asked: int = 1) -> Any:
+    """The CPU runtime, with as many devices as `OLYMPUS_NUM_CPU_DEVICES` says (1 without it).
+
+    Where that is `auto`, it has as many as are `asked` for by the first call, which starts it.
+    """
     global _cpu
     if _cpu is None:
         with _lock:
             if _cpu is None:
-                _cpu = _jax.get_tfrt_cpu_client(asynchronous=True, num_devices=_cpu_count())
+                count = _cpu_count(asked)
+                _cpu = _jax.get_tfrt_cpu_client(asynchronous=True, num_devices=count)
     return _cpu
 
 
-def _cpu_count() -> int:
+def _cpu_count(asked: int) -> int:
     text = os.environ.get("OLYMPUS_NUM_CPU_DEVICES", "1")
+    if text == "auto":
+        return asked if asked <= MOST_DEVICES else 1
     if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise UsageError(f"OLYMPUS_NUM_CPU_DEVICES needs an integer of 1 or more, got {text!r}")
+        raise UsageError(
+            f"OLYMPUS_NUM_CPU_DEVICES needs an integer of 1 or more, or auto, got {text!r}"
+        )
     return int(text)
 
 
@@ -59,15 +67,17 @@ def more_devices(count: int) -> str:
     )
 
 
-def devices(backend: str | None = None) -> list[Device]:
+def devices(backend: str | None = None, asked: int = 1) -> list[Device]:
     """The devices of a backend that programs can run on here ("cpu" unless given).
+
+    `asked` is how many the caller needs, for a CPU that is not started yet: see `cpu_client`.
 
     Raises:
       BackendError: when the backend is not present; the message has the install line.
       UsageError: when there is no backend of that name.
     """
     if backend in (None, "cpu"):
-        return list(cpu_client().local_devices())
+        return list(cpu_client(asked).local_devices())
     target(str(backend))
     if backend == "gpu":
         from olympus_core.xla.gpu import gpu_client

@@ -17,6 +17,7 @@ from olympus_core.xla.client import devices, ensure_lapack
 from olympus_core.xla.door import Device, JaxRuntimeError, _jax
 from olympus_core.xla.executable import CompileOnlyExecutable, Executable
 from olympus_core.xla.hlo import module_bytes
+from olympus_core.xla.meetings import DIFFERS, check_meetings
 from olympus_core.xla.messages import artifact_error, compile_error
 from olympus_core.xla.options import Options, checked_options
 from olympus_core.xla.serialized import serialized_for
@@ -55,13 +56,26 @@ def compile(
       UsageError: when an option is not allowed or has a value that it does not take.
       CompileError: when the compiler fails; the message is the compiler's.
       BackendError: when the backend is not available; the message has the install line.
+      ShardingError: when some devices may not come to a collective that the compiler inserts.
 
     Example:
       >>> compile(module, target("cpu")).execute([put(np.float32(2))])
     """
     # not the module itself: while XLA reads it another thread may add to its MLIR context
     program = module_bytes(module)
-    options = checked_options(options)
+    made = _compiled_for(program, target, checked_options(options), grid, watch)
+    if DIFFERS.encode() in program:
+        check_meetings(made.hlo_module(), target.backend == "cpu")
+    return made
+
+
+def _compiled_for(
+    program: bytes,
+    target: Target,
+    options: Options,
+    grid: Sequence[Device] | None,
+    watch: Watch | None,
+) -> Executable | CompileOnlyExecutable:
     if target.backend == "cpu":
         if _LAPACK in program:
             ensure_lapack()

@@ -14,8 +14,15 @@ import numpy as np
 
 from olympus_core.xla.wire import Message, damaged
 
-__all__ = ["Groups", "groups_of", "pairs_of"]
+__all__ = ["COLLECTIVES", "Groups", "groups_of", "pairs_of"]
 
+#: the operations by which devices send each other something
+COLLECTIVES = frozenset(
+    [
+        *("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "ragged-all-to-all"),
+        *("collective-permute", "collective-broadcast"),
+    ]
+)
 #: the numbers of devices of each group
 Groups = tuple[tuple[int, ...], ...]
 

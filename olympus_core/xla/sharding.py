@@ -202,9 +202,10 @@ def make_mesh(
     >>> make_mesh((2, 4), ("data", "model"))
     Mesh(axis_sizes=(2, 4), axis_names=('data', 'model'), axis_types=(Auto, Auto))
     """
-    there = devices_of() if devices is None else as_tuple(devices, "the devices of make_mesh")
     sizes = checked_sizes("make_mesh", axis_shapes)
     count = math.prod(sizes)
+    told = None if devices is None else as_tuple(devices, "the devices of make_mesh")
+    there = devices_of(asked=count) if told is None else told
     if count > len(there):
         raise ShardingError(
             f"a mesh of {' x '.join(map(str, sizes))} needs {count} devices, and there "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -167,13 +168,58 @@ def test_an_entry_has_the_devices_of_its_own_mesh(folder, invoke: Invoke, monkey
     )
     result = invoke("run", "maps:total", "--shapes", "x=f32[8]", "--json")
     assert result.exit_code == 0, result.stderr
-    (folder / "maps.py").write_text(
-        MAPPED.format(mesh='mesh = lambda: olympus.make_mesh((4,), ("i",))')
-    )
-    result = invoke("run", "maps:total", "--shapes", "x=f32[8]")
-    assert result.exit_code == 3
-    assert "needs 4 devices, and there is 1" in result.stderr
-    assert "put OLYMPUS_NUM_CPU_DEVICES=4 before the command" in result.stderr
+
+
+MAKES = """\
+import olympus
+from olympus import P, lax
+
+{first}
+
+
+def total(x):
+    mesh = olympus.make_mesh((4,), ("i",))
+    body = lambda x: lax.psum(x.sum(), "i")
+    return olympus.shard_map(body, mesh=mesh, in_specs=P("i"), out_specs=P())(x)
+
+
+share = olympus.pmap(lambda x: x / lax.psum(x, "i"), axis_name="i")
+"""
+FIRST = [
+    "",
+    'mesh = olympus.make_mesh((4,), ("i",))',
+    'mesh = olympus.make_mesh((2, 4), ("i", "j"))',
+]
+
+
+@pytest.mark.parametrize("first", FIRST)
+def test_an_entry_has_the_devices_of_the_first_mesh_it_makes(
+    folder, invoke: Invoke, monkeypatch, first: str
+) -> None:
+    monkeypatch.delenv("OLYMPUS_NUM_CPU_DEVICES", raising=False)
+    (folder / "makes.py").write_text(MAKES.format(first=first))
+    entries = [("makes:total", "x=f32[8]"), ("makes:share", "x=f32[4]")]
+    for entry, shapes in entries if first == FIRST[0] else entries[:1]:
+        result = invoke("run", entry, "--shapes", shapes, "--json")
+        assert result.exit_code == 0, result.stderr
+    result = invoke("lower", entries[0][0], "--shapes", entries[0][1])
+    assert result.exit_code == 0 and "sdy.manual_computation" in result.stdout
+
+
+def test_a_number_that_is_said_and_an_array_that_came_first_win(
+    folder, invoke: Invoke, monkeypatch
+) -> None:
+    run = "run", "makes:total", "--shapes", "x=f32[8]"
+    for first, count in [("", "2"), ("x = olympus.numpy.ones(3)", None)]:
+        monkeypatch.delenv("OLYMPUS_NUM_CPU_DEVICES", raising=False)
+        if count is not None:
+            monkeypatch.setenv("OLYMPUS_NUM_CPU_DEVICES", count)
+        (folder / "makes.py").write_text(MAKES.format(first=first))
+        result = invoke(*run)
+        assert result.exit_code == 3
+        there = "there are 2" if count else "there is 1"
+        assert f"needs 4 devices, and {there}" in result.stderr
+        assert "put OLYMPUS_NUM_CPU_DEVICES=4 before the command" in result.stderr
 
 
 GRADIENTS = """\
@@ -563,7 +609,7 @@ def test_forgotten_brackets_are_told(folder, said: str, hint: str) -> None:
         ('{ c = ["data"] }', "out-sharding of f has the key 'c', which the result does not have "
          "hint: its keys are a, b"),
         ('{ b = { x = [] } }', "out-sharding.b of f is a table, with a sharding for each key of a "
-         "dict, and result['b'] is an array hint: write b = [\"data\"]"),
+         "dict or position in a tuple, and result['b'] is an array hint: write b = [\"data\"]"),
     ],
 )  # fmt: skip
 def test_out_shardings_that_do_not_fit_are_told_by_their_key(
@@ -576,6 +622,46 @@ def test_out_shardings_that_do_not_fit_are_told_by_their_key(
     assert message in " ".join(result.stderr.split())
     assert "layers.py" not in result.stderr
     assert "PyTreeDef" not in result.stderr
+
+
+SEVERAL = """\
+from typing import NamedTuple
+
+
+class Two(NamedTuple):
+    a: object
+    b: object
+
+
+def pair(x):
+    return x + 1, [x * 2, x.sum()]
+
+
+def named(x):
+    return Two(x + 1, (x * 2, x.sum()))
+"""
+
+
+def test_results_of_a_tuple_have_shardings_by_their_positions(folder, invoke: Invoke) -> None:
+    (folder / "several.py").write_text(SEVERAL)
+
+    def lowered(name: str, said: str) -> Any:
+        text = f'entry = "several:{name}"\nmesh = {{ data = 2 }}\nargs.x = "f32[8]"\n'
+        (folder / "olympus.toml").write_text(f"[target.f]\n{text}out-sharding = {said}")
+        return invoke("lower", "f")
+
+    result = lowered("named", '{ 1 = { 0 = ["data"] } }')
+    assert result.exit_code == 0, result.stderr
+    (results,) = (line.partition("->")[2] for line in result.stdout.splitlines() if "@main" in line)
+    said = ["sdy.sharding" in each for each in results.split("tensor<")[1:]]
+    assert said == [False, True, False]
+    for wrong, message in [
+        ("{ 2 = [] }", "out-sharding of f has the key '2', which the result does not have"),
+        ("{ 1 = { 1 = ['data'] } }", "of f has 1 entry, one for each dimension, and result[1][1]"),
+    ]:
+        result = lowered("pair", wrong)
+        assert result.exit_code == 2
+        assert message in " ".join(result.stderr.split())
 
 
 def test_results_that_are_left_out_are_the_compilers_choice(folder, invoke: Invoke) -> None:

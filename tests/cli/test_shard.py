@@ -9,6 +9,7 @@ import pytest
 
 from olympus_cli.spec.candidates import Candidate, combined, named, singles, toml_text, whole
 from olympus_cli.spec.project import load_project
+from olympus_cli.spec.replaced import Given, Plain, replaced, results_like
 from tests.cli.conftest import Invoke
 from tests.marks import needs_gpu_compiler
 
@@ -65,6 +66,53 @@ def test_candidates_are_ranked_and_the_best_can_be_pasted(work: Path, invoke: In
     assert result.exit_code == 0, result.stderr
     (backend,) = json.loads(result.stdout)["report"]["backends"]
     assert (backend["devices"], backend["memory"]["peak"]) == (2, rows[0]["peak"])
+
+
+TURNED = """\
+def turned(w):
+    return w.T @ w.T, w.sum()
+"""
+
+
+def test_what_a_step_returns_lies_where_it_is_taken_from(folder: Path, invoke: Invoke) -> None:
+    """Where the compiler itself puts the product elsewhere too."""
+    (folder / "turning.py").write_text(TURNED)
+    options = ("--shapes", "w=f32[32,32]", "--mesh", "data=2", "--by", "collectives", "--json")
+    result = invoke("shard", "turning:turned", *options)
+    assert result.exit_code == 0, result.stderr
+    rows = {row["split"]: row for row in json.loads(result.stdout)["candidates"]}
+    row = rows['w ["", "data"]']
+    assert row["toml"].endswith('sharding = ["", "data"] }\nout-sharding = { 0 = ["", "data"] }')
+    (folder / "olympus.toml").write_text(f'[target.f]\nentry = "turning:turned"\n{row["toml"]}')
+    result = invoke("compile", "f", "--json", "--output", "out")
+    assert result.exit_code == 0, result.stderr
+    (backend,) = json.loads(result.stdout)["report"]["backends"]
+    sent = sum(each["bytes"] * each["calls"] for each in backend["collectives"])
+    assert (backend["memory"]["peak"], sent) == (row["peak"], row["collective_bytes"])
+
+
+def test_which_results_replace_which_arguments() -> None:
+    w, x, lr = "f32[8]", "f32[4]", "f32[]"
+    tree = {"a": w, "b": [x, lr]}
+
+    def given(*shapes: Plain, donated: str = "") -> list[Given]:
+        names = "wxyz"
+        return [Given((n,), n, s, n in donated) for n, s in zip(names, shapes, strict=False)]
+
+    assert replaced(given(w, x), w) == {(): ("w",)}
+    assert replaced(given(tree, x), [tree, lr]) == {(0,): ("w",)}
+    assert replaced(given(w, w, x), [w, w, lr]) == {(0,): ("w",), (1,): ("x",)}
+    assert replaced(given(w, w), [w, lr]) == {}  # either
+    assert replaced(given(w, w, donated="x"), [w, lr]) == {(0,): ("x",)}
+    assert replaced(given(w, w), {"x": w, "loss": lr}) == {("x",): ("x",)}
+    assert replaced(given(w, w), {"z": w, "x": w}) == {("z",): ("w",), ("x",): ("x",)}
+    assert replaced(given(w, None), [None, lr]) == {}
+    assert replaced([], None) == {}
+    pairs = {(0,): ("w",)}
+    shardings = {("w", "a"): (("data",),), ("w", "b", 1): (), ("x",): ()}
+    assert results_like(pairs, shardings) == {"0": {"a": (("data",),), "b": {"1": ()}}}
+    assert results_like({(): ("x",)}, shardings) == ()
+    assert results_like({}, shardings) is None
 
 
 @needs_gpu_compiler

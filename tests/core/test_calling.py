@@ -226,3 +226,30 @@ def test_a_deleted_array_cannot_be_read_though_it_was_before():
     x.delete()
     with pytest.raises(UsageError, match="deleted"):
         x.tolist()
+
+
+class Named:
+    """A callable object whose attributes are called as the methods of what wraps it."""
+
+    def __init__(self) -> None:
+        self.trace = self.lower = self._jit = self._donated = self.defjvp = "mine"
+        self.note = "kept"
+
+    def __call__(self, x):
+        return 2 * x
+
+
+def test_attributes_of_a_callable_object_do_not_hide_methods():
+    for wrap in (olympus.jit, olympus.pmap):
+        f = wrap(Named())
+        np.testing.assert_allclose(f(X), 2 * X)
+        assert "stablehlo.multiply" in f.lower(X).as_text()
+        assert (f.note, f.__wrapped__.trace) == ("kept", "mine")
+    doubled = olympus.custom_jvp(Named())
+    doubled.defjvp(lambda primals, tangents: (2 * primals[0], 3 * tangents[0]))
+    assert olympus.grad(doubled)(1.0) == 3
+
+
+def test_jit_of_pmap_is_a_program_too():
+    share = olympus.pmap(lambda x: x / olympus.lax.psum(x, "i"), axis_name="i")
+    np.testing.assert_allclose(olympus.jit(share)(X + 1), (X + 1) / (X + 1).sum())

@@ -111,3 +111,24 @@ def test_what_out_specs_say_is_equal_to_what_results_have() -> None:
     compiled = n.jit(_double, in_shardings=want).lower(X).compile()
     assert compiled.output_shardings == want
     assert compiled(X).sharding == want
+
+
+@pytest.mark.parametrize("spec", [("d",), ("d", None), (None, None), (("d", "m"), None)])
+@pytest.mark.parametrize("given", ["array", "type", "put", "type with a sharding"])
+def test_stages_tell_the_specs_of_the_oracle(spec: tuple[Any, ...], given: str) -> None:
+    """An argument that was put by name passes its spec on as it is written, and a told one not."""
+    found = []
+    for n in map(_library, (olympus, jax)):
+        sharding = n.named(*spec)
+        x = {
+            "array": lambda: X,
+            "type": lambda n=n: n.module.ShapeDtypeStruct(X.shape, X.dtype),
+            "put": lambda n=n: n.put(*spec),
+            "type with a sharding": lambda n=n, s=sharding: n.module.ShapeDtypeStruct(
+                X.shape, X.dtype, sharding=s
+            ),
+        }[given]()
+        compiled = n.jit(_double, in_shardings=sharding).lower(x).compile()
+        shardings = compiled.input_shardings[0][0], compiled.output_shardings
+        found.append([repr(s.spec).replace("PartitionSpec", "P") for s in shardings])
+    assert found[0] == found[1]

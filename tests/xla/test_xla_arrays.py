@@ -138,7 +138,23 @@ def test_several_devices(python):
     assert python(source, OLYMPUS_NUM_CPU_DEVICES="3").stdout == "3 2 [0 1 2]\n"
 
 
+def test_as_many_devices_as_are_asked_for_first(python):
+    source = (
+        "import olympus; from olympus_core import xla; {first}"
+        'mesh = olympus.make_mesh((2, 3), ("x", "y")); print(mesh.size, len(xla.devices()))'
+    )
+    auto = {"OLYMPUS_NUM_CPU_DEVICES": "auto"}
+    assert python(source.format(first=""), **auto).stdout == "6 6\n"
+    late = python(source.format(first="xla.devices();"), **auto)
+    assert "a mesh of 2 x 3 needs 6 devices, and there is 1" in late.stderr
+    huge = python('import olympus; olympus.make_mesh((10**6,), ("x",))', **auto)
+    assert "needs 1000000 devices, and there is 1" in huge.stderr
+
+
 @pytest.mark.parametrize("text", ["0", "-1", "two", ""])
 def test_a_wrong_number_of_devices(python, text):
     got = python("from olympus_core import xla; xla.devices()", OLYMPUS_NUM_CPU_DEVICES=text)
-    assert f"OLYMPUS_NUM_CPU_DEVICES needs an integer of 1 or more, got {text!r}" in got.stderr
+    assert (
+        f"OLYMPUS_NUM_CPU_DEVICES needs an integer of 1 or more, or auto, got {text!r}"
+        in got.stderr
+    )

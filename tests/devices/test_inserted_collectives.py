@@ -1,0 +1,194 @@
+"""A collective that the compiler inserts where some devices never come is refused when compiled."""
+
+from __future__ import annotations
+
+import types
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import olympus
+import olympus.numpy as jnp
+from olympus import artifact, lax
+from olympus.errors import ShardingError
+from olympus.sharding import AbstractMesh, NamedSharding, PartitionSpec
+from olympus_core.xla.meetings import DIFFERS
+from tests.devices.meshes import both
+from tests.marks import needs_gpu_compiler
+
+OURS = types.SimpleNamespace(m=olympus, np=jnp, lax=lax, P=PartitionSpec, at=both("x", "y")[0])
+ORACLE = types.SimpleNamespace(
+    m=jax, np=jax.numpy, lax=jax.lax, P=jax.sharding.PartitionSpec, at=both("x", "y")[1]
+)
+X = np.arange(64, dtype=np.float32).reshape(8, 8)
+
+
+def mapped(p: Any, body: Any, mesh: Any = None) -> Any:
+    """`body(p, part)` over the axis x; along y the compiler cuts the 8 columns of X."""
+    return p.m.jit(
+        p.m.shard_map(
+            lambda x: body(p, x),
+            mesh=mesh or p.at.mesh,
+            in_specs=p.P("x", None),
+            out_specs=p.P("x", None),
+            axis_names={"x"},
+            check_vma=False,
+        )
+    )
+
+
+def run(p: Any, body: Any) -> np.ndarray[Any, Any]:
+    return np.asarray(mapped(p, body)(p.m.device_put(X, p.at)))
+
+
+def first(p: Any) -> Any:
+    return p.lax.axis_index("x") == 0
+
+
+def rolled(p: Any, x: Any) -> Any:
+    return p.lax.cond(first(p), lambda v: p.np.roll(v, 1, axis=1), lambda v: -v, x)
+
+
+def reversed_in_a_switch(p: Any, x: Any) -> Any:
+    branches = [lambda v: v, lambda v: v[:, ::-1]]
+    return p.lax.switch(p.lax.axis_index("x"), branches, x)
+
+
+def rolled_in_a_loop(p: Any, x: Any) -> Any:
+    return p.lax.while_loop(lambda v: v.sum() < 1000, lambda v: p.np.roll(v, 1, axis=1) + 1, x)
+
+
+def shifted_in_a_jit_and_a_scan(p: Any, x: Any) -> Any:
+    shift = p.m.jit(lambda v: p.np.pad(v[:, :-2], ((0, 0), (2, 0))))
+
+    def talk(v: Any) -> Any:
+        return p.lax.scan(lambda c, _: (shift(c) + 1, None), v, None, length=3)[0]
+
+    return p.lax.cond(x.sum() > 600, talk, lambda v: -v, x)
+
+
+def one_of_two_equal_functions(p: Any, x: Any) -> Any:
+    """The predicate of the first call is the same everywhere, and that of the second is not."""
+
+    def chosen(flag: Any, v: Any) -> Any:
+        return p.m.jit(
+            lambda f, v: p.lax.cond(f, lambda v: p.np.roll(v, 1, axis=1), lambda v: -v, v)
+        )(flag, v)
+
+    return chosen(first(p), chosen(p.lax.psum(x.sum(), "x") > 0, x))
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        (rolled, r"the predicate of cond, .* the axis 'x', at .*test_inserted_collectives.*p\.lax"),
+        (reversed_in_a_switch, "the collective-permute that the compiler inserts for"),
+        (rolled_in_a_loop, "the condition of while_loop may differ along the axis 'x'"),
+        (shifted_in_a_jit_and_a_scan, "the predicate of cond.*at .*p.lax.cond"),
+        (one_of_two_equal_functions, "collective-permute"),
+    ],
+)
+def test_a_permutation_that_some_devices_do_not_come_to_is_refused(body: Any, says: str) -> None:
+    with pytest.raises(ShardingError, match=says) as error:
+        run(OURS, body)
+    assert "lax.pmax" in (error.value.hint or "")
+    assert Path(str(error.value.location).rpartition(":")[0]) == Path(__file__)
+
+
+def test_it_is_refused_at_each_way_to_compile() -> None:
+    with pytest.raises(ShardingError, match="wait for them for ever"):
+        mapped(OURS, rolled).lower(olympus.device_put(X, OURS.at)).compile()
+    abstract = AbstractMesh((2, 4), ("x", "y"))
+    sharding = NamedSharding(abstract, PartitionSpec("x", "y"))
+    x = olympus.ShapeDtypeStruct(X.shape, "float32", sharding=sharding)
+    with pytest.raises(ShardingError, match="wait for them for ever"):
+        mapped(OURS, rolled, abstract).lower(x).compile()
+
+
+def summed(p: Any, x: Any) -> Any:
+    return p.lax.while_loop(
+        lambda v: v.sum() < 1000, lambda v: v + 1 + v.mean(1, keepdims=True), x / 64
+    )
+
+
+def sorted_in_one_branch(p: Any, x: Any) -> Any:
+    return p.lax.cond(first(p), lambda v: p.np.sort(-v, axis=1), lambda v: v @ (v.T @ v), x)
+
+
+def rolled_by_all(p: Any, x: Any) -> Any:
+    flag = p.lax.psum(x.sum(), "x") > 0
+    x = p.lax.cond(flag, lambda v: p.np.roll(v, 1, axis=1), lambda v: -v, x)
+    return p.lax.cond(first(p), lambda v: v + 1, lambda v: -v, x)
+
+
+def chosen_afterwards(p: Any, x: Any) -> Any:
+    return p.np.where(first(p), p.np.roll(x, 1, axis=1), -x)
+
+
+@pytest.mark.parametrize("body", [summed, sorted_in_one_branch, rolled_by_all, chosen_afterwards])
+def test_what_all_come_to_runs_as_the_oracle(body: Any) -> None:
+    for each in [run(OURS, body) for _ in range(3)]:
+        np.testing.assert_allclose(each, run(ORACLE, body), rtol=1e-6)
+
+
+def test_a_result_that_differs_against_its_spec_decides_outside_too() -> None:
+    flags = olympus.shard_map(
+        lambda x: x[0] > 3,
+        mesh=OURS.at.mesh,
+        in_specs=PartitionSpec(("x", "y")),
+        out_specs=PartitionSpec(),
+        check_vma=False,
+    )
+
+    def f(x: Any) -> Any:
+        flag = flags(x[0])
+        return lax.cond(flag, lambda v: v @ v.T, lambda v: v, x)
+
+    with pytest.raises(ShardingError, match=r"may differ along the axis '[xy]'"):
+        olympus.jit(f)(olympus.device_put(X, OURS.at))
+
+
+def test_a_program_without_such_a_predicate_says_nothing() -> None:
+    x = olympus.device_put(X, OURS.at)
+    assert DIFFERS in mapped(OURS, sorted_in_one_branch).lower(x).as_text()
+    assert DIFFERS not in mapped(OURS, chosen_afterwards).lower(x).as_text()
+
+
+def permuted_along_the_rest(p: Any, x: Any) -> Any:
+    talk = lambda v: p.lax.ppermute(v, "y", [(0, 1), (1, 0)])  # noqa: E731
+    return p.lax.cond(first(p), talk, lambda v: v, x)
+
+
+def for_gpus(path: Path) -> Path:
+    """A bundle of a program that GPUs run, and the devices of the CPU cannot."""
+    mesh = AbstractMesh((2, 4), ("x", "y"))
+    spec = PartitionSpec("x", "y")
+    f = olympus.shard_map(
+        lambda x: permuted_along_the_rest(OURS, x), mesh=mesh, in_specs=spec, out_specs=spec
+    )
+    x = olympus.ShapeDtypeStruct(X.shape, "float32", sharding=NamedSharding(mesh, spec))
+    lowered = olympus.jit(f).trace(x).lower(olympus.target("gpu", "8xh200"))
+    text = str(lowered.olympuspr)
+    artifact.save(
+        path, lowered.compile(), lowered=lowered, olympuspr_text=text, name="f", entry="m:f"
+    )
+    return path
+
+
+@needs_gpu_compiler
+def test_a_bundle_for_gpus_is_refused_where_the_cpu_would_wait(tmp_path: Path) -> None:
+    bundle = artifact.load(for_gpus(tmp_path / "f.olympus"))
+    with pytest.raises(ShardingError, match="wait for them for ever"):
+        bundle.compiled(olympus.target("cpu"))
+
+
+def test_the_text_of_an_axis_may_be_any() -> None:
+    from olympus_core.xla.meetings import Spread, _axes_of, differs_text
+
+    axes = {"a,b=1:2": Spread(4, 2), "é\n": Spread(1, 4)}
+    assert _axes_of(differs_text(axes)) == axes
+    for hostile in ("x=0:4", "x=4", "x=1:0,,", "=", "x=-1:2", "x=1:9999999999"):
+        assert not _axes_of(hostile)
