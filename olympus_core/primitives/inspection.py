@@ -45,7 +45,7 @@ class InspectSharding(MultipleResults):
 
     For a value that is known it does so at once.  In a program it does when that is compiled: its
     operation is in no module but the one that the compiler gets, for it has an address of the
-    process in it.
+    process in it.  In reverse there is nothing to do.
     """
 
     inlined: ClassVar[bool] = True
@@ -82,9 +82,6 @@ class InspectSharding(MultipleResults):
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
     ) -> tuple[list[Any], list[Any]]:
         return self.bind(*primals, **params), []
-
-    def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
-        return [None] * len(operands)
 
     def batch(
         self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
