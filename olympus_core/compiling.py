@@ -110,13 +110,12 @@ def compile_lowered(
 ) -> Any:
     """The executable of a module; told where `log_compiles` is on.
 
-    `grid` are the devices of a program of several; the first of the target unless given.  What the
-    program inspects is told once it is compiled, also where the compiler fails after it knew, with
-    shardings that are named after the meshes of those it is placed by, `like`.
+    `grid` are the devices of a program of several; the first of the target unless given.  Where the
+    program inspects arrays, the user's functions are called when it is compiled, and when the
+    compiler failed; the shardings are named after the meshes of `like`, those it is placed by.
 
     Raises CompileError where the compiler fails, UsageError for an option that it does not have,
-    BackendError where the backend is not installed, and what the user's function raises that is
-    told.
+    BackendError where the backend is not installed, and what the user's functions raise.
     """
     start = time.perf_counter()
     if lowered.inspecting is None:

@@ -7,9 +7,10 @@ they raise or print is no business of the compiler's threads.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,18 +55,13 @@ class Inspected(NamedTuple):
         They are told too where the compiler fails.  `like` are the shardings that the program is
         placed by.  Raises what `xla.compile` raises, and what the user's functions do.
         """
-        devices = tuple(grid or (_first_device(target),))
-        watch, module = None, self.module
-        if len(devices) > 1:
-            watch = xla.Watch()
-            module = self._module_for(watch, target)
-        try:
-            made = xla.compile(module, target, options, grid, watch)
-        except CompileError:
-            _tell(self._found(watch, devices, like))
-            raise
-        _tell(self._found(watch, devices, like))
-        return made
+        if not grid or len(grid) == 1:
+            with _telling(lambda: self._whole(target, grid, like)):
+                return xla.compile(self.module, target, options, grid)
+        watch = xla.Watch()
+        module = self._module_for(watch, target)
+        with _telling(lambda: _seen(watch, grid, like)):
+            return xla.compile(module, target, options, grid, watch)
 
     def _module_for(self, watch: xla.Watch, target: xla.Target) -> Any:
         """The module for this compilation alone, by which the compiler calls back."""
@@ -77,20 +73,34 @@ class Inspected(NamedTuple):
 
         return lowering.lower_module(self.program, self.entry, xla.platform_of(target), config)
 
-    def _found(
-        self, watch: xla.Watch | None, devices: Sequence[Any], like: Sequence[Sharding]
+    def _whole(
+        self, target: xla.Target, grid: Sequence[xla.Device] | None, like: Sequence[Sharding]
     ) -> _Told:
-        if watch is None:
-            whole = whole_on(devices[0], like)
-            for eqn in effects_in(self.program):
-                yield eqn.params["callback"], eqn.inputs[0].aval, whole
+        """What one device has."""
+        whole = whole_on(grid[0] if grid else _first_device(target), like)
+        for eqn in effects_in(self.program):
+            yield eqn.params["callback"], eqn.inputs[0].aval, whole
+
+
+def _seen(watch: xla.Watch, grid: Sequence[xla.Device], like: Sequence[Sharding]) -> _Told:
+    """What the compiler said."""
+    for (inspection, aval, manual), found in watch.seen:
+        if manual is None:
+            sharding = xla.sharding_like(found, aval.ndim, like, grid)
         else:
-            for (inspection, aval, manual), found in watch.seen:
-                if manual is None:
-                    sharding = xla.sharding_like(found, aval.ndim, like, devices)
-                else:
-                    sharding = _along_the_rest(found, aval.ndim, manual, devices)
-                yield inspection, aval, sharding
+            sharding = _along_the_rest(found, aval.ndim, manual, grid)
+        yield inspection, aval, sharding
+
+
+@contextlib.contextmanager
+def _telling(found: Callable[[], _Told]) -> Iterator[None]:
+    """A context after which, and after a failure of the compiler, the user's functions are told."""
+    try:
+        yield
+    except CompileError:
+        _tell(found())
+        raise
+    _tell(found())
 
 
 def _tell(found: _Told) -> None:

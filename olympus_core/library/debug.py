@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from olympus_core import trace, tree
+from olympus_core.array import DeviceArray
 from olympus_core.avals import Shape, canonical_shape
 from olympus_core.errors import ArgumentError
 from olympus_core.library.promotion import check_arrays
@@ -31,15 +32,14 @@ def inspect_array_sharding(value: Any, *, callback: Callable[[Sharding], Any]) -
     """Call `callback` with the sharding of each array of a tree.
 
     For an array that is known, it is called at once.  For a traced one, it is called each time
-    that the program is compiled, and not when it is lowered, nor when what was compiled is run or
-    loaded again.  The compiler tells the sharding, of an array of which `vmap` maps a part too;
-    under `shard_map` that of a device's own part is whole along the axes that it maps over.
-    Several arrays may come in any order, and one that is computed at several places more than
-    once.  The calls come after the compilation, which is done though one of them raises: that
-    error is the one of whoever compiled.
+    that the program is compiled, and not when it is lowered, run or loaded.  Under `vmap` the
+    array has the mapped axis too.  Under `shard_map` it is a device's own part, whole along the
+    axes that are mapped over.  Several arrays may come in any order, and one that is computed at
+    several places more than once.  The calls follow the compilation, in the thread that asked for
+    it, and what they raise is raised there.
 
-    Raises ArgumentError for a callback that cannot be called and, where arrays are known, for what
-    is not an array; DTypeError for what cannot be one in a traced function.
+    Raises ArgumentError for a callback that cannot be called and, called at once, for what is not
+    an array; DTypeError for what is neither array nor scalar in a traced function.
 
     >>> inspect_array_sharding(device_put(x, sharding), callback=print)
     >>> jit(lambda x: inspect_array_sharding(2 * x, callback=print))(x)
@@ -56,6 +56,11 @@ def _inspect(name: str, value: Any, inspection: Inspection) -> None:
     if not trace.at_base():
         check_arrays(name, *leaves)
     for leaf in leaves:
+        if trace.at_base() and not isinstance(leaf, DeviceArray):
+            raise ArgumentError(
+                f"a sharding is what arrays have, and this is {leaf!r:.80}",
+                hint="put it on the devices with device_put",
+            )
         inspect_sharding_p.bind(leaf, callback=inspection)
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from olympus_core import mlir
-from olympus_core.avals import Shape, ShapedArray
-from olympus_core.errors import ArgumentError
+from olympus_core import mlir, xla
+from olympus_core.avals import Shape, ShapedArray, shape_of
 from olympus_core.primitive import Batched, MultipleResults
-from olympus_core.sharding import Sharding
+from olympus_core.sharding import Sharding, SingleDeviceSharding
 from olympus_core.source import function_name
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ class InspectSharding(MultipleResults):
 
     For a value that is known it does so at once.  In a program it does when that is compiled: its
     operation is in no module but the one that the compiler gets, for it has an address of the
-    process in it.
+    process in it.  In reverse there is nothing to do.
     """
 
     inlined: ClassVar[bool] = True
@@ -58,12 +57,9 @@ class InspectSharding(MultipleResults):
     def run_in_place(self, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
         (value,) = args
         sharding = getattr(value, "sharding", None)
-        if not isinstance(sharding, Sharding):
-            raise ArgumentError(
-                f"a sharding is what arrays have, and this is {value!r:.80}",
-                hint="put it on the devices with device_put",
-            )
-        params["callback"].tell(value.shape, sharding)
+        if not isinstance(sharding, Sharding):  # an array of NumPy goes there where it is used
+            sharding = SingleDeviceSharding(xla.default_device())
+        params["callback"].tell(shape_of(value), sharding)
         return []
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
@@ -82,9 +78,6 @@ class InspectSharding(MultipleResults):
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
     ) -> tuple[list[Any], list[Any]]:
         return self.bind(*primals, **params), []
-
-    def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
-        return [None] * len(operands)
 
     def batch(
         self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any

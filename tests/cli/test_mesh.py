@@ -487,6 +487,41 @@ def test_a_program_that_says_its_own_shardings_is_run_and_measured(folder, invok
         assert result.exit_code == 0, (command, result.stderr)
 
 
+INSPECTING = """
+
+from olympus import debug
+
+def layer(x, w):
+    y = np.tanh(x @ w["up"])
+    debug.inspect_array_sharding(y, callback=lambda sharding: print("hidden:", sharding.spec))
+    return y @ w["down"]
+
+def refused(x, w):
+    debug.inspect_array_sharding(x, callback=lambda sharding: {}["where"])
+    return x + 1
+"""
+
+
+def test_inspections_are_told_where_a_target_is_compiled(folder, invoke: Invoke) -> None:
+    second = MESH.replace("target.layer", "target.refused").replace(
+        "layers:layer", "layers:refused"
+    )
+    written(folder, MESH + second)
+    with (folder / "layers.py").open("a") as file:
+        file.write(INSPECTING)
+    result = invoke("build", "--json")
+    assert result.exit_code == 3
+    document = json.loads(result.stdout)
+    assert [target["status"] for target in document["targets"]] == ["built", "failed"]
+    error = document["targets"][1]["error"]
+    assert error["message"] == "the program raised KeyError: 'where'"
+    assert error["location"].endswith("layers.py:24")
+    assert result.stderr.count("hidden: P('data', 'model')") == 1
+    result = invoke("build", "layer", "--json")  # nothing is compiled
+    assert json.loads(result.stdout)["targets"][0]["status"] == "fresh"
+    assert "hidden" not in result.stderr
+
+
 @needs_gpu_compiler
 def test_for_gpus_that_are_not_there(folder, invoke: Invoke) -> None:
     written(folder, more='backends = ["cpu", "gpu:8xh200"]')
