@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 from olympus_core import source, trace
 from olympus_core.avals import ShapedArray, get_aval
-from olympus_core.context import state
+from olympus_core.context import state, switched
 from olympus_core.errors import InternalError, TraceError
 from olympus_core.olympuspr import Eqn, Literal, Olympuspr, Var
 from olympus_core.primitive import Linear, Primitive, Split
-from olympus_core.primitives.collective import varying
+from olympus_core.primitives.collective import parted, varying
 from olympus_core.primitives.elementwise.arithmetic import add_p
 from olympus_core.trace import Trace, using
 from olympus_core.transforms.evaluate import evaluate
@@ -31,6 +31,7 @@ __all__ = [
     "LinearFunction",
     "LinearTrace",
     "backward",
+    "cotangent_aval",
     "linearize_flat",
     "process_split",
     "transpose_program",
@@ -114,7 +115,8 @@ class LinearFunction(NamedTuple):
     def transpose(self, cotangents: Sequence[Any]) -> list[Any]:
         """The cotangents of the inputs, from those of the results; None for zero."""
         kept = [c for c, i in zip(cotangents, self.outs, strict=True) if i is not None]
-        return backward(self.program, kept)
+        with switched("parted", frozenset()):  # it may be a rule that asks, amid another derivative
+            return backward(self.program, kept)
 
 
 def linearize_flat(
@@ -153,6 +155,11 @@ def tangent_aval(aval: ShapedArray) -> ShapedArray:
     return aval.strip_weak()
 
 
+def cotangent_aval(aval: ShapedArray) -> ShapedArray:
+    """The type of a cotangent of a value: that of a tangent, or of a part of it (`parted`)."""
+    return aval.update(weak_type=False, vma=aval.vma | state.parted)
+
+
 def backward(program: Olympuspr, cotangents: Sequence[Any]) -> list[Any]:
     """The cotangents of a linear program's inputs, from those of its results (None: zero).
 
@@ -164,13 +171,15 @@ def backward(program: Olympuspr, cotangents: Sequence[Any]) -> list[Any]:
 
     def give(atom: Any, cotangent: Any) -> None:
         if cotangent is not None and atom.__class__ is Var and atom not in values:
+            cotangent = parted(cotangent, state.parted)
             old = pending.get(atom)
             pending[atom] = cotangent if old is None else add_p.bind(old, cotangent)
 
     def take(var: Any) -> Any:
         """The cotangent of a variable: it varies as the variable does, and is summed as such."""
         found = pending.pop(var, None)
-        return varying(found, var.aval.vma) if found is not None and var.aval.vma else found
+        axes = var.aval.vma
+        return varying(found, axes) if found is not None and axes else found
 
     def operand(atom: Any) -> Any:
         if atom.__class__ is Literal:
