@@ -118,6 +118,12 @@ class LinearFunction(NamedTuple):
         with switched("parted", frozenset()):  # it may be a rule that asks, amid another derivative
             return backward(self.program, kept)
 
+    def transpose_whole(self, cotangents: Sequence[Any]) -> list[Any]:
+        """As `transpose`, of a user's program: a part of it may be of residuals alone."""
+        p = self.program
+        values = dict(zip(p.constvars, p.consts, strict=True))
+        return self._replace(program=_given(p, p.invars, values)).transpose(cotangents)
+
 
 def linearize_flat(
     fun: Callable[..., Sequence[Any]],
@@ -229,11 +235,15 @@ def transpose_program(
         env = {v: next(values) for v, u in zip(program.invars, linear, strict=True) if not u}
         invars = tuple(v for v, u in zip(program.invars, linear, strict=True) if u)
         cotangents = [next(values) if g else None for g in given]
-        rest = _run_known(program.eqns, env)
-        closed = Olympuspr(invars, rest, program.outvars, tuple(env), tuple(env.values()))
-        return backward(closed, cotangents)
+        return backward(_given(program, invars, env), cotangents)
 
     return transposed
+
+
+def _given(program: Olympuspr, invars: tuple[Var, ...], env: dict[Any, Any]) -> Olympuspr:
+    """The program of `invars`, with what depends on the values in `env` alone as its constants."""
+    rest = _run_known(program.eqns, env)
+    return Olympuspr(invars, rest, program.outvars, tuple(env), tuple(env.values()))
 
 
 def _run_known(eqns: Sequence[Eqn], env: dict[Any, Any]) -> tuple[Eqn, ...]:
