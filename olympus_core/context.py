@@ -88,6 +88,8 @@ class Context(threading.local):
     mesh: TracedValue[Any] = None
     #: the contexts around that set it, innermost last, each with the mesh before it
     mesh_contexts: Value[tuple[tuple[Any, Any], ...]] = ()
+    #: the checked axes of a `shard_map` along which values may vary whose types do not say so
+    untold: TracedValue[frozenset[Any]] = frozenset()
     #: the axes of a `shard_map` along which cotangents are parts that are added up later
     parted: Value[frozenset[Any]] = frozenset()
     #: the name scope: "outer/inner"

@@ -61,6 +61,9 @@ class Cond(MultipleResults):
     def run_inside(self, args: Sequence[Any], **params: Any) -> None:
         evaluate(params["branches"][int(args[0])], args[1:])
 
+    def untold(self, eqn: Eqn) -> frozenset[Any]:
+        return frozenset[Any]().union(*[eqn.inputs[0].aval.vma - v.aval.vma for v in eqn.outputs])
+
     def differing(
         self, agreement: Agreement, eqn: Eqn, operands: Sequence[Differing]
     ) -> Sequence[Differing]:

@@ -19,7 +19,7 @@ from olympus_core.context import state, switched
 from olympus_core.errors import InternalError, TraceError
 from olympus_core.olympuspr import Eqn, Literal, Olympuspr, Var
 from olympus_core.primitive import Linear, Primitive, Split
-from olympus_core.primitives.collective import parted, varying
+from olympus_core.primitives.collective import parted, summed, varying
 from olympus_core.primitives.elementwise.arithmetic import add_p
 from olympus_core.trace import Trace, using
 from olympus_core.transforms.evaluate import evaluate
@@ -115,8 +115,13 @@ class LinearFunction(NamedTuple):
     def transpose(self, cotangents: Sequence[Any]) -> list[Any]:
         """The cotangents of the inputs, from those of the results; None for zero."""
         kept = [c for c, i in zip(cotangents, self.outs, strict=True) if i is not None]
-        with switched("parted", frozenset()):  # it may be a rule that asks, amid another derivative
-            return backward(self.program, kept)
+        untold = state.untold
+        with switched("parted", untold):  # also where a rule asks, amid another derivative
+            outs = backward(self.program, kept)
+        return [
+            x if x is None else summed(x, untold - a.vma)
+            for x, a in zip(outs, self.program.in_avals, strict=True)
+        ]
 
     def transpose_whole(self, cotangents: Sequence[Any]) -> list[Any]:
         """As `transpose`, of a user's program: a part of it may be of residuals alone."""
@@ -177,7 +182,8 @@ def backward(program: Olympuspr, cotangents: Sequence[Any]) -> list[Any]:
 
     def give(atom: Any, cotangent: Any) -> None:
         if cotangent is not None and atom.__class__ is Var and atom not in values:
-            cotangent = parted(cotangent, state.parted)
+            if state.parted:
+                cotangent = parted(varying(cotangent, atom.aval.vma), state.parted)
             old = pending.get(atom)
             pending[atom] = cotangent if old is None else add_p.bind(old, cotangent)
 

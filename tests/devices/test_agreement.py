@@ -273,29 +273,6 @@ def test_a_flag_that_is_cut_is_told_and_one_that_is_not_decides() -> None:
         np.testing.assert_allclose(np.asarray(mine), np.asarray(wanted))
 
 
-def test_a_derivative_that_sums_in_a_branch_says_how_to_sum_outside() -> None:
-    """Where the type of the predicate calls it the same on all devices, and it is not."""
-
-    def slope(w: Any, x: Any, outside: bool) -> Any:
-        def body(w: Any, x: Any) -> Any:
-            flag = lax.cond(first(OURS, "x"), lambda: 1.0, lambda: -1.0)
-
-            def chosen(w: Any) -> Any:
-                w = lax.pcast(w, ("x", "y"), to="varying") if outside else w
-                return lax.cond(flag > 0, lambda v: (w * v).sum(), lambda v: v.sum(), x)
-
-            return olympus.grad(chosen)(w)
-
-        specs = PartitionSpec(), PartitionSpec(("x", "y"))
-        mapped = olympus.shard_map(body, mesh=OURS.mesh, in_specs=specs, out_specs=PartitionSpec())
-        return mapped(w, x)
-
-    with pytest.raises(ShardingError) as error:
-        slope(2.0, X, False)
-    assert "lax.pcast(x, 'x', to='varying')" in (error.value.hint or "")
-    assert slope(2.0, X, True) == X[:8].sum()
-
-
 def agreed_while(p: Any, x: Any) -> Any:
     return p.lax.while_loop(
         lambda v: p.lax.pmax(p.lax.psum(v.sum(), "x"), "y") < 200,

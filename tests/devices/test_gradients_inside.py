@@ -228,6 +228,13 @@ def numbered(p: Any, first: Any, b: Any, w: Any, x: Any) -> Any:
     return p.lax.switch(1 + first.astype("int32"), branches, b)
 
 
+def turned(p: Any, first: Any, b: Any, w: Any, x: Any) -> Any:
+    """The devices turn the loop over another number of times, and its type does not say so."""
+    stop = p.np.where(first, 2, 3)
+    turns = p.lax.while_loop(lambda i: i < stop, lambda i: i + 1, np.int32(0))
+    return (turns * b) * x
+
+
 #: (side, whether it is the first device, shared vector, shared matrix, rows) -> an array
 CHOICES: dict[str, Callable[..., Any]] = {
     "one-branch": lambda p, first, b, w, x: choose(p, first, lambda: b * x, lambda: x),
@@ -253,7 +260,18 @@ CHOICES: dict[str, Callable[..., Any]] = {
     "loop-inside": loop_in_a_branch,
     "rules": rules_in_a_branch,
     "switch": numbered,
+    "choice-of-shared": lambda p, first, b, w, x: (
+        choose(p, first, lambda: 2 * b, lambda: 3 * p.np.sin(b)) * x
+    ),
+    "chosen-factor": lambda p, first, b, w, x: (
+        p.m.jit(lambda: choose(p, first, lambda: 2.0, lambda: 3.0))() * w @ x.T
+    ),
+    "turns": turned,
 }
+
+
+def chosen_loss(p: Any, body: Callable[..., Any], first: Any, b: Any, w: Any, x: Any) -> Any:
+    return sum(p.np.sum(p.np.sin(y)) for y in p.m.tree.leaves(body(p, first, b, w, x)))
 
 
 def chosen_derivatives(p: Any, first: Any, b: Any, w: Any, x: Any) -> list[Any]:
@@ -261,7 +279,7 @@ def chosen_derivatives(p: Any, first: Any, b: Any, w: Any, x: Any) -> list[Any]:
 
     def of(body: Callable[..., Any]) -> list[Any]:
         def loss(b: Any, w: Any, x: Any) -> Any:
-            return sum(p.np.sum(p.np.sin(y)) for y in p.m.tree.leaves(body(p, first, b, w, x)))
+            return chosen_loss(p, body, first, b, w, x)
 
         once = p.m.grad(loss, (0, 1, 2))
         twice = p.m.jvp(lambda b, w: once(b, w, x)[:2], (b, w), (b + 1, w - 1))[1]
@@ -270,38 +288,49 @@ def chosen_derivatives(p: Any, first: Any, b: Any, w: Any, x: Any) -> list[Any]:
     return [of(body) for body in CHOICES.values()]
 
 
+def over_x(body: Callable[..., Any], out_specs: Any) -> Any:
+    """The body, of whether it is the first device along "x" and the three operands, on the mesh."""
+    return OURS.m.shard_map(
+        lambda *operands: body(OURS.lax.axis_index("x") == 0, *operands),
+        mesh=OURS.mesh,
+        in_specs=(OURS.P(), OURS.P(), OURS.P("x")),
+        out_specs=out_specs,
+    )
+
+
 def test_a_derivative_by_what_devices_in_different_branches_share_is_their_sum() -> None:
     """By the program of each device alone: the oracle waits for ever, or adds up what is not alike.
 
-    Where one branch alone uses the shared value, its sum stands in that branch.  Where both do, the
-    sums have other factors behind them.
+    Where one branch alone uses the shared value, its sum stands in that branch.  Where both do, or
+    the value that is chosen is used behind, the parts have other factors.
     """
-
-    def body(b: Any, w: Any, x: Any) -> Any:
-        return chosen_derivatives(OURS, OURS.lax.axis_index("x") == 0, b, w, x)
-
     whole, rows = OURS.P(), OURS.P("x")
-    found = OURS.m.jit(
-        OURS.m.shard_map(
-            body,
-            mesh=OURS.mesh,
-            in_specs=(whole, whole, rows),
-            out_specs=[[(whole, whole, rows), (whole, whole)]] * len(CHOICES),
-        )
-    )(B, W, X)
+    specs = [[(whole, whole, rows), (whole, whole)]] * len(CHOICES)
+    inside = over_x(lambda *args: chosen_derivatives(OURS, *args), specs)
+
+    def losses(*args: Any) -> Any:
+        each = [chosen_loss(OURS, body, *args) for body in CHOICES.values()]
+        return OURS.lax.psum(sum(loss * (i + 1) for i, loss in enumerate(each)), "x")
+
+    outside = OURS.m.grad(over_x(losses, whole), (0, 1, 2))
+    found, total = OURS.m.jit(lambda *args: (inside(*args), outside(*args)))(B, W, X)
     alone = ORACLE.m.jit(
         lambda b, w, x: [
             chosen_derivatives(ORACLE, np.bool_(i == 0), b, w, part)
             for i, part in enumerate((x[:4], x[4:]))
         ]
     )(B, W, X)
-    for name, (once, twice), ((b1, w1, x1), again1), ((b2, w2, x2), again2) in zip(
-        CHOICES, found, *alone, strict=True
+    sums: list[Any] = [0.0, 0.0, 0.0]
+    for i, (name, (once, twice), ((b1, w1, x1), again1), ((b2, w2, x2), again2)) in enumerate(
+        zip(CHOICES, found, *alone, strict=True)
     ):
         wanted = [b1 + b2, w1 + w2, np.concatenate([x1, x2])]
+        sums = [have + (i + 1) * more for have, more in zip(sums, wanted, strict=True)]
         wanted += [one + other for one, other in zip(again1, again2, strict=True)]
         for got, want in zip([*once, *twice], wanted, strict=True):
             np.testing.assert_allclose(got, want, rtol=2e-4, atol=2e-4, err_msg=name)
+    for got, want in zip(total, sums, strict=True):
+        np.testing.assert_allclose(got, want, rtol=2e-4, atol=2e-3)
 
 
 def test_a_predicate_that_may_differ_and_does_not_leaves_derivatives_as_they_are() -> None:
