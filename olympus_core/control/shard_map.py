@@ -225,7 +225,7 @@ class ShardMap(MultipleResults):
             now = _with_rows(parts.known, parts.num_residuals)
             later = _without_rows(parts.unknown, residuals)
         every = tuple(n for n in params["mesh"].axis_names if n in params["manual_axes"])
-        untold = _untold(params)
+        untold = _untold(params) | untold_in_program(parts.known)
         kept = tuple(_residual_spec(a, every, params["check_vma"], untold) for a in residuals)
         ins, outs = params["in_specs"], params["out_specs"]
         count = sum(not u for u in parts.unknown_outs)

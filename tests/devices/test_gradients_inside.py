@@ -333,6 +333,26 @@ def test_a_derivative_by_what_devices_in_different_branches_share_is_their_sum()
         np.testing.assert_allclose(got, want, rtol=2e-4, atol=2e-3)
 
 
+def test_a_choice_in_a_choice_along_another_axis_keeps_its_own_residuals() -> None:
+    """By hand: the first device of both axes alone has the shared value, on its row."""
+
+    def body(b: Any, x: Any) -> Any:
+        firsts = [OURS.lax.axis_index(n) == 0 for n in ("x", "y")]
+
+        def inner() -> Any:
+            return choose(OURS, firsts[1], lambda: OURS.np.sin(b) * x, lambda: x)
+
+        return OURS.np.sum(choose(OURS, firsts[0], inner, lambda: x))
+
+    def total(b: Any, x: Any) -> Any:
+        specs = OURS.P(), OURS.P(("x", "y"))
+        summed = lambda b, x: OURS.lax.psum(body(b, x), ("x", "y"))  # noqa: E731
+        return OURS.m.shard_map(summed, mesh=OURS.mesh, in_specs=specs, out_specs=OURS.P())(b, x)
+
+    found = OURS.m.jit(OURS.m.grad(total))(B, X)
+    np.testing.assert_allclose(found, np.cos(B) * X[0], rtol=1e-5)
+
+
 def test_a_predicate_that_may_differ_and_does_not_leaves_derivatives_as_they_are() -> None:
     """Also of a result that the types call the same on all devices, and of a sum in a branch."""
 
