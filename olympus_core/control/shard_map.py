@@ -184,6 +184,7 @@ class ShardMap(MultipleResults):
         ins, outs = params["in_specs"], params["out_specs"]
         with self._naming(params):
             untold = _untold(params)
+            trace.tell_untold(untold)  # to rules that take a derivative
             with switched("parted", untold):
                 program, made = transposed_program(params["olympuspr"], linear, given)
             known = _where(ins, tuple(not u for u in linear))
