@@ -157,12 +157,6 @@ def _never_met(
             f"not name{unequal.source.place()}"
         )
         why = f"name {unequal.axis!r} in that spec, or make the result the same, as by lax.pmax"
-    elif message.source.backward:
-        why = (
-            f"the derivative by a value that all devices along {axis!r} have is a {name}: make it "
-            f"one that may differ before the {eqn.primitive.name}, by lax.pcast(x, {axis!r}, "
-            "to='varying')"
-        )
     else:
         why = (
             f"make it the same on all devices along {axis!r}, as by lax.pmax or lax.psum, or "

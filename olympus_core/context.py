@@ -88,6 +88,10 @@ class Context(threading.local):
     mesh: TracedValue[Any] = None
     #: the contexts around that set it, innermost last, each with the mesh before it
     mesh_contexts: Value[tuple[tuple[Any, Any], ...]] = ()
+    #: the checked axes of a `shard_map` along which values may vary whose types do not say so
+    untold: TracedValue[frozenset[Any]] = frozenset()
+    #: the axes of a `shard_map` along which cotangents are parts that are added up later
+    parted: Value[frozenset[Any]] = frozenset()
     #: the name scope: "outer/inner"
     scope: TracedValue[str] = ""
     #: the `Source` that operations are said to come from, in the place of the user's line

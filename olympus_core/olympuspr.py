@@ -29,6 +29,8 @@ __all__ = [
     "named_axes",
     "places_of_inputs",
     "sub_programs",
+    "untold_in",
+    "untold_in_program",
     "with_programs",
 ]
 
@@ -295,3 +297,19 @@ def named_axes(primitive: Primitive, params: dict[str, Any]) -> frozenset[Any]:
 @functools.lru_cache(maxsize=2048)
 def _program_axes(program: Olympuspr) -> frozenset[Any]:
     return frozenset().union(*(named_axes(e.primitive, e.params) for e in program.eqns))
+
+
+def untold_in(eqn: Eqn) -> frozenset[Any]:
+    """The axes of a `shard_map` along which something in an equation varies, and not by its type.
+
+    That is what a choice or a loop gives, where what decides on it varies.
+    """
+    if not eqn.primitive.has_programs:
+        return frozenset()
+    return eqn.primitive.untold(eqn).union(*map(untold_in_program, sub_programs(eqn)))
+
+
+@functools.lru_cache(maxsize=1024)
+def untold_in_program(program: Olympuspr) -> frozenset[Any]:
+    """As `untold_in`, of all equations of a program."""
+    return frozenset[Any]().union(*map(untold_in, program.eqns))

@@ -234,6 +234,11 @@ class Primitive:
         """
         return ()
 
+    def untold(self, eqn: Eqn) -> frozenset[Any]:
+        """The axes of a checked `shard_map` along which what it chooses by varies, and a result's
+        type does not say so."""
+        return frozenset()
+
     def waits_along(self, agreement: Agreement, params: dict[str, Any]) -> Differing:
         """The axes of a `shard_map` along which it waits for all devices."""
         return frozenset()

@@ -29,6 +29,7 @@ __all__ = [
     "install_base",
     "manual_axes",
     "naming",
+    "tell_untold",
     "using",
 ]
 
@@ -118,6 +119,12 @@ def checked_axes() -> frozenset[Any]:
     return frozenset([a[0] for a in state.axes if isinstance(a, ManualAxis) and a.checked])
 
 
+def tell_untold(names: frozenset[Any]) -> None:
+    """Note that values of the body that is traced may vary along axes that their types lack."""
+    if not names <= state.untold:
+        state.untold |= names & checked_axes()
+
+
 class naming:
     """A context in which the axes `more` have their names too."""
 
@@ -132,3 +139,5 @@ class naming:
 
     def __exit__(self, *exc: object) -> None:
         state.axes = self.old
+        if state.untold:
+            state.untold -= {axis[0] for axis in self.more if isinstance(axis, ManualAxis)}

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from olympus_core import mlir
-from olympus_core.avals import ShapedArray
+from olympus_core.avals import ShapedArray, get_aval
+from olympus_core.context import state, switched
 from olympus_core.errors import TransformError
 from olympus_core.olympuspr import Eqn, Olympuspr, places_of_inputs
 from olympus_core.primitive import Batched, Linear, MultipleResults, Split, op
+from olympus_core.primitives.collective import parted, summed
 from olympus_core.primitives.elementwise.base import move_axis
 from olympus_core.transforms.evaluate import evaluate
 from olympus_core.transforms.flat import zeros
+from olympus_core.transforms.linearize import cotangent_aval
 from olympus_core.transforms.programs import (
     SplitProgram,
     batch_program,
@@ -57,6 +60,9 @@ class Cond(MultipleResults):
 
     def run_inside(self, args: Sequence[Any], **params: Any) -> None:
         evaluate(params["branches"][int(args[0])], args[1:])
+
+    def untold(self, eqn: Eqn) -> frozenset[Any]:
+        return frozenset[Any]().union(*[eqn.inputs[0].aval.vma - v.aval.vma for v in eqn.outputs])
 
     def differing(
         self, agreement: Agreement, eqn: Eqn, operands: Sequence[Differing]
@@ -142,17 +148,36 @@ class Cond(MultipleResults):
             raise TransformError("cond cannot be transposed in its index")
         linear = tuple(isinstance(x, Linear) for x in rest)
         given = tuple(c is not None for c in cotangent)
-        parts = [transposed_program(b, linear, given) for b in params["branches"]]
-        wanted = [any(made) for made in zip(*(made for _, made in parts), strict=True)]
         avals = [x.aval for x in rest if isinstance(x, Linear)]
-        branches = tuple(_with_zeros(p, made, wanted, avals) for p, made in parts)
+        apart = _summed_after(index, avals, cotangent)
+        with switched("parted", state.parted | apart):
+            parts = [transposed_program(b, linear, given) for b in params["branches"]]
+            wanted = [any(made) for made in zip(*(made for _, made in parts), strict=True)]
+            every = [cotangent_aval(a) for a in avals]
+            branches = tuple(_with_zeros(p, made, wanted, every) for p, made in parts)
         values = [x for x in rest if not isinstance(x, Linear)]
-        given_cotangents = [c for c in cotangent if c is not None]
+        given_cotangents = [parted(c, apart) for c in cotangent if c is not None]
         outs = iter(
             self.bind(index, *values, *given_cotangents, **(params | {"branches": branches}))
         )
-        got = iter([next(outs) if w else None for w in wanted])
+        got = iter([
+            summed(next(outs), apart - a.vma) if w else None
+            for w, a in zip(wanted, avals, strict=True)
+        ])  # fmt: skip
         return [None, *(next(got) if u else None for u in linear)]
+
+
+def _summed_after(
+    index: Any, linear: Sequence[ShapedArray], cotangents: Sequence[Any]
+) -> frozenset[Any]:
+    """The axes along which branches give parts of cotangents, which are added up behind the cond.
+
+    In a checked `shard_map` the cotangent of what does not vary is a sum over the devices that use
+    it.  Where the index varies, those in another branch would not come to it.
+    """
+    used = frozenset[Any]().union(*[get_aval(c).vma for c in cotangents if c is not None])
+    whole = [used - a.vma for a in linear]
+    return (get_aval(index).vma - state.parted) & frozenset[Any]().union(*whole)
 
 
 Avals = tuple[ShapedArray, ...]
@@ -184,15 +209,13 @@ def _unknown_branch(part: SplitProgram, own: int, residuals: Sequence[Avals]) ->
 def _with_zeros(
     program: Olympuspr, made: Sequence[bool], wanted: Sequence[bool], avals: Sequence[ShapedArray]
 ) -> Olympuspr:
-    """A transposed branch that gives every wanted cotangent, as zeros where it made none."""
+    """A transposed branch that gives each wanted cotangent, zeros of `avals` where it made none."""
 
     def branch(*args: Any) -> list[Any]:
         outs = iter(evaluate(program, args))
         each = [next(outs) if m else None for m in made]
         return [
-            zeros(a.strip_weak()) if x is None else x
-            for x, a, w in zip(each, avals, wanted, strict=True)
-            if w
+            zeros(a) if x is None else x for x, a, w in zip(each, avals, wanted, strict=True) if w
         ]
 
     return staged(branch, program.in_avals)

@@ -17,6 +17,7 @@ import numpy as np
 from olympus_core import mlir
 from olympus_core.array import to_numpy
 from olympus_core.avals import ShapedArray, shaped
+from olympus_core.context import state
 from olympus_core.olympuspr import Eqn, Olympuspr, Var
 from olympus_core.primitive import Batched, Linear, MultipleResults, Split, op
 from olympus_core.primitives.elementwise.base import move_axis
@@ -24,7 +25,7 @@ from olympus_core.simplify import restrict
 from olympus_core.transforms.batching import place_axis
 from olympus_core.transforms.evaluate import evaluate
 from olympus_core.transforms.flat import instantiate, zeros
-from olympus_core.transforms.linearize import tangent_aval, transpose_program
+from olympus_core.transforms.linearize import cotangent_aval, tangent_aval, transpose_program
 from olympus_core.transforms.programs import (
     SplitProgram,
     batch_program,
@@ -200,10 +201,10 @@ class Scan(MultipleResults):
         if not all(linear[a:b]):
             return self._transpose_part(cotangent, operands, asked, params)
         given = tuple(c is not None for c in cotangent[n:])
-        program = _transposed_body(body, linear, given, a, n)
-        sums = [zeros(x.aval.strip_weak()) for x in operands[:a] if isinstance(x, Linear)]
+        program = _transposed_body(body, linear, given, a, n, state.parted)
+        sums = [zeros(cotangent_aval(x.aval)) for x in operands[:a] if isinstance(x, Linear)]
         carry = [
-            instantiate(c, tangent_aval(v))
+            instantiate(c, cotangent_aval(v))
             for c, v in zip(cotangent[:n], body.out_avals, strict=False)
         ]
         consts = [x for x in operands[:a] if not isinstance(x, Linear)]
@@ -326,17 +327,22 @@ def _later(
 
 @functools.lru_cache(maxsize=512)
 def _transposed_body(
-    body: Olympuspr, linear: tuple[bool, ...], given: tuple[bool, ...], a: int, n: int
+    body: Olympuspr,
+    linear: tuple[bool, ...],
+    given: tuple[bool, ...],
+    a: int,
+    n: int,
+    _: frozenset[Any],
 ) -> Olympuspr:
     """(consts, sums and cotangents of the carry, cotangents of ys, xs) -> (sums, carry, xs)."""
     b = a + n
     pull_back = transpose_program(body, linear, (*[True] * n, *given))
-    avals = [v.strip_weak() if u else v for v, u in zip(body.in_avals, linear, strict=True)]
+    avals = [cotangent_aval(v) if u else v for v, u in zip(body.in_avals, linear, strict=True)]
     consts = [v for v, u in zip(avals[:a], linear, strict=False) if not u]
     sums = [v for v, u in zip(avals[:a], linear, strict=False) if u]
     xs = [v for v, u in zip(avals[b:], linear[b:], strict=True) if not u]
-    ys = [tangent_aval(v) for v, g in zip(body.out_avals[n:], given, strict=True) if g]
-    carry = [tangent_aval(v) for v in body.out_avals[:n]]
+    ys = [cotangent_aval(v) for v, g in zip(body.out_avals[n:], given, strict=True) if g]
+    carry = [cotangent_aval(v) for v in body.out_avals[:n]]
 
     def step(*args: Any) -> list[Any]:
         fixed, rest = args[: len(consts)], args[len(consts) :]

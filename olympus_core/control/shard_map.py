@@ -18,15 +18,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from olympus_core import trace
 from olympus_core.agreement import Parts, Unequal
 from olympus_core.avals import ShapedArray, get_aval
+from olympus_core.context import switched
 from olympus_core.errors import ShardingError
 from olympus_core.lowering import Manual
 from olympus_core.mesh import AnyMesh, Mesh
-from olympus_core.olympuspr import Eqn, Olympuspr
+from olympus_core.olympuspr import Eqn, Olympuspr, untold_in_program
 from olympus_core.primitive import Batched, Linear, MultipleResults, Split, op
+from olympus_core.primitives.collective import parted, summed
 from olympus_core.primitives.elementwise.base import reshape
 from olympus_core.sharding import NamedSharding, PartitionSpec, Sharding
 from olympus_core.simplify import restrict
 from olympus_core.transforms.evaluate import evaluate
+from olympus_core.transforms.linearize import tangent_aval
 from olympus_core.transforms.programs import (
     batch_program,
     jvp_program,
@@ -181,9 +184,22 @@ class ShardMap(MultipleResults):
         given = tuple(c is not None for c in cotangent)
         ins, outs = params["in_specs"], params["out_specs"]
         with self._naming(params):
-            program, made = transposed_program(params["olympuspr"], linear, given)
+            untold = _untold(params)
+            trace.tell_untold(untold)  # to rules that take a derivative
+            with switched("parted", untold):
+                program, made = transposed_program(params["olympuspr"], linear, given)
             known = _where(ins, tuple(not u for u in linear))
             found = _where(_where(ins, linear), made)
+            if untold:
+                body: Olympuspr = params["olympuspr"]
+                asked = [a for a, u in zip(body.in_avals, linear, strict=True) if u]
+                program = _in_parts(
+                    program,
+                    len(known),
+                    [tangent_aval(a) for a, g in zip(body.out_avals, given, strict=True) if g],
+                    [a for a, m in zip(asked, made, strict=True) if m],
+                    untold,
+                )
             if not params["check_vma"]:
                 program = _unchecked(program, len(known), _where(outs, given), found, params)
         values = [x for x, u in zip(operands, linear, strict=True) if not u]
@@ -211,7 +227,8 @@ class ShardMap(MultipleResults):
             now = _with_rows(parts.known, parts.num_residuals)
             later = _without_rows(parts.unknown, residuals)
         every = tuple(n for n in params["mesh"].axis_names if n in params["manual_axes"])
-        kept = tuple(_residual_spec(a, every, params["check_vma"]) for a in residuals)
+        untold = _untold(params) | untold_in_program(parts.known)
+        kept = tuple(_residual_spec(a, every, params["check_vma"], untold) for a in residuals)
         ins, outs = params["in_specs"], params["out_specs"]
         count = sum(not u for u in parts.unknown_outs)
         own = params | {
@@ -262,9 +279,11 @@ def _inserted(spec: PartitionSpec, dim: int | None) -> PartitionSpec:
     return PartitionSpec(*entries)
 
 
-def _residual_spec(aval: ShapedArray, every: tuple[Any, ...], checked: bool) -> PartitionSpec:
+def _residual_spec(
+    aval: ShapedArray, every: tuple[Any, ...], checked: bool, untold: frozenset[Any]
+) -> PartitionSpec:
     """A residual is cut along its first dimension, for each device may have another."""
-    names = tuple(n for n in every if n in aval.vma) if checked else every
+    names = tuple(n for n in every if n in aval.vma | untold) if checked else every
     return PartitionSpec(names)
 
 
@@ -293,6 +312,34 @@ def _without_rows(program: Olympuspr, residuals: Sequence[ShapedArray]) -> Olymp
 
     rows = [a if a.shape else a.update(shape=(1,)) for a in residuals]
     return staged(scalars, [*rows, *program.in_avals[count:]])
+
+
+def _untold(params: dict[str, Any]) -> frozenset[Any]:
+    """The axes along which something in a checked body may vary, and its type does not say so.
+
+    Of residuals of such a body their specs say it.
+    """
+    if not params["check_vma"]:
+        return frozenset()
+    program: Olympuspr = params["olympuspr"]
+    told = [spec_axes(s) - a.vma for s, a in zip(params["in_specs"], program.in_avals, strict=True)]
+    return untold_in_program(program).union(*told) & frozenset(params["manual_axes"])
+
+
+def _in_parts(
+    program: Olympuspr,
+    known: int,
+    given: Sequence[ShapedArray],
+    found: Sequence[ShapedArray],
+    axes: frozenset[Any],
+) -> Olympuspr:
+    """A transpose that takes and gives parts along `axes`, with the `given` and `found` whole."""
+
+    def whole(*args: Any) -> list[Any]:
+        outs = evaluate(program, [*args[:known], *[parted(x, axes) for x in args[known:]]])
+        return [summed(x, axes - a.vma) for x, a in zip(outs, found, strict=True)]
+
+    return staged(whole, [*program.in_avals[:known], *given])
 
 
 def _unchecked(

@@ -58,6 +58,10 @@ class While(MultipleResults):
         while bool(evaluate(params["cond_olympuspr"], [*cond_consts, *carry])[0]):
             carry = evaluate(params["body_olympuspr"], [*body_consts, *carry])
 
+    def untold(self, eqn: Eqn) -> frozenset[Any]:
+        (more,) = eqn.params["cond_olympuspr"].out_avals
+        return frozenset[Any]().union(*[more.vma - v.aval.vma for v in eqn.outputs])
+
     def differing(
         self, agreement: Agreement, eqn: Eqn, operands: Sequence[Differing]
     ) -> Sequence[Differing]:

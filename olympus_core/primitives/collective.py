@@ -15,6 +15,7 @@ import numpy as np
 
 from olympus_core import mlir
 from olympus_core.avals import ShapedArray, get_aval, shape_of, shaped
+from olympus_core.context import state
 from olympus_core.errors import LoweringError, TransformError
 from olympus_core.olympuspr import Eqn, named_axes
 from olympus_core.primitive import Batched, LinearPrimitive, SingleResult, op
@@ -43,12 +44,14 @@ __all__ = [
     "all_gather_p",
     "all_to_all_p",
     "axis_index_p",
+    "parted",
     "pmax_p",
     "pmin_p",
     "ppermute_p",
     "psum_p",
     "pvary_p",
     "reduce_scatter_p",
+    "summed",
     "varying",
 ]
 
@@ -193,15 +196,15 @@ class Psum(AllReduce, LinearPrimitive):
     """The sum; every index's cotangent comes back to every value, so its transpose is a sum.
 
     Where types say what varies along the axes, the sum does not, and its cotangent is the same at
-    every index: each value gets it once.
+    every index: each value gets it once, and where it is in parts (`parted`) their sum.
     """
 
     def repeated(self, x: Any, size: int) -> Any:
         return op.mul(x, constant(x, size))
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
-        if varying := operands[0].aval.vma & frozenset(params["axes"]):
-            return [pvary_p.bind(cotangent, axes=tuple(sorted(varying, key=str)))]
+        if axes := operands[0].aval.vma & frozenset(params["axes"]):
+            return [varying(summed(cotangent, axes & state.parted), axes)]
         return [self.bind(cotangent, **params)]
 
 
@@ -225,7 +228,7 @@ class Pvary(Collective, LinearPrimitive):
         return operands[0]
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
-        return [psum_p.bind(cotangent, axes=params["axes"], axis_index_groups=None)]
+        return [summed(cotangent, frozenset(params["axes"]) - state.parted)]
 
     def across(
         self, batched: Batched, x: Any, dim: int | None, params: dict[str, Any]
@@ -503,3 +506,22 @@ def varying(x: Any, axes: Collection[Any]) -> Any:
     """A value as one that may differ along the axes `axes` of a `shard_map` too."""
     missing = axes and frozenset(axes) - get_aval(x).vma
     return pvary_p.bind(x, axes=tuple(sorted(missing, key=str))) if missing else x
+
+
+def summed(x: Any, axes: Collection[Any]) -> Any:
+    """The sum of a value over the axes `axes` of a `shard_map`."""
+    names = tuple(sorted(axes, key=str))
+    return psum_p.bind(x, axes=names, axis_index_groups=None) if names else x
+
+
+def parted(x: Any, axes: Collection[Any]) -> Any:
+    """Parts whose sum over the axes `axes` is `x`: it itself where it may differ along them.
+
+    Along another the first device has all of it, and the others have zeros: no message is sent.
+    """
+    for name in sorted(frozenset(axes) - get_aval(x).vma, key=str):
+        aval = get_aval(x)
+        zero = op.broadcast_in_dim(constant(x, 0), shape=aval.shape, broadcast_dimensions=())
+        first = op.eq(axis_index_p.bind(axis_name=name, varies=True), np.int32(0))
+        x = op.select_n(first, zero, x)
+    return x

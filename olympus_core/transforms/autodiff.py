@@ -402,7 +402,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
             )
         _check_cotangents(values, program.out_avals)
         try:
-            given = linear.having(residuals).transpose(values)
+            given = linear.having(residuals).transpose_whole(values)
         except (DTypeError, MissingRuleError) as e:
             raise TransformError(
                 f"linear_transpose needs a function that is linear in its arguments, and "

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 from olympus_core import source, trace
 from olympus_core.avals import ShapedArray, get_aval
-from olympus_core.context import state
+from olympus_core.context import state, switched
 from olympus_core.errors import InternalError, TraceError
 from olympus_core.olympuspr import Eqn, Literal, Olympuspr, Var
 from olympus_core.primitive import Linear, Primitive, Split
-from olympus_core.primitives.collective import varying
+from olympus_core.primitives.collective import parted, summed, varying
 from olympus_core.primitives.elementwise.arithmetic import add_p
 from olympus_core.trace import Trace, using
 from olympus_core.transforms.evaluate import evaluate
@@ -31,6 +31,7 @@ __all__ = [
     "LinearFunction",
     "LinearTrace",
     "backward",
+    "cotangent_aval",
     "linearize_flat",
     "process_split",
     "transpose_program",
@@ -114,7 +115,19 @@ class LinearFunction(NamedTuple):
     def transpose(self, cotangents: Sequence[Any]) -> list[Any]:
         """The cotangents of the inputs, from those of the results; None for zero."""
         kept = [c for c, i in zip(cotangents, self.outs, strict=True) if i is not None]
-        return backward(self.program, kept)
+        untold = state.untold
+        with switched("parted", untold):  # also where a rule asks, amid another derivative
+            outs = backward(self.program, kept)
+        return [
+            x if x is None else summed(x, untold - a.vma)
+            for x, a in zip(outs, self.program.in_avals, strict=True)
+        ]
+
+    def transpose_whole(self, cotangents: Sequence[Any]) -> list[Any]:
+        """As `transpose`, of a user's program: a part of it may be of residuals alone."""
+        p = self.program
+        values = dict(zip(p.constvars, p.consts, strict=True))
+        return self._replace(program=_given(p, p.invars, values)).transpose(cotangents)
 
 
 def linearize_flat(
@@ -153,6 +166,11 @@ def tangent_aval(aval: ShapedArray) -> ShapedArray:
     return aval.strip_weak()
 
 
+def cotangent_aval(aval: ShapedArray) -> ShapedArray:
+    """The type of a cotangent of a value: that of a tangent, or of a part of it (`parted`)."""
+    return aval.update(weak_type=False, vma=aval.vma | state.parted)
+
+
 def backward(program: Olympuspr, cotangents: Sequence[Any]) -> list[Any]:
     """The cotangents of a linear program's inputs, from those of its results (None: zero).
 
@@ -164,13 +182,16 @@ def backward(program: Olympuspr, cotangents: Sequence[Any]) -> list[Any]:
 
     def give(atom: Any, cotangent: Any) -> None:
         if cotangent is not None and atom.__class__ is Var and atom not in values:
+            if state.parted:
+                cotangent = parted(varying(cotangent, atom.aval.vma), state.parted)
             old = pending.get(atom)
             pending[atom] = cotangent if old is None else add_p.bind(old, cotangent)
 
     def take(var: Any) -> Any:
         """The cotangent of a variable: it varies as the variable does, and is summed as such."""
         found = pending.pop(var, None)
-        return varying(found, var.aval.vma) if found is not None and var.aval.vma else found
+        axes = var.aval.vma
+        return varying(found, axes) if found is not None and axes else found
 
     def operand(atom: Any) -> Any:
         if atom.__class__ is Literal:
@@ -220,11 +241,15 @@ def transpose_program(
         env = {v: next(values) for v, u in zip(program.invars, linear, strict=True) if not u}
         invars = tuple(v for v, u in zip(program.invars, linear, strict=True) if u)
         cotangents = [next(values) if g else None for g in given]
-        rest = _run_known(program.eqns, env)
-        closed = Olympuspr(invars, rest, program.outvars, tuple(env), tuple(env.values()))
-        return backward(closed, cotangents)
+        return backward(_given(program, invars, env), cotangents)
 
     return transposed
+
+
+def _given(program: Olympuspr, invars: tuple[Var, ...], env: dict[Any, Any]) -> Olympuspr:
+    """The program of `invars`, with what depends on the values in `env` alone as its constants."""
+    rest = _run_known(program.eqns, env)
+    return Olympuspr(invars, rest, program.outvars, tuple(env), tuple(env.values()))
 
 
 def _run_known(eqns: Sequence[Eqn], env: dict[Any, Any]) -> tuple[Eqn, ...]:

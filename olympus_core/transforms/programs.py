@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 from olympus_core import trace
 from olympus_core.array import to_numpy
 from olympus_core.avals import ShapedArray
+from olympus_core.context import state
 from olympus_core.errors import InternalError
 from olympus_core.olympuspr import Eqn, Olympuspr
 from olympus_core.primitive import Batched
@@ -23,7 +24,12 @@ from olympus_core.transforms.batching import BatchTrace, place_axis
 from olympus_core.transforms.evaluate import evaluate
 from olympus_core.transforms.flat import zeros
 from olympus_core.transforms.jvp import jvp_flat
-from olympus_core.transforms.linearize import process_split, tangent_aval, transpose_program
+from olympus_core.transforms.linearize import (
+    cotangent_aval,
+    process_split,
+    tangent_aval,
+    transpose_program,
+)
 from olympus_core.transforms.staging import StagedTracer, StagingTrace, hoist_consts, stage
 
 __all__ = [
@@ -205,7 +211,6 @@ def staged(fun: Callable[..., list[Any]], avals: Sequence[ShapedArray]) -> Olymp
     return _closed(stage(fun, avals))
 
 
-@_cached
 def transposed_program(
     program: Olympuspr, linear: tuple[bool, ...], given: tuple[bool, ...]
 ) -> tuple[Olympuspr, tuple[bool, ...]]:
@@ -213,6 +218,13 @@ def transposed_program(
 
     Its inputs are the program's other inputs and the `given` cotangents of the results.
     """
+    return _transposed(program, linear, given, state.parted)
+
+
+@_cached
+def _transposed(
+    program: Olympuspr, linear: tuple[bool, ...], given: tuple[bool, ...], _: frozenset[Any]
+) -> tuple[Olympuspr, tuple[bool, ...]]:
     transposed = transpose_program(program, linear, given)
     made: list[bool] = []
 
@@ -222,5 +234,5 @@ def transposed_program(
         return [c for c in outs if c is not None]
 
     values = [a for a, u in zip(program.in_avals, linear, strict=True) if not u]
-    cotangents = [tangent_aval(a) for a, g in zip(program.out_avals, given, strict=True) if g]
+    cotangents = [cotangent_aval(a) for a, g in zip(program.out_avals, given, strict=True) if g]
     return _closed(stage(kept, [*values, *cotangents])), tuple(made)

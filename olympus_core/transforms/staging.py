@@ -21,10 +21,10 @@ from olympus_core.avals import ShapedArray, get_aval
 from olympus_core.check import check
 from olympus_core.context import state, surroundings
 from olympus_core.errors import LeakedTracerError, OlympusError, TraceError
-from olympus_core.olympuspr import Atom, Eqn, Literal, Olympuspr, ProgramParams, Var
+from olympus_core.olympuspr import Atom, Eqn, Literal, Olympuspr, ProgramParams, Var, untold_in
 from olympus_core.primitive import Primitive
 from olympus_core.primitives.collective import pvary_p
-from olympus_core.trace import using
+from olympus_core.trace import tell_untold, using
 from olympus_core.tracer import Tracer
 from olympus_core.transforms.leaks import check_leaks
 
@@ -99,7 +99,10 @@ class StagingTrace:
         outputs = tuple([Var(a) for a in avals])
         if primitive.has_programs:
             params = ProgramParams(params)
-        self.eqns.append(Eqn(primitive, inputs, outputs, params, source.current(2)))
+        eqn = Eqn(primitive, inputs, outputs, params, source.current(2))
+        self.eqns.append(eqn)
+        if state.axes and primitive.has_programs:
+            tell_untold(untold_in(eqn))
         if primitive.multiple_results:
             return [StagedTracer(self, v) for v in outputs]
         return StagedTracer(self, outputs[0])

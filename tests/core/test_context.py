@@ -25,6 +25,7 @@ OTHERS = {
     "numpy_rank_promotion": "raise",
     "scope": "outer",
     "source": "a line",
+    "untold": frozenset("x"),
 }
 
 

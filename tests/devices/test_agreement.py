@@ -273,24 +273,6 @@ def test_a_flag_that_is_cut_is_told_and_one_that_is_not_decides() -> None:
         np.testing.assert_allclose(np.asarray(mine), np.asarray(wanted))
 
 
-def test_a_derivative_that_sums_in_a_branch_says_how_to_sum_outside() -> None:
-    mesh = OURS.mesh
-
-    def loss(w: Any, x: Any, outside: bool) -> Any:
-        def body(w: Any, x: Any) -> Any:
-            w = lax.pcast(w, ("x", "y"), to="varying") if outside else w
-            chosen = lax.cond(first(OURS, "x"), lambda v: (w * v).sum(), lambda v: v.sum(), x)
-            return lax.psum(chosen, ("x", "y"))
-
-        specs = PartitionSpec(), PartitionSpec(("x", "y"))
-        return olympus.shard_map(body, mesh=mesh, in_specs=specs, out_specs=PartitionSpec())(w, x)
-
-    with pytest.raises(ShardingError) as error:
-        olympus.grad(loss)(2.0, X, False)
-    assert "lax.pcast(x, 'x', to='varying')" in (error.value.hint or "")
-    assert olympus.grad(loss)(2.0, X, True) == X[:8].sum()
-
-
 def agreed_while(p: Any, x: Any) -> Any:
     return p.lax.while_loop(
         lambda v: p.lax.pmax(p.lax.psum(v.sum(), "x"), "y") < 200,

@@ -158,6 +158,20 @@ def test_jacobians_take_argnums_and_aux():
         same(got, getattr(jax, which)(f, argnums=(0, 1), has_aux=True)(X, X))
 
 
+def test_a_number_among_arrays_has_a_derivative():
+    x, mask = np.arange(4.0, dtype=np.float32), np.array([True, False, True, True])
+
+    def chosen(ox, s):
+        np_ = ox.numpy
+        parts = [np_.where(mask, s, x), np_.where(mask, x, s), np_.where(x, s, s * s)]
+        parts += [np_.clip(x, s, 3 * s), np_.hypot(s, x)]
+        return sum(np_.sum(np_.sin(p)) for p in parts)
+
+    for of in ("value_and_grad", "hessian"):
+        got, want = (getattr(ox, of)(lambda s, ox=ox: chosen(ox, s))(0.7) for ox in (olympus, jax))
+        np.testing.assert_allclose(np.asarray(got), np.asarray(want), rtol=1e-5)
+
+
 def test_stop_gradient():
     x = np.float32(3.0)
     assert float(olympus.grad(lambda x: x * olympus.lax.stop_gradient(x))(x)) == 3.0

@@ -39,6 +39,27 @@ def test_linear_transpose_keeps_types(x, cotangent):
     np.testing.assert_array_equal(np.asarray(got), np.asarray(want))
 
 
+def test_a_part_of_a_linear_function_may_be_of_what_it_closes_over():
+    def program(ox):
+        np_, c = ox.numpy, ox.numpy.arange(3.0)
+
+        def double(x, c):
+            return x * np_.exp(c), c
+
+        return lambda x: (
+            x * np_.sin(c) + np_.zeros(3),
+            np_.where(np_.arange(3) > 1, x, 0.0),
+            np_.concatenate([x, np_.zeros(2)]),
+            ox.jit(double)(x, c)[0],
+            ox.lax.scan(lambda h, r: (h * np_.cos(r), None), x, c)[0],
+        )
+
+    ones = [np.ones(n, np.float32) for n in (3, 3, 5, 3, 3)]
+    x = np.ones(3, np.float32)
+    (got,), (want,) = (ox.linear_transpose(program(ox), x)(tuple(ones)) for ox in (olympus, jax))
+    np.testing.assert_allclose(np.asarray(got), np.asarray(want), rtol=1e-6)
+
+
 @pytest.mark.parametrize("cotangent", [np.arange(3.0, dtype=np.float32), 3], ids=str)
 def test_linear_transpose_refuses_cotangents_of_other_types(cotangent):
     for ox in (jax, olympus):

@@ -66,7 +66,7 @@ class SelectN(SingleResult):
         if all(t is None for t in tangents[1:]):
             return out, None
         parts = [zero_like(c) if t is None else t for c, t in zip(cases, tangents[1:], strict=True)]
-        return out, self.bind(which, *_same_shape(parts))
+        return out, self.bind(which, *[spread(x, shape_of(out)) for x in parts])
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
         which, *cases = operands
