@@ -349,8 +349,9 @@ def attached(
 ) -> tuple[Placement, Entry]:
     """The placement on devices of the target, where the program names none, and its shardings.
 
-    For a GPU they need not be here.  Raises ShardingError where there are fewer devices than the
-    program needs, or where it names some that are not the target's.
+    For a GPU they need not be here.  Raises BackendError where there are fewer devices than the
+    program needs, ShardingError where it names some that are not the target's, or where the
+    target's topology has fewer.
     """
     if where.devices is not None:
         platform = str(where.devices[0].platform)
@@ -385,7 +386,7 @@ def _there(count: int, target: xla.Target, name: str) -> Sequence[Any]:
     else:
         there = tuple(xla.devices(target.backend, count))
     if len(there) < count:
-        raise ShardingError(
+        raise BackendError(
             f"'{name}' is a program of {count} devices, and there "
             f"{'is' if len(there) == 1 else 'are'} {len(there)}",
             hint=xla.more_devices(count) if target.backend == "cpu" else None,

@@ -247,6 +247,7 @@ def _argument(section: Section, key: str, value: object, mesh: MeshSpec) -> ArgS
             return _from_entry(section, key, value, mesh)
         if _is_sharded(value):
             return _sharded(section, key, value, mesh)
+        _check_keys(section, key, value)
         return {k: _argument(section, f"{key}.{k}", item, mesh) for k, item in value.items()}
     if not isinstance(value, str):
         section.wrong(key, 'a shape such as "f32[8,128]", or a table or an array of them', value)
@@ -264,9 +265,34 @@ def _is_sharded(value: dict[str, Any]) -> bool:
     entries = value["sharding"]
     if isinstance(entries, str):
         entries = [entries]  # a name whose brackets were forgotten, which `sharding_of` tells
-    if not isinstance(entries, list):
-        return False
-    return not any("[" in name for name in entries if isinstance(name, str))
+    return isinstance(entries, list) and not _has_shapes(entries)
+
+
+def _has_shapes(entries: list[Any]) -> bool:
+    return any("[" in each for each in entries if isinstance(each, str))
+
+
+def _names_axes(value: object) -> bool:
+    """Whether a value can be a sharding, and not an array of shapes."""
+    return (
+        isinstance(value, list)
+        and value != []
+        and not _has_shapes(value)
+        and all(isinstance(each, str) or _names_axes(each) for each in value)
+    )
+
+
+def _check_keys(section: Section, key: str, value: dict[str, Any]) -> None:
+    """Raise SpecError for a table that is no pytree, and was meant for a shape and a sharding."""
+    names = [key for key, each in value.items() if _names_axes(each)]
+    if len(names) != 1 or len(value) > 2:
+        return
+    if names == ["sharding"]:
+        form = 'write { shape = "f32[64,8]", sharding = ["data"] }'
+        section.fail(key, "has a sharding and no shape", form)
+    if "shape" in value:
+        near = did_you_mean(names[0], ["sharding"], "beside shape there is")
+        section.fail(key, f"has no key {names[0]!r}", near)
 
 
 def _sharded(section: Section, key: str, value: dict[str, Any], mesh: MeshSpec) -> ArgSpec:

@@ -97,7 +97,7 @@ class Collective(SingleResult):
             return self.along(args[0], dims[0] or 0, params)
         if params.get("axis_index_groups") is not None:
             raise TransformError(
-                f"{self.name} takes axis_index_groups in a program of replicas alone, and "
+                f"{self.name} takes axis_index_groups along an axis of devices or replicas, and "
                 f"{batched.name!r} is an axis that vmap maps over"
             )
         return self.across(batched, args[0], dims[0], params)
@@ -110,6 +110,14 @@ class Collective(SingleResult):
     ) -> Sequence[Differing]:
         """Each device gets something of its own; where all get the same, it has another rule."""
         return [operands[0] | named_axes(self, eqn.params) & agreement.several]
+
+    def _shared(
+        self, agreement: Agreement, eqn: Eqn, operands: Sequence[Differing]
+    ) -> Sequence[Differing]:
+        """All devices along the axes get the same; with groups, those of one group do."""
+        if eqn.params.get("axis_index_groups") is not None:
+            return Collective.differing(self, agreement, eqn, operands)
+        return [operands[0] - named_axes(self, eqn.params)]
 
     def groups(self, ctx: LoweringContext, params: dict[str, Any]) -> np.ndarray[Any, Any]:
         """The groups of replicas; raises LoweringError in a program that has none."""
@@ -177,7 +185,7 @@ class AllReduce(Collective):
     def differing(
         self, agreement: Agreement, eqn: Eqn, operands: Sequence[Differing]
     ) -> Sequence[Differing]:
-        return [operands[0] - named_axes(self, eqn.params)]
+        return self._shared(agreement, eqn, operands)
 
     def repeated(self, x: Any, size: int) -> Any:
         """The result for a value that is the same at every index."""
@@ -295,7 +303,7 @@ class AllGather(Collective, LinearPrimitive):
     def differing(
         self, agreement: Agreement, eqn: Eqn, operands: Sequence[Differing]
     ) -> Sequence[Differing]:
-        return [operands[0] - named_axes(self, eqn.params)]
+        return self._shared(agreement, eqn, operands)
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         (x,), (operand,), d = ctx.avals_in, operands, params["all_gather_dimension"]

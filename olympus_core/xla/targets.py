@@ -164,7 +164,10 @@ def target(
         )
     device, many = _counted(device, own or ())
     if many is not None and topology is not None and parse_topology(topology) != many:
-        raise UsageError(f"the device is {many}x{device}, and the topology {topology}")
+        raise UsageError(
+            f"the device is {many}x{device}, and the topology {topology}",
+            hint=f"write the device as {device}, or leave the topology out",
+        )
     if topology is not None:
         many = parse_topology(topology)
     if many is not None and backend != "gpu":

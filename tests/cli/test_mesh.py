@@ -69,7 +69,7 @@ def test_a_target_runs_on_the_devices_of_its_mesh(folder, invoke: Invoke, monkey
     assert '[{}, {"model"}]' in lowered
     monkeypatch.setenv("OLYMPUS_NUM_CPU_DEVICES", "2")
     result = invoke("run", "layer")
-    assert result.exit_code == 3
+    assert result.exit_code == 6
     assert "'layer' is a program of 8 devices, and there are 2" in result.stderr
 
 
@@ -558,6 +558,10 @@ ARGS = '[target.f]\nentry = "layers:both"\nmesh = { data = 2, model = 4 }\n'
         ('x = { from = "layers:init", sharding = "data" }', "must be an array with an entry"),
         ('x = { shape = "f32[8]", sharding = "data" }', "must be an array with an entry"),
         ('x = { from = "layers:init", sharding = ["dat"] }', "names the axis 'dat', which the"),
+        ('x = { shape = "f32[8]", shardng = ["data"] }', "has no key 'shardng'"),
+        ('x = { shape = "f32[8]", shards = [["data", "model"]] }', "has no key 'shards'"),
+        ('x = { sharding = ["data"] }', "has a sharding and no shape"),
+        ('x = { shap = "f32[8]", sharding = ["data"] }', "has a sharding and no shape"),
     ],
 )  # fmt: skip
 def test_mistakes_in_shardings_have_their_place(folder, text, message) -> None:
@@ -707,6 +711,14 @@ def test_results_that_are_left_out_are_the_compilers_choice(folder, invoke: Invo
     assert '<@mesh, [{"model"}]>' in result.stdout
     (results,) = (line.partition("->")[2] for line in result.stdout.splitlines() if "@main" in line)
     assert results.count("#sdy.sharding<") == 1
+
+
+@pytest.mark.parametrize("other", ['["f32[3]"]', '[["f32[3]"]]', "[]", '[{ a = "f32[]" }]'])
+def test_a_pytree_with_a_shape_in_it_stays_one(folder, other: str) -> None:
+    text = f'[target.f]\nentry = "layers:both"\nargs = [{{ shape = "f32[2]", b = {other} }}]'
+    (folder / "olympus.toml").write_text(text)
+    (given,) = load_project(folder).targets["f"].args
+    assert isinstance(given, dict)
 
 
 def test_a_pytree_with_such_names_stays_one(folder) -> None:

@@ -279,7 +279,7 @@ def test_each_collective_refuses_an_unbound_axis(call):
         (
             lambda x: lax.psum(x, "i", axis_index_groups=[[0], [1], [2]]),
             TransformError,
-            "in a program of replicas alone",
+            "along an axis of devices or replicas",
         ),
         (lambda x: lax.psum(["x"], "i"), TypeError, "psum needs arrays or scalars"),
     ],

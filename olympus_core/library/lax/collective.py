@@ -6,7 +6,7 @@ several names are given, their indices count in row-major order, and the first n
 outermost.
 
 `axis_index_groups`, a partition of the indices into lists of one length, keeps a collective
-within each list; it is for programs of replicas, and `vmap` takes none.
+within each list; it is for axes of devices or replicas, and an axis of `vmap` takes none.
 """
 
 from __future__ import annotations
@@ -101,8 +101,6 @@ def _groups(function: str, groups: Groups, size: int) -> tuple[tuple[int, ...], 
     """The groups as a parameter; raises ArgumentError unless they part the axis evenly."""
     if groups is None:
         return None
-    if trace.manual_axes():
-        raise ArgumentError(f"{function} takes no axis_index_groups in a shard_map")
     try:
         parts = tuple([tuple([operator.index(i) for i in g]) for g in groups])
     except TypeError:
@@ -216,6 +214,12 @@ def _reducing(
     """The reduction of one value."""
     names, sizes = _sizes(primitive.name, axis_name)
     groups = _groups(primitive.name, axis_index_groups, math.prod(sizes))
+    if groups is not None and (checked := trace.checked_axes() & {*names}):
+        raise ArgumentError(
+            f"{primitive.name} takes no axis_index_groups along {min(checked, key=str)!r}, which "
+            "a shard_map checks: no type says that its groups have different results",
+            hint="use all_gather with axis_index_groups, or shard_map(..., check_vma=False)",
+        )
 
     def one(v: Any) -> Array:
         if primitive is psum_p:
