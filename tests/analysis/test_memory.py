@@ -17,7 +17,8 @@ from olympus_core import artifact, xla
 from olympus_core.analysis.lines import Lines
 from olympus_core.analysis.memory import Memory
 from olympus_core.errors import BackendError, UsageError
-from olympus_core.xla.hlo_module import HloModule, Instruction, read_module
+from olympus_core.xla.hlo_module import HloModule, Instruction
+from olympus_core.xla.hlo_reader import read_module
 from tests.artifact.bundles import save
 from tests.marks import needs_gpu_compiler
 
