@@ -137,6 +137,7 @@ def _inspect(
     text = unit.compiled.as_text()  # once, and not kept: it is large
     _write(directory / unit.label / "optimized.hlo.txt", text)
     ops = instruction_counts(text)
+    unit.compiled.executable.read_ahead()
     return BackendReport(
         **vars(compiled_figures(unit.compiled, spec.root, spec.trips)),
         label=unit.label,
