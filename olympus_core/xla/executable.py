@@ -5,7 +5,6 @@ An `Executable` can run here; a `CompileOnlyExecutable` was compiled for a devic
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar, NamedTuple
 
 from olympus_core.errors import ArtifactError, BackendError
@@ -85,6 +84,8 @@ class _Program:
         Raises:
           ArtifactError: as `hlo_module`.
         """
+        from concurrent.futures import ThreadPoolExecutor  # few programs are read
+
         if self._module is not None:
             return
         proto = bytes(self._only().as_serialized_hlo_module_proto())
