@@ -7,6 +7,7 @@ which jaxlib 0.10.2 and 0.12 share.
 from __future__ import annotations
 
 import functools
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -269,9 +270,9 @@ class Instructions:
         Its instructions lie from `begin` to `end`; `forms` are the numbers of the forms of
         computations, by id.
         """
-        if any(begin <= row < end for row in self._other):
-            return object()  # like no other
         rows = self._rows
+        if bisect_left(rows.other, begin) < bisect_left(rows.other, end):
+            return object()  # like no other
         ids = rows.ids[begin:end]
         places = dict(zip(ids, range(len(ids)), strict=True))
         reads, calls = rows.operands_at[begin : end + 1], rows.called_at[begin : end + 1]
