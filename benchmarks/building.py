@@ -1,60 +1,103 @@
-"""`olympus build` beside bare XLA. In: a size. Out: what to run for either of the two.
+"""`olympus build` beside bare XLA. In: a program. Out: what to run for either, and its samples.
 
-Bare XLA is a process that imports jaxlib, reads the StableHLO that a build has lowered, and
-compiles it with the same options. What a build takes beyond it is all that OLYMPUS does.
+Bare XLA is a process that imports jaxlib, reads the StableHLO that a build has lowered, compiles it
+with the same options, and serializes the executable: without a file nothing is built ahead of time.
+What a build takes beyond it is all that OLYMPUS does.
 """
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
+from typing import Any
 
 from benchmarks.programs import EXAMPLES
 
-PROJECT = """\
+Spawn = Callable[[list[str]], str]  # runs a command, and gives what it prints
+
+GPT = """\
 [target.step]
-entry = "{source}:train_step"
-args.state = {{ from = "{source}:init", with = {{ n_layer = {layers}, d_model = {width} }} }}
+entry = "{examples}/train_gpt/train_gpt.py:train_step"
+args.state = {{ from = "{examples}/train_gpt/train_gpt.py:init", with = {{ {sizes} }} }}
 args.tokens = "i32[2,65]"
 static.n_head = {heads}
 donate = ["state"]
 """
+MLP = """\
+[target.step]
+entry = "{examples}/mlp/mlp.py:forward"
+args.params = {{ from = "{examples}/mlp/mlp.py:init" }}
+args.x = "f32[1,784]"
+"""
+
+
+@dataclass(frozen=True)
+class Built:
+    """A program that is built: what it is called, and the olympus.toml with its target, "step"."""
+
+    title: str
+    project: str
+
+
+def gpt(layers: int, width: int, repeats: str = "auto") -> Built:
+    """A training step; with `repeats` "off" its layers are compiled one by one."""
+    sizes = f"n_layer = {layers}, d_model = {width}"
+    heads = max(1, width // 64)
+    text = GPT.format(examples=EXAMPLES, sizes=sizes, heads=heads)
+    off = ", repeats off" if repeats == "off" else ""
+    return Built(
+        f"GPT training step, {layers} layers of width {width}{off}",
+        f'{text}repeats = "{repeats}"\n',
+    )
+
+
+BUILT = {
+    "build/mlp": Built("MLP forward", MLP.format(examples=EXAMPLES)),
+    "build/gpt/2": gpt(2, 64),
+    "build/gpt/12": gpt(12, 256),
+    "build/gpt/12/off": gpt(12, 256, "off"),
+}
+# measure -> what it is of
+BUILD_MEASURES = {
+    "wall": "whole process",
+    "cpu": "whole process, processor time",
+    "after": "from StableHLO to an executable as bytes, with all figures and files",
+    "bare": "the same, without serializing the executable",
+    "xla": "XLA's compiler alone",
+}
+AFTER = ("compile", "inspect", "serialize", "write")  # the parts of a build beyond lowering
 
 MODULE = "build/step/program.stablehlo.mlir"
+REPORT = "build/step/report.json"
 # what a build adds to the serialized options of a program with repeated blocks
 COPY_LATE = b"\x1a\x23\x1a\x21\xa2\x1f\x1e\x0a\x1cxla_cpu_flatten_after_fusion"
 BARE = "import sys; from benchmarks.building import compile_bare; compile_bare(sys.argv[1])"
 
 
 def build_tasks(short: bool) -> list[str]:
-    """Layers and width of the training step that is built."""
-    return ["build/1/16"] if short else ["build/12/256"]
+    """The programs that are built."""
+    return ["build/mlp"] if short else [*BUILT]
 
 
-def build_title(task: str) -> str:
+def build_title(task: str, measure: str) -> str:
     """What is built, and what of it is measured."""
-    _, layers, width = task.split("/")
-    return f"GPT training step, {layers} layers of width {width}: whole process"
+    return f"{BUILT[task].title}: {BUILD_MEASURES[measure]}"
 
 
 def build_command(task: str, python: str, folder: Path) -> list[str]:
     """The build, in a project of its own within `folder`, where nothing is built."""
-    _, layers, width = task.split("/")
-    project = Path(mkdtemp(dir=folder))
-    text = PROJECT.format(
-        source=EXAMPLES / "train_gpt/train_gpt.py",
-        layers=layers, width=width, heads=max(1, int(width) // 64),
-    )  # fmt: skip
-    (project / "olympus.toml").write_text(text, encoding="utf-8")
+    project = Path(mkdtemp(dir=folder, prefix=task.replace("/", "-")))
+    (project / "olympus.toml").write_text(BUILT[task].project, encoding="utf-8")
     return [python, "-m", "olympus_cli", "build", "--project", str(project)]
 
 
-def bare_command(
-    task: str, python: str, folder: Path, run: Callable[[list[str]], str]
-) -> list[str]:
+def bare_command(task: str, python: str, folder: Path, run: Spawn) -> list[str]:
     """The compilation of the module that a build left; `run` makes one where there is none yet."""
-    found = next(folder.glob(f"*/{MODULE}"), None)
+    found = next(folder.glob(f"{task.replace('/', '-')}????????/{MODULE}"), None)
     if found is None:
         command = build_command(task, python, folder)
         run(command)
@@ -62,11 +105,51 @@ def bare_command(
     return [python, "-c", BARE, str(found)]
 
 
+def build_outcome(command: list[str], run: Spawn) -> dict[str, Any]:
+    """The samples and versions of a build."""
+    _, samples = timed(command, run)
+    report = json.loads((Path(command[-1]) / REPORT).read_text(encoding="utf-8"))
+    seconds = report["seconds"]
+    after = sum(seconds[part] for part in AFTER)
+    samples |= {
+        "after": [after],
+        "bare": [after - seconds["serialize"]],
+        "xla": [report["backends"][0]["xla_seconds"]],
+    }
+    return {"samples": samples, "versions": report["versions"]}
+
+
+def bare_outcome(command: list[str], run: Spawn) -> dict[str, Any]:
+    """The samples of bare XLA, by the same names."""
+    printed, samples = timed(command, run)
+    told = json.loads(printed)
+    samples["after"] = [told["compile"] + told["serialize"]]
+    samples["bare"] = samples["xla"] = [told["compile"]]
+    return {"samples": samples, "versions": {}}
+
+
+def timed(command: list[str], run: Spawn) -> tuple[str, dict[str, list[float]]]:
+    """What a command prints, its seconds, and those of processor time of all that it starts."""
+    import resource  # which not all systems have
+
+    start, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    printed = run(command)
+    wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return printed, {"wall": [wall], "cpu": [cpu]}
+
+
 def compile_bare(path: str) -> None:
-    """Compile the StableHLO at `path` for the processor by jaxlib alone, as a build does."""
+    """Compile the StableHLO at `path` for the processor by jaxlib alone, as a build does.
+
+    The seconds to compile it and to serialize the executable are printed, as JSON.
+    """
+    import os
+
     import numpy as np
     from jaxlib import _jax
 
+    os.setsid()  # as the worker of a build: a busy Linux gives each session a share of its own
     client = _jax.get_tfrt_cpu_client(asynchronous=True)
     devices = client.local_devices()[:1]
     options = _jax.CompileOptions()
@@ -78,4 +161,9 @@ def compile_bare(path: str) -> None:
         _ = options.executable_build_options.debug_options  # which sets those of XLA_FLAGS
         serialized = options.SerializeAsString() + COPY_LATE
         options = _jax.CompileOptions.ParseFromString(serialized)
-    client.compile_and_load(program, _jax.DeviceList(tuple(devices)), options)
+    start = time.perf_counter()
+    executable = client.compile_and_load(program, _jax.DeviceList(tuple(devices)), options)
+    between = time.perf_counter()
+    Path(path).with_name("bare.bin").write_bytes(bytes(executable.serialize()))
+    end = time.perf_counter()
+    print(json.dumps({"compile": between - start, "serialize": end - between}))

@@ -19,7 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from benchmarks.building import bare_command, build_command
+from benchmarks.building import bare_command, bare_outcome, build_command, build_outcome
 from benchmarks.deep import SIDES, of_task
 from benchmarks.programs import PROGRAMS, ROOT, RUNS
 from benchmarks.scaling import SCALING
@@ -166,6 +166,8 @@ def run_task(worker: Worker, side: str) -> dict[str, Any]:
     """The samples and versions that one process of a side reports."""
     if worker.task.startswith(STARTS):
         command = start_command(worker, side)
+        if worker.task.startswith("build"):
+            return (build_outcome if side == "olympus" else bare_outcome)(command, spawn)
         start = time.perf_counter()
         spawn(command)
         return {"samples": {"wall": [time.perf_counter() - start]}, "versions": {}}
@@ -203,6 +205,10 @@ def spawn(command: list[str]) -> str:
 
 
 def environment() -> dict[str, str]:
-    """The same for both sides: this checkout first on the path, and no search for accelerators."""
+    """The same for both sides: this checkout first on the path, and no search for accelerators.
+
+    Byte code is written, as where packages are installed.
+    """
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    return {**os.environ, "PYTHONPATH": path, "JAX_PLATFORMS": "cpu"}
+    kept = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, "PYTHONPATH": path, "JAX_PLATFORMS": "cpu"}

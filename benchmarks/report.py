@@ -90,7 +90,7 @@ def labels(task: str, measures: Iterable[str]) -> dict[str, tuple[str, tuple[flo
     if task == COST:
         return {name: (f"{PROGRAMS[name].title}: cost", MILLI) for name in measures}
     if task.startswith("build"):
-        return {"wall": (build_title(task), MILLI)}
+        return {measure: (build_title(task, measure), MILLI) for measure in measures}
     title, stages = TITLED[task]
     return {measure: (f"{title}: {label}", scale) for measure, (label, scale) in stages.items()}
 

@@ -138,6 +138,7 @@ class Lowered(Stage):
         self._made = compiling.lower(traced.olympuspr, entry, target, self.repeats)
         self.module = self._made.module
         self._cost: Cost | None = None
+        self._bytecode: bytes | None = None
 
     @property
     def num_devices(self) -> int:
@@ -193,7 +194,9 @@ class Lowered(Stage):
 
     def bytecode(self) -> bytes:
         """The program as a portable StableHLO artifact, readable by other versions of XLA."""
-        return mlir.portable(self.module)
+        if self._bytecode is None:
+            self._bytecode = mlir.portable(self.module)
+        return self._bytecode
 
     def cost(self, trips: Mapping[str, int] | None = None) -> Cost:
         """What the program costs, counted from its StableHLO: flops, bytes, by source line, ....

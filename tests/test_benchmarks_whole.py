@@ -63,10 +63,11 @@ def test_every_example_for_the_processor_is_measured() -> None:
 def test_the_options_choose_the_depths() -> None:
     argv = ["--only", "import,depth,build", "--layers", "24,2", "--widths", "768"]
     assert cli.chosen_tasks(cli.parser().parse_args(argv)) == [
-        "import", "forward/768/2", "forward/768/24", "step/768/2", "step/768/24", "build/12/256",
+        "import", "forward/768/2", "forward/768/24", "step/768/2", "step/768/24",
+        "build/mlp", "build/gpt/2", "build/gpt/12", "build/gpt/12/off",
     ]  # fmt: skip
     tasks = cli.chosen_tasks(cli.parser().parse_args(["--short"]))
-    assert "forward/32/4" in tasks and "build/1/16" in tasks and "run_gpt" not in tasks
+    assert "forward/32/4" in tasks and "build/mlp" in tasks and "run_gpt" not in tasks
 
 
 def test_sides_take_turns_and_warm_up_where_they_come_first(
@@ -213,12 +214,12 @@ def test_blocks_and_memory_are_measured(
 
 
 def test_a_build_is_of_a_project_where_nothing_is_built(tmp_path: Path) -> None:
-    commands = [building.build_command("build/1/16", "python", tmp_path) for _ in range(2)]
+    commands = [building.build_command("build/mlp", "python", tmp_path) for _ in range(2)]
     folders = [Path(command[-1]) for command in commands]
     assert folders[0] != folders[1]
     assert all([path.name for path in folder.iterdir()] == ["olympus.toml"] for folder in folders)
     (spec,) = load_project(folders[0]).select()
-    assert spec.entry.endswith("train_gpt.py:train_step")
+    assert spec.entry.endswith("mlp.py:forward")
 
 
 def test_bare_xla_compiles_what_was_built(tmp_path: Path) -> None:
@@ -232,6 +233,19 @@ def test_bare_xla_compiles_what_was_built(tmp_path: Path) -> None:
         return ""
 
     for _ in range(2):
-        command = building.bare_command("build/1/16", sys.executable, tmp_path, run)
+        command = building.bare_command("build/mlp", sys.executable, tmp_path, run)
     assert len(built) == 1 and command[-1] == str(Path(built[0]) / building.MODULE)
-    assert measure.spawn(command) == ""
+    outcome = building.bare_outcome(command, measure.spawn)
+    assert all(value > 0 for values in outcome["samples"].values() for value in values)
+    assert Path(built[0], building.MODULE).with_name("bare.bin").stat().st_size
+
+
+def test_a_build_has_the_same_measures_as_bare_xla(tmp_path: Path) -> None:
+    command = building.build_command("build/mlp", sys.executable, tmp_path)
+    outcome = building.build_outcome(command, measure.spawn)
+    assert outcome["samples"].keys() == building.BUILD_MEASURES.keys()
+    assert outcome["versions"]["olympus"]
+    whole, after, bare, xla = (
+        outcome["samples"][name][0] for name in ("wall", "after", "bare", "xla")
+    )
+    assert whole > after > bare > xla > 0

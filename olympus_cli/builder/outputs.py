@@ -101,8 +101,13 @@ def compile_and_write(
 
 
 def _look_at_lowered(program: Program, directory: Path) -> dict[str, CostReport]:
-    """Write the files of the program as lowered; what it costs, by the labels of its backends."""
+    """Write the files of the program as lowered; what it costs, by the labels of its backends.
+
+    The program's portable form, which the bundle has, is kept.
+    """
     spec = program.spec
+    for unit in program.units:
+        unit.lowered.bytecode()
     costs = {unit.label: unit.lowered.cost(spec.trips) for unit in program.units}
     _write_lowered(program, directory)
     return {label: cost_report(cost, spec.root) for label, cost in costs.items()}
@@ -137,6 +142,7 @@ def _inspect(
     text = unit.compiled.as_text()  # once, and not kept: it is large
     _write(directory / unit.label / "optimized.hlo.txt", text)
     ops = instruction_counts(text)
+    unit.compiled.executable.read_ahead()
     return BackendReport(
         **vars(compiled_figures(unit.compiled, spec.root, spec.trips)),
         label=unit.label,

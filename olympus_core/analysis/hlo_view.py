@@ -105,13 +105,15 @@ def _fft_type(instruction: Instruction, operands: list[Shape]) -> str:
 class Costs:
     """What the instructions of a module cost when they are executed once.
 
-    `unknown` gets the name of each instruction whose cost is not known.
+    `unknown` gets the name of each instruction whose cost is not known; `met` counts how often one
+    was met, in a function that an instruction applies too.
     """
 
     def __init__(self, module: HloModule) -> None:
         self._module = module
-        self._bodies: dict[int, Counts] = {}
+        self._bodies: dict[int, tuple[Counts, int]] = {}  # and how many are unknown in it
         self.unknown: dict[str, Instruction] = {}
+        self.met = 0
 
     def of(self, instruction: Instruction, computation: Computation) -> Counts:
         """The cost of an instruction, of a fusion that of all that it has in it."""
@@ -122,16 +124,20 @@ class Costs:
         found = cost_of(view)
         if found is None:
             self.unknown.setdefault(instruction.name, instruction)
+            self.met += 1
             return sum_of(called).moving(view.moved)
         return found
 
     def body(self, id: int) -> Counts:
         """The cost of a computation that something applies, all its instructions once."""
-        if id not in self._bodies:
-            computation = self._module.computations[id]
-            parts = [self.of(i, computation) for i in computation.instructions.values()]
-            self._bodies[id] = sum_of(parts)
-        return self._bodies[id]
+        if id in self._bodies:
+            counts, met = self._bodies[id]
+            self.met += met
+            return counts
+        before, computation = self.met, self._module.computations[id]
+        counts = sum_of([self.of(i, computation) for i in computation.instructions.values()])
+        self._bodies[id] = counts, self.met - before
+        return counts
 
 
 def sum_of(parts: Any) -> Counts:

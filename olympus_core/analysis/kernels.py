@@ -192,6 +192,8 @@ class Kernels:
         self._loops = functools.cache(loops)
         self._costs = Costs(module)
         self._lines = Lines(module)
+        #: the kernels of fusions by form, None where each tells of something unknown by its name
+        self._fusions: dict[tuple[int, int], Kernel | None] = {}
         self.unknown: list[str] = []
 
     def runs(self, seconds: Callable[[Kernel], float]) -> list[Run]:
@@ -253,6 +255,20 @@ class Kernels:
 
     def kernel(self, instruction: Instruction, computation: Computation) -> Kernel:
         """What a call of an instruction of a computation does."""
+        if instruction.opcode != "fusion":
+            return self._kernel(instruction, computation)
+        body = self._module.computations[instruction.called_computation_ids[0]]
+        form = instruction.form, body.form
+        alike = self._fusions.get(form)
+        if alike is not None:
+            return alike._replace(name=instruction.name)
+        met = self._costs.met
+        made = self._kernel(instruction, computation)
+        self._fusions[form] = made if self._costs.met == met else None
+        return made
+
+    def _kernel(self, instruction: Instruction, computation: Computation) -> Kernel:
+        """The kernel of an instruction that none before was like."""
         inside = list(self._inside(instruction))
         counts, read, written = self._done(instruction, computation)
         leaves = [leaf for _, leaf in instruction.shape.leaves()]

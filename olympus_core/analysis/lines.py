@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 
 from olympus_core.xla.hlo_module import Computation, HloModule, Instruction
@@ -25,12 +26,6 @@ class Lines:
 
     def __init__(self, module: HloModule) -> None:
         self._module = module
-        self._callers = {
-            id: (instruction, computation)
-            for computation in module.computations.values()
-            for instruction in computation.instructions.values()
-            for id in instruction.called_computation_ids
-        }
         self._known: dict[int, str | None] = {}
         self._nearest: dict[int, tuple[_Known, _Known]] = {}  # by computation
 
@@ -68,7 +63,19 @@ class Lines:
         body = self._module.computations[instruction.called_computation_ids[0]]
         return body.root.line or self._near(body)[0].get(body.root_id)
 
+    @functools.cached_property
+    def _callers(self) -> dict[int, tuple[Instruction, Computation]]:
+        """By computation, what calls it; few lines are asked of it."""
+        return {
+            id: (instruction, computation)
+            for computation in self._module.computations.values()
+            for instruction in computation.instructions.values()
+            for id in instruction.called_computation_ids
+        }
+
     def _of_caller(self, computation: Computation) -> str | None:
+        if computation.id == self._module.entry_id:
+            return None
         caller = self._callers.get(computation.id)
         return self.line(*caller) if caller is not None else None
 

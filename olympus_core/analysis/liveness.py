@@ -87,6 +87,7 @@ class Liveness:
         self._at: dict[tuple[int, int, Index], Value] = {}  # by frame, instruction and index
         self._constants: dict[int, Value] = {}  # by instruction
         self._parents: list[int] = []  # of the sets of values that share memory
+        self._in_place: dict[tuple[int, int], list[tuple[Index, int, Index]]] = {}  # by form
         self.entry, self.steps = flat_schedule(module)
         for time, (frame, instruction) in enumerate(self.steps):
             self._define(frame, instruction, time)
@@ -121,9 +122,19 @@ class Liveness:
             self._at[frame.number, instruction.id, index] = found
             for other in self._same_memory(frame, instruction, index):
                 self._join(found, other)
-        for index, operand, its_index in in_place(instruction, self.module.computations):
+        for index, operand, its_index in self._written(instruction):
             mine = self._at[frame.number, instruction.id, index]
             self._join(mine, self._operand(frame, instruction, operand, its_index))
+
+    def _written(self, instruction: Instruction) -> list[tuple[Index, int, Index]]:
+        """What of an instruction's result takes an operand's memory; of fusions found by form."""
+        if instruction.opcode != "fusion":
+            return [*in_place(instruction, self.module.computations)]
+        (called,) = instruction.called_computation_ids
+        form = instruction.form, self.module.computations[called].form
+        if form not in self._in_place:
+            self._in_place[form] = [*in_place(instruction, self.module.computations)]
+        return self._in_place[form]
 
     def _new(
         self, frame: Frame, instruction: Instruction, index: Index, shape: Shape, time: int

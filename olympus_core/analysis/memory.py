@@ -7,8 +7,10 @@ program says which values must share memory.  `liveness` says who is live when.
 from __future__ import annotations
 
 import operator
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Literal, NamedTuple, SupportsIndex
 
 import numpy as np
@@ -105,8 +107,7 @@ class Memory:
     code: int | None
     peak: int | None
     allocated: int | None
-    _moments: tuple[Moment, ...] | None = field(default=None, repr=False)
-    _live: tuple[LiveBuffer, ...] = field(default=(), repr=False)
+    _told: _Told | None = field(default=None, repr=False)
     devices: int = 1
 
     @property
@@ -127,9 +128,9 @@ class Memory:
         Raises:
           BackendError: when the executable does not tell the order of its instructions.
         """
-        if self._moments is None:
+        if self._told is None:
             raise _unscheduled()
-        return self._moments
+        return self._told.moments
 
     def largest(self, n: int = 10) -> tuple[LiveBuffer, ...]:
         """The `n` largest of what is live at the peak, the largest first; all add up to `peak`.
@@ -140,9 +141,9 @@ class Memory:
         """
         if isinstance(n, bool) or not isinstance(n, SupportsIndex):
             raise UsageError(f"the number of the largest buffers is an integer, not {n!r:.80}")
-        if self._moments is None:
+        if self._told is None:
             raise _unscheduled()
-        return self._live[: max(0, operator.index(n))]
+        return self._told.largest(max(0, operator.index(n)))
 
 
 def _unscheduled() -> BackendError:
@@ -177,12 +178,10 @@ def memory_of(
         constants = assignment.constants
     spots = _spots(live, assignment)
     bytes_at = _bytes_at(len(live.steps), spots)
-    top = int(bytes_at.argmax())
     return replace(
         _summed(told, constants),
-        peak=int(bytes_at[top]),
-        _moments=tuple(_moments(live, bytes_at)),
-        _live=tuple(_live_at(top, spots, live, argument_names)),
+        peak=int(bytes_at.max()),
+        _told=_Told(live, spots, bytes_at, argument_names),
         devices=devices,
     )
 
@@ -249,94 +248,143 @@ def _assigned(live: Liveness, assignment: BufferAssignment) -> Iterator[_Spot]:
 def _other_constants(live: Liveness, assignment: BufferAssignment) -> Iterator[_Spot]:
     """The constants of functions that a reduction or a sort calls, which have no schedule."""
     known = {value.instruction.id for value in live.values if value.is_constant}
-    for computation in live.module.computations.values():
+    others = {
+        id
+        for (id, index), place in assignment.places.items()
+        if not index and id not in known and assignment.allocations[place.allocation].is_constant
+    }
+    for computation in live.module.computations.values() if others else ():
         for instruction in computation.instructions.values():
-            place = assignment.places.get((instruction.id, ()))
-            if place is None or instruction.id in known or instruction.opcode != "constant":
-                continue
-            if assignment.allocations[place.allocation].is_constant:
+            if instruction.id in others and instruction.opcode == "constant":
                 value = Value(-1, computation, instruction, (), instruction.shape, 0)
                 value.is_constant, value.end = True, max(0, len(live.steps) - 1)
-                yield _Spot(value, place)
+                yield _Spot(value, assignment.places[instruction.id, ()])
 
 
 def _bytes_at(steps: int, spots: Sequence[_Spot]) -> _Bytes:
-    """The bytes that at least one value takes, at each step: int64[steps]."""
-    pieces = _Pieces(spots)
-    begins: dict[int, list[Place]] = {}
-    ends: dict[int, list[Place]] = {}
-    for value, place in spots:
-        if value.start <= value.end:
-            begins.setdefault(value.start, []).append(place)
-            ends.setdefault(value.end + 1, []).append(place)
-    found = np.zeros(max(1, steps), np.int64)
-    live = 0
-    for step in range(steps):
-        live += sum(pieces.take(place) for place in begins.get(step, ()))
-        live -= sum(pieces.leave(place) for place in ends.get(step, ()))
-        found[step] = live
-    return found
+    """The bytes that at least one value takes, at each step: int64[steps].
+
+    Allocations are cut where a value begins or ends, and a piece is taken in the union of the
+    steps of the values that lie on it.
+    """
+    alive = [(v.start, v.end, *place) for v, place in spots if v.start <= v.end]
+    change = np.zeros(max(1, steps) + 1, np.int64)
+    if not alive:
+        return change[:-1]
+    start, end, allocation, offset, size = np.array(alive, np.int64).T
+    first, last, sizes = _cut(allocation, offset, offset + size)
+    count = last - first
+    value = np.repeat(np.arange(len(alive)), count)
+    piece = np.arange(len(value)) - (np.cumsum(count) - count - first)[value]
+    order = np.lexsort((start[value], piece))
+    value, piece = value[order], piece[order]
+    # steps of one piece after those of another, so that one running maximum serves all
+    apart = piece * len(change)
+    until = np.maximum.accumulate(end[value] + apart)
+    begins = np.flatnonzero(start[value] + apart > np.concatenate(([-1], until[:-1])))
+    ends = np.append(begins[1:], len(value)) - 1
+    np.add.at(change, start[value[begins]], sizes[piece[begins]])
+    np.subtract.at(change, until[ends] - apart[ends] + 1, sizes[piece[ends]])
+    return change.cumsum()[:-1]
+
+
+def _cut(allocation: _Bytes, begin: _Bytes, end: _Bytes) -> tuple[_Bytes, _Bytes, _Bytes]:
+    """Allocations cut where a place begins or ends: each place's first piece, and that after it.
+
+    The third array has the bytes of each piece, and something else where an allocation ends.
+    """
+    allocations, positions = np.tile(allocation, 2), np.concatenate((begin, end))
+    order = np.lexsort((positions, allocations))
+    allocations, positions = allocations[order], positions[order]
+    is_new = np.ones(len(order), np.bool_)
+    is_new[1:] = (np.diff(allocations) != 0) | (np.diff(positions) != 0)
+    number = np.empty(len(order), np.int64)
+    number[order] = np.cumsum(is_new) - 1
+    sizes = np.diff(positions[is_new], append=0)
+    return number[: len(begin)], number[len(begin) :], sizes
 
 
 class _Pieces:
-    """Allocations cut where a value begins or ends, with the number of values on each piece."""
+    """Allocations cut where a place begins or ends, each piece free until it is taken."""
 
     def __init__(self, spots: Sequence[_Spot]) -> None:
         cuts: dict[int, set[int]] = {}
         for _, (allocation, offset, size) in spots:
             cuts.setdefault(allocation, set()).update((offset, offset + size))
-        self._cuts = {a: np.array(sorted(at), np.int64) for a, at in cuts.items()}
-        self._sizes = {a: np.diff(at) for a, at in self._cuts.items()}
-        self._users = {a: np.zeros(len(at) - 1, np.int64) for a, at in self._cuts.items()}
+        self._cuts = {a: sorted(at) for a, at in cuts.items()}
+        self._free: dict[int, list[int]] = {
+            allocation: [*map(operator.sub, at[1:], at)] for allocation, at in self._cuts.items()
+        }
 
     def take(self, place: Place) -> int:
-        """Put a value on its pieces; the bytes that nobody had."""
-        return self._add(place, 1, 1)
-
-    def leave(self, place: Place) -> int:
-        """Take a value off its pieces; the bytes that nobody has now."""
-        return self._add(place, -1, 0)
-
-    def _add(self, place: Place, change: int, then: int) -> int:
-        cuts = self._cuts[place.allocation]
-        low, high = np.searchsorted(cuts, (place.offset, place.offset + place.bytes))
-        users = self._users[place.allocation][low:high]
-        users += change
-        return int(self._sizes[place.allocation][low:high][users == then].sum())
+        """Take the pieces of a place; the bytes of those that nobody had."""
+        cuts, free = self._cuts[place.allocation], self._free[place.allocation]
+        low, high = bisect_left(cuts, place.offset), bisect_left(cuts, place.offset + place.bytes)
+        found = sum(free[low:high])
+        free[low:high] = [0] * (high - low)
+        return found
 
 
-def _moments(live: Liveness, bytes_at: _Bytes) -> Iterator[Moment]:
-    lines = Lines(live.module)
-    for position, (frame, instruction) in enumerate(live.steps):
-        line = lines.line(instruction, frame.computation)
-        yield Moment(
-            position, instruction.name, _operation(instruction), line, int(bytes_at[position])
-        )
+class _Told:
+    """What is live when, with names and lines: made when it is asked for, for few ask for all."""
 
+    def __init__(
+        self,
+        live: Liveness,
+        spots: Sequence[_Spot],
+        bytes_at: _Bytes,
+        argument_names: Sequence[str],
+    ) -> None:
+        self._live, self._spots, self._bytes_at = live, spots, bytes_at
+        self._lines = Lines(live.module)
+        self._names = _Names(live, argument_names, self._lines)
 
-def _live_at(
-    step: int, spots: Sequence[_Spot], live: Liveness, argument_names: Sequence[str]
-) -> list[LiveBuffer]:
-    """What is live at a step, the largest first: a byte that several values share counts once.
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Told):
+            return NotImplemented
+        return (self.moments, self.largest()) == (other.moments, other.largest())
 
-    The value that was made last names what they share.
-    """
-    there = [spot for spot in spots if spot.value.start <= step <= spot.value.end]
-    there.sort(key=lambda spot: spot.value.start, reverse=True)
-    names = _Names(live, argument_names)
-    pieces = _Pieces(there)
-    found = [(pieces.take(place), value) for value, place in there]
-    buffers = [names.buffer(size, value) for size, value in found if size]
-    return sorted(buffers, key=lambda buffer: -buffer.bytes)
+    def __hash__(self) -> int:
+        return hash(self.moments)
+
+    @cached_property
+    def moments(self) -> tuple[Moment, ...]:
+        """The steps of a run."""
+        operations: dict[tuple[str, str], str] = {}  # few, for many steps
+        found = []
+        for position, (frame, instruction) in enumerate(self._live.steps):
+            key = instruction.op_name, instruction.opcode
+            if key not in operations:
+                operations[key] = _operation(instruction)
+            line = self._lines.line(instruction, frame.computation)
+            size = int(self._bytes_at[position])
+            found.append(Moment(position, instruction.name, operations[key], line, size))
+        return tuple(found)
+
+    def largest(self, n: int | None = None) -> tuple[LiveBuffer, ...]:
+        """The `n` largest of what is live at the peak, or all."""
+        return tuple(self._names.buffer(size, value) for size, value in self._peak[:n])
+
+    @cached_property
+    def _peak(self) -> list[tuple[int, Value]]:
+        """What is live at the peak, the largest first: a byte that several share counts once.
+
+        The value that was made last names what they share.
+        """
+        top = int(self._bytes_at.argmax())
+        there = [spot for spot in self._spots if spot.value.start <= top <= spot.value.end]
+        there.sort(key=lambda spot: spot.value.start, reverse=True)
+        pieces = _Pieces(there)
+        found = [(pieces.take(place), value) for value, place in there]
+        return sorted([each for each in found if each[0]], key=lambda each: -each[0])
 
 
 class _Names:
     """What is told of a value: its kind, its name, and what made it."""
 
-    def __init__(self, live: Liveness, argument_names: Sequence[str]) -> None:
-        self._live = live
+    def __init__(self, live: Liveness, argument_names: Sequence[str], lines: Lines) -> None:
+        self._live, self._lines = live, lines
         known = len(argument_names) == len(live.module.entry.parameters)
-        self._lines = Lines(live.module)
         self._arguments = argument_names if known else ()
         self._made: dict[int, Value] = {}  # the last of a set that an operation made
         self._results: set[int] = set()

@@ -34,7 +34,7 @@ def reuse_operands(live: Liveness) -> None:
     Arguments, constants and values that other steps still read are left alone, and each operand's
     memory is taken by one result.
     """
-    inside: dict[int, dict[int, Index]] = {}  # by the computation of a fusion
+    inside: dict[tuple[int, str], dict[int, Index]] = {}  # by the form and the kind of a fusion
     for time, (_, instruction) in enumerate(live.steps):
         given = set()
         for operand, index in _could_take(live, instruction, inside):
@@ -56,7 +56,7 @@ def _is_free(live: Liveness, old: Value, new: Value, time: int) -> bool:
 
 
 def _could_take(
-    live: Liveness, instruction: Instruction, inside: dict[int, dict[int, Index]]
+    live: Liveness, instruction: Instruction, inside: dict[tuple[int, str], dict[int, Index]]
 ) -> list[tuple[int, Index]]:
     """The operands that could be overwritten, each with the position of the result that would.
 
@@ -72,9 +72,11 @@ def _could_take(
     if instruction.opcode != "fusion":
         return []
     (called,) = instruction.called_computation_ids
-    if called not in inside:
-        inside[called] = _overwritten(live.module.computations[called], instruction.fusion_kind)
-    return list(inside[called].items())
+    body = live.module.computations[called]
+    form = body.form, instruction.fusion_kind
+    if form not in inside:
+        inside[form] = _overwritten(body, instruction.fusion_kind)
+    return list(inside[form].items())
 
 
 def _overwritten(body: Computation, kind: str) -> dict[int, Index]:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, NamedTuple
 
-from olympus_core import collection
 from olympus_core.errors import ArtifactError, BackendError
 from olympus_core.xla.arrays import result_handler
 from olympus_core.xla.buffer_assignment import BufferAssignment, read_assignment
 from olympus_core.xla.client import cpu_client
 from olympus_core.xla.door import Buffer, JaxRuntimeError, _hlo, _jax
 from olympus_core.xla.hlo import numbers
-from olympus_core.xla.hlo_module import HloModule, read_module
+from olympus_core.xla.hlo_module import HloModule
+from olympus_core.xla.hlo_reader import read_module
 from olympus_core.xla.messages import execution_error
 from olympus_core.xla.targets import Target
 
@@ -72,10 +72,26 @@ class _Program:
           ArtifactError: when the executable is not one program, or its description is damaged.
         """
         if self._module is None:
-            proto = bytes(self._only().as_serialized_hlo_module_proto())
-            with collection.paused():
-                self._module = read_module(proto)
+            self._module = read_module(bytes(self._only().as_serialized_hlo_module_proto()))
         return self._module
+
+    def read_ahead(self) -> None:
+        """Read what memory and an estimate are told from, at once instead of one after the other.
+
+        XLA writes down where it put each value while Python reads the bytes of the program.
+        Nothing else is asked of the executable meanwhile: it is not made for two questions at once.
+
+        Raises:
+          ArtifactError: as `hlo_module`.
+        """
+        from concurrent.futures import ThreadPoolExecutor  # few programs are read
+
+        if self._module is not None:
+            return
+        proto = bytes(self._only().as_serialized_hlo_module_proto())
+        with ThreadPoolExecutor(1, "olympus-memory") as beside:
+            beside.submit(self._memory_stats)  # which raises again where it is asked, if it does
+            self._module = read_module(proto)
 
     def _only(self) -> Any:
         modules = self._raw.hlo_modules()

@@ -10,10 +10,20 @@ from collections.abc import Set
 
 from olympus_core.errors import ArtifactError
 
-__all__ = ["Message", "damaged", "field"]
+__all__ = [
+    "BYTES",
+    "FIXED32",
+    "FIXED64",
+    "LONGEST",
+    "VARINT",
+    "Message",
+    "damaged",
+    "field",
+    "text",
+]
 
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
-_LONGEST = 10  # bytes of a varint of 64 bits
+VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5  # the wire types
+LONGEST = 10  # bytes of a varint of 64 bits
 
 Value = int | bytes
 
@@ -31,7 +41,7 @@ def field(number: int, content: bytes) -> bytes:
     >>> Message(field(2, b"hi") + field(3, field(1, b"x"))).text(2)
     'hi'
     """
-    return _varint_of(number << 3 | _BYTES) + _varint_of(len(content)) + content
+    return _varint_of(number << 3 | BYTES) + _varint_of(len(content)) + content
 
 
 def _varint_of(value: int) -> bytes:
@@ -105,7 +115,7 @@ class Message:
     def text(self, number: int) -> str:
         """The text of a field; empty where it is absent."""
         found = self._fields.get(number)
-        return "" if found is None else _text(_bytes(found[-1], number), number)
+        return "" if found is None else text(_bytes(found[-1], number), number)
 
     def raws(self, number: int) -> tuple[bytes, ...]:
         """The bytes of each element of a repeated field."""
@@ -113,7 +123,7 @@ class Message:
 
     def texts(self, number: int) -> tuple[str, ...]:
         """The texts of a repeated field."""
-        return tuple(_text(value, number) for value in self.raws(number))
+        return tuple(text(value, number) for value in self.raws(number))
 
     def encoded(self, number: int) -> bytes | None:
         """The bytes of the nested message of a field; None where it is absent.
@@ -145,7 +155,8 @@ def _bytes(value: Value, number: int) -> bytes:
     return value
 
 
-def _text(value: bytes, number: int) -> str:
+def text(value: bytes, number: int) -> str:
+    """The text of a field that has these bytes; raises ArtifactError where they are not UTF-8."""
     try:
         return str(value, "utf-8")
     except UnicodeDecodeError:
@@ -164,7 +175,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
     """The number at a position, and the position after it."""
     value = shift = 0
     try:
-        for position in range(at, at + _LONGEST):
+        for position in range(at, at + LONGEST):
             byte = data[position]
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
@@ -186,18 +197,18 @@ def _fields(data: bytes) -> dict[int, list[Value]]:
                 tag, at = _varint(data, at - 1)
             kind = tag & 7
             value: Value
-            if kind == _BYTES:
+            if kind == BYTES:
                 length, at = data[at], at + 1
                 if length > 0x7F:
                     length, at = _varint(data, at - 1)
                 value = data[at : at + length]
                 at += length
-            elif kind == _VARINT:
+            elif kind == VARINT:
                 value, at = data[at], at + 1
                 if value > 0x7F:
                     value, at = _varint(data, at - 1)
-            elif kind in (_FIXED64, _FIXED32):
-                length = 8 if kind == _FIXED64 else 4
+            elif kind in (FIXED64, FIXED32):
+                length = 8 if kind == FIXED64 else 4
                 value, at = int.from_bytes(data[at : at + length], "little"), at + length
             else:
                 raise damaged(f"it has a field of the wire type {kind}")

@@ -18,7 +18,8 @@ from olympus_core.analysis.kernels import Kernels
 from olympus_core.analysis.machines import CpuMachine, GpuMachine
 from olympus_core.errors import UsageError
 from olympus_core.xla import Target, device_model, device_models, shipped_devices
-from olympus_core.xla.hlo_module import read_module
+from olympus_core.xla.hlo_module import Computation
+from olympus_core.xla.hlo_reader import read_module
 from tests.marks import needs_gpu_compiler
 
 HERE = str(Path(__file__))
@@ -443,7 +444,10 @@ def test_a_custom_call_that_is_not_known_is_named():
         (id, i) for id, i in module.entry.instructions.items() if i.opcode == "custom-call"
     ]  # fmt: skip
     instructions = {**module.entry.instructions, id: call._replace(custom_call_target="foo")}
-    entry = module.entry._replace(instructions=instructions)
+    old = module.entry
+    entry = Computation(
+        old.id, old.name, lambda: instructions, old.root_id, old.is_fusion, old.form
+    )
     changed = module._replace(computations={**module.computations, entry.id: entry})
     (told,) = estimate(changed, made.target).unknown
     assert told.startswith("the operations of foo at ") and told.endswith("are not counted")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -15,9 +15,11 @@ import olympus
 import olympus.numpy as jnp
 from olympus_core import artifact, xla
 from olympus_core.analysis.lines import Lines
-from olympus_core.analysis.memory import Memory
+from olympus_core.analysis.memory import Memory, _bytes_at
 from olympus_core.errors import BackendError, UsageError
-from olympus_core.xla.hlo_module import HloModule, Instruction, read_module
+from olympus_core.xla.buffer_assignment import Place
+from olympus_core.xla.hlo_module import HloModule, Instruction
+from olympus_core.xla.hlo_reader import read_module
 from tests.artifact.bundles import save
 from tests.marks import needs_gpu_compiler
 
@@ -460,3 +462,34 @@ def test_any_cpu_program(function: Callable[..., Any], donated: tuple[int, ...])
 @given(function=programs(), donated=st.sampled_from([(), (0,), (0, 1)]))
 def test_any_gpu_program(function: Callable[..., Any], donated: tuple[int, ...]) -> None:
     memory(function, struct(8, 8), struct(8, 8), donate_argnums=donated, target=GPU)
+
+
+class _Lived(NamedTuple):
+    """What `_bytes_at` looks at of a value."""
+
+    start: int
+    end: int
+
+
+@given(
+    st.lists(
+        st.tuples(*(st.integers(0, most) for most in (12, 12, 2, 10))),
+        max_size=12,
+    )
+)
+def test_bytes_that_are_taken_at_each_step(drawn: list[tuple[int, int, int, int]]) -> None:
+    """Each byte that a value lies on counts once, while any of its values is live."""
+    spots: list[Any] = [
+        (_Lived(start, end), Place(allocation, offset, 1 + (start + end + offset) % 7))
+        for start, end, allocation, offset in drawn
+    ]
+    want = [
+        len({
+            (place.allocation, byte)
+            for value, place in spots
+            if value.start <= step <= value.end
+            for byte in range(place.offset, place.offset + place.bytes)
+        })
+        for step in range(13)
+    ]  # fmt: skip
+    assert _bytes_at(13, spots).tolist() == want

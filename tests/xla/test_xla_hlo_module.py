@@ -12,7 +12,8 @@ import olympus.numpy as jnp
 from olympus_core import xla
 from olympus_core.errors import ArtifactError
 from olympus_core.xla.buffer_assignment import read_assignment
-from olympus_core.xla.hlo_module import HloModule, Shape, read_module
+from olympus_core.xla.hlo_module import HloModule, Shape
+from olympus_core.xla.hlo_reader import read_module
 from olympus_core.xla.wire import Message
 from tests.marks import needs_gpu_compiler
 

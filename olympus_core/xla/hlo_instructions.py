@@ -1,0 +1,401 @@
+"""Reading the instructions of a program: the bytes of `HloInstructionProto`s.
+
+The numbers of fields and types are those of `xla/service/hlo.proto` and `xla/xla_data.proto`,
+which jaxlib 0.10.2 and 0.12 share.
+"""
+
+from __future__ import annotations
+
+import functools
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from olympus_core.errors import ArtifactError
+from olympus_core.xla.columns import Column, Columns, Ints, packed
+from olympus_core.xla.hlo_module import (
+    ConvolutionDimensions,
+    DotDimensions,
+    Instruction,
+    OutputAlias,
+    Shape,
+    WindowDimension,
+)
+from olympus_core.xla.replica_groups import groups_of, pairs_of
+from olympus_core.xla.wire import BYTES, VARINT, Message, damaged, text
+
+__all__ = ["Instructions", "Tables"]
+
+#: PrimitiveType of xla_data.proto: NumPy's (or ml_dtypes') long name, and the bits of an element
+_TYPES: dict[int, tuple[str, int]] = {
+    1: ("bool", 8),
+    30: ("int1", 1),
+    26: ("int2", 2),
+    21: ("int4", 4),
+    2: ("int8", 8),
+    3: ("int16", 16),
+    4: ("int32", 32),
+    5: ("int64", 64),
+    31: ("uint1", 1),
+    27: ("uint2", 2),
+    22: ("uint4", 4),
+    6: ("uint8", 8),
+    7: ("uint16", 16),
+    8: ("uint32", 32),
+    9: ("uint64", 64),
+    10: ("float16", 16),
+    11: ("float32", 32),
+    16: ("bfloat16", 16),
+    12: ("float64", 64),
+    19: ("float8_e5m2", 8),
+    28: ("float8_e4m3", 8),
+    20: ("float8_e4m3fn", 8),
+    23: ("float8_e4m3b11fnuz", 8),
+    29: ("float8_e3m4", 8),
+    24: ("float8_e5m2fnuz", 8),
+    25: ("float8_e4m3fnuz", 8),
+    32: ("float4_e2m1fn", 4),
+    33: ("float8_e8m0fnu", 8),
+    35: ("float6_e3m2fn", 6),
+    36: ("float6_e2m3fn", 6),
+    15: ("complex64", 64),
+    18: ("complex128", 128),
+}
+_TUPLE, _OPAQUE, _TOKEN, _BUFFER = 13, 14, 17, 34
+_DEEPEST = 64  # tuples within tuples; XLA's own shapes have a few
+
+
+class Tables:
+    """What the instructions of a module refer to: frames of source lines, and payloads.
+
+    Shapes and origins are kept by their bytes, for many instructions have the same.
+    """
+
+    def __init__(self, module: Message) -> None:
+        self._shapes: dict[bytes, Shape] = {}
+        self._origins: dict[bytes, tuple[str, str, int]] = {}
+        self._payloads = module.raws(22)
+        index = module.message(17)
+        self._files = index.texts(1) if index else ()
+        locations = index.messages(3) if index else []
+        self._locations = [(m.integer(1), m.integer(3)) for m in locations]
+        self._frames = [m.integer(1) for m in index.messages(4)] if index else []
+
+    def shape(self, data: bytes | None) -> Shape:
+        """The type of a value."""
+        if data is None:
+            raise damaged("a shape is missing")
+        found = self._shapes.get(data)
+        if found is None:
+            found = self._shapes[data] = _shape(Message(data))
+        return found
+
+    def origin(self, data: bytes | None) -> tuple[str, str, int]:
+        """The path of scopes, the file and the line that an instruction comes from.
+
+        Older versions write the line, newer the number of a frame.
+        """
+        if data is None:
+            return "", "", 0
+        found = self._origins.get(data)
+        if found is None:
+            metadata = Message(data)
+            file, line = metadata.text(3), metadata.integer(4)
+            if not file:
+                file, line = self.line(metadata.integer(15))
+            found = self._origins[data] = metadata.text(2), file, line
+        return found
+
+    def line(self, frame: int) -> tuple[str, int]:
+        """The file and line of a frame; ids count from 1, and 0 is none."""
+        if not frame:
+            return "", 0
+        file, line = _at(self._locations, _at(self._frames, frame, "frame"), "location")
+        return _at(self._files, file, "file name"), line
+
+    def payload(self, message: Message | None) -> bytes:
+        """The bytes that stand in a message, or that it names in the module's table."""
+        if message is None:
+            return b""
+        if 1 in message or 2 not in message:
+            return message.raw(1)
+        position = message.integer(2)
+        if not 0 <= position < len(self._payloads):
+            raise damaged(f"there is no payload {position}")
+        return self._payloads[position]
+
+
+def _at(table: Any, number: int, what: str) -> Any:
+    if not 1 <= number <= len(table):
+        raise damaged(f"there is no {what} {number}")
+    return table[number - 1]
+
+
+_NAME, _METADATA, _ID, _OPERANDS, _CALLED = 1, 7, 35, 36, 38
+_SCHEDULED_NAME = 16  # of OpMetadata: on GPUs each instruction's name stands there once more
+
+
+class _Rows(NamedTuple):
+    """Of each instruction the id, the ids that it reads and calls, and where name and form lie.
+
+    An instruction is its name, the first piece of its form, the ids, and the second piece.  `cuts`
+    are the four positions in the first piece around what is a name too: where the metadata's tag
+    is and its content begins, where the name in it begins, and where it ends.  The ids that
+    instruction i reads are `operands` from `operands_at[i]` to `operands_at[i + 1]`; so are those
+    that it calls.  `other` are the instructions that are not written so.
+    """
+
+    ids: list[int]
+    operands: list[int]
+    operands_at: list[int]
+    called: list[int]
+    called_at: list[int]
+    names: list[tuple[int, ...]]
+    pieces: list[tuple[int, ...]]
+    cuts: list[tuple[int, ...]]
+    other: list[int]
+
+
+def _rows(data: bytes, lengths: Sequence[int]) -> _Rows:
+    ends = np.cumsum(np.fromiter(lengths, np.int64, len(lengths)))
+    begins = ends - np.fromiter(lengths, np.int64, len(lengths))
+    columns = Columns(data, begins, ends, (_NAME, _METADATA, _ID, _OPERANDS, _CALLED))
+    name, id, operands, called = (columns[n] for n in (_NAME, _ID, _OPERANDS, _CALLED))
+    after_operands = np.where(operands.times, operands.end, id.end)
+    after_called = np.where(called.times, called.end, after_operands)
+    usual = (name.times == 1) & (id.times == 1) & (name.kind == BYTES) & (id.kind == VARINT)
+    usual &= (name.tag == begins) & (name.end <= id.tag)
+    for each, before in ((operands, id.end), (called, after_operands)):
+        once = (each.times == 1) & (each.kind == BYTES) & (each.tag == before)
+        usual &= once | (each.times == 0)
+    usual[columns.long] = False
+    return _Rows(
+        id.value.tolist(),
+        *packed(data, operands.begin * usual, operands.end * usual),
+        *packed(data, called.begin * usual, called.end * usual),
+        names=_tuples(name.begin, name.end),
+        pieces=_tuples(name.end, id.tag, after_called, ends),
+        cuts=_tuples(*_cuts(data, columns[_METADATA], name.end, id.tag)),
+        other=np.flatnonzero(~usual).tolist(),
+    )
+
+
+def _tuples(*columns: Ints) -> list[tuple[int, ...]]:
+    return [*zip(*(each.tolist() for each in columns), strict=True)]
+
+
+def _cuts(data: bytes, metadata: Column, after_name: Ints, before_id: Ints) -> list[Ints]:
+    """The positions in the first pieces around the names in metadata; the beginnings without."""
+    has = (metadata.times == 1) & (metadata.kind == BYTES)
+    has &= (metadata.tag >= after_name) & (metadata.end <= before_id)
+    name = Columns(data, metadata.begin * has, metadata.end * has, [_SCHEDULED_NAME])
+    has[name.long] = False
+    has &= (name[_SCHEDULED_NAME].times == 1) & (name[_SCHEDULED_NAME].kind == BYTES)
+    cut = name[_SCHEDULED_NAME]
+    found = metadata.tag, metadata.begin, cut.tag, cut.end
+    return [np.where(has, each, after_name) for each in found]
+
+
+class Instructions:
+    """The instructions of a module, from the message of each, in the order of its computations.
+
+    Of most a deep program has many that differ in names and ids alone.  So these are read of all
+    instructions at once, and the rest of an instruction, its form, is read where it first occurs.
+
+    Raises:
+      ArtifactError: when a message is damaged.
+    """
+
+    def __init__(self, messages: Sequence[bytes], tables: Tables) -> None:
+        self._data = b"".join(messages)
+        self._rows = _rows(self._data, [*map(len, messages)])
+        self._tables = tables
+        self._forms: list[tuple[Any, ...]] = []  # the fields of each
+        self._other = {row: messages[row] for row in self._rows.other}
+        self._form_of = self._read_forms()
+
+    def _read_forms(self) -> list[int]:
+        """The number of the form of each instruction.
+
+        A form is told by what an instruction is without the name that its metadata has, and without
+        the length of that.
+        """
+        data, numbers, found = self._data, dict[object, int](), list[int]()
+        for row, (first, first_end, second, second_end) in enumerate(self._rows.pieces):
+            tag, begin, cut, cut_end = self._rows.cuts[row]
+            encoded: object = (
+                data[first:tag],
+                data[begin:cut],
+                data[cut_end:first_end],
+                data[second:second_end],
+            )
+            if self._other and row in self._other:
+                encoded = self._other[row]
+            number = numbers.get(encoded)
+            if number is None:
+                number = numbers[encoded] = len(self._forms)
+                whole = data[first:first_end] + data[second:second_end]
+                message = Message(self._other.get(row, whole))
+                self._forms.append((*_fields(message, self._tables), number))
+            found.append(number)
+        return found
+
+    def between(self, begin: int, end: int) -> dict[int, Instruction]:
+        """The instructions from one place to another, by id."""
+        made = (self._made(row) for row in range(begin, end))
+        return {instruction.id: instruction for instruction in made}
+
+    def _made(self, row: int) -> Instruction:
+        form = self._forms[self._form_of[row]]
+        if row in self._other:
+            message = Message(self._other[row])
+            ids = message.integers(_OPERANDS), message.integers(_CALLED)
+            return Instruction._make((message.integer(_ID), message.text(_NAME), *ids, *form))
+        rows = self._rows
+        begin, end = rows.names[row]
+        return Instruction._make((
+            rows.ids[row],
+            text(self._data[begin:end], _NAME),
+            tuple(rows.operands[rows.operands_at[row] : rows.operands_at[row + 1]]),
+            tuple(rows.called[rows.called_at[row] : rows.called_at[row + 1]]),
+            *form,
+        ))  # fmt: skip
+
+    def form(self, begin: int, end: int, root_id: int, forms: Mapping[int, int]) -> object:
+        """What tells a computation from all that differ from it in more than names and ids.
+
+        Its instructions lie from `begin` to `end`; `forms` are the numbers of the forms of
+        computations, by id.
+        """
+        rows = self._rows
+        if bisect_left(rows.other, begin) < bisect_left(rows.other, end):
+            return object()  # like no other
+        ids = rows.ids[begin:end]
+        places = dict(zip(ids, range(len(ids)), strict=True))
+        reads, calls = rows.operands_at[begin : end + 1], rows.called_at[begin : end + 1]
+        called = rows.called[calls[0] : calls[-1]]
+        return (
+            tuple(self._form_of[begin:end]),
+            tuple(map(places.get, rows.operands[reads[0] : reads[-1]])),
+            tuple([at - reads[0] for at in reads]),
+            tuple([(forms.get(id), None if id in forms else id) for id in called]),
+            tuple([at - calls[0] for at in calls]),
+            places.get(root_id),
+        )
+
+
+#: the fields that few instructions have: of library calls, windows, products, fusions, loops,
+#: collectives
+_RARE = frozenset([11, 15, 16, 28, 30, 32, 37, 43, 49, 51, 52, 74, 87, 92, 93, 99])
+
+
+_FORM = Instruction._fields[4:-1]
+_NO_ATTRIBUTES: Mapping[str, str] = MappingProxyType({})
+
+
+def _fields(message: Message, tables: Tables) -> tuple[Any, ...]:
+    """The fields of an instruction that make its form, as `Instruction` has them after the ids."""
+    integer = message.integer
+    op_name, file, line = tables.origin(message.encoded(7))
+    found = {
+        "opcode": message.text(2),
+        "shape": tables.shape(message.encoded(3)),
+        "op_name": op_name,
+        "source_file": file,
+        "source_line": line,
+        "feature_group_count": integer(50),
+        "batch_group_count": integer(58),
+        "dimensions": message.integers(14),
+        "has_literal": 8 in message,
+        "tuple_index": integer(13),
+        "parameter_number": integer(9),
+    }
+    is_rare = not _RARE.isdisjoint(message.numbers) or message.raw(68)  # 68 is mostly empty
+    found.update(_rare(message, tables) if is_rare else _nothing_rare())
+    return tuple(found[name] for name in _FORM)
+
+
+def _rare(message: Message, tables: Tables) -> dict[str, Any]:
+    """What few instructions have."""
+    precision, attributes = message.message(51), message.message(68)
+    return {
+        "custom_call_target": message.text(28),
+        "backend_config": message.raw(43) or tables.payload(message.message(99)),
+        "dot_dimensions": _dot(message.message(30)),
+        "window": _window(message.message(15)),
+        "convolution_dimensions": _convolution(message.message(16)),
+        "fft_length": message.integers(32),
+        "fusion_kind": message.text(11),
+        "output_aliases": tuple(
+            OutputAlias(m.integers(1), m.integer(2), m.integers(3)) for m in message.messages(74)
+        ),
+        "control_predecessor_ids": message.integers(37),
+        "frontend_attributes": (
+            {m.text(1): m.text(2) for m in attributes.messages(1)}
+            if attributes and 1 in attributes
+            else _NO_ATTRIBUTES
+        ),
+        "operand_precision": precision.integers(1) if precision else (),
+        "replica_groups": groups_of(message),
+        "source_target_pairs": pairs_of(message),
+    }
+
+
+@functools.cache
+def _nothing_rare() -> Mapping[str, Any]:
+    """What most instructions have in place of these fields."""
+    return _rare(Message(b""), Tables(Message(b"")))
+
+
+def _shape(message: Message | None, depth: int = 0) -> Shape:
+    if message is None:
+        raise damaged("a shape is missing")
+    if depth > _DEEPEST:
+        raise damaged("its shapes are nested too deep")
+    kind = message.integer(2)
+    if kind == _TUPLE:
+        return Shape("tuple", elements=tuple(_shape(m, depth + 1) for m in message.messages(4)))
+    if kind in (_OPAQUE, _TOKEN):
+        return Shape("token" if kind == _TOKEN else "opaque")
+    if kind == _BUFFER:
+        inner = message.messages(4)
+        return _shape(inner[0] if inner else None, depth + 1)
+    if kind not in _TYPES:
+        raise ArtifactError(f"the executable has an array of a type that is not known: {kind}")
+    dtype, bits = _TYPES[kind]
+    layout = message.message(5)
+    # An element of fewer than 8 bits takes a byte, unless the layout says that it is packed.
+    packed = layout.integer(7) if layout else 0
+    return Shape(
+        dtype,
+        message.integers(3),
+        layout.integers(1) if layout else None,
+        element_bits=packed or max(bits, 8),
+        memory_space=layout.integer(8) if layout else 0,
+    )
+
+
+def _dot(message: Message | None) -> DotDimensions | None:
+    if message is None:
+        return None
+    return DotDimensions(*(message.integers(number) for number in range(1, 5)))
+
+
+def _window(message: Message | None) -> tuple[WindowDimension, ...]:
+    return tuple(_window_dimension(m.integer) for m in (message.messages(1) if message else []))
+
+
+def _window_dimension(one: Callable[[int], int]) -> WindowDimension:
+    return WindowDimension(one(1), one(2), one(3), one(4), one(5), one(6), bool(one(7)))
+
+
+def _convolution(message: Message | None) -> ConvolutionDimensions | None:
+    if message is None:
+        return None
+    one, several = message.integer, message.integers
+    return ConvolutionDimensions(
+        one(7), one(8), several(11), one(3), one(4), several(6), one(9), one(10), several(12)
+    )

@@ -1,0 +1,138 @@
+"""Reading an optimized program from the bytes of an `HloModuleProto`.
+
+The numbers of fields are those of `xla/service/hlo.proto`, which jaxlib 0.10.2 and 0.12 share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import chain
+
+from olympus_core import collection
+from olympus_core.xla.hlo_instructions import Instructions, Tables
+from olympus_core.xla.hlo_module import Alias, Computation, HloModule, Instruction
+from olympus_core.xla.wire import Message, damaged
+
+__all__ = ["read_module"]
+
+
+def read_module(data: bytes) -> HloModule:
+    """The program of the bytes of an `HloModuleProto`, as an executable's module serializes.
+
+    Raises:
+      ArtifactError: when the bytes are cut off or are not a module.
+
+    Example:
+      >>> read_module(module.as_serialized_hlo_module_proto()).entry.root.opcode
+      'tuple'
+    """
+    with collection.paused():
+        return _module(Message(data))
+
+
+def _module(message: Message) -> HloModule:
+    computations = _computations(message.messages(3), Tables(message))
+    made = HloModule(
+        name=message.text(1),
+        entry_id=message.integer(6),
+        computations={computation.id: computation for computation in computations},
+        schedule=_schedule(message.message(7)),
+        input_output_alias=_aliases(message.message(8)),
+    )
+    _check(made)
+    return made
+
+
+def _computations(messages: Sequence[Message], tables: Tables) -> Iterator[Computation]:
+    """The computations, in their order: what one calls stands before it."""
+    parts = [message.raws(2) for message in messages]
+    instructions = Instructions([*chain.from_iterable(parts)], tables)
+    numbers: dict[object, int] = {}  # of forms
+    forms: dict[int, int] = {}  # by the ids of computations
+    begin = 0
+    for message, part in zip(messages, parts, strict=True):
+        end = begin + len(part)
+        id, root_id = message.integer(5), message.integer(6)
+        form = instructions.form(begin, end, root_id, forms)
+        forms[id] = numbers.setdefault(form, len(numbers))
+        yield Computation(
+            id=id,
+            name=message.text(1),
+            instructions=partial(instructions.between, begin, end),
+            root_id=root_id,
+            is_fusion=bool(message.integer(7)),
+            form=forms[id],
+        )
+        begin = end
+
+
+def _check(module: HloModule) -> None:
+    """Raise ArtifactError where an id names nothing: what reads a module then need not ask."""
+    if module.entry_id not in module.computations:
+        raise damaged("it is not a module: it has no entry")
+    forms: set[int] = set()  # of computations that were looked at: others of them are alike
+    for computation in module.computations.values():
+        if computation.form in forms:
+            continue
+        forms.add(computation.form)
+        if computation.root_id not in computation.instructions:
+            raise damaged(f"the computation '{computation.name}' has no root")
+        for instruction in computation.instructions.values():
+            _check_instruction(instruction, computation, module)
+    for id, order in module.schedule.items():
+        if id not in module.computations:
+            raise damaged("its schedule is not of its instructions")
+        _check_order(order, module.computations[id])
+    parameters = len(module.entry.parameters)
+    if not all(0 <= alias.parameter < parameters for alias in module.input_output_alias):
+        raise damaged("it has no such parameter")
+
+
+#: how many computations an operation calls, where others rely on it
+_CALLS = {"fusion": 1, "while": 2, "call": 1}
+
+
+def _check_instruction(
+    instruction: Instruction, computation: Computation, module: HloModule
+) -> None:
+    known = computation.instructions
+    if not all(id in known for id in instruction.operand_ids):
+        raise damaged(f"an operand of '{instruction.name}' is missing")
+    called = instruction.called_computation_ids
+    wanted = _CALLS.get(instruction.opcode, len(called))
+    if len(called) != wanted or not all(id in module.computations for id in called):
+        raise damaged(f"a computation that '{instruction.name}' calls is missing")
+    if instruction.opcode == "get-tuple-element":
+        elements = [len(known[id].shape.elements) for id in instruction.operand_ids]
+        if not elements or not 0 <= instruction.tuple_index < elements[0]:
+            raise damaged(f"'{instruction.name}' is no element of a tuple")
+
+
+def _check_order(order: tuple[int, ...], computation: Computation) -> None:
+    """Raise ArtifactError where an order is not of all instructions, operands before users."""
+    seen: set[int] = set()
+    for id in order:
+        if id not in computation.instructions or id in seen:
+            raise damaged("its schedule is not of its instructions")
+        if not seen.issuperset(computation.instructions[id].operand_ids):
+            raise damaged("its schedule has an instruction before its operands")
+        seen.add(id)
+    if len(seen) != len(computation.instructions):
+        raise damaged("its schedule is not of its instructions")
+
+
+def _schedule(message: Message | None) -> dict[int, tuple[int, ...]]:
+    sequences = message.messages(1) if message else []
+    return {m.integer(1): _ids(m.message(2), 1) for m in sequences}
+
+
+def _ids(message: Message | None, number: int) -> tuple[int, ...]:
+    return message.integers(number) if message else ()
+
+
+def _aliases(message: Message | None) -> tuple[Alias, ...]:
+    return tuple(
+        Alias(m.integers(1), m.integer(2), m.integers(3), must=m.integer(4) == 2)
+        for m in (message.messages(1) if message else [])
+    )

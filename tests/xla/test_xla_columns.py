@@ -1,0 +1,266 @@
+"""Messages that are read at once say what each of them says by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import olympus
+import olympus.numpy as jnp
+from olympus_core import xla
+from olympus_core.analysis.estimate import estimate
+from olympus_core.analysis.memory import memory_of
+from olympus_core.errors import ArtifactError
+from olympus_core.xla.columns import Columns, Ints, packed
+from olympus_core.xla.hlo_module import Computation, HloModule, Instruction
+from olympus_core.xla.hlo_reader import read_module
+from olympus_core.xla.wire import BYTES, Message, field
+from tests.marks import needs_gpu_compiler
+
+Change = Callable[[list[tuple[int, bytes]]], bytes]
+TARGETS = [
+    pytest.param(xla.Target("cpu"), id="cpu"),
+    pytest.param(xla.Target("gpu", "h200"), id="gpu", marks=needs_gpu_compiler),
+]
+
+
+def varint(value: int) -> bytes:
+    """A number of 64 bits as the format has it."""
+    value &= (1 << 64) - 1
+    groups = []
+    while value > 0x7F:
+        groups.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*groups, value])
+
+
+NUMBERS = st.one_of(st.integers(0, 300), st.integers(-(2**63), 2**63 - 1))
+FIELDS = st.one_of(
+    st.builds(lambda n, v: varint(n << 3) + varint(v), st.integers(1, 40), NUMBERS),
+    st.builds(field, st.integers(1, 40), st.binary(max_size=200)),
+    st.builds(lambda n: varint(n << 3 | 1) + bytes(range(8)), st.integers(1, 40)),
+    st.builds(lambda n: varint(n << 3 | 5) + bytes(range(4)), st.integers(1, 40)),
+)
+MESSAGES = st.lists(st.builds(b"".join, st.lists(FIELDS, max_size=12)), max_size=8)
+
+
+def read_by_itself(messages: Sequence[bytes]) -> list[Message] | None:
+    """Each message as `Message` reads it; None where one is damaged."""
+    try:
+        return [Message(each) for each in messages]
+    except ArtifactError:
+        return None
+
+
+def places(parts: Sequence[bytes]) -> tuple[Ints, Ints]:
+    """Where parts that follow one another begin and end."""
+    lengths = np.array([*map(len, parts)], np.int64)
+    ends = lengths.cumsum()
+    return ends - lengths, ends
+
+
+def check_columns(messages: Sequence[bytes]) -> None:
+    alone, data = read_by_itself(messages), b"".join(messages)
+    begins, ends = places(messages)
+    if alone is None:
+        with pytest.raises(ArtifactError, match="damaged"):
+            Columns(data, begins, ends, range(1, 41))
+        return
+    columns = Columns(data, begins, ends, range(1, 41))
+    assert not len(columns.long)
+    for number in range(1, 41):
+        column = columns[number]
+        for row, message in enumerate(alone):
+            found = message._fields.get(number, [])
+            assert column.times[row] == len(found)
+            if found and column.kind[row] == BYTES:
+                assert data[column.begin[row] : column.end[row]] == found[-1]
+            elif found and column.kind[row] == 0:
+                assert column.value[row] == message.integer(number)
+
+
+@given(MESSAGES)
+def test_columns_have_what_each_message_has(messages: list[bytes]) -> None:
+    check_columns(messages)
+
+
+@given(MESSAGES, st.data())
+def test_damage_is_found_where_a_message_alone_has_it(
+    messages: list[bytes], draw: st.DataObject
+) -> None:
+    """Each message is read to its own end, whatever follows it."""
+    if not any(messages):
+        return
+    row = draw.draw(st.sampled_from([i for i, each in enumerate(messages) if each]))
+    at = draw.draw(st.integers(0, len(messages[row]) - 1))
+    changed = bytearray(messages[row])
+    changed[at] = draw.draw(st.integers(0, 255))
+    kept = draw.draw(st.sampled_from([len(changed), at]))
+    check_columns([*messages[:row], bytes(changed[:kept]), *messages[row + 1 :]])
+
+
+def test_messages_of_many_fields_are_left_to_others() -> None:
+    columns = Columns(
+        field(1, b"x") * 65 + field(1, b"y"), np.array([0, 65 * 3]), np.array([65 * 3, 66 * 3]), [1]
+    )
+    assert columns.long.tolist() == [0]
+    assert columns[1].times.tolist()[1] == 1
+
+
+@given(st.lists(st.lists(NUMBERS, max_size=5), max_size=6))
+def test_packed_numbers(parts: list[list[int]]) -> None:
+    encoded = [b"".join(map(varint, part)) for part in parts]
+    values, at = packed(b"".join(encoded), *places(encoded))
+    assert [values[a:b] for a, b in pairwise(at)] == parts
+
+
+@pytest.mark.parametrize("data", [b"\x01\x80", b"\x80" * 10 + b"\x01"])
+def test_packed_numbers_that_are_damaged(data: bytes) -> None:
+    with pytest.raises(ArtifactError, match=r"cut off|more than 64 bits"):
+        packed(data, np.array([0]), np.array([len(data)]))
+
+
+# Instructions
+
+
+def network(ws: list[Any], x: Any) -> Any:
+    for w in ws:
+        x = jnp.tanh(x @ w) + jnp.sort(x, axis=1) * jnp.float32(0.5)
+    return jnp.sum(x)
+
+
+def proto(target: xla.Target) -> bytes:
+    """A program of layers that are alike, with a loop."""
+
+    def step(ws: list[Any], x: Any) -> Any:
+        loss, grads = olympus.value_and_grad(network)(ws, x)
+        x = olympus.lax.fori_loop(0, 3, lambda _, x: x.at[0].set(jnp.cumsum(x[1])), x)
+        return loss, grads, x
+
+    w = olympus.ShapeDtypeStruct((16, 16), "float32")
+    made = olympus.jit(step).trace([w] * 4, w).lower(target).compile()
+    return bytes(made.executable._raw.hlo_modules()[0].as_serialized_hlo_module_proto())
+
+
+@pytest.fixture(scope="module", params=TARGETS)
+def target(request: pytest.FixtureRequest) -> xla.Target:
+    found: xla.Target = request.param
+    return found
+
+
+@pytest.fixture(scope="module")
+def data(target: xla.Target) -> bytes:
+    return proto(target)
+
+
+def fields_of(data: bytes) -> list[tuple[int, bytes]]:
+    """The fields of a message in their order: the number, and all bytes of it."""
+    found, at = [], 0
+    while at < len(data):
+        tag, end = _number(data, at)
+        length, end = _number(data, end) if tag & 7 in (0, BYTES) else ({1: 8, 5: 4}[tag & 7], end)
+        end += 0 if tag & 7 == 0 else length
+        found.append((tag >> 3, data[at:end]))
+        at = end
+    return found
+
+
+def _number(data: bytes, at: int) -> tuple[int, int]:
+    size = next(n for n, byte in enumerate(data[at:], 1) if byte < 0x80)
+    return sum((byte & 0x7F) << 7 * n for n, byte in enumerate(data[at : at + size])), at + size
+
+
+def rewritten(data: bytes, change: Change) -> bytes:
+    """A module with each instruction as `change` makes it of its fields."""
+    made = b""
+    for number, piece in fields_of(data):
+        if number != 3:
+            made += piece
+            continue
+        computation = b""
+        for inner, part in fields_of(Message(piece).raw(3)):
+            content = Message(part).raw(2) if inner == 2 else b""
+            computation += field(2, change(fields_of(content))) if inner == 2 else part
+        made += field(3, computation)
+    return made
+
+
+def without_forms(module: HloModule) -> object:
+    computations = [
+        (each.id, each.name, each.root_id, each.is_fusion,
+         [tuple(i)[:-1] for i in each.instructions.values()])
+        for each in module.computations.values()
+    ]  # fmt: skip
+    return module._replace(computations={}), computations
+
+
+CHANGES: dict[str, Change] = {
+    "backwards": lambda fields: b"".join(piece for _, piece in reversed(fields)),
+    "two names": lambda fields: field(1, b"other") + b"".join(piece for _, piece in fields),
+    "many fields": lambda fields: b"".join(p for _, p in fields) + field(999, b"?") * 80,
+    "ids one by one": lambda fields: b"".join(
+        b"".join(varint(36 << 3) + varint(id) for id in Message(piece).integers(36))
+        if number == 36
+        else piece
+        for number, piece in fields
+    ),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
+def test_instructions_that_are_written_in_another_way(change: Change, data: bytes) -> None:
+    other = rewritten(data, change)
+    assert other != data
+    assert without_forms(read_module(other)) == without_forms(read_module(data))
+
+
+def test_layers_have_one_form(data: bytes) -> None:
+    """And what has one form is alike but for names and ids."""
+    module = read_module(data)
+    first: dict[int, Computation] = {}
+    shared = 0
+    for each in module.computations.values():
+        alike = first.setdefault(each.form, each)
+        shared += alike is not each
+        assert _pattern(each) == _pattern(alike)
+    assert shared >= 2
+
+
+def _pattern(computation: Computation) -> list[tuple[object, ...]]:
+    places = {id: place for place, id in enumerate(computation.instructions)}
+    return [
+        (*instruction[4:], [places[id] for id in instruction.operand_ids])
+        for instruction in computation.instructions.values()
+    ]
+
+
+def test_figures_do_not_depend_on_forms(
+    data: bytes, target: xla.Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is found once for all that are alike is what is found for each."""
+    module = read_module(data)
+    apart = {
+        id: Computation(id, c.name, partial(_apart, c), c.root_id, c.is_fusion, -id)
+        for id, c in module.computations.items()
+    }
+    of_each = module._replace(computations=apart)
+    assert estimate(of_each, target) == estimate(module, target)
+    made = olympus.jit(lambda x: x).trace(np.float32(1)).lower(target).compile().executable
+    monkeypatch.setattr(type(made), "buffer_assignment", lambda self: None)
+    found = []
+    for each in (module, of_each):
+        monkeypatch.setattr(type(made), "hlo_module", lambda self, each=each: each)
+        found.append(memory_of(made))
+    assert found[0] == found[1]
+    assert found[0].timeline() == found[1].timeline()
+
+
+def _apart(computation: Computation) -> dict[int, Instruction]:
+    return {id: each._replace(form=-id) for id, each in computation.instructions.items()}
