@@ -46,6 +46,7 @@ LAYERS = [
     "fingerprint",
     "flow",
     "repeats",
+    "gain",
     "stored",
     "outline",
     "shardy",
