@@ -310,3 +310,18 @@ def test_long_chains_of_cheap_equations_are_no_trouble() -> None:
     assert block.occurrences == 4
     assert len(block.program.eqns) < 1400
     assert found(ox.grad(lambda ws, x: jnp.sum(chain(ws, x))), ws, x, thresholds=EVERY)
+
+
+def test_a_program_of_few_like_products_is_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    def searched(*_: Any) -> Any:
+        raise AssertionError("it was searched")
+
+    def few(ps: Any, x: Any) -> Any:
+        for p in ps:
+            x = jnp.tanh(jnp.sin(x) @ p["q"])
+        return x
+
+    monkeypatch.setattr("olympus_core.outline.Flow", searched)
+    assert found(few, params(3), X) == ()
+    with pytest.raises(AssertionError, match="searched"):
+        found(few, params(4), X)
