@@ -35,11 +35,15 @@ def is_gain(flow: Flow, repeats: Sequence[Repeat], thresholds: Thresholds) -> bo
     Blocks with functions of more than elementwise equations, under `jit` or `checkpoint`, are taken
     for a gain: how these are fused is not known here.
     """
+    if not thresholds.again:
+        return True
     if any(_is_unknown(flow.eqns[i]) for repeat in repeats for i in repeat[0]):
         return True
     if all(_gives_one(flow, repeat) for repeat in repeats):
         return True
     kept = sum(weight([flow.eqns[i] for i in r[0]]) * len(r) for r in repeats)
+    if 2 * kept < weight(flow.eqns):
+        return False  # fusions would grow outside of the blocks all the same
     fusion = _Fusion(flow)
     return sum(_growing(fusion, repeat) for repeat in repeats) >= thresholds.again * kept
 
