@@ -29,7 +29,7 @@ OCCURRENCES = (2, 3, 4, 6, 12)
 EQUATIONS = (8, 16, 32, 64)
 WIDTHS = (16, 256)
 BATCH = 32
-ALWAYS = Thresholds(occurrences=2, equations=2)
+ALWAYS = Thresholds(occurrences=2, equations=2, again=0)
 TARGET = ox.Target("cpu")
 
 

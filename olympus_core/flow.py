@@ -8,6 +8,7 @@ arrays.
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -19,7 +20,7 @@ from olympus_core.fingerprint import structure
 from olympus_core.olympuspr import Atom, Eqn, Literal, Olympuspr, Var, sub_programs
 from olympus_core.simplify import content
 
-__all__ = ["CHEAP", "Flow", "Ints", "Labels", "heavy_places", "is_heavy", "weight"]
+__all__ = ["CHEAP", "Flow", "Ints", "Labels", "heavy_places", "is_heavy", "most_alike", "weight"]
 
 Ints = npt.NDArray[np.int64]
 
@@ -68,6 +69,13 @@ def heavy_places(eqns: Sequence[Eqn]) -> list[int]:
         if e.primitive.is_product or e.primitive.is_loop or e.primitive.has_programs
     ]
     return [i for i in possible if is_heavy(eqns[i])]
+
+
+def most_alike(eqns: Sequence[Eqn]) -> int:
+    """How many heavy equations are of one kind: as often as that, at the most, a block occurs."""
+    heavy = [eqns[i] for i in heavy_places(eqns)]
+    kinds = Counter((e.primitive, *[x.aval for x in (*e.inputs, *e.outputs)]) for e in heavy)
+    return max(kinds.values(), default=0)
 
 
 class Labels:
@@ -162,9 +170,11 @@ class Flow:
         self._first: Ints = np.cumsum(self.arity) - self.arity  # operand of each
         self._results: Ints = np.array([len(e.outputs) for e in self.eqns], np.int64)
         self.maker: Ints = np.repeat(np.arange(len(self.eqns)), self._results)
-        begin = np.cumsum(self._results) - self._results
-        self.result: Ints = np.arange(len(self.maker)) - begin[self.maker]
+        self.first_result: Ints = np.cumsum(self._results) - self._results
+        self.result: Ints = np.arange(len(self.maker)) - self.first_result[self.maker]
         self.heavy: Ints = np.array(heavy_places(self.eqns), np.int64)
+        self.is_heavy = np.zeros(len(self.eqns), np.bool_)
+        self.is_heavy[self.heavy] = True
 
     def _kind(self, x: Atom) -> Any:
         """What an operand that the sequence does not make is to an equation."""
@@ -184,6 +194,10 @@ class Flow:
         self.free[eqn.outputs[0]] = eqn
         self._depth[eqn.outputs[0]] = 1 + depth
         return True
+
+    def number_of(self, x: Atom) -> int:
+        """The number of a result of the sequence."""
+        return self._number[x]
 
     def at(self, x: Atom) -> tuple[int, int] | None:
         """The equation that makes a value, and which of its results it is; None where none does."""

@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from olympus_core import collection
-from olympus_core.flow import Flow, Ints, Labels, heavy_places, is_heavy, weight
+from olympus_core.flow import Flow, Ints, Labels, is_heavy, most_alike, weight
+from olympus_core.gain import is_gain
 from olympus_core.olympuspr import (
     Atom,
     Eqn,
@@ -99,10 +100,10 @@ class _Outliner:
 
     def _outlined(self, program: Olympuspr) -> Olympuspr:
         """The program with blocks of its equations, until there are no more, and then inside."""
-        while len(heavy_places(program.eqns)) >= self.thresholds.occurrences:
+        while most_alike(program.eqns) >= self.thresholds.occurrences:
             flow = Flow(program, self.labels)
             repeats = find(flow, self.thresholds)
-            if not repeats:
+            if not repeats or not is_gain(flow, repeats, self.thresholds):
                 break
             rewriting = _Rewriting(flow, repeats, self.thresholds)
             if not rewriting.repeats:

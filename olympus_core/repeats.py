@@ -29,11 +29,13 @@ class Thresholds(NamedTuple):
     """What a block must be to be kept: docs/repeats.md has the measurements behind the numbers.
 
     It occurs at least `occurrences` times and has at least `equations` equations, those of its
-    loops included.
+    loops included.  Without blocks, fusions would make values of earlier layers again, by at least
+    `again` equations for each that a block has; 0 keeps all blocks.
     """
 
     occurrences: int = 4
     equations: int = 32
+    again: float = 0.32
 
 
 MEASURED = Thresholds()
@@ -98,16 +100,23 @@ class _Search:
     def _saved(self, repeat: Repeat) -> int:
         first = list(repeat[0])
         total = int(self.weights[first].sum())
-        if total < self.least.equations or not np.isin(first, self.flow.heavy).any():
+        if total < self.least.equations or not self.flow.is_heavy[first].any():
             return 0
         if _is_periodic(self.flow.labels[first]):
             return 0  # several layers would be one block, and their derivatives others
         return total * (len(repeat) - 1)
 
+    def _seeds(self) -> Ints:
+        """The heavy equations that are in no repeat and of which there are enough alike."""
+        places = self.flow.heavy[~self.taken[self.flow.heavy]]
+        labels = self.flow.labels[places]
+        often = np.bincount(labels) >= self.least.occurrences
+        return places[often[labels]]
+
     def _periods(self) -> list[int]:
         """The distances that the most like heavy equations are apart, the commonest first."""
-        places = self.flow.heavy[~self.taken[self.flow.heavy]]
-        if len(places) < self.least.occurrences:
+        places = self._seeds()
+        if not len(places):
             return []
         labels = self.flow.labels[places]
         order = np.lexsort((places, labels))
@@ -145,7 +154,9 @@ class _Search:
 
         Like heavy equations are seeds, in groups that agree in more or in less of what is around.
         """
-        places = self.flow.heavy[~self.taken[self.flow.heavy]]
+        places = self._seeds()
+        if not len(places):
+            return []
         found: list[Repeat] = []
         for before, after in _AROUND:
             rows = _windows(self.flow.labels, places, before, after)

@@ -48,6 +48,7 @@ LAYERS = [
     "fingerprint",
     "flow",
     "repeats",
+    "gain",
     "stored",
     "outline",
     "shardy",

@@ -14,6 +14,7 @@ from olympus_core.outline import outline
 from olympus_core.repeats import Thresholds
 from olympus_core.simplify import simplify
 from tests.core.networks import (
+    EVERY,
     WIDTH,
     X,
     assert_close,
@@ -75,7 +76,7 @@ def test_blocks_that_are_not_a_chain_are_found() -> None:
     def towers(ps: Any, x: Any) -> Any:
         return [layer(p, x @ p["q"]) for p in ps]
 
-    (block,) = found(towers, params(5), X)
+    (block,) = found(towers, params(5), X, thresholds=EVERY)
     assert block.occurrences == 5
 
 
@@ -89,7 +90,7 @@ def test_blocks_with_other_equations_between_are_found() -> None:
             total = total + layer(p, y * (i + 1))
         return total
 
-    (block,) = found(apart, params(6), X)
+    (block,) = found(apart, params(6), X, thresholds=EVERY)
     assert block.occurrences == 6
 
 
@@ -308,4 +309,19 @@ def test_long_chains_of_cheap_equations_are_no_trouble() -> None:
     (block,) = found(chain, ws, x)
     assert block.occurrences == 4
     assert len(block.program.eqns) < 1400
-    assert found(ox.grad(lambda ws, x: jnp.sum(chain(ws, x))), ws, x)
+    assert found(ox.grad(lambda ws, x: jnp.sum(chain(ws, x))), ws, x, thresholds=EVERY)
+
+
+def test_a_program_of_few_like_products_is_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    def searched(*_: Any) -> Any:
+        raise AssertionError("it was searched")
+
+    def few(ps: Any, x: Any) -> Any:
+        for p in ps:
+            x = jnp.tanh(jnp.sin(x) @ p["q"])
+        return x
+
+    monkeypatch.setattr("olympus_core.outline.Flow", searched)
+    assert found(few, params(3), X) == ()
+    with pytest.raises(AssertionError, match="searched"):
+        found(few, params(4), X)
