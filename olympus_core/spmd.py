@@ -347,23 +347,29 @@ def _is_that(first: tuple[NamedSharding, int], sharding: Sharding, ndim: int) ->
 def attached(
     where: Placement, entry: Entry, target: xla.Target, name: str
 ) -> tuple[Placement, Entry]:
-    """The placement on devices of the target, where the program names none, and its shardings.
+    """The placement on devices of the target, and its shardings there.
 
-    For a GPU they need not be here.  Raises BackendError where there are fewer devices than the
-    program needs, ShardingError where it names some that are not the target's, or where the
-    target's topology has fewer.
+    For a GPU they need not be here: then the devices of the CPU of which a program has made its
+    meshes stand for as many of the target's, in their order.
+
+    Raises BackendError where there are fewer devices than the program needs, ShardingError where
+    it names some that are not the target's, or where the target's topology has fewer.
     """
-    if where.devices is not None:
-        platform = str(where.devices[0].platform)
-        if platform != target.backend:
-            raise ShardingError(
-                f"'{name}' was lowered for {target.backend}, and its mesh has devices of the "
-                f"{platform}",
-                hint="lower for the devices of the mesh, or use an AbstractMesh, which has none",
-            )
+    if where.devices is None:
+        order = list(range(where.num_devices))
+    elif (platform := str(where.devices[0].platform)) == target.backend:
         return where, entry
+    elif platform == "cpu" and all(isinstance(s, NamedSharding) for s in where.shardings):
+        numbers = sorted(d.id for d in where.devices)
+        order = [numbers.index(d.id) for d in where.devices]
+    else:
+        what = "its arrays are on" if platform == "cpu" else "its mesh has"
+        raise ShardingError(
+            f"'{name}' was lowered for {target.backend}, and {what} devices of the {platform}",
+            hint="lower for those devices, or give shardings on an AbstractMesh, which has none",
+        )
     there = _there(where.num_devices, target, name)
-    devices = tuple(there[: where.num_devices])
+    devices = tuple([there[i] for i in order])
     ins, outs, all_ = (
         tuple([on_devices(s, devices) for s in group])
         for group in (entry.in_shardings, entry.out_shardings, where.shardings)
@@ -395,8 +401,8 @@ def _there(count: int, target: xla.Target, name: str) -> Sequence[Any]:
 
 
 def on_devices(sharding: Sharding | None, devices: tuple[Any, ...]) -> Sharding | None:
-    """A sharding on an abstract mesh, on the devices of one; any other is as it is."""
-    if not isinstance(sharding, NamedSharding) or isinstance(sharding.mesh, Mesh):
+    """A sharding on a mesh of these devices in the place of its own; without a mesh, as it is."""
+    if not isinstance(sharding, NamedSharding):
         return sharding
     grid = np.array(devices, dtype=object).reshape(sharding.mesh.axis_sizes)
     return NamedSharding(Mesh(grid, sharding.mesh.axis_names), sharding.spec)

@@ -206,6 +206,17 @@ def test_an_entry_has_the_devices_of_the_first_mesh_it_makes(
     assert result.exit_code == 0 and "sdy.manual_computation" in result.stdout
 
 
+@needs_gpu_compiler
+def test_an_entry_with_a_mesh_of_its_own_is_compiled_for_gpus(
+    folder, invoke: Invoke, monkeypatch
+) -> None:
+    monkeypatch.delenv("OLYMPUS_NUM_CPU_DEVICES", raising=False)
+    (folder / "makes.py").write_text(MAKES.format(first=FIRST[1]))
+    result = invoke("compile", "makes:total", "--shapes", "x=f32[8]", "--device", "4xh200")
+    assert result.exit_code == 0, result.stderr
+    assert "gpu (4 h200)" in result.stdout
+
+
 def test_a_number_that_is_said_and_an_array_that_came_first_win(
     folder, invoke: Invoke, monkeypatch
 ) -> None:

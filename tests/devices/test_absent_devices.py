@@ -13,6 +13,7 @@ from olympus.sharding import (
     Mesh,
     NamedSharding,
     PartitionSpec,
+    SingleDeviceSharding,
     topology_devices,
 )
 from tests.marks import needs_gpu_compiler
@@ -90,6 +91,33 @@ def test_a_mesh_of_devices_that_are_not_here():
     ):
         with pytest.raises(ShardingError, match=message):
             traced.lower(other).compile()
+
+
+@needs_gpu_compiler
+def test_the_devices_of_the_cpu_stand_for_those_of_a_target():
+    target = olympus.target("gpu", "8xh200")
+    there = topology_devices(target)
+    for order in ([0, 1, 2, 3, 4, 5, 6, 7], [5, 4, 7, 6]):
+        devices = np.array([olympus.devices()[i] for i in order]).reshape(2, -1)
+        made = compiled(Mesh(devices, ("data", "model")), "8xh200")
+        numbers = [sorted(order).index(i) for i in order]
+        assert [d.id for d in made.output_shardings.mesh.flat_devices] == numbers
+        assert set(made.output_shardings.mesh.flat_devices) <= set(there)
+        (x, _, _), _ = made.input_shardings
+        assert x == NamedSharding(made.output_shardings.mesh, P("data"))
+    abstract = compiled(AbstractMesh((2, 4), ("data", "model")), "8xh200")
+    concrete = compiled(olympus.make_mesh((2, 4), ("data", "model")), "8xh200")
+    assert abstract.as_text() == concrete.as_text()
+    with pytest.raises(ShardingError, match="is a program of 8 devices, and the topology 1x4"):
+        compiled(olympus.make_mesh((2, 4), ("data", "model")), "4xh200")
+
+
+@needs_gpu_compiler
+def test_an_array_that_lies_on_the_cpu_is_for_no_gpu():
+    lone = SingleDeviceSharding(olympus.devices()[3])
+    x = olympus.ShapeDtypeStruct((8,), np.dtype("float32"), sharding=lone)
+    with pytest.raises(ShardingError, match="its arrays are on devices of the cpu"):
+        olympus.jit(jnp.sin).trace(x).lower(olympus.target("gpu", "h200")).compile()
 
 
 @needs_gpu_compiler
