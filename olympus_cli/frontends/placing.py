@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,20 +14,7 @@ from olympus_cli.nearest import did_you_mean
 from olympus_cli.spec.mesh import OutSharding, ShardingSpec, misfit_of
 from olympus_cli.spec.model import ShapeSpec, TargetSpec
 
-__all__ = ["ask_for_devices", "check_placement", "placed", "results_placed"]
-
-_COUNT = "OLYMPUS_NUM_CPU_DEVICES"
-
-
-def ask_for_devices(count: int) -> None:
-    """Let the CPU have as many devices as a program needs, where the user does not say.
-
-    Where that is one, a mesh or a program of several that is met first says how many.  It must be
-    called in the program's own process, and has an effect before anything asks for its devices
-    alone.
-    """
-    if os.environ.get(_COUNT, "auto") == "auto":
-        os.environ[_COUNT] = str(count) if count > 1 else "auto"
+__all__ = ["check_placement", "placed", "results_placed"]
 
 
 def _sharding(said: ShardingSpec, spec: TargetSpec) -> NamedSharding:

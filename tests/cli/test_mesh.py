@@ -218,8 +218,47 @@ def test_a_number_that_is_said_and_an_array_that_came_first_win(
         result = invoke(*run)
         assert result.exit_code == 3
         there = "there are 2" if count else "there is 1"
-        assert f"needs 4 devices, and {there}" in result.stderr
-        assert "put OLYMPUS_NUM_CPU_DEVICES=4 before the command" in result.stderr
+        said = " ".join(result.stderr.split())
+        assert f"needs 4 devices, and {there}" in said
+        assert "put OLYMPUS_NUM_CPU_DEVICES=4 before the command" in said
+        assert ("came before and fixed the CPU to one device" in said) == (count is None)
+
+
+SAYS = """\
+import os
+import subprocess
+import sys
+
+import olympus.numpy as np
+
+NAME = "OLYMPUS_NUM_CPU_DEVICES"
+LOOK = f"import os; print(os.environ.get({NAME!r}))"
+
+
+def says(x):
+    child = subprocess.run([sys.executable, "-c", LOOK], capture_output=True, text=True)
+    print("here", os.environ.get(NAME), "child", child.stdout.strip())
+    return x + 1
+"""
+
+
+@pytest.mark.parametrize("said", [None, "auto"])
+def test_an_entry_and_its_child_have_the_environment_of_the_shell(
+    folder, invoke: Invoke, monkeypatch, said: str | None
+) -> None:
+    monkeypatch.delenv("OLYMPUS_NUM_CPU_DEVICES", raising=False)
+    if said is not None:
+        monkeypatch.setenv("OLYMPUS_NUM_CPU_DEVICES", said)
+    (folder / "says.py").write_text(SAYS)
+    given = 'args.x = { shape = "f32[8]", sharding = ["a"] }'
+    (folder / "olympus.toml").write_text(
+        f'[target.one]\nentry = "says:says"\nargs.x = "f32[8]"\n'
+        f'[target.two]\nentry = "says:says"\nmesh = {{ a = 2 }}\n{given}\n'
+    )
+    for target in ("one", "two"):
+        result = invoke("run", target, "--json")
+        assert result.exit_code == 0, result.stderr
+        assert f"here {said} child {said}\n" in result.stderr
 
 
 GRADIENTS = """\
