@@ -703,7 +703,10 @@ def test_out_shardings_that_do_not_fit_are_told_by_their_key(
 
 
 SEVERAL = """\
+from collections import OrderedDict
 from typing import NamedTuple
+
+import olympus
 
 
 class Two(NamedTuple):
@@ -717,6 +720,33 @@ def pair(x):
 
 def named(x):
     return Two(x + 1, (x * 2, x.sum()))
+
+
+def ordered(x):
+    return OrderedDict(b=x + 1, a=(x * 2, x.sum()))
+
+
+def numbered(x):
+    return {"0": x + 1, "1": [x * 2, x.sum()]}
+
+
+class State(dict):
+    pass
+
+
+def rebuilt(keys, parts):
+    return State(zip(keys, parts, strict=True))
+
+
+olympus.tree_util.register_pytree_with_keys(
+    State,
+    lambda s: ([(olympus.tree_util.DictKey(k), v) for k, v in s.items()], tuple(s)),
+    rebuilt,
+)
+
+
+def custom(x):
+    return State(b=x + 1, a=[x * 2, x.sum(), None])
 """
 
 
@@ -728,16 +758,20 @@ def test_results_of_a_tuple_have_shardings_by_their_positions(folder, invoke: In
         (folder / "olympus.toml").write_text(f"[target.f]\n{text}out-sharding = {said}")
         return invoke("lower", "f")
 
-    result = lowered("named", '{ 1 = { 0 = ["data"] } }')
-    assert result.exit_code == 0, result.stderr
-    (results,) = (line.partition("->")[2] for line in result.stdout.splitlines() if "@main" in line)
-    said = ["sdy.sharding" in each for each in results.split("tensor<")[1:]]
-    assert said == [False, True, False]
-    for wrong, message in [
-        ("{ 2 = [] }", "out-sharding of f has the key '2', which the result does not have"),
-        ("{ 1 = { 1 = ['data'] } }", "of f has 1 entry, one for each dimension, and result[1][1]"),
+    for name, key in [("named", 1), ("ordered", "a"), ("numbered", 1), ("custom", "a")]:
+        result = lowered(name, f'{{ {key} = {{ 0 = ["data"] }} }}')
+        assert result.exit_code == 0, result.stderr
+        (line,) = (line for line in result.stdout.splitlines() if "@main" in line)
+        results = line.partition("->")[2].split("tensor<")[1:]
+        assert ["sdy.sharding" in each for each in results] == [False, True, False]
+    entry = "has 1 entry, one for each dimension, and result"
+    for name, wrong, message in [
+        ("pair", "{ 2 = [] }", "has the key '2', which the result does not have"),
+        ("pair", "{ 1 = { 1 = ['data'] } }", f"{entry}[1][1]"),
+        ("numbered", "{ 1 = { 1 = ['data'] } }", f"{entry}['1'][1]"),
+        ("named", "{ 1 = { 1 = ['data'] } }", f"{entry}.b[1]"),
     ]:
-        result = lowered("pair", wrong)
+        result = lowered(name, wrong)
         assert result.exit_code == 2
         assert message in " ".join(result.stderr.split())
 
