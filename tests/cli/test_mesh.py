@@ -12,8 +12,9 @@ import pytest
 from click.testing import CliRunner
 
 import olympus
-from olympus.errors import SpecError
+from olympus.errors import SpecError, UsageError
 from olympus_cli.comparison.shardings import spoken_name, spoken_value
+from olympus_cli.frontends.python import load_target
 from olympus_cli.main import cli
 from olympus_cli.spec.backends import backend_text, parse_backend
 from olympus_cli.spec.mesh import sharding_text
@@ -750,30 +751,41 @@ def custom(x):
 """
 
 
-def test_results_of_a_tuple_have_shardings_by_their_positions(folder, invoke: Invoke) -> None:
-    (folder / "several.py").write_text(SEVERAL)
+@pytest.mark.parametrize(
+    ("name", "key"), [("named", 1), ("ordered", "a"), ("numbered", 1), ("custom", "a")]
+)
+def test_parts_of_results_have_shardings_of_their_own(folder, name: str, key: Any) -> None:
+    traced = traced_with(folder, name, f'{{ {key} = {{ 0 = ["data"] }} }}')
+    first, second, third, *_ = olympus.tree.leaves(traced.output_shardings, lambda s: s is None)
+    assert (first, second.spec, third) == (None, olympus.P("data"), None)
 
-    def lowered(name: str, said: str) -> Any:
-        text = f'entry = "several:{name}"\nmesh = {{ data = 2 }}\nargs.x = "f32[8]"\n'
-        (folder / "olympus.toml").write_text(f"[target.f]\n{text}out-sharding = {said}")
-        return invoke("lower", "f")
 
-    for name, key in [("named", 1), ("ordered", "a"), ("numbered", 1), ("custom", "a")]:
-        result = lowered(name, f'{{ {key} = {{ 0 = ["data"] }} }}')
-        assert result.exit_code == 0, result.stderr
-        (line,) = (line for line in result.stdout.splitlines() if "@main" in line)
-        results = line.partition("->")[2].split("tensor<")[1:]
-        assert ["sdy.sharding" in each for each in results] == [False, True, False]
-    entry = "has 1 entry, one for each dimension, and result"
-    for name, wrong, message in [
+ENTRIES = "has 1 entry, one for each dimension, and result"
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "message"),
+    [
         ("pair", "{ 2 = [] }", "has the key '2', which the result does not have"),
-        ("pair", "{ 1 = { 1 = ['data'] } }", f"{entry}[1][1]"),
-        ("numbered", "{ 1 = { 1 = ['data'] } }", f"{entry}['1'][1]"),
-        ("named", "{ 1 = { 1 = ['data'] } }", f"{entry}.b[1]"),
-    ]:
-        result = lowered(name, wrong)
-        assert result.exit_code == 2
-        assert message in " ".join(result.stderr.split())
+        ("pair", "{ 1 = { 1 = ['data'] } }", f"{ENTRIES}[1][1]"),
+        ("numbered", "{ 1 = { 1 = ['data'] } }", f"{ENTRIES}['1'][1]"),
+        ("named", "{ 1 = { 1 = ['data'] } }", f"{ENTRIES}.b[1]"),
+    ],
+)
+def test_parts_of_results_are_told_as_they_are_reached(
+    folder, name: str, said: str, message: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        traced_with(folder, name, said)
+    assert f"of f {message}" in str(caught.value)
+
+
+def traced_with(folder: Path, name: str, said: str) -> Any:
+    """A function of `several.py`, traced for a target with this `out-sharding`."""
+    (folder / "several.py").write_text(SEVERAL)
+    text = f'entry = "several:{name}"\nmesh = {{ data = 2 }}\nargs.x = "f32[8]"\n'
+    (folder / "olympus.toml").write_text(f"[target.f]\n{text}out-sharding = {said}")
+    return load_target(load_project(folder).targets["f"]).trace()
 
 
 def test_results_that_are_left_out_are_the_compilers_choice(folder, invoke: Invoke) -> None:
