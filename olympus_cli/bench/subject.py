@@ -14,9 +14,9 @@ import olympus
 from olympus import artifact
 from olympus.analysis import Cost, Estimate, cost_of_module, graph_of, read_module
 from olympus.analysis import structural_fingerprint as fingerprint_of
+from olympus.sharding import expect_devices
 from olympus_cli.bench.imports import import_seconds
 from olympus_cli.bench.work import BundleWork, SamplerWork
-from olympus_cli.frontends.placing import ask_for_devices
 from olympus_cli.frontends.python import load_target
 from olympus_cli.isolated.call import Say
 from olympus_cli.program.bundle import load_bundle
@@ -151,7 +151,7 @@ class BundleSubject(Subject):
 
     def open(self) -> Runnable:
         """Load the bundle."""
-        ask_for_devices(artifact.load(self._work.path, native=False).num_devices)
+        expect_devices(artifact.load(self._work.path, native=False).num_devices)
         olympus.devices(self.backend.backend)  # to start the runtime is not part of loading
         self.say("load")
         self._ready = self._load()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import olympus
 from olympus import tree
@@ -15,20 +13,7 @@ from olympus_cli.nearest import did_you_mean
 from olympus_cli.spec.mesh import OutSharding, ShardingSpec, misfit_of
 from olympus_cli.spec.model import ShapeSpec, TargetSpec
 
-__all__ = ["ask_for_devices", "check_placement", "placed", "results_placed"]
-
-_COUNT = "OLYMPUS_NUM_CPU_DEVICES"
-
-
-def ask_for_devices(count: int) -> None:
-    """Let the CPU have as many devices as a program needs, where the user does not say.
-
-    Where that is one, a mesh or a program of several that is met first says how many.  It must be
-    called in the program's own process, and has an effect before anything asks for its devices
-    alone.
-    """
-    if os.environ.get(_COUNT, "auto") == "auto":
-        os.environ[_COUNT] = str(count) if count > 1 else "auto"
+__all__ = ["check_placement", "placed", "results_placed"]
 
 
 def _sharding(said: ShardingSpec, spec: TargetSpec) -> NamedSharding:
@@ -63,61 +48,77 @@ def results_placed(traced: olympus.stages.Traced, spec: TargetSpec) -> olympus.s
     """
     if spec.out_sharding is None or not spec.mesh:
         return traced
-    told = _told(spec.out_sharding, traced.out_info, ("out-sharding",), spec)
-    return traced.with_out_shardings(told)
+    told = _told(spec.out_sharding, traced.out_info, _Place(("out-sharding",), ()), spec)
+    return traced.with_out_shardings(tree.unflatten(tree.structure(traced.out_info), told))
 
 
-def _told(said: OutSharding, result: Any, keys: tuple[str, ...], spec: TargetSpec) -> Any:
-    """A tree prefix of a result, or of a part of it, whose sharding is said at `keys`."""
+class _Place(NamedTuple):
+    """Where a part of a result is: its keys in olympus.toml, and its path in the result."""
+
+    keys: tuple[str, ...]
+    path: tuple[Any, ...]
+
+    def told(self, path: tuple[Any, ...] = ()) -> str:
+        """What the part is called, or what is at a path in it."""
+        parts = keystr((*self.path, *path))
+        return f"result{parts}" if parts else "the result"
+
+
+def _told(
+    said: OutSharding, result: Any, place: _Place, spec: TargetSpec
+) -> list[NamedSharding | None]:
+    """The shardings of the arrays of a result, or of a part of it, in the order of its tree."""
     if said is None:
-        return None
+        return [None] * len(tree.leaves(result))
     if not isinstance(said, dict):
-        return _one_for_all(said, result, keys, spec)
-    what = f"{'.'.join(keys)} of {spec.name}"
-    if isinstance(result, tuple | list):
-        parts: dict[Any, Any] = {str(i): part for i, part in enumerate(result)}
-    elif isinstance(result, dict):
-        parts = result
-    else:
+        return _one_for_all(said, result, place, spec)
+    what = f"{'.'.join(place.keys)} of {spec.name}"
+    if not isinstance(result, tuple | list | dict):
         raise UsageError(
             f"{what} is a table, with a sharding for each key of a dict or position in a tuple, "
-            f"and {_called(keys)} is {_kind(result)}",
-            hint=f'write {keys[-1]} = ["{next(iter(spec.mesh))}"]',
+            f"and {place.told()} is {_kind(result)}",
+            hint=f'write {place.keys[-1]} = ["{next(iter(spec.mesh))}"]',
         )
+    parts = _parts(result)
     for key in said:
         if key not in parts:
             raise UsageError(
-                f"{what} has the key {key!r}, which {_called(keys)} does not have",
+                f"{what} has the key {key!r}, which {place.told()} does not have",
                 hint=did_you_mean(key, [k for k in parts if isinstance(k, str)], "its keys are"),
             )
-    told = {key: _told(said.get(key), part, (*keys, key), spec) for key, part in parts.items()}
+    told: list[NamedSharding | None] = []
+    for key, (path, part) in parts.items():
+        inner = _Place((*place.keys, str(key)), (*place.path, *path))
+        told += _told(said.get(key), part, inner, spec)
+    return told
+
+
+def _parts(result: Any) -> dict[Any, tuple[tuple[Any, ...], Any]]:
+    """The parts of a tuple, list or dict in the order of its tree, each with its path, by its key.
+
+    Positions are texts, as the keys of a table in olympus.toml are.
+    """
+    found = tree.leaves_with_path(result, is_leaf=lambda part: part is not result)
     if isinstance(result, dict):
-        return told
-    is_named = hasattr(result, "_fields")
-    return type(result)(*told.values()) if is_named else type(result)(told.values())
+        return {getattr(path[0], "key", i): (path, part) for i, (path, part) in enumerate(found)}
+    return {str(i): (path, part) for i, (path, part) in enumerate(found)}
 
 
 def _one_for_all(
-    said: ShardingSpec, result: Any, keys: tuple[str, ...], spec: TargetSpec
-) -> NamedSharding:
-    for path, struct in tree.leaves_with_path(result):
-        array = f"{_called(keys, path)} ({ShapeSpec(str(struct.dtype), struct.shape)})"
+    said: ShardingSpec, result: Any, place: _Place, spec: TargetSpec
+) -> list[NamedSharding | None]:
+    found = tree.leaves_with_path(result)
+    for path, struct in found:
+        array = f"{place.told(path)} ({ShapeSpec(str(struct.dtype), struct.shape)})"
         misfit = misfit_of(struct.shape, said, spec.mesh, array)
         if misfit is not None:
             raise UsageError(
-                f"{'.'.join(keys)} of {spec.name} {misfit.message}",
+                f"{'.'.join(place.keys)} of {spec.name} {misfit.message}",
                 hint="a dict may have a table, with a sharding for each of its keys"
                 if path
                 else misfit.hint,
             )
-    return _sharding(said, spec)
-
-
-def _called(keys: Sequence[str], path: Any = ()) -> str:
-    """What the part of a result is called that is said at `keys`, and from there at a path."""
-    told = (f"[{key}]" if key.isdigit() else f"[{key!r}]" for key in keys[1:])
-    parts = "".join(told) + keystr(path)
-    return f"result{parts}" if parts else "the result"
+    return [_sharding(said, spec)] * len(found)
 
 
 def _kind(result: Any) -> str:

@@ -16,11 +16,11 @@ import numpy as np
 import olympus
 from olympus.errors import UsageError
 from olympus.extend import mark_caller
+from olympus.sharding import expect_devices
 from olympus_cli.faults.blame import blaming, defined_at
 from olympus_cli.frontends.binding import Binding, Static, bind
 from olympus_cli.frontends.importing import load_entry, visiting
 from olympus_cli.frontends.placing import (
-    ask_for_devices,
     check_placement,
     placed,
     results_placed,
@@ -131,7 +131,7 @@ def load_target(spec: TargetSpec) -> Traceable:
 
     Example: `load_target(target).trace().lower()`.
     """
-    ask_for_devices(spec.num_devices)
+    expect_devices(spec.num_devices)
     function = load_entry(spec.entry, spec.root, spec.python_path)
     signature = _signature(function)
     binding = bind(_name(function), signature, spec)

@@ -10,8 +10,8 @@ from pathlib import Path
 import olympus
 from olympus import artifact
 from olympus.errors import UsageError
+from olympus.sharding import expect_devices
 from olympus_cli import console
-from olympus_cli.frontends.placing import ask_for_devices
 from olympus_cli.isolated.call import Say
 from olympus_cli.program.leaves import Leaf
 from olympus_cli.program.runnable import Runnable
@@ -123,7 +123,7 @@ def load_bundle(
     say("load")
     keys = options.trust or read_settings().trust
     bundle = artifact.load(path, native=options.native, trust=keys or None)
-    ask_for_devices(bundle.num_devices)
+    expect_devices(bundle.num_devices)
     compiled = bundle.compiled(backend, recompile=options.recompile)
     signature = bundle.manifest.signature
     arguments = [Leaf.of(a.name, a.dtype, a.shape, a.donated) for a in signature.arguments]

@@ -15,7 +15,7 @@ import numpy as np
 import olympus
 from olympus import tree
 from olympus.errors import BackendError, CompileError
-from olympus_cli.frontends.placing import ask_for_devices
+from olympus.sharding import expect_devices
 from olympus_cli.frontends.python import load_target
 from olympus_cli.isolated.call import Say, call
 from olympus_cli.program.leaves import Leaf
@@ -92,7 +92,7 @@ def compile_to_run(spec: TargetSpec, say: Say = lambda _stage: None) -> Runnable
 
 def with_one_backend(spec: TargetSpec) -> TargetSpec:
     """`spec` with the first of its backends that can run here, or, for want of one, its first."""
-    ask_for_devices(spec.num_devices)  # before the first look at those that are here
+    expect_devices(spec.num_devices)  # before the first look at those that are here
     fitting = (backend for backend in spec.backends if _is_here(backend))
     return replace(spec, backends=(next(fitting, spec.backends[0]),))
 

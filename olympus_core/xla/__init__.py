@@ -22,6 +22,7 @@ from olympus_core.xla.client import (
     default_device,
     devices,
     ensure_lapack,
+    expect_devices,
     more_devices,
     topology_devices,
 )
@@ -98,6 +99,7 @@ __all__ = [
     "devices",
     "ensure_lapack",
     "execution_error",
+    "expect_devices",
     "from_dlpack",
     "handler",
     "hlo_cost_analysis",

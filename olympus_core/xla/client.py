@@ -20,6 +20,7 @@ __all__ = [
     "default_device",
     "devices",
     "ensure_lapack",
+    "expect_devices",
     "more_devices",
     "topology_devices",
 ]
@@ -28,6 +29,8 @@ NO_TPU = "this version of OLYMPUS compiles for cpu and gpu"
 
 _lock = threading.Lock()
 _cpu: Any = None
+_expected = 0  # of the CPU; 0 where nobody has said it
+_started_alone = False  # with one device, which the first call did not ask to be more
 _lapack_ready = False
 
 
@@ -35,25 +38,52 @@ def cpu_client(asked: int = 1) -> Any:
     """The CPU runtime, with as many devices as `OLYMPUS_NUM_CPU_DEVICES` says (1 without it).
 
     Where that is `auto`, it has as many as are `asked` for by the first call, which starts it.
+    Where it is absent or `auto`, what `expect_devices` was told goes before either.
     """
-    global _cpu
+    global _cpu, _started_alone
     if _cpu is None:
         with _lock:
             if _cpu is None:
-                count = _cpu_count(asked)
+                count, first_decides = _cpu_count(asked)
                 _cpu = _jax.get_tfrt_cpu_client(asynchronous=True, num_devices=count)
+                _started_alone = first_decides and asked == 1
     return _cpu
 
 
-def _cpu_count(asked: int) -> int:
-    text = os.environ.get("OLYMPUS_NUM_CPU_DEVICES", "1")
+def expect_devices(count: int) -> None:
+    """Let the CPU of this process have `count` devices, where `OLYMPUS_NUM_CPU_DEVICES` is absent.
+
+    Where `count` is 1 it has as many as the first call that needs them asks for, a mesh or a
+    program, as where the variable is `auto`.  It has an effect until the first array or mesh is
+    made, which starts the runtime.  The environment stays as it is, so nothing that this process
+    starts inherits the number.
+
+    Raises:
+      UsageError: `count` is not a number from 1 to `MOST_DEVICES`.
+
+    Example:
+      >>> expect_devices(8)
+      >>> len(devices())
+      8
+    """
+    global _expected
+    if not 1 <= count <= MOST_DEVICES:
+        raise UsageError(f"the CPU has from 1 to {MOST_DEVICES} devices, and {count} are expected")
+    _expected = count
+
+
+def _cpu_count(asked: int) -> tuple[int, bool]:
+    """How many devices the CPU has, and whether the call that starts it decides that."""
+    text = os.environ.get("OLYMPUS_NUM_CPU_DEVICES", "auto" if _expected else "1")
     if text == "auto":
-        return asked if asked <= MOST_DEVICES else 1
+        if _expected > 1:
+            return _expected, False
+        return (asked if asked <= MOST_DEVICES else 1), True
     if not text.isascii() or not text.isdigit() or int(text) < 1:
         raise UsageError(
             f"OLYMPUS_NUM_CPU_DEVICES needs an integer of 1 or more, or auto, got {text!r}"
         )
-    return int(text)
+    return int(text), False
 
 
 def more_devices(count: int) -> str:
@@ -62,9 +92,15 @@ def more_devices(count: int) -> str:
     >>> more_devices(8)
     'put OLYMPUS_NUM_CPU_DEVICES=8 before the command, and the CPU has as many devices'
     """
-    return (
-        f"put OLYMPUS_NUM_CPU_DEVICES={count} before the command, and the CPU has as many devices"
-    )
+    if count > MOST_DEVICES:
+        return f"the CPU has {MOST_DEVICES} devices at most"
+    put = f"put OLYMPUS_NUM_CPU_DEVICES={count} before the command, and the CPU has as many devices"
+    if _started_alone:
+        return (
+            "an array, or a call of olympus.devices(), came before and fixed the CPU to one "
+            f"device: let it come after this, or {put}"
+        )
+    return put
 
 
 def devices(backend: str | None = None, asked: int = 1) -> list[Device]:

@@ -12,8 +12,9 @@ import pytest
 from click.testing import CliRunner
 
 import olympus
-from olympus.errors import SpecError
+from olympus.errors import SpecError, UsageError
 from olympus_cli.comparison.shardings import spoken_name, spoken_value
+from olympus_cli.frontends.python import load_target
 from olympus_cli.main import cli
 from olympus_cli.spec.backends import backend_text, parse_backend
 from olympus_cli.spec.mesh import sharding_text
@@ -229,8 +230,47 @@ def test_a_number_that_is_said_and_an_array_that_came_first_win(
         result = invoke(*run)
         assert result.exit_code == 3
         there = "there are 2" if count else "there is 1"
-        assert f"needs 4 devices, and {there}" in result.stderr
-        assert "put OLYMPUS_NUM_CPU_DEVICES=4 before the command" in result.stderr
+        said = " ".join(result.stderr.split())
+        assert f"needs 4 devices, and {there}" in said
+        assert "put OLYMPUS_NUM_CPU_DEVICES=4 before the command" in said
+        assert ("came before and fixed the CPU to one device" in said) == (count is None)
+
+
+SAYS = """\
+import os
+import subprocess
+import sys
+
+import olympus.numpy as np
+
+NAME = "OLYMPUS_NUM_CPU_DEVICES"
+LOOK = f"import os; print(os.environ.get({NAME!r}))"
+
+
+def says(x):
+    child = subprocess.run([sys.executable, "-c", LOOK], capture_output=True, text=True)
+    print("here", os.environ.get(NAME), "child", child.stdout.strip())
+    return x + 1
+"""
+
+
+@pytest.mark.parametrize("said", [None, "auto"])
+def test_an_entry_and_its_child_have_the_environment_of_the_shell(
+    folder, invoke: Invoke, monkeypatch, said: str | None
+) -> None:
+    monkeypatch.delenv("OLYMPUS_NUM_CPU_DEVICES", raising=False)
+    if said is not None:
+        monkeypatch.setenv("OLYMPUS_NUM_CPU_DEVICES", said)
+    (folder / "says.py").write_text(SAYS)
+    given = 'args.x = { shape = "f32[8]", sharding = ["a"] }'
+    (folder / "olympus.toml").write_text(
+        f'[target.one]\nentry = "says:says"\nargs.x = "f32[8]"\n'
+        f'[target.two]\nentry = "says:says"\nmesh = {{ a = 2 }}\n{given}\n'
+    )
+    for target in ("one", "two"):
+        result = invoke("run", target, "--json")
+        assert result.exit_code == 0, result.stderr
+        assert f"here {said} child {said}\n" in result.stderr
 
 
 GRADIENTS = """\
@@ -675,7 +715,10 @@ def test_out_shardings_that_do_not_fit_are_told_by_their_key(
 
 
 SEVERAL = """\
+from collections import OrderedDict
 from typing import NamedTuple
+
+import olympus
 
 
 class Two(NamedTuple):
@@ -689,29 +732,71 @@ def pair(x):
 
 def named(x):
     return Two(x + 1, (x * 2, x.sum()))
+
+
+def ordered(x):
+    return OrderedDict(b=x + 1, a=(x * 2, x.sum()))
+
+
+def numbered(x):
+    return {"0": x + 1, "1": [x * 2, x.sum()]}
+
+
+class State(dict):
+    pass
+
+
+def rebuilt(keys, parts):
+    return State(zip(keys, parts, strict=True))
+
+
+olympus.tree_util.register_pytree_with_keys(
+    State,
+    lambda s: ([(olympus.tree_util.DictKey(k), v) for k, v in s.items()], tuple(s)),
+    rebuilt,
+)
+
+
+def custom(x):
+    return State(b=x + 1, a=[x * 2, x.sum(), None])
 """
 
 
-def test_results_of_a_tuple_have_shardings_by_their_positions(folder, invoke: Invoke) -> None:
+@pytest.mark.parametrize(
+    ("name", "key"), [("named", 1), ("ordered", "a"), ("numbered", 1), ("custom", "a")]
+)
+def test_parts_of_results_have_shardings_of_their_own(folder, name: str, key: Any) -> None:
+    traced = traced_with(folder, name, f'{{ {key} = {{ 0 = ["data"] }} }}')
+    first, second, third, *_ = olympus.tree.leaves(traced.output_shardings, lambda s: s is None)
+    assert (first, second.spec, third) == (None, olympus.P("data"), None)
+
+
+ENTRIES = "has 1 entry, one for each dimension, and result"
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "message"),
+    [
+        ("pair", "{ 2 = [] }", "has the key '2', which the result does not have"),
+        ("pair", "{ 1 = { 1 = ['data'] } }", f"{ENTRIES}[1][1]"),
+        ("numbered", "{ 1 = { 1 = ['data'] } }", f"{ENTRIES}['1'][1]"),
+        ("named", "{ 1 = { 1 = ['data'] } }", f"{ENTRIES}.b[1]"),
+    ],
+)
+def test_parts_of_results_are_told_as_they_are_reached(
+    folder, name: str, said: str, message: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        traced_with(folder, name, said)
+    assert f"of f {message}" in str(caught.value)
+
+
+def traced_with(folder: Path, name: str, said: str) -> Any:
+    """A function of `several.py`, traced for a target with this `out-sharding`."""
     (folder / "several.py").write_text(SEVERAL)
-
-    def lowered(name: str, said: str) -> Any:
-        text = f'entry = "several:{name}"\nmesh = {{ data = 2 }}\nargs.x = "f32[8]"\n'
-        (folder / "olympus.toml").write_text(f"[target.f]\n{text}out-sharding = {said}")
-        return invoke("lower", "f")
-
-    result = lowered("named", '{ 1 = { 0 = ["data"] } }')
-    assert result.exit_code == 0, result.stderr
-    (results,) = (line.partition("->")[2] for line in result.stdout.splitlines() if "@main" in line)
-    said = ["sdy.sharding" in each for each in results.split("tensor<")[1:]]
-    assert said == [False, True, False]
-    for wrong, message in [
-        ("{ 2 = [] }", "out-sharding of f has the key '2', which the result does not have"),
-        ("{ 1 = { 1 = ['data'] } }", "of f has 1 entry, one for each dimension, and result[1][1]"),
-    ]:
-        result = lowered("pair", wrong)
-        assert result.exit_code == 2
-        assert message in " ".join(result.stderr.split())
+    text = f'entry = "several:{name}"\nmesh = {{ data = 2 }}\nargs.x = "f32[8]"\n'
+    (folder / "olympus.toml").write_text(f"[target.f]\n{text}out-sharding = {said}")
+    return load_target(load_project(folder).targets["f"]).trace()
 
 
 def test_results_that_are_left_out_are_the_compilers_choice(folder, invoke: Invoke) -> None:

@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 import olympus
 from olympus.sharding import Mesh, NamedSharding, PartitionSpec
 
-__all__ = ["MESH", "Drawn", "both", "drawn", "ours", "places", "same_places", "theirs"]
+__all__ = [
+    *["MESH", "Drawn", "both", "drawn", "drawn_meshes"],
+    *["ours", "places", "same_places", "theirs"],
+]
 
 MESH = ((2, 4), ("x", "y"))
 
@@ -46,6 +49,18 @@ def theirs(sizes: Sequence[int], names: Sequence[str], spec: Sequence[Any], turn
 def both(*spec: Any) -> tuple[Any, Any]:
     """A sharding on the usual mesh of 2 x 4, in both packages."""
     return ours(*MESH, spec), theirs(*MESH, spec)
+
+
+@st.composite
+def drawn_meshes(draw: st.DrawFn) -> tuple[Any, Any]:
+    """A mesh of all 8 devices in some order, in both packages."""
+    sizes = draw(st.sampled_from([(2, 4), (4, 2), (2, 2, 2), (8,)]))
+    order = draw(st.permutations(range(8)))
+    names = ("x", "y", "z")[: len(sizes)]
+    mine, oracle = (
+        np.array([module.devices()[i] for i in order]).reshape(sizes) for module in (olympus, jax)
+    )
+    return Mesh(mine, names), jax.sharding.Mesh(oracle, names)
 
 
 @st.composite

@@ -25,18 +25,34 @@ from olympus.errors import (
     UsageError,
 )
 from olympus.sharding import AbstractMesh, NamedSharding, PartitionSpec, SingleDeviceSharding
-from tests.devices.meshes import MESH, both, ours, places, same_places
+from tests.devices.meshes import MESH, both, drawn_meshes, ours, places, same_places
 
 P = PartitionSpec
-OURS = types.SimpleNamespace(m=olympus, np=jnp, lax=lax, side=0)
-ORACLE = types.SimpleNamespace(m=jax, np=jax.numpy, lax=jax.lax, side=1)
+OURS = types.SimpleNamespace(m=olympus, np=jnp, lax=lax)
+ORACLE = types.SimpleNamespace(m=jax, np=jax.numpy, lax=jax.lax)
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((8, 8)).astype(np.float32)
 W = RNG.standard_normal((8, 8)).astype(np.float32)
 
 
+def sides(meshes: tuple[Any, Any]) -> tuple[Any, Any]:
+    """Each package with its one of the meshes, on which a program pins values."""
+    return tuple(
+        types.SimpleNamespace(**vars(p), mesh=mesh)
+        for p, mesh in zip((OURS, ORACLE), meshes, strict=True)
+    )
+
+
+def on_mesh(p: Any, spec: tuple[Any, ...]) -> Any:
+    """The sharding of a spec, without the axes that the mesh lacks; the oracle's in its package."""
+    entries = ((entry,) if isinstance(entry, str) else entry or () for entry in spec)
+    there = [tuple(name for name in entry if name in p.mesh.axis_names) for entry in entries]
+    sharding = p.m.sharding
+    return sharding.NamedSharding(p.mesh, sharding.PartitionSpec(*there))
+
+
 def pinned(p: Any, x: Any, *spec: Any) -> Any:
-    return p.lax.with_sharding_constraint(x, both(*spec)[p.side])
+    return p.lax.with_sharding_constraint(x, on_mesh(p, spec))
 
 
 def looped(p: Any, x: Any, w: Any) -> Any:
@@ -57,22 +73,28 @@ PROGRAMS = {
     "cond": lambda p, x, w: p.lax.cond(p.np.sum(x) > 0, lambda: pinned(p, x, "y"), lambda: w),
     "vmapped": lambda p, x, w: p.m.vmap(lambda r: pinned(p, r, "y") @ w)(x),
 }
-SPECS = [(), ("x",), ("y",), (None, "x"), ("x", "y"), ("y", "x"), (("x", "y"),), (None, ("y", "x"))]
+SPECS = [
+    *[(), ("x",), ("y",), (None, "x"), ("x", "y"), ("y", "x"), (("x", "y"),), (None, ("y", "x"))],
+    *[("z",), ("y", "z"), (("z", "x"), "y")],
+]
 
 
 @given(
+    drawn_meshes(),
     st.sampled_from(sorted(PROGRAMS)),
     st.sampled_from(SPECS),
     st.sampled_from([None, *SPECS]),
     st.booleans(),
 )
 @settings(max_examples=16)
-def test_values_and_chosen_shardings(name: str, first: Any, second: Any, told: bool) -> None:
+def test_values_and_chosen_shardings(
+    meshes: Any, name: str, first: Any, second: Any, told: bool
+) -> None:
     """`told` says it by in_shardings, else by where the arrays lie."""
     outs = []
-    for p in (OURS, ORACLE):
+    for p in sides(meshes):
         fun = lambda x, w, p=p: PROGRAMS[name](p, x, w)  # noqa: E731
-        where = both(*first)[p.side], None if second is None else both(*second)[p.side]
+        where = on_mesh(p, first), None if second is None else on_mesh(p, second)
         if told:
             outs.append(p.m.jit(fun, in_shardings=where)(X, W))
         else:
@@ -84,16 +106,22 @@ def test_values_and_chosen_shardings(name: str, first: Any, second: Any, told: b
         same_places(mine, oracle)
 
 
-@pytest.mark.parametrize("name", sorted(PROGRAMS))
-def test_gradients(name: str) -> None:
+@pytest.mark.parametrize(("nth", "name"), list(enumerate(sorted(PROGRAMS))))
+@given(
+    meshes=st.lists(drawn_meshes(), min_size=len(PROGRAMS), max_size=len(PROGRAMS)),
+    specs=st.permutations(SPECS),
+)
+@settings(max_examples=2)
+def test_gradients(nth: int, name: str, meshes: Any, specs: Any) -> None:
+    """What is drawn is the same for each program, so each takes another part of it."""
     outs = []
-    for p in (OURS, ORACLE):
+    for p in sides(meshes[nth]):
 
         def loss(x, w, p=p):
             found = olympus.tree.leaves(PROGRAMS[name](p, x, w))
             return sum(p.np.sum(out * out) for out in found)
 
-        where = both("x", None)[p.side], both(None, "y")[p.side]
+        where = on_mesh(p, specs[nth]), on_mesh(p, specs[nth - 4])
         outs.append(p.m.jit(p.m.grad(loss, (0, 1)), in_shardings=where, out_shardings=where)(X, W))
     for mine, oracle in zip(*outs, strict=True):
         np.testing.assert_allclose(np.asarray(mine), np.asarray(oracle), rtol=2e-4, atol=2e-4)

@@ -147,8 +147,28 @@ def test_as_many_devices_as_are_asked_for_first(python):
     assert python(source.format(first=""), **auto).stdout == "6 6\n"
     late = python(source.format(first="xla.devices();"), **auto)
     assert "a mesh of 2 x 3 needs 6 devices, and there is 1" in late.stderr
-    huge = python('import olympus; olympus.make_mesh((10**6,), ("x",))', **auto)
-    assert "needs 1000000 devices, and there is 1" in huge.stderr
+    hint = (
+        "try: olympus.make_mesh((%d,), ('x',))\n"
+        "except olympus.errors.ShardingError as error: print(error.hint)"
+    )
+    late = python("import olympus; olympus.numpy.ones(3)\n" + hint % 6, **auto)
+    assert late.stdout.startswith("an array, or a call of olympus.devices(), came before")
+    assert "or put OLYMPUS_NUM_CPU_DEVICES=6 before the command" in late.stdout
+    huge = python("import olympus\n" + hint % 10**6, **auto)
+    assert huge.stdout == "the CPU has 1024 devices at most\n"
+
+
+def test_as_many_devices_as_are_expected(python):
+    source = (
+        "import os, olympus; from olympus.sharding import expect_devices; expect_devices(3);"
+        'print(len(olympus.devices()), os.environ.get("OLYMPUS_NUM_CPU_DEVICES"))'
+    )
+    assert python(source).stdout == "3 None\n"
+    assert python(source, OLYMPUS_NUM_CPU_DEVICES="auto").stdout == "3 auto\n"
+    assert python(source, OLYMPUS_NUM_CPU_DEVICES="2").stdout == "2 2\n"
+    for wrong in ("0", "1025"):
+        refused = python(source.replace("(3)", f"({wrong})"))
+        assert f"from 1 to 1024 devices, and {wrong} are expected" in refused.stderr
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "two", ""])
