@@ -44,16 +44,33 @@ def _parsed_mesh(
 ) -> dict[str, int] | None:
     if text is None:
         return None
+    if not text.strip():
+        raise click.BadParameter("is empty: give axes with sizes, such as data=2,model=4")
     mesh: dict[str, int] = {}
     for part in text.split(","):
         name, equals, size = (each.strip() for each in part.partition("="))
-        number = int(size) if size.isascii() and size.isdigit() and len(size) < 6 else 0
-        if not equals or not name.isidentifier() or name in mesh or number < 1:
+        if not equals or not name.isidentifier():
             raise click.BadParameter(f"must be axes with sizes, data=2,model=4; got {text!r:.80}")
-        mesh[name] = number
+        if name in mesh:
+            raise click.BadParameter(f"has the axis {name!r:.80} twice")
+        mesh[name] = _axis_size(name, size)
     if math.prod(mesh.values()) > MOST_DEVICES:
         raise click.BadParameter(f"has more than {MOST_DEVICES} devices: {text!r:.80}")
     return mesh
+
+
+def _axis_size(name: str, text: str) -> int:
+    is_whole = text.isascii() and text.isdigit()
+    if not is_whole or not text.strip("0"):
+        raise click.BadParameter(
+            f"gives the axis {name!r:.80} the size {text!r:.80}, which is not a whole number of "
+            "devices above 0"
+        )
+    if len(text.lstrip("0")) > len(str(MOST_DEVICES)) or int(text) > MOST_DEVICES:
+        raise click.BadParameter(
+            f"gives the axis {name!r:.80} {text:.80} devices, and {MOST_DEVICES} at most are allowed"
+        )
+    return int(text)
 
 
 @click.command("shard", cls=Command)
