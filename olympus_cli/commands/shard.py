@@ -36,6 +36,12 @@ from olympus_cli.units import byte_size, duration
 
 __all__ = ["command"]
 
+#: What candidates are compared by first, in words, by the name of the order.
+_MEASURES = {
+    "memory": "the peak memory of a device",
+    "collectives": "the bytes of collectives",
+    "time": "the time",
+}
 _COLUMNS = ("rank", "split", "peak memory", "collectives", "time", "fits")
 
 
@@ -68,7 +74,8 @@ def _axis_size(name: str, text: str) -> int:
         )
     if len(text.lstrip("0")) > len(str(MOST_DEVICES)) or int(text) > MOST_DEVICES:
         raise click.BadParameter(
-            f"gives the axis {name!r:.80} {text:.80} devices, and {MOST_DEVICES} at most are allowed"
+            f"gives the axis {name!r:.80} {text:.80} devices, and at most {MOST_DEVICES} are "
+            "allowed"
         )
     return int(text)
 
@@ -92,6 +99,8 @@ def _axis_size(name: str, text: str) -> int:
 @common_options
 def command(request: Request, mesh: Mapping[str, int] | None, by: str, as_json: bool) -> None:
     """No device is needed: the program is compiled for each candidate and never run.
+
+    The candidates split the four largest arrays and the largest of each argument, and none.
 
     \b
     Examples:
@@ -119,7 +128,7 @@ def command(request: Request, mesh: Mapping[str, int] | None, by: str, as_json: 
     tried.sort(key=order)
     if tried[0][1].error is not None:
         raise CompileError(f"no candidate compiles: {tried[0][1].error}")
-    _show(spec, tried, as_json)
+    _show(spec, tried, by, as_json)
 
 
 def _order(by: str, pair: tuple[Candidate, Found]) -> tuple[float, ...]:
@@ -210,7 +219,9 @@ def _items(result: Any, plain: Callable[[Any], Any]) -> Any:
     return plain(result)
 
 
-def _show(spec: TargetSpec, tried: Sequence[tuple[Candidate, Found]], as_json: bool) -> None:
+def _show(
+    spec: TargetSpec, tried: Sequence[tuple[Candidate, Found]], by: str, as_json: bool
+) -> None:
     """Write the candidates, the best first, and the table of TOML of the best."""
     if as_json:
         rows = [
@@ -239,5 +250,9 @@ def _show(spec: TargetSpec, tried: Sequence[tuple[Candidate, Found]], as_json: b
         for rank, (each, found) in enumerate(tried, 1)
     ]
     console.table(_COLUMNS, table)
-    best = toml_text(tried[0][1].spec or spec)
-    console.data(f"\n# for each of {spec.num_devices} devices; the best, for olympus.toml:\n{best}")
+    first, found = tried[0]
+    is_split = any(first.shardings.values())
+    told = "" if is_split else f"# splitting an argument brings nothing by {_MEASURES[by]}\n"
+    best = toml_text(found.spec or spec)
+    title = f"# for each of {spec.num_devices} devices; the best, for olympus.toml:"
+    console.data(f"\n{told}{title}\n{best}")
