@@ -36,6 +36,12 @@ from olympus_cli.units import byte_size, duration
 
 __all__ = ["command"]
 
+#: What candidates are compared by first, in words, by the name of the order.
+_MEASURES = {
+    "memory": "the peak memory of a device",
+    "collectives": "the bytes of collectives",
+    "time": "the time",
+}
 _COLUMNS = ("rank", "split", "peak memory", "collectives", "time", "fits")
 
 
@@ -44,16 +50,34 @@ def _parsed_mesh(
 ) -> dict[str, int] | None:
     if text is None:
         return None
+    if not text.strip():
+        raise click.BadParameter("is empty: give axes with sizes, such as data=2,model=4")
     mesh: dict[str, int] = {}
     for part in text.split(","):
         name, equals, size = (each.strip() for each in part.partition("="))
-        number = int(size) if size.isascii() and size.isdigit() and len(size) < 6 else 0
-        if not equals or not name.isidentifier() or name in mesh or number < 1:
+        if not equals or not name.isidentifier():
             raise click.BadParameter(f"must be axes with sizes, data=2,model=4; got {text!r:.80}")
-        mesh[name] = number
+        if name in mesh:
+            raise click.BadParameter(f"has the axis {name!r:.80} twice")
+        mesh[name] = _axis_size(name, size)
     if math.prod(mesh.values()) > MOST_DEVICES:
         raise click.BadParameter(f"has more than {MOST_DEVICES} devices: {text!r:.80}")
     return mesh
+
+
+def _axis_size(name: str, text: str) -> int:
+    is_whole = text.isascii() and text.isdigit()
+    if not is_whole or not text.strip("0"):
+        raise click.BadParameter(
+            f"gives the axis {name!r:.80} the size {text!r:.80}, which is not a whole number of "
+            "devices above 0"
+        )
+    if len(text.lstrip("0")) > len(str(MOST_DEVICES)) or int(text) > MOST_DEVICES:
+        raise click.BadParameter(
+            f"gives the axis {name!r:.80} {text:.80} devices, and at most {MOST_DEVICES} are "
+            "allowed"
+        )
+    return int(text)
 
 
 @click.command("shard", cls=Command)
@@ -75,6 +99,8 @@ def _parsed_mesh(
 @common_options
 def command(request: Request, mesh: Mapping[str, int] | None, by: str, as_json: bool) -> None:
     """No device is needed: the program is compiled for each candidate and never run.
+
+    The candidates split the four largest arrays and the largest of each argument, and none.
 
     \b
     Examples:
@@ -102,7 +128,7 @@ def command(request: Request, mesh: Mapping[str, int] | None, by: str, as_json: 
     tried.sort(key=order)
     if tried[0][1].error is not None:
         raise CompileError(f"no candidate compiles: {tried[0][1].error}")
-    _show(spec, tried, as_json)
+    _show(spec, tried, by, as_json)
 
 
 def _order(by: str, pair: tuple[Candidate, Found]) -> tuple[float, ...]:
@@ -193,7 +219,9 @@ def _items(result: Any, plain: Callable[[Any], Any]) -> Any:
     return plain(result)
 
 
-def _show(spec: TargetSpec, tried: Sequence[tuple[Candidate, Found]], as_json: bool) -> None:
+def _show(
+    spec: TargetSpec, tried: Sequence[tuple[Candidate, Found]], by: str, as_json: bool
+) -> None:
     """Write the candidates, the best first, and the table of TOML of the best."""
     if as_json:
         rows = [
@@ -222,5 +250,9 @@ def _show(spec: TargetSpec, tried: Sequence[tuple[Candidate, Found]], as_json: b
         for rank, (each, found) in enumerate(tried, 1)
     ]
     console.table(_COLUMNS, table)
-    best = toml_text(tried[0][1].spec or spec)
-    console.data(f"\n# for each of {spec.num_devices} devices; the best, for olympus.toml:\n{best}")
+    first, found = tried[0]
+    is_split = any(first.shardings.values())
+    told = "" if is_split else f"# splitting an argument brings nothing by {_MEASURES[by]}\n"
+    best = toml_text(found.spec or spec)
+    title = f"# for each of {spec.num_devices} devices; the best, for olympus.toml:"
+    console.data(f"\n{told}{title}\n{best}")

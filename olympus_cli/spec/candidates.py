@@ -28,6 +28,7 @@ __all__ = [
 ]
 
 _ARRAYS = 4  # the largest, which are split
+_BESIDES = 8  # candidates that split the largest arrays of other arguments
 _TOGETHER = 3  # arrays that an axis splits in candidates of several axes
 _MOST = 32  # candidates of a kind
 
@@ -102,17 +103,29 @@ def whole(spec: TargetSpec) -> Candidate:
 
 
 def singles(spec: TargetSpec) -> list[Candidate]:
-    """Each axis of the mesh on each dimension that it divides of the largest arrays, by itself."""
-    largest = sorted(arrays(spec), key=lambda item: -_bytes(item[1]))[:_ARRAYS]
-    found = [
-        Candidate({path: (*[()] * d, (axis,))})
-        for axis, size in spec.mesh.items()
-        if size > 1
-        for path, shape in largest
-        for d, n in enumerate(shape.shape)
-        if n >= size and n % size == 0
-    ]
-    return found[:_MOST]
+    """Each axis of the mesh on each dimension that it divides of some arrays, by itself.
+
+    They are the largest arrays, and the largest of each argument besides: among these is the batch
+    of a training step, which is small beside its parameters.
+    """
+    ranked = sorted(arrays(spec), key=lambda item: -_bytes(item[1]))
+    largest, others = ranked[:_ARRAYS], dict[str | int, tuple[Path, ShapeSpec]]()
+    for path, shape in ranked:
+        others.setdefault(path[0], (path, shape))
+    besides = [each for each in others.values() if each not in largest]
+    found = [each for _, each in sorted(_splits(spec, besides), key=lambda item: item[0])]
+    return [each for _, each in _splits(spec, largest)][:_MOST] + found[:_BESIDES]
+
+
+def _splits(
+    spec: TargetSpec, chosen: Sequence[tuple[Path, ShapeSpec]]
+) -> Iterator[tuple[int, Candidate]]:
+    """Each axis on each dimension of the arrays that it divides, and which dimension that is."""
+    for axis, size in spec.mesh.items():
+        for path, shape in chosen:
+            for d, n in enumerate(shape.shape):
+                if size > 1 and n >= size and n % size == 0:
+                    yield d, Candidate({path: (*[()] * d, (axis,))})
 
 
 def combined(ranked: Sequence[Candidate], spec: TargetSpec) -> list[Candidate]:
@@ -124,7 +137,7 @@ def combined(ranked: Sequence[Candidate], spec: TargetSpec) -> list[Candidate]:
     for each in ranked:
         ((path, entries),) = each.shardings.items()
         of_axis.setdefault(entries[-1][0], {}).setdefault(path, each)
-    best = [list(each.values())[:_TOGETHER] for each in of_axis.values()]
+    best = [_together(each) for each in of_axis.values()]
     groups = [*itertools.product(*best), *(tuple(each[:2]) for each in best)]
     found: list[Candidate] = []
     for group in groups[:_MOST]:
@@ -134,6 +147,16 @@ def combined(ranked: Sequence[Candidate], spec: TargetSpec) -> list[Candidate]:
         if made is not None and made not in (*ranked, *found):
             found.append(made)
     return found
+
+
+def _together(found: Mapping[Path, Candidate]) -> list[Candidate]:
+    """The first candidates; the last is of another argument than those before, if there is one."""
+    first = list(found)[:_TOGETHER]
+    arguments = {path[0] for path in first[:-1]}
+    last = [path for path in found if path[0] not in arguments]
+    if len(first) == _TOGETHER and last:
+        first[-1] = last[0]
+    return [found[path] for path in first]
 
 
 def placed_target(

@@ -16,7 +16,7 @@ from typing import Any
 import olympus
 from olympus.errors import SpecError, UsageError
 from olympus_cli.choices import OPTIMIZE, REPEATS
-from olympus_cli.nearest import did_you_mean
+from olympus_cli.nearest import did_you_mean, nearest
 from olympus_cli.places import shown
 from olympus_cli.spec import matrix
 from olympus_cli.spec.backends import parse_backend
@@ -245,6 +245,7 @@ def _argument(section: Section, key: str, value: object, mesh: MeshSpec) -> ArgS
     if isinstance(value, dict):
         if isinstance(value.get("from"), str) and value.keys() <= {"from", "with", "sharding"}:
             return _from_entry(section, key, value, mesh)
+        _check_from(section, key, value)
         if _is_sharded(value):
             return _sharded(section, key, value, mesh)
         _check_keys(section, key, value)
@@ -260,16 +261,20 @@ def _argument(section: Section, key: str, value: object, mesh: MeshSpec) -> ArgS
 
 def _is_sharded(value: dict[str, Any]) -> bool:
     """Whether a table is a shape and a sharding, and not a pytree with arrays of these names."""
-    if value.keys() != {"shape", "sharding"} or not isinstance(value["shape"], str):
-        return False
-    entries = value["sharding"]
-    if isinstance(entries, str):
-        entries = [entries]  # a name whose brackets were forgotten, which `sharding_of` tells
-    return isinstance(entries, list) and not _has_shapes(entries)
+    return (
+        value.keys() == {"shape", "sharding"}
+        and isinstance(value["shape"], str)
+        and not _has_shapes(value["sharding"])
+    )
 
 
-def _has_shapes(entries: list[Any]) -> bool:
-    return any("[" in each for each in entries if isinstance(each, str))
+def _has_shapes(value: object) -> bool:
+    """Whether a value can be a shape or a pytree of some."""
+    if isinstance(value, dict):
+        return "from" in value or any(map(_has_shapes, value.values()))
+    if isinstance(value, list):
+        return any(map(_has_shapes, value))
+    return isinstance(value, str) and "[" in value
 
 
 def _names_axes(value: object) -> bool:
@@ -282,17 +287,31 @@ def _names_axes(value: object) -> bool:
     )
 
 
+def _check_from(section: Section, key: str, value: dict[str, Any]) -> None:
+    """Raise SpecError for a table that is `from` a function and has a key that does not exist."""
+    entry = value.get("from")
+    if isinstance(entry, str) and _ENTRY.fullmatch(entry):
+        name = min(value.keys() - {"from", "with", "sharding"})
+        near = did_you_mean(name, ["with", "sharding"], "beside from there are")
+        section.fail(key, f"has no key {name!r}", near)
+
+
 def _check_keys(section: Section, key: str, value: dict[str, Any]) -> None:
     """Raise SpecError for a table that is no pytree, and was meant for a shape and a sharding."""
-    names = [key for key, each in value.items() if _names_axes(each)]
-    if len(names) != 1 or len(value) > 2:
+    if len(value) > 2:
         return
-    if names == ["sharding"]:
-        form = 'write { shape = "f32[64,8]", sharding = ["data"] }'
+    form = 'write { shape = "f32[64,8]", sharding = ["data"] }'
+    if "sharding" in value and not _has_shapes(value["sharding"]):
         section.fail(key, "has a sharding and no shape", form)
-    if "shape" in value:
-        near = did_you_mean(names[0], ["sharding"], "beside shape there is")
-        section.fail(key, f"has no key {names[0]!r}", near)
+    for name, each in value.items():
+        names_axes, is_near = _names_axes(each), nearest(name, ["sharding"])
+        if name == "shape":
+            continue
+        if "shape" in value and (names_axes or (is_near and not _has_shapes(each))):
+            near = did_you_mean(name, ["sharding"], "beside shape there is")
+            section.fail(key, f"has no key {name!r}", near)
+        if is_near and names_axes:
+            section.fail(key, f"has {name!r}, which no argument has, and no shape", form)
 
 
 def _sharded(section: Section, key: str, value: dict[str, Any], mesh: MeshSpec) -> ArgSpec:

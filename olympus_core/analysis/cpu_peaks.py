@@ -15,7 +15,7 @@ import os
 import platform
 import tempfile
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -63,6 +63,19 @@ class CpuPeaks:
     fresh: float
     call: float
     launch: float
+
+    def of_each(self, count: int) -> CpuPeaks:
+        """The peaks of each of `count` devices that this CPU is taken for, all at work at once.
+
+        They share its processors and its memory, so that a rate is an n-th; times are the same.
+
+        Example:
+          >>> GENERIC.of_each(4).read == GENERIC.read / 4
+          True
+        """
+        times = ("call", "launch")
+        rates = {key: rate for key, rate in asdict(self).items() if key not in times}
+        return replace(self, **{key: rate / count for key, rate in rates.items()})
 
 
 #: What is taken where nothing was measured: a server's core of about 2020, two threads of it.

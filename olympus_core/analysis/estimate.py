@@ -262,7 +262,7 @@ def machine_of(
         found = kept_peaks()
         note = found.trouble and f"The peaks that were kept cannot be used: {found.trouble}."
         threads = this_cpu().threads
-        return CpuMachine(found.peaks or GENERIC, threads, found.peaks is not None, note)
+        return CpuMachine(found.peaks or GENERIC, threads, found.peaks is not None, note, count)
     model = device_model(target if device in (None, target.device) else Target("gpu", device))
     if model is None:
         raise UsageError(

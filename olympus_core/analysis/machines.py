@@ -236,7 +236,11 @@ class GpuMachine:
 
 
 class CpuMachine:
-    """This machine's CPU, from measured peaks or, where nothing was measured, usual ones."""
+    """This machine's CPU, from measured peaks or, where nothing was measured, usual ones.
+
+    Of several devices it is each: they share the peaks, and what takes one thread of each waits for
+    its turn where there are more devices than threads.
+    """
 
     name = "cpu"
     #: the part of a large product's rate that convolutions reach
@@ -249,10 +253,17 @@ class CpuMachine:
     COMPARISONS, PLAIN_COMPARISONS = 60e6, 450e6
 
     def __init__(
-        self, peaks: CpuPeaks, threads: int, is_measured: bool, note: str | None = None
+        self,
+        peaks: CpuPeaks,
+        threads: int,
+        is_measured: bool,
+        note: str | None = None,
+        count: int = 1,
     ) -> None:
-        self._peaks = peaks
-        self._threads = threads
+        self._peaks = peaks.of_each(count)
+        self._count = count
+        self._threads = max(1.0, threads / count)  # of a device
+        self._turns = max(1.0, count / threads)
         self._is_measured = is_measured
         self._note = note
 
@@ -272,11 +283,10 @@ class CpuMachine:
         arithmetic = rest / vector + kernel.transcendentals / peaks.transcendentals
         compute = product + arithmetic * (1 if self._is_parallel(kernel) else self._threads)
         if (sort := kernel.sort) is not None:
-            compute += sort.comparisons / (
-                self.PLAIN_COMPARISONS if sort.is_plain else self.COMPARISONS
-            )
+            rate = self.PLAIN_COMPARISONS if sort.is_plain else self.COMPARISONS
+            compute += sort.comparisons / rate * self._turns
         memory = kernel.read / peaks.read + kernel.written / peaks.copy
-        return Limits(compute, memory, peaks.launch)
+        return Limits(compute, memory, peaks.launch * self._turns)
 
     def _is_parallel(self, kernel: Kernel) -> bool:
         """Whether XLA gives a kernel to several threads: it weighs its work so.
@@ -321,5 +331,14 @@ class CpuMachine:
             "cache from kernel to kernel.",
             "Results of 128 KiB and more are in memory that was not used before; temporaries are "
             "in memory that was.",
-            "Kernels run one after another, and nothing else runs.",
+            self._what_runs(),
+        )
+
+    def _what_runs(self) -> str:
+        if self._count == 1:
+            return "Kernels run one after another, and nothing else runs."
+        return (
+            f"The {self._count} devices are this one CPU: each has 1/{self._count} of its "
+            "arithmetic and memory rates, a collective is a copy in its memory, and nothing else "
+            "runs."
         )

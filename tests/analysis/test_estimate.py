@@ -489,6 +489,35 @@ def test_what_is_assumed_of_a_cpu():
     assert "--calibrate measured" in measured[0] and measured[1] == "A note."
 
 
+def test_devices_of_the_cpu_share_its_peaks():
+    (run,) = Kernels(
+        compiled(lambda x: np.tanh(x), shape(2**20)).executable.hlo_module()
+    ).runs(lambda kernel: 1.0)  # fmt: skip
+
+    def limits(count, kernel):
+        return CpuMachine(GENERIC, 4, True, count=count).limits(kernel)
+
+    one, two, eight = (limits(count, run.kernel) for count in (1, 2, 8))
+    assert (two.compute, two.memory) == pytest.approx((2 * one.compute, 2 * one.memory))
+    assert (eight.compute, eight.memory) == pytest.approx((8 * one.compute, 8 * one.memory))
+    assert (two.launch, eight.launch) == (one.launch, 2 * one.launch)
+    serial = run.kernel._replace(flops=0, transcendentals=1000, read=8, written=8)
+    one, two, four, eight = (limits(count, serial) for count in (1, 2, 4, 8))
+    assert one.compute == pytest.approx(two.compute) == pytest.approx(four.compute)
+    assert eight.compute == pytest.approx(2 * one.compute)
+
+
+def test_several_devices_of_the_cpu_take_no_less_than_the_roofline():
+    mesh = olympus.sharding.AbstractMesh((8,), ("data",))
+    rows = olympus.sharding.NamedSharding(mesh, olympus.P("data"))
+    x = olympus.ShapeDtypeStruct((1024, 512), "float32", sharding=rows)
+    lowered = olympus.jit(lambda x: np.tanh(x) + x.sum()).lower(x)
+    made = lowered.compile().estimate()
+    assert analysis.roofline(lowered.cost(), analysis.known_peaks()).seconds <= made.seconds
+    (said,) = (each for each in made.assumptions if "devices" in each and "1/8" in each)
+    assert "a collective is a copy in its memory" in said
+
+
 def test_products_in_bfloat16_on_the_cpu_are_told():
     made = compiled(lambda x: x @ x, shape(128, 128, dtype="bfloat16")).estimate()
     is_taken = any("bfloat16 was not measured: float32's is taken" in s for s in made.assumptions)

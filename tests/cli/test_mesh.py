@@ -613,6 +613,15 @@ ARGS = '[target.f]\nentry = "layers:both"\nmesh = { data = 2, model = 4 }\n'
         ('x = { shape = "f32[8]", shards = [["data", "model"]] }', "has no key 'shards'"),
         ('x = { sharding = ["data"] }', "has a sharding and no shape"),
         ('x = { shap = "f32[8]", sharding = ["data"] }', "has a sharding and no shape"),
+        ('x = { sharding = [] }', "has a sharding and no shape"),
+        ('x = { sharding = "data" }', "has a sharding and no shape"),
+        ('x = { sharding = { 0 = "data" } }', "has a sharding and no shape"),
+        ('x = { shard = ["data"] }', "has 'shard', which no argument has, and no shape"),
+        ('x = { shape = "f32[8]", sharding = { 0 = "data" } }', "must be an array with an entry"),
+        ('x = { shape = "f32[8]", sharding = 3 }', "must be an array with an entry"),
+        ('x = { shape = "f32[8]", shardings = "data" }', "has no key 'shardings'"),
+        ('x = { from = "layers:init", shard = ["data"] }', "has no key 'shard'"),
+        ('x = { from = "layers:init", shape = "f32[8]" }', "has no key 'shape'"),
     ],
 )  # fmt: skip
 def test_mistakes_in_shardings_have_their_place(folder, text, message) -> None:
@@ -797,6 +806,16 @@ def traced_with(folder: Path, name: str, said: str) -> Any:
     text = f'entry = "several:{name}"\nmesh = {{ data = 2 }}\nargs.x = "f32[8]"\n'
     (folder / "olympus.toml").write_text(f"[target.f]\n{text}out-sharding = {said}")
     return load_target(load_project(folder).targets["f"]).trace()
+
+
+def test_a_table_of_results_that_says_nothing_leaves_them_to_the_program(
+    folder, invoke: Invoke
+) -> None:
+    (folder / "own.py").write_text(OWN)
+    (folder / "olympus.toml").write_text(f"{OWN_TARGET}out-sharding = {{}}\n")
+    result = invoke("lower", "turned")
+    assert result.exit_code == 0, result.stderr
+    assert "sdy.sharding" in result.stdout
 
 
 def test_results_that_are_left_out_are_the_compilers_choice(folder, invoke: Invoke) -> None:

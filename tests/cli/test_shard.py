@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from olympus_cli.spec.candidates import Candidate, combined, named, singles, toml_text, whole
+from olympus_cli.spec.model import ShapeSpec
 from olympus_cli.spec.project import load_project
 from olympus_cli.spec.replaced import Given, Plain, replaced, results_like
 from tests.cli.conftest import Invoke
@@ -27,6 +29,10 @@ def init():
 
 def odd(x):
     return x + 1
+
+
+def total(x):
+    return x.sum()
 """
 
 TOML = """\
@@ -134,9 +140,15 @@ def test_for_gpus_that_are_not_there(work: Path, invoke: Invoke) -> None:
         (("--mesh", "data=1"), "has no mesh of several devices"),
         (("--mesh", "data=3"), "no axis of the mesh divides a dimension"),
         (("--mesh", "data"), "must be axes with sizes"),
-        (("--mesh", "data=0"), "must be axes with sizes"),
-        (("--mesh", "data=2,data=2"), "must be axes with sizes"),
-        (("--mesh", ""), "must be axes with sizes"),
+        (("--mesh", "data=2,"), "must be axes with sizes"),
+        (("--mesh", "data=0"), "the axis 'data' the size '0', which is not a whole number of"),
+        (("--mesh", "data=-2"), "the axis 'data' the size '-2', which is not a whole number"),
+        (("--mesh", "data=2.5"), "the axis 'data' the size '2.5', which is not a whole number"),
+        (("--mesh", "data="), "the axis 'data' the size '', which is not a whole number"),
+        (("--mesh", "data=2,data=4"), "has the axis 'data' twice"),
+        (("--mesh", "data=1000000"), "'data' 1000000 devices, and at most 1024 are allowed"),
+        (("--mesh", f"data={'9' * 5000}"), "and at most 1024 are allowed"),
+        (("--mesh", ""), "is empty: give axes with sizes, such as data=2,model=4"),
         (("--mesh", "a=1024,b=2"), "more than 1024 devices"),
         (("--mesh", "data=8", "--device", "4xh200"), "needs 8 devices, and gpu:4xh200 has 4"),
     ],
@@ -176,6 +188,30 @@ def test_which_candidates_there_are(work: Path) -> None:
     assert found[2].merged(found[3], spec) is None  # one axis twice
     assert found[2].merged(found[5], spec) == Candidate({a: (("data", "model"),)})
     assert named(b) == "argument 2.a b"
+
+
+def test_the_batch_is_tried_beside_large_parameters(work: Path) -> None:
+    layers = {f"w{i}": ShapeSpec("float32", (64, 64)) for i in range(6)}
+    tokens, rate = ShapeSpec("int32", (16, 33)), ShapeSpec("float32", ())
+    (work / "olympus.toml").write_text(SPEC)
+    spec = replace(load_project(work).targets["f"], args=(layers, tokens, rate))
+    found = singles(spec)
+    assert len(found) == 4 * 2 * 2 + 2
+    assert found[-2:] == [Candidate({(1,): (("data",),)}), Candidate({(1,): (("model",),)})]
+    assert Candidate({(0, "w0"): (("model",),), (1,): (("data",),)}) in combined(found, spec)
+    many = replace(spec, args=(layers, *[tokens] * 30))
+    assert len(singles(many)) == 4 * 2 * 2 + 8
+    assert {next(iter(each.shardings.values())) for each in singles(many)[-8:]} == {(("data",),)}
+
+
+def test_it_is_said_that_splitting_brings_nothing(work: Path, invoke: Invoke) -> None:
+    options = ("--shapes", "f32[8]", "--mesh", "data=2")
+    said = "# splitting an argument brings nothing by the bytes of collectives\n"
+    result = invoke("shard", "dense:total", *options, "--by", "collectives")
+    assert result.exit_code == 0, result.stderr
+    assert said in result.stdout
+    result = invoke("shard", "dense:odd", *options)
+    assert "brings nothing" not in result.stdout
 
 
 def test_toml_says_what_it_was_read_from(work: Path) -> None:

@@ -83,7 +83,8 @@ def _dtypes(report: BackendReport) -> set[str]:
 
 def _roof(unit: Unit, dtypes: set[str]) -> Roof | None:
     if unit.kind == "cpu":
-        return roof_of_cpu(olympus.analysis.known_peaks(), dtypes)
+        peaks = olympus.analysis.known_peaks().of_each(unit.compiled.num_devices)
+        return roof_of_cpu(peaks, dtypes)
     model = olympus.stages.device_model(unit.backend)
     return roof_of(model, dtypes) if model else None
 
