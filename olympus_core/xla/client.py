@@ -67,8 +67,10 @@ def expect_devices(count: int) -> None:
       8
     """
     global _expected
-    if not 1 <= count <= MOST_DEVICES:
-        raise UsageError(f"the CPU has from 1 to {MOST_DEVICES} devices, and {count} are expected")
+    if not isinstance(count, int) or not 1 <= count <= MOST_DEVICES:
+        raise UsageError(
+            f"the CPU has from 1 to {MOST_DEVICES} devices, and {count!r:.60} are expected"
+        )
     _expected = count
 
 

@@ -166,7 +166,7 @@ def test_as_many_devices_as_are_expected(python):
     assert python(source).stdout == "3 None\n"
     assert python(source, OLYMPUS_NUM_CPU_DEVICES="auto").stdout == "3 auto\n"
     assert python(source, OLYMPUS_NUM_CPU_DEVICES="2").stdout == "2 2\n"
-    for wrong in ("0", "1025"):
+    for wrong in ("0", "1025", "'8'"):
         refused = python(source.replace("(3)", f"({wrong})"))
         assert f"from 1 to 1024 devices, and {wrong} are expected" in refused.stderr
 
