@@ -299,10 +299,37 @@ def of_all_kinds(m: Any, show: Any, x: Any) -> Any:
     return x
 
 
+def for_a_platform(m: Any, show: Any, x: Any) -> Any:
+    def shown(times: int) -> Any:
+        def f(x: Any) -> Any:
+            for _ in range(times):
+                show(x * 2)
+            return x + 1
+
+        return f
+
+    return m.lax.platform_dependent(x, cpu=shown(1), cuda=shown(2), default=shown(3))
+
+
+def without_iterations(m: Any, show: Any, x: Any) -> Any:
+    show(x)
+
+    def body(c: Any, _: Any) -> Any:
+        show(c)
+        return c + 1, None
+
+    return m.lax.scan(body, x, None, length=0)[0]
+
+
 PROGRAMS: list[Shown] = [
     *(constraint, scanned, looped, chosen, mapped, differentiated, forward, nested, unread),
     *(repeated, recomputed, named_products, with_a_jvp, with_a_vjp, manual, manual_in_part),
-    of_all_kinds,
+    *(of_all_kinds, for_a_platform, without_iterations),
+]
+#: in which one device lowers, or leaves out, what is nested
+ON_ONE: list[Shown] = [
+    *(scanned, chosen, nested, unread, differentiated, recomputed, for_a_platform),
+    without_iterations,
 ]
 
 
@@ -333,7 +360,7 @@ def test_the_compiler_tells_what_it_tells_the_oracle(program: Shown) -> None:
     assert all(s.mesh == own.mesh for s in mine)
 
 
-@pytest.mark.parametrize("program", [scanned, chosen, nested, unread, differentiated, recomputed])
+@pytest.mark.parametrize("program", ON_ONE)
 def test_what_one_device_has_is_whole(program: Shown) -> None:
     value = np.ones((8, 8), np.float32)
     mine = told(olympus, program, value)
@@ -429,6 +456,8 @@ def test_nothing_of_the_process_is_in_a_module() -> None:
     assert with_calls.as_text("hlo") == without.as_text("hlo")
     assert with_calls.bytecode() == without.bytecode()
     assert not with_calls.olympuspr.effects
+    assert "dot" not in str(with_calls.olympuspr)  # what only they read
+    assert "mul" not in str(with_calls.olympuspr)
 
 
 def test_a_traced_array_is_drawn(capsys: pytest.CaptureFixture[str]) -> None:
