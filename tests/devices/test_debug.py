@@ -460,6 +460,25 @@ def test_nothing_of_the_process_is_in_a_module() -> None:
     assert "mul" not in str(with_calls.olympuspr)
 
 
+def test_inspections_have_a_mark_where_they_may_lead_the_compiler() -> None:
+    sharding = both("x")[0]
+
+    def mark(where: Any, *shown: Any) -> str | None:
+        def f(x: Any) -> Any:
+            for name in shown:
+                debug.inspect_array_sharding(getattr(jnp, name)(x), callback=lambda _: None)
+            return x
+
+        found: str | None = olympus.jit(f, in_shardings=where).lower(np.ones((8, 8))).inspections
+        return found
+
+    marks = [mark(sharding, *shown) for shown in [("sin",), ("cos",), ("sin", "cos")]]
+    assert len({*marks, None}) == 4
+    assert mark(sharding, "sin") == marks[0]
+    assert mark(sharding) is mark(None, "sin") is None
+    assert mark(ours((1,), ("x",), ("x",)), "sin") is None
+
+
 def test_a_traced_array_is_drawn(capsys: pytest.CaptureFixture[str]) -> None:
     def f(x: Any) -> Any:
         debug.visualize_array_sharding(x.T, scale=0.5)
