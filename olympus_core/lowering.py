@@ -568,14 +568,15 @@ def lower_module(
     """The StableHLO module whose `main` is `program`.
 
     It has the effects of the program only with a `watch`, and holds addresses of the process where
-    that gives bytes.
+    that gives bytes.  Such a module is of a program that was lowered without one before.
 
     Raises LoweringError where the program cannot be expressed on the platform, and ShardingError
-    where some devices may never come to a collective that others wait in.
+    where some devices may never come to a collective that others wait in, without a `watch`.
     """
     if watch is None:
         program = without_effects(program)
-    agreement = Agreement(platform, entry.num_partitions)
+    # the program was refused without its effects, or not: what only they read, the compiler drops
+    agreement = Agreement(platform, entry.num_partitions, refuses=watch is None)
     if entry.num_partitions > 1:
         agreement.follow(program, [frozenset()] * len(program.invars))
     with collection.paused(), mlir.context(), mlir.ir.Location.unknown():

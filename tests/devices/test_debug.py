@@ -15,7 +15,7 @@ from hypothesis import assume, given, settings
 import olympus
 import olympus.numpy as jnp
 import olympus_core.xla
-from olympus import debug
+from olympus import debug, lax
 from olympus.errors import ArgumentError, CompileError, DTypeError, ShardingError
 from olympus.experimental.pjit import pjit
 from olympus.sharding import AbstractMesh, NamedSharding, PartitionSpec, SingleDeviceSharding
@@ -458,6 +458,40 @@ def test_nothing_of_the_process_is_in_a_module() -> None:
     assert not with_calls.olympuspr.effects
     assert "dot" not in str(with_calls.olympuspr)  # what only they read
     assert "mul" not in str(with_calls.olympuspr)
+
+
+def summed_in_a_branch(show: Any, v: Any) -> Any:
+    return lax.cond(lax.axis_index("x") == 0, lambda v: (show(lax.psum(v, "x")), v)[1], jnp.sin, v)
+
+
+def summed_in_a_loop(show: Any, v: Any) -> Any:
+    def body(c: Any) -> Any:
+        show(lax.psum(c, "x"))
+        return c + 1
+
+    return lax.while_loop(lambda c: c.sum() < lax.axis_index("x"), body, v)
+
+
+def summed_for_an_inspection_alone(show: Any, v: Any) -> Any:
+    show(lax.cond(lax.axis_index("x") == 0, lambda v: lax.psum(v, "x"), jnp.sin, v))
+    return v
+
+
+@pytest.mark.parametrize(
+    "body", [summed_in_a_branch, summed_in_a_loop, summed_for_an_inspection_alone]
+)
+def test_nobody_waits_for_what_is_inspected_alone(body: Any) -> None:
+    """Not all devices come to the sum, which nothing reads: it is not in the executable."""
+    found: list[Any] = []
+
+    def part(v: Any) -> Any:
+        return body(lambda x: debug.inspect_array_sharding(x, callback=found.append), v)
+
+    mesh = ours((2, 4), ("x", "y"), ()).mesh
+    f = olympus.shard_map(part, mesh=mesh, in_specs=P("x"), out_specs=P("x"), check_vma=False)
+    compiled = olympus.jit(f).lower(np.ones((8, 8), np.float32)).compile()
+    assert [s.spec for s in found] == [P()]
+    assert "all-reduce" not in compiled.as_text()
 
 
 def test_inspections_have_a_mark_where_they_may_lead_the_compiler() -> None:
