@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -570,6 +572,24 @@ def test_functions_that_differ_by_their_callback_alone_are_two() -> None:
         olympus.jit(lambda x: inner("a")(inner("b")(x)))(x)
         assert sorted(found) == ["a", "b"]
         found.clear()
+
+
+@pytest.mark.parametrize("specs", [(), ("x",)])
+def test_a_callback_goes_with_its_function(specs: tuple[str, ...]) -> None:
+    class Told:
+        def __call__(self, sharding: Any) -> None:
+            pass
+
+    told = Told()
+    gone = weakref.ref(told)
+    f = olympus.jit(
+        lambda x, told=told: (debug.inspect_array_sharding(2 * x, callback=told), x + 1)[1],
+        in_shardings=both(*specs)[0] if specs else None,
+    )
+    f.lower(np.ones(8)).compile()
+    del f, told
+    gc.collect()
+    assert gone() is None
 
 
 def test_a_failing_compiler_has_told_before(monkeypatch: pytest.MonkeyPatch) -> None:
