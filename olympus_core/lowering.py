@@ -575,7 +575,7 @@ def lower_module(
     """
     if watch is None:
         program = without_effects(program)
-    # the program was refused without its effects, or not: what only they read, the compiler drops
+    # what only an effect reads the compiler drops; all else was refused, or not, without a watch
     agreement = Agreement(platform, entry.num_partitions, refuses=watch is None)
     if entry.num_partitions > 1:
         agreement.follow(program, [frozenset()] * len(program.invars))
