@@ -70,6 +70,8 @@ class Agreement:
     is of a result whose spec says that the devices' are equal, which they are not.  `unequal` is
     such a result that the body has an operand of.
 
+    Where it `refuses`, a collective that some devices may not take part in is an error.
+
     `undecided` has the branches and loops whose predicate may differ, each by its first result:
     the axes along which it does, and how the `devices` of the program lie along them.
     """
@@ -80,6 +82,8 @@ class Agreement:
         devices: int,
         mesh: AnyMesh | None = None,
         unequal: Unequal | None = None,
+        *,
+        refuses: bool = True,
     ) -> None:
         self.platform = platform
         self.devices = devices
@@ -87,6 +91,7 @@ class Agreement:
         self.sizes: dict[Any, int] = {} if mesh is None else mesh.shape
         self.several: Differing = frozenset([n for n, size in self.sizes.items() if size > 1])
         self.unequal = unequal
+        self.refuses = refuses
         self._known: dict[tuple[Olympuspr, tuple[Differing, ...]], tuple[Differing, ...]] = {}
         self.undecided: dict[Var, dict[str, Spread]] = {}
         self._inside: dict[tuple[AnyMesh, Unequal | None], Agreement] = {}
@@ -97,7 +102,7 @@ class Agreement:
         found = self._inside.get((mesh, unequal))
         if found is None:
             found = self._inside[mesh, unequal] = Agreement(
-                self.platform, self.devices, mesh, unequal
+                self.platform, self.devices, mesh, unequal, refuses=self.refuses
             )
             found.undecided = self.undecided
         return found
@@ -127,7 +132,7 @@ class Agreement:
         `eqn` runs them or does not, as `decided` says, which may differ along the axes `at`.  The
         collectives that the compiler inserts in them are not known yet: see `undecided`.
         """
-        for message in _messages(programs) if at else ():
+        for message in _messages(programs) if at and self.refuses else ():
             waits = message.primitive.waits_along(self, message.params)
             if self.mesh is None and waits:
                 unequal = min(at, key=str)

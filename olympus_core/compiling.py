@@ -16,6 +16,7 @@ from olympus_core.inspecting import Inspected
 from olympus_core.olympuspr import Olympuspr
 from olympus_core.outline import Block, blocks, outline
 from olympus_core.sharding import Sharding
+from olympus_core.simplify import simplify
 
 __all__ = [
     "LoweredProgram",
@@ -71,7 +72,8 @@ def lower(
     platform = xla.platform_of(target)
     found: tuple[Block, ...] = ()
     inspecting = program if program.effects else None
-    program = without_effects(program)
+    if inspecting is not None:
+        program = simplify(without_effects(program))
     if checked_repeats(repeats) == "auto" and platform == "cpu":
         program, found = _with_blocks(program)
     module = lowering.lower_module(program, entry, platform)

@@ -6,10 +6,16 @@ lies.  What a program computes is therefore the same without its effects.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
 
-from olympus_core.olympuspr import Eqn, Olympuspr, sub_programs, with_programs
+from olympus_core.olympuspr import (
+    Eqn,
+    Olympuspr,
+    once_per_program,
+    sub_programs,
+    with_programs,
+)
+from olympus_core.simplify import simplify
 
 __all__ = ["effects_in", "without_effects"]
 
@@ -17,8 +23,8 @@ __all__ = ["effects_in", "without_effects"]
 def without_effects(program: Olympuspr) -> Olympuspr:
     """The program without the equations that have an effect, also inside nested programs.
 
-    It is the program itself where it has none.  What only these equations read stays, as dead
-    equations.
+    It is the program itself where it has none.  What only these equations read stays in it, as dead
+    equations; nested programs that had an effect have no dead equations.
 
     >>> without_effects(program).effects
     frozenset()
@@ -26,19 +32,23 @@ def without_effects(program: Olympuspr) -> Olympuspr:
     return _without(program) if program.effects else program
 
 
-@functools.lru_cache(maxsize=256)
+@once_per_program
 def _without(program: Olympuspr) -> Olympuspr:
     return program.replace(
         eqns=[
-            with_programs(e, without_effects) if e.primitive.has_programs else e
+            with_programs(e, _nested) if e.primitive.has_programs else e
             for e in program.eqns
             if not e.primitive.is_effect
         ]
     )
 
 
+def _nested(program: Olympuspr) -> Olympuspr:
+    return simplify(without_effects(program)) if program.effects else program
+
+
 def effects_in(program: Olympuspr) -> Iterator[Eqn]:
-    """The equations that have an effect, in the order in which they are lowered.
+    """The equations that have an effect, in order, also those that no target has a use for.
 
     A nested program is looked at once, however often it is called.
     """

@@ -1,8 +1,8 @@
 """The compilation of a program that inspects where its arrays lie.
 
-On several devices XLA's partitioner knows, and says so by calling back; on one, all is whole.  The
-user's functions are called when the compilation is done, in the thread that asked for it: what
-they raise or print is no business of the compiler's threads.
+On several devices XLA's partitioner knows, and says so by calling back; on one, all is whole, and
+what is lowered is told.  The user's functions are called when the compilation is done, in the
+thread that asked for it: what they raise or print is no business of the compiler's threads.
 """
 
 from __future__ import annotations
@@ -59,27 +59,28 @@ class Inspected(NamedTuple):
             with _telling(lambda: self._whole(target, grid, like)):
                 return xla.compile(self.module, target, options, grid)
         watch = xla.Watch()
-        module = self._module_for(watch, target)
+        # the module for this compilation alone, by which the compiler calls back
+        module = self._lowered(target, lambda *what: watch.config(what))
         with _telling(lambda: _seen(watch, grid, like)):
             return xla.compile(module, target, options, grid, watch)
 
-    def _module_for(self, watch: xla.Watch, target: xla.Target) -> Any:
-        """The module for this compilation alone, by which the compiler calls back."""
-
-        def config(
-            inspection: Inspection, aval: ShapedArray, manual: lowering.Manual | None
-        ) -> bytes:
-            return watch.config((inspection, aval, manual))
-
-        return lowering.lower_module(self.program, self.entry, xla.platform_of(target), config)
+    def _lowered(self, target: xla.Target, watch: lowering.Watching) -> Any:
+        return lowering.lower_module(self.program, self.entry, xla.platform_of(target), watch)
 
     def _whole(
         self, target: xla.Target, grid: Sequence[xla.Device] | None, like: Sequence[Sharding]
     ) -> _Told:
-        """What one device has."""
+        """What one device has.
+
+        The lowering knows which branches and loops the target has.  Where a function is called
+        twice and one call needs less of it, it is lowered twice, and is told once all the same.
+        """
+        there: set[Inspection] = set()
+        self._lowered(target, lambda inspection, *_: there.add(inspection))
         whole = whole_on(grid[0] if grid else _first_device(target), like)
         for eqn in effects_in(self.program):
-            yield eqn.params["callback"], eqn.inputs[0].aval, whole
+            if eqn.params["callback"] in there:
+                yield eqn.params["callback"], eqn.inputs[0].aval, whole
 
 
 def _seen(watch: xla.Watch, grid: Sequence[xla.Device], like: Sequence[Sharding]) -> _Told:

@@ -111,9 +111,9 @@ class Manual(NamedTuple):
     names: frozenset[Any]
 
 
-#: the bytes by which the compiler calls back with the sharding of a value: of its type, and of the
-#: axes that are manual where it stands
-Watching = Callable[["Inspection", ShapedArray, Manual | None], bytes]
+#: the bytes by which the compiler calls back with the sharding of a value, or None where it is not
+#: to: of the value's type, and of the axes that are manual where it stands
+Watching = Callable[["Inspection", ShapedArray, Manual | None], bytes | None]
 
 
 class _Module:
@@ -567,14 +567,16 @@ def lower_module(
 ) -> ir.Module:
     """The StableHLO module whose `main` is `program`.
 
-    It has the effects of the program only with a `watch`, and holds addresses of the process then.
+    It has the effects of the program only with a `watch`, and holds addresses of the process where
+    that gives bytes.  Such a module is of a program that was lowered without one before.
 
     Raises LoweringError where the program cannot be expressed on the platform, and ShardingError
-    where some devices may never come to a collective that others wait in.
+    where some devices may never come to a collective that others wait in, without a `watch`.
     """
     if watch is None:
         program = without_effects(program)
-    agreement = Agreement(platform, entry.num_partitions)
+    # what only an effect reads the compiler drops; all else was refused, or not, without a watch
+    agreement = Agreement(platform, entry.num_partitions, refuses=watch is None)
     if entry.num_partitions > 1:
         agreement.follow(program, [frozenset()] * len(program.invars))
     with collection.paused(), mlir.context(), mlir.ir.Location.unknown():

@@ -196,13 +196,8 @@ def unit_attr() -> ir.Attribute:
 
 
 @functools.cache
-def string_attr(value: str) -> ir.Attribute:
-    """A string."""
-    return ir.StringAttr.get(value, context())
-
-
-def bytes_attr(value: bytes) -> ir.Attribute:
-    """A string of any bytes."""
+def string_attr(value: str | bytes) -> ir.Attribute:
+    """A string, of text or of any bytes."""
     return ir.StringAttr.get(value, context())
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -27,12 +27,15 @@ __all__ = [
     "Var",
     "exact",
     "named_axes",
+    "once_per_program",
     "places_of_inputs",
     "sub_programs",
     "untold_in",
     "untold_in_program",
     "with_programs",
 ]
+
+_R = TypeVar("_R")
 
 
 class Var:
@@ -223,11 +226,7 @@ class Olympuspr:
     @property
     def effects(self) -> frozenset[Primitive]:
         """The primitives in it that do something besides giving results."""
-        found = _effects.get(self)
-        if found is None:
-            eqns = [e for e in self.eqns if e.primitive.is_effect or e.primitive.has_programs]
-            found = _effects[self] = _NOTHING.union(*[e.effects for e in eqns])
-        return found
+        return _effects(self)
 
     @property
     def in_avals(self) -> tuple[ShapedArray, ...]:
@@ -240,7 +239,31 @@ class Olympuspr:
         return tuple(v.aval for v in self.outvars)
 
 
-_effects: weakref.WeakKeyDictionary[Olympuspr, frozenset[Primitive]] = weakref.WeakKeyDictionary()
+def once_per_program(function: Callable[[Olympuspr], _R]) -> Callable[[Olympuspr], _R]:
+    """`function`, called once for each program; what it gave is kept as long as the program lives.
+
+    What it gives must not hold the program itself, which would live for ever.
+
+    >>> count = once_per_program(lambda program: len(program.eqns))
+    """
+    known: weakref.WeakKeyDictionary[Olympuspr, _R] = weakref.WeakKeyDictionary()
+
+    @functools.wraps(function)
+    def of(program: Olympuspr) -> _R:
+        try:
+            return known[program]
+        except KeyError:
+            pass
+        found = known[program] = function(program)
+        return found
+
+    return of
+
+
+@once_per_program
+def _effects(program: Olympuspr) -> frozenset[Primitive]:
+    eqns = [e for e in program.eqns if e.primitive.is_effect or e.primitive.has_programs]
+    return _NOTHING.union(*[e.effects for e in eqns])
 
 
 def places_of_inputs(program: Olympuspr) -> list[int | None]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core.olympuspr import Atom, Eqn, Literal, Olympuspr, Var
+from olympus_core.olympuspr import Atom, Eqn, Literal, Olympuspr, Var, once_per_program
 
 __all__ = ["content", "live", "restrict", "simplify"]
 
@@ -42,7 +42,7 @@ def live(program: Olympuspr) -> list[Eqn]:
     return kept
 
 
-@functools.lru_cache(maxsize=1024)
+@once_per_program
 def simplify(program: Olympuspr) -> Olympuspr:
     """The program without dead equations and repetitions."""
     same: dict[Var, Var] = {}

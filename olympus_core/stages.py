@@ -9,8 +9,10 @@ from olympus_core import compiling, lowering, mlir, tree, xla
 from olympus_core.compiled import Compiled, ShardedCompiled
 from olympus_core.compiling import Repeats
 from olympus_core.errors import LoweringError, UsageError
+from olympus_core.fingerprint import fingerprint
 from olympus_core.olympuspr import Olympuspr
 from olympus_core.outline import Block
+from olympus_core.simplify import simplify
 from olympus_core.spmd import (
     Placement,
     attached,
@@ -153,6 +155,21 @@ class Lowered(Stage):
     def olympuspr(self) -> Olympuspr:
         """The program that was lowered: its repeated blocks are nested programs."""
         return self._made.program
+
+    @property
+    def inspections(self) -> str | None:
+        """64 hexadecimal digits, others for other inspections; None where they change nothing.
+
+        An array that is inspected may lead the compiler to another executable where there are
+        several devices, though the StableHLO is the same.  The digits say what the program with
+        its inspections is, in any process; functions count by their names.
+
+        >>> jit(f).lower(x).inspections
+        """
+        inspecting = self._made.inspecting
+        if inspecting is None or self.num_devices == 1:
+            return None
+        return fingerprint(simplify(inspecting))
 
     @property
     def blocks(self) -> tuple[Block, ...]:

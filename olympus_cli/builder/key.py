@@ -3,7 +3,8 @@
 The key is taken from the StableHLO and not from source files.  Tracing and lowering cost
 milliseconds where compiling costs seconds, and they see everything that matters and nothing else:
 a helper in another package, a constant read from a file, a static value or an environment variable
-the program looks at all change it; a comment or a reordered function does not.
+the program looks at all change it; a comment or a reordered function does not.  What a program of
+several devices inspects is not in it and changes the executable, so that it counts too.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 import olympus
 from olympus.artifact import COMPILERS, Host, Node
 from olympus.stages import device_config
-from olympus_cli.program.stages import Program
+from olympus_cli.program.stages import Program, Unit
 from olympus_cli.spec.backends import backend_text
 from olympus_cli.versions import installed_version
 
@@ -40,8 +41,17 @@ def content_keys(program: Program) -> dict[str, str]:
         *([dict(spec.trips)] if spec.trips else []),  # the report's figures depend on them
     ]
     return {
-        unit.label: content_key(unit.stablehlo, signature, unit.backend) for unit in program.units
+        unit.label: content_key(
+            unit.stablehlo, [*signature, *_beside_the_program(unit)], unit.backend
+        )
+        for unit in program.units
     }
+
+
+def _beside_the_program(unit: Unit) -> list[str]:
+    """What the executable for a backend depends on that the StableHLO has not."""
+    inspections = unit.lowered.inspections
+    return [] if inspections is None else [inspections]
 
 
 def content_key(stablehlo: str, signature: object, backend: olympus.Target) -> str:

@@ -66,10 +66,12 @@ class InspectSharding(MultipleResults):
         if ctx.watch is None:
             return []
         config = ctx.watch(params["callback"], ctx.avals_in[0], ctx.manual)
+        if config is None:
+            return []
         attributes = {
             "call_target_name": mlir.string_attr(_TARGET),
             "has_side_effect": mlir.bool_attr(True),
-            "backend_config": mlir.bytes_attr(config),
+            "backend_config": mlir.string_attr(config),
         }
         mlir.op("stablehlo.custom_call", [operands[0].type], operands, attributes)
         return []

@@ -573,6 +573,48 @@ def test_inspections_are_told_where_a_target_is_compiled(folder, invoke: Invoke)
     assert "hidden" not in result.stderr
 
 
+STEERED = """import olympus
+from olympus import P, debug, lax
+from olympus.sharding import AbstractMesh, NamedSharding
+
+turned = NamedSharding(AbstractMesh((2, 4), ("x", "y")), P("y", "x"))
+
+def f(v):
+    y = v * 2
+    debug.inspect_array_sharding(lax.with_sharding_constraint(y, turned), callback=print)
+    return y
+"""
+STEERED_TARGET = """[target.f]
+entry = "steered:f"
+mesh = { x = 2, y = 4 }
+args.v = { shape = "f32[8,32]", sharding = ["x", "y"] }
+"""
+
+
+def test_a_target_is_built_anew_without_its_inspections(folder, invoke: Invoke) -> None:
+    """What is inspected leads the partitioner, though it is not in the StableHLO."""
+
+    def built() -> tuple[str, str, str]:
+        result = invoke("build", "--json")
+        assert result.exit_code == 0, result.stderr
+        (target,) = json.loads(result.stdout)["targets"]
+        assert target["status"] == "built"
+        out = folder / "build" / "f"
+        (backend,) = json.loads((out / "report.json").read_text())["backends"]
+        lowered = (out / "program.stablehlo.mlir").read_text()
+        return lowered, backend["key"], (out / "cpu" / "optimized.hlo.txt").read_text()
+
+    (folder / "olympus.toml").write_text(STEERED_TARGET)
+    (folder / "steered.py").write_text(STEERED)
+    steered = built()
+    lines = STEERED.splitlines(keepends=True)
+    (folder / "steered.py").write_text("".join(x for x in lines if "inspect" not in x))
+    plain = built()
+    assert plain[0] == steered[0]
+    assert plain[1] != steered[1]
+    assert ("collective-permute" in steered[2], "collective-permute" in plain[2]) == (True, False)
+
+
 @needs_gpu_compiler
 def test_for_gpus_that_are_not_there(folder, invoke: Invoke) -> None:
     written(folder, more='backends = ["cpu", "gpu:8xh200"]')

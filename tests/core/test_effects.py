@@ -96,6 +96,12 @@ def test_effects_are_taken_out_of_nested_programs() -> None:
     assert names(simplify(found)) == []
 
 
+def test_a_nested_program_has_no_dead_equations_left() -> None:
+    inner = olympus.jit(lambda x: (show(jnp.cos(x)), x + 1)[1])
+    (jit,) = without_effects(program(inner, 1.0)).eqns
+    assert names(jit.params["olympuspr"]) == ["add"]
+
+
 def test_a_program_that_is_called_twice_is_looked_at_once() -> None:
     inner = olympus.jit(lambda x: (show(x), x + 1)[1])
     assert len([*effects_in(program(lambda x: inner(inner(x)), 1.0))]) == 1

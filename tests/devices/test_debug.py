@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +17,7 @@ from hypothesis import assume, given, settings
 import olympus
 import olympus.numpy as jnp
 import olympus_core.xla
-from olympus import debug
+from olympus import debug, lax
 from olympus.errors import ArgumentError, CompileError, DTypeError, ShardingError
 from olympus.experimental.pjit import pjit
 from olympus.sharding import AbstractMesh, NamedSharding, PartitionSpec, SingleDeviceSharding
@@ -299,10 +301,37 @@ def of_all_kinds(m: Any, show: Any, x: Any) -> Any:
     return x
 
 
+def for_a_platform(m: Any, show: Any, x: Any) -> Any:
+    def shown(times: int) -> Any:
+        def f(x: Any) -> Any:
+            for _ in range(times):
+                show(x * 2)
+            return x + 1
+
+        return f
+
+    return m.lax.platform_dependent(x, cpu=shown(1), cuda=shown(2), default=shown(3))
+
+
+def without_iterations(m: Any, show: Any, x: Any) -> Any:
+    show(x)
+
+    def body(c: Any, _: Any) -> Any:
+        show(c)
+        return c + 1, None
+
+    return m.lax.scan(body, x, None, length=0)[0]
+
+
 PROGRAMS: list[Shown] = [
     *(constraint, scanned, looped, chosen, mapped, differentiated, forward, nested, unread),
     *(repeated, recomputed, named_products, with_a_jvp, with_a_vjp, manual, manual_in_part),
-    of_all_kinds,
+    *(of_all_kinds, for_a_platform, without_iterations),
+]
+#: in which one device lowers, or leaves out, what is nested
+ON_ONE: list[Shown] = [
+    *(scanned, chosen, nested, unread, differentiated, recomputed, for_a_platform),
+    without_iterations,
 ]
 
 
@@ -333,7 +362,7 @@ def test_the_compiler_tells_what_it_tells_the_oracle(program: Shown) -> None:
     assert all(s.mesh == own.mesh for s in mine)
 
 
-@pytest.mark.parametrize("program", [scanned, chosen, nested, unread, differentiated, recomputed])
+@pytest.mark.parametrize("program", ON_ONE)
 def test_what_one_device_has_is_whole(program: Shown) -> None:
     value = np.ones((8, 8), np.float32)
     mine = told(olympus, program, value)
@@ -429,6 +458,61 @@ def test_nothing_of_the_process_is_in_a_module() -> None:
     assert with_calls.as_text("hlo") == without.as_text("hlo")
     assert with_calls.bytecode() == without.bytecode()
     assert not with_calls.olympuspr.effects
+    assert "dot" not in str(with_calls.olympuspr)  # what only they read
+    assert "mul" not in str(with_calls.olympuspr)
+
+
+def summed_in_a_branch(show: Any, v: Any) -> Any:
+    return lax.cond(lax.axis_index("x") == 0, lambda v: (show(lax.psum(v, "x")), v)[1], jnp.sin, v)
+
+
+def summed_in_a_loop(show: Any, v: Any) -> Any:
+    def body(c: Any) -> Any:
+        show(lax.psum(c, "x"))
+        return c + 1
+
+    return lax.while_loop(lambda c: c.sum() < lax.axis_index("x"), body, v)
+
+
+def summed_for_an_inspection_alone(show: Any, v: Any) -> Any:
+    show(lax.cond(lax.axis_index("x") == 0, lambda v: lax.psum(v, "x"), jnp.sin, v))
+    return v
+
+
+@pytest.mark.parametrize(
+    "body", [summed_in_a_branch, summed_in_a_loop, summed_for_an_inspection_alone]
+)
+def test_nobody_waits_for_what_is_inspected_alone(body: Any) -> None:
+    """Not all devices come to the sum, which nothing reads: it is not in the executable."""
+    found: list[Any] = []
+
+    def part(v: Any) -> Any:
+        return body(lambda x: debug.inspect_array_sharding(x, callback=found.append), v)
+
+    mesh = ours((2, 4), ("x", "y"), ()).mesh
+    f = olympus.shard_map(part, mesh=mesh, in_specs=P("x"), out_specs=P("x"), check_vma=False)
+    compiled = olympus.jit(f).lower(np.ones((8, 8), np.float32)).compile()
+    assert [s.spec for s in found] == [P()]
+    assert "all-reduce" not in compiled.as_text()
+
+
+def test_inspections_have_a_mark_where_they_may_lead_the_compiler() -> None:
+    sharding = both("x")[0]
+
+    def mark(where: Any, *shown: Any) -> str | None:
+        def f(x: Any) -> Any:
+            for name in shown:
+                debug.inspect_array_sharding(getattr(jnp, name)(x), callback=lambda _: None)
+            return x
+
+        found: str | None = olympus.jit(f, in_shardings=where).lower(np.ones((8, 8))).inspections
+        return found
+
+    marks = [mark(sharding, *shown) for shown in [("sin",), ("cos",), ("sin", "cos")]]
+    assert len({*marks, None}) == 4
+    assert mark(sharding, "sin") == marks[0]
+    assert mark(sharding) is mark(None, "sin") is None
+    assert mark(ours((1,), ("x",), ("x",)), "sin") is None
 
 
 def test_a_traced_array_is_drawn(capsys: pytest.CaptureFixture[str]) -> None:
@@ -488,6 +572,24 @@ def test_functions_that_differ_by_their_callback_alone_are_two() -> None:
         olympus.jit(lambda x: inner("a")(inner("b")(x)))(x)
         assert sorted(found) == ["a", "b"]
         found.clear()
+
+
+@pytest.mark.parametrize("specs", [(), ("x",)])
+def test_a_callback_goes_with_its_function(specs: tuple[str, ...]) -> None:
+    class Told:
+        def __call__(self, sharding: Any) -> None:
+            pass
+
+    told = Told()
+    gone = weakref.ref(told)
+    f = olympus.jit(
+        lambda x, told=told: (debug.inspect_array_sharding(2 * x, callback=told), x + 1)[1],
+        in_shardings=both(*specs)[0] if specs else None,
+    )
+    f.lower(np.ones(8)).compile()
+    del f, told
+    gc.collect()
+    assert gone() is None
 
 
 def test_a_failing_compiler_has_told_before(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import faulthandler
+import sys
 import types
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +43,14 @@ def mapped(p: Any, body: Any, mesh: Any = None) -> Any:
     )
 
 
+@pytest.fixture(autouse=True)
+def _no_wait_for_ever() -> Iterator[None]:
+    """Devices that wait for others end the process, so that the tests end."""
+    faulthandler.dump_traceback_later(240, exit=True, file=sys.__stderr__)
+    yield
+    faulthandler.cancel_dump_traceback_later()
+
+
 def run(p: Any, body: Any) -> np.ndarray[Any, Any]:
     return np.asarray(mapped(p, body)(p.m.device_put(X, p.at)))
 
@@ -70,6 +81,15 @@ def shifted_in_a_jit_and_a_scan(p: Any, x: Any) -> Any:
     return p.lax.cond(x.sum() > 600, talk, lambda v: -v, x)
 
 
+def used_twice(p: Any, x: Any) -> Any:
+    y = p.lax.cond(first(p), lambda v: p.np.roll(v, 1, axis=1), lambda v: -v, x)
+    return y * y.sum() + p.np.sin(y)
+
+
+def against_a_constant(p: Any, x: Any) -> Any:
+    return p.lax.cond(first(p), lambda v: p.np.roll(v, 1, axis=1), p.np.ones_like, x)
+
+
 def one_of_two_equal_functions(p: Any, x: Any) -> Any:
     """The predicate of the first call is the same everywhere, and that of the second is not."""
 
@@ -88,12 +108,15 @@ def one_of_two_equal_functions(p: Any, x: Any) -> Any:
         (reversed_in_a_switch, "the collective-permute that the compiler inserts for"),
         (rolled_in_a_loop, "the condition of while_loop may differ along the axis 'x'"),
         (shifted_in_a_jit_and_a_scan, "the predicate of cond.*at .*p.lax.cond"),
+        (used_twice, "the predicate of cond"),
+        (against_a_constant, "the predicate of cond"),
         (one_of_two_equal_functions, "collective-permute"),
     ],
 )
 def test_a_permutation_that_some_devices_do_not_come_to_is_refused(body: Any, says: str) -> None:
+    lowered = mapped(OURS, body).lower(olympus.device_put(X, OURS.at))
     with pytest.raises(ShardingError, match=says) as error:
-        run(OURS, body)
+        lowered.compile()
     assert "lax.pmax" in (error.value.hint or "")
     assert Path(str(error.value.location).rpartition(":")[0]) == Path(__file__)
 
@@ -148,7 +171,7 @@ def test_a_result_that_differs_against_its_spec_decides_outside_too() -> None:
         return lax.cond(flag, lambda v: v @ v.T, lambda v: v, x)
 
     with pytest.raises(ShardingError, match=r"may differ along the axis '[xy]'"):
-        olympus.jit(f)(olympus.device_put(X, OURS.at))
+        olympus.jit(f).lower(olympus.device_put(X, OURS.at)).compile()
 
 
 def test_a_program_without_such_a_predicate_says_nothing() -> None:
