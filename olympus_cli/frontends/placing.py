@@ -27,7 +27,7 @@ def ask_for_devices(count: int) -> None:
     called in the program's own process, and has an effect before anything asks for its devices
     alone.
     """
-    if os.environ.get(_COUNT, "auto") == "auto":
+    if (os.environ.get(_COUNT) or "auto") == "auto":
         os.environ[_COUNT] = str(count) if count > 1 else "auto"
 
 

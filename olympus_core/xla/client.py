@@ -35,6 +35,9 @@ def cpu_client(asked: int = 1) -> Any:
     """The CPU runtime, with as many devices as `OLYMPUS_NUM_CPU_DEVICES` says (1 without it).
 
     Where that is `auto`, it has as many as are `asked` for by the first call, which starts it.
+
+    Raises:
+      UsageError: when it is neither `auto` nor an integer from 1 to `MOST_DEVICES`.
     """
     global _cpu
     if _cpu is None:
@@ -46,14 +49,18 @@ def cpu_client(asked: int = 1) -> Any:
 
 
 def _cpu_count(asked: int) -> int:
-    text = os.environ.get("OLYMPUS_NUM_CPU_DEVICES", "1")
+    text = os.environ.get("OLYMPUS_NUM_CPU_DEVICES") or "1"
     if text == "auto":
         return asked if asked <= MOST_DEVICES else 1
-    if not text.isascii() or not text.isdigit() or int(text) < 1:
+    digits = text.lstrip("0")
+    whole = digits.isascii() and digits.isdigit()
+    # Python refuses to convert thousands of digits
+    if not whole or len(digits) > len(str(MOST_DEVICES)) or int(digits) > MOST_DEVICES:
         raise UsageError(
-            f"OLYMPUS_NUM_CPU_DEVICES needs an integer of 1 or more, or auto, got {text!r}"
+            f"OLYMPUS_NUM_CPU_DEVICES needs an integer from 1 to {MOST_DEVICES}, or auto, "
+            f"got {text!r:.60}"
         )
-    return int(text)
+    return int(digits)
 
 
 def more_devices(count: int) -> str:

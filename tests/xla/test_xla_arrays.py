@@ -151,10 +151,15 @@ def test_as_many_devices_as_are_asked_for_first(python):
     assert "needs 1000000 devices, and there is 1" in huge.stderr
 
 
-@pytest.mark.parametrize("text", ["0", "-1", "two", ""])
+@pytest.mark.parametrize("text", ["0", "-1", "two", "1025", "9" * 5000])
 def test_a_wrong_number_of_devices(python, text):
     got = python("from olympus_core import xla; xla.devices()", OLYMPUS_NUM_CPU_DEVICES=text)
     assert (
-        f"OLYMPUS_NUM_CPU_DEVICES needs an integer of 1 or more, or auto, got {text!r}"
+        f"OLYMPUS_NUM_CPU_DEVICES needs an integer from 1 to 1024, or auto, got {text!r:.60}"
         in got.stderr
     )
+
+
+def test_an_empty_number_of_devices_is_none_said(python):
+    source = "from olympus_core import xla; print(len(xla.devices()))"
+    assert python(source, OLYMPUS_NUM_CPU_DEVICES="").stdout == "1\n"
