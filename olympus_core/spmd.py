@@ -254,7 +254,7 @@ class ShardedProgram:
     def _check_donations(self, buffers: Sequence[xla.Buffer]) -> None:
         every = [id(b) for b in buffers]
         if any(every.count(every[i]) > 1 for i in self._donated):
-            raise UsageError("one array was passed for two arguments of which one is donated")
+            raise xla.donated_twice()
 
 
 def compile_sharded(
