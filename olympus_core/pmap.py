@@ -222,10 +222,10 @@ def pmap(
     `in_axes` is an int, None (the same on all devices), or a tuple with a tree prefix for each
     argument; keyword arguments are mapped over axis 0.  `out_axes`, ints of 0 or more and None, is
     a tree prefix of the result; of a result at None the first device's value is taken.
-    Collectives in `fun` find the axis by `axis_name`.  The devices are the first ones there are,
-    of `backend` ("cpu" unless given), or of `devices`.  `static_broadcasted_argnums` are fixed while tracing, and the buffers of
-    `donate_argnums` are the results' to take.  It is `jit` of a `shard_map` over a mesh of one
-    axis; `vmap` does on one device what it does on several.
+    Collectives in `fun` find the axis by `axis_name`.  The devices are the first ones there are
+    of `backend` ("cpu" unless given), or of `devices`.  `static_broadcasted_argnums` are fixed
+    while tracing, and the buffers of `donate_argnums` are the results' to take.  It is `jit` of a
+    `shard_map` over a mesh of one axis; `vmap` does on one device what it does on several.
 
     Raises TransformError where the mapped axes differ in size or are not there, ShardingError
     where there are fewer devices than indices, UsageError for options naming no argument, for a
