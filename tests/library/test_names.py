@@ -26,6 +26,7 @@ NAMESPACES = [
     ".numpy",
     ".numpy.fft",
     ".numpy.linalg",
+    ".ops",
     ".random",
     ".scipy.linalg",
     ".scipy.special",
