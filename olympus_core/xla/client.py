@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 import threading
+import warnings
 from typing import Any
 
-from olympus_core.errors import BackendError, UsageError
+from olympus_core.errors import BackendError, OlympusWarning, UsageError
 from olympus_core.xla.door import Device, _jax
 from olympus_core.xla.targets import MOST_DEVICES, Target, Topology, target
 
@@ -45,7 +46,19 @@ def cpu_client(asked: int = 1) -> Any:
             if _cpu is None:
                 count = _cpu_count(asked)
                 _cpu = _jax.get_tfrt_cpu_client(asynchronous=True, num_devices=count)
+                if hasattr(os, "register_at_fork"):  # Unix has it
+                    os.register_at_fork(before=_tell_of_threads)
     return _cpu
+
+
+def _tell_of_threads() -> None:
+    """Warn before a fork: a program that the child runs waits for threads that it does not have."""
+    warnings.warn(
+        "os.fork() was called, and the threads of OLYMPUS's runtime do not survive it: a child "
+        'that runs programs hangs. Use multiprocessing.set_start_method("spawn")',
+        OlympusWarning,
+        stacklevel=2,
+    )
 
 
 def _cpu_count(asked: int) -> int:

@@ -160,6 +160,20 @@ def test_a_wrong_number_of_devices(python, text):
     )
 
 
+def test_a_fork_is_warned_of_once_the_runtime_has_started(python):
+    source = (
+        "import os, warnings; warnings.simplefilter('always'); from olympus_core import xla\n"
+        "def fork():\n    pid = os.fork()\n    if not pid: os._exit(0)\n    os.waitpid(pid, 0)\n"
+        "with warnings.catch_warnings(record=True) as seen:\n    fork()\n"
+        "    told = lambda: [w for w in seen if w.category.__name__ == 'OlympusWarning']\n"
+        "    before = len(told()); xla.devices(); fork()\n"
+        "    print(before, len(told()), told()[0].message)"
+    )
+    got = python(source)
+    assert got.stdout.startswith("0 1 os.fork() was called, and the threads of OLYMPUS's runtime")
+    assert got.stderr == ""
+
+
 def test_an_empty_number_of_devices_is_none_said(python):
     source = "from olympus_core import xla; print(len(xla.devices()))"
     assert python(source, OLYMPUS_NUM_CPU_DEVICES="").stdout == "1\n"
