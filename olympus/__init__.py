@@ -103,6 +103,7 @@ if _typing.TYPE_CHECKING:
     from olympus import experimental as experimental
     from olympus import extend as extend
     from olympus import flatten_util as flatten_util
+    from olympus import ops as ops
     from olympus import scipy as scipy
     from olympus import test_util as test_util
     from olympus import typing as typing
@@ -117,6 +118,7 @@ else:
         "experimental",
         "extend",
         "flatten_util",
+        "ops",
         "scipy",
         "test_util",
         "typing",

@@ -12,7 +12,7 @@ from olympus_core import tree, xla
 from olympus_core.api import Jit, jit
 from olympus_core.avals import get_aval
 from olympus_core.calling import JitOptions
-from olympus_core.errors import ShardingError, TransformError
+from olympus_core.errors import ShardingError, TransformError, UsageError
 from olympus_core.library.shard_map import shard_map
 from olympus_core.mesh import Mesh, as_tuple
 from olympus_core.primitives.elementwise.base import reshape
@@ -50,12 +50,13 @@ class Pmap(Generic[_P, _R]):
         static: tuple[int, ...],
         donated: tuple[int, ...],
         devices: tuple[Any, ...] | None,
+        backend: str | None,
         axis_size: int | None,
     ) -> None:
         look_like(self, fun)
         self._fun, self._name, self._axes = fun, axis_name, axes
         self._static, self._donated = static, donated
-        self._devices, self._axis_size = devices, axis_size
+        self._devices, self._backend, self._axis_size = devices, backend, axis_size
         self._jits: dict[int, Jit[..., Any]] = {}
 
     def __repr__(self) -> str:
@@ -89,7 +90,7 @@ class Pmap(Generic[_P, _R]):
         return found
 
     def _chosen(self, size: int) -> Sequence[Any]:
-        there = self._devices or xla.devices(asked=size)
+        there = self._devices or xla.devices(self._backend, asked=size)
         if size > len(there):
             raise ShardingError(
                 f"pmap of '{function_name(self._fun)}' needs {size} devices, one for each index, "
@@ -192,6 +193,18 @@ def _with(x: Any, axis: int | None) -> Any:
     return reshape(x, (*shape[:axis], 1, *shape[axis:]))
 
 
+def _check_backend(backend: Any, devices: Sequence[Any] | None) -> None:
+    """Raise UsageError unless it is None or a backend's name, that of the devices if any."""
+    if backend is None:
+        return
+    if not isinstance(backend, str):
+        raise UsageError(f"pmap: backend is a name or None, and is {backend!r:.60}")
+    name = xla.target(backend).backend
+    others = [d for d in devices or () if getattr(d, "platform", name) != name]
+    if others:
+        raise UsageError(f"pmap: backend is {name!r}, and devices has {others[0]!r:.60}")
+
+
 def pmap(
     fun: Callable[_P, _R],
     axis_name: Hashable = None,
@@ -200,6 +213,7 @@ def pmap(
     out_axes: Any = 0,
     static_broadcasted_argnums: int | Iterable[int] = (),
     devices: Sequence[xla.Device] | None = None,
+    backend: str | None = None,
     axis_size: int | None = None,
     donate_argnums: int | Iterable[int] = (),
 ) -> Pmap[_P, _R]:
@@ -208,13 +222,15 @@ def pmap(
     `in_axes` is an int, None (the same on all devices), or a tuple with a tree prefix for each
     argument; keyword arguments are mapped over axis 0.  `out_axes`, ints of 0 or more and None, is
     a tree prefix of the result; of a result at None the first device's value is taken.
-    Collectives in `fun` find the axis by `axis_name`.  The devices are the first ones there are,
-    or of `devices`.  `static_broadcasted_argnums` are fixed while tracing, and the buffers of
-    `donate_argnums` are the results' to take.  It is `jit` of a `shard_map` over a mesh of one
-    axis; `vmap` does on one device what it does on several.
+    Collectives in `fun` find the axis by `axis_name`.  The devices are the first ones there are
+    of `backend` ("cpu" unless given), or of `devices`.  `static_broadcasted_argnums` are fixed
+    while tracing, and the buffers of `donate_argnums` are the results' to take.  It is `jit` of a
+    `shard_map` over a mesh of one axis; `vmap` does on one device what it does on several.
 
     Raises TransformError where the mapped axes differ in size or are not there, ShardingError
-    where there are fewer devices than indices, UsageError for options naming no argument.
+    where there are fewer devices than indices, UsageError for options naming no argument, for a
+    backend of no such name or not that of `devices`, and when called BackendError for one that is
+    not here.
 
     >>> pmap(lambda x: x / lax.psum(x, "i"), axis_name="i")(numpy.arange(1.0, 5.0))
     Array([0.1, 0.2, 0.3, 0.4], dtype=float32, sharding=P('i',))
@@ -230,6 +246,8 @@ def pmap(
         raise TransformError(
             f"pmap: axis_size needs an int of 1 or more, and has {axis_size!r:.60}"
         )
+    chosen = None if devices is None else as_tuple(devices, "the devices of pmap")
+    _check_backend(backend, chosen)
     options = JitOptions.of(
         fun, static_argnums=static_broadcasted_argnums, donate_argnums=donate_argnums
     )
@@ -239,6 +257,7 @@ def pmap(
         (in_axes, out_axes),
         options.static_argnums,
         options.donate_argnums,
-        None if devices is None else as_tuple(devices, "the devices of pmap"),
+        chosen,
+        backend,
         axis_size,
     )

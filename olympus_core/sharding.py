@@ -318,8 +318,9 @@ class NamedSharding(Sharding):
     def _for_rank(self, ndim: int, what: str = "") -> PartitionSpec:
         if len(self.spec) > ndim:
             what = what or f"an array of rank {ndim}"
+            entries = "1 entry" if len(self.spec) == 1 else f"{len(self.spec)} entries"
             raise ShardingError(
-                f"{self.spec} has {len(self.spec)} entries, one for each dimension, and {what} "
+                f"{self.spec} has {entries}, one for each dimension, and {what} "
                 f"has {ndim}{source.current().place()}",
                 hint="write P() for a scalar" if ndim == 0 else None,
             )

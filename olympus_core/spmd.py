@@ -15,7 +15,7 @@ import numpy as np
 from olympus_core import compiling, source, xla
 from olympus_core.array import DeviceArray
 from olympus_core.avals import ShapedArray
-from olympus_core.errors import BackendError, DeletedArrayError, ShardingError, UsageError
+from olympus_core.errors import BackendError, DeletedArrayError, ShardingError
 from olympus_core.lowering import Entry
 from olympus_core.mesh import AnyMesh, Mesh
 from olympus_core.olympuspr import Eqn, Olympuspr, sub_programs
@@ -254,7 +254,7 @@ class ShardedProgram:
     def _check_donations(self, buffers: Sequence[xla.Buffer]) -> None:
         every = [id(b) for b in buffers]
         if any(every.count(every[i]) > 1 for i in self._donated):
-            raise UsageError("one array was passed for two arguments of which one is donated")
+            raise xla.donated_twice()
 
 
 def compile_sharded(

@@ -32,7 +32,7 @@ from olympus_core.xla.door import Buffer, Device, JaxRuntimeError
 from olympus_core.xla.executable import CompileOnlyExecutable, Executable, MemoryAnalysis
 from olympus_core.xla.hlo import computation, hlo_cost_analysis, hlo_dot, hlo_proto, hlo_text
 from olympus_core.xla.inlining import KEPT, keeps_calls
-from olympus_core.xla.messages import execution_error
+from olympus_core.xla.messages import donated_twice, execution_error
 from olympus_core.xla.options import (
     Optimize,
     Options,
@@ -97,6 +97,7 @@ __all__ = [
     "device_models",
     "device_of",
     "devices",
+    "donated_twice",
     "ensure_lapack",
     "execution_error",
     "expect_devices",

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 import threading
+import warnings
 from typing import Any
 
-from olympus_core.errors import BackendError, UsageError
+from olympus_core.errors import BackendError, OlympusWarning, UsageError
 from olympus_core.xla.door import Device, _jax
 from olympus_core.xla.targets import MOST_DEVICES, Target, Topology, target
 
@@ -39,6 +40,9 @@ def cpu_client(asked: int = 1) -> Any:
 
     Where that is `auto`, it has as many as are `asked` for by the first call, which starts it.
     Where it is absent or `auto`, what `expect_devices` was told goes before either.
+
+    Raises:
+      UsageError: when it is neither `auto` nor an integer from 1 to `MOST_DEVICES`.
     """
     global _cpu, _started_alone
     if _cpu is None:
@@ -47,6 +51,8 @@ def cpu_client(asked: int = 1) -> Any:
                 count, first_decides = _cpu_count(asked)
                 _cpu = _jax.get_tfrt_cpu_client(asynchronous=True, num_devices=count)
                 _started_alone = first_decides and asked == 1
+                if hasattr(os, "register_at_fork"):  # Unix has it
+                    os.register_at_fork(before=_tell_of_threads)
     return _cpu
 
 
@@ -74,18 +80,32 @@ def expect_devices(count: int) -> None:
     _expected = count
 
 
+def _tell_of_threads() -> None:
+    """Warn before a fork: a program that the child runs waits for threads that it does not have."""
+    warnings.warn(
+        "os.fork() was called, and the threads of OLYMPUS's runtime do not survive it: a child "
+        'that runs programs hangs. Use multiprocessing.set_start_method("spawn")',
+        OlympusWarning,
+        stacklevel=2,
+    )
+
+
 def _cpu_count(asked: int) -> tuple[int, bool]:
     """How many devices the CPU has, and whether the call that starts it decides that."""
-    text = os.environ.get("OLYMPUS_NUM_CPU_DEVICES", "auto" if _expected else "1")
+    text = os.environ.get("OLYMPUS_NUM_CPU_DEVICES") or ("auto" if _expected else "1")
     if text == "auto":
         if _expected > 1:
             return _expected, False
         return (asked if asked <= MOST_DEVICES else 1), True
-    if not text.isascii() or not text.isdigit() or int(text) < 1:
+    digits = text.lstrip("0")
+    whole = digits.isascii() and digits.isdigit()
+    # Python refuses to convert thousands of digits
+    if not whole or len(digits) > len(str(MOST_DEVICES)) or int(digits) > MOST_DEVICES:
         raise UsageError(
-            f"OLYMPUS_NUM_CPU_DEVICES needs an integer of 1 or more, or auto, got {text!r}"
+            f"OLYMPUS_NUM_CPU_DEVICES needs an integer from 1 to {MOST_DEVICES}, or auto, "
+            f"got {text!r:.60}"
         )
-    return int(text), False
+    return int(digits), False
 
 
 def more_devices(count: int) -> str:

@@ -15,7 +15,14 @@ from olympus_core.errors import (
 )
 from olympus_core.xla.door import JAXLIB_VERSION
 
-__all__ = ["artifact_error", "clean", "compile_error", "execution_error", "nearest"]
+__all__ = [
+    "artifact_error",
+    "clean",
+    "compile_error",
+    "donated_twice",
+    "execution_error",
+    "nearest",
+]
 
 _STATUS = re.compile(r"^(?:[A-Z][A-Z_]+: )+")
 _NO_OPTION = re.compile(r"No such compile option: '([^']*)'")
@@ -23,6 +30,7 @@ _BAD_VALUE = re.compile(r"While setting option ([^,]*), '(.*)' is not a valid (.
 # Lines that speak of the toolkit's own sources or versions and never of the user's program.
 _NOISE = ("<unknown>:0: error: Failed to parse using StableHLO", "See https://openxla.org")
 _TRACE = "=== Source Location Trace"
+_DONATED_TWICE = ("donate the same buffer twice", "previously donated in the same call")
 
 
 def clean(exc: BaseException) -> str:
@@ -64,8 +72,8 @@ def compile_error(exc: BaseException) -> OlympusError:
 def execution_error(exc: BaseException) -> OlympusError:
     """What to raise when a compiled program could not be run, or its result not be read."""
     text = clean(exc)
-    if "donate the same buffer twice" in text:
-        return UsageError("one array was passed for two arguments of which one is donated")
+    if any(said in text for said in _DONATED_TWICE):
+        return donated_twice()
     if "deleted" in text or "donated" in text:
         return DeletedArrayError("an array was used after it had been deleted or donated")
     if "Execution supplied" in text or "RuntimeProgramInputMismatch" in text:
@@ -74,6 +82,14 @@ def execution_error(exc: BaseException) -> OlympusError:
     if "to have 1 shards, got: [0" in text:
         return DeletedArrayError("an argument was passed after it had been deleted or donated")
     return BackendError(f"the program failed while it ran: {text}")
+
+
+def donated_twice() -> UsageError:
+    """What to raise where an array is donated and passed for another argument too."""
+    return UsageError(
+        "one array was passed for two arguments, and at least one of them is donated",
+        hint="pass a copy for one of them, or donate neither",
+    )
 
 
 def artifact_error(exc: BaseException) -> ArtifactError:

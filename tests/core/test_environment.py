@@ -74,4 +74,5 @@ def test_64_bits_are_narrowed_otherwise(off: str) -> None:
 def test_a_program_is_traced_and_lowered_without_a_runtime_or_jax() -> None:
     loaded, refused = printed(WITHOUT, **NO_RUNTIME)
     assert loaded == "[]"
-    assert refused == "OLYMPUS_NUM_CPU_DEVICES needs an integer of 1 or more, or auto, got 'none'"
+    wanted = "OLYMPUS_NUM_CPU_DEVICES needs an integer from 1 to 1024, or auto, got 'none'"
+    assert refused == wanted

@@ -24,6 +24,7 @@ ON_DEMAND = [
     "olympus.nn.initializers",
     "olympus.numpy.fft",
     "olympus.numpy.linalg",
+    "olympus.ops",
     "olympus.scipy",
     "olympus.test_util",
     "olympus.typing",

@@ -16,10 +16,13 @@ import olympus.numpy as jnp
 from olympus import lax
 from olympus.errors import (
     ArgumentError,
+    BackendError,
+    DTypeError,
     OlympusError,
     ShardingError,
     TransformError,
     UnboundAxisError,
+    UsageError,
 )
 from olympus.sharding import AbstractMesh, PartitionSpec
 from tests.devices.meshes import both, ours, places, same_places
@@ -404,6 +407,34 @@ def test_pmap_at_every_stage() -> None:
         olympus.pmap(lambda x, y: x)(np.zeros(2), np.zeros(3))
     with pytest.raises(TransformError, match="in_axes has 1 for an array of 1 dimensions"):
         olympus.pmap(lambda x: x, in_axes=1)(np.zeros(2))
+
+
+def test_pmap_on_a_backend() -> None:
+    for backend in (None, "cpu"):
+        np.testing.assert_array_equal(olympus.pmap(jnp.negative, backend=backend)(X), -X)
+    with pytest.raises(UsageError, match="there is no backend 'cup'"):
+        olympus.pmap(jnp.negative, backend="cup")
+    with pytest.raises(UsageError, match="backend is a name or None, and is 3"):
+        olympus.pmap(jnp.negative, backend=3)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="backend is 'gpu', and devices has"):
+        olympus.pmap(jnp.negative, backend="gpu", devices=olympus.devices())
+    with pytest.raises(BackendError, match="tpu backend is not available"):
+        olympus.pmap(jnp.negative, backend="tpu")(X)
+
+
+@pytest.mark.parametrize("function", ["pmax", "pmin"])
+def test_extrema_of_complex_values(function: str) -> None:
+    x, reduced = X * 1j, getattr(lax, function)
+    with pytest.raises(DTypeError, match=f"{function} over devices takes real arrays") as error:
+        OURS.m.make_olympuspr(mapped(OURS, lambda p, x: reduced(x, "x"), [("x",)], ()))(x)
+    assert f"lax.all_gather(x, 'x').{function[1:]}(0)" in (error.value.hint or "")
+    with pytest.raises(DTypeError, match="complex64"):
+        olympus.pmap(lambda x: reduced(x, "i"), axis_name="i")(x)
+    gathered = olympus.pmap(
+        lambda x: getattr(lax.all_gather(x, "i"), function[1:])(0), axis_name="i"
+    )
+    by_vmap = olympus.vmap(lambda x: reduced(x, "i"), axis_name="i")(x)
+    np.testing.assert_array_equal(gathered(x), by_vmap)
 
 
 def carried(p, x, w):

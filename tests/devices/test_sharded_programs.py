@@ -191,9 +191,12 @@ def test_donated_arrays() -> None:
     for call in (lambda: step(x), lambda: x * 2.0, lambda: step.lower(y).compile()(x)):
         with pytest.raises(DeletedArrayError):
             call()
-    both_of = olympus.jit(lambda a, b: a + b, donate_argnums=0)
-    with pytest.raises(UsageError, match="one array was passed for two arguments"):
-        both_of(y, y)
+    twice = "one array was passed for two arguments, and at least one of them is donated"
+    for donated in (0, (0, 1)):
+        both_of = olympus.jit(lambda a, b: (a + b, a - b), donate_argnums=donated)
+        for array in (y, jnp.ones(3)):
+            with pytest.raises(UsageError, match=twice):
+                both_of(array, array)
 
 
 def test_uneven_constraints_are_dropped_and_all_else_is_refused() -> None:

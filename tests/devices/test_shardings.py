@@ -91,6 +91,7 @@ REFUSED = {
     "no-axis": (lambda: NamedSharding(MESHED, P("z")), "names the axis 'z', and the mesh has 'x'"),
     "twice": (lambda: NamedSharding(MESHED, P("x", "x")), "names the axis 'x' twice"),
     "twice-in-one": (lambda: NamedSharding(MESHED, P(("x", "x"))), "names the axis 'x' twice"),
+    "rank of one": (lambda: both("x")[0].shard_shape(()), r"has 1 entry, one.*shape \(\) has 0"),
     "rank": (lambda: both("x", None)[0].shard_shape((4,)), r"has 2 entries.*shape \(4,\) has 1"),
     "uneven": (
         lambda: both(None, "y")[0].shard_shape((2, 6)),

@@ -143,7 +143,7 @@ def _program_calls(mesh: Any) -> Iterator[Call]:
         *(X, rows),
     )
     yield Call("pmap", _pmapped, X.reshape(8, 2), axis_name="i", in_axes=0, out_axes=0)
-    yield Call("pmap on", _pmapped, X.reshape(8, 2), devices=None, axis_size=8)
+    yield Call("pmap on", _pmapped, X.reshape(8, 2), devices=None, backend=None, axis_size=8)
     yield Call("pmap of", _pmapped, X, static_broadcasted_argnums=(), donate_argnums=())
 
 

@@ -26,6 +26,7 @@ NAMESPACES = [
     ".numpy",
     ".numpy.fft",
     ".numpy.linalg",
+    ".ops",
     ".random",
     ".scipy.linalg",
     ".scipy.special",
@@ -36,6 +37,7 @@ NAMESPACES = [
     ".tree_util",
 ]
 OURS = {
+    ".lax": {"pvary"},  # of the peer until 0.10
     "": {
         *("BackendStatus", "Target", "artifact", "backends", "known_devices", "target"),
         *("ad_checkpoint", "make_olympuspr", "xla_computation"),

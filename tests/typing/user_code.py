@@ -293,4 +293,5 @@ def scalars_become_arrays(x: ox.Array, pair: bool) -> tuple[object, ...]:
     program, _ = ox.make_olympuspr(kept, (), None, True)(x)
     either = ox.make_olympuspr(kept, return_shape=pair)(x)
     number: ox.Array = lax.convert_element_type(2.0, "float32").sum()
-    return total.shape, sure, count, size, most, program.eqns, either, number
+    parts: ox.Array = ox.ops.segment_sum(x, jnp.zeros(3, "int32"), 2, mode="clip")
+    return total.shape, sure, count, size, most, program.eqns, either, number, parts

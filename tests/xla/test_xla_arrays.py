@@ -171,10 +171,29 @@ def test_as_many_devices_as_are_expected(python):
         assert f"from 1 to 1024 devices, and {wrong} are expected" in refused.stderr
 
 
-@pytest.mark.parametrize("text", ["0", "-1", "two", ""])
+@pytest.mark.parametrize("text", ["0", "-1", "two", "1025", "9" * 5000])
 def test_a_wrong_number_of_devices(python, text):
     got = python("from olympus_core import xla; xla.devices()", OLYMPUS_NUM_CPU_DEVICES=text)
     assert (
-        f"OLYMPUS_NUM_CPU_DEVICES needs an integer of 1 or more, or auto, got {text!r}"
+        f"OLYMPUS_NUM_CPU_DEVICES needs an integer from 1 to 1024, or auto, got {text!r:.60}"
         in got.stderr
     )
+
+
+def test_a_fork_is_warned_of_once_the_runtime_has_started(python):
+    source = (
+        "import os, warnings; warnings.simplefilter('always'); from olympus_core import xla\n"
+        "def fork():\n    pid = os.fork()\n    if not pid: os._exit(0)\n    os.waitpid(pid, 0)\n"
+        "with warnings.catch_warnings(record=True) as seen:\n    fork()\n"
+        "    told = lambda: [w for w in seen if w.category.__name__ == 'OlympusWarning']\n"
+        "    before = len(told()); xla.devices(); fork()\n"
+        "    print(before, len(told()), told()[0].message)"
+    )
+    got = python(source)
+    assert got.stdout.startswith("0 1 os.fork() was called, and the threads of OLYMPUS's runtime")
+    assert got.stderr == ""
+
+
+def test_an_empty_number_of_devices_is_none_said(python):
+    source = "from olympus_core import xla; print(len(xla.devices()))"
+    assert python(source, OLYMPUS_NUM_CPU_DEVICES="").stdout == "1\n"

@@ -18,10 +18,16 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 
-from olympus_core import source, trace, tree
+from olympus_core import dtypes, source, trace, tree
 from olympus_core.avals import get_aval
 from olympus_core.dtypes import is_python_scalar
-from olympus_core.errors import ArgumentError, ShapeError, ShardingError, UnboundAxisError
+from olympus_core.errors import (
+    ArgumentError,
+    DTypeError,
+    ShapeError,
+    ShardingError,
+    UnboundAxisError,
+)
 from olympus_core.library.axes import canonical_axis
 from olympus_core.library.lax.shape import expand_dims, reshape, squeeze
 from olympus_core.library.promotion import check_arrays, convert
@@ -208,6 +214,18 @@ def _check_alike(function: str, x: Any, names: Sequence[Any]) -> None:
         )
 
 
+def _check_ordered(function: str, x: Any, names: Sequence[Any]) -> None:
+    """Raise DTypeError for a complex value of each device: XLA has no message for its order."""
+    manual = {name for name, _ in trace.manual_axes()}
+    if manual & {*names} and dtypes.kind(get_aval(x).dtype) == "c":
+        raise DTypeError(
+            f"{function} over devices takes real arrays, and got {get_aval(x).long_name()}"
+            f"{source.current().place()}",
+            hint=f"lax.all_gather(x, {names[0]!r}).{function[1:]}(0) compares complex values by "
+            "real and then by imaginary part",
+        )
+
+
 def _reducing(
     primitive: Collective, axis_name: AxisName, axis_index_groups: Groups
 ) -> Callable[[Any], Array]:
@@ -224,6 +242,8 @@ def _reducing(
     def one(v: Any) -> Array:
         if primitive is psum_p:
             _check_alike("psum", v, names)
+        else:
+            _check_ordered(primitive.name, v, names)
         return primitive.bind(_varying(v, names), axes=names, axis_index_groups=groups)
 
     return one
@@ -283,7 +303,13 @@ def pmax(x: ArrayLike, axis_name: AxisName, *, axis_index_groups: Groups = None)
 @overload
 def pmax(x: _T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> _T: ...
 def pmax(x: ArrayLike | _T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Array | _T:
-    """The greatest over the mapped axes `axis_name`, element by element of the tree `x`."""
+    """The greatest over the mapped axes `axis_name`, element by element of the tree `x`.
+
+    Raises DTypeError for complex values of a `shard_map` or `pmap`.
+
+    >>> vmap(lambda x: pmax(x, "i"), axis_name="i")(array([5, 6]))
+    Array([6, 6], dtype=int32)
+    """
     return _map("pmax", _reducing(pmax_p, axis_name, axis_index_groups), x)
 
 
@@ -292,7 +318,13 @@ def pmin(x: ArrayLike, axis_name: AxisName, *, axis_index_groups: Groups = None)
 @overload
 def pmin(x: _T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> _T: ...
 def pmin(x: ArrayLike | _T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Array | _T:
-    """The least over the mapped axes `axis_name`, element by element of the tree `x`."""
+    """The least over the mapped axes `axis_name`, element by element of the tree `x`.
+
+    Raises DTypeError for complex values of a `shard_map` or `pmap`.
+
+    >>> vmap(lambda x: pmin(x, "i"), axis_name="i")(array([5, 6]))
+    Array([5, 5], dtype=int32)
+    """
     return _map("pmin", _reducing(pmin_p, axis_name, axis_index_groups), x)
 
 
