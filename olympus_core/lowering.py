@@ -111,6 +111,9 @@ class Manual(NamedTuple):
     names: frozenset[Any]
 
 
+#: the operations that run one of their programs, or theirs any number of times
+_DECIDING = frozenset(["stablehlo.case", "stablehlo.if", "stablehlo.while"])
+_ATTRIBUTES = "mhlo.frontend_attributes"
 #: the bytes by which the compiler calls back with the sharding of a value, or None where it is not
 #: to: of the value's type, and of the axes that are manual where it stands
 Watching = Callable[["Inspection", ShapedArray, Manual | None], bytes | None]
@@ -479,9 +482,8 @@ def lower_eqns(
         ctx.avals_out = tuple([v.aval for v in eqn.outputs])
         with ctx.module.location(eqn):
             out = _lower_eqn(ctx, eqn, values)
-        if undecided and eqn.outputs and (axes := undecided.get(eqn.outputs[0])):
-            told = mlir.ir.DictAttr.get({DIFFERS: mlir.string_attr(differs_text(axes))})
-            out[0].owner.attributes["mhlo.frontend_attributes"] = told
+        if undecided and eqn.outputs and primitive.has_programs:
+            _mark(out[0] if primitive.multiple_results else out, undecided.get(eqn.outputs[0], {}))
         if primitive.multiple_results:
             env.update(zip(eqn.outputs, out, strict=True))
         else:
@@ -517,6 +519,20 @@ def _function_for(module: _Module, program: Olympuspr, name: str) -> str:
         symbol = module.functions[key] = module.unique(name)
         _emit_function(module, program, symbol, private=True)
     return symbol
+
+
+def _mark(result: ir.Value, axes: Mapping[str, Spread]) -> None:
+    """Mark a branch or a loop with the axes along which its predicate may differ, if any.
+
+    XLA gives the mark of one to another that takes the place of its operands, unless that has one.
+    What is lowered in place, as the body of a `checkpoint`, has its own already.
+    """
+    owner = result.owner
+    if isinstance(owner, mlir.ir.Block) or owner.name not in _DECIDING:
+        return
+    if _ATTRIBUTES not in owner.attributes:
+        told = mlir.ir.DictAttr.get({DIFFERS: mlir.string_attr(differs_text(axes))})
+        owner.attributes[_ATTRIBUTES] = told
 
 
 def _undecided_in(module: _Module, program: Olympuspr) -> Iterator[Var]:

@@ -35,11 +35,13 @@ class Spread(NamedTuple):
 def differs_text(axes: Mapping[str, Spread]) -> str:
     """The value of the attribute `DIFFERS`, for the axes along which a predicate may differ.
 
+    It is "-" where there are none.
+
     >>> differs_text({"x": Spread(stride=4, size=2)})
     'x=4:2'
     """
     parts = [f"{quote(name)}={at.stride}:{at.size}" for name, at in sorted(axes.items())]
-    return ",".join(parts)
+    return ",".join(parts) or "-"
 
 
 def _axes_of(text: str) -> dict[str, Spread]:

@@ -151,7 +151,21 @@ def chosen_afterwards(p: Any, x: Any) -> Any:
     return p.np.where(first(p), p.np.roll(x, 1, axis=1), -x)
 
 
-@pytest.mark.parametrize("body", [summed, sorted_in_one_branch, rolled_by_all, chosen_afterwards])
+def chosen_of_what_all_chose(p: Any, x: Any) -> Any:
+    """XLA makes the first choice the operand of the second, and gives it the mark of that."""
+    flag = p.lax.psum(x.sum(), "x") > 0
+
+    def talk(v: Any) -> Any:
+        return p.lax.all_gather(v, "x", axis=0, tiled=True)[1:5], p.np.sin(v)
+
+    both = p.lax.cond(flag, talk, lambda v: (v, -v), x)
+    return p.lax.cond(first(p), lambda u: u[0] @ u[1].T @ u[1], lambda u: u[0] - u[1], both)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [summed, sorted_in_one_branch, rolled_by_all, chosen_afterwards, chosen_of_what_all_chose],
+)
 def test_what_all_come_to_runs_as_the_oracle(body: Any) -> None:
     for each in [run(OURS, body) for _ in range(3)]:
         np.testing.assert_allclose(each, run(ORACLE, body), rtol=1e-6)
