@@ -27,6 +27,7 @@ from olympus_core.avals import Shape, ShapedArray, get_aval, shaped
 from olympus_core.effects import without_effects
 from olympus_core.errors import LoweringError, OlympusWarning, TraceError
 from olympus_core.fingerprint import fingerprint
+from olympus_core.kept import write_parts
 from olympus_core.mesh import AnyMesh
 from olympus_core.olympuspr import Eqn, Literal, Olympuspr, Var, sub_programs
 from olympus_core.primitive import Primitive
@@ -321,7 +322,7 @@ class LoweringContext:
 
         One that is `kept` XLA's compiler does not replace by the function's body.
         """
-        symbol = _function_for(self.module, program, name)
+        symbol = _function_for(self.module, program, name, kept)
         types = [mlir.tensor_type(a) for a in program.out_avals]
         attributes = {"callee": mlir.ir.FlatSymbolRefAttr.get(symbol, mlir.context())}
         if kept:
@@ -509,7 +510,7 @@ def _concrete(const: Any) -> np.ndarray[Any, Any]:
     return to_numpy(const)
 
 
-def _function_for(module: _Module, program: Olympuspr, name: str) -> str:
+def _function_for(module: _Module, program: Olympuspr, name: str, kept: bool) -> str:
     # the fingerprint counts functions by their names, and effects are functions
     structure = program if program.effects else fingerprint(program)
     marked = tuple(_undecided_in(module, program)) if module.undecided else ()
@@ -517,7 +518,9 @@ def _function_for(module: _Module, program: Olympuspr, name: str) -> str:
     symbol = module.functions.get(key)
     if symbol is None:
         symbol = module.functions[key] = module.unique(name)
-        _emit_function(module, program, symbol, private=True)
+        function = _emit_function(module, program, symbol, private=True)
+        if kept:
+            write_parts(function.entry_block)
     return symbol
 
 

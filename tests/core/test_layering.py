@@ -52,6 +52,7 @@ LAYERS = [
     "stored",
     "outline",
     "shardy",
+    "kept",
     "lowering",
     "inspecting",
     "compiling",
