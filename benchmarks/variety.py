@@ -10,128 +10,20 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-import olympus as ox
+from benchmarks.networks import HELD_OUT, NETWORKS
 from benchmarks.thresholds import ALWAYS, compiled
 from olympus_core import xla
 from olympus_core.olympuspr import Olympuspr
 from olympus_core.outline import blocks, outline
 from olympus_core.repeats import MEASURED
 
-jnp, nn = ox.numpy, ox.nn
 ALL = MEASURED._replace(again=ALWAYS.again)
 SAMPLES = 30
-Layer = Callable[[Any, Any], Any]
-
-
-def layer_norm(x: Any) -> Any:
-    """Mean 0 and variance 1."""
-    centred = x - jnp.mean(x, axis=-1, keepdims=True)
-    return centred * ox.lax.rsqrt(jnp.mean(centred**2, axis=-1, keepdims=True) + 1e-5)
-
-
-def rms_norm(x: Any) -> Any:
-    """Mean square 1."""
-    return x * ox.lax.rsqrt(jnp.mean(x * x, axis=-1, keepdims=True) + 1e-5)
-
-
-def attention(norm: Callable[[Any], Any], p: Any, x: Any) -> Any:
-    """A layer of a transformer."""
-    h = norm(x)
-    q, k, v = h @ p["q"], h @ p["k"], h @ p["v"]
-    x = x + nn.softmax(q @ jnp.swapaxes(k, -1, -2) / 8, axis=-1) @ v
-    return x + nn.gelu(norm(x) @ p["in"]) @ p["out"]
-
-
-def perceptron(norm: Callable[[Any], Any], p: Any, x: Any) -> Any:
-    """A residual perceptron."""
-    return x + nn.gelu(nn.gelu(norm(x) @ p["in"]) @ p["q"]) @ p["out"]
-
-
-def gated(p: Any, x: Any) -> Any:
-    """A unit with two gates."""
-    h = layer_norm(x)
-    return x + nn.silu(h @ p["in"]) * nn.sigmoid(h @ p["q"]) + jnp.tanh(h @ p["k"]) @ p["out"]
-
-
-def post_norm(p: Any, x: Any) -> Any:
-    """A perceptron that is normed after the sum."""
-    return layer_norm(x + nn.gelu(nn.gelu(x @ p["in"]) @ p["q"]) @ p["out"])
-
-
-def elementwise(p: Any, x: Any) -> Any:
-    """A product, and many elementwise operations."""
-    y = x @ p["in"]
-    for i in range(5):
-        y = y + jnp.sin(y) * jnp.exp(-y * y) * (0.1 * i)
-        y = y / jnp.sqrt(1 + y * y)
-    return x + jnp.log1p(jnp.abs(y))
-
-
-def leapfrog(p: Any, x: Any) -> Any:
-    """A step of an integrator."""
-    for _ in range(2):
-        force = jnp.tanh((x - jnp.mean(x, axis=-1, keepdims=True)) @ p["in"]) @ p["out"]
-        x = jnp.clip(x - 0.1 * force, -3, 3)
-        x = x - jnp.mean(x, axis=0)
-    return x
-
-
-class Network(NamedTuple):
-    """Layers in a loop, or a training step of them."""
-
-    name: str
-    layer: Layer
-    layers: int
-    width: int
-    step: bool = True
-
-    def traced(self) -> tuple[Olympuspr, list[Any]]:
-        """Its program and arguments."""
-        rng = np.random.default_rng(0)
-        names = ("q", "k", "v", "in", "out")
-        shape = (self.width, self.width)
-        ps = [
-            {n: (rng.standard_normal(shape) / self.width).astype("f4") for n in names}
-            for _ in range(self.layers)
-        ]
-        x = rng.standard_normal((4, 32, self.width)).astype("f4")
-
-        def forward(ps: Any, x: Any) -> Any:
-            for p in ps:
-                x = self.layer(p, x)
-            return x
-
-        def step(ps: Any, x: Any) -> Any:
-            grads = ox.grad(lambda ps: jnp.mean(forward(ps, x) ** 2))(ps)
-            return ox.tree.map(lambda p, g: p - 0.1 * g, ps, grads)
-
-        program = ox.jit(step if self.step else forward).trace(ps, x).olympuspr
-        return program, ox.tree.leaves((ps, x))
-
-
-NETWORKS = (
-    Network("transformer, layer norm, step", partial(attention, layer_norm), 4, 64),
-    Network("transformer, layer norm, step", partial(attention, layer_norm), 8, 64),
-    Network("transformer, layer norm, step", partial(attention, layer_norm), 6, 192),
-    Network("transformer, RMS norm, step", partial(attention, rms_norm), 6, 64),
-    Network("transformer, RMS norm, step", partial(attention, rms_norm), 12, 64),
-    Network("transformer, layer norm, forward", partial(attention, layer_norm), 6, 64, step=False),
-    Network("transformer, RMS norm, forward", partial(attention, rms_norm), 12, 64, step=False),
-    Network("perceptron, layer norm, step", partial(perceptron, layer_norm), 6, 64),
-    Network("perceptron, layer norm, step", partial(perceptron, layer_norm), 16, 64),
-    Network("perceptron, RMS norm, step", partial(perceptron, rms_norm), 8, 64),
-    Network("perceptron, norm after the sum, step", post_norm, 8, 64),
-    Network("gates, layer norm, step", gated, 10, 64),
-    Network("elementwise operations, step", elementwise, 6, 64),
-    Network("leapfrog, step", leapfrog, 8, 64),
-    Network("leapfrog, forward", leapfrog, 16, 64, step=False),
-)
 
 
 def ratios(program: Olympuspr, arguments: Sequence[Any], rounds: int) -> tuple[float, float]:
@@ -165,15 +57,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Measure, and print the table."""
     parser = argparse.ArgumentParser("python -m benchmarks.variety", description=__doc__)
     parser.add_argument("--rounds", type=int, default=3, help="compilations of each (default: 3)")
-    rounds = parser.parse_args(argv).rounds
+    parser.add_argument(
+        "--held-out", action="store_true", help="networks that the rule was not drawn from"
+    )
+    given = parser.parse_args(argv)
     print("| network | layers, width | kept | compile | run |")
     print("| --- | ---: | --- | ---: | ---: |")
-    for network in NETWORKS:
+    found: dict[str, list[tuple[float, float]]] = {"yes": [], "no": []}
+    for network in HELD_OUT if given.held_out else NETWORKS:
         program, arguments = network.traced()
         kept = "yes" if blocks(outline(program)) else "no"
-        found = "{:.2f} | {:.2f}".format(*ratios(program, arguments, rounds))
+        pair = ratios(program, arguments, given.rounds)
+        found[kept].append(pair)
         size = f"{network.layers}, {network.width}"
-        print(f"| {network.name} | {size} | {kept} | {found} |", flush=True)
+        print(f"| {network.name} | {size} | {kept} | {pair[0]:.2f} | {pair[1]:.2f} |", flush=True)
+    for kept, pairs in found.items():
+        if pairs:
+            means, most = np.exp(np.log(pairs).mean(axis=0)), np.max(pairs, axis=0)
+            for name, (compiling, running) in (("geometric mean", means), ("most", most)):
+                print(f"| {name} of {len(pairs)} | | {kept} | {compiling:.2f} | {running:.2f} |")
     return 0
 
 
