@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple
 from olympus_core import lowering, xla
 from olympus_core.context import state
 from olympus_core.effects import without_effects
+from olympus_core.entry import Entry, aliases
 from olympus_core.errors import OlympusWarning, UsageError
 from olympus_core.inspecting import Inspected
 from olympus_core.olympuspr import Olympuspr
@@ -38,10 +39,10 @@ def entry_of(
     program: Olympuspr,
     donated: frozenset[int] = frozenset(),
     result_info: Sequence[str] = (),
-) -> lowering.Entry:
+) -> Entry:
     """What the module of a program says of it: results take the donated buffers that fit them."""
-    aliases = lowering.aliases(donated, program.in_avals, program.out_avals)
-    return lowering.Entry(name, result_info, aliases, donated)
+    taken = aliases(donated, program.in_avals, program.out_avals)
+    return Entry(name, result_info, taken, donated)
 
 
 class LoweredProgram(NamedTuple):
@@ -53,13 +54,13 @@ class LoweredProgram(NamedTuple):
 
     module: Any
     program: Olympuspr
-    entry: lowering.Entry
+    entry: Entry
     blocks: tuple[Block, ...] = ()
     inspecting: Olympuspr | None = None
 
 
 def lower(
-    program: Olympuspr, entry: lowering.Entry, target: xla.Target, repeats: Repeats = "auto"
+    program: Olympuspr, entry: Entry, target: xla.Target, repeats: Repeats = "auto"
 ) -> LoweredProgram:
     """The StableHLO module of a program.
 

@@ -12,10 +12,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from olympus_core import compiling, dtypes, lowering, source, xla
+from olympus_core import compiling, dtypes, source, xla
 from olympus_core.array import DeviceArray, put, to_numpy
 from olympus_core.avals import ShapedArray, get_aval
 from olympus_core.context import state
+from olympus_core.entry import Entry, tell_unusable
 from olympus_core.errors import LeakedTracerError, NaNError, ShardingError
 from olympus_core.olympuspr import Eqn, Olympuspr, Var
 from olympus_core.primitive import AtOnce, Primitive
@@ -78,7 +79,7 @@ def _at_once(
 def _compile(primitive: Primitive, avals: tuple[ShapedArray, ...], items: Any) -> _Compiled:
     made, out_avals = _at_once(primitive, avals, dict(items))
     entry = compiling.entry_of(made.name, made.program, made.donated)
-    lowering.tell_unusable(entry, avals)
+    tell_unusable(entry, avals)
     where = placement(primitive.spoken(dict(items)), made.program, *made[4:])
     if where is not None:
         return _Spread(_sharded(made, entry, where)), out_avals, _as_it_is
@@ -104,14 +105,14 @@ def _compile_on(
     ins = tuple(want or have for want, have in zip(told, committed, strict=True))
     made = made._replace(in_shardings=ins)
     entry = compiling.entry_of(made.name, made.program, made.donated)
-    lowering.tell_unusable(entry, avals)
+    tell_unusable(entry, avals)
     where = placement(primitive.spoken(dict(items)), made.program, ins, made.out_shardings)
     assert where is not None
     return _sharded(made, entry, where, committed)
 
 
 def _sharded(
-    made: AtOnce, entry: lowering.Entry, where: Placement, committed: _Shardings = ()
+    made: AtOnce, entry: Entry, where: Placement, committed: _Shardings = ()
 ) -> ShardedProgram:
     if where.devices is None:
         raise ShardingError(

@@ -18,6 +18,7 @@ import numpy as np
 from olympus_core import lowering, xla
 from olympus_core.avals import ShapedArray
 from olympus_core.effects import effects_in
+from olympus_core.entry import Entry
 from olympus_core.errors import CompileError
 from olympus_core.mesh import Mesh
 from olympus_core.olympuspr import Olympuspr
@@ -41,7 +42,7 @@ class Inspected(NamedTuple):
 
     module: Any
     program: Olympuspr
-    entry: lowering.Entry
+    entry: Entry
 
     def compiled(
         self,

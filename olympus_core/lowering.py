@@ -12,10 +12,7 @@ import functools
 import math
 import os
 import re
-import warnings
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -23,16 +20,17 @@ import numpy as np
 from olympus_core import collection, mlir, source, xla
 from olympus_core.agreement import Agreement
 from olympus_core.array import to_numpy
-from olympus_core.avals import Shape, ShapedArray, get_aval, shaped
+from olympus_core.avals import Shape, ShapedArray
 from olympus_core.effects import without_effects
-from olympus_core.errors import LoweringError, OlympusWarning, TraceError
+from olympus_core.emitting import EmittingTrace
+from olympus_core.entry import Entry, annotate
+from olympus_core.errors import LoweringError, TraceError
 from olympus_core.fingerprint import fingerprint
 from olympus_core.kept import write_parts
 from olympus_core.mesh import AnyMesh
 from olympus_core.olympuspr import Eqn, Literal, Olympuspr, Var, sub_programs
-from olympus_core.primitive import Primitive
-from olympus_core.sharding import PartitionSpec, Sharding
-from olympus_core.shardy import MeshTable, axis_texts
+from olympus_core.sharding import PartitionSpec
+from olympus_core.shardy import MeshTable, axis_texts, manual_computation, manual_sharding
 from olympus_core.simplify import simplify
 from olympus_core.trace import Axes, using
 from olympus_core.tracer import Tracer
@@ -43,66 +41,11 @@ if TYPE_CHECKING:
     from olympus_core.primitives.inspection import Inspection
 
 __all__ = [
-    "EmittingTrace",
-    "Entry",
     "LoweringContext",
     "Manual",
     "Watching",
-    "aliases",
     "lower_module",
-    "tell_unusable",
 ]
-
-
-class Entry(NamedTuple):
-    """What the entry function of a module says of its arguments and results, beyond types."""
-
-    name: str
-    result_info: Sequence[str] = ()
-    aliases: Mapping[int, int] = MappingProxyType({})  # argument index -> result index
-    donated: frozenset[int] = frozenset()
-    axes: Axes = ()  # of the replicas that run the program, numbered in row-major order
-    arg_shardings: Sequence[str | None] = ()  # in the syntax of HLO
-    result_shardings: Sequence[str | None] = ()
-    num_partitions: int = 1
-    #: what a program of several devices says of its arguments and results; None leaves it open
-    in_shardings: Sequence[Sharding | None] = ()
-    out_shardings: Sequence[Sharding | None] = ()
-
-
-def aliases(
-    donated: frozenset[int], in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray]
-) -> dict[int, int]:
-    """Which donated argument's buffer each result takes: the first of its shape and dtype."""
-    free: dict[ShapedArray, deque[int]] = {}
-    for i, aval in enumerate(out_avals):
-        free.setdefault(aval.strip_weak(), deque()).append(i)
-    taken: dict[int, int] = {}
-    for i in sorted(donated):
-        fitting = free.get(in_avals[i].strip_weak())
-        if fitting:
-            taken[i] = fitting.popleft()
-    return taken
-
-
-def tell_unusable(entry: Entry, in_avals: Sequence[ShapedArray], names: Sequence[str] = ()) -> None:
-    """Warn of donated arguments whose buffers no result can take: none is of that type.
-
-    `names` are those of the arguments, where they are known.
-    """
-    rest = sorted(entry.donated - set(entry.aliases))
-    if rest:
-        called = [f" ({names[i]})" if names else "" for i in rest]
-        types = ", ".join(
-            in_avals[i].long_name() + name for i, name in zip(rest, called, strict=True)
-        )
-        place = source.current().place()
-        warnings.warn(
-            f"Some donated buffers were not usable: {types}: no result has this shape and "
-            f"dtype{place}",
-            OlympusWarning,
-            stacklevel=2,
-        )
 
 
 class Manual(NamedTuple):
@@ -254,7 +197,10 @@ class LoweringContext:
         is_open = len(every) < len(mapped.mesh.axis_names)
         symbol = self.meshes.symbol(mapped.mesh)
         ins, results = (
-            [_placed(symbol, texts, s, a.ndim, is_open) for s, a in zip(group, avals, strict=True)]
+            [
+                manual_sharding(symbol, texts, s, a.ndim, is_open)
+                for s, a in zip(group, avals, strict=True)
+            ]
             for group, avals in ((specs[0], self.avals_in), (specs[1], self.avals_out))
         )
         names = [texts[n] for n in mapped.mesh.axis_names if n in mapped.names]
@@ -360,108 +306,6 @@ class LoweringContext:
         with mlir.ir.InsertionPoint(block):
             results = lower_eqns(self.nested(), program, [*captured, *block.arguments])
             mlir.op("stablehlo.return", (), results)
-
-
-def manual_computation(
-    operands: Sequence[ir.Value],
-    outs: Sequence[ShapedArray],
-    ins: Sequence[str],
-    results: Sequence[str],
-    names: Sequence[str],
-) -> ir.Operation:
-    """Emit `sdy.manual_computation` with an empty region; shardings and names are texts."""
-    attributes = {
-        "in_shardings": mlir.parsed_attr(f"#sdy.sharding_per_value<[{', '.join(ins)}]>"),
-        "out_shardings": mlir.parsed_attr(f"#sdy.sharding_per_value<[{', '.join(results)}]>"),
-        "manual_axes": mlir.parsed_attr(f"#sdy<manual_axes{{{', '.join(names)}}}>"),
-    }
-    types = [mlir.tensor_type(a) for a in outs]
-    return mlir.op("sdy.manual_computation", types, operands, attributes, regions=1)
-
-
-def _placed(
-    symbol: str, texts: Mapping[Any, str], spec: PartitionSpec, ndim: int, is_open: bool
-) -> str:
-    """The text of a sharding in a manual computation; open to more axes if some are not manual."""
-    more = ["?"] * is_open
-    entries = [f"{{{', '.join([*[texts[n] for n in spec.axes(d)], *more])}}}" for d in range(ndim)]
-    return f"<@{symbol}, [{', '.join(entries)}]>"
-
-
-class EmittedArray(Tracer):
-    """A value of the block that is being filled."""
-
-    __slots__ = ("value",)
-    value: ir.Value
-
-    def __init__(self, trace: EmittingTrace, value: ir.Value, aval: ShapedArray) -> None:
-        self.owner = trace
-        self.value = value
-        self.aval = aval
-
-
-def _literal(x: Any) -> Literal:
-    """A scalar; NumPy's have their own dtype, whatever the switch for doubles says."""
-    return Literal(x, shaped((), x.dtype) if isinstance(x, np.generic) else get_aval(x))
-
-
-class EmittingTrace:
-    """Emits what is bound, an operation at a time, into the block of a context.
-
-    A rule that is an algorithm of many operations is a Python function on primitives, which runs
-    under this trace; its loops are `while_loop`.
-    """
-
-    def __init__(self, ctx: LoweringContext) -> None:
-        self.ctx = ctx
-
-    def wrap(self, values: Sequence[ir.Value], avals: Sequence[ShapedArray]) -> list[EmittedArray]:
-        """The values as arrays of this trace."""
-        return [EmittedArray(self, x, a) for x, a in zip(values, avals, strict=True)]
-
-    def emit(self, x: Any) -> ir.Value:
-        """The value of an array, or of a scalar."""
-        return x.value if isinstance(x, EmittedArray) else self.ctx.constant(_literal(x))
-
-    def run(
-        self, fun: Callable[..., Any], values: Sequence[ir.Value], avals: Sequence[ShapedArray]
-    ) -> list[ir.Value]:
-        """The values of what `fun`, of arrays, gives: an array, or several."""
-        found = fun(*self.wrap(values, avals))
-        return [self.emit(x) for x in (found if isinstance(found, Sequence) else [found])]
-
-    def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
-        """Emit the operation, and give arrays for its results."""
-        ctx, values, avals = self.ctx, [], []
-        for x in args:
-            atom = x if isinstance(x, EmittedArray) else _literal(x)
-            keeps = primitive.takes_literals and isinstance(atom, Literal)
-            values.append(atom if keeps else self.emit(x))
-            avals.append(atom.aval)
-        ctx.avals_in = tuple(avals)
-        ctx.avals_out = outs = primitive.out_avals(ctx.avals_in, params)
-        made = primitive.lower(ctx, *values, **params)
-        if primitive.multiple_results:
-            return self.wrap(made, outs)
-        return EmittedArray(self, made, outs[0])
-
-    def while_loop(
-        self,
-        condition: Callable[..., Any],
-        body: Callable[..., Any],
-        carry: Sequence[Any],
-    ) -> list[EmittedArray]:
-        """Emit `while condition(*carry): carry = body(*carry)`, and give the last carry."""
-        avals = [(x if isinstance(x, EmittedArray) else _literal(x)).aval for x in carry]
-        types = [mlir.tensor_type(a) for a in avals]
-        made = mlir.op("stablehlo.while", types, [self.emit(x) for x in carry], regions=2)
-        for region, fun in zip(made.regions, (condition, body), strict=True):
-            block = region.blocks.append(*types, arg_locs=[made.location] * len(types))
-            inner = EmittingTrace(self.ctx.nested())
-            with mlir.ir.InsertionPoint(block), using(inner):
-                outs = inner.run(fun, block.arguments, avals)
-                mlir.op("stablehlo.return", (), outs)
-        return self.wrap(made.results, avals)
 
 
 def lower_eqns(
@@ -610,7 +454,7 @@ def lower_module(
         module.body, module.names["main"] = made.body, 1
         function = _emit_function(module, program, "main", private=False)
         _put_first(made, function)
-        _annotate(function, program, entry, module.meshes)
+        annotate(function, program, entry, module.meshes)
         module.meshes.declare(made.body)
         return made
 
@@ -623,52 +467,3 @@ def _put_first(module: ir.Module, function: Any) -> None:
     first = module.body.operations[0]
     if first != function.operation:
         function.operation.move_before(first.operation)
-
-
-def _annotate(function: Any, program: Olympuspr, entry: Entry, meshes: MeshTable) -> None:
-    ir = mlir.ir
-    arguments = []
-    ins = _attributes(entry.in_shardings, program.in_avals, meshes)
-    outs = _attributes(entry.out_shardings, program.out_avals, meshes)
-    for i, sharding in _padded(entry.arg_shardings, program.invars):
-        attributes = _sharded(sharding) | ins[i]
-        if i in entry.aliases:
-            attributes["tf.aliasing_output"] = mlir.i32_attr(entry.aliases[i])
-        elif i in entry.donated:
-            attributes["jax.buffer_donor"] = mlir.bool_attr(True)
-        arguments.append(ir.DictAttr.get(attributes))
-    function.arg_attrs = ir.ArrayAttr.get(arguments)
-    infos = dict(_padded(entry.result_info, program.outvars))
-    function.result_attrs = ir.ArrayAttr.get(
-        [
-            ir.DictAttr.get(
-                {
-                    "olympus.result_info": mlir.string_attr(infos[i] or ""),
-                    **_sharded(sharding),
-                    **outs[i],
-                }
-            )
-            for i, sharding in _padded(entry.result_shardings, program.outvars)
-        ]
-    )
-
-
-def _padded(values: Sequence[str | None], atoms: Sequence[Any]) -> list[tuple[int, str | None]]:
-    """(i, value i) for each atom; None where there is no value."""
-    return [(i, values[i] if i < len(values) else None) for i in range(len(atoms))]
-
-
-def _attributes(
-    shardings: Sequence[Sharding | None], avals: Sequence[ShapedArray], meshes: MeshTable
-) -> list[dict[str, ir.Attribute]]:
-    """`sdy.sharding` for each array that has a sharding."""
-    made: list[dict[str, ir.Attribute]] = [{} for _ in avals]
-    for attributes, sharding, aval in zip(made, shardings, avals, strict=False):
-        found = None if sharding is None else meshes.attribute(sharding, aval.shape)
-        if found is not None:
-            attributes["sdy.sharding"] = found
-    return made
-
-
-def _sharded(sharding: str | None) -> dict[str, ir.Attribute]:
-    return {} if sharding is None else {"mhlo.sharding": mlir.string_attr(sharding)}

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from olympus_core import mlir
+from olympus_core.avals import ShapedArray
 from olympus_core.mesh import AnyMesh
 from olympus_core.sharding import NamedSharding, PartitionSpec, Sharding, TiledSharding
 
 if TYPE_CHECKING:
     from olympus_core.mlir import ir
 
-__all__ = ["MeshTable", "axis_texts"]
+__all__ = ["MeshTable", "axis_texts", "manual_computation", "manual_sharding"]
 
 #: the texts and sizes of the axes, and the order of the devices where it is not the program's
 _Key = tuple[tuple[tuple[str, int], ...], tuple[int, ...]]
@@ -121,3 +122,29 @@ class MeshTable:
                     "mesh": mlir.parsed_attr(text),
                 }
                 mlir.op("sdy.mesh", (), (), attributes)
+
+
+def manual_computation(
+    operands: Sequence[ir.Value],
+    outs: Sequence[ShapedArray],
+    ins: Sequence[str],
+    results: Sequence[str],
+    names: Sequence[str],
+) -> ir.Operation:
+    """Emit `sdy.manual_computation` with an empty region; shardings and names are texts."""
+    attributes = {
+        "in_shardings": mlir.parsed_attr(f"#sdy.sharding_per_value<[{', '.join(ins)}]>"),
+        "out_shardings": mlir.parsed_attr(f"#sdy.sharding_per_value<[{', '.join(results)}]>"),
+        "manual_axes": mlir.parsed_attr(f"#sdy<manual_axes{{{', '.join(names)}}}>"),
+    }
+    types = [mlir.tensor_type(a) for a in outs]
+    return mlir.op("sdy.manual_computation", types, operands, attributes, regions=1)
+
+
+def manual_sharding(
+    symbol: str, texts: Mapping[Any, str], spec: PartitionSpec, ndim: int, is_open: bool
+) -> str:
+    """The text of a sharding in a manual computation; open to more axes if some are not manual."""
+    more = ["?"] * is_open
+    entries = [f"{{{', '.join([*[texts[n] for n in spec.axes(d)], *more])}}}" for d in range(ndim)]
+    return f"<@{symbol}, [{', '.join(entries)}]>"

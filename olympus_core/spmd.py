@@ -15,8 +15,8 @@ import numpy as np
 from olympus_core import compiling, source, xla
 from olympus_core.array import DeviceArray
 from olympus_core.avals import ShapedArray
+from olympus_core.entry import Entry
 from olympus_core.errors import BackendError, DeletedArrayError, ShardingError
-from olympus_core.lowering import Entry
 from olympus_core.mesh import AnyMesh, Mesh
 from olympus_core.olympuspr import Eqn, Olympuspr, sub_programs
 from olympus_core.sharded import ShardedArray, put_on

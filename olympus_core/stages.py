@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from olympus_core import compiling, lowering, mlir, tree, xla
+from olympus_core import compiling, mlir, tree, xla
 from olympus_core.compiled import Compiled, ShardedCompiled
 from olympus_core.compiling import Repeats
+from olympus_core.entry import Entry, aliases, tell_unusable
 from olympus_core.errors import LoweringError, UsageError
 from olympus_core.fingerprint import fingerprint
 from olympus_core.olympuspr import Olympuspr
@@ -67,7 +68,7 @@ class Traced(Stage):
             raise UsageError("lower takes a target or lowering_platforms, and got both")
         repeats = compiling.checked_repeats(repeats)
         s = self.signature
-        lowering.tell_unusable(self.entry(self.fun_name), s.in_avals, s.arg_names)
+        tell_unusable(self.entry(self.fun_name), s.in_avals, s.arg_names)
         if target is not None or not lowering_platforms:
             return Lowered(self, target or target_for(self.placement()), repeats)
         names = [lowering_platforms] if isinstance(lowering_platforms, str) else lowering_platforms
@@ -85,7 +86,7 @@ class Traced(Stage):
         """What the program costs, lowered for the CPU: see `Lowered.cost`."""
         return Lowered(self, xla.Target("cpu"), "auto").cost(trips)
 
-    def entry(self, name: str) -> lowering.Entry:
+    def entry(self, name: str) -> Entry:
         """What the entry function of a module called `name` says of arguments and results."""
         s = self.signature
         made = compiling.entry_of(name, self.olympuspr, s.donated, self.result_names)
@@ -180,7 +181,7 @@ class Lowered(Stage):
     def unused_donations(self) -> tuple[str, ...]:
         """The names of the donated arguments whose memory no result takes."""
         s = self.signature
-        taken = lowering.aliases(s.donated, s.in_avals, s.out_avals)
+        taken = aliases(s.donated, s.in_avals, s.out_avals)
         return tuple(s.arg_names[i] for i in sorted(s.donated - taken.keys()))
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:

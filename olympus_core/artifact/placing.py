@@ -9,8 +9,8 @@ from olympus_core.artifact.agreement import AnyExecutable, check_executable, che
 from olympus_core.artifact.manifest import Argument, Manifest, Result
 from olympus_core.artifact.shardings import StoredShardings, put_on_devices
 from olympus_core.avals import ShapedArray, shaped
+from olympus_core.entry import Entry
 from olympus_core.errors import BackendError, UsageError
-from olympus_core.lowering import Entry
 from olympus_core.mesh import AbstractMesh
 from olympus_core.sharding import NamedSharding, PartitionSpec, Sharding
 from olympus_core.spmd import Placement, ShardedProgram, on_devices, with_shardings

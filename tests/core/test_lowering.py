@@ -9,8 +9,9 @@ import pytest
 
 import olympus
 import olympus.numpy as jnp
+from olympus_core.entry import Entry
 from olympus_core.errors import LoweringError, UsageError
-from olympus_core.lowering import Entry, lower_module
+from olympus_core.lowering import lower_module
 
 X = np.arange(4.0, dtype=np.float32)
 
