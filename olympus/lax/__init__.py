@@ -7,9 +7,6 @@ from olympus_core.library.lax.associative import associative_scan as associative
 from olympus_core.library.lax.barrier import optimization_barrier as optimization_barrier
 from olympus_core.library.lax.collective import all_gather as all_gather
 from olympus_core.library.lax.collective import all_to_all as all_to_all
-from olympus_core.library.lax.collective import axis_index as axis_index
-from olympus_core.library.lax.collective import axis_size as axis_size
-from olympus_core.library.lax.collective import pcast as pcast
 from olympus_core.library.lax.collective import pmax as pmax
 from olympus_core.library.lax.collective import pmean as pmean
 from olympus_core.library.lax.collective import pmin as pmin
@@ -18,7 +15,6 @@ from olympus_core.library.lax.collective import pshuffle as pshuffle
 from olympus_core.library.lax.collective import psum as psum
 from olympus_core.library.lax.collective import psum_scatter as psum_scatter
 from olympus_core.library.lax.collective import pswapaxes as pswapaxes
-from olympus_core.library.lax.collective import pvary as pvary
 from olympus_core.library.lax.control import cond as cond
 from olympus_core.library.lax.control import fori_loop as fori_loop
 from olympus_core.library.lax.control import map as map
@@ -143,6 +139,10 @@ from olympus_core.library.lax.indexing import scatter_max as scatter_max
 from olympus_core.library.lax.indexing import scatter_min as scatter_min
 from olympus_core.library.lax.indexing import scatter_mul as scatter_mul
 from olympus_core.library.lax.indexing import scatter_sub as scatter_sub
+from olympus_core.library.lax.named_axes import axis_index as axis_index
+from olympus_core.library.lax.named_axes import axis_size as axis_size
+from olympus_core.library.lax.named_axes import pcast as pcast
+from olympus_core.library.lax.named_axes import pvary as pvary
 from olympus_core.library.lax.platform import platform_dependent as platform_dependent
 from olympus_core.library.lax.reduction import argmax as argmax
 from olympus_core.library.lax.reduction import argmin as argmin

@@ -1,9 +1,6 @@
 """Collectives over mapped axes that have names: `psum`, `all_gather`, `ppermute`, and their kin.
 
-A name is bound by `vmap(..., axis_name=...)` around the call, or by the `axis_env` of
-`make_olympuspr` and `xla_computation`; UnboundAxisError is raised for one that is not.  Where
-several names are given, their indices count in row-major order, and the first name is the
-outermost.
+They work along the axes that `named_axes.py` tells of, in one or in several.
 
 `axis_index_groups`, a partition of the indices into lists of one length, keeps a collective
 within each list; it is for axes of devices or replicas, and an axis of `vmap` takes none.
@@ -13,7 +10,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -25,35 +22,34 @@ from olympus_core.errors import (
     ArgumentError,
     DTypeError,
     ShapeError,
-    ShardingError,
-    UnboundAxisError,
 )
 from olympus_core.library.axes import canonical_axis
+from olympus_core.library.lax.named_axes import (
+    AxisName,
+    axis_sizes,
+    check_alike,
+    made_varying,
+)
 from olympus_core.library.lax.shape import expand_dims, reshape, squeeze
 from olympus_core.library.promotion import check_arrays, convert
 from olympus_core.library.typing import ArrayLike
-from olympus_core.mesh import are_names, as_tuple
+from olympus_core.mesh import as_tuple
 from olympus_core.primitive import op
 from olympus_core.primitives.collective import (
     Collective,
     all_gather_p,
     all_to_all_p,
-    axis_index_p,
     pmax_p,
     pmin_p,
     ppermute_p,
     psum_p,
     reduce_scatter_p,
-    varying,
 )
 from olympus_core.tracer import Array, Tracer
 
 __all__ = [
     "all_gather",
     "all_to_all",
-    "axis_index",
-    "axis_size",
-    "pcast",
     "pmax",
     "pmean",
     "pmin",
@@ -62,45 +58,10 @@ __all__ = [
     "psum",
     "psum_scatter",
     "pswapaxes",
-    "pvary",
 ]
 
 Groups = Sequence[Sequence[int]] | None
-#: a mapped axis, or several as one
-AxisName = Hashable | Sequence[Hashable]
 _T = TypeVar("_T")
-
-
-def _names(axis_name: AxisName) -> tuple[Any, ...]:
-    return tuple(axis_name) if isinstance(axis_name, (tuple, list)) else (axis_name,)
-
-
-def _bound_size(function: str, name: Any) -> int:
-    """The size of a named axis; the innermost where several have the name."""
-    bound = trace.axes()
-    for other, size in reversed(bound):
-        if other == name:
-            return size
-    here = source.current()
-    there = ", ".join(f"{n!r} (of size {s})" for n, s in bound)
-    raise UnboundAxisError(
-        f"{function} was asked to work along the axis {name!r}, which is not bound here"
-        f"{here.place()}\n"
-        f"  the axes bound here: {there or 'none'}",
-        hint=f"map over it with vmap(..., axis_name={name!r})",
-        location=str(here.position() or "") or None,
-    )
-
-
-def _sizes(function: str, axis_name: AxisName) -> tuple[tuple[Any, ...], list[int]]:
-    """The different axes of a collective, and their sizes."""
-    names = _names(axis_name)
-    if not are_names(names):
-        raise ArgumentError(f"{function} needs names that can be hashed, and got {axis_name!r:.80}")
-    sizes = [_bound_size(function, n) for n in names]
-    if len(set(names)) != len(names):
-        raise ArgumentError(f"{function} works along different axes, and got the names {names}")
-    return names, sizes
 
 
 def _groups(function: str, groups: Groups, size: int) -> tuple[tuple[int, ...], ...] | None:
@@ -134,86 +95,6 @@ def _map(function: str, per_leaf: Callable[[Any], Any], x: ArrayLike | _T) -> Ar
     return mapped
 
 
-def axis_size(axis_name: AxisName) -> int:
-    """The number of indices along a mapped axis, or along several together: a Python int."""
-    return math.prod(_sizes("axis_size", axis_name)[1])
-
-
-def axis_index(axis_name: AxisName) -> Array:
-    """The index along a mapped axis, an int32 scalar.
-
-    >>> vmap(lambda x: axis_index("i"), axis_name="i")(zeros(3))
-    Array([0, 1, 2], dtype=int32)
-    """
-    names, sizes = _sizes("axis_index", axis_name)
-    if not names:
-        raise ArgumentError("axis_index needs the name of an axis, and got none")
-    checked = trace.checked_axes()
-
-    def one(name: Any) -> Array:
-        varies = {"varies": True} if name in checked else {}
-        return axis_index_p.bind(axis_name=name, **varies)
-
-    index = one(names[0])
-    for name, size in zip(names[1:], sizes[1:], strict=True):
-        index = index * np.int32(size) + one(name)
-    return index
-
-
-def _varying(x: Any, names: Sequence[Any]) -> Any:
-    """A value that may differ along the axes of a `shard_map` that a collective works along."""
-    return varying(x, trace.checked_axes() & frozenset(names))
-
-
-def pcast(x: _T, /, axis_name: AxisName, *, to: str) -> _T:
-    """A tree of arrays as values that may differ along the axes `axis_name` of a `shard_map`.
-
-    It is for values that are the same on each device; operations on them and on values that
-    differ do it by themselves, loops that begin with one and go on with the other do not.  `to`
-    is "varying".
-
-    Raises ArgumentError for another `to`.
-
-    >>> lax.scan(step, pcast(zeros(3), "data", to="varying"), xs)  # the carry comes to differ
-    """
-    if not isinstance(to, str) or to != "varying":
-        raise ArgumentError(f'pcast makes a value "varying", and to was {to!r:.60}')
-    return _made_varying("pcast", x, axis_name)
-
-
-def pvary(x: _T, /, axis_name: AxisName) -> _T:
-    """`pcast` to "varying": older programs have it under this name.
-
-    >>> lax.scan(step, pvary(zeros(3), "data"), xs)
-    """
-    return _made_varying("pvary", x, axis_name)
-
-
-def _made_varying(function: str, x: _T, axis_name: AxisName) -> _T:
-    names, _ = _sizes(function, axis_name)
-    for leaf in tree.leaves(x):
-        _check_alike(function, leaf, names)
-    done: _T = tree.map(lambda v: _varying(v, names), x)
-    return done
-
-
-def _check_alike(function: str, x: Any, names: Sequence[Any]) -> None:
-    """Raise ShardingError for a value that varies along some of the checked axes among `names`."""
-    checked = [n for n in names if n in trace.checked_axes()]
-    aval = get_aval(x)
-    varying = [n for n in checked if n in aval.vma]
-    if varying and len(varying) < len(checked):
-        same = [n for n in checked if n not in aval.vma]
-        differs, alike = (", ".join(map(repr, found)) for found in (varying, same))
-        raise ShardingError(
-            f"{function} over {', '.join(map(repr, names))} got {aval.long_name()}, which may "
-            f"differ along {differs} and is the same on all devices along {alike}"
-            f"{source.current().place()}",
-            hint=f"leave {alike} out, or pass lax.pcast(x, {same[0]!r}, to='varying') for a value "
-            "of each device",
-        )
-
-
 def _check_ordered(function: str, x: Any, names: Sequence[Any]) -> None:
     """Raise DTypeError for a complex value of each device: XLA has no message for its order."""
     manual = {name for name, _ in trace.manual_axes()}
@@ -230,7 +111,7 @@ def _reducing(
     primitive: Collective, axis_name: AxisName, axis_index_groups: Groups
 ) -> Callable[[Any], Array]:
     """The reduction of one value."""
-    names, sizes = _sizes(primitive.name, axis_name)
+    names, sizes = axis_sizes(primitive.name, axis_name)
     groups = _groups(primitive.name, axis_index_groups, math.prod(sizes))
     if groups is not None and (checked := trace.checked_axes() & {*names}):
         raise ArgumentError(
@@ -241,10 +122,10 @@ def _reducing(
 
     def one(v: Any) -> Array:
         if primitive is psum_p:
-            _check_alike("psum", v, names)
+            check_alike("psum", v, names)
         else:
             _check_ordered(primitive.name, v, names)
-        return primitive.bind(_varying(v, names), axes=names, axis_index_groups=groups)
+        return primitive.bind(made_varying(v, names), axes=names, axis_index_groups=groups)
 
     return one
 
@@ -270,7 +151,7 @@ def psum(x: _T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> _T:
 
 def _repeating(axis_name: AxisName, axis_index_groups: Groups) -> Callable[[Any], Any]:
     """The sum of one value that is the same at every index."""
-    size = math.prod(_sizes("psum", axis_name)[1])
+    size = math.prod(axis_sizes("psum", axis_name)[1])
     groups = _groups("psum", axis_index_groups, size)
     times = size if groups is None else len(groups[0])
 
@@ -361,7 +242,7 @@ def all_gather(
            [0, 1]], dtype=int32)
     """
     tiled = _flag("all_gather", tiled)
-    names, sizes = _sizes("all_gather", axis_name)
+    names, sizes = axis_sizes("all_gather", axis_name)
     groups = _single("all_gather", names, sizes, axis_index_groups)
 
     def leaf(v: Any) -> Any:
@@ -369,7 +250,7 @@ def all_gather(
         place = canonical_axis(axis, len(shape) + (not tiled))
         for name, size in zip(reversed(names), reversed(sizes), strict=True):
             v = all_gather_p.bind(
-                _varying(v, [name]),
+                made_varying(v, [name]),
                 all_gather_dimension=place,
                 axis_index_groups=groups,
                 axis_name=(name,),
@@ -424,7 +305,7 @@ def psum_scatter(
     length is a multiple, and the part keeps it.  Raises ShapeError for another length.
     """
     tiled = _flag("psum_scatter", tiled)
-    names, sizes = _sizes("psum_scatter", axis_name)
+    names, sizes = axis_sizes("psum_scatter", axis_name)
     groups = _single("psum_scatter", names, sizes, axis_index_groups)
     counts = sizes if groups is None else [len(groups[0])]
 
@@ -436,7 +317,7 @@ def psum_scatter(
             v = reshape(v, (*shape[:place], *counts, *shape[place + 1 :]))
         for name, count in zip(names, counts, strict=True):
             v = reduce_scatter_p.bind(
-                _varying(v, [name]),
+                made_varying(v, [name]),
                 axis_index_groups=groups,
                 axis_name=(name,),
                 axis_size=count,
@@ -472,7 +353,7 @@ def ppermute(x: ArrayLike | _T, axis_name: AxisName, perm: Sequence[tuple[int, i
     >>> vmap(lambda x: ppermute(x, "i", [(0, 1), (1, 0)]), axis_name="i")(array([5, 6]))
     Array([6, 5], dtype=int32)
     """
-    names, sizes = _sizes("ppermute", axis_name)
+    names, sizes = axis_sizes("ppermute", axis_name)
     _check_order(names)
     size = math.prod(sizes)
     pairs = _pairs(perm)
@@ -491,7 +372,9 @@ def ppermute(x: ArrayLike | _T, axis_name: AxisName, perm: Sequence[tuple[int, i
                 f"in {perm!r:.80}{source.current().place()}"
             )
     return _map(
-        "ppermute", lambda v: ppermute_p.bind(_varying(v, names), axis_name=names, perm=pairs), x
+        "ppermute",
+        lambda v: ppermute_p.bind(made_varying(v, names), axis_name=names, perm=pairs),
+        x,
     )
 
 
@@ -526,7 +409,7 @@ def pshuffle(x: ArrayLike, axis_name: AxisName, perm: Sequence[int]) -> Array: .
 def pshuffle(x: _T, axis_name: AxisName, perm: Sequence[int]) -> _T: ...
 def pshuffle(x: ArrayLike | _T, axis_name: AxisName, perm: Sequence[int]) -> Array | _T:
     """At index i, the value of index `perm[i]`; raises ArgumentError unless it is a permutation."""
-    size = math.prod(_sizes("pshuffle", axis_name)[1])
+    size = math.prod(axis_sizes("pshuffle", axis_name)[1])
     sources = as_tuple(perm, "the permutation of pshuffle")
     if len(sources) != size or any(i not in sources for i in range(size)):
         raise ArgumentError(f"pshuffle needs a permutation of 0 to {size - 1}, and got {perm!r}")
@@ -583,7 +466,7 @@ def all_to_all(
     another length, and ArgumentError for groups of the indices of several axes.
     """
     tiled = _flag("all_to_all", tiled)
-    names, sizes = _sizes("all_to_all", axis_name)
+    names, sizes = axis_sizes("all_to_all", axis_name)
     if len(names) != 1:
         if axis_index_groups is not None:
             raise ArgumentError(
@@ -614,7 +497,7 @@ def all_to_all(
 def _swapped(v: Any, name: Any, size: int, split: int, concat: int, groups: Any = None) -> Any:
     """`all_to_all` of one value along one axis."""
     return all_to_all_p.bind(
-        _varying(v, [name]),
+        made_varying(v, [name]),
         axis_index_groups=groups,
         axis_name=name,
         axis_size=size,

@@ -1,0 +1,149 @@
+"""Mapped axes that have names: their sizes, the index along them, and what varies along them.
+
+A name is bound by `vmap(..., axis_name=...)` around the call, by a `shard_map`, or by the
+`axis_env` of `make_olympuspr` and `xla_computation`; UnboundAxisError is raised for one that is
+not.  Where several names are given, their indices count in row-major order, and the first name is
+the outermost.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from olympus_core import source, trace, tree
+from olympus_core.avals import get_aval
+from olympus_core.errors import ArgumentError, ShardingError, UnboundAxisError
+from olympus_core.mesh import are_names
+from olympus_core.primitives.collective import axis_index_p, varying
+from olympus_core.tracer import Array
+
+__all__ = [
+    "AxisName",
+    "axis_index",
+    "axis_size",
+    "axis_sizes",
+    "check_alike",
+    "made_varying",
+    "pcast",
+    "pvary",
+]
+
+#: a mapped axis, or several as one
+AxisName = Hashable | Sequence[Hashable]
+_T = TypeVar("_T")
+
+
+def _names(axis_name: AxisName) -> tuple[Any, ...]:
+    return tuple(axis_name) if isinstance(axis_name, (tuple, list)) else (axis_name,)
+
+
+def _bound_size(function: str, name: Any) -> int:
+    """The size of a named axis; the innermost where several have the name."""
+    bound = trace.axes()
+    for other, size in reversed(bound):
+        if other == name:
+            return size
+    here = source.current()
+    there = ", ".join(f"{n!r} (of size {s})" for n, s in bound)
+    raise UnboundAxisError(
+        f"{function} was asked to work along the axis {name!r}, which is not bound here"
+        f"{here.place()}\n"
+        f"  the axes bound here: {there or 'none'}",
+        hint=f"map over it with vmap(..., axis_name={name!r})",
+        location=str(here.position() or "") or None,
+    )
+
+
+def axis_sizes(function: str, axis_name: AxisName) -> tuple[tuple[Any, ...], list[int]]:
+    """The different axes of a collective, and their sizes."""
+    names = _names(axis_name)
+    if not are_names(names):
+        raise ArgumentError(f"{function} needs names that can be hashed, and got {axis_name!r:.80}")
+    sizes = [_bound_size(function, n) for n in names]
+    if len(set(names)) != len(names):
+        raise ArgumentError(f"{function} works along different axes, and got the names {names}")
+    return names, sizes
+
+
+def axis_size(axis_name: AxisName) -> int:
+    """The number of indices along a mapped axis, or along several together: a Python int."""
+    return math.prod(axis_sizes("axis_size", axis_name)[1])
+
+
+def axis_index(axis_name: AxisName) -> Array:
+    """The index along a mapped axis, an int32 scalar.
+
+    >>> vmap(lambda x: axis_index("i"), axis_name="i")(zeros(3))
+    Array([0, 1, 2], dtype=int32)
+    """
+    names, sizes = axis_sizes("axis_index", axis_name)
+    if not names:
+        raise ArgumentError("axis_index needs the name of an axis, and got none")
+    checked = trace.checked_axes()
+
+    def one(name: Any) -> Array:
+        varies = {"varies": True} if name in checked else {}
+        return axis_index_p.bind(axis_name=name, **varies)
+
+    index = one(names[0])
+    for name, size in zip(names[1:], sizes[1:], strict=True):
+        index = index * np.int32(size) + one(name)
+    return index
+
+
+def made_varying(x: Any, names: Sequence[Any]) -> Any:
+    """A value that may differ along the axes of a `shard_map` that a collective works along."""
+    return varying(x, trace.checked_axes() & frozenset(names))
+
+
+def pcast(x: _T, /, axis_name: AxisName, *, to: str) -> _T:
+    """A tree of arrays as values that may differ along the axes `axis_name` of a `shard_map`.
+
+    It is for values that are the same on each device; operations on them and on values that
+    differ do it by themselves, loops that begin with one and go on with the other do not.  `to`
+    is "varying".
+
+    Raises ArgumentError for another `to`.
+
+    >>> lax.scan(step, pcast(zeros(3), "data", to="varying"), xs)  # the carry comes to differ
+    """
+    if not isinstance(to, str) or to != "varying":
+        raise ArgumentError(f'pcast makes a value "varying", and to was {to!r:.60}')
+    return _all_varying("pcast", x, axis_name)
+
+
+def pvary(x: _T, /, axis_name: AxisName) -> _T:
+    """`pcast` to "varying": older programs have it under this name.
+
+    >>> lax.scan(step, pvary(zeros(3), "data"), xs)
+    """
+    return _all_varying("pvary", x, axis_name)
+
+
+def _all_varying(function: str, x: _T, axis_name: AxisName) -> _T:
+    names, _ = axis_sizes(function, axis_name)
+    for leaf in tree.leaves(x):
+        check_alike(function, leaf, names)
+    done: _T = tree.map(lambda v: made_varying(v, names), x)
+    return done
+
+
+def check_alike(function: str, x: Any, names: Sequence[Any]) -> None:
+    """Raise ShardingError for a value that varies along some of the checked axes among `names`."""
+    checked = [n for n in names if n in trace.checked_axes()]
+    aval = get_aval(x)
+    varying = [n for n in checked if n in aval.vma]
+    if varying and len(varying) < len(checked):
+        same = [n for n in checked if n not in aval.vma]
+        differs, alike = (", ".join(map(repr, found)) for found in (varying, same))
+        raise ShardingError(
+            f"{function} over {', '.join(map(repr, names))} got {aval.long_name()}, which may "
+            f"differ along {differs} and is the same on all devices along {alike}"
+            f"{source.current().place()}",
+            hint=f"leave {alike} out, or pass lax.pcast(x, {same[0]!r}, to='varying') for a value "
+            "of each device",
+        )
