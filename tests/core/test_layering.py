@@ -74,6 +74,8 @@ LAYERS = [
 ]
 CLI_LAYERS = [
     "own_process",
+    "loading",
+    "leaving",
     "interrupts",
     "signals",
     "shortage",
