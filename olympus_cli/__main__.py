@@ -31,7 +31,7 @@ def _start() -> None:
 
     streams.complete()
     interrupts.install()
-    with loading.uncollected():
+    with loading.unhindered():
         from olympus_cli.main import main as command_line  # imports click
 
     command_line()

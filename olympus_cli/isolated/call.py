@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import pickle
 import re
-import secrets
 import select
 import signal
 import socket
@@ -99,7 +98,7 @@ class Isolated:
         self._asked = 0
         self.answers: list[Data] = []
         self.deadline: float | None = None
-        job = Job(work, args, quiet or not _has_stderr(), secrets.token_bytes(16))
+        job = Job(work, args, quiet or not _has_stderr(), os.urandom(16))
         try:
             self._start(job)
         except OSError as error:
