@@ -5,21 +5,25 @@ from __future__ import annotations
 import platform
 from collections.abc import Mapping
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 
 import olympus
 
 __all__ = ["installed_version", "tool_versions"]
 
 
-_version = cache(version)  # it reads files
+@cache
+def _version(package: str) -> str:
+    """What the package's own files say; the library that reads them takes long to import."""
+    from importlib.metadata import version
+
+    return version(package)
 
 
 def installed_version(package: str) -> str | None:
     """The version of a package; None where it is not installed."""
     try:
         return _version(package)
-    except PackageNotFoundError:
+    except ModuleNotFoundError:  # of which PackageNotFoundError is one
         return None
 
 
