@@ -23,13 +23,9 @@ __all__ = ["Listener", "build"]
 
 @dataclass(frozen=True)
 class Listener:
-    """Who hears what happens meanwhile: nobody, unless told.
-
-    `on_begin` is called when the first processes are at work, and this one has time.
-    """
+    """Who hears what happens meanwhile: nobody, unless told."""
 
     on_wait: Callable[[Path], None] = lambda _root: None
-    on_begin: Callable[[], None] = lambda: None
     on_stage: OnStage = lambda _target, _stage: None
     on_outcome: Callable[[Outcome], None] = lambda _outcome: None
 
@@ -62,9 +58,7 @@ def build(
             held = locked(parent, listener.on_wait, not options.frozen, options.time_limit)
             stack.enter_context(held)
         jobs = options.jobs or _processors()
-        running = run_tasks(
-            list(tasks.values()), jobs, options.time_limit, listener.on_stage, listener.on_begin
-        )
+        running = run_tasks(list(tasks.values()), jobs, options.time_limit, listener.on_stage)
         for outcome in chain(failed, stack.enter_context(closing(running))):
             if outcome.status == "built":
                 outcome = _commit(tasks[outcome.target], outcome)

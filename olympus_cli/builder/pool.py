@@ -23,20 +23,14 @@ OnStage = Callable[[str, str], None]  # target, what is being done to it
 
 
 def run_tasks(
-    tasks: Sequence[Task],
-    jobs: int,
-    time_limit: float | None,
-    on_stage: OnStage,
-    on_begin: Callable[[], None] = lambda: None,
+    tasks: Sequence[Task], jobs: int, time_limit: float | None, on_stage: OnStage
 ) -> Generator[Outcome, None, None]:
     """Work on `tasks` in at most `jobs` processes; `time_limit` is in seconds for each task.
 
-    `on_begin` is called once, when the first processes are at work.  Outcomes come in the order in
-    which tasks end.  However the iteration ends, no process is left.
+    Outcomes come in the order in which tasks end.  However the iteration ends, no process is left.
     """
     waiting = list(reversed(tasks))
     under_way: list[_UnderWay] = []
-    has_begun = False
     try:
         while waiting or under_way:
             while waiting and len(under_way) < jobs:
@@ -45,9 +39,6 @@ def run_tasks(
                     under_way.append(_UnderWay(task, time_limit, on_stage))
                 except OlympusError as error:  # the system has no more processes
                     yield Outcome(task.spec.name, "failed", failure=Failure.of(error))
-            if under_way and not has_begun:
-                has_begun = True
-                on_begin()
             if under_way:
                 wait([each.process for each in under_way])
             for each in list(under_way):

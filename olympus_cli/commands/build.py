@@ -92,8 +92,7 @@ def command(
     specs = {spec.name: spec for spec in selected if options.labels(spec)}
     if not specs:
         raise UsageError(f"none of the targets is built for the backend {backend!r}")
-    with interrupts.raised(), watching(len(specs)) as listener:
-        listener = replace(listener, on_begin=partial(prepare, opened))
+    with interrupts.raised(), watching(len(specs), partial(prepare, opened)) as listener:
         outcomes = build(specs, opened.build_dir, options, listener)
     try:  # what the user waits for comes first: a Ctrl-C from here on ends the process
         outputs.write(build_report(outcomes, opened.build_dir, opened.root))
