@@ -5,25 +5,21 @@ from __future__ import annotations
 import platform
 from collections.abc import Mapping
 from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 
 import olympus
 
 __all__ = ["installed_version", "tool_versions"]
 
 
-@cache
-def _version(package: str) -> str:
-    """What the package's own files say; the library that reads them takes long to import."""
-    from importlib.metadata import version
-
-    return version(package)
+_version = cache(version)  # which reads files
 
 
 def installed_version(package: str) -> str | None:
     """The version of a package; None where it is not installed."""
     try:
         return _version(package)
-    except ModuleNotFoundError:  # of which PackageNotFoundError is one
+    except PackageNotFoundError:
         return None
 
 

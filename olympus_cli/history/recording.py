@@ -32,12 +32,13 @@ __all__ = ["machine_digest", "prepare", "record_bench", "record_build", "record_
 
 
 def prepare(project: Project) -> None:
-    """Import what `record_build` needs to write, while there is nothing else to do."""
+    """Do what `record_build` can do before there are figures, while there is nothing else to do."""
     if project.history is not None:
         with interrupts.held():  # modules in C end badly on a KeyboardInterrupt
             import olympus_cli.history.figures
             import olympus_cli.history.repository
             import olympus_cli.history.store  # noqa: F401
+        tool_versions()  # which are kept
 
 
 def record_build(project: Project, outcomes: Iterable[Outcome]) -> None:
