@@ -37,9 +37,7 @@ def leave(code: object) -> None:
 
 def _is_watched() -> bool:
     """Whether somebody waits for the command to be over, in the same process."""
-    if sys.flags.inspect or os.environ.get("PYTHONINSPECT"):
-        return True
-    if sys.gettrace() is not None or sys.getprofile() is not None:
+    if sys.flags.inspect or sys.gettrace() is not None or sys.getprofile() is not None:
         return True
     monitoring = getattr(sys, "monitoring", None)  # Python 3.12 has it
     return monitoring is not None and any(map(monitoring.get_tool, _TOOLS))
