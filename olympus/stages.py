@@ -1,5 +1,6 @@
 """The stages of ahead-of-time compilation, and what they tell of arguments and memory."""
 
+from olympus_core.analysis.cpu_peaks import this_cpu as this_cpu
 from olympus_core.calling import StagedFunction as StagedFunction
 from olympus_core.compiling import Repeats as Repeats
 from olympus_core.outline import Block as Block

@@ -12,10 +12,13 @@ __all__ = ["main"]
 def main() -> None:
     """Run the command line on `sys.argv`, and leave with its exit code."""
     own_process.claim()
-    from olympus_cli import shortage
+    from olympus_cli import leaving, shortage
 
     try:
         _start()
+    except SystemExit as end:
+        leaving.leave(end.code)
+        raise
     except (ImportError, MemoryError, OSError, RuntimeError) as error:
         if (told := shortage.words(error)) is None:
             raise
@@ -24,11 +27,12 @@ def main() -> None:
 
 
 def _start() -> None:
-    from olympus_cli import interrupts, streams
+    from olympus_cli import interrupts, loading, streams
 
     streams.complete()
     interrupts.install()
-    from olympus_cli.main import main as command_line  # imports click
+    with loading.unhindered():
+        from olympus_cli.main import main as command_line  # imports click
 
     command_line()
 

@@ -16,6 +16,7 @@ from typing import Any
 import click
 
 from olympus_cli import interrupts, shortage, streams
+from olympus_cli.loading import unhindered
 from olympus_cli.options import is_verbose, verbose_option
 from olympus_cli.signals import Terminated
 
@@ -60,7 +61,8 @@ class Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         shortage.check_memory()
-        module = importlib.import_module(f"olympus_cli.commands.{cmd_name}")
+        with unhindered():
+            module = importlib.import_module(f"olympus_cli.commands.{cmd_name}")
         command: click.Command = copy.copy(module.command)
         command.help = f"{COMMANDS[cmd_name]}\n\n{inspect.cleandoc(command.help or '')}"
         return command

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from olympus.artifact import write_whole
+import olympus
 from olympus.errors import UsageError
 from olympus_cli import console, interrupts
 from olympus_cli.places import shown
@@ -34,5 +34,5 @@ def emit(content: str | bytes, output: Path | None) -> None:
 def write_file(path: Path, content: str | bytes) -> None:
     """Write a file and say so; raises UsageError if it cannot be written."""
     with interrupts.raised():  # which clears up what is half written
-        write_whole(path, content)
+        olympus.artifact.write_whole(path, content)
     console.say(f"wrote {shown(path)}")

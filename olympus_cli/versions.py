@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 import olympus
@@ -11,10 +12,13 @@ import olympus
 __all__ = ["installed_version", "tool_versions"]
 
 
+_version = cache(version)  # which reads files
+
+
 def installed_version(package: str) -> str | None:
     """The version of a package; None where it is not installed."""
     try:
-        return version(package)
+        return _version(package)
     except PackageNotFoundError:
         return None
 
@@ -23,6 +27,6 @@ def tool_versions() -> Mapping[str, str]:
     """The versions that a report names."""
     return {
         "olympus": olympus.__version__,
-        "jaxlib": version("jaxlib"),
+        "jaxlib": _version("jaxlib"),
         "python": platform.python_version(),
     }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib
 import io
 import math
 import threading
@@ -52,17 +53,23 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> ModuleType:
-    if name not in ("ir", "hlo", "chlo", "func"):
-        raise AttributeError(name)
-    from jaxlib.mlir import ir
-    from jaxlib.mlir.dialects import chlo, func
-    from jaxlib.mlir.dialects import stablehlo as hlo
+# Of StableHLO, CHLO and Shardy only attributes and functions are used, which the extension modules
+# have.  The dialects' own modules add a class for each operation, which takes milliseconds; the
+# bindings load one by themselves when they show an attribute or an operation of its dialect.
+_MODULES = {
+    "ir": "jaxlib.mlir.ir",
+    "hlo": "jaxlib.mlir._mlir_libs._stablehlo",
+    "chlo": "jaxlib.mlir._mlir_libs._chlo",
+    "func": "jaxlib.mlir.dialects.func",
+}
 
-    loaded: dict[str, Any] = {"ir": ir, "hlo": hlo, "chlo": chlo, "func": func}
+
+def __getattr__(name: str) -> ModuleType:
+    if name not in _MODULES:
+        raise AttributeError(name)
+    loaded = {each: importlib.import_module(module) for each, module in _MODULES.items()}
     globals().update(loaded)
-    module: ModuleType = loaded[name]
-    return module
+    return loaded[name]
 
 
 _making = threading.Lock()
@@ -83,15 +90,14 @@ def _shared_context() -> ir.Context:
 def new_context() -> ir.Context:
     """An MLIR context of the caller's own, with the same dialects."""
     from jaxlib.mlir import ir
-    from jaxlib.mlir._mlir_libs import _jax_mlir_ext
-    from jaxlib.mlir.dialects import chlo, sdy, stablehlo
+    from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
 
     registry = ir.DialectRegistry()
     _jax_mlir_ext.register_dialects(registry)
     ctx = ir.Context()
     ctx.append_dialect_registry(registry)
     ctx.load_all_available_dialects()
-    for dialect in (stablehlo, chlo, sdy):
+    for dialect in (_stablehlo, _chlo, _sdy):
         dialect.register_dialect(ctx)
     ctx.enable_multithreading(False)
     __getattr__("ir")
@@ -297,11 +303,8 @@ def evaluate(
     An operation that it lacks ends the process, and so does reading complex results.  Results are
     read in the dtypes that NumPy itself has.
     """
-    from jaxlib.mlir import ir
-    from jaxlib.mlir.dialects import stablehlo
-
     with context(), ir.Location.unknown():
-        outs = stablehlo.eval_module(module, [dense(x) for x in arguments])
+        outs = hlo.eval_module(module, [dense(x) for x in arguments])
         return [np.array(ir.DenseElementsAttr(x)) for x in outs]
 
 
@@ -347,11 +350,11 @@ def _num_devices(module: ir.Module) -> int:
 
 def _meshes(module: ir.Module) -> tuple[tuple[int, ...], ...]:
     """The sizes of the axes of each mesh that the module declares."""
-    from jaxlib.mlir.dialects import sdy
+    from jaxlib.mlir._mlir_libs import _sdy
 
     found = [each for each in module.body.operations if each.operation.name == "sdy.mesh"]
-    made = [sdy.MeshAttr(each.operation.attributes["mesh"]) for each in found]
-    return tuple(tuple(sdy.MeshAxisAttr(axis).size for axis in mesh.axes) for mesh in made)
+    made = [_sdy.MeshAttr(each.operation.attributes["mesh"]) for each in found]
+    return tuple(tuple(_sdy.MeshAxisAttr(axis).size for axis in mesh.axes) for mesh in made)
 
 
 def _deserialized(content: bytes) -> ir.Module:

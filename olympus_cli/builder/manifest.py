@@ -17,8 +17,7 @@ from pathlib import Path
 
 from olympus.errors import ArtifactError
 from olympus_cli.places import shown
-from olympus_cli.reports.html.page import PAGE
-from olympus_cli.reports.json import REPORT, read_report
+from olympus_cli.reports.json import PAGE, REPORT, read_report
 from olympus_cli.reports.model import OutputFile
 from olympus_cli.reports.strict import NewerSchema, is_inside, open_regular, read_json, typed
 from olympus_cli.reports.text import SUMMARY

@@ -19,7 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from olympus.analysis import SourceMap
+import olympus
 from olympus.stages import Block
 from olympus_cli.builder.durable import sync_tree
 from olympus_cli.builder.manifest import Manifest, output_file
@@ -128,7 +128,9 @@ def _write_lowered(program: Program, directory: Path) -> None:
 
 
 def _write_sources(path: Path, unit: Unit, program: Program) -> None:
-    path.write_bytes(SourceMap.of(unit.lowered.module, program.spec.root).to_bytes())
+    path.write_bytes(
+        olympus.analysis.SourceMap.of(unit.lowered.module, program.spec.root).to_bytes()
+    )
 
 
 def _write(path: Path, text: str) -> None:

@@ -5,6 +5,7 @@ An abort, a kill or a passed time limit fails the task that was being worked on,
 
 from __future__ import annotations
 
+import importlib
 import time
 from collections.abc import Callable, Generator, Sequence
 from functools import partial
@@ -15,6 +16,7 @@ from olympus_cli.builder.plan import Task
 from olympus_cli.builder.worker import perform
 from olympus_cli.faults.failure import Failure
 from olympus_cli.isolated.call import Ended, Isolated, wait
+from olympus_cli.loading import unhindered
 from olympus_cli.reports.model import Report
 
 __all__ = ["OnStage", "run_tasks"]
@@ -29,6 +31,9 @@ def run_tasks(
 
     Outcomes come in the order in which tasks end.  However the iteration ends, no process is left.
     """
+    if len(tasks) > 1:  # once for all; a process alone imports it while its compiler works
+        with unhindered():
+            importlib.import_module("olympus.analysis")
     waiting = list(reversed(tasks))
     under_way: list[_UnderWay] = []
     try:

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from olympus.errors import ArtifactError
 from olympus_cli.builder.manifest import MANIFEST, Manifest, intact
-from olympus_cli.reports.html.page import PAGE
-from olympus_cli.reports.json import has_report, read_report
+from olympus_cli.reports.json import PAGE, has_report, read_report
 from olympus_cli.reports.model import Report
 
 __all__ = ["Record", "read_record", "reason_to_build"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -20,8 +20,16 @@ __all__ = ["build_report", "raise_failures", "watching"]
 
 
 @contextmanager
-def watching(targets: int) -> Iterator[Listener]:
-    """A listener that shows a bar, and passes on what the programs print."""
+def watching(targets: int, meanwhile: Callable[[], None] = lambda: None) -> Iterator[Listener]:
+    """A listener that shows a bar, and passes on what the programs print.
+
+    `meanwhile` is called as a compiler begins its work, while there is nothing to do but to wait.
+    """
+
+    def on_stage(target: str, stage: str) -> None:
+        bar.describe(f"{target}: {stage}")
+        if stage.startswith("compile"):
+            meanwhile()
 
     def on_outcome(outcome: Outcome) -> None:
         bar.advance()
@@ -31,7 +39,7 @@ def watching(targets: int) -> Iterator[Listener]:
     with console.progress("starting", targets) as bar:
         yield Listener(
             on_wait=lambda root: console.say(f"waiting for another build in {root} to end"),
-            on_stage=lambda target, stage: bar.describe(f"{target}: {stage}"),
+            on_stage=on_stage,
             on_outcome=on_outcome,
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from olympus_cli import interrupts
 from olympus_cli.builder.driver import build
 from olympus_cli.builder.plan import Options
 from olympus_cli.builder.show import build_report, raise_failures, watching
-from olympus_cli.history.recording import record_build
+from olympus_cli.history.recording import prepare, record_build
 from olympus_cli.options import (
     Command,
     device_config_option,
@@ -91,7 +92,7 @@ def command(
     specs = {spec.name: spec for spec in selected if options.labels(spec)}
     if not specs:
         raise UsageError(f"none of the targets is built for the backend {backend!r}")
-    with interrupts.raised(), watching(len(specs)) as listener:
+    with interrupts.raised(), watching(len(specs), partial(prepare, opened)) as listener:
         outcomes = build(specs, opened.build_dir, options, listener)
     try:  # what the user waits for comes first: a Ctrl-C from here on ends the process
         outputs.write(build_report(outcomes, opened.build_dir, opened.root))

@@ -29,7 +29,7 @@ from olympus_cli.options import (
 )
 from olympus_cli.output import emit
 from olympus_cli.places import shown
-from olympus_cli.reports.html.page import PAGE
+from olympus_cli.reports.json import PAGE
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.resolve import Request
 

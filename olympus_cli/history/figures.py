@@ -1,21 +1,21 @@
-"""The figures of builds, checks and measurements, in the form of the history."""
+"""The figures of builds and checks, in the form of the history."""
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterator, Mapping
 from dataclasses import astuple, fields
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from olympus_cli.bench.model import Measured, Metric
-from olympus_cli.bench.statistics import summarize
-from olympus_cli.gates.checking import Checked
-from olympus_cli.history.model import Figure, Spread, StoredProgram
+from olympus_cli.history.model import Figure, StoredProgram
 from olympus_cli.program.bundle import SUFFIX
 from olympus_cli.reports.model import BackendReport, Report, Seconds
 from olympus_cli.spec.limits import LIMITED
 
-__all__ = ["build_figures", "build_programs", "check_figures", "measured_figures"]
+if TYPE_CHECKING:
+    from olympus_cli.gates.checking import Checked
+
+__all__ = ["build_figures", "build_programs", "check_figures"]
 
 _UNIT_OF = {"bytes": "B", "seconds": "s", "flops": "FLOP"}
 _PROGRAM, _SOURCES = "program.stablehlo.mlir", "program.sources.json"
@@ -104,23 +104,3 @@ def check_figures(checked: Checked) -> tuple[list[Figure], list[StoredProgram]]:
 
 def _unit(key: str) -> str:
     return _UNIT_OF.get(LIMITED[key].quantity.name, "count")
-
-
-def measured_figures(measured: Measured) -> Iterator[Figure]:
-    """A summary of each metric of a measurement."""
-    for name, metric in measured.metrics.items():
-        if not metric.samples:
-            continue
-        summary = summarize(metric.samples)
-        yield Figure(
-            measured.target, measured.backend, name, metric.unit, summary.median, summary.low,
-            summary.high, summary.count, fingerprint=measured.fingerprint, spread=_spread(metric),
-        )  # fmt: skip
-
-
-def _spread(metric: Metric) -> Spread:
-    samples, summary = metric.samples, summarize(metric.samples)
-    deviation = statistics.stdev(samples) if len(samples) > 1 else 0.0
-    return Spread(
-        statistics.fmean(samples), deviation, min(samples), max(samples), summary.q1, summary.q3
-    )

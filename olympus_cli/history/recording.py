@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from olympus.errors import OlympusError
-from olympus_cli import console
+from olympus_cli import console, interrupts
 from olympus_cli.versions import tool_versions
 
 if TYPE_CHECKING:
@@ -25,10 +25,20 @@ if TYPE_CHECKING:
     from olympus_cli.history.model import Figure, StoredProgram
     from olympus_cli.spec.model import Project
 
-__all__ = ["machine_digest", "record_bench", "record_build", "record_check"]
+__all__ = ["machine_digest", "prepare", "record_bench", "record_build", "record_check"]
 
 # What is needed to write is imported when something is written: a build that has nothing to do does
 # not wait for it.
+
+
+def prepare(project: Project) -> None:
+    """Do what `record_build` can do before there are figures, while there is nothing else to do."""
+    if project.history is not None:
+        with interrupts.held():  # modules in C end badly on a KeyboardInterrupt
+            import olympus_cli.history.figures
+            import olympus_cli.history.repository
+            import olympus_cli.history.store  # noqa: F401
+        tool_versions()  # which are kept
 
 
 def record_build(project: Project, outcomes: Iterable[Outcome]) -> None:
@@ -77,7 +87,7 @@ def record_bench(project: Project | None, found: Iterable[tuple[SamplerWork, Mea
     measured = [each for work, each in found if _is_of_target(project, work, each)]
     if not measured:
         return
-    from olympus_cli.history.figures import measured_figures
+    from olympus_cli.history.measured import measured_figures
 
     figures = [figure for each in measured for figure in measured_figures(each)]
     _record(project, "bench", figures, [], measured[0].machine)
@@ -134,7 +144,7 @@ def _record(
 
 def _machine() -> dict[str, str]:
     """This machine, as far as times depend on it; the name of the host does not count."""
-    from olympus.analysis import this_cpu
+    from olympus.stages import this_cpu  # and not all of the analysis
 
     cpu = this_cpu()
     return {

@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import pickle
 import re
-import secrets
 import select
 import signal
 import socket
@@ -28,6 +27,7 @@ from olympus.errors import CompileError, OlympusError
 from olympus_cli import interrupts, own_process, signals
 from olympus_cli.faults.failure import Failure, shortage
 from olympus_cli.isolated.messages import Data, Receiver, datagrams, loads
+from olympus_cli.isolated.patched import Snapshot
 from olympus_cli.isolated.supervisor import Job, Say, fork_quietly, supervise
 from olympus_cli.visible import visible
 
@@ -98,7 +98,7 @@ class Isolated:
         self._asked = 0
         self.answers: list[Data] = []
         self.deadline: float | None = None
-        job = Job(work, args, quiet or not _has_stderr(), secrets.token_bytes(16))
+        job = Job(work, args, quiet or not _has_stderr(), os.urandom(16))
         try:
             self._start(job)
         except OSError as error:
@@ -267,13 +267,14 @@ class _Child:
 
 def _fork(leash: socket.socket, results: socket.socket, job: Job, _ours: socket.socket) -> _Child:
     """Supervise in a child of this process, which has imported all, and no client has threads."""
+    snapshot = Snapshot.taken()
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     try:
         with interrupts.held() as came:
             if (child := fork_quietly()) == 0:
                 came.clear()  # it is the parent that ends, and the child with it
         if child == 0:
-            supervise(leash, results, job)
+            supervise(leash, results, job, snapshot)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     return _Child(child)

@@ -44,7 +44,8 @@ class Sender:
     def send(self, message: Data) -> None:
         """Send `message`; a child that the program forked, and that came back to us, ends here.
 
-        So does a process whose program has closed the descriptor: nobody would hear of it.
+        So does a process whose program has closed the descriptor: nobody would hear of it.  Nor
+        does anybody where the command has closed the other end, and is about to end this one.
         """
         if getpid() != self._owner:
             _exit(0)
@@ -52,6 +53,8 @@ class Sender:
             self._end.setblocking(True)
             for datagram in datagrams(message, self._token, self._number):
                 self._end.send(datagram)
+        except (ConnectionRefusedError, ConnectionResetError):
+            _exit(1)
         except OSError as error:
             write(2, f"a descriptor that olympus needs was closed: {error.strerror}\n".encode())
             _exit(1)

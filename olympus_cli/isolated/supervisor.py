@@ -64,14 +64,20 @@ def main(leash: int, results: int) -> NoReturn:
     ours = socket.socket(fileno=leash)
     with ours.makefile("rb") as stream:
         job = pickle.load(stream)
-    supervise(ours, socket.socket(fileno=results), job)
+    supervise(ours, socket.socket(fileno=results), job, Snapshot.taken())
 
 
-def supervise(leash: socket.socket, results: socket.socket, job: Job) -> NoReturn:
-    """Fork a worker for `job` and wait for its end; the report goes to `leash`."""
+def supervise(
+    leash: socket.socket, results: socket.socket, job: Job, snapshot: Snapshot
+) -> NoReturn:
+    """Fork a worker for `job` and wait for its end; the report goes to `leash`.
+
+    `snapshot` is of the modules as the job finds them.  It was taken before the first fork: to copy
+    a reference writes to its object, and what a forked process writes to has to be copied.
+    """
     try:
         try:
-            report = _watch(leash, results, job)
+            report = _watch(leash, results, job, snapshot)
         except OSError as error:
             report = {"refused": os.strerror(error.errno or 0)}
         with suppress(OSError):  # nobody listens any more
@@ -80,7 +86,9 @@ def supervise(leash: socket.socket, results: socket.socket, job: Job) -> NoRetur
         _exit(0)
 
 
-def _watch(leash: socket.socket, results: socket.socket, job: Job) -> dict[str, Data]:
+def _watch(
+    leash: socket.socket, results: socket.socket, job: Job, snapshot: Snapshot
+) -> dict[str, Data]:
     ignored: set[int] = {n for n in _ASKED_TO_END if signal.getsignal(n) == signal.SIG_IGN}
     for number in _ASKED_TO_END:  # the command hears of them
         signal.signal(number, signal.SIG_IGN)
@@ -91,7 +99,7 @@ def _watch(leash: socket.socket, results: socket.socket, job: Job) -> dict[str, 
     output, printed = os.pipe()
     worker = fork_quietly()
     if worker == 0:
-        _work(results, printed, job, ignored)
+        _work(results, printed, job, snapshot, ignored)
     results.close()
     os.close(printed)
     kept = _Kept()
@@ -211,14 +219,15 @@ class _Kept:
         return self._head + gap + self._tail
 
 
-def _work(results: socket.socket, printed: int, job: Job, ignored: set[int]) -> NoReturn:
+def _work(
+    results: socket.socket, printed: int, job: Job, snapshot: Snapshot, ignored: set[int]
+) -> NoReturn:
     """Be the worker: do the job, say what became of it, and end."""
     try:
         _begin(results, printed, job.quiet, ignored)
         channel = Channel(results, job.token)
         atexit._clear()  # what the command registered
         gc.freeze()  # nor is it collected here, with descriptors that are closed
-        snapshot = Snapshot.taken()
         try:
             message = ("done", job.work(channel, *job.args))
         except BaseException as error:  # also what the program raises in place of an Exception

@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 
 import olympus
-from olympus import artifact
 from olympus.errors import UsageError
 from olympus.sharding import expect_devices
 from olympus_cli import console
@@ -40,7 +39,7 @@ def save_bundle(
     `executables` are what its stages serialize to.
     """
     spec = program.spec
-    artifact.save(
+    olympus.artifact.save(
         directory / (spec.name + SUFFIX),
         [unit.compiled for unit in program.units],
         lowered=[unit.lowered for unit in program.units],
@@ -122,7 +121,7 @@ def load_bundle(
         raise UsageError("--no-native needs a compilation, which --no-recompile forbids")
     say("load")
     keys = options.trust or read_settings().trust
-    bundle = artifact.load(path, native=options.native, trust=keys or None)
+    bundle = olympus.artifact.load(path, native=options.native, trust=keys or None)
     expect_devices(bundle.num_devices)
     compiled = bundle.compiled(backend, recompile=options.recompile)
     signature = bundle.manifest.signature

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from olympus_cli.reports.model import SCHEMA_VERSION, Report
 from olympus_cli.reports.strict import read_json
 
 __all__ = [
+    "PAGE",
     "REPORT",
     "has_report",
     "read_report",
@@ -25,6 +25,7 @@ __all__ = [
 ]
 
 REPORT = "report.json"  # its name in a target's folder
+PAGE = "report.html"  # the name of the page beside it
 
 
 def render_json(report: Report) -> str:
@@ -67,6 +68,8 @@ def read_report(folder: Path) -> Report:
 
 def schema() -> dict[str, Any]:
     """The JSON Schema of `report.json`, as shipped with the package."""
+    from importlib.resources import files  # which takes long to import, and few ask for it
+
     text = (files("olympus_cli.reports") / "report.schema.json").read_text(encoding="utf-8")
     loaded: dict[str, Any] = json.loads(text)
     return loaded

@@ -21,18 +21,24 @@ from olympus_cli.places import shown
 from olympus_cli.reports.failures import failure_data
 from olympus_cli.reports.formats.github import render_github
 from olympus_cli.reports.formats.gitlab import render_gitlab
-from olympus_cli.reports.formats.junit import render_junit
 from olympus_cli.reports.formats.markdown import render_markdown
 from olympus_cli.reports.formats.text import render_text
 from olympus_cli.reports.gates import GateReport, Table, case_of_error
 
 __all__ = ["RENDERERS", "Outputs"]
 
+
+def _render_junit(report: GateReport) -> str:
+    from olympus_cli.reports.formats.junit import render_junit  # and an XML library: few ask for it
+
+    return render_junit(report)
+
+
 #: How a report is written in each form, by the names that `--output` takes.
 RENDERERS: Mapping[str, Callable[[GateReport], str]] = {
     "text": render_text,
     "json": lambda report: console.json_text(report.document),
-    "junit": render_junit,
+    "junit": _render_junit,
     "github": render_github,
     "gitlab": render_gitlab,
     "markdown": render_markdown,

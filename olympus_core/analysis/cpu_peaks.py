@@ -13,7 +13,6 @@ import json
 import math
 import os
 import platform
-import tempfile
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
@@ -182,6 +181,8 @@ def keep_peaks(peaks: CpuPeaks) -> Path:
             "the peaks of the CPU cannot be kept: there is no home directory",
             hint="XDG_CACHE_HOME names a folder for them",
         )
+    import tempfile  # whose own imports are many, and peaks are kept seldom
+
     data = {"schema_version": _VERSION, "cpu": this_cpu()._asdict(), "peaks": asdict(peaks)}
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -556,3 +556,15 @@ def test_what_it_printed_reaches_the_terminal_as_text(capsys: pytest.CaptureFixt
 
 def _prints(_say: Callable[[str], None], text: str) -> None:
     os.write(2, text.encode())
+
+
+def test_nothing_is_said_where_the_command_has_gone() -> None:
+    code = (
+        "import socket\n"
+        "from olympus_cli.isolated.messages import Sender\n"
+        "ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)\n"
+        "theirs.close()\n"
+        "Sender(ours, b'token').send(('stage', 'trace'))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "")

@@ -77,6 +77,8 @@ LAYERS = [
 ]
 CLI_LAYERS = [
     "own_process",
+    "loading",
+    "leaving",
     "interrupts",
     "signals",
     "shortage",

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from olympus.analysis import read_name
+import olympus
 
 __all__ = ["Listing", "Mark", "hlo_listing", "olympuspr_listing", "stablehlo_listing"]
 
@@ -141,7 +141,7 @@ def _resolved(
         return Mark("", _unquoted(found[1]), int(found[2]))
     if found := _NAMED.fullmatch(place):
         inner = resolve(found[2], depth + 1) if found[2] else None
-        scope = str(read_name(_unquoted(found[1])))
+        scope = str(olympus.analysis.read_name(_unquoted(found[1])))
         return Mark(scope, inner.file, inner.line) if inner else Mark(scope, "", 0)
     if place.startswith(("callsite(", "fused")) and (found := _INNER.search(place)):
         return resolve(found[0], depth + 1)
@@ -217,7 +217,7 @@ def _metadata(text: str, frames: dict[int, tuple[str, int]]) -> Mark:
     file, number = frames.get(int(fields.get("stack_frame_id", 0)), ("", 0))
     if "source_file" in fields:
         file, number = _plain(fields["source_file"]), int(fields.get("source_line", 0))
-    name = read_name(_plain(fields.get("op_name", '""')), inlined=True)
+    name = olympus.analysis.read_name(_plain(fields.get("op_name", '""')), inlined=True)
     return Mark(str(name), file, number)
 
 

@@ -14,9 +14,7 @@ from olympus_cli.reports.model import BackendReport, Report
 if TYPE_CHECKING:
     from olympus.analysis import Moment
 
-__all__ = ["PAGE", "BackendPage", "MeasuredTime", "Page", "Roof"]
-
-PAGE = "report.html"  # its name in a target's folder
+__all__ = ["BackendPage", "MeasuredTime", "Page", "Roof"]
 
 
 @dataclass(frozen=True)

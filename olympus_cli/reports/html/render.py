@@ -23,8 +23,9 @@ from markupsafe import Markup
 
 from olympus_cli.reports.html.charts import memory_chart, roofline_chart
 from olympus_cli.reports.html.listing import Listing
-from olympus_cli.reports.html.page import PAGE, BackendPage, Page
+from olympus_cli.reports.html.page import BackendPage, Page
 from olympus_cli.reports.html.source import Fold, annotated_files, line_id
+from olympus_cli.reports.json import PAGE
 from olympus_cli.reports.model import Report
 from olympus_cli.reports.text import axes_text
 from olympus_cli.units import array_type, byte_size, count, duration

@@ -1,0 +1,32 @@
+"""The figures of measurements, in the form of the history."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator
+
+from olympus_cli.bench.model import Measured, Metric
+from olympus_cli.bench.statistics import summarize
+from olympus_cli.history.model import Figure, Spread
+
+__all__ = ["measured_figures"]
+
+
+def measured_figures(measured: Measured) -> Iterator[Figure]:
+    """A summary of each metric of a measurement."""
+    for name, metric in measured.metrics.items():
+        if not metric.samples:
+            continue
+        summary = summarize(metric.samples)
+        yield Figure(
+            measured.target, measured.backend, name, metric.unit, summary.median, summary.low,
+            summary.high, summary.count, fingerprint=measured.fingerprint, spread=_spread(metric),
+        )  # fmt: skip
+
+
+def _spread(metric: Metric) -> Spread:
+    samples, summary = metric.samples, summarize(metric.samples)
+    deviation = statistics.stdev(samples) if len(samples) > 1 else 0.0
+    return Spread(
+        statistics.fmean(samples), deviation, min(samples), max(samples), summary.q1, summary.q3
+    )
