@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,9 +22,7 @@ from olympus_core import collection
 from olympus_core.flow import Flow, Ints, Labels, is_heavy, most_alike, weight
 from olympus_core.gain import is_gain
 from olympus_core.olympuspr import (
-    Atom,
     Eqn,
-    Literal,
     Olympuspr,
     ProgramParams,
     Var,
@@ -117,10 +115,10 @@ class _Outliner:
 
 
 class _Rewriting:
-    """One program, and the repeats that become blocks.
+    """One program, and the repeats that become blocks.  Values are given by their numbers.
 
-    `remade` are the equations whose results are not stored for readers elsewhere: each makes them
-    itself.
+    The results of some equations are not stored for readers elsewhere: each makes them itself.
+    `remade` says of a value whether it is one of these, and `moves` of an equation.
     """
 
     def __init__(self, flow: Flow, repeats: Sequence[Repeat], thresholds: Thresholds) -> None:
@@ -129,11 +127,14 @@ class _Rewriting:
         agreeing = [each for each in agreeing if len(each[0]) >= thresholds.occurrences]
         self.repeats = [repeat for repeat, _ in agreeing]
         stored = choose(flow, self.repeats)
-        self.remade = flow.free | stored.remade
-        self.calls: dict[int, Eqn] = {}  # by the place of the last equation that a call replaces
+        self.moves = np.zeros(len(flow.eqns), np.bool_)
+        self.moves[stored.remade] = True
+        self.remade = flow.is_free.copy()
+        self.remade[flow.first_result[stored.remade]] = True
+        self.calls: dict[int, _Call] = {}  # by the place of the last equation that one replaces
         for (repeat, links), results in zip(agreeing, stored.results, strict=True):
             made = _calls(self, repeat, links, sorted(results))
-            self.calls.update(zip([each[-1] for each in repeat], made, strict=True))
+            self.calls.update(zip(repeat[:, -1].tolist(), made, strict=True))
 
     def _agreeing(self, repeat: Repeat) -> tuple[Repeat, Ints]:
         """The most occurrences that are alike also in where their operands come from; and that."""
@@ -142,153 +143,180 @@ class _Rewriting:
         for k, row in enumerate(rows):
             groups.setdefault(row.tobytes(), []).append(k)
         most = max(groups.values(), key=len)
-        return tuple([repeat[k] for k in most]), rows[most[0]]
-
-    def label(self, eqn: Eqn) -> Any:
-        """What is equal for equations that are alike."""
-        place = self.flow.at(eqn.outputs[0])
-        return eqn.outputs[0] if place is None else int(self.flow.labels[place[0]])
+        return repeat[most], rows[most[0]]
 
     def made_again(
-        self, wanted: Iterable[Atom], remade: Mapping[Var, Eqn], inside: Collection[Any]
-    ) -> list[Eqn]:
-        """The equations, of those `remade`, that make what is wanted, in an order that runs.
+        self, wanted: Iterable[int], remade: Sequence[bool], inside: Collection[int]
+    ) -> list[int]:
+        """The values, of those `remade`, that make what is wanted, in an order that runs.
 
         What is `inside` is there already.
         """
-        found: dict[Any, Eqn] = {}
+        read_for = self.flow.read_for
+        found: dict[int, None] = {}
         pending = [*wanted][::-1]
         while pending:
             x = pending.pop()
-            eqn = remade.get(x)  # type: ignore[arg-type]
-            if eqn is None or x in inside or x in found:
+            if not remade[x] or x in inside or x in found:
                 continue
-            missing = [y for y in eqn.inputs if y in remade and not (y in inside or y in found)]
+            missing = [y for y in read_for(x) if remade[y] and not (y in inside or y in found)]
             if missing:
                 pending += [x, *missing[::-1]]
             else:
-                found[x] = eqn
-        return list(found.values())
+                found[x] = None
+        return [*found]
 
     def program(self) -> Olympuspr:
         """The program with the calls in the place of what they do."""
-        flow, remade = self.flow, self.remade
-        stays = np.ones(len(flow.eqns), np.bool_)
+        flow = self.flow
+        stays = ~self.moves  # what moves is made where it is read
         for repeat in self.repeats:
-            stays[np.array(repeat).ravel()] = False
+            stays[repeat] = False
         stays[list(self.calls)] = True
+        remade: list[bool] = self.remade.tolist()
         eqns: list[Eqn] = []
-        made: set[Atom] = set()
+        made: set[int] = set()
 
-        def need(atoms: Iterable[Atom]) -> None:
-            wanted = [x for x in atoms if x in remade and x not in made]
-            for eqn in self.made_again(wanted, remade, made) if wanted else ():
-                made.update(eqn.outputs)
-                eqns.append(eqn)
+        def need(values: Iterable[int]) -> None:
+            wanted = [x for x in values if remade[x] and x not in made]
+            if wanted:
+                again = self.made_again(wanted, remade, made)
+                made.update(again)
+                eqns.extend(map(flow.made_by, again))
 
         for place in np.flatnonzero(stays).tolist():
             call = self.calls.get(place)
-            eqn = flow.eqns[place] if call is None else call
-            if call is None and eqn.outputs[0] in remade:
-                continue  # it is made where it is read
-            need(eqn.inputs)
-            eqns.append(eqn)
-        need(flow.program.outvars)
+            need(flow.read_by(place) if call is None else call.read)
+            eqns.append(flow.eqns[place] if call is None else call.eqn)
+        need(map(flow.number_of, flow.program.outvars))
         return flow.program.replace(eqns=eqns)
+
+
+class _Call(NamedTuple):
+    """An equation that calls a block, and the values that it reads."""
+
+    eqn: Eqn
+    read: list[int]
 
 
 def _calls(
     rewriting: _Rewriting, repeat: Repeat, links: Ints, results: Sequence[tuple[int, int]]
-) -> list[Eqn]:
-    """The calls of one block, an equation for each occurrence.
+) -> list[_Call]:
+    """The calls of one block, one for each occurrence.
 
     `links` has for each operand of its equations which of the results it is, -1 from outside.
     """
-    own = [[rewriting.flow.eqns[i] for i in each] for each in repeat]
-    slots = [(t, slot, x) for t, e in enumerate(own[0]) for slot, x in enumerate(e.inputs)]
-    outside = [
-        i for i in np.flatnonzero(links < 0).tolist() if slots[i][2].__class__ is not Literal
-    ]
-    read = [[eqns[slots[i][0]].inputs[slots[i][1]] for i in outside] for eqns in own]
-    again = _made_again(rewriting, own, read)
-    every = [[*_operands(made), *atoms] for made, atoms in zip(again, read, strict=True)]
-    before = len(every[0]) - len(outside)  # operands of what is made again
-    numbers = [*range(before), *[before + i for i in outside]]
-    made = {v for e in again[0] for v in e.outputs}
-    inputs: dict[tuple[Atom, ...], Any] = {}
+    flow = rewriting.flow
+    variables = flow.variables
+    values = flow.operands[flow.operands_of(repeat)]
+    outside = np.flatnonzero((links < 0) & (values[0] != -1))
+    read = values[:, outside]
+    again = _made_again(rewriting, repeat, read)
+    for_them = [[x for value in each for x in flow.read_for(value)] for each in again]
+    every = np.concatenate([np.array(for_them, np.int64), read], axis=1)
+    before = len(for_them[0])
+    skipped = {-1, *again[0]}
+    inputs: dict[bytes, Var] = {}
+    taken: set[int] = set()
+    places: list[int] = []  # where in `every` the inputs are
     other: dict[int, Var] = {}
-    taken: set[Atom] = set()
-    for number, *each in zip(numbers, *every, strict=True):
-        x, key = each[0], tuple(each)
-        if x.__class__ is Literal or x in made:
+    for place, number in enumerate([*range(before), *(before + outside).tolist()]):
+        x = int(every[0, place])
+        if x in skipped:
             continue
+        key = every[:, place].tobytes()
         if key not in inputs:
-            inputs[key] = Var(x.aval) if x in taken else x
+            inputs[key] = Var(variables[x].aval) if x in taken else variables[x]
             taken.add(x)
-        if inputs[key] is not x:
+            places.append(place)
+        if inputs[key] is not variables[x]:
             other[number] = inputs[key]
-    program = Olympuspr(
-        tuple(inputs.values()),
-        tuple(_with_inputs([*again[0], *own[0]], other)),
-        tuple([own[0][t].outputs[r] for t, r in results]),
-    )
-    params = ProgramParams(name="", olympuspr=program)
-    return [
-        Eqn(
-            _block_primitive(),
-            tuple([key[k] for key in inputs]),
-            tuple([eqns[t].outputs[r] for t, r in results]),
-            params,
-            eqns[0].source,
-        )
-        for k, eqns in enumerate(own)
-    ]
+    given = flow.first_result[repeat[:, [t for t, _ in results]]] + [r for _, r in results]
+    outputs = [tuple([variables[n] for n in row]) for row in given.tolist()]
+    eqns = [*map(flow.made_by, again[0]), *[flow.eqns[place] for place in repeat[0].tolist()]]
+    body = Olympuspr(tuple(inputs.values()), tuple(_with_inputs(eqns, other)), outputs[0])
+    params = ProgramParams(name="", olympuspr=body)
+    made = []
+    for place, row, outs in zip(repeat[:, 0], every[:, places].tolist(), outputs, strict=True):
+        operands = tuple([variables[n] for n in row])
+        eqn = Eqn(_block_primitive(), operands, outs, params, flow.eqns[place].source)
+        made.append(_Call(eqn, row))
+    return made
 
 
-def _operands(eqns: Iterable[Eqn]) -> list[Atom]:
-    return [x for e in eqns for x in e.inputs]
-
-
-def _made_again(
-    rewriting: _Rewriting, own: Sequence[Sequence[Eqn]], read: Sequence[Sequence[Atom]]
-) -> list[list[Eqn]]:
-    """The equations that each occurrence makes again, of what it reads from outside.
+def _made_again(rewriting: _Rewriting, repeat: Repeat, read: Ints) -> list[list[int]]:
+    """The values that each occurrence makes again, of what it reads from outside.
 
     Each makes again what all do; anything else is an operand.
     """
-    remade = rewriting.remade
-    if not any(x in remade for atoms in read for x in atoms):
-        return [[] for _ in own]
-    recipe = _Recipes(rewriting)
-    alike = [len(set(map(recipe.of, each))) == 1 for each in zip(*read, strict=True)]
-    found, shapes = [], set()
-    for eqns, atoms in zip(own, read, strict=True):
-        inside: set[Atom] = {v for e in eqns for v in e.outputs}
-        inside.update([x for x, same in zip(atoms, alike, strict=True) if not same])
-        again = rewriting.made_again(atoms, remade, inside)
-        places = {v: n for n, v in enumerate([v for e in again for v in e.outputs])}
-        come = [places.get(x, -1) for x in (*_operands(again), *atoms)]  # type: ignore[arg-type]
-        shapes.add((*map(rewriting.label, again), *come))
-        found.append(again)
-    if len(shapes) == 1:
-        return found
-    return [rewriting.made_again(atoms, rewriting.flow.free, ()) for atoms in read]
+    flow, remade = rewriting.flow, rewriting.remade.tolist()
+    rows: list[list[int]] = read[:, rewriting.remade[read].any(axis=0)].tolist()
+    own = flow.first_result[repeat[:, rewriting.moves[repeat[0]]]].tolist()
+    found = _alike(rewriting, rows, remade, [()] * len(rows))
+    if found is None or not all(map(set.isdisjoint, map(set, own), found)):
+        recipe = _Recipes(flow, remade)
+        alike = [len(set(map(recipe.of, column))) == 1 for column in zip(*rows, strict=True)]
+        other = [[x for x, same in zip(row, alike, strict=True) if not same] for row in rows]
+        inside = [{*a, *b} for a, b in zip(own, other, strict=True)]
+        found = _alike(rewriting, rows, remade, inside)
+    if found is None:
+        return [rewriting.made_again(row, flow.is_free.tolist(), ()) for row in rows]
+    return found
+
+
+def _alike(
+    rewriting: _Rewriting,
+    rows: Sequence[list[int]],
+    remade: Sequence[bool],
+    inside: Sequence[Collection[int]],
+) -> list[list[int]] | None:
+    """The values that each occurrence makes again for its row of wanted ones, if these are alike.
+
+    The first one's are found, and those of the others by following the same operands.
+    """
+    flow = rewriting.flow
+    first = rewriting.made_again(rows[0], remade, inside[0])
+    operands = [flow.read_for(value) for value in first]
+    places = set(first)
+
+    def follow(known: dict[int, int], xs: list[int], ys: list[int], there: Collection[int]) -> bool:
+        for x, y in zip(xs, ys, strict=True):
+            makes = remade[y] and y not in there
+            if makes != (x in places) or (makes and known.setdefault(x, y) != y):
+                return False
+        return True
+
+    found = [first]
+    for row, there in zip(rows[1:], inside[1:], strict=True):
+        known: dict[int, int] = {}
+        if not follow(known, rows[0], row, there):
+            return None
+        for value, read in zip(reversed(first), reversed(operands), strict=True):
+            twin = known[value]
+            if flow.label_of(value) != flow.label_of(twin):
+                return None
+            if not follow(known, read, flow.read_for(twin), there):
+                return None
+        found.append([known[value] for value in first])
+        if len(set(found[-1])) < len(first):
+            return None
+    return found
 
 
 class _Recipes:
     """A number for each value, of how it is made again; 0 for one that is not."""
 
-    def __init__(self, rewriting: _Rewriting) -> None:
-        self.rewriting = rewriting
-        self.known: dict[Atom, int] = {}
+    def __init__(self, flow: Flow, remade: Sequence[bool]) -> None:
+        self.flow = flow
+        self.remade = remade
+        self.known: dict[int, int] = {}
         self.numbers: dict[Any, int] = {}
 
-    def of(self, x: Atom) -> int:
-        eqn = self.rewriting.remade.get(x)  # type: ignore[arg-type]
-        if eqn is None:
+    def of(self, x: int) -> int:
+        if not self.remade[x]:
             return 0
         if x not in self.known:
-            key = self.rewriting.label(eqn), *map(self.of, eqn.inputs)
+            key = self.flow.label_of(x), *map(self.of, self.flow.read_for(x))
             self.known[x] = self.numbers.setdefault(key, len(self.numbers) + 1)
         return self.known[x]
 
@@ -301,7 +329,7 @@ def _with_inputs(eqns: Sequence[Eqn], other: dict[int, Var]) -> list[Eqn]:
         at += len(eqn.inputs)
         if not other.keys().isdisjoint(numbers):
             inputs = [other.get(i, x) for i, x in zip(numbers, eqn.inputs, strict=True)]
-            eqn = eqn.replace(inputs=inputs)
+            eqn = eqn.reading(tuple(inputs))
         made.append(eqn)
     return made
 
