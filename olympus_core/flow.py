@@ -135,8 +135,9 @@ class Flow:
         self.program = program
         self.free: dict[Var, Eqn] = {}
         self.eqns = self._sequence(program.eqns)
-        results = [v for e in self.eqns for v in e.outputs]
-        self._number: dict[Any, int] = dict(zip(results, range(len(results)), strict=True))
+        self.variables: list[Any] = [v for e in self.eqns for v in e.outputs]
+        count = len(self.variables)
+        self._number: dict[Any, int] = dict(zip(self.variables, range(count), strict=True))
         self.kinds, self._kind = self._by_kind(labels)
         self.arity: Ints = self.each(lambda e: len(e.inputs))
         self.first_operand: Ints = np.cumsum(self.arity) - self.arity
@@ -144,29 +145,34 @@ class Flow:
         self.counts: Ints = self.each(lambda e: len(e.outputs))
         self.first_result: Ints = np.cumsum(self.counts) - self.counts
         self.maker: Ints = np.repeat(np.arange(len(self.eqns)), self.counts)
-        self.result: Ints = np.arange(len(results)) - self.first_result[self.maker]
+        self.result: Ints = np.arange(count) - self.first_result[self.maker]
         self.operands, self.labels = self._operands_and_labels()
-        others = [x for x in self._number if self._number[x] < 0]
-        self.variables: list[Any] = [*results, *reversed(others), None]
         self.is_heavy: Flags = self.each(is_heavy).astype(np.bool_)
         self.heavy: Ints = np.flatnonzero(self.is_heavy)
 
     def _sequence(self, eqns: Sequence[Eqn]) -> list[Eqn]:
         """The equations that are not free, which are entered in `free`."""
         depth: dict[Any, int] = {}  # how many equations a free value is made of, one on another
-        kept = []
-        for eqn in eqns:
-            inputs = eqn.inputs
-            if inputs and inputs[0].__class__ is Var and inputs[0] not in depth:
-                kept.append(eqn)  # which most are
-                continue
-            below = [depth.get(x, _MOST_FREE) for x in inputs if x.__class__ is not Literal]
-            if eqn.primitive.name in CHEAP and max(below, default=0) < _MOST_FREE:
-                self.free[eqn.outputs[0]] = eqn
-                depth[eqn.outputs[0]] = 1 + max(below, default=0)
-            else:
-                kept.append(eqn)
-        return kept
+
+        def is_free(eqn: Eqn) -> bool:
+            most = 0
+            for x in eqn.inputs:
+                below = 0 if x.__class__ is Literal else depth.get(x, _MOST_FREE)
+                if below >= _MOST_FREE:
+                    return False
+                most = max(most, below)
+            if eqn.primitive.name not in CHEAP:
+                return False
+            self.free[eqn.outputs[0]] = eqn
+            depth[eqn.outputs[0]] = 1 + most
+            return True
+
+        return [
+            e
+            for e in eqns
+            if (e.inputs and (x := e.inputs[0]).__class__ is Var and x not in depth)  # most are so
+            or not is_free(e)
+        ]
 
     def _by_kind(self, labels: Labels) -> tuple[list[Eqn], Ints]:
         """An equation of each kind, and the number of the kind of each equation."""
@@ -186,28 +192,27 @@ class Flow:
         made = map(self._number.get, atoms, itertools.repeat(-1))
         operands = np.fromiter(made, np.int64, len(atoms))
         outside = np.flatnonzero(operands < 0)
+        read = [atoms[i] for i in outside.tolist()]
+        others = dict.fromkeys([*self.free, *[x for x in read if x.__class__ is Var]])
+        self._number.update(zip(others, range(-2, -2 - len(others), -1), strict=True))
+        operands[outside] = list(map(self._number.get, read, itertools.repeat(-1)))
+        self.variables += [*reversed(others), None]
+        numbers: dict[Any, int] = {}
+        constants: dict[int, list[int]] = {}  # that an equation reads: of each slot and number
         readers = self.reader[outside]
         slots = outside - self.first_operand[readers]
-        others: dict[Any, int] = {x: -2 - i for i, x in enumerate(self.free)}
-        constants: dict[Any, int] = {}
-        read: dict[int, list[int]] = {}  # by an equation: of each constant the slot and a number
-        for i, reader, slot in zip(*map(np.ndarray.tolist, (outside, readers, slots)), strict=True):
-            x = atoms[i]
-            if x.__class__ is Literal:
-                constant = content(x)
-            else:
-                operands[i] = others.setdefault(x, -2 - len(others))
-                if x not in self.free:
-                    continue
-                constant = x
-            number = constants.setdefault(constant, len(constants))
-            read.setdefault(reader, []).extend((slot, number))
-        self._number.update(others)
-        labels = self._kind.copy()
+        for x, reader, slot in zip(read, readers.tolist(), slots.tolist(), strict=True):
+            if x.__class__ is Literal or x in self.free:
+                key = content(x) if x.__class__ is Literal else x
+                number = numbers.setdefault(key, len(numbers))
+                constants.setdefault(reader, []).extend((slot, number))
         known: dict[Any, int] = {}
-        for reader, numbers in read.items():
-            key = int(labels[reader]), *numbers
-            labels[reader] = known.setdefault(key, len(self.kinds) + len(known))
+        kinds = self._kind[list(constants)].tolist()
+        told = [(kind, *each) for kind, each in zip(kinds, constants.values(), strict=True)]
+        labels = self._kind.copy()
+        labels[list(constants)] = [
+            known.setdefault(key, len(self.kinds) + len(known)) for key in told
+        ]
         return operands, labels
 
     def number_of(self, x: Atom) -> int:
@@ -246,9 +251,10 @@ class Flow:
         return int(self.sizes[result])
 
     @functools.cached_property
-    def _labels(self) -> list[int]:
-        labels: list[int] = self.labels.tolist()
-        return labels
+    def label_of(self) -> list[int]:
+        """By the number of a value what is equal where like equations make it; else the number."""
+        others = range(len(self.maker) - len(self.variables), 0)
+        return [*self.labels[self.maker].tolist(), *others]
 
     @functools.cached_property
     def is_free(self) -> Flags:
@@ -268,10 +274,6 @@ class Flow:
         if value < 0:
             return self.free[self.variables[value]]
         return self.eqns[self._places[value][0]]
-
-    def label_of(self, value: int) -> int:
-        """What is equal for values that like equations make; a free one is like no other."""
-        return value if value < 0 else self._labels[self._places[value][0]]
 
     def read_for(self, value: int) -> list[int]:
         """The numbers of the values that a result, or a free value, is made of."""

@@ -141,29 +141,25 @@ class _Fusion:
         possible[later] = False
         full = self._large[~self._thin[flow.operands[self._large]]]
         count = np.bincount(flow.reader[full], minlength=self.end)
+        readers, bounds = self._readers_of_large
         pending = np.flatnonzero(possible & (count == 0)).tolist()
         for place in pending:  # to which those are added that are thin because of it
             value = flow.first_result[place]
             if not self._thin[value]:
                 self._thin[value] = True
-                for reader in self._readers_of(value):
+                for reader in readers[bounds[value] : bounds[value + 1]]:
                     count[reader] -= 1
                     if possible[reader] and not count[reader]:
                         pending.append(reader)
         return np.flatnonzero(possible & (count > 0)).tolist()
 
-    def _readers_of(self, value: int) -> list[int]:
-        """The equations that read a value and give no larger one, each for each such operand."""
-        order, values = self._by_value
-        start, end = np.searchsorted(values, (value, value + 1))
-        readers: list[int] = self.flow.reader[self._large[order[start:end]]].tolist()
-        return readers
-
     @functools.cached_property
-    def _by_value(self) -> tuple[Ints, Ints]:
+    def _readers_of_large(self) -> tuple[list[int], list[int]]:
+        """The equations that read a result and give no larger one, and where those of each end."""
         values = self.flow.operands[self._large]
         order = np.argsort(values, kind="stable")
-        return order, values[order]
+        bounds = np.searchsorted(values[order], np.arange(len(self.flow.maker) + 1))
+        return self.flow.reader[self._large[order]].tolist(), bounds.tolist()
 
     def ends(self, value: int) -> int:
         """How many fusions end with a value; each convolution reads it in an order of its own."""

@@ -104,7 +104,8 @@ def exact(value: Any) -> Any:
 class Eqn:
     """`outputs = primitive[params] inputs`, and where the user wrote it.
 
-    `kind` is what the primitive keeps for such operands and parameters, where that was looked up.
+    `kind` is what the primitive keeps for such operands and parameters, where that was looked up;
+    `kind_of` looks it up elsewhere.
     """
 
     __slots__ = ("inputs", "kind", "outputs", "params", "primitive", "source")

@@ -13,26 +13,22 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from olympus_core import collection
-from olympus_core.flow import Flow, Ints, Labels, is_heavy, most_alike, weight
+from olympus_core.flow import Flow, Labels, is_heavy, most_alike, weight
 from olympus_core.gain import is_gain
 from olympus_core.olympuspr import (
     Eqn,
     Olympuspr,
     ProgramParams,
-    Var,
     sub_programs,
     with_programs,
 )
-from olympus_core.primitive import Primitive, op
-from olympus_core.repeats import MEASURED, Repeat, Thresholds, find
+from olympus_core.repeats import MEASURED, Thresholds, find
+from olympus_core.rewriting import Rewriting, block_primitive
 from olympus_core.simplify import simplify
-from olympus_core.stored import choose
 
 __all__ = ["Block", "blocks", "outline"]
 
@@ -103,7 +99,7 @@ class _Outliner:
             repeats = find(flow, self.thresholds)
             if not repeats or not is_gain(flow, repeats, self.thresholds):
                 break
-            rewriting = _Rewriting(flow, repeats, self.thresholds)
+            rewriting = Rewriting(flow, repeats, self.thresholds)
             if not rewriting.repeats:
                 break
             program = rewriting.program()
@@ -114,226 +110,6 @@ class _Outliner:
         return program if same else program.replace(eqns=eqns)
 
 
-class _Rewriting:
-    """One program, and the repeats that become blocks.  Values are given by their numbers.
-
-    The results of some equations are not stored for readers elsewhere: each makes them itself.
-    `remade` says of a value whether it is one of these, and `moves` of an equation.
-    """
-
-    def __init__(self, flow: Flow, repeats: Sequence[Repeat], thresholds: Thresholds) -> None:
-        self.flow = flow
-        agreeing = [self._agreeing(repeat) for repeat in repeats]
-        agreeing = [each for each in agreeing if len(each[0]) >= thresholds.occurrences]
-        self.repeats = [repeat for repeat, _ in agreeing]
-        stored = choose(flow, self.repeats)
-        self.moves = np.zeros(len(flow.eqns), np.bool_)
-        self.moves[stored.remade] = True
-        self.remade = flow.is_free.copy()
-        self.remade[flow.first_result[stored.remade]] = True
-        self.calls: dict[int, _Call] = {}  # by the place of the last equation that one replaces
-        for (repeat, links), results in zip(agreeing, stored.results, strict=True):
-            made = _calls(self, repeat, links, sorted(results))
-            self.calls.update(zip(repeat[:, -1].tolist(), made, strict=True))
-
-    def _agreeing(self, repeat: Repeat) -> tuple[Repeat, Ints]:
-        """The most occurrences that are alike also in where their operands come from; and that."""
-        rows = self.flow.links(repeat)
-        groups: dict[bytes, list[int]] = {}
-        for k, row in enumerate(rows):
-            groups.setdefault(row.tobytes(), []).append(k)
-        most = max(groups.values(), key=len)
-        return repeat[most], rows[most[0]]
-
-    def made_again(
-        self, wanted: Iterable[int], remade: Sequence[bool], inside: Collection[int]
-    ) -> list[int]:
-        """The values, of those `remade`, that make what is wanted, in an order that runs.
-
-        What is `inside` is there already.
-        """
-        read_for = self.flow.read_for
-        found: dict[int, None] = {}
-        pending = [*wanted][::-1]
-        while pending:
-            x = pending.pop()
-            if not remade[x] or x in inside or x in found:
-                continue
-            missing = [y for y in read_for(x) if remade[y] and not (y in inside or y in found)]
-            if missing:
-                pending += [x, *missing[::-1]]
-            else:
-                found[x] = None
-        return [*found]
-
-    def program(self) -> Olympuspr:
-        """The program with the calls in the place of what they do."""
-        flow = self.flow
-        stays = ~self.moves  # what moves is made where it is read
-        for repeat in self.repeats:
-            stays[repeat] = False
-        stays[list(self.calls)] = True
-        remade: list[bool] = self.remade.tolist()
-        eqns: list[Eqn] = []
-        made: set[int] = set()
-
-        def need(values: Iterable[int]) -> None:
-            wanted = [x for x in values if remade[x] and x not in made]
-            if wanted:
-                again = self.made_again(wanted, remade, made)
-                made.update(again)
-                eqns.extend(map(flow.made_by, again))
-
-        for place in np.flatnonzero(stays).tolist():
-            call = self.calls.get(place)
-            need(flow.read_by(place) if call is None else call.read)
-            eqns.append(flow.eqns[place] if call is None else call.eqn)
-        need(map(flow.number_of, flow.program.outvars))
-        return flow.program.replace(eqns=eqns)
-
-
-class _Call(NamedTuple):
-    """An equation that calls a block, and the values that it reads."""
-
-    eqn: Eqn
-    read: list[int]
-
-
-def _calls(
-    rewriting: _Rewriting, repeat: Repeat, links: Ints, results: Sequence[tuple[int, int]]
-) -> list[_Call]:
-    """The calls of one block, one for each occurrence.
-
-    `links` has for each operand of its equations which of the results it is, -1 from outside.
-    """
-    flow = rewriting.flow
-    variables = flow.variables
-    values = flow.operands[flow.operands_of(repeat)]
-    outside = np.flatnonzero((links < 0) & (values[0] != -1))
-    read = values[:, outside]
-    again = _made_again(rewriting, repeat, read)
-    for_them = [[x for value in each for x in flow.read_for(value)] for each in again]
-    every = np.concatenate([np.array(for_them, np.int64), read], axis=1)
-    before = len(for_them[0])
-    skipped = {-1, *again[0]}
-    inputs: dict[bytes, Var] = {}
-    taken: set[int] = set()
-    places: list[int] = []  # where in `every` the inputs are
-    other: dict[int, Var] = {}
-    for place, number in enumerate([*range(before), *(before + outside).tolist()]):
-        x = int(every[0, place])
-        if x in skipped:
-            continue
-        key = every[:, place].tobytes()
-        if key not in inputs:
-            inputs[key] = Var(variables[x].aval) if x in taken else variables[x]
-            taken.add(x)
-            places.append(place)
-        if inputs[key] is not variables[x]:
-            other[number] = inputs[key]
-    given = flow.first_result[repeat[:, [t for t, _ in results]]] + [r for _, r in results]
-    outputs = [tuple([variables[n] for n in row]) for row in given.tolist()]
-    eqns = [*map(flow.made_by, again[0]), *[flow.eqns[place] for place in repeat[0].tolist()]]
-    body = Olympuspr(tuple(inputs.values()), tuple(_with_inputs(eqns, other)), outputs[0])
-    params = ProgramParams(name="", olympuspr=body)
-    made = []
-    for place, row, outs in zip(repeat[:, 0], every[:, places].tolist(), outputs, strict=True):
-        operands = tuple([variables[n] for n in row])
-        eqn = Eqn(_block_primitive(), operands, outs, params, flow.eqns[place].source)
-        made.append(_Call(eqn, row))
-    return made
-
-
-def _made_again(rewriting: _Rewriting, repeat: Repeat, read: Ints) -> list[list[int]]:
-    """The values that each occurrence makes again, of what it reads from outside.
-
-    Each makes again what all do; anything else is an operand.
-    """
-    flow, remade = rewriting.flow, rewriting.remade.tolist()
-    rows: list[list[int]] = read[:, rewriting.remade[read].any(axis=0)].tolist()
-    own = flow.first_result[repeat[:, rewriting.moves[repeat[0]]]].tolist()
-    found = _alike(rewriting, rows, remade, [()] * len(rows))
-    if found is None or not all(map(set.isdisjoint, map(set, own), found)):
-        recipe = _Recipes(flow, remade)
-        alike = [len(set(map(recipe.of, column))) == 1 for column in zip(*rows, strict=True)]
-        other = [[x for x, same in zip(row, alike, strict=True) if not same] for row in rows]
-        inside = [{*a, *b} for a, b in zip(own, other, strict=True)]
-        found = _alike(rewriting, rows, remade, inside)
-    if found is None:
-        return [rewriting.made_again(row, flow.is_free.tolist(), ()) for row in rows]
-    return found
-
-
-def _alike(
-    rewriting: _Rewriting,
-    rows: Sequence[list[int]],
-    remade: Sequence[bool],
-    inside: Sequence[Collection[int]],
-) -> list[list[int]] | None:
-    """The values that each occurrence makes again for its row of wanted ones, if these are alike.
-
-    The first one's are found, and those of the others by following the same operands.
-    """
-    flow = rewriting.flow
-    first = rewriting.made_again(rows[0], remade, inside[0])
-    operands = [flow.read_for(value) for value in first]
-    places = set(first)
-
-    def follow(known: dict[int, int], xs: list[int], ys: list[int], there: Collection[int]) -> bool:
-        for x, y in zip(xs, ys, strict=True):
-            makes = remade[y] and y not in there
-            if makes != (x in places) or (makes and known.setdefault(x, y) != y):
-                return False
-        return True
-
-    found = [first]
-    for row, there in zip(rows[1:], inside[1:], strict=True):
-        known: dict[int, int] = {}
-        if not follow(known, rows[0], row, there):
-            return None
-        for value, read in zip(reversed(first), reversed(operands), strict=True):
-            twin = known[value]
-            if flow.label_of(value) != flow.label_of(twin):
-                return None
-            if not follow(known, read, flow.read_for(twin), there):
-                return None
-        found.append([known[value] for value in first])
-        if len(set(found[-1])) < len(first):
-            return None
-    return found
-
-
-class _Recipes:
-    """A number for each value, of how it is made again; 0 for one that is not."""
-
-    def __init__(self, flow: Flow, remade: Sequence[bool]) -> None:
-        self.flow = flow
-        self.remade = remade
-        self.known: dict[int, int] = {}
-        self.numbers: dict[Any, int] = {}
-
-    def of(self, x: int) -> int:
-        if not self.remade[x]:
-            return 0
-        if x not in self.known:
-            key = self.flow.label_of(x), *map(self.of, self.flow.read_for(x))
-            self.known[x] = self.numbers.setdefault(key, len(self.numbers) + 1)
-        return self.known[x]
-
-
-def _with_inputs(eqns: Sequence[Eqn], other: dict[int, Var]) -> list[Eqn]:
-    """The equations with other operands, given by their number among all operands."""
-    made, at = [], 0
-    for eqn in eqns:
-        numbers = range(at, at + len(eqn.inputs))
-        at += len(eqn.inputs)
-        if not other.keys().isdisjoint(numbers):
-            inputs = [other.get(i, x) for i, x in zip(numbers, eqn.inputs, strict=True)]
-            eqn = eqn.reading(tuple(inputs))
-        made.append(eqn)
-    return made
-
-
 def _key(eqn: Eqn, labels: Labels) -> Any:
     """What is equal for two calls of one function."""
     return eqn.params["name"], labels.of_program(eqn.params["olympuspr"])
@@ -341,7 +117,9 @@ def _key(eqn: Eqn, labels: Labels) -> Any:
 
 def _calls_kept(program: Olympuspr, made: _Outliner) -> Olympuspr:
     """The program with `block` in the place of `jit` where the function is called often enough."""
-    least, block = made.thresholds, _block_primitive()
+    least, block = made.thresholds, block_primitive()
+    if all(eqn.primitive.is_kept for eqn in _calls_within(program)):
+        return program
     callees = _callees(program, made.labels)
     copies: Counter[Any] = Counter({None: 1})  # in the code, once the compiler has inlined calls
     kept: set[Any] = set()
@@ -352,6 +130,8 @@ def _calls_kept(program: Olympuspr, made: _Outliner) -> Olympuspr:
         times = 1 if key in kept else copies[key]
         for callee, count in called.items():
             copies[callee] += times * count
+    if not kept:
+        return program
 
     def keep(before: Eqn, after: Eqn) -> Eqn:
         if not before.primitive.is_call or _key(before, made.labels) not in kept:
@@ -417,7 +197,9 @@ def _named(program: Olympuspr, labels: Labels) -> Olympuspr:
 
     A function under `jit` keeps its name, with a number where another block has it.
     """
-    every = list(_blocks_in(program))
+    every = [eqn for eqn in _calls_within(program) if eqn.primitive.is_kept]
+    if not every:
+        return program
     taken = {eqn.params["name"] for eqn in every}
     names: dict[Any, str] = {}
     for eqn in every:
@@ -439,21 +221,23 @@ def _named(program: Olympuspr, labels: Labels) -> Olympuspr:
     return _mapped(program, rename)
 
 
-def _blocks_in(program: Olympuspr) -> Iterator[Eqn]:
-    """The calls of blocks in a program, as they stand there; what they call is looked at once."""
+def _calls_within(program: Olympuspr) -> list[Eqn]:
+    """The calls in a program, in the order that they stand; what they call is looked at once."""
     seen: set[int] = set()
-    pending = [iter(program.eqns)]
+    found: list[Eqn] = []
+    pending = [iter([e for e in program.eqns if e.primitive.has_programs])]
     while pending:
         eqn = next(pending[-1], None)
         if eqn is None:
             pending.pop()
             continue
-        if eqn.primitive.is_kept:
-            yield eqn
-        for nested in sub_programs(eqn) if eqn.primitive.has_programs else ():
+        if eqn.primitive.is_call:
+            found.append(eqn)
+        for nested in sub_programs(eqn):
             if id(nested) not in seen:
                 seen.add(id(nested))
-                pending.append(iter(nested.eqns))
+                pending.append(iter([e for e in nested.eqns if e.primitive.has_programs]))
+    return found
 
 
 def blocks(program: Olympuspr) -> tuple[Block, ...]:
@@ -461,7 +245,8 @@ def blocks(program: Olympuspr) -> tuple[Block, ...]:
 
     One that is called in another occurs as often as both say.
     """
-    found = {eqn.params["name"]: eqn.params["olympuspr"] for eqn in _blocks_in(program)}
+    every = [eqn for eqn in _calls_within(program) if eqn.primitive.is_kept]
+    found = {eqn.params["name"]: eqn.params["olympuspr"] for eqn in every}
     known: dict[int, Counter[str]] = {}
 
     def times(inside: Olympuspr) -> Counter[str]:
@@ -480,9 +265,3 @@ def blocks(program: Olympuspr) -> tuple[Block, ...]:
         return ()
     counts = times(program)
     return tuple(Block(name, inner, counts[name]) for name, inner in found.items())
-
-
-def _block_primitive() -> Primitive:
-    found = op.find("block")
-    assert found is not None  # control/call.py declares it
-    return found

@@ -83,9 +83,10 @@ class _Search:
     def take(self, candidates: Iterable[Repeat]) -> list[Repeat]:
         """The candidates that leave the fewest equations, first one and then what it leaves."""
         found: list[Repeat] = []
-        ranked = sorted([(-self._saved(r), int(r[0, 0]), r.tolist()) for r in candidates])
-        for saved, _, occurrences in ranked:
-            repeat = np.array(occurrences)
+        every = list(candidates)
+        ranked = sorted([(-self._saved(r), r.tolist(), i) for i, r in enumerate(every)])
+        for saved, _, i in ranked:
+            repeat = every[i]
             if saved and (self.open[repeat] >= 0).all():
                 self.open[repeat] = -1 - repeat
                 found.append(repeat)
