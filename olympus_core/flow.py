@@ -122,13 +122,17 @@ class Flow:
     sequence `eqns`, for each block that reads one makes it itself.
 
     Of each equation there is its label in `labels`, in `arity` how many operands it has, and in
-    `first_operand` the first of them among all operands of the sequence.  Results are numbered in
-    the order of the sequence: `maker` has the equation of each, and `result` which of its results
-    it is; `first_result` has the first of each equation.
+    `first_operand` the first of them among all operands of the sequence; `reader` has the equation
+    of each operand.  Results are numbered in the order of the sequence: `maker` has the equation of
+    each, and `result` which of its results it is.  `counts` has for each equation how many results
+    it gives, and `first_result` the first.
 
     `operands` has for each operand the number of its value: that of a result, -1 for a literal, and
     a number below for each variable that the sequence does not make.  `variables` has the variable
     of each number; its end is what negative numbers index.
+
+    >>> flow = Flow(simplify(program), Labels())
+    >>> [flow.variables[n] for n in flow.read_by(0)]
     """
 
     def __init__(self, program: Olympuspr, labels: Labels) -> None:
@@ -187,7 +191,11 @@ class Flow:
         return np.array([what(eqn) for eqn in self.kinds], np.int64)[self._kind]
 
     def _operands_and_labels(self) -> tuple[Ints, Ints]:
-        """For equations of one kind, the labels tell literals and free values apart."""
+        """`operands` and `labels`; the variables that the sequence does not make are entered.
+
+        The label of an equation is its kind, or another number where it reads literals or free
+        values: of that kind and these.
+        """
         atoms = [x for e in self.eqns for x in e.inputs]
         made = map(self._number.get, atoms, itertools.repeat(-1))
         operands = np.fromiter(made, np.int64, len(atoms))
@@ -198,7 +206,7 @@ class Flow:
         operands[outside] = list(map(self._number.get, read, itertools.repeat(-1)))
         self.variables += [*reversed(others), None]
         numbers: dict[Any, int] = {}
-        constants: dict[int, list[int]] = {}  # that an equation reads: of each slot and number
+        constants: dict[int, list[int]] = {}  # that an equation reads: of each the slot and number
         readers = self.reader[outside]
         slots = outside - self.first_operand[readers]
         for x, reader, slot in zip(read, readers.tolist(), slots.tolist(), strict=True):
@@ -206,13 +214,12 @@ class Flow:
                 key = content(x) if x.__class__ is Literal else x
                 number = numbers.setdefault(key, len(numbers))
                 constants.setdefault(reader, []).extend((slot, number))
+        places = list(constants)
+        kinds = self._kind[places].tolist()
+        keys = [(kind, *each) for kind, each in zip(kinds, constants.values(), strict=True)]
         known: dict[Any, int] = {}
-        kinds = self._kind[list(constants)].tolist()
-        told = [(kind, *each) for kind, each in zip(kinds, constants.values(), strict=True)]
         labels = self._kind.copy()
-        labels[list(constants)] = [
-            known.setdefault(key, len(self.kinds) + len(known)) for key in told
-        ]
+        labels[places] = [known.setdefault(key, len(self.kinds) + len(known)) for key in keys]
         return operands, labels
 
     def number_of(self, x: Atom) -> int:
