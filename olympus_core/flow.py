@@ -8,8 +8,9 @@ arrays.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,13 @@ import numpy.typing as npt
 
 from olympus_core.avals import ShapedArray
 from olympus_core.fingerprint import structure
-from olympus_core.olympuspr import Atom, Eqn, Literal, Olympuspr, Var, sub_programs
+from olympus_core.olympuspr import Atom, Eqn, Literal, Olympuspr, Var, kind_of, sub_programs
 from olympus_core.simplify import content
 
-__all__ = ["CHEAP", "Flow", "Ints", "Labels", "heavy_places", "is_heavy", "most_alike", "weight"]
+__all__ = ["CHEAP", "Flags", "Flow", "Ints", "Labels", "is_heavy", "most_alike", "weight"]
 
 Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 
 
 #: What costs less to compute again than to keep in memory: an operation or two for each element.
@@ -61,45 +63,30 @@ def is_heavy(eqn: Eqn) -> bool:
     )
 
 
-def heavy_places(eqns: Sequence[Eqn]) -> list[int]:
-    """The numbers of the equations that are heavy."""
-    possible = [
-        i
-        for i, e in enumerate(eqns)
-        if e.primitive.is_product or e.primitive.is_loop or e.primitive.has_programs
-    ]
-    return [i for i in possible if is_heavy(eqns[i])]
-
-
 def most_alike(eqns: Sequence[Eqn]) -> int:
     """How many heavy equations are of one kind: as often as that, at the most, a block occurs."""
-    heavy = [eqns[i] for i in heavy_places(eqns)]
+    possible = [e for e in eqns if e.primitive.is_product or e.primitive.has_programs]
+    heavy = filter(is_heavy, possible)
     kinds = Counter((e.primitive, *[x.aval for x in (*e.inputs, *e.outputs)]) for e in heavy)
     return max(kinds.values(), default=0)
 
 
 class Labels:
-    """Numbers for equations and programs, equal where these are alike, within one object."""
+    """Numbers for programs, equal where these are alike, within one object."""
 
     def __init__(self) -> None:
         self._numbers: dict[Any, int] = {}
         self._programs: dict[int, tuple[Olympuspr, int]] = {}
 
-    def of_key(self, key: Any) -> int:
-        """The number of a key that can be hashed."""
-        return self._numbers.setdefault(key, len(self._numbers))
+    def kind(self, eqn: Eqn) -> Hashable:
+        """What is equal for equations of one primitive, types of operands and parameters.
 
-    def of_eqn(self, eqn: Eqn, operands: Sequence[Any]) -> int:
-        """The number of an equation, given what its operands are to it, other than values."""
-        params = eqn.params
-        if not params:
-            described: Any = ()
-        elif eqn.primitive.has_programs:
-            described = tuple([(name, self._of_value(x)) for name, x in params.items()])
-        else:
-            described = tuple(params.items())
-        numbers = self._numbers
-        return numbers.setdefault((eqn.primitive, described, *operands), len(numbers))
+        Nested programs are equal where they are alike.
+        """
+        if not eqn.primitive.has_programs:
+            return kind_of(eqn)
+        params = [(name, self._of_value(x)) for name, x in eqn.params.items()]
+        return eqn.primitive, tuple(params), tuple([x.aval for x in eqn.inputs])
 
     def of_program(self, program: Olympuspr) -> int:
         """The number of a nested program."""
@@ -112,10 +99,11 @@ class Labels:
 
             parts: list[Any] = [program.in_avals]
             for eqn in program.eqns:
-                parts.append(self.of_eqn(eqn, [read(x) for x in eqn.inputs]))
+                parts.append((self.kind(eqn), *map(read, eqn.inputs)))
                 for v in eqn.outputs:
                     places[v] = len(places)
-            number = self.of_key((*parts, *[read(x) for x in program.outvars]))
+            key = (*parts, *map(read, program.outvars))
+            number = self._numbers.setdefault(key, len(self._numbers))
             known = self._programs[id(program)] = program, number  # which keeps the id taken
         return known[1]
 
@@ -133,134 +121,222 @@ class Flow:
     Equations of constants that are cheap, such as a mask, are `free`: they take no place in the
     sequence `eqns`, for each block that reads one makes it itself.
 
-    Of each equation there is its label in `labels`, and in `arity` how many operands it has.  The
-    results of all are numbered in the order of the sequence: `maker` has the equation of each,
-    `result` which of its results it is, and `sizes` its bytes.  `operands` has the number of each
-    operand of the sequence, -1 of one that it does not make.
+    Of each equation there is its label in `labels`, in `arity` how many operands it has, and in
+    `first_operand` the first of them among all operands of the sequence; `reader` has the equation
+    of each operand.  Results are numbered in the order of the sequence: `maker` has the equation of
+    each, and `result` which of its results it is.  `counts` has for each equation how many results
+    it gives, and `first_result` the first.
+
+    `operands` has for each operand the number of its value: that of a result, -1 for a literal, and
+    a number below for each variable that the sequence does not make.  `variables` has the variable
+    of each number; its end is what negative numbers index.
+
+    >>> flow = Flow(simplify(program), Labels())
+    >>> [flow.variables[n] for n in flow.read_by(0)]
     """
 
     def __init__(self, program: Olympuspr, labels: Labels) -> None:
         self.program = program
         self.free: dict[Var, Eqn] = {}
-        self.eqns: list[Eqn] = []
-        self._depth: dict[Any, int] = {}  # how many equations a free one is made of, one on another
-        self._number: dict[Any, int] = {}
-        numbers: list[int] = []
-        operands: list[int] = []
-        number = self._number
-        for eqn in program.eqns:
-            inputs = eqn.inputs
-            made = [number.get(x, -1) for x in inputs]
-            if -1 not in made and made:  # which most are
-                kinds = [x.aval for x in inputs]
-            elif eqn.primitive.name in CHEAP and self._is_free(eqn):
-                continue
-            else:
-                kinds = [
-                    x.aval if n >= 0 else self._kind(x) for x, n in zip(inputs, made, strict=True)
-                ]
-            numbers.append(labels.of_eqn(eqn, kinds))
-            operands += made
-            for v in eqn.outputs:
-                number[v] = len(number)
-            self.eqns.append(eqn)
-        self.labels: Ints = np.array(numbers, np.int64)
-        self.operands: Ints = np.array(operands, np.int64)
-        self.arity: Ints = np.array([len(e.inputs) for e in self.eqns], np.int64)
-        self._first: Ints = np.cumsum(self.arity) - self.arity  # operand of each
-        self._results: Ints = np.array([len(e.outputs) for e in self.eqns], np.int64)
-        self.maker: Ints = np.repeat(np.arange(len(self.eqns)), self._results)
-        self.first_result: Ints = np.cumsum(self._results) - self._results
-        self.result: Ints = np.arange(len(self.maker)) - self.first_result[self.maker]
-        self.heavy: Ints = np.array(heavy_places(self.eqns), np.int64)
-        self.is_heavy = np.zeros(len(self.eqns), np.bool_)
-        self.is_heavy[self.heavy] = True
+        self.eqns = self._sequence(program.eqns)
+        self.variables: list[Any] = [v for e in self.eqns for v in e.outputs]
+        count = len(self.variables)
+        self._number: dict[Any, int] = dict(zip(self.variables, range(count), strict=True))
+        self.kinds, self._kind = self._by_kind(labels)
+        self.arity: Ints = self.each(lambda e: len(e.inputs))
+        self.first_operand: Ints = np.cumsum(self.arity) - self.arity
+        self.reader: Ints = np.repeat(np.arange(len(self.eqns)), self.arity)
+        self.counts: Ints = self.each(lambda e: len(e.outputs))
+        self.first_result: Ints = np.cumsum(self.counts) - self.counts
+        self.maker: Ints = np.repeat(np.arange(len(self.eqns)), self.counts)
+        self.result: Ints = np.arange(count) - self.first_result[self.maker]
+        self.operands, self.labels = self._operands_and_labels()
+        self.is_heavy: Flags = self.each(is_heavy).astype(np.bool_)
+        self.heavy: Ints = np.flatnonzero(self.is_heavy)
 
-    def _kind(self, x: Atom) -> Any:
-        """What an operand that the sequence does not make is to an equation."""
-        if isinstance(x, Literal):
-            return content(x)
-        return x if x in self.free else x.aval
+    def _sequence(self, eqns: Sequence[Eqn]) -> list[Eqn]:
+        """The equations that are not free, which are entered in `free`."""
+        depth: dict[Any, int] = {}  # how many equations a free value is made of, one on another
 
-    def _is_free(self, eqn: Eqn) -> bool:
-        """Whether an equation is of constants alone; it is taken as free then."""
-        depth = 0
-        for x in eqn.inputs:
-            if x.__class__ is not Literal:
-                below = self._depth.get(x, _MOST_FREE)
+        def is_free(eqn: Eqn) -> bool:
+            most = 0
+            for x in eqn.inputs:
+                below = 0 if x.__class__ is Literal else depth.get(x, _MOST_FREE)
                 if below >= _MOST_FREE:
                     return False
-                depth = max(depth, below)
-        self.free[eqn.outputs[0]] = eqn
-        self._depth[eqn.outputs[0]] = 1 + depth
-        return True
+                most = max(most, below)
+            if eqn.primitive.name not in CHEAP:
+                return False
+            self.free[eqn.outputs[0]] = eqn
+            depth[eqn.outputs[0]] = 1 + most
+            return True
+
+        return [
+            e
+            for e in eqns
+            if (e.inputs and (x := e.inputs[0]).__class__ is Var and x not in depth)  # most are so
+            or not is_free(e)
+        ]
+
+    def _by_kind(self, labels: Labels) -> tuple[list[Eqn], Ints]:
+        """An equation of each kind, and the number of the kind of each equation."""
+        kinds = [e.kind or labels.kind(e) for e in self.eqns]
+        found = dict(zip(kinds, self.eqns, strict=True))
+        number = dict(zip(found, range(len(found)), strict=True))
+        numbers = np.fromiter(map(number.__getitem__, kinds), np.int64, len(kinds))
+        return list(found.values()), numbers
+
+    def each(self, what: Callable[[Eqn], int]) -> Ints:
+        """A number for each equation, of which equations of one kind have the same one."""
+        return np.array([what(eqn) for eqn in self.kinds], np.int64)[self._kind]
+
+    def _operands_and_labels(self) -> tuple[Ints, Ints]:
+        """`operands` and `labels`; the variables that the sequence does not make are entered.
+
+        The label of an equation is its kind, or another number where it reads literals or free
+        values: of that kind and these.
+        """
+        atoms = [x for e in self.eqns for x in e.inputs]
+        made = map(self._number.get, atoms, itertools.repeat(-1))
+        operands = np.fromiter(made, np.int64, len(atoms))
+        outside = np.flatnonzero(operands < 0)
+        read = [atoms[i] for i in outside.tolist()]
+        others = dict.fromkeys([*self.free, *[x for x in read if x.__class__ is Var]])
+        self._number.update(zip(others, range(-2, -2 - len(others), -1), strict=True))
+        operands[outside] = list(map(self._number.get, read, itertools.repeat(-1)))
+        self.variables += [*reversed(others), None]
+        numbers: dict[Any, int] = {}
+        constants: dict[int, list[int]] = {}  # that an equation reads: of each the slot and number
+        readers = self.reader[outside]
+        slots = outside - self.first_operand[readers]
+        for x, reader, slot in zip(read, readers.tolist(), slots.tolist(), strict=True):
+            if x.__class__ is Literal or x in self.free:
+                key = content(x) if x.__class__ is Literal else x
+                number = numbers.setdefault(key, len(numbers))
+                constants.setdefault(reader, []).extend((slot, number))
+        places = list(constants)
+        kinds = self._kind[places].tolist()
+        keys = [(kind, *each) for kind, each in zip(kinds, constants.values(), strict=True)]
+        known: dict[Any, int] = {}
+        labels = self._kind.copy()
+        labels[places] = [known.setdefault(key, len(self.kinds) + len(known)) for key in keys]
+        return operands, labels
 
     def number_of(self, x: Atom) -> int:
-        """The number of a result of the sequence."""
-        return self._number[x]
+        """The number of a value: a result, or another variable that the sequence reads; else -1."""
+        return self._number.get(x, -1)
 
-    def at(self, x: Atom) -> tuple[int, int] | None:
-        """The equation that makes a value, and which of its results it is; None where none does."""
-        number = self._number.get(x)
-        return None if number is None else self._places[number]
+    @functools.cached_property
+    def given(self) -> Ints:
+        """The numbers of the results that the program gives."""
+        numbers = [n for n in map(self.number_of, self.program.outvars) if n >= 0]
+        return np.array(numbers, np.int64)
+
+    def of_results(self, what: Callable[[ShapedArray], int]) -> Ints:
+        """A number for each result, from its type."""
+        types = [[what(v.aval) for v in eqn.outputs] for eqn in self.kinds]
+        numbers = np.array([x for each in types for x in each], np.int64)
+        ends = np.cumsum([len(each) for each in types], dtype=np.int64)
+        found: Ints = numbers[ends[self._kind[self.maker]] - self.counts[self.maker] + self.result]
+        return found
+
+    @functools.cached_property
+    def sizes(self) -> Ints:
+        """The bytes of each result."""
+        return self.of_results(lambda aval: aval.size * aval.dtype.itemsize)
 
     @functools.cached_property
     def _places(self) -> list[tuple[int, int]]:
         return list(zip(self.maker.tolist(), self.result.tolist(), strict=True))
 
-    @functools.cached_property
-    def sizes(self) -> Ints:
-        """The bytes of each result."""
-        known: dict[ShapedArray, int] = {}
-        for v in self._number:
-            if v.aval not in known:
-                known[v.aval] = v.aval.size * v.aval.dtype.itemsize
-        return np.array([known[v.aval] for v in self._number], np.int64)
+    def at(self, value: int) -> tuple[int, int] | None:
+        """The equation that makes a value, and which of its results it is; None where none does."""
+        return None if value < 0 else self._places[value]
 
-    def bytes_of(self, place: int, result: int = 0) -> int:
-        """The size of a result of an equation."""
-        aval = self.eqns[place].outputs[result].aval
-        return aval.size * aval.dtype.itemsize
+    def bytes_of(self, result: int) -> int:
+        """The size of a result."""
+        return int(self.sizes[result])
 
     @functools.cached_property
-    def uses(self) -> Ints:
-        """A row for each operand that another equation of the sequence makes.
+    def label_of(self) -> list[int]:
+        """By the number of a value what is equal where like equations make it; else the number."""
+        others = range(len(self.maker) - len(self.variables), 0)
+        return [*self.labels[self.maker].tolist(), *others]
 
-        The reading equation, its slot, the making equation, which of its results.
-        """
-        read = np.flatnonzero(self.operands >= 0)
-        values = self.operands[read]
-        use = np.repeat(np.arange(len(self.eqns)), self.arity)[read]
-        return np.array([use, read - self._first[use], self.maker[values], self.result[values]]).T
+    @functools.cached_property
+    def is_free(self) -> Flags:
+        """By the number of a value whether it is one of those that are free."""
+        flags = np.zeros(len(self.variables), np.bool_)
+        flags[[self.number_of(x) for x in self.free]] = True
+        return flags
+
+    @functools.cached_property
+    def _read(self) -> tuple[list[int], list[int]]:
+        """`operands`, and where those of each equation end, as lists: for one by one."""
+        operands: list[int] = self.operands.tolist()
+        return operands, [*self.first_operand.tolist(), len(self.operands)]
+
+    def made_by(self, value: int) -> Eqn:
+        """The equation that makes a value: of the sequence, or a free one."""
+        if value < 0:
+            return self.free[self.variables[value]]
+        return self.eqns[self._places[value][0]]
+
+    def read_for(self, value: int) -> list[int]:
+        """The numbers of the values that a result, or a free value, is made of."""
+        if value < 0:
+            return [self.number_of(x) for x in self.made_by(value).inputs]
+        return self.read_by(self._places[value][0])
+
+    def read_by(self, place: int) -> list[int]:
+        """The numbers of the values that an equation reads."""
+        operands, bounds = self._read
+        return operands[bounds[place] : bounds[place + 1]]
+
+    @functools.cached_property
+    def weights(self) -> Ints:
+        """How many equations each is, with those of its programs."""
+        return self.each(lambda eqn: weight([eqn]))
+
+    @functools.cached_property
+    def uses(self) -> tuple[Ints, Ints]:
+        """The reader and the number of each operand that is a result of the sequence."""
+        inside = np.flatnonzero(self.operands >= 0)
+        return self.reader[inside], self.operands[inside]
 
     @functools.cached_property
     def last_uses(self) -> Ints:
         """For each equation the last that reads a result of it; none reads what is `len(eqns)`."""
         last = np.arange(len(self.eqns))
-        np.maximum.at(last, self.uses[:, 2], self.uses[:, 0])
-        for x in self.program.outvars:
-            at = self.at(x)
-            if at is not None:
-                last[at[0]] = len(self.eqns)
+        use, value = self.uses
+        np.maximum.at(last, self.maker[value], use)
+        last[self.maker[self.given]] = len(self.eqns)
         return last
 
-    def links(self, stretches: Sequence[Sequence[int]] | Ints) -> Ints:
+    def operands_of(self, stretches: Ints) -> Ints:
+        """A row for each of some like stretches: the places in `operands` that its equations have.
+
+        A stretch is a row of the places of its equations.
+        """
+        arity = self.arity[stretches[0]]
+        of = np.repeat(np.arange(len(arity)), arity)
+        slots = np.arange(len(of)) - (np.cumsum(arity) - arity)[of]
+        places: Ints = self.first_operand[stretches][:, of] + slots
+        return places
+
+    def links(self, stretches: Ints) -> Ints:
         """A row for each of some like stretches, with a number for each operand.
 
         It is that of the result that the operand is, among all of the stretch; -1 from outside of
         it.  No two stretches have an equation in common.
         """
-        places = np.asarray(stretches)
-        arity, results = self.arity[places[0]], self._results[places[0]]
-        of = np.repeat(np.arange(len(arity)), arity)
-        slots = np.arange(len(of)) - (np.cumsum(arity) - arity)[of]
-        values = self.operands[self._first[places][:, of] + slots]
+        counts = self.counts[stretches[0]]
+        values = self.operands[self.operands_of(stretches)]
         place_in = np.zeros(len(self.eqns), np.int64)
         stretch = np.full(len(self.eqns), -1)
-        rows = np.arange(len(places))[:, None]
-        place_in[places], stretch[places] = np.arange(len(arity)), rows
-        maker = self.maker[values]
+        rows = np.arange(len(stretches))[:, None]
+        place_in[stretches], stretch[stretches] = np.arange(len(counts)), rows
+        maker = self.maker[np.maximum(values, -1)]
         inside = (values >= 0) & (stretch[maker] == rows)
-        return np.where(
-            inside, (np.cumsum(results) - results)[place_in[maker]] + self.result[values], -1
-        )
+        result = values - self.first_result[maker]
+        return np.where(inside, (np.cumsum(counts) - counts)[place_in[maker]] + result, -1)

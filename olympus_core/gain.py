@@ -14,14 +14,14 @@ none, and what a block stores for others is a loss: more kernels, each with less
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from olympus_core.flow import CHEAP, Flow, weight
-from olympus_core.olympuspr import Atom, Eqn, Literal, sub_programs
+from olympus_core.flow import CHEAP, Flags, Flow, Ints
+from olympus_core.olympuspr import Eqn, sub_programs
 from olympus_core.repeats import Repeat, Thresholds
 
 __all__ = ["is_gain"]
@@ -37,12 +37,13 @@ def is_gain(flow: Flow, repeats: Sequence[Repeat], thresholds: Thresholds) -> bo
     """
     if not thresholds.again:
         return True
-    if any(_is_unknown(flow.eqns[i]) for repeat in repeats for i in repeat[0]):
+    unknown = flow.each(_is_unknown)
+    if any(unknown[repeat[0]].any() for repeat in repeats):
         return True
     if all(_gives_one(flow, repeat) for repeat in repeats):
         return True
-    kept = sum(weight([flow.eqns[i] for i in r[0]]) * len(r) for r in repeats)
-    if 2 * kept < weight(flow.eqns):
+    kept = sum(int(flow.weights[r[0]].sum()) * len(r) for r in repeats)
+    if 2 * kept < flow.weights.sum():
         return False  # fusions would grow outside of the blocks all the same
     fusion = _Fusion(flow)
     return sum(_growing(fusion, repeat) for repeat in repeats) >= thresholds.again * kept
@@ -56,82 +57,119 @@ def _growing(fusion: _Fusion, repeat: Repeat) -> int:
     at the same place of the occurrence before.
     """
     middle = len(repeat) // 2
-    first, second = repeat[middle - 1], repeat[middle]
-    later = {place for occurrence in repeat[middle + 1 :] for place in occurrence}
+    first, second = repeat[middle - 1].tolist(), repeat[middle].tolist()
     begins = {place: 1 << t for t, place in enumerate(first)}
     places = {place: t for t, place in enumerate(second)}
-    made_of: dict[Atom, int] = {}  # the places of the first whose values one is made of, as bits
-    with_it: dict[Atom, int] = {}  # the places of the second that are in the fusion of a value
+    made_of: dict[int, int] = {}  # the places of the first whose values one is made of, as bits
+    with_it: dict[int, int] = {}  # and the places of the second that are in its fusion
     chains: dict[int, int] = {}  # the values that a fusion has of each occurrence: their equations
     ends: Counter[int] = Counter()  # what fusions are made of, of the first, and how many are so
-    for place in range(first[0], len(fusion.eqns)):
-        if place > second[-1] and not chains:
-            break
-        if place in later or not fusion.takes(place):
-            continue
-        eqn, at = fusion.eqns[place], places.get(place)
+
+    def taken() -> Iterator[int]:
+        later = repeat[middle + 1 :]
+        yield from fusion.taken(first[0], second[-1] + 1, later)
+        if chains:
+            yield from fusion.taken(second[-1] + 1, fusion.end, later)
+
+    for place in taken():
+        at = places.get(place)
+        begin = begins.get(place, 0)
         come, parts = 0, 0 if at is None else 1 << at
-        for x in eqn.inputs:
-            come |= made_of.get(x, 0)
-            parts |= with_it.get(x, 0)
-        again = fusion.is_made_again(eqn)
-        if come and (count := fusion.ends(eqn)):
+        for x in fusion.flow.read_by(place):
+            if x in made_of:
+                come |= made_of[x]
+                parts |= with_it[x]
+        if not (come or parts or begin):
+            continue
+        again = fusion.is_made_again(place)
+        value = int(fusion.flow.first_result[place])
+        count = fusion.ends(value)
+        if come and count:
             ends[come] += count
         if again and at is not None and come >> at & 1:
             chains[at] = parts.bit_count()
-        if again or not fusion.ends(eqn):
-            made_of[eqn.outputs[0]] = come | (begins.get(place, 0) if again else 0)
-            with_it[eqn.outputs[0]] = parts
+        if again or not count:
+            made_of[value] = come | (begin if again else 0)
+            with_it[value] = parts
     each = [n * size for end, n in ends.items() for at, size in chains.items() if end >> at & 1]
     return sum(each) * len(repeat) * (len(repeat) - 1) // 2
 
 
 class _Fusion:
-    """What XLA does with the elementwise equations of a program."""
+    """What XLA does with the elementwise equations of a program, told by their places."""
 
     def __init__(self, flow: Flow) -> None:
         self.flow = flow
-        self.eqns = flow.eqns
-        fused = [_is_fused(e) for e in flow.eqns]
-        convolved = [e.primitive.name == "conv_general_dilated" for e in flow.eqns]
-        self._fused = np.array(fused, np.bool_)
-        use, _, made, result = flow.uses.T
-        values, count = flow.first_result[made] + result, len(flow.maker)
-        self._readers = np.bincount(values, minlength=count)
-        others = np.bincount(values[~self._fused[use]], minlength=count)
-        own_order = np.bincount(values[np.array(convolved, np.bool_)[use]], minlength=count)
+        self.end = len(flow.eqns)
+        self._fused = flow.each(_is_fused).astype(np.bool_)
+        convolves = flow.each(lambda e: e.primitive.name == "conv_general_dilated")
+        use, value = flow.uses
+        others = np.bincount(value[~self._fused[use]], minlength=len(flow.maker))
+        own_order = np.bincount(value[convolves[use] > 0], minlength=len(flow.maker))
         self._ends = np.maximum(np.minimum(others, 1), own_order)
-        self._thin: set[Atom] = set()  # what is broadcast, and elementwise equations of that
+        self._readers = np.bincount(value, minlength=len(flow.maker))
+        self._thin = self._constant()
+        self._large = self._as_large_as_results()
 
-    def takes(self, place: int) -> bool:
-        """Whether an equation, the next in the order of the program, can be part of a fusion.
+    def _constant(self) -> Flags:
+        """By the number of a value, whether it is a literal, free, or broadcast."""
+        flow = self.flow
+        thin = flow.is_free.copy()
+        thin[-1] = True
+        broadcast = flow.each(lambda e: e.primitive.name == "broadcast_in_dim") > 0
+        thin[flow.first_result[broadcast]] = True
+        return thin
 
-        What is broadcast can be too, but nothing of its own size comes with it.
+    def _as_large_as_results(self) -> Ints:
+        """The places in `operands` of those, of equations that can be fused, that are."""
+        flow = self.flow
+        others = [x.aval.size for x in flow.variables[len(flow.maker) : -1]]
+        size = np.array([*flow.of_results(lambda a: a.size), *others, 0], np.int64)
+        reader = flow.reader
+        large = size[flow.operands] >= size[flow.first_result[reader]]
+        return np.flatnonzero(large & self._fused[reader])
+
+    def taken(self, start: int, end: int, later: Repeat) -> list[int]:
+        """The equations from `start` on that can be part of a fusion, without those of `later`.
+
+        What is broadcast can be too, but nothing of its own size comes with it: it is thin, as is
+        what elementwise equations make of thin values.
         """
-        if not self._fused[place]:
-            return False
-        eqn = self.eqns[place]
-        size = eqn.outputs[0].aval.size
-        if all(self._is_thin(x) or x.aval.size < size for x in eqn.inputs):
-            self._thin.add(eqn.outputs[0])
-            return False
-        return True
+        flow = self.flow
+        possible = np.zeros(self.end, np.bool_)
+        possible[start:end] = self._fused[start:end]
+        possible[later] = False
+        full = self._large[~self._thin[flow.operands[self._large]]]
+        count = np.bincount(flow.reader[full], minlength=self.end)
+        readers, bounds = self._readers_of_large
+        pending = np.flatnonzero(possible & (count == 0)).tolist()
+        for place in pending:  # to which those are added that are thin because of it
+            value = flow.first_result[place]
+            if not self._thin[value]:
+                self._thin[value] = True
+                for reader in readers[bounds[value] : bounds[value + 1]]:
+                    count[reader] -= 1
+                    if possible[reader] and not count[reader]:
+                        pending.append(reader)
+        return np.flatnonzero(possible & (count > 0)).tolist()
 
-    def ends(self, eqn: Eqn) -> int:
-        """How many fusions end with the value; each convolution reads it in an order of its own."""
-        return int(self._ends[self.flow.number_of(eqn.outputs[0])])
+    @functools.cached_property
+    def _readers_of_large(self) -> tuple[list[int], list[int]]:
+        """The equations that read a result and give no larger one, and where those of each end."""
+        values = self.flow.operands[self._large]
+        order = np.argsort(values, kind="stable")
+        bounds = np.searchsorted(values[order], np.arange(len(self.flow.maker) + 1))
+        return self.flow.reader[self._large[order]].tolist(), bounds.tolist()
 
-    def is_made_again(self, eqn: Eqn) -> bool:
-        """Whether each fusion that reads the value makes it."""
-        if self._readers[self.flow.number_of(eqn.outputs[0])] < 2:
+    def ends(self, value: int) -> int:
+        """How many fusions end with a value; each convolution reads it in an order of its own."""
+        return int(self._ends[value])
+
+    def is_made_again(self, place: int) -> bool:
+        """Whether each fusion that reads the value of an equation makes it."""
+        if self._readers[self.flow.first_result[place]] < 2:
             return False
-        return len({x for x in eqn.inputs if not self._is_thin(x)}) <= 1
-
-    def _is_thin(self, x: Any) -> bool:
-        if x.__class__ is Literal or x in self._thin or x in self.flow.free:
-            return True
-        at = self.flow.at(x)
-        return at is not None and self.eqns[at[0]].primitive.name == "broadcast_in_dim"
+        return len({x for x in self.flow.read_by(place) if not self._thin[x]}) <= 1
 
 
 def _is_unknown(eqn: Eqn) -> bool:
@@ -150,19 +188,19 @@ def _is_fused(eqn: Eqn) -> bool:
 def _gives_one(flow: Flow, repeat: Repeat) -> bool:
     """Whether an occurrence gives one result, and the products of the next one are of it."""
     middle = len(repeat) // 2
-    use, _, made, result = flow.uses.T
     own = np.zeros(len(flow.eqns), np.bool_)
-    own[list(repeat[middle - 1])] = True
-    outside = own[made] & ~own[use]
-    given = set(zip(made[outside].tolist(), result[outside].tolist(), strict=True))
-    given.update(at for at in map(flow.at, flow.program.outvars) if at and own[at[0]])
+    own[repeat[middle - 1]] = True
+    use, value = flow.uses
+    outside = own[flow.maker[value]] & ~own[use]
+    given = {*value[outside].tolist(), *flow.given[own[flow.maker[flow.given]]].tolist()}
     if len(given) != 1:
         return False
-    place, number = given.pop()
-    made_of: set[Atom] = {flow.eqns[place].outputs[number]}
-    for place in repeat[middle]:
-        if not made_of.isdisjoint(flow.eqns[place].inputs):
+    reach = np.zeros(len(flow.variables), np.bool_)
+    reach[given.pop()] = True
+    for place in repeat[middle].tolist():
+        first, result = flow.first_operand[place], flow.first_result[place]
+        if reach[flow.operands[first : first + flow.arity[place]]].any():
             if flow.is_heavy[place]:
                 return True
-            made_of.update(flow.eqns[place].outputs)
+            reach[result : result + flow.counts[place]] = True
     return False

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any, TypeVar
 
 import numpy as np
 
 from olympus_core.avals import ShapedArray
-from olympus_core.primitive import Primitive
+from olympus_core.primitive import Kind, Primitive
 from olympus_core.source import Source
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "ProgramParams",
     "Var",
     "exact",
+    "kind_of",
     "named_axes",
     "once_per_program",
     "places_of_inputs",
@@ -101,9 +102,13 @@ def exact(value: Any) -> Any:
 
 
 class Eqn:
-    """`outputs = primitive[params] inputs`, and where the user wrote it."""
+    """`outputs = primitive[params] inputs`, and where the user wrote it.
 
-    __slots__ = ("inputs", "outputs", "params", "primitive", "source")
+    `kind` is what the primitive keeps for such operands and parameters, where that was looked up;
+    `kind_of` looks it up elsewhere.
+    """
+
+    __slots__ = ("inputs", "kind", "outputs", "params", "primitive", "source")
 
     def __init__(
         self,
@@ -112,7 +117,9 @@ class Eqn:
         outputs: tuple[Var, ...],
         params: dict[str, Any],
         source: Source,
+        kind: Kind | None = None,
     ) -> None:
+        self.kind = kind
         self.primitive = primitive
         self.inputs = inputs
         self.outputs = outputs
@@ -144,12 +151,26 @@ class Eqn:
             return _NOTHING
         return _NOTHING.union(*[program.effects for program in sub_programs(self)])
 
+    def reading(self, inputs: tuple[Atom, ...]) -> Eqn:
+        """The same equation of other operands, which have the same types."""
+        return Eqn(self.primitive, inputs, self.outputs, self.params, self.source, self.kind)
+
     def replace(self, **changes: Any) -> Eqn:
         """The same equation but for the fields given; `invars` and `outvars` are fields too."""
         given = {_ALSO.get(name, name): value for name, value in changes.items()}
         made = Eqn(*(given.get(name, getattr(self, name)) for name in _EQN_FIELDS))
         made.inputs, made.outputs = tuple(made.inputs), tuple(made.outputs)
         return made
+
+
+def kind_of(eqn: Eqn) -> Hashable:
+    """What is equal for equations of one primitive, types of operands and parameters."""
+    if eqn.kind is not None:
+        return eqn.kind
+    avals = tuple([x.aval for x in eqn.inputs])
+    if eqn.primitive.higher_order:
+        return eqn.primitive, avals, tuple(eqn.params.items())
+    return eqn.primitive.kind(avals, eqn.params)
 
 
 _NOTHING: frozenset[Primitive] = frozenset()

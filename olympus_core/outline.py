@@ -13,28 +13,22 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from olympus_core import collection
-from olympus_core.flow import Flow, Ints, Labels, is_heavy, most_alike, weight
+from olympus_core.flow import Flow, Labels, is_heavy, most_alike, weight
 from olympus_core.gain import is_gain
 from olympus_core.olympuspr import (
-    Atom,
     Eqn,
-    Literal,
     Olympuspr,
     ProgramParams,
-    Var,
     sub_programs,
     with_programs,
 )
-from olympus_core.primitive import Primitive, op
-from olympus_core.repeats import MEASURED, Repeat, Thresholds, find
+from olympus_core.repeats import MEASURED, Thresholds, find
+from olympus_core.rewriting import Rewriting, block_primitive
 from olympus_core.simplify import simplify
-from olympus_core.stored import choose
 
 __all__ = ["Block", "blocks", "outline"]
 
@@ -105,7 +99,7 @@ class _Outliner:
             repeats = find(flow, self.thresholds)
             if not repeats or not is_gain(flow, repeats, self.thresholds):
                 break
-            rewriting = _Rewriting(flow, repeats, self.thresholds)
+            rewriting = Rewriting(flow, repeats, self.thresholds)
             if not rewriting.repeats:
                 break
             program = rewriting.program()
@@ -116,196 +110,6 @@ class _Outliner:
         return program if same else program.replace(eqns=eqns)
 
 
-class _Rewriting:
-    """One program, and the repeats that become blocks.
-
-    `remade` are the equations whose results are not stored for readers elsewhere: each makes them
-    itself.
-    """
-
-    def __init__(self, flow: Flow, repeats: Sequence[Repeat], thresholds: Thresholds) -> None:
-        self.flow = flow
-        agreeing = [self._agreeing(repeat) for repeat in repeats]
-        agreeing = [each for each in agreeing if len(each[0]) >= thresholds.occurrences]
-        self.repeats = [repeat for repeat, _ in agreeing]
-        stored = choose(flow, self.repeats)
-        self.remade = flow.free | stored.remade
-        self.calls: dict[int, Eqn] = {}  # by the place of the last equation that a call replaces
-        for (repeat, links), results in zip(agreeing, stored.results, strict=True):
-            made = _calls(self, repeat, links, sorted(results))
-            self.calls.update(zip([each[-1] for each in repeat], made, strict=True))
-
-    def _agreeing(self, repeat: Repeat) -> tuple[Repeat, Ints]:
-        """The most occurrences that are alike also in where their operands come from; and that."""
-        rows = self.flow.links(repeat)
-        groups: dict[bytes, list[int]] = {}
-        for k, row in enumerate(rows):
-            groups.setdefault(row.tobytes(), []).append(k)
-        most = max(groups.values(), key=len)
-        return tuple([repeat[k] for k in most]), rows[most[0]]
-
-    def label(self, eqn: Eqn) -> Any:
-        """What is equal for equations that are alike."""
-        place = self.flow.at(eqn.outputs[0])
-        return eqn.outputs[0] if place is None else int(self.flow.labels[place[0]])
-
-    def made_again(
-        self, wanted: Iterable[Atom], remade: Mapping[Var, Eqn], inside: Collection[Any]
-    ) -> list[Eqn]:
-        """The equations, of those `remade`, that make what is wanted, in an order that runs.
-
-        What is `inside` is there already.
-        """
-        found: dict[Any, Eqn] = {}
-        pending = [*wanted][::-1]
-        while pending:
-            x = pending.pop()
-            eqn = remade.get(x)  # type: ignore[arg-type]
-            if eqn is None or x in inside or x in found:
-                continue
-            missing = [y for y in eqn.inputs if y in remade and not (y in inside or y in found)]
-            if missing:
-                pending += [x, *missing[::-1]]
-            else:
-                found[x] = eqn
-        return list(found.values())
-
-    def program(self) -> Olympuspr:
-        """The program with the calls in the place of what they do."""
-        flow, remade = self.flow, self.remade
-        stays = np.ones(len(flow.eqns), np.bool_)
-        for repeat in self.repeats:
-            stays[np.array(repeat).ravel()] = False
-        stays[list(self.calls)] = True
-        eqns: list[Eqn] = []
-        made: set[Atom] = set()
-
-        def need(atoms: Iterable[Atom]) -> None:
-            wanted = [x for x in atoms if x in remade and x not in made]
-            for eqn in self.made_again(wanted, remade, made) if wanted else ():
-                made.update(eqn.outputs)
-                eqns.append(eqn)
-
-        for place in np.flatnonzero(stays).tolist():
-            call = self.calls.get(place)
-            eqn = flow.eqns[place] if call is None else call
-            if call is None and eqn.outputs[0] in remade:
-                continue  # it is made where it is read
-            need(eqn.inputs)
-            eqns.append(eqn)
-        need(flow.program.outvars)
-        return flow.program.replace(eqns=eqns)
-
-
-def _calls(
-    rewriting: _Rewriting, repeat: Repeat, links: Ints, results: Sequence[tuple[int, int]]
-) -> list[Eqn]:
-    """The calls of one block, an equation for each occurrence.
-
-    `links` has for each operand of its equations which of the results it is, -1 from outside.
-    """
-    own = [[rewriting.flow.eqns[i] for i in each] for each in repeat]
-    slots = [(t, slot, x) for t, e in enumerate(own[0]) for slot, x in enumerate(e.inputs)]
-    outside = [
-        i for i in np.flatnonzero(links < 0).tolist() if slots[i][2].__class__ is not Literal
-    ]
-    read = [[eqns[slots[i][0]].inputs[slots[i][1]] for i in outside] for eqns in own]
-    again = _made_again(rewriting, own, read)
-    every = [[*_operands(made), *atoms] for made, atoms in zip(again, read, strict=True)]
-    before = len(every[0]) - len(outside)  # operands of what is made again
-    numbers = [*range(before), *[before + i for i in outside]]
-    made = {v for e in again[0] for v in e.outputs}
-    inputs: dict[tuple[Atom, ...], Any] = {}
-    other: dict[int, Var] = {}
-    taken: set[Atom] = set()
-    for number, *each in zip(numbers, *every, strict=True):
-        x, key = each[0], tuple(each)
-        if x.__class__ is Literal or x in made:
-            continue
-        if key not in inputs:
-            inputs[key] = Var(x.aval) if x in taken else x
-            taken.add(x)
-        if inputs[key] is not x:
-            other[number] = inputs[key]
-    program = Olympuspr(
-        tuple(inputs.values()),
-        tuple(_with_inputs([*again[0], *own[0]], other)),
-        tuple([own[0][t].outputs[r] for t, r in results]),
-    )
-    params = ProgramParams(name="", olympuspr=program)
-    return [
-        Eqn(
-            _block_primitive(),
-            tuple([key[k] for key in inputs]),
-            tuple([eqns[t].outputs[r] for t, r in results]),
-            params,
-            eqns[0].source,
-        )
-        for k, eqns in enumerate(own)
-    ]
-
-
-def _operands(eqns: Iterable[Eqn]) -> list[Atom]:
-    return [x for e in eqns for x in e.inputs]
-
-
-def _made_again(
-    rewriting: _Rewriting, own: Sequence[Sequence[Eqn]], read: Sequence[Sequence[Atom]]
-) -> list[list[Eqn]]:
-    """The equations that each occurrence makes again, of what it reads from outside.
-
-    Each makes again what all do; anything else is an operand.
-    """
-    remade = rewriting.remade
-    if not any(x in remade for atoms in read for x in atoms):
-        return [[] for _ in own]
-    recipe = _Recipes(rewriting)
-    alike = [len(set(map(recipe.of, each))) == 1 for each in zip(*read, strict=True)]
-    found, shapes = [], set()
-    for eqns, atoms in zip(own, read, strict=True):
-        inside: set[Atom] = {v for e in eqns for v in e.outputs}
-        inside.update([x for x, same in zip(atoms, alike, strict=True) if not same])
-        again = rewriting.made_again(atoms, remade, inside)
-        places = {v: n for n, v in enumerate([v for e in again for v in e.outputs])}
-        come = [places.get(x, -1) for x in (*_operands(again), *atoms)]  # type: ignore[arg-type]
-        shapes.add((*map(rewriting.label, again), *come))
-        found.append(again)
-    if len(shapes) == 1:
-        return found
-    return [rewriting.made_again(atoms, rewriting.flow.free, ()) for atoms in read]
-
-
-class _Recipes:
-    """A number for each value, of how it is made again; 0 for one that is not."""
-
-    def __init__(self, rewriting: _Rewriting) -> None:
-        self.rewriting = rewriting
-        self.known: dict[Atom, int] = {}
-        self.numbers: dict[Any, int] = {}
-
-    def of(self, x: Atom) -> int:
-        eqn = self.rewriting.remade.get(x)  # type: ignore[arg-type]
-        if eqn is None:
-            return 0
-        if x not in self.known:
-            key = self.rewriting.label(eqn), *map(self.of, eqn.inputs)
-            self.known[x] = self.numbers.setdefault(key, len(self.numbers) + 1)
-        return self.known[x]
-
-
-def _with_inputs(eqns: Sequence[Eqn], other: dict[int, Var]) -> list[Eqn]:
-    """The equations with other operands, given by their number among all operands."""
-    made, at = [], 0
-    for eqn in eqns:
-        numbers = range(at, at + len(eqn.inputs))
-        at += len(eqn.inputs)
-        if not other.keys().isdisjoint(numbers):
-            inputs = [other.get(i, x) for i, x in zip(numbers, eqn.inputs, strict=True)]
-            eqn = eqn.replace(inputs=inputs)
-        made.append(eqn)
-    return made
-
-
 def _key(eqn: Eqn, labels: Labels) -> Any:
     """What is equal for two calls of one function."""
     return eqn.params["name"], labels.of_program(eqn.params["olympuspr"])
@@ -313,7 +117,9 @@ def _key(eqn: Eqn, labels: Labels) -> Any:
 
 def _calls_kept(program: Olympuspr, made: _Outliner) -> Olympuspr:
     """The program with `block` in the place of `jit` where the function is called often enough."""
-    least, block = made.thresholds, _block_primitive()
+    least, block = made.thresholds, block_primitive()
+    if all(eqn.primitive.is_kept for eqn in _calls_within(program)):
+        return program
     callees = _callees(program, made.labels)
     copies: Counter[Any] = Counter({None: 1})  # in the code, once the compiler has inlined calls
     kept: set[Any] = set()
@@ -324,6 +130,8 @@ def _calls_kept(program: Olympuspr, made: _Outliner) -> Olympuspr:
         times = 1 if key in kept else copies[key]
         for callee, count in called.items():
             copies[callee] += times * count
+    if not kept:
+        return program
 
     def keep(before: Eqn, after: Eqn) -> Eqn:
         if not before.primitive.is_call or _key(before, made.labels) not in kept:
@@ -389,7 +197,9 @@ def _named(program: Olympuspr, labels: Labels) -> Olympuspr:
 
     A function under `jit` keeps its name, with a number where another block has it.
     """
-    every = list(_blocks_in(program))
+    every = [eqn for eqn in _calls_within(program) if eqn.primitive.is_kept]
+    if not every:
+        return program
     taken = {eqn.params["name"] for eqn in every}
     names: dict[Any, str] = {}
     for eqn in every:
@@ -411,21 +221,23 @@ def _named(program: Olympuspr, labels: Labels) -> Olympuspr:
     return _mapped(program, rename)
 
 
-def _blocks_in(program: Olympuspr) -> Iterator[Eqn]:
-    """The calls of blocks in a program, as they stand there; what they call is looked at once."""
+def _calls_within(program: Olympuspr) -> list[Eqn]:
+    """The calls in a program, in the order that they stand; what they call is looked at once."""
     seen: set[int] = set()
-    pending = [iter(program.eqns)]
+    found: list[Eqn] = []
+    pending = [iter([e for e in program.eqns if e.primitive.has_programs])]
     while pending:
         eqn = next(pending[-1], None)
         if eqn is None:
             pending.pop()
             continue
-        if eqn.primitive.is_kept:
-            yield eqn
-        for nested in sub_programs(eqn) if eqn.primitive.has_programs else ():
+        if eqn.primitive.is_call:
+            found.append(eqn)
+        for nested in sub_programs(eqn):
             if id(nested) not in seen:
                 seen.add(id(nested))
-                pending.append(iter(nested.eqns))
+                pending.append(iter([e for e in nested.eqns if e.primitive.has_programs]))
+    return found
 
 
 def blocks(program: Olympuspr) -> tuple[Block, ...]:
@@ -433,7 +245,8 @@ def blocks(program: Olympuspr) -> tuple[Block, ...]:
 
     One that is called in another occurs as often as both say.
     """
-    found = {eqn.params["name"]: eqn.params["olympuspr"] for eqn in _blocks_in(program)}
+    every = [eqn for eqn in _calls_within(program) if eqn.primitive.is_kept]
+    found = {eqn.params["name"]: eqn.params["olympuspr"] for eqn in every}
     known: dict[int, Counter[str]] = {}
 
     def times(inside: Olympuspr) -> Counter[str]:
@@ -452,9 +265,3 @@ def blocks(program: Olympuspr) -> tuple[Block, ...]:
         return ()
     counts = times(program)
     return tuple(Block(name, inner, counts[name]) for name, inner in found.items())
-
-
-def _block_primitive() -> Primitive:
-    found = op.find("block")
-    assert found is not None  # control/call.py declares it
-    return found

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AtOnce",
     "Batched",
+    "Kind",
     "Linear",
     "LinearPrimitive",
     "MultipleResults",
@@ -159,6 +160,19 @@ class AtOnce(NamedTuple):
     out_shardings: tuple[Sharding | None, ...] = ()
 
 
+class Kind:
+    """What equations have in common that are of one primitive, types of operands and parameters.
+
+    There is one object for each combination, so that it serves as a key.  `outs` are the types of
+    the results.
+    """
+
+    __slots__ = ("outs",)
+
+    def __init__(self, outs: Avals) -> None:
+        self.outs = outs
+
+
 class Primitive:
     """An operation with a name and rules; see the module's docstring for the contract."""
 
@@ -195,7 +209,7 @@ class Primitive:
         self.name = name
         self.module = _declaring()
         op.declare(self)
-        self._avals: dict[Any, Avals] = {}
+        self._kinds: dict[Any, Kind] = {}
 
     def __repr__(self) -> str:
         return self.name
@@ -206,18 +220,24 @@ class Primitive:
 
     def out_avals(self, avals: Avals, params: dict[str, Any]) -> Avals:
         """The results' avals: `abstract`, cached by operands' avals and first-order parameters."""
-        if self.higher_order:
-            out = self.abstract(*avals, **params)
-            return tuple(out) if self.multiple_results else (out,)
+        return self._abstract(avals, params) if self.higher_order else self.kind(avals, params).outs
+
+    def kind(self, avals: Avals, params: dict[str, Any]) -> Kind:
+        """What its equations with such operands and parameters have in common.
+
+        None is kept of a primitive that is `higher_order`, for its programs would be kept too.
+        """
         key = (avals, tuple(params.items())) if params else avals
-        found = self._avals.get(key)
+        found = self._kinds.get(key)
         if found is None:
-            out = self.abstract(*avals, **params)
-            found = tuple(out) if self.multiple_results else (out,)
-            if not self.says_varying:
-                found = _varying(found, avals)
-            self._avals[key] = found
+            outs = self._abstract(avals, params)
+            outs = outs if self.says_varying else _varying(outs, avals)
+            found = self._kinds.setdefault(key, Kind(outs))
         return found
+
+    def _abstract(self, avals: Avals, params: dict[str, Any]) -> Avals:
+        out = self.abstract(*avals, **params)
+        return tuple(out) if self.multiple_results else (out,)
 
     def spoken(self, params: dict[str, Any]) -> str:
         """What messages call the operation."""

@@ -13,14 +13,13 @@ fewest bytes go across.
 
 from __future__ import annotations
 
-from collections import Counter
+import functools
 from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from olympus_core.flow import Flow, Ints, weight
+from olympus_core.flow import Flags, Flow, Ints
 
 __all__ = ["MEASURED", "Repeat", "Thresholds", "find"]
 
@@ -41,8 +40,8 @@ class Thresholds(NamedTuple):
 MEASURED = Thresholds()
 
 
-#: Stretches that are alike: for each occurrence the places of its equations, in order.
-Repeat = tuple[tuple[int, ...], ...]
+#: Stretches that are alike: a row for each occurrence, with the places of its equations, in order.
+Repeat = Ints
 
 
 #: how many equations before and after one are compared first
@@ -65,31 +64,31 @@ def find(flow: Flow, thresholds: Thresholds) -> list[Repeat]:
             if not more:
                 break
             found += more
-    return sorted(found, key=lambda repeat: repeat[0][0])
+    return sorted(found, key=lambda repeat: int(repeat[0, 0]))
 
 
 class _Search:
-    """The comparison of a program with itself; `taken` are equations that a repeat has."""
+    """The comparison of a program with itself.
+
+    `open` has the labels of equations that are in no repeat yet, and of each other one a negative
+    number that no second one has.
+    """
 
     def __init__(self, flow: Flow, thresholds: Thresholds) -> None:
         self.flow = flow
         self.least = thresholds
-        self.taken = np.zeros(len(flow.eqns), np.bool_)
+        self.open: Ints = flow.labels.copy()
         self.sizes: Ints = np.bincount(flow.maker, flow.sizes, len(flow.eqns)).astype(np.int64)
-        self.weights = np.ones(len(flow.eqns), np.int64)
-        self.across: dict[int, Ints] = {}
-        for place, eqn in enumerate(flow.eqns):
-            if eqn.primitive.has_programs:
-                self.weights[place] = weight([eqn])
 
     def take(self, candidates: Iterable[Repeat]) -> list[Repeat]:
         """The candidates that leave the fewest equations, first one and then what it leaves."""
         found: list[Repeat] = []
-        ranked = sorted([(-self._saved(r), r[0][0], r) for r in candidates])
-        for saved, _, repeat in ranked:
-            places = np.array(repeat).ravel()
-            if saved and not self.taken[places].any():
-                self.taken[places] = True
+        every = list(candidates)
+        ranked = sorted([(-self._saved(r), r.tolist(), i) for i, r in enumerate(every)])
+        for saved, _, i in ranked:
+            repeat = every[i]
+            if saved and (self.open[repeat] >= 0).all():
+                self.open[repeat] = -1 - repeat
                 found.append(repeat)
         return found
 
@@ -98,17 +97,21 @@ class _Search:
         return [repeat for period in self._periods() for repeat in self._with_period(period)]
 
     def _saved(self, repeat: Repeat) -> int:
-        first = list(repeat[0])
-        total = int(self.weights[first].sum())
-        if total < self.least.equations or not self.flow.is_heavy[first].any():
-            return 0
-        if _is_periodic(self.flow.labels[first]):
-            return 0  # several layers would be one block, and their derivatives others
-        return total * (len(repeat) - 1)
+        total = int(self.flow.weights[repeat[0]].sum())
+        return total * (len(repeat) - 1) if self._is_block(repeat[0]) else 0
+
+    def _is_block(self, places: Ints) -> bool:
+        """Whether a block of these equations is one to keep, if it occurs often enough."""
+        if self.flow.weights[places].sum() < self.least.equations:
+            return False
+        if not self.flow.is_heavy[places].any():
+            return False
+        # of several layers, one would be a block, and their derivatives others
+        return not _is_periodic(self.flow.labels[places])
 
     def _seeds(self) -> Ints:
         """The heavy equations that are in no repeat and of which there are enough alike."""
-        places = self.flow.heavy[~self.taken[self.flow.heavy]]
+        places = self.flow.heavy[self.open[self.flow.heavy] >= 0]
         labels = self.flow.labels[places]
         often = np.bincount(labels) >= self.least.occurrences
         return places[often[labels]]
@@ -119,26 +122,32 @@ class _Search:
         if not len(places):
             return []
         labels = self.flow.labels[places]
-        order = np.lexsort((places, labels))
-        places, labels = places[order], labels[order]
-        apart: Counter[int] = Counter()
-        for step in range(1, min(_MOST_STEPS, len(places) - 1) + 1):
-            alike = labels[step:] == labels[:-step]
-            if not alike.any():
-                break
-            apart.update((places[step:] - places[:-step])[alike].tolist())
-        often = [d for d, count in apart.items() if count >= self.least.occurrences - 1]
-        return sorted(often, key=lambda d: (-apart[d], d))[:_MOST_PERIODS]
+        order = np.argsort(labels, kind="stable")
+        after = np.arange(len(places))[:, None] + np.arange(1, _MOST_STEPS + 1)
+        labels = np.concatenate([labels[order], np.full(_MOST_STEPS, -1)])
+        places = np.concatenate([places[order], np.zeros(_MOST_STEPS, np.int64)])
+        first = np.arange(len(order))[:, None]
+        apart = (places[after] - places[first])[labels[after] == labels[first]]
+        count = np.bincount(apart)
+        often = np.flatnonzero(count >= max(self.least.occurrences - 1, 1))
+        best: list[int] = often[np.argsort(-count[often], kind="stable")].tolist()
+        return best[:_MOST_PERIODS]
 
     def _with_period(self, period: int) -> list[Repeat]:
         """The repeats of stretches that come one after the other, `period` equations each."""
-        labels = self.flow.labels
-        alike = (labels[:-period] == labels[period:]) & ~self.taken[:-period] & ~self.taken[period:]
-        near = self._near(period)
-        linked = near[:-period] == near[period:]
+        alike = self.open[:-period] == self.open[period:]
         found: list[Repeat] = []
         least = max(self.least.occurrences - 2, 1) * period  # one more may be before, with gaps
-        for start, end in _stretches(alike, least):
+        stretches = [
+            (start, end)
+            for start, end in _stretches(alike, least)
+            if self._is_block(np.arange(start, start + period))  # and so is any cut of it
+        ]
+        if not stretches:
+            return []
+        near = self._near(period)
+        linked = near[:-period] == near[period:]
+        for start, end in stretches:
             crossed = np.flatnonzero(~linked[start:end]) + start
             start, starts = self._starts(period, start, crossed)
             if starts.any():
@@ -159,19 +168,19 @@ class _Search:
             return []
         found: list[Repeat] = []
         for before, after in _AROUND:
+            groups: dict[bytes, list[int]] = {}
             rows = _windows(self.flow.labels, places, before, after)
-            order = np.lexsort(rows.T)
-            new = (rows[order][1:] != rows[order][:-1]).any(axis=1)
-            for group in np.split(places[order], np.flatnonzero(new) + 1):
+            for place, row in zip(places.tolist(), rows, strict=True):
+                groups.setdefault(row.tobytes(), []).append(place)
+            for group in groups.values():
                 if len(group) >= self.least.occurrences:
-                    found += self._grown(np.sort(group))
+                    found += self._grown(np.array(group))
         return found
 
     def _grown(self, seeds: Ints) -> list[Repeat]:
         """The repeat that goes from each seed as far to both sides as all agree."""
         room = min(int(np.diff(seeds).min()), _MOST_ROOM)
-        open_ = np.where(self.taken, -1 - np.arange(len(self.taken)), self.flow.labels)
-        rows = _windows(open_, seeds, room, room)
+        rows = _windows(self.open, seeds, room, room)
         differ = np.flatnonzero((rows != rows[0]).any(axis=0) | (rows[0] < 0)) - room
         start = int(differ[differ < 0].max(initial=-room)) + 1
         end = int(differ[differ > 0].min(initial=room))
@@ -180,7 +189,7 @@ class _Search:
             stretches = seeds[:, None] + np.arange(start, end)
             crossed = self._differing(stretches)
             if crossed is None:
-                return [tuple(map(tuple, stretches.tolist()))]
+                return [stretches]
             start, end = (
                 (start, start + crossed) if start + crossed > 0 else (start + crossed + 1, end)
             )
@@ -195,57 +204,47 @@ class _Search:
         counts = np.cumsum(self.flow.arity[stretches[0]])
         return int(np.searchsorted(counts, differ[0], side="right"))
 
+    @functools.cached_property
+    def _linked(self) -> tuple[Ints, Ints]:
+        """Of each operand how far before its reader it is made, and that as bits that are spread.
+
+        What the sequence does not make is as far away as can be.
+        """
+        flow = self.flow
+        slot = (np.arange(len(flow.operands)) - flow.first_operand[flow.reader]).astype(np.uint64)
+        made = flow.operands >= 0
+        value = flow.operands[made]
+        far = np.full(len(flow.operands), len(flow.eqns))
+        far[made] = flow.reader[made] - flow.maker[value]
+        mixed = np.zeros(len(far), np.uint64)
+        mixed[made] = (far[made] * _RESULTS + flow.result[value]).astype(np.uint64) + 1
+        mixed = mixed * (2 * slot + 1) * _MIX >> np.uint64(33)
+        return far, mixed.astype(np.int64)
+
     def _near(self, period: int) -> Ints:
         """A number for each equation, of where its operands made less than a period before are."""
-        use, slot, made, result = self.flow.uses.T
-        close = use - made < period
-        links_near = ((use - made) * _RESULTS + result)[close].astype(np.uint64)
-        mixed = (links_near + 1) * (2 * slot[close].astype(np.uint64) + 1) * _MIX >> np.uint64(33)
-        return np.bincount(use[close], mixed, len(self.flow.eqns)).astype(np.int64)
+        far, mixed = self._linked
+        total = np.concatenate(([0], np.cumsum(np.where(far < period, mixed, 0))))
+        first = self.flow.first_operand
+        near: Ints = total[first + self.flow.arity] - total[first]
+        return near
 
-    def _starts(self, period: int, start: int, crossed: Ints) -> tuple[int, npt.NDArray[np.bool_]]:
+    def _starts(self, period: int, start: int, crossed: Ints) -> tuple[int, Flags]:
         """Where a stretch begins, and the places within a period where a cut may be.
 
         An operand that is made at another distance in the next period must come from outside of
         the stretch in both, so that a cut has to be between the two.  Before the stretch, equations
         of the first period may stand further apart: it then begins after what reads them.
         """
-        places = crossed.tolist()
-        for place in places:
-            if place < start + period and self._crossing(period, start, place)[1]:
-                start = place + 1
-        allowed = np.ones(period, np.bool_)
-        for place in places:
-            if place < start:
-                continue
-            for distance in self._crossing(period, start, place)[0]:
-                cuts = np.zeros(period, np.bool_)
-                cuts[np.arange(place - distance + 1, place + 1) % period] = True
-                allowed &= cuts
-        return start, allowed
+        crossing = _Crossing(self.flow, period, crossed)
+        start = crossing.beginning(start)
+        places, distances = crossing.within(start)
+        begin, end = (places - distances + 1) % period, (places + 1) % period
+        change = np.bincount(begin, minlength=period) - np.bincount(end, minlength=period)
+        cuts = np.cumsum(change) + np.count_nonzero(begin > end)  # how many allow each place
+        return start, cuts == len(places)
 
-    def _crossing(self, period: int, start: int, place: int) -> tuple[list[int], bool]:
-        """How far before an equation operands are made that must come from outside.
-
-        And whether one is such only because the stretch begins where it does.
-        """
-        eqns, at = self.flow.eqns, self.flow.at
-        far = period, 0
-        found, first = [], False
-        for x, y in zip(eqns[place].inputs, eqns[place + period].inputs, strict=True):
-            a, b = at(x), at(y)
-            one = (place - a[0], a[1]) if a else far
-            two = (place + period - b[0], b[1]) if b else far
-            near = [t[0] for t, place in ((one, a), (two, b)) if place and place[0] >= start]
-            if one == two or not near or min(near) >= period:
-                continue
-            found.append(min(near))
-            first |= a is not None and a[0] < start
-        return found, first
-
-    def _cut(
-        self, period: int, start: int, end: int, allowed: npt.NDArray[np.bool_]
-    ) -> list[Repeat]:
+    def _cut(self, period: int, start: int, end: int, allowed: Flags) -> list[Repeat]:
         """The repeat of a stretch, cut where the fewest bytes go from a period to the next."""
         stop = end + period
         phases = np.arange(start, min(start + period, stop))
@@ -256,58 +255,90 @@ class _Search:
             possible = np.flatnonzero(allowed[phases % period] & (copies >= max(least, 2)))
             if not len(possible):
                 return []
-            best = min(possible.tolist(), key=lambda i: (cost[i], -copies[i], i))
-            occurrences = [
-                tuple(range(at, at + period))
-                for at in range(start + best, start + best + period * int(copies[best]), period)
-            ]
-            while before := self._before(occurrences[0]):
-                occurrences.insert(0, before)
+            best = possible[np.lexsort((-copies[possible], cost[possible]))[0]]
+            first = start + best + period * np.arange(copies[best])
+            occurrences = first[:, None] + np.arange(period)
+            while (before := self._before(occurrences[0])) is not None:
+                occurrences = np.concatenate([before[None], occurrences])
             if len(occurrences) >= self.least.occurrences:
-                return [tuple(occurrences)]
+                return [occurrences]
         return []
 
     def _across(self, period: int) -> Ints:
         """The bytes that go across each place, of values that do not live for a whole period."""
-        if period in self.across:
-            return self.across[period]
         last = self.flow.last_uses
         made = np.arange(len(last))
-        short = (last > made) & (last - made < period)
-        change = np.zeros(len(last) + 2, np.int64)
-        np.add.at(change, made[short] + 1, self.sizes[short])
-        np.add.at(change, last[short] + 1, -self.sizes[short])
-        self.across[period] = np.cumsum(change)
-        return self.across[period]
+        short = np.flatnonzero((last > made) & (last - made < period))
+        ends = np.concatenate([short, last[short]]) + 1
+        sizes = np.concatenate([self.sizes[short], -self.sizes[short]])
+        return np.cumsum(np.bincount(ends, sizes, len(last) + 2).astype(np.int64))
 
-    def _before(self, block: tuple[int, ...]) -> tuple[int, ...] | None:
+    def _before(self, block: Ints) -> Ints | None:
         """One more occurrence, right before `block`, that has other equations between its own.
 
         The first layer computes what all layers share.  The equations between must not read what
         the occurrence computes, so that they can go before it.
         """
-        labels, taken = self.flow.labels, self.taken
+        first, size = int(block[0]), len(block)
+        start = max(first - 2 * size, 0)
+        labels = self.open[start:first].tolist()
         found: list[int] = []
         between: list[int] = []
-        place = block[0] - 1
-        for twin in reversed(block):
-            while place >= 0 and not taken[place] and labels[place] != labels[twin]:
-                if len(between) == len(block):
+        for twin in reversed(self.flow.labels[block].tolist()):
+            while labels and labels[-1] >= 0 and labels[-1] != twin:
+                if len(between) == size:
                     return None
-                between.append(place)
-                place -= 1
-            if place < 0 or taken[place]:
+                labels.pop()
+                between.append(start + len(labels))
+            if not labels or labels.pop() != twin:
                 return None
-            found.append(place)
-            place -= 1
-        own = set(found)
-        for i in between:
-            read = map(self.flow.at, self.flow.eqns[i].inputs)
-            if any(at is not None and at[0] in own for at in read):
-                return None
-        occurrence = tuple(reversed(found))
-        rows = self.flow.links([block, occurrence])
+            found.append(start + len(labels))
+        read = self.flow.operands[np.isin(self.flow.reader, between)]
+        if np.isin(self.flow.maker[read[read >= 0]], found).any():
+            return None
+        occurrence = np.array(found[::-1])
+        rows = self.flow.links(np.array([block, occurrence]))
         return occurrence if (rows[0] == rows[1]).all() else None
+
+
+class _Crossing:
+    """The operands of some equations that are made at another distance in the next period."""
+
+    def __init__(self, flow: Flow, period: int, places: Ints) -> None:
+        self.period = period
+        operands = flow.operands_of(np.array([places, places + period]))
+        values = flow.operands[operands]
+        inside = values >= 0
+        values = np.where(inside, values, 0)
+        reader = flow.reader[operands]
+        self.maker = np.where(inside, flow.maker[values], -1)
+        self.distance = np.where(inside, reader - self.maker, period)
+        result = np.where(inside, flow.result[values], 0)
+        differ = (self.distance[0] != self.distance[1]) | (result[0] != result[1])
+        self.place = reader[0, differ]
+        self.maker, self.distance = self.maker[:, differ], self.distance[:, differ]
+
+    def _near(self, start: int) -> Ints:
+        """How far before an equation what must come from outside is made; at most a period."""
+        near: Ints = np.where(self.maker >= start, self.distance, self.period).min(axis=0)
+        return near
+
+    def beginning(self, start: int) -> int:
+        """Where the stretch begins: after what reads from outside only because it begins here."""
+        columns = self.place, *self.maker, *self.distance
+        for place, made, other, *distances in zip(*map(np.ndarray.tolist, columns), strict=True):
+            if place >= start + self.period:
+                break
+            near = [d for m, d in zip((made, other), distances, strict=True) if m >= start]
+            if 0 <= made < start <= place and min(near, default=self.period) < self.period:
+                start = place + 1
+        return start
+
+    def within(self, start: int) -> tuple[Ints, Ints]:
+        """The equations from `start` on that read so, and how far before that is made."""
+        near = self._near(start)
+        found = (near < self.period) & (self.place >= start)
+        return self.place[found], near[found]
 
 
 def _is_periodic(values: Ints) -> bool:
@@ -324,8 +355,11 @@ def _windows(values: Ints, places: Ints, before: int, after: int) -> Ints:
     return rows
 
 
-def _stretches(flags: npt.NDArray[np.bool_], least: int) -> list[tuple[int, int]]:
+def _stretches(flags: Flags, least: int) -> list[tuple[int, int]]:
     """(start, end) of the stretches of True of at least a length."""
-    edges = np.flatnonzero(np.diff(np.concatenate(([0], flags.view(np.int8), [0]))))
+    if np.count_nonzero(flags) < least:
+        return []
+    padded = np.concatenate(([False], flags, [False]))
+    edges = np.flatnonzero(padded[1:] != padded[:-1])
     pairs = edges.reshape(-1, 2).tolist()
     return [(start, end) for start, end in pairs if end - start >= max(least, 1)]

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core.olympuspr import Atom, Eqn, Literal, Olympuspr, Var, once_per_program
+from olympus_core.olympuspr import Atom, Eqn, Literal, Olympuspr, Var, kind_of, once_per_program
 
 __all__ = ["content", "live", "restrict", "simplify"]
 
@@ -46,19 +46,16 @@ def live(program: Olympuspr) -> list[Eqn]:
 def simplify(program: Olympuspr) -> Olympuspr:
     """The program without dead equations and repetitions."""
     same: dict[Var, Var] = {}
+    changed = same.keys()
     seen: dict[Any, Eqn] = {}
     eqns: list[Eqn] = []
     for eqn in live(program):
         inputs = eqn.inputs
-        if same and any(x in same for x in inputs):
+        kind = eqn.kind or kind_of(eqn)
+        if not changed.isdisjoint(inputs):
             inputs = tuple([same.get(x, x) for x in inputs])  # type: ignore[arg-type]
-            eqn = eqn.replace(inputs=inputs)
-        params = eqn.params
-        key = (
-            eqn.primitive,
-            tuple([content(x) if x.__class__ is Literal else x for x in inputs]),
-            tuple(params.items()) if params else (),
-        )
+            eqn = eqn.reading(inputs)
+        key = kind, *[content(x) if x.__class__ is Literal else x for x in inputs]
         first = seen.setdefault(key, eqn)
         if first is eqn or eqn.effects:
             eqns.append(eqn)

@@ -8,13 +8,13 @@ chain of values would be made again by each.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from olympus_core.flow import CHEAP, Flow, Ints
-from olympus_core.olympuspr import Eqn, Var
+from olympus_core.olympuspr import Eqn
 from olympus_core.repeats import Repeat
 
 __all__ = ["Stored", "choose"]
@@ -29,27 +29,23 @@ class Stored(NamedTuple):
     """The results of each block, and the equations whose results are made by who reads them."""
 
     results: list[set[Value]]
-    remade: dict[Var, Eqn]
+    remade: Ints
 
 
 def choose(flow: Flow, repeats: Sequence[Repeat]) -> Stored:
     """What is stored of each block."""
     rest = np.ones(len(flow.eqns), np.bool_)
     for repeat in repeats:
-        rest[np.array(repeat).ravel()] = False
-    places = np.flatnonzero(rest).tolist()
-    *readers, of_rest = _readers(flow, [*repeats, (tuple(places),)])
-    remade: dict[Var, Eqn] = {}
-    choice = _Choice(flow, places, of_rest)
-    choice.choose()
-    remade.update((e.outputs[0], e) for e in map(choice.eqn, sorted(choice.again)))
-    for repeat, of_block in zip(repeats, readers, strict=True):
-        choice = _Choice(flow, repeat[len(repeat) // 2], of_block)
+        rest[repeat] = False
+    parts = [*repeats, np.flatnonzero(rest)[None]]
+    stored: list[set[Value]] = []
+    remade: list[Ints] = []
+    for repeat, readers in zip(parts, _readers(flow, parts), strict=True):
+        choice = _Choice(flow, repeat[len(repeat) // 2], readers)
         choice.choose()
-        for occurrence in repeat:
-            again = [flow.eqns[occurrence[t]] for t in sorted(choice.again)]
-            remade.update((e.outputs[0], e) for e in again)
-    return Stored([of_block.results for of_block in readers], remade)
+        stored.append(choice.stored)
+        remade.append(repeat[:, sorted(choice.again)].ravel())
+    return Stored(stored[:-1], np.concatenate(remade))
 
 
 class _Readers(NamedTuple):
@@ -63,52 +59,67 @@ class _Readers(NamedTuple):
 def _readers(flow: Flow, parts: Sequence[Repeat]) -> list[_Readers]:
     """The readers of each block; the last part is one occurrence of what is in none."""
     number, stretch, place = _whereabouts(flow, parts)
-    use, _, made, result = flow.uses.T
+    use, value = flow.uses
+    made = flow.maker[value]
     cross = (number[use] != number[made]) | (stretch[use] != stretch[made])
-    use, made, result = use[cross], made[cross], result[cross]
+    use, value, made = use[cross], value[cross], made[cross]
     middle = np.array([len(repeat) // 2 for repeat in parts])
-    found = [_Readers(set(), set(), set()) for _ in parts]
     inside = number[use] == number[made]
     outside = (number[use] == len(parts) - 1) & (stretch[made] == middle[number[made]])
-    every = np.ones(len(use), np.bool_)
-    for name, those in (("results", every), ("own", inside), ("outside", outside)):
-        rows = np.array([number[made], place[made], result]).T[those].tolist()
-        for n, t, r in set(map(tuple, rows)):
-            getattr(found[n], name).add((t, r))
-    for at in filter(None, map(flow.at, flow.program.outvars)):
-        given = int(place[at[0]]), at[1]
-        found[number[at[0]]].results.add(given)
-        found[number[at[0]]].own.add(given)
-    return found
+    twin = np.zeros(len(flow.eqns), np.int64)  # the same equation of the first occurrence
+    for repeat in parts:
+        twin[repeat] = repeat[0]
+    first = flow.first_result[twin[flow.maker]] + flow.result
+
+    def values_of(*numbers: Ints) -> list[set[Value]]:
+        read = np.unique(first[np.concatenate(numbers)])
+        maker = flow.maker[read]
+        found: list[set[Value]] = [set() for _ in parts]
+        rows = np.array([number[maker], place[maker], flow.result[read]]).T.tolist()
+        for n, t, r in rows:
+            found[n].add((t, r))
+        return found
+
+    given = flow.given
+    sets = values_of(value, given), values_of(value[inside], given), values_of(value[outside])
+    return [_Readers(*each) for each in zip(*sets, strict=True)]
 
 
-def _whereabouts(flow: Flow, parts: Iterable[Repeat]) -> tuple[Ints, Ints, Ints]:
+def _whereabouts(flow: Flow, parts: Sequence[Repeat]) -> tuple[Ints, Ints, Ints]:
     """For each equation the number of its part, of the occurrence, and its place in that."""
     number, stretch, place = np.zeros((3, len(flow.eqns)), np.int64)
     for n, repeat in enumerate(parts):
-        places = np.array(repeat, np.int64)
-        number[places] = n
-        stretch[places] = np.arange(len(places))[:, None]
-        place[places] = np.arange(places.shape[1])
+        number[repeat] = n
+        stretch[repeat] = np.arange(len(repeat))[:, None]
+        place[repeat] = np.arange(repeat.shape[1])
     return number, stretch, place
 
 
 class _Choice:
     """The choice for one block, from the sizes and the readers of one occurrence in the middle."""
 
-    def __init__(self, flow: Flow, occurrence: Sequence[int], readers: _Readers) -> None:
+    def __init__(self, flow: Flow, occurrence: Ints, readers: _Readers) -> None:
         self.flow = flow
-        self.occurrence = occurrence
+        self.occurrence: list[int] = occurrence.tolist()
         self.readers = readers
         self.stored = readers.results
         self.last = flow.last_uses
-        self.at = {place: t for t, place in enumerate(occurrence)}
+        self.at = {place: t for t, place in enumerate(self.occurrence)}
         self.again: set[int] = set()  # the places of what readers make again
         self.height: dict[int, int] = {}  # how many of these are made of one, one on the other
-        self.inside: dict[int, set[int]] = {}  # the readers in the occurrence itself
-        for t in range(len(occurrence)):
-            for of, _ in self._operands(t):
-                self.inside.setdefault(of, set()).add(t)
+        self.inside = self._readers_inside()
+
+    def _readers_inside(self) -> dict[int, set[int]]:
+        """For an equation those of the occurrence that read it."""
+        place = np.full(len(self.flow.eqns), -1)
+        place[self.occurrence] = np.arange(len(self.occurrence))
+        use, value = self.flow.uses
+        read, made = place[use], place[self.flow.maker[value]]
+        both = (read >= 0) & (made >= 0)
+        found: dict[int, set[int]] = {}
+        for of, by in zip(made[both].tolist(), read[both].tolist(), strict=True):
+            found.setdefault(of, set()).add(by)
+        return found
 
     def eqn(self, t: int) -> Eqn:
         """The equation at a place of the occurrence."""
@@ -116,7 +127,7 @@ class _Choice:
 
     def _operands(self, t: int) -> list[Value]:
         """The operands of an equation that are values of the occurrence."""
-        made = map(self.flow.at, self.eqn(t).inputs)
+        made = map(self.flow.at, self.flow.read_by(self.occurrence[t]))
         return [(self.at[at[0]], at[1]) for at in made if at is not None and at[0] in self.at]
 
     def choose(self) -> None:
@@ -125,7 +136,7 @@ class _Choice:
             if (t, 0) not in self.stored or (t, 0) in self.readers.own:
                 continue
             cost, chain, sources = self._cost(t, self.height.get(t, 0))
-            size = self.flow.bytes_of(self.occurrence[t])
+            size = self.flow.bytes_of(int(self.flow.first_result[self.occurrence[t]]))
             if cost > size or (cost == size and not self._is_free_to_move(t)):
                 continue
             self.stored.remove((t, 0))
@@ -153,21 +164,23 @@ class _Choice:
         if not (cheap or eqn.primitive.is_elementwise) or height >= _MOST_AGAIN:
             return float("inf"), set(), set()
         cost, chain, sources = 0.0, {t}, set[Value]()
-        for x in eqn.inputs:
+        for x in self.flow.read_by(self.occurrence[t]):
             at = self.flow.at(x)
             if at is None:
                 continue
-            inside = self.at.get(at[0])
-            size = self.flow.bytes_of(*at)
-            if inside is None:
+            size = self.flow.bytes_of(x)
+            if at[0] not in self.at:
                 cost += 0 if self.last[at[0]] > self.occurrence[-1] else size
-            elif inside not in self.again and (inside, at[1]) not in self.stored | sources:
+                continue
+            inside = self.at[at[0]]
+            value = inside, at[1]
+            if not (inside in self.again or value in self.stored or value in sources):
                 deeper, more, others = self._cost(inside, height + 1)
                 if deeper < size:
                     cost, chain, sources = cost + deeper, chain | more, sources | others
                 else:
                     cost += size
-                    sources.add((inside, at[1]))
+                    sources.add(value)
         if cost and not cheap and not self.inside.get(t, set()) <= self.again:
             return float("inf"), set(), set()
         return cost, chain, sources

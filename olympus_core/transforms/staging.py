@@ -91,15 +91,20 @@ class StagingTrace:
         )
         if state.axes and not (primitive.has_programs or primitive.says_varying):
             inputs = self._joined(inputs)
+        avals = tuple([a.aval for a in inputs])
         try:
-            avals = primitive.out_avals(tuple([a.aval for a in inputs]), params)
+            if primitive.higher_order:
+                kind, outs = None, primitive.out_avals(avals, params)
+            else:
+                kind = primitive.kind(avals, params)
+                outs = kind.outs
         except TraceError as e:
             e.location = e.location or _place()
             raise
-        outputs = tuple([Var(a) for a in avals])
+        outputs = tuple([Var(a) for a in outs])
         if primitive.has_programs:
             params = ProgramParams(params)
-        eqn = Eqn(primitive, inputs, outputs, params, source.current(2))
+        eqn = Eqn(primitive, inputs, outputs, params, source.current(2), kind)
         self.eqns.append(eqn)
         if state.axes and primitive.has_programs:
             tell_untold(untold_in(eqn))

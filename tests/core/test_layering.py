@@ -50,6 +50,7 @@ LAYERS = [
     "repeats",
     "gain",
     "stored",
+    "rewriting",
     "outline",
     "shardy",
     "entry",

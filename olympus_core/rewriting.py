@@ -1,0 +1,266 @@
+"""The program with calls in the place of its repeats, and what they call as nested programs.
+
+The first occurrence of a repeat becomes the nested program.  What is not stored for it is made
+again in the program, by the same equations for all calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from olympus_core.flow import Flow, Ints
+from olympus_core.olympuspr import Eqn, Olympuspr, ProgramParams, Var
+from olympus_core.primitive import Primitive, op
+from olympus_core.repeats import Repeat, Thresholds
+from olympus_core.stored import choose
+
+__all__ = ["Rewriting", "block_primitive"]
+
+
+class Rewriting:
+    """One program, and the repeats that become blocks.  Values are given by their numbers.
+
+    The results of some equations are not stored for readers elsewhere: each makes them itself.
+    `remade` says of a value whether it is one of these, and `moves` of an equation.
+    """
+
+    def __init__(self, flow: Flow, repeats: Sequence[Repeat], thresholds: Thresholds) -> None:
+        self.flow = flow
+        agreeing = [self._agreeing(repeat) for repeat in repeats]
+        agreeing = [each for each in agreeing if len(each[0]) >= thresholds.occurrences]
+        self.repeats = [repeat for repeat, _ in agreeing]
+        stored = choose(flow, self.repeats)
+        self.moves = np.zeros(len(flow.eqns), np.bool_)
+        self.moves[stored.remade] = True
+        self.remade = flow.is_free.copy()
+        self.remade[flow.first_result[stored.remade]] = True
+        self.calls: dict[int, _Call] = {}  # by the place of the last equation that one replaces
+        for (repeat, links), results in zip(agreeing, stored.results, strict=True):
+            made = _calls(self, repeat, links, sorted(results))
+            self.calls.update(zip(repeat[:, -1].tolist(), made, strict=True))
+
+    def _agreeing(self, repeat: Repeat) -> tuple[Repeat, Ints]:
+        """The most occurrences that are alike also in where their operands come from; and that."""
+        rows = self.flow.links(repeat)
+        groups: dict[bytes, list[int]] = {}
+        for k, row in enumerate(rows):
+            groups.setdefault(row.tobytes(), []).append(k)
+        most = max(groups.values(), key=len)
+        return repeat[most], rows[most[0]]
+
+    def made_again(
+        self, wanted: Iterable[int], remade: Sequence[bool], inside: Collection[int]
+    ) -> list[int]:
+        """The values, of those `remade`, that make what is wanted, in an order that runs.
+
+        What is `inside` is there already.
+        """
+        read_for = self.flow.read_for
+        found: dict[int, None] = {}
+        pending = [*wanted][::-1]
+        while pending:
+            x = pending.pop()
+            if not remade[x] or x in inside or x in found:
+                continue
+            missing = [y for y in read_for(x) if remade[y] and not (y in inside or y in found)]
+            if missing:
+                pending += [x, *missing[::-1]]
+            else:
+                found[x] = None
+        return [*found]
+
+    def program(self) -> Olympuspr:
+        """The program with the calls in the place of what they do."""
+        flow = self.flow
+        stays = ~self.moves  # what moves is made where it is read
+        for repeat in self.repeats:
+            stays[repeat] = False
+        stays[list(self.calls)] = True
+        remade: list[bool] = self.remade.tolist()
+        reads = np.zeros(len(flow.eqns), np.bool_)
+        reads[flow.reader[self.remade[flow.operands]]] = True
+        eqns: list[Eqn] = []
+        made: set[int] = set()
+
+        def need(values: Iterable[int]) -> None:
+            wanted = [x for x in values if remade[x] and x not in made]
+            if wanted:
+                again = self.made_again(wanted, remade, made)
+                made.update(again)
+                eqns.extend(map(flow.made_by, again))
+
+        places = np.flatnonzero(stays)
+        for place, needs in zip(places.tolist(), reads[places].tolist(), strict=True):
+            call = self.calls.get(place)
+            if call is not None:
+                need(call.read)
+            elif needs:
+                need(flow.read_by(place))
+            eqns.append(flow.eqns[place] if call is None else call.eqn)
+        need(map(flow.number_of, flow.program.outvars))
+        return flow.program.replace(eqns=eqns)
+
+
+class _Call(NamedTuple):
+    """An equation that calls a block, and the values that it reads."""
+
+    eqn: Eqn
+    read: list[int]
+
+
+def _calls(
+    rewriting: Rewriting, repeat: Repeat, links: Ints, results: Sequence[tuple[int, int]]
+) -> list[_Call]:
+    """The calls of one block, one for each occurrence.
+
+    `links` has for each operand of its equations which of the results it is, -1 from outside.
+    """
+    flow = rewriting.flow
+    variables = flow.variables
+    values = flow.operands[flow.operands_of(repeat)]
+    outside = np.flatnonzero((links < 0) & (values[0] != -1))
+    read = values[:, outside]
+    again = _made_again(rewriting, repeat, read)
+    for_them = [[x for value in each for x in flow.read_for(value)] for each in again]
+    every = np.concatenate([np.array(for_them, np.int64), read], axis=1)
+    before = len(for_them[0])
+    numbers = [*range(before), *(before + outside).tolist()]
+    inputs, places, other = _inputs(flow, every, numbers, {-1, *again[0]})
+    given = flow.first_result[repeat[:, [t for t, _ in results]]] + [r for _, r in results]
+    outputs = [tuple([variables[n] for n in row]) for row in given.tolist()]
+    eqns = [*map(flow.made_by, again[0]), *[flow.eqns[place] for place in repeat[0].tolist()]]
+    body = Olympuspr(tuple(inputs), tuple(_with_inputs(eqns, other)), outputs[0])
+    params = ProgramParams(name="", olympuspr=body)
+    made = []
+    for place, row, outs in zip(repeat[:, 0], every[:, places].tolist(), outputs, strict=True):
+        operands = tuple([variables[n] for n in row])
+        eqn = Eqn(block_primitive(), operands, outs, params, flow.eqns[place].source)
+        made.append(_Call(eqn, row))
+    return made
+
+
+def _inputs(
+    flow: Flow, every: Ints, numbers: Sequence[int], skipped: Collection[int]
+) -> tuple[list[Var], list[int], dict[int, Var]]:
+    """The inputs of a block, for the operands that each call has in a row of `every`.
+
+    Also the places of theirs in a row, and what to read instead of the first call's operands, by
+    their `numbers`.  Two places are one input where all calls have one value for both.
+    """
+    inputs: dict[bytes, Var] = {}
+    taken: set[int] = set()
+    places: list[int] = []
+    other: dict[int, Var] = {}
+    for place, (number, x) in enumerate(zip(numbers, every[0].tolist(), strict=True)):
+        if x in skipped:
+            continue
+        variable = flow.variables[x]
+        key = every[:, place].tobytes()
+        if key not in inputs:
+            inputs[key] = Var(variable.aval) if x in taken else variable
+            taken.add(x)
+            places.append(place)
+        if inputs[key] is not variable:
+            other[number] = inputs[key]
+    return list(inputs.values()), places, other
+
+
+def _made_again(rewriting: Rewriting, repeat: Repeat, read: Ints) -> list[list[int]]:
+    """The values that each occurrence makes again, of what it reads from outside.
+
+    Each makes again what all do; anything else is an operand.
+    """
+    flow, remade = rewriting.flow, rewriting.remade.tolist()
+    rows: list[list[int]] = read[:, rewriting.remade[read].any(axis=0)].tolist()
+    own = flow.first_result[repeat[:, rewriting.moves[repeat[0]]]].tolist()
+    found = _alike(rewriting, rows, remade, [()] * len(rows))
+    if found is None or not all(map(set.isdisjoint, map(set, own), found)):
+        recipe = _Recipes(flow, remade)
+        alike = [len(set(map(recipe.of, column))) == 1 for column in zip(*rows, strict=True)]
+        other = [[x for x, same in zip(row, alike, strict=True) if not same] for row in rows]
+        inside = [{*a, *b} for a, b in zip(own, other, strict=True)]
+        found = _alike(rewriting, rows, remade, inside)
+    if found is None:
+        return [rewriting.made_again(row, flow.is_free.tolist(), ()) for row in rows]
+    return found
+
+
+def _alike(
+    rewriting: Rewriting,
+    rows: Sequence[list[int]],
+    remade: Sequence[bool],
+    inside: Sequence[Collection[int]],
+) -> list[list[int]] | None:
+    """The values that each occurrence makes again for its row of wanted ones, if these are alike.
+
+    The first one's are found, and those of the others by following the same operands.
+    """
+    flow = rewriting.flow
+    first = rewriting.made_again(rows[0], remade, inside[0])
+    own = set(first)
+    readers = [(x, flow.label_of[x], flow.read_for(x)) for x in reversed(first)]
+
+    def follow(twin: dict[int, int], xs: list[int], ys: list[int], there: Collection[int]) -> bool:
+        for x, y in zip(xs, ys, strict=True):
+            if x in own:
+                if twin.setdefault(x, y) != y:
+                    return False
+            elif remade[y] and y not in there:
+                return False
+        return True
+
+    found = [first]
+    for row, there in zip(rows[1:], inside[1:], strict=True):
+        twin: dict[int, int] = {}  # of each value of the first one
+        if not follow(twin, rows[0], row, there):
+            return None
+        for x, label, read in readers:
+            y = twin[x]
+            if flow.label_of[y] != label or not follow(twin, read, flow.read_for(y), there):
+                return None
+        made = [twin[x] for x in first]
+        if len(set(made)) < len(made) or not all(remade[y] and y not in there for y in made):
+            return None
+        found.append(made)
+    return found
+
+
+class _Recipes:
+    """A number for each value, of how it is made again; 0 for one that is not."""
+
+    def __init__(self, flow: Flow, remade: Sequence[bool]) -> None:
+        self.flow = flow
+        self.remade = remade
+        self.known: dict[int, int] = {}
+        self.numbers: dict[Any, int] = {}
+
+    def of(self, x: int) -> int:
+        if not self.remade[x]:
+            return 0
+        if x not in self.known:
+            key = self.flow.label_of[x], *map(self.of, self.flow.read_for(x))
+            self.known[x] = self.numbers.setdefault(key, len(self.numbers) + 1)
+        return self.known[x]
+
+
+def _with_inputs(eqns: Sequence[Eqn], other: dict[int, Var]) -> list[Eqn]:
+    """The equations with other operands, given by their number among all operands."""
+    made, at = [], 0
+    for eqn in eqns:
+        numbers = range(at, at + len(eqn.inputs))
+        at += len(eqn.inputs)
+        if not other.keys().isdisjoint(numbers):
+            inputs = [other.get(i, x) for i, x in zip(numbers, eqn.inputs, strict=True)]
+            eqn = eqn.reading(tuple(inputs))
+        made.append(eqn)
+    return made
+
+
+def block_primitive() -> Primitive:
+    """The primitive of the calls."""
+    found = op.find("block")
+    assert found is not None  # control/call.py declares it
+    return found

@@ -1,0 +1,113 @@
+"""A program as arrays of numbers, and the kinds of its equations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import olympus as ox
+from olympus_core.flow import Flow, Labels
+from olympus_core.olympuspr import Eqn, Olympuspr, Var, kind_of
+from olympus_core.simplify import simplify
+from tests.core.networks import traced
+
+jnp = ox.numpy
+X = np.ones((3, 4), np.float32)
+
+
+def flow_of(fun: Any, *args: Any) -> Flow:
+    return Flow(simplify(traced(fun, *args)), Labels())
+
+
+def names(flow: Flow) -> list[str]:
+    return [e.primitive.name for e in flow.eqns]
+
+
+def test_operands_have_the_numbers_of_results_literals_and_other_variables() -> None:
+    flow = flow_of(lambda x, y: jnp.sin(x) * y * 3.0 + jnp.sin(x), X, X)
+    assert names(flow) == ["sin", "mul", "mul", "add"]
+    x, y = flow.program.invars
+    read = [[flow.variables[n] for n in flow.read_by(place)] for place in range(4)]
+    sin, mul, scaled, _ = [e.outputs[0] for e in flow.eqns]
+    assert read == [[x], [sin, y], [mul, None], [scaled, sin]]
+    assert flow.operands[4] == -1  # the literal
+    assert flow.number_of(x) < -1
+    assert flow.last_uses.tolist() == [3, 2, 3, 4]
+    assert flow.sizes.tolist() == [48] * 4
+
+
+def test_labels_tell_parameters_types_and_literals_apart() -> None:
+    def many(x: Any, y: Any) -> Any:
+        a = [x * 2.0, y * 2.0, x * 3.0, jnp.sum(x, 0), jnp.sum(y, 0), jnp.sum(x, 1)]
+        return a, x * -0.0, y * 0.0, x[:2] * 2.0
+
+    flow = flow_of(many, X, X)
+    alike = flow.labels[:, None] == flow.labels
+    same = [(i, j) for i, j in np.argwhere(alike).tolist() if i < j]
+    pairs = [(flow.eqns[i].primitive.name, flow.eqns[j].primitive.name) for i, j in same]
+    assert pairs == [("mul", "mul"), ("reduce_sum", "reduce_sum")]
+
+
+def test_cheap_equations_of_constants_take_no_place() -> None:
+    def masked(x: Any) -> Any:
+        mask = jnp.arange(4) + 1 > 2
+        return jnp.where(mask, x, 0.0), jnp.sin(jnp.arange(4.0))
+
+    flow = flow_of(masked, X)
+    assert "iota" not in names(flow)
+    assert "sin" in names(flow)
+    assert flow.is_free.sum() == len(flow.free)
+    for value in map(flow.number_of, flow.free):
+        assert flow.made_by(value).outputs == (flow.variables[value],)
+        assert all(x == -1 or flow.is_free[x] for x in flow.read_for(value))
+
+
+def test_results_of_one_equation_are_numbered_one_by_one() -> None:
+    def body(c: Any, x: Any) -> Any:
+        return c + x, jnp.sin(c)
+
+    flow = flow_of(lambda x: jnp.cos(ox.lax.scan(body, x[0], x)[1]), X)
+    scan = names(flow).index("scan")
+    cos = names(flow).index("cos")
+    (read,) = flow.read_by(cos)
+    assert flow.at(read) == (scan, 1)
+    assert flow.sizes[read] == 48
+    assert flow.sizes[flow.first_result[scan]] == 16
+
+
+def test_a_program_without_equations_has_empty_arrays() -> None:
+    x = Var(ox.core.ShapedArray((3,), np.float32))
+    flow = Flow(Olympuspr((x,), (), (x,)), Labels())
+    assert len(flow.labels) == len(flow.operands) == len(flow.given) == len(flow.sizes) == 0
+
+
+def test_equations_of_one_kind_have_the_same_one() -> None:
+    def fun(x: Any, y: Any) -> Any:
+        return jnp.sum(x, 0), jnp.sum(y, 0), jnp.sum(x, 1), jnp.cos(x)
+
+    first, second, other, cos = traced(fun, X, X).eqns
+    assert first.kind is second.kind is kind_of(first)
+    assert len({first.kind, other.kind, cos.kind, None}) == 4
+    by_hand = Eqn(first.primitive, first.inputs, first.outputs, dict(first.params), first.source)
+    assert by_hand.kind is None
+    assert kind_of(by_hand) is kind_of(first.replace(source=cos.source)) is first.kind
+    assert first.reading(second.inputs).kind is first.kind
+
+
+def test_an_equation_made_by_hand_is_merged_with_a_traced_one() -> None:
+    program = traced(lambda x: jnp.sum(x, 0), X)
+    (eqn,) = program.eqns
+    out = Var(eqn.outputs[0].aval)
+    again = Eqn(eqn.primitive, eqn.inputs, (out,), dict(eqn.params), eqn.source)
+    twice = program.replace(eqns=[eqn, again], outvars=[eqn.outputs[0], out])
+    assert simplify(twice).outvars == (eqn.outputs[0],) * 2
+
+
+def test_nothing_is_kept_of_equations_with_programs() -> None:
+    called = ox.jit(lambda x: jnp.sin(x) + 1)
+    eqns = traced(lambda x, y: (called(x), called(y)), X, X).eqns
+    assert [e.kind for e in eqns] == [None, None]
+    assert not eqns[0].primitive._kinds
+    labels = Labels()
+    assert labels.kind(eqns[0]) == labels.kind(eqns[1])
