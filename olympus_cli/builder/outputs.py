@@ -80,13 +80,15 @@ def compile_and_write(
         say("write")
         with clock.part("write"):
             costs = lowered.result()
+    with clock.part("serialize"):
+        executables = {unit.backend: unit.compiled.serialize() for unit in program.units}
     with clock.part("inspect"):
+        for unit in program.units:
+            unit.compiled.executable.read_from(executables[unit.backend])
         backends = [
             _inspect(unit, costs[unit.label], keys[unit.label], directory, program.spec)
             for unit in program.units
         ]
-    with clock.part("serialize"):
-        executables = {unit.backend: unit.compiled.serialize() for unit in program.units}
     with clock.part("write"):
         for unit in program.units:
             (directory / unit.label / "executable.bin").write_bytes(executables[unit.backend])
@@ -142,7 +144,6 @@ def _inspect(
     text = unit.compiled.as_text()  # once, and not kept: it is large
     _write(directory / unit.label / "optimized.hlo.txt", text)
     ops = instruction_counts(text)
-    unit.compiled.executable.read_ahead()
     return BackendReport(
         **vars(compiled_figures(unit.compiled, spec.root, spec.trips)),
         label=unit.label,
