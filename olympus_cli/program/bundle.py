@@ -9,6 +9,7 @@ from pathlib import Path
 
 import olympus
 from olympus import artifact
+from olympus.analysis import SourceMap
 from olympus.errors import UsageError
 from olympus.sharding import expect_devices
 from olympus_cli import console
@@ -33,15 +34,20 @@ SUFFIX = ".olympus"
 
 
 def save_bundle(
-    program: Program, directory: Path, executables: Mapping[olympus.Target, bytes]
-) -> None:
+    program: Program,
+    directory: Path,
+    executables: Mapping[olympus.Target, bytes],
+    sources: Mapping[str, SourceMap] | None = None,
+) -> Path:
     """Write the program, compiled for all its backends, to `<target>.olympus` in `directory`.
 
-    `executables` are what its stages serialize to.
+    `executables` are what its stages serialize to, and `sources` the maps of its programs, by the
+    kinds of their backends, where those are known.  The path of the file is returned.
     """
     spec = program.spec
+    path = directory / (spec.name + SUFFIX)
     artifact.save(
-        directory / (spec.name + SUFFIX),
+        path,
         [unit.compiled for unit in program.units],
         lowered=[unit.lowered for unit in program.units],
         olympuspr_text=program.olympuspr,
@@ -51,7 +57,9 @@ def save_bundle(
         compiler_options=spec.compiler_options,
         serialized=executables,
         root=spec.root,
+        sources=sources,
     )
+    return path
 
 
 @dataclass(frozen=True)
