@@ -23,6 +23,10 @@ from olympus_cli.spec.backends import backend_labels
 
 __all__ = ["perform"]
 
+# The last program, until the process ends, which frees all at once: XLA and MLIR free a large
+# program piece by piece, which takes as long as to write it does.
+_LAST: list[Program] = []
+
 
 def perform(say: Say, task: Task) -> dict[str, Any]:
     """Bring one target up to date in this process; `say` gets the name of each stage.
@@ -35,6 +39,7 @@ def perform(say: Say, task: Task) -> dict[str, Any]:
         if not task.force:
             task.place.check_owner(task.spec.root)
         program = Program(load_target(task.spec), say, clock)
+    _LAST[:] = [program]
     program.trace()
     program.lower(task.labels)
     with clock.part("compare"):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, NamedTuple
 
+from olympus_core import collection
 from olympus_core.errors import ArtifactError, BackendError
 from olympus_core.xla.arrays import result_handler
 from olympus_core.xla.buffer_assignment import BufferAssignment, MemoryAnalysis, read_assignment
@@ -76,7 +77,8 @@ class _Program:
         if found is None or self._module is not None:
             return
         try:
-            module, assignment = read_module(found.module), read_assignment(found.assignment)
+            with collection.paused():
+                module, assignment = read_module(found.module), read_assignment(found.assignment)
         except ArtifactError:  # they are something else
             return
         if module.name == self._only().name:

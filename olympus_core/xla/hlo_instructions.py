@@ -22,7 +22,7 @@ from olympus_core.xla.hlo_module import (
 )
 from olympus_core.xla.hlo_rows import read_rows
 from olympus_core.xla.replica_groups import groups_of, pairs_of
-from olympus_core.xla.wire import Message, damaged, text
+from olympus_core.xla.wire import Message, damaged, text, varint
 
 __all__ = ["Instructions", "Tables"]
 
@@ -156,23 +156,45 @@ class Instructions:
 
     def _read_forms(self) -> list[int]:
         """The number of the form of each instruction."""
-        data, rows = self.rows.data, self.rows
-        encoded: list[object] = [
-            (data[a:b], data[c:d], data[e:f], data[g:h], data[i:j])
-            for (a, b, c, d, e, f), (g, h, i, j) in zip(rows.pieces, rows.origins, strict=True)
-        ]
-        for row, message in self._other.items():
-            encoded[row] = message
-        numbers: dict[object, int] = {}
+        encoded, numbers = self._encoded(), dict[object, int]()
         found = [numbers.setdefault(each, len(numbers)) for each in encoded]
         bases: dict[bytes, tuple[Any, ...]] = {}  # the fields without where they come from
-        for number, each in enumerate(numbers):
-            whole, metadata = _parted(each)
+        for number, row in enumerate(_first(found, len(numbers))):
+            whole, metadata = self._parted(row)
             base = bases.get(whole)
             if base is None:
                 base = bases[whole] = _fields(Message(whole), self._tables)
             self.forms.append((*base[:2], *self._tables.origin(metadata), *base[2:], number))
         return found
+
+    def _encoded(self) -> list[object]:
+        """What tells the form of each instruction."""
+        data, rows = self.rows.data, self.rows
+        encoded: list[object]
+        if rows.origins is None:
+            encoded = [(data[a:d], data[e:f]) for a, _, _, d, e, f in rows.pieces]
+        else:
+            encoded = [
+                (data[a:b], data[c:d], data[e:f], data[g:h], data[i:j])
+                for (a, b, c, d, e, f), (g, h, i, j) in zip(rows.pieces, rows.origins, strict=True)
+            ]
+        for row, message in self._other.items():
+            encoded[row] = message
+        return encoded
+
+    def _parted(self, row: int) -> tuple[bytes, bytes | None]:
+        """The message of an instruction without its name, its ids and its metadata, and that."""
+        if row in self._other:
+            message = self._other[row]
+            return message, Message(message).encoded(_METADATA)
+        data, rows = self.rows.data, self.rows
+        a, b, c, d, e, f = rows.pieces[row]
+        if rows.origins is not None:
+            g, h, i, j = rows.origins[row]
+            metadata = data[g:h] + data[i:j]
+        else:  # behind its tag and its length, where there is any
+            metadata = data[varint(data, b + 1)[1] : c] if b < c else b""
+        return data[a:b] + data[c:d] + data[e:f], metadata
 
     def between(self, begin: int, end: int) -> dict[int, Instruction]:
         """The instructions from one place to another, by id."""
@@ -204,12 +226,15 @@ def _by_itself(message: Message, form: tuple[Any, ...]) -> Instruction:
     return Instruction._make((message.integer(_ID), message.text(_NAME), *ids, *form))
 
 
-def _parted(encoded: Any) -> tuple[bytes, bytes | None]:
-    """The message of an instruction without its metadata, and that."""
-    if isinstance(encoded, bytes):
-        return encoded, Message(encoded).encoded(_METADATA)
-    first, second, third, *metadata = encoded
-    return first + second + third, b"".join(metadata)
+def _first(numbers: Sequence[int], count: int) -> list[int]:
+    """The place where each of so many numbers stands first; they begin in their order."""
+    found: list[int] = []
+    for place, number in enumerate(numbers):
+        if number == len(found):
+            found.append(place)
+            if len(found) == count:
+                break
+    return found
 
 
 #: the fields that few instructions have: of library calls, windows, products, fusions, loops,

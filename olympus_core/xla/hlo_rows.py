@@ -100,7 +100,7 @@ class Rows(NamedTuple):
     The ids that instruction i reads are `operands` from `operands_at[i]` to `operands_at[i + 1]`;
     so are those that it calls.  `pieces` are the positions around what is before the metadata,
     after it, and behind the ids; `origins` those around what the metadata has before and after a
-    name in it.  `other` are the instructions that are not written so.
+    name in it, None where none has a name.  `other` are the instructions that are not written so.
     """
 
     data: bytes
@@ -111,7 +111,7 @@ class Rows(NamedTuple):
     called_at: list[int]
     names: list[tuple[int, ...]]
     pieces: list[tuple[int, ...]]
-    origins: list[tuple[int, ...]]
+    origins: list[tuple[int, ...]] | None
     other: list[int]
 
 
@@ -155,15 +155,17 @@ def _metadata(column: Column, after_name: Ints) -> Column:
     return column._replace(tag=tag, begin=begin, end=end)
 
 
-def _origins(data: bytes, metadata: Column, usual: _Bools) -> list[tuple[int, ...]]:
-    """The positions around what metadata has before and after the name in it."""
+def _origins(data: bytes, metadata: Column, usual: _Bools) -> list[tuple[int, ...]] | None:
+    """The positions around what metadata has before and after the name in it; None without any."""
     begin, end = metadata.begin, metadata.end
     if _SCHEDULED_NAME_TAG not in data:
-        return _tuples(begin, end, end, end)
+        return None
     names = Columns(data, begin * usual, end * usual, [_SCHEDULED_NAME])
     cut = names[_SCHEDULED_NAME]
     has = (cut.times == 1) & (cut.kind == BYTES)
     has[names.long] = False
+    if not has.any():
+        return None
     return _tuples(begin, np.where(has, cut.tag, end), np.where(has, cut.end, end), end)
 
 
