@@ -1,7 +1,7 @@
 """Changes to folders that a crash of the machine or a reader cannot see half done.
 
-`sync_tree`, `sync_file` and `sync_folder` put what was written on the disk, and `exchanged` lets
-two folders change places in one step.
+`sync_tree` and `sync_folder` put what was written on the disk, and `exchanged` lets two folders
+change places in one step.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["exchanged", "sync_file", "sync_folder", "sync_tree"]
+__all__ = ["exchanged", "sync_folder", "sync_tree"]
 
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
@@ -24,13 +24,8 @@ def sync_tree(directory: Path) -> None:
     """Put all files in `directory` and below, and the folders that name them, on the disk."""
     for folder, _, names in os.walk(directory):
         for name in names:
-            sync_file(os.path.join(folder, name))
+            _sync(os.path.join(folder, name), os.O_RDONLY | os.O_NOFOLLOW)
         _sync(folder, os.O_RDONLY)
-
-
-def sync_file(path: str | Path) -> None:
-    """Put what is in a file on the disk."""
-    _sync(path, os.O_RDONLY | os.O_NOFOLLOW)
 
 
 def sync_folder(directory: Path) -> None:

@@ -1,6 +1,6 @@
-"""The files that a build writes into a folder: in threads of its own, while the build goes on.
+"""The files that a build writes into a folder: in a thread of its own, while the build goes on.
 
-Each is written, digested and put on the disk there, which mostly waits.
+They are put on the disk all together, when the last is written: one at a time takes longer.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path, PurePosixPath
 from types import TracebackType
 
-from olympus_cli.builder.durable import sync_file
 from olympus_cli.builder.manifest import output_file
 from olympus_cli.reports.model import OutputFile
 
@@ -18,9 +17,7 @@ __all__ = ["Files"]
 
 
 class Files:
-    """The files of a folder; a context, at whose end all are on the disk, but for the names.
-
-    Its end raises OSError where one cannot be put there.
+    """The files of a folder; a context, at whose end none is being written any more.
 
     >>> with Files(directory) as files:
     ...     files.write("program.hlo.txt", text)
@@ -30,9 +27,8 @@ class Files:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self._beside = ThreadPoolExecutor(2, "olympus-files")
+        self._beside = ThreadPoolExecutor(1, "olympus-files")
         self._listed: list[Future[OutputFile]] = []
-        self._synced: list[Future[None]] = []
 
     def __enter__(self) -> Files:
         return self
@@ -43,10 +39,7 @@ class Files:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._beside.shutdown(cancel_futures=error is not None)
-        if error is None:
-            for each in self._synced:
-                each.result()
+        self._beside.shutdown(cancel_futures=True)
 
     def write(self, name: str, content: str | bytes) -> None:
         """Write a file soon; names of files in a text may be none of UTF-8's."""
@@ -54,7 +47,7 @@ class Files:
 
     def add(self, name: str) -> None:
         """Take in a file that something else has written."""
-        self._listed.append(self._beside.submit(self._found, name))
+        self._listed.append(self._beside.submit(output_file, self.directory, self.directory / name))
 
     def listed(self) -> tuple[OutputFile, ...]:
         """All files, in the order of their paths, when they are written.
@@ -68,13 +61,4 @@ class Files:
     def _written(self, name: str, content: str | bytes) -> OutputFile:
         data = content.encode(errors="backslashreplace") if isinstance(content, str) else content
         (self.directory / name).write_bytes(data)
-        self._sync(name)
         return OutputFile(name, len(data), hashlib.sha256(data).hexdigest())
-
-    def _found(self, name: str) -> OutputFile:
-        self._sync(name)
-        return output_file(self.directory, self.directory / name)
-
-    def _sync(self, name: str) -> None:
-        """Put a file on the disk soon; nobody waits for it but the end."""
-        self._synced.append(self._beside.submit(sync_file, self.directory / name))

@@ -78,9 +78,10 @@ class BufferAssignment(NamedTuple):
     def analysis(self) -> MemoryAnalysis:
         """The sums that XLA makes of a CPU's assignment that is not simulated.
 
-        Its peak is what is there for the whole run: temporaries are left out.  Source:
+        Its peak is what is there for the whole run: temporaries are left out.  Sources:
         `CompiledMemoryStats::PopulateBufferStatsFromAllocations`
-        (xla/pjrt/compiled_memory_stats.cc) and `ComputePeakMemory` (xla/service/buffer_assignment).
+        (xla/pjrt/compiled_memory_stats.cc), and `ComputePeakMemory`
+        (xla/service/buffer_assignment.cc).
         """
         arguments = results = temporaries = aliased = constants = 0
         for each in self.allocations.values():

@@ -30,23 +30,7 @@ def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
             files.listed()
 
 
-def test_what_cannot_be_put_on_the_disk_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(_path: Path) -> None:
-        raise OSError("the disk is gone")
-
-    monkeypatch.setattr("olympus_cli.builder.files.sync_file", refuse)
-    with pytest.raises(OSError, match="the disk is gone"), Files(tmp_path) as files:
-        files.write("program.hlo.txt", "")
-        files.listed()
-
-
-def test_another_failure_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(_path: Path) -> None:
-        raise OSError("the disk is gone")
-
-    monkeypatch.setattr("olympus_cli.builder.files.sync_file", refuse)
+def test_another_failure_comes_first(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="the compiler"), Files(tmp_path) as files:
-        files.write("program.hlo.txt", "")
+        files.write("absent/program.hlo.txt", "")
         raise ValueError("the compiler failed")
