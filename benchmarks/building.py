@@ -2,7 +2,8 @@
 
 Bare XLA is a process that imports jaxlib, reads the StableHLO that a build has lowered, compiles it
 with the same options, and serializes the executable: without a file nothing is built ahead of time.
-What a build takes beyond it is all that OLYMPUS does.
+What a build takes beyond it is all that OLYMPUS does.  Another such process asks XLA besides for
+what a build gets from it too: the optimized program as text and as bytes, and figures.
 """
 
 from __future__ import annotations
@@ -67,6 +68,7 @@ BUILD_MEASURES = {
     "cpu": "whole process, processor time",
     "after": "from StableHLO to an executable as bytes, with all figures and files",
     "bare": "the same, without serializing the executable",
+    "asked": "the same, where bare XLA gives its text, bytes and figures too",
     "xla": "XLA's compiler alone",
 }
 AFTER = ("compile", "inspect", "serialize", "write")  # the parts of a build beyond lowering
@@ -75,7 +77,8 @@ MODULE = "build/step/program.stablehlo.mlir"
 REPORT = "build/step/report.json"
 # what a build adds to the serialized options of a program with repeated blocks
 COPY_LATE = b"\x1a\x23\x1a\x21\xa2\x1f\x1e\x0a\x1cxla_cpu_flatten_after_fusion"
-BARE = "import sys; from benchmarks.building import compile_bare; compile_bare(sys.argv[1])"
+BARE = "import sys; from benchmarks.building import compile_bare; compile_bare(*sys.argv[1:])"
+ASK = "ask"  # an argument of it
 
 
 def build_tasks(short: bool) -> list[str]:
@@ -114,6 +117,7 @@ def build_outcome(command: list[str], run: Spawn) -> dict[str, Any]:
     samples |= {
         "after": [after],
         "bare": [after - seconds["serialize"]],
+        "asked": [after],
         "xla": [report["backends"][0]["xla_seconds"]],
     }
     return {"samples": samples, "versions": report["versions"]}
@@ -123,8 +127,10 @@ def bare_outcome(command: list[str], run: Spawn) -> dict[str, Any]:
     """The samples of bare XLA, by the same names."""
     printed, samples = timed(command, run)
     told = json.loads(printed)
-    samples["after"] = [told["compile"] + told["serialize"]]
-    samples["bare"] = samples["xla"] = [told["compile"]]
+    samples["after"] = [sum(told.values())]
+    samples["bare"] = [told["client"] + told["compile"]]
+    samples["xla"] = [told["compile"]]
+    samples["asked"] = [sum(json.loads(run([*command, ASK])).values())]
     return {"samples": samples, "versions": {}}
 
 
@@ -139,10 +145,11 @@ def timed(command: list[str], run: Spawn) -> tuple[str, dict[str, list[float]]]:
     return printed, {"wall": [wall], "cpu": [cpu]}
 
 
-def compile_bare(path: str) -> None:
+def compile_bare(path: str, ask: str = "") -> None:
     """Compile the StableHLO at `path` for the processor by jaxlib alone, as a build does.
 
-    The seconds to compile it and to serialize the executable are printed, as JSON.
+    The seconds to start the runtime, to compile the program and to serialize the executable are
+    printed, as JSON; with `ask` those for what else XLA says of it too.
     """
     import os
 
@@ -150,7 +157,9 @@ def compile_bare(path: str) -> None:
     from jaxlib import _jax
 
     os.setsid()  # as the worker of a build: a busy Linux gives each session a share of its own
+    begin = time.perf_counter()
     client = _jax.get_tfrt_cpu_client(asynchronous=True)
+    started = time.perf_counter() - begin
     devices = client.local_devices()[:1]
     options = _jax.CompileOptions()
     options.num_replicas = options.num_partitions = 1
@@ -166,4 +175,26 @@ def compile_bare(path: str) -> None:
     between = time.perf_counter()
     Path(path).with_name("bare.bin").write_bytes(bytes(executable.serialize()))
     end = time.perf_counter()
-    print(json.dumps({"compile": between - start, "serialize": end - between}))
+    told = {"client": started, "compile": between - start, "serialize": end - between}
+    print(json.dumps(told | (_asked(executable) if ask else {})))
+
+
+def _asked(executable: Any) -> dict[str, float]:
+    """The seconds that XLA takes for each of its own outputs that a report is made of."""
+    from jaxlib import _hlo
+
+    (module,) = executable.hlo_modules()
+    options = _hlo.HloPrintOptions()
+    options.print_metadata = True
+    questions: dict[str, Callable[[], object]] = {
+        "text": lambda: module.to_string(options),
+        "bytes": module.as_serialized_hlo_module_proto,
+        "memory": executable.get_compiled_memory_stats,
+        "cost": executable.cost_analysis,
+    }
+    found = {}
+    for name, question in questions.items():
+        start = time.perf_counter()
+        question()
+        found[name] = time.perf_counter() - start
+    return found

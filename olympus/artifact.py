@@ -16,6 +16,7 @@ from olympus_core.artifact import PublicKey as PublicKey
 from olympus_core.artifact import Result as Result
 from olympus_core.artifact import Signature as Signature
 from olympus_core.artifact import StoredExecutable as StoredExecutable
+from olympus_core.artifact import indented as indented
 from olympus_core.artifact import load as load
 from olympus_core.artifact import new_key as new_key
 from olympus_core.artifact import save as save

@@ -8,13 +8,13 @@ lost, and the other still tells what a build wrote.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from olympus.artifact import indented
 from olympus.errors import ArtifactError
 from olympus_cli.places import shown
 from olympus_cli.reports.json import PAGE, REPORT, read_report
@@ -65,7 +65,7 @@ class Manifest:
     def write(self, directory: Path) -> None:
         """Write the list into `directory`."""
         data = {"schema_version": _VERSION, **asdict(self)}
-        (directory / MANIFEST).write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
+        (directory / MANIFEST).write_text(indented(data) + "\n", encoding="utf-8")
 
 
 def output_file(directory: Path, path: Path) -> OutputFile:

@@ -13,15 +13,18 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import olympus
 from olympus.stages import Block
 from olympus_cli.builder.durable import sync_tree
+from olympus_cli.builder.files import Files
 from olympus_cli.builder.manifest import Manifest, output_file
 from olympus_cli.isolated.call import Say
 from olympus_cli.peak_memory import peak_memory
@@ -50,9 +53,12 @@ from olympus_cli.spec.model import TargetSpec
 from olympus_cli.versions import tool_versions
 
 if TYPE_CHECKING:
+    from olympus.analysis import SourceMap
     from olympus_cli.reports.html.page import MeasuredTime
 
 __all__ = ["compile_and_write"]
+
+_TURN = 0.0005  # seconds; Python's own 0.005 are a twentieth of what a small program compiles in
 
 
 def compile_and_write(
@@ -73,26 +79,20 @@ def compile_and_write(
 
     Raises OSError for what cannot be written, and what `Program.compile` does.
     """
-    clock = program.clock
-    with ThreadPoolExecutor(1, "olympus-build") as beside:
-        lowered = beside.submit(_look_at_lowered, program, directory)  # while XLA is at work
-        program.compile()
-        say("write")
-        with clock.part("write"):
-            costs = lowered.result()
-    with clock.part("inspect"):
-        backends = [
-            _inspect(unit, costs[unit.label], keys[unit.label], directory, program.spec)
-            for unit in program.units
-        ]
-    with clock.part("serialize"):
-        executables = {unit.backend: unit.compiled.serialize() for unit in program.units}
-    with clock.part("write"):
-        for unit in program.units:
-            (directory / unit.label / "executable.bin").write_bytes(executables[unit.backend])
-        save_bundle(program, directory, executables)
-        outputs = _files(directory)
-    report = _report(program, backends, outputs)
+    with Files(directory) as files:
+        lowered = _compile(program, files, say)
+        with program.clock.part("serialize"):
+            executables = {unit.backend: unit.compiled.serialize() for unit in program.units}
+        with program.clock.part("inspect"):
+            backends = [
+                _inspect(unit, executables[unit.backend], lowered, keys[unit.label], files)
+                for unit in program.units
+            ]
+        with program.clock.part("write"):
+            bundle = save_bundle(program, directory, executables, lowered.sources)
+            files.add(bundle.name)
+            outputs = files.listed()
+        report = _report(program, lowered, backends, outputs)
     if page:
         measured = _measured(program, say) if profile else {}
         say("draw")
@@ -100,63 +100,99 @@ def compile_and_write(
     return _reported(report, directory, project)
 
 
-def _look_at_lowered(program: Program, directory: Path) -> dict[str, CostReport]:
-    """Write the files of the program as lowered; what it costs, by the labels of its backends.
+class _Lowered(NamedTuple):
+    """What is told of the program as lowered: costs by label, the sources by kind of backend."""
 
-    The program's portable form, which the bundle has, is kept.
+    spec: TargetSpec
+    costs: Mapping[str, CostReport]
+    sources: Mapping[str, SourceMap]
+    ops: Mapping[str, int]
+    versions: Mapping[str, str]
+
+
+def _compile(program: Program, files: Files, say: Say) -> _Lowered:
+    """Compile a program, and look at it as lowered while the compiler is at work."""
+    with _taking_turns(), ThreadPoolExecutor(1, "olympus-build") as beside:
+        looking = beside.submit(_look_at_lowered, program, files)
+        program.compile()
+        say("write")
+        with program.clock.part("write"):
+            return looking.result()
+
+
+@contextmanager
+def _taking_turns() -> Iterator[None]:
+    """Let threads of Python's take turns more often: XLA begins when its thread has had some."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(_TURN)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
+
+
+def _look_at_lowered(program: Program, files: Files) -> _Lowered:
+    """Write the files of the program as lowered, and find out all that depends on it alone.
+
+    What the program keeps, as its portable form, which the bundle has, is made here too.
     """
-    spec = program.spec
+    spec, first = program.spec, program.units[0]
+    costs = {unit.label: unit.lowered.cost(spec.trips) for unit in program.units}
+    sources = _write_lowered(program, files)
+    _ = program.arguments, program.results
     for unit in program.units:
         unit.lowered.bytecode()
-    costs = {unit.label: unit.lowered.cost(spec.trips) for unit in program.units}
-    _write_lowered(program, directory)
-    return {label: cost_report(cost, spec.root) for label, cost in costs.items()}
-
-
-def _write_lowered(program: Program, directory: Path) -> None:
-    """Write the files of the program as lowered, and make the folders of its backends."""
-    first = program.units[0]
-    _write(directory / "program.olympuspr", f"{program.olympuspr}\n")
-    _write(directory / "program.stablehlo.mlir", first.stablehlo)
-    _write(directory / "program.hlo.txt", first.lowered.as_text("hlo"))
-    _write_sources(directory / "program.sources.json", first, program)
-    for unit in program.units:
-        (directory / unit.label).mkdir()
-        if unit.stablehlo != first.stablehlo:
-            _write(directory / unit.label / "stablehlo.mlir", unit.stablehlo)
-            _write_sources(directory / unit.label / "sources.json", unit, program)
-
-
-def _write_sources(path: Path, unit: Unit, program: Program) -> None:
-    path.write_bytes(
-        olympus.analysis.SourceMap.of(unit.lowered.module, program.spec.root).to_bytes()
+    return _Lowered(
+        spec,
+        {label: cost_report(cost, spec.root) for label, cost in costs.items()},
+        sources,
+        operation_counts(first.stablehlo),
+        tool_versions(),
     )
 
 
-def _write(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8", errors="backslashreplace")  # names of files may be none
+def _write_lowered(program: Program, files: Files) -> dict[str, SourceMap]:
+    """Write the files of the program as lowered, and make the folders of its backends.
+
+    The sources of each program are returned, by the kind of its backend.
+    """
+    first = program.units[0]
+    files.write("program.olympuspr", f"{program.olympuspr}\n")
+    files.write("program.stablehlo.mlir", first.stablehlo)
+    sources = {first.kind: olympus.analysis.SourceMap.of(first.lowered.module, program.spec.root)}
+    files.write("program.sources.json", sources[first.kind].to_bytes())
+    for unit in program.units:
+        (files.directory / unit.label).mkdir()
+        if unit.stablehlo != first.stablehlo:
+            found = olympus.analysis.SourceMap.of(unit.lowered.module, program.spec.root)
+            files.write(f"{unit.label}/stablehlo.mlir", unit.stablehlo)
+            files.write(f"{unit.label}/sources.json", found.to_bytes())
+            sources.setdefault(unit.kind, found)
+    files.write("program.hlo.txt", first.lowered.as_text("hlo"))
+    return sources
 
 
 def _inspect(
-    unit: Unit, cost: CostReport, key: str, directory: Path, spec: TargetSpec
+    unit: Unit, executable: bytes, lowered: _Lowered, key: str, files: Files
 ) -> BackendReport:
-    """What is told of the program as compiled for one backend; its text is written."""
-    text = unit.compiled.as_text()  # once, and not kept: it is large
-    _write(directory / unit.label / "optimized.hlo.txt", text)
-    ops = instruction_counts(text)
-    unit.compiled.executable.read_ahead()
+    """What is told of the program as compiled for one backend; what it was made into is written."""
+    spec, compiled = lowered.spec, unit.compiled
+    files.write(f"{unit.label}/executable.bin", executable)
+    compiled.executable.read_from(executable)
+    text = compiled.as_text()  # once, and not kept: it is large
+    files.write(f"{unit.label}/optimized.hlo.txt", text)
     return BackendReport(
-        **vars(compiled_figures(unit.compiled, spec.root, spec.trips)),
+        **vars(compiled_figures(compiled, spec.root, spec.trips)),
         label=unit.label,
         name=unit.kind,
         device=unit.backend.device,
         key=key,
-        cost=cost,
-        xla=XlaReport(_xla_cost(unit.compiled.cost_analysis()), unit.compiled.memory_analysis()),
+        cost=lowered.costs[unit.label],
+        xla=XlaReport(_xla_cost(compiled.cost_analysis()), compiled.memory_analysis()),
         lower_seconds=unit.lower_seconds,
         compile_seconds=unit.compile_seconds,
-        xla_seconds=unit.compiled.executable.xla_seconds,
-        ops=ops,
+        xla_seconds=compiled.executable.xla_seconds,
+        ops=instruction_counts(text),
         blocks=tuple(_block(each, spec.root) for each in unit.lowered.blocks),
     )
 
@@ -169,19 +205,22 @@ def _block(block: Block, root: Path) -> BlockReport:
 
 
 def _report(
-    program: Program, backends: Sequence[BackendReport], outputs: tuple[OutputFile, ...]
+    program: Program,
+    lowered: _Lowered,
+    backends: Sequence[BackendReport],
+    outputs: tuple[OutputFile, ...],
 ) -> Report:
     return Report(
         target=program.spec.name,
         entry=program.spec.entry,
-        versions=tool_versions(),
+        versions=lowered.versions,
         statics=program.statics,
         arguments=program.arguments,
         results=program.results,
         optimize=program.spec.optimize,
         seconds=Seconds(**program.seconds),
         peak_memory=peak_memory(),
-        ops=operation_counts(program.units[0].stablehlo),
+        ops=lowered.ops,
         backends=tuple(backends),
         outputs=outputs,
         warnings=(*program.warnings, *_warnings(backends)),
@@ -238,8 +277,3 @@ def _xla_cost(analysis: dict[str, float] | None) -> XlaCost:
 def _amount(told: float | None) -> float | None:
     """What a compiler tells, where that is an amount: some answer -1 or infinity for "unknown"."""
     return told if told is not None and 0 <= told < math.inf else None
-
-
-def _files(directory: Path) -> tuple[OutputFile, ...]:
-    files = sorted(path for path in directory.rglob("*") if path.is_file())
-    return tuple(output_file(directory, path) for path in files)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import asdict, replace
+from threading import Thread
 from typing import Any
 
-from olympus.errors import BackendError, UsageError
+import olympus
+from olympus.errors import BackendError, OlympusError, UsageError
 from olympus_cli.builder.key import content_keys
 from olympus_cli.builder.outcome import Status
 from olympus_cli.builder.outputs import compile_and_write
@@ -23,6 +26,10 @@ from olympus_cli.spec.backends import backend_labels
 
 __all__ = ["perform"]
 
+# The last program, until the process ends, which frees all at once: XLA and MLIR free a large
+# program piece by piece, which takes as long as to write it does.
+_LAST: list[Program] = []
+
 
 def perform(say: Say, task: Task) -> dict[str, Any]:
     """Bring one target up to date in this process; `say` gets the name of each stage.
@@ -35,10 +42,13 @@ def perform(say: Say, task: Task) -> dict[str, Any]:
         if not task.force:
             task.place.check_owner(task.spec.root)
         program = Program(load_target(task.spec), say, clock)
+    _LAST[:] = [program]
     program.trace()
     program.lower(task.labels)
     with clock.part("compare"):
         record = read_record(task.place.final)
+        if not task.frozen and (task.force or record is None):
+            _start_runtime(program)
         wanted = content_keys(program)
     # what would have to be built with all compilers here is stale, whether or not they are
     absent = None if task.frozen else program.leave_out_absent()
@@ -59,6 +69,20 @@ def perform(say: Say, task: Task) -> dict[str, Any]:
         "failure": failure and asdict(failure),
         "report": report and report.to_data(),
     }
+
+
+def _start_runtime(program: Program) -> None:
+    """Start the CPU's runtime meanwhile, as the compilation of a program for one device would.
+
+    What is wrong with its settings is told by the compilation.
+    """
+
+    def start() -> None:
+        with suppress(OlympusError):
+            olympus.devices("cpu")
+
+    if any(unit.kind == "cpu" and unit.lowered.num_devices == 1 for unit in program.units):
+        Thread(target=start, name="olympus-runtime", daemon=True).start()
 
 
 def _incomplete(absent: BackendError | None, labels: Collection[str]) -> Failure | None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import olympus
 from olympus.errors import UsageError
@@ -18,6 +19,9 @@ from olympus_cli.program.stages import Program
 from olympus_cli.settings import read_settings
 from olympus_cli.spec.backends import parse_backend
 from olympus_cli.spec.resolve import Request
+
+if TYPE_CHECKING:
+    from olympus.analysis import SourceMap
 
 __all__ = [
     "SUFFIX",
@@ -32,15 +36,20 @@ SUFFIX = ".olympus"
 
 
 def save_bundle(
-    program: Program, directory: Path, executables: Mapping[olympus.Target, bytes]
-) -> None:
+    program: Program,
+    directory: Path,
+    executables: Mapping[olympus.Target, bytes],
+    sources: Mapping[str, SourceMap] | None = None,
+) -> Path:
     """Write the program, compiled for all its backends, to `<target>.olympus` in `directory`.
 
-    `executables` are what its stages serialize to.
+    `executables` are what its stages serialize to, and `sources` the maps of its programs, by the
+    kinds of their backends, where those are known.  The path of the file is returned.
     """
     spec = program.spec
+    path = directory / (spec.name + SUFFIX)
     olympus.artifact.save(
-        directory / (spec.name + SUFFIX),
+        path,
         [unit.compiled for unit in program.units],
         lowered=[unit.lowered for unit in program.units],
         olympuspr_text=program.olympuspr,
@@ -50,7 +59,9 @@ def save_bundle(
         compiler_options=spec.compiler_options,
         serialized=executables,
         root=spec.root,
+        sources=sources,
     )
+    return path
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,9 @@ __all__ = ["instruction_counts", "operation_counts"]
 
 # `%0 = stablehlo.add ...`, `%1:2 = "stablehlo.sort"(...`, `%2 = call @f(...`
 _OPERATION = re.compile(r'^\s*(?:%\S[^=]* = )?"?((?:stablehlo|chlo)\.\w+|(?:func\.)?call)\b', re.M)
-# `  ROOT %fusion.1 = f32[8]{0} fusion(...`; the type of the result may be a tuple with blanks
-_INSTRUCTION = re.compile(r"^\s+(?:ROOT )?%?[\w.\-]+ = .*?[\])}] ([a-z][a-z0-9\-]*)\(", re.M)
+# `  ROOT %fusion.1 = f32[8]{0} fusion(...`; the type of a tuple has blanks.  A line break is found
+# sooner than "^" is.
+_INSTRUCTION = re.compile(r"\n +(?:ROOT )?%?[\w.\-]+ = (?:[^\n(]\S*|\(.*?\)) ([a-z][a-z0-9\-]*)\(")
 
 _ENDS = {"stablehlo.return"}  # of regions: no work is done there
 _PLUMBING = {"parameter", "constant", "tuple", "get-tuple-element", "bitcast"}

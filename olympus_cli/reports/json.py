@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from olympus.artifact import indented
 from olympus.errors import ArtifactError
 from olympus_cli.places import shown
 from olympus_cli.reports.model import SCHEMA_VERSION, Report
@@ -30,7 +31,7 @@ PAGE = "report.html"  # the name of the page beside it
 
 def render_json(report: Report) -> str:
     """The text of `report.json`."""
-    return json.dumps(report.to_data(), indent=2) + "\n"
+    return indented(report.to_data()) + "\n"
 
 
 def write_report(report: Report, folder: Path) -> Path:

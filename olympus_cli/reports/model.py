@@ -7,7 +7,7 @@ in bytes, times in seconds; None is a number that the backend does not tell.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import asdict, astuple, dataclass, replace
 from typing import Any
 
 from olympus.stages import MemoryAnalysis
@@ -145,7 +145,9 @@ class Report:
 
     def to_data(self) -> dict[str, Any]:
         """JSON-like data in the form of `report.schema.json`."""
-        data = asdict(self)
+        data = asdict(replace(self, arguments=(), results=()))
+        for kind in ("arguments", "results"):  # there may be thousands, and `asdict` takes long
+            data[kind] = [vars(leaf).copy() for leaf in getattr(self, kind)]
         for entry, backend in zip(data["backends"], self.backends, strict=True):
             entry["cost"]["arithmetic_intensity"] = backend.cost.intensity
             entry["xla"]["cost"]["arithmetic_intensity"] = backend.xla.cost.intensity

@@ -6,6 +6,7 @@
 from olympus_core.artifact.bundle import Bundle, load, sign
 from olympus_core.artifact.files import write_whole
 from olympus_core.artifact.host import COMPILERS, Host
+from olympus_core.artifact.jsontext import indented
 from olympus_core.artifact.manifest import (
     SCHEMA_VERSION,
     Argument,
@@ -33,6 +34,7 @@ __all__ = [
     "Result",
     "Signature",
     "StoredExecutable",
+    "indented",
     "load",
     "new_key",
     "save",

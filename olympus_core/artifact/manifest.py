@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from olympus_core import xla
 from olympus_core.artifact.host import Host
+from olympus_core.artifact.jsontext import indented
 from olympus_core.artifact.shardings import StoredPlacement, StoredShardings
 from olympus_core.artifact.treespec import Node
 
@@ -64,6 +64,16 @@ class Signature:
     results: tuple[Result, ...]
     result_tree: Node
     static: Mapping[str, Any]
+
+    def to_data(self) -> dict[str, Any]:
+        """JSON-like data, with a copy of no more than what has fields: there are many arrays."""
+        return {
+            "arguments": [vars(each).copy() for each in self.arguments],
+            "argument_tree": self.argument_tree.to_data(),
+            "results": [vars(each).copy() for each in self.results],
+            "result_tree": self.result_tree.to_data(),
+            "static": self.static,
+        }
 
 
 @dataclass(frozen=True)
@@ -127,11 +137,11 @@ class Manifest:
         """
         data = {
             "schema_version": SCHEMA_VERSION,
-            **asdict(replace(self, placement=None, executables=())),
+            **vars(self),
+            "signature": self.signature.to_data(),
+            "executables": [self._executable(each) for each in self.executables],
+            "members": {name: vars(member).copy() for name, member in self.members.items()},
         }
-        data["signature"]["argument_tree"] = self.signature.argument_tree.to_data()
-        data["signature"]["result_tree"] = self.signature.result_tree.to_data()
-        data["executables"] = [self._executable(each) for each in self.executables]
         del data["placement"]
         if self.placement is not None:
             data["placement"] = self.placement.to_data()
@@ -148,5 +158,4 @@ class Manifest:
 
     def to_bytes(self) -> bytes:
         """The bytes of `manifest.json`: the same for the same content."""
-        text = json.dumps(self.to_data(), indent=2, sort_keys=True, allow_nan=False)
-        return f"{text}\n".encode("ascii")
+        return f"{indented(self.to_data(), sort_keys=True)}\n".encode("ascii")

@@ -7,6 +7,7 @@ import math
 import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -54,6 +55,7 @@ def save(
     compiler_options: xla.Options | None = None,
     serialized: Mapping[xla.Target, bytes] | None = None,
     root: str | os.PathLike[str] | None = None,
+    sources: Mapping[str, SourceMap] | None = None,
 ) -> None:
     """Write a bundle of one function, compiled for one target or several.
 
@@ -64,7 +66,7 @@ def save(
     that `Lowered.compile` was given.  `serialized` has what `Compiled.serialize` gave for a target,
     where that was called before: it takes long for a large program.  With `root`, the project's
     folder, the bundle keeps which source line each operation comes from, told from there; the lines
-    themselves it does not keep.
+    themselves it does not keep.  `sources` has the maps of them by backend, where they are made.
 
     Equal content makes equal bytes; the file appears whole or not at all.
 
@@ -80,7 +82,7 @@ def save(
     """
     programs, executables = _sequence(lowered), _sequence(compiled)
     signature = _common_signature([*executables, *programs])
-    where, members = _programs(programs, root)
+    where, members = _programs(programs, root, sources or {})
     placement = _placement(programs, executables)
     stored = [_stored(each, several=placement is not None) for each in executables]
     for record, each in zip(stored, executables, strict=True):
@@ -160,7 +162,9 @@ def sources_member(program: str) -> str:
 
 
 def _programs(
-    lowered: list[stages.Lowered], root: str | os.PathLike[str] | None
+    lowered: list[stages.Lowered],
+    root: str | os.PathLike[str] | None,
+    made: Mapping[str, SourceMap],
 ) -> tuple[dict[str, str], dict[str, bytes]]:
     """Which member has each backend's StableHLO, and the members; equal programs are one."""
     where: dict[str, str] = {}
@@ -170,8 +174,8 @@ def _programs(
         content, backend = stage.bytecode(), stage.target.backend
         name = f"program.{backend}.stablehlo.bc" if names else "program.stablehlo.bc"
         if root is not None and content not in names:
-            kept = SourceMap.of(stage.module, root, texts=False)
-            sources[sources_member(name)] = kept.to_bytes()
+            found = made.get(backend) or SourceMap.of(stage.module, root, texts=False)
+            sources[sources_member(name)] = replace(found, texts={}).to_bytes()
         where.setdefault(backend, names.setdefault(content, name))
     return where, {name: content for content, name in names.items()} | sources
 

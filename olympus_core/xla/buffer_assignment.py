@@ -5,12 +5,19 @@ The numbers of fields are those of `xla/service/hlo.proto`, which jaxlib 0.10.2 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
-from olympus_core.xla.wire import Message, damaged
+from olympus_core.xla.columns import Columns, packed
+from olympus_core.xla.wire import BYTES, VARINT, Message, damaged
 
-__all__ = ["Allocation", "BufferAssignment", "Place", "read_assignment"]
+__all__ = ["Allocation", "BufferAssignment", "MemoryAnalysis", "Place", "read_assignment"]
+
+#: the fields of a `BufferAllocationProto` that `Allocation` has, in its order
+_ALLOCATION = (1, 2, 5, 12, 7, 3)
+_ASSIGNED = 9
+_Position = tuple[int, tuple[int, ...]]  # an instruction's id, and an index
 
 
 class Allocation(NamedTuple):
@@ -36,14 +43,27 @@ class Place(NamedTuple):
     bytes: int
 
 
+class MemoryAnalysis(NamedTuple):
+    """What a compiled program needs, in bytes; None where the compiler does not say."""
+
+    argument_size_in_bytes: int | None
+    output_size_in_bytes: int | None
+    temp_size_in_bytes: int | None
+    alias_size_in_bytes: int | None
+    generated_code_size_in_bytes: int | None
+    peak_memory_in_bytes: int | None
+
+
 class BufferAssignment(NamedTuple):
     """The allocations by number, and the place of each value by (instruction's id, index).
 
     The index is a value's position in the tuples of its instruction's result, () for all of it.
+    `is_simulated` tells that the compiler wrote down how it filled the heap.
     """
 
     allocations: Mapping[int, Allocation]
-    places: Mapping[tuple[int, tuple[int, ...]], Place]
+    places: Mapping[_Position, Place]
+    is_simulated: bool = False
 
     @property
     def allocated(self) -> int:
@@ -55,6 +75,28 @@ class BufferAssignment(NamedTuple):
         """The bytes of the allocations of constants."""
         return sum(a.bytes for a in self.allocations.values() if a.is_constant)
 
+    def analysis(self) -> MemoryAnalysis:
+        """The sums that XLA makes of a CPU's assignment that is not simulated.
+
+        Its peak is what is there for the whole run: temporaries are left out.  Sources:
+        `CompiledMemoryStats::PopulateBufferStatsFromAllocations`
+        (xla/pjrt/compiled_memory_stats.cc), and `ComputePeakMemory`
+        (xla/service/buffer_assignment.cc).
+        """
+        arguments = results = temporaries = aliased = constants = 0
+        for each in self.allocations.values():
+            if each.is_argument:
+                arguments += each.bytes
+                aliased += each.bytes if each.is_result else 0
+            if each.is_result:
+                results += each.bytes
+            elif each.is_constant:
+                constants += each.bytes
+            elif not each.is_argument and not each.is_thread_local:
+                temporaries += each.bytes
+        peak = arguments + results - aliased + constants
+        return MemoryAnalysis(arguments, results, temporaries, aliased, 0, peak)
+
 
 def read_assignment(data: bytes) -> BufferAssignment:
     """The assignment of the bytes of a `BufferAssignmentProto`.
@@ -63,34 +105,72 @@ def read_assignment(data: bytes) -> BufferAssignment:
       ArtifactError: when the bytes are cut off or name a value that is not described.
     """
     message = Message(data)
-    defined: dict[int, tuple[int, tuple[int, ...]]] = {}
-    for value in message.messages(1):
-        location = value.message(3)
-        if location is None:
-            raise damaged("a value has no instruction")
-        defined[value.integer(1)] = location.integer(4), location.integers(3)
     allocations: dict[int, Allocation] = {}
-    places: dict[tuple[int, tuple[int, ...]], Place] = {}
-    for one in message.messages(3):
-        made = _allocation(one)
+    assigned: list[bytes] = []
+    owners: list[Allocation] = []  # of what is assigned
+    for made, parts in _allocations(message.raws(3)):
         allocations[made.number] = made
-        for assigned in one.messages(9):
-            number = assigned.integer(1)
-            if number not in defined:
-                raise damaged(f"there is no value {number}")
-            place = Place(made.number, assigned.integer(2), assigned.integer(3))
-            if place.offset < 0 or place.bytes < 0 or place.offset + place.bytes > made.bytes:
-                raise damaged(f"a value does not fit the allocation {made.number}")
-            places[defined[number]] = place
-    return BufferAssignment(allocations, places)
+        assigned += parts
+        owners += [made] * len(parts)
+    defined = _defined(message.raws(1))
+    places: dict[_Position, Place] = {}
+    for number, offset, size, owner in zip(*_integers(assigned, 1, 2, 3), owners, strict=True):
+        if number not in defined:
+            raise damaged(f"there is no value {number}")
+        if offset < 0 or size < 0 or offset + size > owner.bytes:
+            raise damaged(f"a value does not fit the allocation {owner.number}")
+        places[defined[number]] = Place(owner.number, offset, size)
+    return BufferAssignment(allocations, places, is_simulated=4 in message)
 
 
-def _allocation(message: Message) -> Allocation:
-    return Allocation(
-        number=message.integer(1),
-        bytes=message.integer(2),
-        is_argument=bool(message.integer(5)),
-        is_constant=bool(message.integer(12)),
-        is_result=bool(message.integer(7)),
-        is_thread_local=bool(message.integer(3)),
-    )
+def _defined(values: Sequence[bytes]) -> dict[int, _Position]:
+    """Where each value is made, by its number."""
+    data, columns = Columns.of(values, (1, 3))
+    location = columns[3]
+    _check(columns, [1])
+    if not ((location.times == 1) & (location.kind == BYTES)).all():
+        raise damaged("a value has no instruction")
+    where = Columns(data, location.begin, location.end, (3, 4))
+    index = where[3]
+    _check(where, [4])
+    if not ((index.times == 0) | (index.kind == BYTES) & (index.times == 1)).all():
+        raise damaged("a value has an index in another form")
+    steps, at = packed(data, index.begin, index.end)
+    indices = (tuple(steps[begin:end]) for begin, end in pairwise(at))
+    positions = zip(where[4].value.tolist(), indices, strict=True)
+    return dict(zip(columns[1].value.tolist(), positions, strict=True))
+
+
+def _integers(messages: Sequence[bytes], *numbers: int) -> Iterator[list[int]]:
+    """Of each field the integers that the messages have."""
+    _, columns = Columns.of(messages, numbers)
+    _check(columns, numbers)
+    return (columns[n].value.tolist() for n in numbers)
+
+
+def _allocations(messages: Sequence[bytes]) -> Iterator[tuple[Allocation, Sequence[bytes]]]:
+    """Each allocation, and what is assigned to it: in most it is one value."""
+    data, columns = Columns.of(messages, (*_ALLOCATION, _ASSIGNED))
+    is_usual = columns[_ASSIGNED].times == 1
+    is_usual[columns.long] = False
+    for number in (*_ALLOCATION, _ASSIGNED):
+        is_usual &= columns[number].kind == (BYTES if number == _ASSIGNED else VARINT)
+    where = zip(columns[_ASSIGNED].begin.tolist(), columns[_ASSIGNED].end.tolist(), strict=True)
+    fields = zip(*(columns[number].value.tolist() for number in _ALLOCATION), strict=True)
+    rows = zip(messages, is_usual.tolist(), where, fields, strict=True)
+    for content, usual, (begin, end), told in rows:
+        if usual:
+            yield _allocation(*told), [data[begin:end]]
+        else:
+            message = Message(content)
+            yield _allocation(*map(message.integer, _ALLOCATION)), message.raws(_ASSIGNED)
+
+
+def _allocation(number: int, size: int, *told: int) -> Allocation:
+    return Allocation(number, size, *map(bool, told))
+
+
+def _check(columns: Columns, numbers: Sequence[int]) -> None:
+    """Raise ArtifactError where one of the fields is not an integer."""
+    if len(columns.long) or any((columns[n].kind != VARINT).any() for n in numbers):
+        raise damaged("a part of the assignment is in another form")

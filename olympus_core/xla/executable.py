@@ -7,32 +7,23 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, NamedTuple
 
+from olympus_core import collection
 from olympus_core.errors import ArtifactError, BackendError
 from olympus_core.xla.arrays import result_handler
-from olympus_core.xla.buffer_assignment import BufferAssignment, read_assignment
+from olympus_core.xla.buffer_assignment import BufferAssignment, MemoryAnalysis, read_assignment
 from olympus_core.xla.client import cpu_client
 from olympus_core.xla.door import Buffer, JaxRuntimeError, _hlo, _jax
 from olympus_core.xla.hlo import numbers
 from olympus_core.xla.hlo_module import HloModule
 from olympus_core.xla.hlo_reader import read_module
 from olympus_core.xla.messages import execution_error
+from olympus_core.xla.serialized import described
 from olympus_core.xla.targets import Target
 
 __all__ = ["CompileOnlyExecutable", "Executable", "MemoryAnalysis", "ProgramTypes"]
 
 
 ArrayType = tuple[Any, tuple[int, ...]]  # a NumPy dtype and sizes
-
-
-class MemoryAnalysis(NamedTuple):
-    """What a compiled program needs, in bytes; None where the compiler does not say."""
-
-    argument_size_in_bytes: int | None
-    output_size_in_bytes: int | None
-    temp_size_in_bytes: int | None
-    alias_size_in_bytes: int | None
-    generated_code_size_in_bytes: int | None
-    peak_memory_in_bytes: int | None
 
 
 class ProgramTypes(NamedTuple):
@@ -48,13 +39,14 @@ class _Program:
     `xla_seconds` is the time that the compiler took; None where the program was loaded.
     """
 
-    __slots__ = ("_module", "_raw", "_stats", "target", "xla_seconds")
+    __slots__ = ("_assignment", "_module", "_raw", "_stats", "target", "xla_seconds")
 
     def __init__(self, raw: Any, target: Target, xla_seconds: float | None = None) -> None:
         self._raw = raw
         self.target = target
         self.xla_seconds = xla_seconds
         self._module: HloModule | None = None
+        self._assignment: BufferAssignment | None = None
         self._stats: Any = None
 
     def hlo_text(self, *, metadata: bool = True) -> str:
@@ -75,23 +67,22 @@ class _Program:
             self._module = read_module(bytes(self._only().as_serialized_hlo_module_proto()))
         return self._module
 
-    def read_ahead(self) -> None:
-        """Read what memory and an estimate are told from, at once instead of one after the other.
+    def read_from(self, serialized: bytes) -> None:
+        """Read what memory and an estimate are told from out of what `serialize` gave.
 
-        XLA writes down where it put each value while Python reads the bytes of the program.
-        Nothing else is asked of the executable meanwhile: it is not made for two questions at once.
-
-        Raises:
-          ArtifactError: as `hlo_module`.
+        An executable for the CPU is written with its program and with where its values lie, which
+        the compiler takes long to write again.  Where the bytes do not say it, it is asked later.
         """
-        from concurrent.futures import ThreadPoolExecutor  # few programs are read
-
-        if self._module is not None:
+        found = described(serialized) if self.target.backend == "cpu" else None
+        if found is None or self._module is not None:
             return
-        proto = bytes(self._only().as_serialized_hlo_module_proto())
-        with ThreadPoolExecutor(1, "olympus-memory") as beside:
-            beside.submit(self._memory_stats)  # which raises again where it is asked, if it does
-            self._module = read_module(proto)
+        try:
+            with collection.paused():
+                module, assignment = read_module(found.module), read_assignment(found.assignment)
+        except ArtifactError:  # they are something else
+            return
+        if module.name == self._only().name:
+            self._module, self._assignment = module, assignment
 
     def _only(self) -> Any:
         modules = self._raw.hlo_modules()
@@ -115,17 +106,22 @@ class _Program:
     def memory(self) -> MemoryAnalysis:
         """The memory the program needs, in bytes."""
         try:
-            raw = self._memory_stats()
+            told = self._told()
         except JaxRuntimeError:
             return MemoryAnalysis(None, None, None, None, None, None)
-        sizes = (getattr(raw, name) for name in MemoryAnalysis._fields)
-        told = MemoryAnalysis(*(size if size >= 0 else None for size in sizes))  # some answer -1
         # No program has no code, and none peaks below its temporaries: both mean "not known".
         peak = told.peak_memory_in_bytes or None
         return told._replace(
             generated_code_size_in_bytes=told.generated_code_size_in_bytes or None,
             peak_memory_in_bytes=peak if peak and peak >= (told.temp_size_in_bytes or 0) else None,
         )
+
+    def _told(self) -> MemoryAnalysis:
+        if self._assignment is not None and not self._assignment.is_simulated:
+            return self._assignment.analysis()
+        raw = self._memory_stats()
+        sizes = (getattr(raw, name) for name in MemoryAnalysis._fields)
+        return MemoryAnalysis(*(size if size >= 0 else None for size in sizes))  # some answer -1
 
     def _memory_stats(self) -> Any:
         """What the compiler says of the memory: it writes the whole assignment at each question."""
@@ -139,6 +135,8 @@ class _Program:
         Raises:
           ArtifactError: when the description of it is damaged.
         """
+        if self._assignment is not None:
+            return self._assignment
         try:
             stats = self._memory_stats()
         except JaxRuntimeError:

@@ -7,15 +7,11 @@ which jaxlib 0.10.2 and 0.12 share.
 from __future__ import annotations
 
 import functools
-from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from olympus_core.errors import ArtifactError
-from olympus_core.xla.columns import Column, Columns, Ints, packed
 from olympus_core.xla.hlo_module import (
     ConvolutionDimensions,
     DotDimensions,
@@ -24,8 +20,9 @@ from olympus_core.xla.hlo_module import (
     Shape,
     WindowDimension,
 )
+from olympus_core.xla.hlo_rows import read_rows
 from olympus_core.xla.replica_groups import groups_of, pairs_of
-from olympus_core.xla.wire import BYTES, VARINT, Message, damaged, text
+from olympus_core.xla.wire import Message, damaged, text, varint
 
 __all__ = ["Instructions", "Tables"]
 
@@ -135,68 +132,6 @@ def _at(table: Any, number: int, what: str) -> Any:
 
 
 _NAME, _METADATA, _ID, _OPERANDS, _CALLED = 1, 7, 35, 36, 38
-_SCHEDULED_NAME = 16  # of OpMetadata: on GPUs each instruction's name stands there once more
-
-
-class _Rows(NamedTuple):
-    """Of each instruction the id, the ids that it reads and calls, and where name and form lie.
-
-    An instruction is its name, the first piece of its form, the ids, and the second piece.  `cuts`
-    are the four positions in the first piece around what is a name too: where the metadata's tag
-    is and its content begins, where the name in it begins, and where it ends.  The ids that
-    instruction i reads are `operands` from `operands_at[i]` to `operands_at[i + 1]`; so are those
-    that it calls.  `other` are the instructions that are not written so.
-    """
-
-    ids: list[int]
-    operands: list[int]
-    operands_at: list[int]
-    called: list[int]
-    called_at: list[int]
-    names: list[tuple[int, ...]]
-    pieces: list[tuple[int, ...]]
-    cuts: list[tuple[int, ...]]
-    other: list[int]
-
-
-def _rows(data: bytes, lengths: Sequence[int]) -> _Rows:
-    ends = np.cumsum(np.fromiter(lengths, np.int64, len(lengths)))
-    begins = ends - np.fromiter(lengths, np.int64, len(lengths))
-    columns = Columns(data, begins, ends, (_NAME, _METADATA, _ID, _OPERANDS, _CALLED))
-    name, id, operands, called = (columns[n] for n in (_NAME, _ID, _OPERANDS, _CALLED))
-    after_operands = np.where(operands.times, operands.end, id.end)
-    after_called = np.where(called.times, called.end, after_operands)
-    usual = (name.times == 1) & (id.times == 1) & (name.kind == BYTES) & (id.kind == VARINT)
-    usual &= (name.tag == begins) & (name.end <= id.tag)
-    for each, before in ((operands, id.end), (called, after_operands)):
-        once = (each.times == 1) & (each.kind == BYTES) & (each.tag == before)
-        usual &= once | (each.times == 0)
-    usual[columns.long] = False
-    return _Rows(
-        id.value.tolist(),
-        *packed(data, operands.begin * usual, operands.end * usual),
-        *packed(data, called.begin * usual, called.end * usual),
-        names=_tuples(name.begin, name.end),
-        pieces=_tuples(name.end, id.tag, after_called, ends),
-        cuts=_tuples(*_cuts(data, columns[_METADATA], name.end, id.tag)),
-        other=np.flatnonzero(~usual).tolist(),
-    )
-
-
-def _tuples(*columns: Ints) -> list[tuple[int, ...]]:
-    return [*zip(*(each.tolist() for each in columns), strict=True)]
-
-
-def _cuts(data: bytes, metadata: Column, after_name: Ints, before_id: Ints) -> list[Ints]:
-    """The positions in the first pieces around the names in metadata; the beginnings without."""
-    has = (metadata.times == 1) & (metadata.kind == BYTES)
-    has &= (metadata.tag >= after_name) & (metadata.end <= before_id)
-    name = Columns(data, metadata.begin * has, metadata.end * has, [_SCHEDULED_NAME])
-    has[name.long] = False
-    has &= (name[_SCHEDULED_NAME].times == 1) & (name[_SCHEDULED_NAME].kind == BYTES)
-    cut = name[_SCHEDULED_NAME]
-    found = metadata.tag, metadata.begin, cut.tag, cut.end
-    return [np.where(has, each, after_name) for each in found]
 
 
 class Instructions:
@@ -204,87 +139,102 @@ class Instructions:
 
     Of most a deep program has many that differ in names and ids alone.  So these are read of all
     instructions at once, and the rest of an instruction, its form, is read where it first occurs.
+    A form is told by what an instruction is without the name that its metadata has, and without
+    the length of that.
 
     Raises:
       ArtifactError: when a message is damaged.
     """
 
     def __init__(self, messages: Sequence[bytes], tables: Tables) -> None:
-        self._data = b"".join(messages)
-        self._rows = _rows(self._data, [*map(len, messages)])
+        self.rows = read_rows(messages)
         self._tables = tables
-        self._forms: list[tuple[Any, ...]] = []  # the fields of each
-        self._other = {row: messages[row] for row in self._rows.other}
-        self._form_of = self._read_forms()
+        self._ids = self.rows.ids.tolist()
+        self._other = {row: messages[row] for row in self.rows.other}
+        self.forms: list[tuple[Any, ...]] = []  # the fields of each
+        self.form_of = self._read_forms()
 
     def _read_forms(self) -> list[int]:
-        """The number of the form of each instruction.
-
-        A form is told by what an instruction is without the name that its metadata has, and without
-        the length of that.
-        """
-        data, numbers, found = self._data, dict[object, int](), list[int]()
-        for row, (first, first_end, second, second_end) in enumerate(self._rows.pieces):
-            tag, begin, cut, cut_end = self._rows.cuts[row]
-            encoded: object = (
-                data[first:tag],
-                data[begin:cut],
-                data[cut_end:first_end],
-                data[second:second_end],
-            )
-            if self._other and row in self._other:
-                encoded = self._other[row]
-            number = numbers.get(encoded)
-            if number is None:
-                number = numbers[encoded] = len(self._forms)
-                whole = data[first:first_end] + data[second:second_end]
-                message = Message(self._other.get(row, whole))
-                self._forms.append((*_fields(message, self._tables), number))
-            found.append(number)
+        """The number of the form of each instruction."""
+        encoded, numbers = self._encoded(), dict[object, int]()
+        found = [numbers.setdefault(each, len(numbers)) for each in encoded]
+        bases: dict[bytes, tuple[Any, ...]] = {}  # the fields without where they come from
+        for number, row in enumerate(_first(found, len(numbers))):
+            whole, metadata = self._parted(row)
+            base = bases.get(whole)
+            if base is None:
+                base = bases[whole] = _fields(Message(whole), self._tables)
+            self.forms.append((*base[:2], *self._tables.origin(metadata), *base[2:], number))
         return found
+
+    def _encoded(self) -> list[object]:
+        """What tells the form of each instruction."""
+        data, rows = self.rows.data, self.rows
+        encoded: list[object]
+        if rows.origins is None:
+            encoded = [(data[a:d], data[e:f]) for a, _, _, d, e, f in rows.pieces]
+        else:
+            encoded = [
+                (data[a:b], data[c:d], data[e:f], data[g:h], data[i:j])
+                for (a, b, c, d, e, f), (g, h, i, j) in zip(rows.pieces, rows.origins, strict=True)
+            ]
+        for row, message in self._other.items():
+            encoded[row] = message
+        return encoded
+
+    def _parted(self, row: int) -> tuple[bytes, bytes | None]:
+        """The message of an instruction without its name, its ids and its metadata, and that."""
+        if row in self._other:
+            message = self._other[row]
+            return message, Message(message).encoded(_METADATA)
+        data, rows = self.rows.data, self.rows
+        a, b, c, d, e, f = rows.pieces[row]
+        if rows.origins is not None:
+            g, h, i, j = rows.origins[row]
+            metadata = data[g:h] + data[i:j]
+        else:  # behind its tag and its length, where there is any
+            metadata = data[varint(data, b + 1)[1] : c] if b < c else b""
+        return data[a:b] + data[c:d] + data[e:f], metadata
 
     def between(self, begin: int, end: int) -> dict[int, Instruction]:
         """The instructions from one place to another, by id."""
-        made = (self._made(row) for row in range(begin, end))
-        return {instruction.id: instruction for instruction in made}
+        rows, data, forms, ids = self.rows, self.rows.data, self.forms, self._ids
+        reads, calls = rows.operands_at, rows.called_at
+        made: dict[int, Instruction] = {}
+        for row in range(begin, end):
+            form = forms[self.form_of[row]]
+            if row in self._other:
+                instruction = _by_itself(Message(self._other[row]), form)
+                made[instruction.id] = instruction
+                continue
+            first, last = rows.names[row]
+            own = (
+                ids[row],
+                text(data[first:last], _NAME),
+                tuple(rows.operands[reads[row] : reads[row + 1]]),
+                tuple(rows.called[calls[row] : calls[row + 1]]),
+            )
+            made[ids[row]] = _instruction(Instruction, own + form)
+        return made
 
-    def _made(self, row: int) -> Instruction:
-        form = self._forms[self._form_of[row]]
-        if row in self._other:
-            message = Message(self._other[row])
-            ids = message.integers(_OPERANDS), message.integers(_CALLED)
-            return Instruction._make((message.integer(_ID), message.text(_NAME), *ids, *form))
-        rows = self._rows
-        begin, end = rows.names[row]
-        return Instruction._make((
-            rows.ids[row],
-            text(self._data[begin:end], _NAME),
-            tuple(rows.operands[rows.operands_at[row] : rows.operands_at[row + 1]]),
-            tuple(rows.called[rows.called_at[row] : rows.called_at[row + 1]]),
-            *form,
-        ))  # fmt: skip
 
-    def form(self, begin: int, end: int, root_id: int, forms: Mapping[int, int]) -> object:
-        """What tells a computation from all that differ from it in more than names and ids.
+_instruction = tuple.__new__  # which takes half the time that `_make` does
 
-        Its instructions lie from `begin` to `end`; `forms` are the numbers of the forms of
-        computations, by id.
-        """
-        rows = self._rows
-        if bisect_left(rows.other, begin) < bisect_left(rows.other, end):
-            return object()  # like no other
-        ids = rows.ids[begin:end]
-        places = dict(zip(ids, range(len(ids)), strict=True))
-        reads, calls = rows.operands_at[begin : end + 1], rows.called_at[begin : end + 1]
-        called = rows.called[calls[0] : calls[-1]]
-        return (
-            tuple(self._form_of[begin:end]),
-            tuple(map(places.get, rows.operands[reads[0] : reads[-1]])),
-            tuple([at - reads[0] for at in reads]),
-            tuple([(forms.get(id), None if id in forms else id) for id in called]),
-            tuple([at - calls[0] for at in calls]),
-            places.get(root_id),
-        )
+
+def _by_itself(message: Message, form: tuple[Any, ...]) -> Instruction:
+    ids = message.integers(_OPERANDS), message.integers(_CALLED)
+    return Instruction._make((message.integer(_ID), message.text(_NAME), *ids, *form))
+
+
+def _first(numbers: Sequence[int], count: int) -> list[int]:
+    """The place where each of so many numbers stands first; they begin in their order."""
+    found: list[int] = []
+    for place, number in enumerate(numbers):
+        if number == len(found):
+            found.append(place)
+            if len(found) == count:
+                break
+    return found
 
 
 #: the fields that few instructions have: of library calls, windows, products, fusions, loops,
@@ -292,20 +242,17 @@ class Instructions:
 _RARE = frozenset([11, 15, 16, 28, 30, 32, 37, 43, 49, 51, 52, 74, 87, 92, 93, 99])
 
 
-_FORM = Instruction._fields[4:-1]
+# of an instruction's form: the opcode and the shape, before where it comes from, and the rest
+_FORM = Instruction._fields[4:6] + Instruction._fields[9:-1]
 _NO_ATTRIBUTES: Mapping[str, str] = MappingProxyType({})
 
 
 def _fields(message: Message, tables: Tables) -> tuple[Any, ...]:
-    """The fields of an instruction that make its form, as `Instruction` has them after the ids."""
+    """The fields of an instruction that make its form, but for those of where it comes from."""
     integer = message.integer
-    op_name, file, line = tables.origin(message.encoded(7))
     found = {
         "opcode": message.text(2),
         "shape": tables.shape(message.encoded(3)),
-        "op_name": op_name,
-        "source_file": file,
-        "source_line": line,
         "feature_group_count": integer(50),
         "batch_group_count": integer(58),
         "dimensions": message.integers(14),

@@ -5,13 +5,14 @@ The numbers of fields are those of `xla/service/hlo.proto`, which jaxlib 0.10.2 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import chain
+from itertools import accumulate, chain, pairwise
 
 from olympus_core import collection
+from olympus_core.xla.hlo_forms import CALLS, compare
 from olympus_core.xla.hlo_instructions import Instructions, Tables
 from olympus_core.xla.hlo_module import Alias, Computation, HloModule, Instruction
+from olympus_core.xla.hlo_rows import parted
 from olympus_core.xla.wire import Message, damaged
 
 __all__ = ["read_module"]
@@ -32,50 +33,42 @@ def read_module(data: bytes) -> HloModule:
 
 
 def _module(message: Message) -> HloModule:
-    computations = _computations(message.messages(3), Tables(message))
+    headers, parts = parted(message.raws(3))
+    instructions = Instructions([*chain.from_iterable(parts)], Tables(message))
+    begins = [0, *accumulate(map(len, parts))]
+    alike = compare(headers, begins, instructions)
+    computations = {
+        header.id: Computation(
+            header.id,
+            header.name,
+            partial(instructions.between, *where),
+            header.root_id,
+            header.is_fusion,
+            form,
+        )
+        for header, where, form in zip(headers, pairwise(begins), alike.forms, strict=True)
+    }
     made = HloModule(
         name=message.text(1),
         entry_id=message.integer(6),
-        computations={computation.id: computation for computation in computations},
+        computations=computations,
         schedule=_schedule(message.message(7)),
         input_output_alias=_aliases(message.message(8)),
     )
-    _check(made)
+    _check(made, {form for form, sound in zip(*alike, strict=True) if sound})
     return made
 
 
-def _computations(messages: Sequence[Message], tables: Tables) -> Iterator[Computation]:
-    """The computations, in their order: what one calls stands before it."""
-    parts = [message.raws(2) for message in messages]
-    instructions = Instructions([*chain.from_iterable(parts)], tables)
-    numbers: dict[object, int] = {}  # of forms
-    forms: dict[int, int] = {}  # by the ids of computations
-    begin = 0
-    for message, part in zip(messages, parts, strict=True):
-        end = begin + len(part)
-        id, root_id = message.integer(5), message.integer(6)
-        form = instructions.form(begin, end, root_id, forms)
-        forms[id] = numbers.setdefault(form, len(numbers))
-        yield Computation(
-            id=id,
-            name=message.text(1),
-            instructions=partial(instructions.between, begin, end),
-            root_id=root_id,
-            is_fusion=bool(message.integer(7)),
-            form=forms[id],
-        )
-        begin = end
+def _check(module: HloModule, sound: set[int]) -> None:
+    """Raise ArtifactError where an id names nothing: what reads a module then need not ask.
 
-
-def _check(module: HloModule) -> None:
-    """Raise ArtifactError where an id names nothing: what reads a module then need not ask."""
+    The computations of the forms `sound` have been looked at.
+    """
     if module.entry_id not in module.computations:
         raise damaged("it is not a module: it has no entry")
-    forms: set[int] = set()  # of computations that were looked at: others of them are alike
     for computation in module.computations.values():
-        if computation.form in forms:
+        if computation.form in sound:
             continue
-        forms.add(computation.form)
         if computation.root_id not in computation.instructions:
             raise damaged(f"the computation '{computation.name}' has no root")
         for instruction in computation.instructions.values():
@@ -89,10 +82,6 @@ def _check(module: HloModule) -> None:
         raise damaged("it has no such parameter")
 
 
-#: how many computations an operation calls, where others rely on it
-_CALLS = {"fusion": 1, "while": 2, "call": 1}
-
-
 def _check_instruction(
     instruction: Instruction, computation: Computation, module: HloModule
 ) -> None:
@@ -100,7 +89,7 @@ def _check_instruction(
     if not all(id in known for id in instruction.operand_ids):
         raise damaged(f"an operand of '{instruction.name}' is missing")
     called = instruction.called_computation_ids
-    wanted = _CALLS.get(instruction.opcode, len(called))
+    wanted = CALLS.get(instruction.opcode, len(called))
     if len(called) != wanted or not all(id in module.computations for id in called):
         raise damaged(f"a computation that '{instruction.name}' calls is missing")
     if instruction.opcode == "get-tuple-element":

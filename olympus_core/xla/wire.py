@@ -20,6 +20,7 @@ __all__ = [
     "damaged",
     "field",
     "text",
+    "varint",
 ]
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5  # the wire types
@@ -166,15 +167,24 @@ def text(value: bytes, number: int) -> str:
 def _packed(data: bytes) -> list[int]:
     values, at, end = [], 0, len(data)
     while at < end:
-        value, at = _varint(data, at)
-        values.append(_signed(value))
+        value, at = data[at], at + 1
+        if value > 0x7F:
+            value, at = varint(data, at - 1)
+            value = _signed(value)
+        values.append(value)
     return values
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """The number at a position, and the position after it."""
+def varint(data: bytes, at: int) -> tuple[int, int]:
+    """The number at a position, and the position after it; most have two bytes at most."""
     value = shift = 0
     try:
+        first = data[at]
+        if first < 0x80:
+            return first, at + 1
+        second = data[at + 1]
+        if second < 0x80:
+            return first & 0x7F | second << 7, at + 2
         for position in range(at, at + LONGEST):
             byte = data[position]
             value |= (byte & 0x7F) << shift
@@ -194,19 +204,19 @@ def _fields(data: bytes) -> dict[int, list[Value]]:
         while at < end:
             tag, at = data[at], at + 1
             if tag > 0x7F:
-                tag, at = _varint(data, at - 1)
+                tag, at = varint(data, at - 1)
             kind = tag & 7
             value: Value
             if kind == BYTES:
                 length, at = data[at], at + 1
                 if length > 0x7F:
-                    length, at = _varint(data, at - 1)
+                    length, at = varint(data, at - 1)
                 value = data[at : at + length]
                 at += length
             elif kind == VARINT:
                 value, at = data[at], at + 1
                 if value > 0x7F:
-                    value, at = _varint(data, at - 1)
+                    value, at = varint(data, at - 1)
             elif kind in (FIXED64, FIXED32):
                 length = 8 if kind == FIXED64 else 4
                 value, at = int.from_bytes(data[at : at + length], "little"), at + length

@@ -388,7 +388,7 @@ def test_the_compiler_is_asked_once_for_each_output(
     with program.clock.part("compare"):
         keys = content_keys(program)
     compile_and_write(program, keys, work / "out", "..", asked.append)
-    assert asked == ["write", "as_text", "cost_analysis", "memory_analysis", "serialize"]
+    assert asked == ["write", "serialize", "as_text", "cost_analysis", "memory_analysis"]
     bundle = artifact.load(work / "out" / "scale.olympus")
     executable = (work / "out" / "cpu" / "executable.bin").read_bytes()
     assert bundle.members["executables/cpu.bin"] == executable

@@ -1,0 +1,187 @@
+"""Where the computations and the instructions of a module lie in its bytes.
+
+The numbers of fields are those of `HloComputationProto` and `HloInstructionProto`
+(xla/service/hlo.proto), which jaxlib 0.10.2 and 0.12 share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from olympus_core.errors import ArtifactError
+from olympus_core.xla.columns import Column, Columns, Ints, packed
+from olympus_core.xla.wire import BYTES, VARINT, Message, text, varint
+
+__all__ = ["Header", "Rows", "parted", "places_of", "read_rows"]
+
+_Bools = npt.NDArray[np.bool_]
+
+_NAME, _INSTRUCTION = 1, 2  # of a computation, and the tags of both:
+_NAME_TAG, _INSTRUCTION_TAG = 0x0A, 0x12
+_COMPUTATION_ID, _ROOT, _IS_FUSION = 5, 6, 7
+_SHORT = 0x7F  # the greatest length that takes one byte
+
+
+class Header(NamedTuple):
+    """What a computation says of itself."""
+
+    id: int
+    name: str
+    root_id: int
+    is_fusion: bool
+
+
+def parted(contents: Sequence[bytes]) -> tuple[list[Header], list[Sequence[bytes]]]:
+    """What computations say of themselves, and the instructions of each.
+
+    Raises:
+      ArtifactError: when the bytes of one are not a computation.
+    """
+    rests, parts = [], list[Sequence[bytes]]()
+    for content in contents:
+        rest, part = _parted(content)
+        rests.append(rest)
+        parts.append(part)
+    data, columns = Columns.of(rests, (_NAME, _INSTRUCTION, _COMPUTATION_ID, _ROOT, _IS_FUSION))
+    name, numbers = columns[_NAME], [columns[n] for n in (_COMPUTATION_ID, _ROOT, _IS_FUSION)]
+    usual = (columns[_INSTRUCTION].times == 0) & (name.kind == BYTES)
+    for number in numbers:
+        usual &= number.kind == VARINT
+    usual[columns.long] = False
+    told = _tuples(name.begin, name.end, *(number.value for number in numbers))
+    headers = [
+        Header(id, text(data[begin:end], _NAME), root_id, bool(is_fusion))
+        for begin, end, id, root_id, is_fusion in told
+    ]
+    for row in np.flatnonzero(~usual).tolist():
+        headers[row], parts[row] = _by_itself(Message(contents[row]))
+    return headers, parts
+
+
+def _parted(content: bytes) -> tuple[bytes, list[bytes]]:
+    """The rest of a computation and its instructions, if those follow its name; else all of it."""
+    found: list[bytes] = []
+    try:
+        if content[0] != _NAME_TAG or content[1] > _SHORT:
+            return content, []
+        begin = at = 2 + content[1]
+        while content[at] == _INSTRUCTION_TAG:
+            length, at = content[at + 1], at + 2
+            if length > _SHORT:
+                length, at = varint(content, at - 1)
+            found.append(content[at : at + length])
+            at += length
+    except (IndexError, ArtifactError):  # nothing follows them, or it is cut off
+        return content, []
+    return content[:begin] + content[at:], found
+
+
+def _by_itself(message: Message) -> tuple[Header, Sequence[bytes]]:
+    integer = message.integer
+    header = Header(
+        integer(_COMPUTATION_ID), message.text(_NAME), integer(_ROOT), bool(integer(_IS_FUSION))
+    )
+    return header, message.raws(_INSTRUCTION)
+
+
+_METADATA, _ID, _OPERANDS, _CALLED = 7, 35, 36, 38  # of an instruction, whose name is 1 too
+_SCHEDULED_NAME = 16  # of OpMetadata: on GPUs each instruction's name stands there once more
+_SCHEDULED_NAME_TAG = b"\x82\x01"
+
+
+class Rows(NamedTuple):
+    """Of each instruction the id, the ids that it reads and calls, and where the rest of it lies.
+
+    `data` are all of them.  One is its name, a piece with its metadata, the ids, and another piece.
+    The ids that instruction i reads are `operands` from `operands_at[i]` to `operands_at[i + 1]`;
+    so are those that it calls.  `pieces` are the positions around what is before the metadata,
+    after it, and behind the ids; `origins` those around what the metadata has before and after a
+    name in it, None where none has a name.  `other` are the instructions that are not written so.
+    """
+
+    data: bytes
+    ids: Ints
+    operands: list[int]
+    operands_at: list[int]
+    called: list[int]
+    called_at: list[int]
+    names: list[tuple[int, ...]]
+    pieces: list[tuple[int, ...]]
+    origins: list[tuple[int, ...]] | None
+    other: list[int]
+
+
+def read_rows(messages: Sequence[bytes]) -> Rows:
+    """The rows of instructions, from the message of each.
+
+    Raises:
+      ArtifactError: when one is damaged.
+    """
+    data, columns = Columns.of(messages, (_NAME, _METADATA, _ID, _OPERANDS, _CALLED))
+    name, id, operands, called = (columns[n] for n in (_NAME, _ID, _OPERANDS, _CALLED))
+    ends = np.cumsum(np.fromiter(map(len, messages), np.int64, len(messages)))
+    begins = np.concatenate(([0], ends[:-1]))
+    after_operands = np.where(operands.times, operands.end, id.end)
+    after_called = np.where(called.times, called.end, after_operands)
+    metadata = _metadata(columns[_METADATA], name.end)
+    usual = (name.times == 1) & (id.times == 1) & (name.kind == BYTES) & (id.kind == VARINT)
+    usual &= (name.tag == begins) & (name.end <= id.tag)
+    usual &= (metadata.tag >= name.end) & (metadata.end <= id.tag)
+    for each in (operands, called, metadata):
+        usual &= (each.times == 0) | ((each.times == 1) & (each.kind == BYTES))
+    for each, before in ((operands, id.end), (called, after_operands)):
+        usual &= (each.times == 0) | (each.tag == before)
+    usual[columns.long] = False
+    return Rows(
+        data,
+        id.value,
+        *packed(data, operands.begin * usual, operands.end * usual),
+        *packed(data, called.begin * usual, called.end * usual),
+        names=_tuples(name.begin, name.end),
+        pieces=_tuples(name.end, metadata.tag, metadata.end, id.tag, after_called, ends),
+        origins=_origins(data, metadata, usual),
+        other=np.flatnonzero(~usual).tolist(),
+    )
+
+
+def _metadata(column: Column, after_name: Ints) -> Column:
+    """The metadata; where there is none, it is nothing, behind the name."""
+    has = column.times > 0
+    tag, begin, end = (np.where(has, x, after_name) for x in (column.tag, column.begin, column.end))
+    return column._replace(tag=tag, begin=begin, end=end)
+
+
+def _origins(data: bytes, metadata: Column, usual: _Bools) -> list[tuple[int, ...]] | None:
+    """The positions around what metadata has before and after the name in it; None without any."""
+    begin, end = metadata.begin, metadata.end
+    if _SCHEDULED_NAME_TAG not in data:
+        return None
+    names = Columns(data, begin * usual, end * usual, [_SCHEDULED_NAME])
+    cut = names[_SCHEDULED_NAME]
+    has = (cut.times == 1) & (cut.kind == BYTES)
+    has[names.long] = False
+    if not has.any():
+        return None
+    return _tuples(begin, np.where(has, cut.tag, end), np.where(has, cut.end, end), end)
+
+
+def _tuples(*columns: Ints) -> list[tuple[int, ...]]:
+    return [*zip(*(each.tolist() for each in columns), strict=True)]
+
+
+def places_of(wanted: Ints, ids: Ints) -> Ints:
+    """The place of each id that is wanted among all; -1 where it is not there, or is not alone.
+
+    >>> places_of(np.array([7, 9]), np.array([5, 7]))
+    array([ 1, -1])
+    """
+    order = np.argsort(ids, kind="stable")
+    ordered = ids[order]
+    if not len(ids) or (ordered[1:] == ordered[:-1]).any():
+        return np.full(len(wanted), -1)
+    at = np.minimum(np.searchsorted(ordered, wanted), len(ids) - 1)
+    return np.where(ordered[at] == wanted, order[at], -1)
