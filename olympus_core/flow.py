@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from olympus_core import dtypes
 from olympus_core.avals import ShapedArray
 from olympus_core.fingerprint import structure
 from olympus_core.olympuspr import Atom, Eqn, Literal, Olympuspr, Var, kind_of, sub_programs
@@ -61,6 +62,11 @@ def is_heavy(eqn: Eqn) -> bool:
         and primitive.has_programs
         and any(is_heavy(inner) for program in sub_programs(eqn) for inner in program.eqns)
     )
+
+
+def _is_inexact(eqn: Eqn) -> bool:
+    """Whether its first operand is of floats or complex numbers."""
+    return dtypes.kind(eqn.inputs[0].aval.dtype) in "fc"
 
 
 def most_alike(eqns: Sequence[Eqn]) -> int:
@@ -268,6 +274,21 @@ class Flow:
         """By the number of a value whether it is one of those that are free."""
         flags = np.zeros(len(self.variables), np.bool_)
         flags[[self.number_of(x) for x in self.free]] = True
+        return flags
+
+    @functools.cached_property
+    def is_compared(self) -> Flags:
+        """By the number of a value whether it is a float that must equal another to the last bit.
+
+        The gradient of a maximum goes to the elements that equal it: to none, if these are computed
+        again and rounded in another way.
+        """
+        equality = self.each(lambda e: e.primitive.name in ("eq", "ne") and _is_inexact(e)) > 0
+        flags = np.zeros(len(self.variables), np.bool_)
+        for place in np.flatnonzero(equality).tolist():
+            values = self.read_by(place)
+            if not any(x == -1 or self.is_free[x] for x in values):
+                flags[values] = True
         return flags
 
     @functools.cached_property

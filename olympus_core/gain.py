@@ -197,10 +197,12 @@ def _gives_one(flow: Flow, repeat: Repeat) -> bool:
         return False
     reach = np.zeros(len(flow.variables), np.bool_)
     reach[given.pop()] = True
-    for place in repeat[middle].tolist():
+    inside = np.zeros(len(flow.eqns), np.bool_)
+    inside[repeat[middle]] = True
+    for place in range(repeat[middle - 1][-1] + 1, repeat[middle][-1] + 1):  # and what is between
         first, result = flow.first_operand[place], flow.first_result[place]
         if reach[flow.operands[first : first + flow.arity[place]]].any():
             if flow.is_heavy[place]:
-                return True
+                return bool(inside[place])
             reach[result : result + flow.counts[place]] = True
     return False

@@ -161,7 +161,9 @@ class _Choice:
         """The bytes to store for making a value again; all that is made again; what is stored."""
         eqn = self.eqn(t)
         cheap = eqn.primitive.name in CHEAP
-        if not (cheap or eqn.primitive.is_elementwise) or height >= _MOST_AGAIN:
+        moves = cheap or eqn.primitive.is_elementwise
+        compared = self.flow.is_compared[self.flow.first_result[self.occurrence[t]]]
+        if compared or not moves or height >= _MOST_AGAIN:
             return float("inf"), set(), set()
         cost, chain, sources = 0.0, {t}, set[Value]()
         for x in self.flow.read_by(self.occurrence[t]):

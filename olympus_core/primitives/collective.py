@@ -250,7 +250,10 @@ class Pextremum(AllReduce):
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
     ) -> tuple[Any, Any]:
-        (x,), (t,) = primals, tangents
+        (x,), (t,) = (
+            op.optimization_barrier(*primals),
+            tangents,
+        )  # as in the derivative of a maximum
         out = self.bind(x, **params)
         chosen = op.convert_element_type(
             op.eq(x, out), new_dtype=get_aval(x).dtype, weak_type=False

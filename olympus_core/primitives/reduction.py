@@ -229,7 +229,8 @@ class Extremum(Reduction):
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
     ) -> tuple[Any, Any]:
-        (x,), (t,), axes = primals, tangents, params["axes"]
+        # computed twice, as in two fusions, an element could be rounded twice, and equal no extreme
+        (x,), (t,), axes = op.optimization_barrier(*primals), tangents, params["axes"]
         out = self.bind(x, axes=axes)
         where = op.eq(x, _spread_back(out, shape_of(x), axes))
         chosen = op.convert_element_type(where, new_dtype=get_aval(x).dtype, weak_type=False)

@@ -160,8 +160,18 @@ class _Program:
         return self._raw.get_parameter_shardings(), self._raw.get_output_shardings()
 
     def serialize(self) -> bytes:
-        """The executable as bytes, which `load` takes on a machine like this one."""
-        return bytes(self._raw.serialize())
+        """The executable as bytes, which `load` takes on a machine like this one.
+
+        Raises:
+          ArtifactError: when XLA cannot write it: it has run a comparison of its own, as a sort's.
+        """
+        try:
+            return bytes(self._raw.serialize())
+        except JaxRuntimeError as error:
+            raise ArtifactError(
+                f"XLA cannot write this executable as bytes: {error}",
+                hint="save it before its first call, or compile the program once more to save it",
+            ) from None
 
 
 def _array_types(shapes: list[Any]) -> tuple[ArrayType, ...]:

@@ -111,3 +111,17 @@ def test_nothing_is_kept_of_equations_with_programs() -> None:
     assert not eqns[0].primitive._kinds
     labels = Labels()
     assert labels.kind(eqns[0]) == labels.kind(eqns[1])
+
+
+def test_floats_that_are_compared_for_equality_are_known() -> None:
+    def chosen(x: Any, y: Any) -> Any:
+        doubled, shifted = x * 2.0, y + 1.0
+        whole = (y > 0).astype("int32") * 2
+        return doubled == shifted, x + 3.0 == 0.0, shifted * 2.0 < y, whole == jnp.flip(whole)
+
+    flow = flow_of(chosen, X, X)
+    compared = [flow.is_compared[flow.first_result[place]] for place in range(len(flow.eqns))]
+    found = [e for e, flag in zip(flow.eqns, compared, strict=True) if flag]
+    assert [e.primitive.name for e in found] == ["mul", "add"]
+    assert found[0].outputs[0].aval.dtype == np.float32
+    assert "2.0" in str(found[0].inputs)

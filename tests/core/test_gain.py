@@ -117,3 +117,15 @@ def test_xla_fuses_as_is_told_here(normed: Callable[[Any], Any], grows: bool) ->
 
     few, many = largest(3), largest(7)
     assert (many > 1.5 * few) is grows
+
+
+def test_what_stands_between_layers_does_not_hide_them() -> None:
+    layer = perceptron(norm)
+
+    def scaled(ps: Any, x: Any) -> Any:
+        for i, p in enumerate(ps):
+            x = layer(p, x) * (1 + 0.01 * i)
+        return x
+
+    (block,) = found(scaled, params(6), X, thresholds=SMALL)
+    assert block.occurrences == 6
