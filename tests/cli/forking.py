@@ -18,8 +18,9 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
+import traceback
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -30,7 +31,10 @@ from olympus_cli.isolated.supervisor import Job, fork_quietly
 
 Spawn = Callable[[socket.socket, socket.socket, Job, socket.socket], Any]
 
-_BOOT = "import sys; sys.path[:] = {path!r}; from tests.cli.forking import serve; serve({door})"
+_BOOT = (
+    "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); "  # the session ends it
+    "sys.path[:] = {path!r}; from tests.cli.forking import serve; serve({door})"
+)
 #: What is read as modules are imported: with other values, a process must import them itself.
 _READ_ONCE = ("JAX_", "LD_", "MALLOC_", "OLYMPUS_", "OMP_", "PYTHON", "TF_", "XLA_")
 
@@ -38,7 +42,7 @@ _READ_ONCE = ("JAX_", "LD_", "MALLOC_", "OLYMPUS_", "OMP_", "PYTHON", "TF_", "XL
 @contextlib.contextmanager
 def forking(spawn: Spawn) -> Iterator[Spawn]:
     """What takes the place of `spawn`, and calls it where the environment is not the server's."""
-    if not hasattr(os, "pidfd_open"):  # Linux alone tells of the end of a process so
+    if not _tells_of_ends():
         yield spawn
         return
     with contextlib.ExitStack() as stack:
@@ -53,6 +57,15 @@ def forking(spawn: Spawn) -> Iterator[Spawn]:
         yield start
 
 
+def _tells_of_ends() -> bool:
+    """Whether the system tells of the end of a process that is no child: Linux does since 5.3."""
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+    except (AttributeError, OSError):
+        return False
+    return True
+
+
 @contextlib.contextmanager
 def _started() -> Iterator[_Server]:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -61,7 +74,7 @@ def _started() -> Iterator[_Server]:
         command = [sys.executable, "-P", "-c", code]
         process = subprocess.Popen(command, pass_fds=[theirs.fileno()])
     with process, ours:  # it ends when the door is closed
-        yield _Server(ours, _read_once(), threading.Lock())
+        yield _Server(ours, _read_once())
 
 
 def _read_once() -> dict[str, str]:
@@ -72,7 +85,6 @@ def _read_once() -> dict[str, str]:
 class _Server:
     door: socket.socket
     environment: dict[str, str]
-    lock: threading.Lock
 
     def start(
         self, leash: socket.socket, results: socket.socket, job: Job, ours: socket.socket
@@ -80,14 +92,17 @@ class _Server:
         """Have a process forked that has this one's streams, directory, paths and environment."""
         content = pickle.dumps((dict(os.environ), own_process.safe_path(sys.path)))
         here = os.open(".", os.O_RDONLY)
-        with self.lock:
-            socket.send_fds(self.door, [content], [0, 1, 2, here, leash.fileno(), results.fileno()])
-            child = int(self.door.recv(100))
-        os.close(here)
+        answer, theirs = socket.socketpair()
+        with answer:
+            given = [0, 1, 2, here, leash.fileno(), results.fileno(), theirs.fileno()]
+            with theirs:
+                socket.send_fds(self.door, [content], given)
+            os.close(here)
+            _, (child,), _, _ = socket.recv_fds(answer, 1, 1)
         ours.setblocking(True)
         ours.sendall(pickle.dumps(job))
         ours.setblocking(False)
-        return _Child(os.pidfd_open(child))
+        return _Child(child)
 
 
 @dataclass(frozen=True)
@@ -100,7 +115,9 @@ class _Child:
         signal.pidfd_send_signal(self.descriptor, signal.SIGKILL)
 
     def wait(self) -> None:
-        select.select([self.descriptor], [], [])
+        ends = select.poll()
+        ends.register(self.descriptor, select.POLLIN)
+        ends.poll()
         os.close(self.descriptor)
 
 
@@ -109,18 +126,25 @@ def serve(door: int) -> None:
     for module in pkgutil.iter_modules(olympus_cli.commands.__path__, "olympus_cli.commands."):
         importlib.import_module(module.name)
     gc.freeze()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the session tells when it ends
     children: list[int] = []
     with socket.socket(fileno=door) as messages:
-        while (message := socket.recv_fds(messages, 1 << 17, 6))[0]:
+        while (message := socket.recv_fds(messages, 1 << 17, 7))[0]:
             content, descriptors, _flags, _address = message
             if (child := fork_quietly()) == 0:
                 _supervise(content, descriptors)
+            _answer(descriptors[-1], child)
             for descriptor in descriptors:
                 os.close(descriptor)
             children = [each for each in children if os.waitpid(each, os.WNOHANG) == (0, 0)]
-            children.append(child)  # reaped after it is known to the one who asked
-            messages.send(b"%d" % child)
+            children.append(child)
+
+
+def _answer(to: int, child: int) -> None:
+    """Send a descriptor that can be read when the child has ended, unless nobody waits for it."""
+    ends = os.pidfd_open(child)
+    with socket.socket(fileno=os.dup(to)) as asker, suppress(OSError):
+        socket.send_fds(asker, [b"."], [ends])
+    os.close(ends)
 
 
 def _supervise(content: bytes, descriptors: list[int]) -> NoReturn:
@@ -128,7 +152,7 @@ def _supervise(content: bytes, descriptors: list[int]) -> NoReturn:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         for stream in (0, 1, 2):
             os.dup2(descriptors[stream], stream)
-        here, leash, results = descriptors[3:]
+        here, leash, results, _asker = descriptors[3:]
         os.fchdir(here)
         environment, path = pickle.loads(content)
         os.environ.clear()
@@ -136,5 +160,7 @@ def _supervise(content: bytes, descriptors: list[int]) -> NoReturn:
         sys.path[:] = path
         importlib.invalidate_caches()
         supervisor.main(leash, results)
+    except BaseException:
+        traceback.print_exc()
     finally:
         os._exit(70)
