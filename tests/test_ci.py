@@ -238,3 +238,16 @@ def test_the_hooks_are_those_of_pre_commit() -> None:
         assert {"id", "name", "entry", "language"} <= hook.keys()
         assert re.search(hook["files"], "models/olympus.toml")
         assert hook["pass_filenames"] is False
+
+
+def test_the_whole_check_names_tests_that_are_there() -> None:
+    """For pytest, a path to ignore or a test to deselect that does not exist is not an error."""
+    lines = read(ROOT / ".ci" / "run").partition("    slow=")[2].partition("\n  )\n")[0]
+    script = f'pytest() {{ printf "%s\\n" "$@"; }}\nslow={lines}'
+    shown = subprocess.run(["bash", "-euc", script], capture_output=True, text=True, check=True)
+    named = [word.rpartition("=")[2] for word in shown.stdout.split()]
+    assert len(named) > 5
+    for name in named:
+        path, _, test = name.partition("::")
+        assert (ROOT / path).exists(), name
+        assert f"def {test}" in (read(ROOT / path) if test else "def ")

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from olympus_cli.isolated import call
 from olympus_cli.main import cli
+from tests.cli.forking import Spawn, forking
 
 MODEL = """\
 import olympus.numpy as np
@@ -110,6 +112,19 @@ args = ["f32[2]", "f32[2]"]
 """
 
 Invoke = Callable[..., Result]
+
+
+@pytest.fixture(scope="session")
+def forked() -> Iterator[Spawn]:
+    """What starts processes that have all imported."""
+    with forking(call._spawn) as start:
+        yield start
+
+
+@pytest.fixture(autouse=True)
+def start(forked: Spawn, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start processes so; a module about their start has a fixture of this name that does not."""
+    monkeypatch.setattr(call, "_spawn", forked)
 
 
 @pytest.fixture

@@ -133,6 +133,11 @@ def olympus(*args: str, **more: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture
+def start() -> None:
+    """Start processes as the command does: that is what is tested here."""
+
+
+@pytest.fixture
 def work(folder: Path) -> Path:
     (folder / "program.py").write_text(PROGRAM)
     names = [line[4:-4] for line in PROGRAM.splitlines() if line.startswith("def ")]

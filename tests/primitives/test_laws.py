@@ -142,12 +142,18 @@ def test_second_derivatives_agree_with_the_oracle(case: Case, dtype: str) -> Non
         return lambda *xs: module.jvp(first(module, fun), xs, tuple(ts))[1]
 
     want = jax.jit(second(jax, oracle))(*xs)
-    close(second(olympus, ours)(*xs), want, dtype, slack=10.0)
-    close(olympus.jit(second(olympus, ours))(*xs), want, dtype, slack=10.0)
-    if case.primitive == "while":  # has no reverse
-        return
     cts = directions(want, 5)
-    back = olympus.jit(lambda *xs: olympus.vjp(first(olympus, ours), *xs)[1](cts))(*xs)
+    has_reverse = case.primitive != "while"
+
+    def both(*xs):
+        back = olympus.vjp(first(olympus, ours), *xs)[1](cts) if has_reverse else ()
+        return second(olympus, ours)(*xs), back
+
+    close(second(olympus, ours)(*xs), want, dtype, slack=10.0)
+    compiled, back = olympus.jit(both)(*xs)
+    close(compiled, want, dtype, slack=10.0)
+    if not has_reverse:
+        return
     forward = sum(np.sum(np.asarray(c) * np.asarray(w)) for c, w in zip(cts, want, strict=True))
     reverse = sum(np.sum(np.asarray(b) * t) for b, t in zip(back, ts, strict=True))
     close([np.real(forward)], [np.real(reverse)], dtype, slack=10.0)
@@ -161,13 +167,32 @@ def test_a_batch_is_a_loop(case: Case) -> None:
     subsets = [s for n in count for s in itertools.combinations(count, n + 1)]
     runs = [subsets[i % len(subsets)] for i in range(max(3, len(subsets)))] if subsets else []
     places, forms = itertools.cycle((0, -1, 1)), itertools.cycle((olympus.jit, lambda f: f))
+
+    def call(*args):
+        return case.call(olympus.lax, *args)
+
+    single = olympus.jit(call)  # each element of every batch has the types of `xs`
     for mapped in runs:
-        check_batch(case, xs, mapped, next(places), next(forms))
+        form = next(forms)
+        check_batch(
+            case,
+            xs,
+            mapped,
+            next(places),
+            lambda axes, form=form: form(olympus.vmap(call, in_axes=axes)),
+            single,
+        )
 
 
 def check_batch(
-    case: Case, xs: list[Any], mapped: tuple[int, ...], place: int, form: Callable[[Any], Any]
+    case: Case,
+    xs: list[Any],
+    mapped: tuple[int, ...],
+    place: int,
+    batched: Callable[[tuple[int | None, ...]], Callable[..., Any]],
+    single: Callable[..., Any],
 ) -> None:
+    """Compare `batched(axes)`, along axes of the operands in `mapped`, with a loop of `single`."""
     size = 3
     axes = tuple(place % (x.ndim + 1) if i in mapped else None for i, x in enumerate(xs))
     stacked = [
@@ -176,11 +201,7 @@ def check_batch(
         for x, axis in zip(xs, axes, strict=True)
     ]
 
-    def call(*args):
-        return case.call(olympus.lax, *args)
-
-    single = olympus.jit(call)
-    got = form(olympus.vmap(call, in_axes=axes))(*stacked)
+    got = batched(axes)(*stacked)
     each = []
     for k in range(size):
         args = [x if a is None else np.take(x, k, a) for x, a in zip(stacked, axes, strict=True)]

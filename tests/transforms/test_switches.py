@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import threading
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -169,6 +171,16 @@ def test_a_traced_value_stays_traced_at_compile_time():
 # leaks
 
 
+@pytest.fixture(scope="module")
+def few_objects() -> Iterator[None]:
+    """Leave what there is to no collection: each check of leaks goes through all objects else."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+@pytest.mark.usefixtures("few_objects")
 @pytest.mark.parametrize(
     ("transform", "what"),
     [

@@ -1,0 +1,28 @@
+"""Programs whose time is estimated, and their kernels."""
+
+from __future__ import annotations
+
+import olympus
+from olympus_core.xla import shipped_devices
+
+H200 = olympus.target("gpu", "h200")
+
+
+MODEL = shipped_devices()["h200"]
+
+
+def shape(*sizes, dtype="float32"):
+    return olympus.ShapeDtypeStruct(sizes, dtype)
+
+
+def compiled(function, *args, target=None, **options):
+    return olympus.jit(function, **options).trace(*args).lower(target).compile()
+
+
+def kernels(made):
+    """The kernels of a program, without what a call takes besides."""
+    return [k for k in made.estimate().kernels if not k.name.startswith("(")]
+
+
+def total(made, what):
+    return sum(getattr(kernel, what) * kernel.calls for kernel in kernels(made))

@@ -1,0 +1,166 @@
+"""A process that has imported the command line, and forks itself where a test would start one.
+
+A command runs a program in a process of its own, which it forks from itself.  A test runner has
+threads, so there a fresh interpreter is started instead, and most of its time goes into imports.
+Tests that are not about that start have their processes forked from one that the session has.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import os
+import pickle
+import pkgutil
+import select
+import signal
+import socket
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import olympus_cli.commands
+from olympus_cli import own_process
+from olympus_cli.isolated import supervisor
+from olympus_cli.isolated.supervisor import Job, fork_quietly
+
+Spawn = Callable[[socket.socket, socket.socket, Job, socket.socket], Any]
+
+_BOOT = (
+    "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); "  # the session ends it
+    "sys.path[:] = {path!r}; from tests.cli.forking import serve; serve({door})"
+)
+#: What is read as modules are imported: with other values, a process must import them itself.
+_READ_ONCE = ("JAX_", "LD_", "MALLOC_", "OLYMPUS_", "OMP_", "PYTHON", "TF_", "XLA_")
+
+
+@contextlib.contextmanager
+def forking(spawn: Spawn) -> Iterator[Spawn]:
+    """What takes the place of `spawn`, and calls it where the environment is not the server's."""
+    if not _tells_of_ends():
+        yield spawn
+        return
+    with contextlib.ExitStack() as stack:
+        servers: list[_Server] = []
+
+        def start(*asked: Any) -> Any:
+            if not servers:
+                servers.append(stack.enter_context(_started()))
+            (server,) = servers
+            return server.start(*asked) if server.environment == _read_once() else spawn(*asked)
+
+        yield start
+
+
+def _tells_of_ends() -> bool:
+    """Whether the system tells of the end of a process that is no child: Linux does since 5.3."""
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+    except (AttributeError, OSError):
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def _started() -> Iterator[_Server]:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with theirs:
+        code = _BOOT.format(path=own_process.safe_path(sys.path), door=theirs.fileno())
+        command = [sys.executable, "-P", "-c", code]
+        process = subprocess.Popen(command, pass_fds=[theirs.fileno()])
+    with process, ours:  # it ends when the door is closed
+        yield _Server(ours, _read_once())
+
+
+def _read_once() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name.startswith(_READ_ONCE)}
+
+
+@dataclass(frozen=True)
+class _Server:
+    door: socket.socket
+    environment: dict[str, str]
+
+    def start(
+        self, leash: socket.socket, results: socket.socket, job: Job, ours: socket.socket
+    ) -> _Child:
+        """Have a process forked that has this one's streams, directory, paths and environment."""
+        content = pickle.dumps((dict(os.environ), own_process.safe_path(sys.path)))
+        here = os.open(".", os.O_RDONLY)
+        answer, theirs = socket.socketpair()
+        with answer:
+            given = [0, 1, 2, here, leash.fileno(), results.fileno(), theirs.fileno()]
+            with theirs:
+                socket.send_fds(self.door, [content], given)
+            os.close(here)
+            _, (child,), _, _ = socket.recv_fds(answer, 1, 1)
+        ours.setblocking(True)
+        ours.sendall(pickle.dumps(job))
+        ours.setblocking(False)
+        return _Child(child)
+
+
+@dataclass(frozen=True)
+class _Child:
+    """A process of the server's, with what `subprocess.Popen` has of one."""
+
+    descriptor: int
+
+    def kill(self) -> None:
+        signal.pidfd_send_signal(self.descriptor, signal.SIGKILL)
+
+    def wait(self) -> None:
+        ends = select.poll()
+        ends.register(self.descriptor, select.POLLIN)
+        ends.poll()
+        os.close(self.descriptor)
+
+
+def serve(door: int) -> None:
+    """Fork a supervisor for each message that comes through the door, until it is closed."""
+    for module in pkgutil.iter_modules(olympus_cli.commands.__path__, "olympus_cli.commands."):
+        importlib.import_module(module.name)
+    gc.freeze()
+    children: list[int] = []
+    with socket.socket(fileno=door) as messages:
+        while (message := socket.recv_fds(messages, 1 << 17, 7))[0]:
+            content, descriptors, _flags, _address = message
+            if (child := fork_quietly()) == 0:
+                _supervise(content, descriptors)
+            _answer(descriptors[-1], child)
+            for descriptor in descriptors:
+                os.close(descriptor)
+            children = [each for each in children if os.waitpid(each, os.WNOHANG) == (0, 0)]
+            children.append(child)
+
+
+def _answer(to: int, child: int) -> None:
+    """Send a descriptor that can be read when the child has ended, unless nobody waits for it."""
+    ends = os.pidfd_open(child)
+    with socket.socket(fileno=os.dup(to)) as asker, suppress(OSError):
+        socket.send_fds(asker, [b"."], [ends])
+    os.close(ends)
+
+
+def _supervise(content: bytes, descriptors: list[int]) -> NoReturn:
+    try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        for stream in (0, 1, 2):
+            os.dup2(descriptors[stream], stream)
+        here, leash, results, _asker = descriptors[3:]
+        os.fchdir(here)
+        environment, path = pickle.loads(content)
+        os.environ.clear()
+        os.environ.update(environment)
+        sys.path[:] = path
+        importlib.invalidate_caches()
+        supervisor.main(leash, results)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(70)
