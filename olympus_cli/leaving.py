@@ -16,9 +16,10 @@ _TOOLS = range(6)  # the numbers that `sys.monitoring` has for debuggers, profil
 
 
 def leave(code: object) -> None:
-    """End the process with the `code` of a SystemExit, as Python would for all that can be seen.
+    """End the process with the `code` of a SystemExit, as Python would for all that a command does.
 
-    Functions registered with `atexit` run, and the streams are flushed.  It returns where Python
+    Functions registered with `atexit` run, and the streams are flushed.  What objects do when they
+    are freed is left out: a file that nobody has closed is not flushed.  It returns where Python
     itself has to end the process: another thread has to be waited for, a debugger or a profiler
     watches, the interpreter shall stay, or `code` is a text.
     """

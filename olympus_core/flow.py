@@ -186,7 +186,7 @@ class Flow:
 
     def _by_kind(self, labels: Labels) -> tuple[list[Eqn], Ints]:
         """An equation of each kind, and the number of the kind of each equation."""
-        kinds = [e.kind or labels.kind(e) for e in self.eqns]
+        kinds = [*map(labels.kind, self.eqns)]
         found = dict(zip(kinds, self.eqns, strict=True))
         number = dict(zip(found, range(len(found)), strict=True))
         numbers = np.fromiter(map(number.__getitem__, kinds), np.int64, len(kinds))

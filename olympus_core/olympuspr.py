@@ -164,13 +164,16 @@ class Eqn:
 
 
 def kind_of(eqn: Eqn) -> Hashable:
-    """What is equal for equations of one primitive, types of operands and parameters."""
-    if eqn.kind is not None:
+    """What is equal for equations of one primitive, types of operands and parameters.
+
+    A pass may have set parameters in place, as passes written for JAX do.
+    """
+    if eqn.kind is not None and eqn.kind.params == eqn.params:
         return eqn.kind
     avals = tuple([x.aval for x in eqn.inputs])
-    if eqn.primitive.higher_order:
-        return eqn.primitive, avals, tuple(eqn.params.items())
-    return eqn.primitive.kind(avals, eqn.params)
+    if not eqn.primitive.higher_order and (kind := eqn.primitive.known_kind(avals, eqn.params)):
+        return kind
+    return eqn.primitive, avals, tuple(eqn.params.items())
 
 
 _NOTHING: frozenset[Primitive] = frozenset()

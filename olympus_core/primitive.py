@@ -164,13 +164,14 @@ class Kind:
     """What equations have in common that are of one primitive, types of operands and parameters.
 
     There is one object for each combination, so that it serves as a key.  `outs` are the types of
-    the results.
+    the results, and `params` the parameters.
     """
 
-    __slots__ = ("outs",)
+    __slots__ = ("outs", "params")
 
-    def __init__(self, outs: Avals) -> None:
+    def __init__(self, outs: Avals, params: dict[str, Any]) -> None:
         self.outs = outs
+        self.params = params
 
 
 class Primitive:
@@ -180,7 +181,7 @@ class Primitive:
     multiple_results: ClassVar[bool] = False
     #: `lower` gets a literal operand as the Literal, to emit at the shape that it needs
     takes_literals: ClassVar[bool] = False
-    #: its parameters hold programs or functions, and a cache would keep all that ever were
+    #: its parameters hold programs, functions or arrays, and a cache would keep all that ever were
     higher_order: ClassVar[bool] = False
     #: its parameters hold programs, which `split` can part
     has_programs: ClassVar[bool] = False
@@ -232,8 +233,12 @@ class Primitive:
         if found is None:
             outs = self._abstract(avals, params)
             outs = outs if self.says_varying else _varying(outs, avals)
-            found = self._kinds.setdefault(key, Kind(outs))
+            found = self._kinds.setdefault(key, Kind(outs, dict(params)))
         return found
+
+    def known_kind(self, avals: Avals, params: dict[str, Any]) -> Kind | None:
+        """The kind of such equations, if there has been one; it is not typed."""
+        return self._kinds.get((avals, tuple(params.items())) if params else avals)
 
     def _abstract(self, avals: Avals, params: dict[str, Any]) -> Avals:
         out = self.abstract(*avals, **params)

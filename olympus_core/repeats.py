@@ -79,6 +79,7 @@ class _Search:
         self.least = thresholds
         self.open: Ints = flow.labels.copy()
         self.sizes: Ints = np.bincount(flow.maker, flow.sizes, len(flow.eqns)).astype(np.int64)
+        self.across: dict[int, Ints] = {}
 
     def take(self, candidates: Iterable[Repeat]) -> list[Repeat]:
         """The candidates that leave the fewest equations, first one and then what it leaves."""
@@ -266,12 +267,16 @@ class _Search:
 
     def _across(self, period: int) -> Ints:
         """The bytes that go across each place, of values that do not live for a whole period."""
+        if (known := self.across.get(period)) is not None:
+            return known
         last = self.flow.last_uses
         made = np.arange(len(last))
         short = np.flatnonzero((last > made) & (last - made < period))
         ends = np.concatenate([short, last[short]]) + 1
         sizes = np.concatenate([self.sizes[short], -self.sizes[short]])
-        return np.cumsum(np.bincount(ends, sizes, len(last) + 2).astype(np.int64))
+        across: Ints = np.cumsum(np.bincount(ends, sizes, len(last) + 2).astype(np.int64))
+        self.across[period] = across
+        return across
 
     def _before(self, block: Ints) -> Ints | None:
         """One more occurrence, right before `block`, that has other equations between its own.

@@ -37,6 +37,8 @@ class Rewriting:
         self.moves[stored.remade] = True
         self.remade = flow.is_free.copy()
         self.remade[flow.first_result[stored.remade]] = True
+        self.is_remade: list[bool] = self.remade.tolist()  # both for one by one
+        self.is_free: list[bool] = flow.is_free.tolist()
         self.calls: dict[int, _Call] = {}  # by the place of the last equation that one replaces
         for (repeat, links), results in zip(agreeing, stored.results, strict=True):
             made = _calls(self, repeat, links, sorted(results))
@@ -79,7 +81,7 @@ class Rewriting:
         for repeat in self.repeats:
             stays[repeat] = False
         stays[list(self.calls)] = True
-        remade: list[bool] = self.remade.tolist()
+        remade = self.is_remade
         reads = np.zeros(len(flow.eqns), np.bool_)
         reads[flow.reader[self.remade[flow.operands]]] = True
         eqns: list[Eqn] = []
@@ -173,7 +175,7 @@ def _made_again(rewriting: Rewriting, repeat: Repeat, read: Ints) -> list[list[i
 
     Each makes again what all do; anything else is an operand.
     """
-    flow, remade = rewriting.flow, rewriting.remade.tolist()
+    flow, remade = rewriting.flow, rewriting.is_remade
     rows: list[list[int]] = read[:, rewriting.remade[read].any(axis=0)].tolist()
     own = flow.first_result[repeat[:, rewriting.moves[repeat[0]]]].tolist()
     found = _alike(rewriting, rows, remade, [()] * len(rows))
@@ -184,7 +186,7 @@ def _made_again(rewriting: Rewriting, repeat: Repeat, read: Ints) -> list[list[i
         inside = [{*a, *b} for a, b in zip(own, other, strict=True)]
         found = _alike(rewriting, rows, remade, inside)
     if found is None:
-        return [rewriting.made_again(row, flow.is_free.tolist(), ()) for row in rows]
+        return [rewriting.made_again(row, rewriting.is_free, ()) for row in rows]
     return found
 
 

@@ -51,7 +51,7 @@ def simplify(program: Olympuspr) -> Olympuspr:
     eqns: list[Eqn] = []
     for eqn in live(program):
         inputs = eqn.inputs
-        kind = eqn.kind or kind_of(eqn)
+        kind = kind_of(eqn)
         if not changed.isdisjoint(inputs):
             inputs = tuple([same.get(x, x) for x in inputs])  # type: ignore[arg-type]
             eqn = eqn.reading(inputs)

@@ -111,14 +111,10 @@ class _Choice:
 
     def _readers_inside(self) -> dict[int, set[int]]:
         """For an equation those of the occurrence that read it."""
-        place = np.full(len(self.flow.eqns), -1)
-        place[self.occurrence] = np.arange(len(self.occurrence))
-        use, value = self.flow.uses
-        read, made = place[use], place[self.flow.maker[value]]
-        both = (read >= 0) & (made >= 0)
         found: dict[int, set[int]] = {}
-        for of, by in zip(made[both].tolist(), read[both].tolist(), strict=True):
-            found.setdefault(of, set()).add(by)
+        for t in range(len(self.occurrence)):
+            for of, _ in self._operands(t):
+                found.setdefault(of, set()).add(t)
         return found
 
     def eqn(self, t: int) -> Eqn:

@@ -125,3 +125,33 @@ def test_floats_that_are_compared_for_equality_are_known() -> None:
     assert [e.primitive.name for e in found] == ["mul", "add"]
     assert found[0].outputs[0].aval.dtype == np.float32
     assert "2.0" in str(found[0].inputs)
+
+
+def test_parameters_that_a_pass_sets_in_place_count() -> None:
+    traced_twice = ox.jit(lambda x: (jnp.cumsum(x, 0), jnp.cumsum(x, 0))).trace(X)
+    first, second = traced_twice.olympuspr.eqns
+    assert kind_of(first) is kind_of(second)
+    second.params["axis"] = 1
+    assert kind_of(first) != kind_of(second)
+    down, across = traced_twice.lower().compile()(X)
+    np.testing.assert_array_equal(down, np.cumsum(X, 0))
+    np.testing.assert_array_equal(across, np.cumsum(X, 1))
+
+
+def test_equations_made_by_hand_are_not_typed() -> None:
+    (add,) = traced(lambda x: x + x, X).eqns
+    wrong = add.replace(inputs=(add.inputs[0], Var(ox.ShapeDtypeStruct((7,), "int32"))))  # type: ignore[arg-type]
+    assert kind_of(wrong) != kind_of(add)
+
+
+def test_arrays_in_programs_are_not_kept() -> None:
+    from olympus_core.primitives.constant import constant_p
+
+    def rule(_primals: Any, tangents: Any) -> Any:
+        return _primals[0], tangents[0] * jnp.asarray(np.random.default_rng().random(3), "f4")
+
+    identity = ox.custom_jvp(lambda x: x)
+    identity.defjvp(rule)
+    loss = ox.grad(lambda x: ox.lax.scan(lambda c, _: (identity(c), None), x, None, 2)[0].sum())
+    traced(loss, np.ones(3, np.float32))
+    assert not constant_p._kinds
