@@ -73,7 +73,7 @@ def most_alike(eqns: Sequence[Eqn]) -> int:
     """How many heavy equations are of one kind: as often as that, at the most, a block occurs."""
     possible = [e for e in eqns if e.primitive.is_product or e.primitive.has_programs]
     heavy = filter(is_heavy, possible)
-    kinds = Counter((e.primitive, *[x.aval for x in (*e.inputs, *e.outputs)]) for e in heavy)
+    kinds = Counter(e.kind or (e.primitive, *[x.aval for x in e.inputs]) for e in heavy)
     return max(kinds.values(), default=0)
 
 
@@ -186,7 +186,7 @@ class Flow:
 
     def _by_kind(self, labels: Labels) -> tuple[list[Eqn], Ints]:
         """An equation of each kind, and the number of the kind of each equation."""
-        kinds = [*map(labels.kind, self.eqns)]
+        kinds = [e.kind or labels.kind(e) for e in self.eqns]
         found = dict(zip(kinds, self.eqns, strict=True))
         number = dict(zip(found, range(len(found)), strict=True))
         numbers = np.fromiter(map(number.__getitem__, kinds), np.int64, len(kinds))

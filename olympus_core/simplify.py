@@ -52,6 +52,8 @@ def simplify(program: Olympuspr) -> Olympuspr:
     for eqn in live(program):
         inputs = eqn.inputs
         kind = kind_of(eqn)
+        if kind is not eqn.kind and eqn.kind is not None:
+            eqn = eqn.replace()  # its parameters were set in place
         if not changed.isdisjoint(inputs):
             inputs = tuple([same.get(x, x) for x in inputs])  # type: ignore[arg-type]
             eqn = eqn.reading(inputs)

@@ -95,6 +95,19 @@ def _whereabouts(flow: Flow, parts: Sequence[Repeat]) -> tuple[Ints, Ints, Ints]
     return number, stretch, place
 
 
+def _readers_inside(flow: Flow, occurrence: Ints) -> dict[int, set[int]]:
+    """For the place of an equation in an occurrence, those of the equations that read it."""
+    values = flow.operands[flow.operands_of(occurrence[None])[0]]
+    readers = np.repeat(np.arange(len(occurrence)), flow.arity[occurrence])[values >= 0]
+    makers = flow.maker[values[values >= 0]]
+    places = np.searchsorted(occurrence, makers)
+    own = np.append(occurrence, -1)[places] == makers
+    found: dict[int, set[int]] = {}
+    for of, by in zip(places[own].tolist(), readers[own].tolist(), strict=True):
+        found.setdefault(of, set()).add(by)
+    return found
+
+
 class _Choice:
     """The choice for one block, from the sizes and the readers of one occurrence in the middle."""
 
@@ -107,15 +120,7 @@ class _Choice:
         self.at = {place: t for t, place in enumerate(self.occurrence)}
         self.again: set[int] = set()  # the places of what readers make again
         self.height: dict[int, int] = {}  # how many of these are made of one, one on the other
-        self.inside = self._readers_inside()
-
-    def _readers_inside(self) -> dict[int, set[int]]:
-        """For an equation those of the occurrence that read it."""
-        found: dict[int, set[int]] = {}
-        for t in range(len(self.occurrence)):
-            for of, _ in self._operands(t):
-                found.setdefault(of, set()).add(t)
-        return found
+        self.inside = _readers_inside(flow, occurrence)
 
     def eqn(self, t: int) -> Eqn:
         """The equation at a place of the occurrence."""
