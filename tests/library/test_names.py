@@ -47,7 +47,7 @@ OURS = {
     ".stages": {
         *("Block", "MemoryAnalysis", "Optimize", "Rates", "Repeats", "StagedFunction"),
         *("checked_options", "device_config", "device_model", "optimize_options"),
-        *("shipped_devices",),
+        *("shipped_devices", "this_cpu"),
     },
 }
 IMPORTED = ("jax.extend", "jax.flatten_util", "jax.test_util")  # which `import jax` leaves out

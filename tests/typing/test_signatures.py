@@ -49,6 +49,8 @@ ANYTHING: dict[str, tuple[str, str]] = {
     "olympus.analysis.profile": ("args kwargs", "the arguments of a user's function"),
     "olympus.artifact.Manifest.to_data": ("return", "what JSON has"),
     "olympus.artifact.Node.to_data": ("return", "what JSON has"),
+    "olympus.artifact.Signature.to_data": ("return", "what JSON has"),
+    "olympus.artifact.indented": ("data", "what JSON has"),
     "olympus.closure_convert": ("example_args", "the arguments of a user's function"),
     "olympus.custom_derivatives.closure_convert": (
         "example_args",
