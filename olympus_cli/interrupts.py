@@ -94,6 +94,8 @@ def raised() -> Iterator[None]:
 def held() -> Iterator[list[BaseException]]:
     """A context in which signals raise nothing: what came, which it gives, is raised at its end.
 
+    Within another one it is raised at the end of that.
+
     Python drops what is raised in the functions that run around a fork.  To mask the signals does
     not keep their handlers from running there: the thread that waits for them may take them.
     """
@@ -104,7 +106,7 @@ def held() -> Iterator[list[BaseException]]:
     finally:
         _state.held = before
         if came:
-            raise came[0]
+            raise_soon(came[0])
 
 
 def raise_soon(error: BaseException) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator, Sequence
 from functools import partial
 
 from olympus.errors import OlympusError
+from olympus_cli import interrupts
 from olympus_cli.builder.outcome import Outcome
 from olympus_cli.builder.plan import Task
 from olympus_cli.builder.worker import perform
@@ -41,7 +42,8 @@ def run_tasks(
             while waiting and len(under_way) < jobs:
                 task = waiting.pop()
                 try:
-                    under_way.append(_UnderWay(task, time_limit, on_stage))
+                    with interrupts.held():  # till it is among those that are ended
+                        under_way.append(_UnderWay(task, time_limit, on_stage))
                 except OlympusError as error:  # the system has no more processes
                     yield Outcome(task.spec.name, "failed", failure=Failure.of(error))
             if under_way:

@@ -236,11 +236,12 @@ def call(
     Raises:
         OlympusError: of the class that the work raised, or of class `death`: the process has died.
     """
-    with interrupts.raised(), signals.raised():
-        begun = Isolated(work, *args, does=does, quiet=quiet, death=death, on_stage=on_stage)
-        with closing(begun) as process:
-            while (ended := process.look()) is None:
-                wait([process])
+    with interrupts.raised(), signals.raised(), ExitStack() as in_the_end:
+        with interrupts.held():  # till there is something that ends it
+            process = Isolated(work, *args, does=does, quiet=quiet, death=death, on_stage=on_stage)
+            in_the_end.enter_context(closing(process))
+        while (ended := process.look()) is None:
+            wait([process])
     return ended.returned()
 
 
