@@ -33,6 +33,7 @@ class Entry(NamedTuple):
     arg_shardings: Sequence[str | None] = ()  # in the syntax of HLO
     result_shardings: Sequence[str | None] = ()
     num_partitions: int = 1
+    portable: bool = False  # it is to be the same program on several platforms
     #: what a program of several devices says of its arguments and results; None leaves it open
     in_shardings: Sequence[Sharding | None] = ()
     out_shardings: Sequence[Sharding | None] = ()

@@ -66,12 +66,13 @@ Watching = Callable[["Inspection", ShapedArray, Manual | None], bytes | None]
 class _Module:
     """What is shared by all functions of a module being built."""
 
-    def __init__(self, platform: str, root: str, axes: Axes, watch: Watching | None) -> None:
+    def __init__(self, platform: str, entry: Entry, watch: Watching | None) -> None:
         self.platform = platform
         self.watch = watch
+        self.portable, self.num_partitions = entry.portable, entry.num_partitions
         # the first part of locations' names, which places.py reads, and knows a mark of its own in
-        self.root = re.sub(r"[/()\[\]]", "_", root)
-        self.axes = axes
+        self.root = re.sub(r"[/()\[\]]", "_", entry.name)
+        self.axes = entry.axes
         #: the mesh whose axes `axes` are in the body of a `shard_map`, and those that are manual
         self.manual: Manual | None = None
         self.names: dict[str, int] = {}  # symbol -> how many were made from it
@@ -142,6 +143,16 @@ class LoweringContext:
     def platform(self) -> str:
         """The platform lowered for: "cpu", "cuda" or "tpu"."""
         return self.module.platform
+
+    @property
+    def is_for_cpu_alone(self) -> bool:
+        """Whether the program may have the form that the compiler for CPUs makes fast code of."""
+        return self.module.platform == "cpu" and not self.module.portable
+
+    @property
+    def is_partitioned(self) -> bool:
+        """Whether the compiler splits the arrays of the program over several devices."""
+        return self.module.num_partitions > 1
 
     @property
     def axes(self) -> Axes:
@@ -449,7 +460,7 @@ def lower_module(
         replicas = math.prod(size for _, size in entry.axes)
         for name, count in (("partitions", entry.num_partitions), ("replicas", replicas)):
             made.operation.attributes[f"mhlo.num_{name}"] = mlir.i32_attr(count)
-        module = _Module(platform, entry.name, entry.axes, watch)
+        module = _Module(platform, entry, watch)
         module.undecided = agreement.undecided
         module.body, module.names["main"] = made.body, 1
         function = _emit_function(module, program, "main", private=False)

@@ -72,8 +72,8 @@ class Traced(Stage):
         if target is not None or not lowering_platforms:
             return Lowered(self, target or target_for(self.placement()), repeats)
         names = [lowering_platforms] if isinstance(lowering_platforms, str) else lowering_platforms
-        one = len(names) == 1  # of several it is one program, and blocks are kept on the CPU alone
-        made = [Lowered(self, xla.target_on(name), repeats, may_repeat=one) for name in names]
+        several = len(names) > 1
+        made = [Lowered(self, xla.target_on(name), repeats, portable=several) for name in names]
         for name, other in zip(names, made, strict=True):
             if other.as_text() != made[0].as_text():
                 raise LoweringError(
@@ -125,14 +125,14 @@ class Lowered(Stage):
     """A program in StableHLO, for one target."""
 
     def __init__(
-        self, traced: Traced, target: xla.Target, repeats: Repeats, may_repeat: bool = True
+        self, traced: Traced, target: xla.Target, repeats: Repeats, portable: bool = False
     ) -> None:
         super().__init__(traced.signature)
         self.target = target
-        self.may_repeat = may_repeat and target.backend == "cpu"
+        self.may_repeat = target.backend == "cpu" and not portable  # blocks are for CPUs alone
         self.repeats: Repeats = repeats if self.may_repeat else "off"
         self._traced = traced
-        entry = traced.entry(f"jit_{traced.fun_name}")
+        entry = traced.entry(f"jit_{traced.fun_name}")._replace(portable=portable)
         self._where = traced.placement()
         if self._where is not None:
             entry = partitioned(entry, traced.olympuspr, self._where)

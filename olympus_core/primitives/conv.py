@@ -187,8 +187,9 @@ def _convolution(
         (0, last, *range(1, last)), (last, last - 1, *range(last - 1)), (0, last, *range(1, last))
     )
     narrow = params["feature_group_count"] > 1 and avals[1].shape[numbers.rhs_spec[1]] < _WIDE_GROUP
-    left = ctx.platform != "cpu" or not ctx.inner or narrow or dtypes.kind(avals[0].dtype) != "f"
-    if left or numbers == fast:
+    is_float = dtypes.kind(avals[0].dtype) == "f"
+    takes = ctx.is_for_cpu_alone and ctx.inner and is_float and not narrow
+    if not takes or numbers == fast:
         return mlir.op1("stablehlo.convolution", out, operands, _attributes(params))
     specs = zip(operands, avals, numbers[:2], fast[:2], strict=True)
     lhs, rhs = (_transposed(x, aval, spec, to) for x, aval, spec, to in specs)

@@ -12,6 +12,7 @@ from olympus_core.dtypes import DType
 from olympus_core.errors import DTypeError, ShapeError
 from olympus_core.primitive import Batched, Linear, SingleResult, op
 from olympus_core.primitives.elementwise.base import shift_all
+from olympus_core.primitives.matrices import Axes, Factor, as_matrices
 from olympus_core.primitives.precision import DotAlgorithm, DotAlgorithmPreset, precision_config
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["DotDimensions", "dot_general_p", "product_dtype"]
 
-Axes = tuple[int, ...]
 #: ((contracting axes of lhs, of rhs), (batch axes of lhs, of rhs))
 DotDimensions = tuple[tuple[Axes, Axes], tuple[Axes, Axes]]
 
@@ -51,25 +51,15 @@ class DotGeneral(SingleResult):
         return shaped(shape, dtype, lhs.weak_type and rhs.weak_type and dtype == lhs.dtype)
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
-        out, precision = ctx.aval_out, params["precision"]
-        pairs = list(zip(operands, ctx.avals_in, strict=True))
-        attributes = {
-            "dot_dimension_numbers": _dimensions(params["dimension_numbers"]),
-            "precision_config": precision_config(precision),
-        }
-        total = out
-        if isinstance(precision, (DotAlgorithm, DotAlgorithmPreset)):
-            wanted = [precision.storage(a.dtype, i) for i, (_, a) in enumerate(pairs)]
-            operands = tuple([as_dtype(*p, d) for p, d in zip(pairs, wanted, strict=True)])
-            total = out.update(dtype=precision.total(out.dtype))
-            algorithm = precision.attribute(*wanted)
-            if algorithm is not None:
-                attributes["algorithm"] = algorithm
-        elif pairs[0][1].dtype != pairs[1][1].dtype:
-            operands = tuple([as_dtype(*p, out.dtype) for p in pairs])
-        return as_dtype(
-            mlir.op1("stablehlo.dot_general", total, operands, attributes), total, out.dtype
-        )
+        contract, batch = params["dimension_numbers"]
+        lhs, rhs = map(Factor, operands, ctx.avals_in, contract, batch)
+        if ctx.is_for_cpu_alone and not ctx.is_partitioned:
+            lhs, rhs = as_matrices(lhs, rhs)
+        shape = lhs.sizes(lhs.batch) + lhs.sizes(lhs.free) + rhs.sizes(rhs.free)
+        product = _product(lhs, rhs, ctx.aval_out.update(shape=shape), params["precision"])
+        if shape == ctx.aval_out.shape:
+            return product
+        return mlir.op1("stablehlo.reshape", ctx.aval_out, (product,))
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
@@ -139,6 +129,30 @@ class DotGeneral(SingleResult):
             before = sum(i not in theirs and i not in their_batch for i in range(dy))
             place = len(shape_of(x)) - len(mine) + before
         return self.bind(x, y, **(params | {"dimension_numbers": numbers})), place
+
+
+def _product(lhs: Factor, rhs: Factor, out: ShapedArray, precision: Any) -> ir.Value:
+    """Emit the product of two factors."""
+    pairs = [(x.value, x.aval) for x in (lhs, rhs)]
+    operands = tuple([x for x, _ in pairs])
+    attributes = {
+        "dot_dimension_numbers": _dimensions(
+            ((lhs.contract, rhs.contract), (lhs.batch, rhs.batch))
+        ),
+        "precision_config": precision_config(precision),
+    }
+    total = out
+    if isinstance(precision, (DotAlgorithm, DotAlgorithmPreset)):
+        wanted = [precision.storage(a.dtype, i) for i, (_, a) in enumerate(pairs)]
+        operands = tuple([as_dtype(*p, d) for p, d in zip(pairs, wanted, strict=True)])
+        total = out.update(dtype=precision.total(out.dtype))
+        algorithm = precision.attribute(*wanted)
+        if algorithm is not None:
+            attributes["algorithm"] = algorithm
+    elif lhs.aval.dtype != rhs.aval.dtype:
+        operands = tuple([as_dtype(*p, out.dtype) for p in pairs])
+    made = mlir.op1("stablehlo.dot_general", total, operands, attributes)
+    return as_dtype(made, total, out.dtype)
 
 
 def _is_same_for_both(precision: Any) -> bool:

@@ -61,6 +61,8 @@ def test_only_what_the_compiler_would_leave_is_transposed() -> None:
     assert layouts(text(ox.jit(convolve))) == [fast]
     assert layouts(text(loop, ox.Target("gpu", "h200"))) == [given]
     assert text(loop).count("stablehlo.transpose") == 3
+    both = ox.jit(loop).trace(x, k).lower(lowering_platforms=("cpu", "cuda"))
+    assert layouts(both.as_text()) == [given]
 
 
 @pytest.mark.parametrize(
