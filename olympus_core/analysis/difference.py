@@ -9,6 +9,7 @@ without a change between them do the same operations on the same values.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from olympus_core import collection
@@ -150,9 +151,9 @@ class _Comparison:
     def _lone(self, where: str, before: Operation | None, after: Operation | None) -> None:
         """Tell an operation that one program alone has, with what it computes on."""
         if before is not None:
-            self._tell("removed", where, _spot(before), None)
+            self._tell("removed", where, _lone_spot(before), None)
         if after is not None:
-            self._tell("added", where, None, _spot(after))
+            self._tell("added", where, None, _lone_spot(after))
 
     def _inside(self, where: str, one: Operation, other: Operation) -> None:
         """Tell what changed in the regions of two operations, and in the functions they call."""
@@ -310,6 +311,12 @@ def _in_order(
 
 def _spot(operation: Operation) -> Spot:
     return Spot(operation.name, operation.types, operation.place, operation.size())
+
+
+def _lone_spot(operation: Operation) -> Spot:
+    """With the functions that it calls: there is no other operation to tell them by."""
+    name = " ".join([operation.name, *[f"@{callee}" for callee in operation.callees]])
+    return replace(_spot(operation), name=name)
 
 
 def _is_splat_of_other_shape(one: Value, other: Value) -> bool:

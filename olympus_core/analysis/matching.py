@@ -262,7 +262,8 @@ class _Rest:
                 continue
             votes: dict[Operation, int] = {}
             for candidate in (*self._above_users(each), *self._below_operands(each)):
-                if candidate.types == each.types or candidate.name == each.name:
+                calls = each.callees or candidate.callees  # no other operation does what one does
+                if candidate.name == each.name or (candidate.types == each.types and not calls):
                     worth = _SAME_KIND if candidate.name == each.name else 1
                     votes[candidate] = votes.get(candidate, 0) + worth
             if votes:

@@ -311,6 +311,22 @@ def test_a_repeated_block_of_a_traced_program() -> None:
     assert re.search(r"\(called [678] times, first at ", found.changes[0].where)
 
 
+def test_a_call_is_no_other_operation() -> None:
+    """What a program computes itself takes the place of a call, and none of it is the call."""
+    body = "%0 = stablehlo.tanh %arg0 : tensor<3xf32>"
+    function = (
+        f"func.func private @layer(%arg0: tensor<3xf32>) -> tensor<3xf32> {{ {body} {{end}} }}"
+    )
+    main = "func.func @main(%arg0: tensor<3xf32>) -> tensor<3xf32> {{ {} {{end}} }}"
+    call = main.format("%0 = call @layer(%arg0) : (tensor<3xf32>) -> tensor<3xf32>")
+    texts = [call + function, main.format(body)]
+    one, other = (text_graph(x.replace("{end}", "return %0 : tensor<3xf32>")) for x in texts)
+    assert told(compare(one, other)) == [
+        ("removed", "func.call @layer", ""),
+        ("added", "", "stablehlo.tanh"),
+    ]
+
+
 def test_the_number_of_replicas_is_of_the_program() -> None:
     text = "module attributes {{mhlo.num_replicas = {} : i32}} {{ {} }}"
     body = "func.func @main(%x: tensor<f32>) -> tensor<f32> { return %x : tensor<f32> }"
