@@ -145,18 +145,24 @@ class Flow:
         self.program = program
         self.free: dict[Var, Eqn] = {}
         self.eqns = self._sequence(program.eqns)
-        self.variables: list[Any] = [v for e in self.eqns for v in e.outputs]
-        count = len(self.variables)
-        self._number: dict[Any, int] = dict(zip(self.variables, range(count), strict=True))
         self.kinds, self._kind = self._by_kind(labels)
+        places = np.arange(len(self.eqns))
         self.arity: Ints = self.each(lambda e: len(e.inputs))
         self.first_operand: Ints = np.cumsum(self.arity) - self.arity
-        self.reader: Ints = np.repeat(np.arange(len(self.eqns)), self.arity)
+        self.reader: Ints = np.repeat(places, self.arity)
         self.counts: Ints = self.each(lambda e: len(e.outputs))
         self.first_result: Ints = np.cumsum(self.counts) - self.counts
-        self.maker: Ints = np.repeat(np.arange(len(self.eqns)), self.counts)
+        self.maker: Ints = np.repeat(places, self.counts)
+        count = len(self.maker)
         self.result: Ints = np.arange(count) - self.first_result[self.maker]
-        self.operands, self.labels = self._operands_and_labels()
+        made = [v for e in self.eqns for v in e.outputs]
+        self.variables: list[Any] = [*made, *program.constvars, *program.invars, *self.free, None]
+        numbers = *range(count), *range(count - len(self.variables), 0)
+        self._number: dict[Any, int] = dict(zip(self.variables, numbers, strict=True))
+        atoms = [x for e in self.eqns for x in e.inputs]
+        read = map(self._number.get, atoms, itertools.repeat(-1))
+        self.operands: Ints = np.fromiter(read, np.int64, len(atoms))
+        self.labels = self._labels(atoms)
         self.is_heavy: Flags = self.each(is_heavy).astype(np.bool_)
         self.heavy: Ints = np.flatnonzero(self.is_heavy)
 
@@ -196,37 +202,24 @@ class Flow:
         """A number for each equation, of which equations of one kind have the same one."""
         return np.array([what(eqn) for eqn in self.kinds], np.int64)[self._kind]
 
-    def _operands_and_labels(self) -> tuple[Ints, Ints]:
-        """`operands` and `labels`; the variables that the sequence does not make are entered.
+    def _labels(self, atoms: Sequence[Atom]) -> Ints:
+        """The label of each equation, of which `atoms` are all operands.
 
-        The label of an equation is its kind, or another number where it reads literals or free
-        values: of that kind and these.
+        It is its kind, or another number where it reads literals or free values: of that kind and
+        these, one after the other.
         """
-        atoms = [x for e in self.eqns for x in e.inputs]
-        made = map(self._number.get, atoms, itertools.repeat(-1))
-        operands = np.fromiter(made, np.int64, len(atoms))
-        outside = np.flatnonzero(operands < 0)
-        read = [atoms[i] for i in outside.tolist()]
-        others = dict.fromkeys([*self.free, *[x for x in read if x.__class__ is Var]])
-        self._number.update(zip(others, range(-2, -2 - len(others), -1), strict=True))
-        operands[outside] = list(map(self._number.get, read, itertools.repeat(-1)))
-        self.variables += [*reversed(others), None]
+        constant = np.flatnonzero((self.operands < 0) & (self.operands >= -1 - len(self.free)))
+        readers = self.reader[constant]
+        slots = constant - self.first_operand[readers]
+        found = dict(zip(readers.tolist(), self._kind[readers].tolist(), strict=True))
         numbers: dict[Any, int] = {}
-        constants: dict[int, list[int]] = {}  # that an equation reads: of each the slot and number
-        readers = self.reader[outside]
-        slots = outside - self.first_operand[readers]
-        for x, reader, slot in zip(read, readers.tolist(), slots.tolist(), strict=True):
-            if x.__class__ is Literal or x in self.free:
-                key = content(x) if x.__class__ is Literal else x
-                number = numbers.setdefault(key, len(numbers))
-                constants.setdefault(reader, []).extend((slot, number))
-        places = list(constants)
-        kinds = self._kind[places].tolist()
-        keys = [(kind, *each) for kind, each in zip(kinds, constants.values(), strict=True)]
-        known: dict[Any, int] = {}
+        columns = readers.tolist(), slots.tolist(), constant.tolist()
+        for reader, slot, operand in zip(*columns, strict=True):
+            key = found[reader], slot, atoms[operand]
+            found[reader] = numbers.setdefault(key, len(self.kinds) + len(numbers))
         labels = self._kind.copy()
-        labels[places] = [known.setdefault(key, len(self.kinds) + len(known)) for key in keys]
-        return operands, labels
+        labels[list(found)] = list(found.values())
+        return labels
 
     def number_of(self, x: Atom) -> int:
         """The number of a value: a result, or another variable that the sequence reads; else -1."""
