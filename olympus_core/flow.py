@@ -22,7 +22,7 @@ from olympus_core.fingerprint import structure
 from olympus_core.olympuspr import Atom, Eqn, Literal, Olympuspr, Var, kind_of, sub_programs
 from olympus_core.simplify import content
 
-__all__ = ["CHEAP", "Flags", "Flow", "Ints", "Labels", "is_heavy", "most_alike", "weight"]
+__all__ = ["CHEAP", "Flags", "Flow", "Ints", "Labels", "is_fused", "is_heavy", "most_alike", "weight"]
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -62,6 +62,11 @@ def is_heavy(eqn: Eqn) -> bool:
         and primitive.has_programs
         and any(is_heavy(inner) for program in sub_programs(eqn) for inner in program.eqns)
     )
+
+
+def is_fused(eqn: Eqn) -> bool:
+    """Whether the compiler makes it within another one that reads it: it is elementwise or cheap."""
+    return eqn.primitive.is_elementwise or eqn.primitive.name in CHEAP
 
 
 def _is_inexact(eqn: Eqn) -> bool:
@@ -248,13 +253,17 @@ class Flow:
     def _places(self) -> list[tuple[int, int]]:
         return list(zip(self.maker.tolist(), self.result.tolist(), strict=True))
 
-    def at(self, value: int) -> tuple[int, int] | None:
-        """The equation that makes a value, and which of its results it is; None where none does."""
-        return None if value < 0 else self._places[value]
+    @functools.cached_property
+    def _bytes(self) -> list[int]:
+        return self.sizes.tolist()
+
+    def at(self, result: int) -> tuple[int, int]:
+        """The equation that gives a result, and which of its results it is."""
+        return self._places[result]
 
     def bytes_of(self, result: int) -> int:
         """The size of a result."""
-        return int(self.sizes[result])
+        return self._bytes[result]
 
     @functools.cached_property
     def label_of(self) -> list[int]:
@@ -268,6 +277,16 @@ class Flow:
         flags = np.zeros(len(self.variables), np.bool_)
         flags[[self.number_of(x) for x in self.free]] = True
         return flags
+
+    @functools.cached_property
+    def is_cheap(self) -> Flags:
+        """Whether an equation costs less to compute again than to keep what it gives."""
+        return self.each(lambda e: e.primitive.name in CHEAP) > 0
+
+    @functools.cached_property
+    def is_fused(self) -> Flags:
+        """Whether an equation can be part of a fusion, and pass it on."""
+        return self.each(is_fused) > 0
 
     @functools.cached_property
     def is_compared(self) -> Flags:
@@ -301,6 +320,15 @@ class Flow:
         if value < 0:
             return [self.number_of(x) for x in self.made_by(value).inputs]
         return self.read_by(self._places[value][0])
+
+    def read_alike(self, values: Sequence[int]) -> list[tuple[int, ...]]:
+        """The numbers of what each of some like values is made of, a tuple for each operand."""
+        if values[0] < 0:  # there is none like a free one
+            return [(x,) * len(values) for x in self.read_for(values[0])]
+        operands, bounds = self._read
+        firsts = [bounds[self._places[x][0]] for x in values]
+        count = len(self.read_for(values[0]))
+        return [tuple([operands[first + n] for first in firsts]) for n in range(count)]
 
     def read_by(self, place: int) -> list[int]:
         """The numbers of the values that an equation reads."""

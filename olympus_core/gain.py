@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from olympus_core.flow import CHEAP, Flags, Flow, Ints
+from olympus_core.flow import Flags, Flow, Ints, is_fused
 from olympus_core.olympuspr import Eqn, sub_programs
 from olympus_core.repeats import Repeat, Thresholds
 
@@ -101,10 +101,9 @@ class _Fusion:
     def __init__(self, flow: Flow) -> None:
         self.flow = flow
         self.end = len(flow.eqns)
-        self._fused = flow.each(_is_fused).astype(np.bool_)
         convolves = flow.each(lambda e: e.primitive.name == "conv_general_dilated")
         use, value = flow.uses
-        others = np.bincount(value[~self._fused[use]], minlength=len(flow.maker))
+        others = np.bincount(value[~flow.is_fused[use]], minlength=len(flow.maker))
         own_order = np.bincount(value[convolves[use] > 0], minlength=len(flow.maker))
         self._ends = np.maximum(np.minimum(others, 1), own_order)
         self._readers = np.bincount(value, minlength=len(flow.maker))
@@ -127,7 +126,7 @@ class _Fusion:
         size = np.array([*flow.of_results(lambda a: a.size), *others, 0], np.int64)
         reader = flow.reader
         large = size[flow.operands] >= size[flow.first_result[reader]]
-        return np.flatnonzero(large & self._fused[reader])
+        return np.flatnonzero(large & flow.is_fused[reader])
 
     def taken(self, start: int, end: int, later: Repeat) -> list[int]:
         """The equations from `start` on that can be part of a fusion, without those of `later`.
@@ -137,7 +136,7 @@ class _Fusion:
         """
         flow = self.flow
         possible = np.zeros(self.end, np.bool_)
-        possible[start:end] = self._fused[start:end]
+        possible[start:end] = flow.is_fused[start:end]
         possible[later] = False
         full = self._large[~self._thin[flow.operands[self._large]]]
         count = np.bincount(flow.reader[full], minlength=self.end)
@@ -177,12 +176,7 @@ def _is_unknown(eqn: Eqn) -> bool:
     primitive = eqn.primitive
     if not (primitive.is_call or primitive.inlined):
         return False
-    return not all(_is_fused(inner) for program in sub_programs(eqn) for inner in program.eqns)
-
-
-def _is_fused(eqn: Eqn) -> bool:
-    """Whether an equation can be part of a fusion, and pass it on."""
-    return eqn.primitive.is_elementwise or eqn.primitive.name in CHEAP
+    return not all(is_fused(inner) for program in sub_programs(eqn) for inner in program.eqns)
 
 
 def _gives_one(flow: Flow, repeat: Repeat) -> bool:
