@@ -238,11 +238,16 @@ class Flow:
 
     def of_results(self, what: Callable[[ShapedArray], int]) -> Ints:
         """A number for each result, from its type."""
-        types = [[what(v.aval) for v in eqn.outputs] for eqn in self.kinds]
-        numbers = np.array([x for each in types for x in each], np.int64)
-        ends = np.cumsum([len(each) for each in types], dtype=np.int64)
-        found: Ints = numbers[ends[self._kind[self.maker]] - self.counts[self.maker] + self.result]
+        numbers = np.array([what(v.aval) for eqn in self.kinds for v in eqn.outputs], np.int64)
+        found: Ints = numbers[self._type]
         return found
+
+    @functools.cached_property
+    def _type(self) -> Ints:
+        """For each result the same one of an equation of the kind, among all results of those."""
+        ends = np.cumsum([len(eqn.outputs) for eqn in self.kinds], dtype=np.int64)
+        before: Ints = (ends[self._kind] - self.counts)[self.maker] + self.result
+        return before
 
     @functools.cached_property
     def sizes(self) -> Ints:
@@ -250,8 +255,12 @@ class Flow:
         return self.of_results(lambda aval: aval.size * aval.dtype.itemsize)
 
     @functools.cached_property
-    def _places(self) -> list[tuple[int, int]]:
-        return list(zip(self.maker.tolist(), self.result.tolist(), strict=True))
+    def _makers(self) -> list[int]:
+        return self.maker.tolist()
+
+    @functools.cached_property
+    def _results(self) -> list[int]:
+        return self.result.tolist()
 
     @functools.cached_property
     def _bytes(self) -> list[int]:
@@ -259,7 +268,7 @@ class Flow:
 
     def at(self, result: int) -> tuple[int, int]:
         """The equation that gives a result, and which of its results it is."""
-        return self._places[result]
+        return self._makers[result], self._results[result]
 
     def bytes_of(self, result: int) -> int:
         """The size of a result."""
@@ -313,20 +322,20 @@ class Flow:
         """The equation that makes a value: of the sequence, or a free one."""
         if value < 0:
             return self.free[self.variables[value]]
-        return self.eqns[self._places[value][0]]
+        return self.eqns[self._makers[value]]
 
     def read_for(self, value: int) -> list[int]:
         """The numbers of the values that a result, or a free value, is made of."""
         if value < 0:
             return [self.number_of(x) for x in self.made_by(value).inputs]
-        return self.read_by(self._places[value][0])
+        return self.read_by(self._makers[value])
 
     def read_alike(self, values: Sequence[int]) -> list[tuple[int, ...]]:
         """The numbers of what each of some like values is made of, a tuple for each operand."""
         if values[0] < 0:  # there is none like a free one
             return [(x,) * len(values) for x in self.read_for(values[0])]
         operands, bounds = self._read
-        firsts = [bounds[self._places[x][0]] for x in values]
+        firsts = [bounds[self._makers[x]] for x in values]
         count = len(self.read_for(values[0]))
         return [tuple([operands[first + n] for first in firsts]) for n in range(count)]
 

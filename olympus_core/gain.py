@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -65,13 +66,13 @@ def _growing(fusion: _Fusion, repeat: Repeat) -> int:
     chains: dict[int, int] = {}  # the values that a fusion has of each occurrence: their equations
     ends: Counter[int] = Counter()  # what fusions are made of, of the first, and how many are so
 
-    def taken() -> Iterator[int]:
+    def taken() -> Iterator[_Part]:
         later = repeat[middle + 1 :]
         yield from fusion.taken(first[0], second[-1] + 1, later)
-        if chains:
+        if chains and fusion.reads(second[-1] + 1, later, made_of):
             yield from fusion.taken(second[-1] + 1, fusion.end, later)
 
-    for place in taken():
+    for place, value, again, count in taken():
         at = places.get(place)
         begin = begins.get(place, 0)
         come, parts = 0, 0 if at is None else 1 << at
@@ -81,9 +82,6 @@ def _growing(fusion: _Fusion, repeat: Repeat) -> int:
                 parts |= with_it[x]
         if not (come or parts or begin):
             continue
-        again = fusion.is_made_again(place)
-        value = int(fusion.flow.first_result[place])
-        count = fusion.ends(value)
         if come and count:
             ends[come] += count
         if again and at is not None and come >> at & 1:
@@ -93,6 +91,15 @@ def _growing(fusion: _Fusion, repeat: Repeat) -> int:
             with_it[value] = parts
     each = [n * size for end, n in ends.items() for at, size in chains.items() if end >> at & 1]
     return sum(each) * len(repeat) * (len(repeat) - 1) // 2
+
+
+class _Part(NamedTuple):
+    """An equation that is part of a fusion."""
+
+    place: int
+    value: int
+    is_made_again: bool  # by each fusion that reads its value
+    ends: int  # how many fusions end with it; each convolution reads it in an order of its own
 
 
 class _Fusion:
@@ -128,16 +135,28 @@ class _Fusion:
         large = size[flow.operands] >= size[flow.first_result[reader]]
         return np.flatnonzero(large & flow.is_fused[reader])
 
-    def taken(self, start: int, end: int, later: Repeat) -> list[int]:
-        """The equations from `start` on that can be part of a fusion, without those of `later`.
+    def _possible(self, start: int, end: int, later: Repeat) -> Flags:
+        """Whether an equation from `start` on, and not one of `later`, can be part of a fusion."""
+        possible = np.zeros(self.end, np.bool_)
+        possible[start:end] = self.flow.is_fused[start:end]
+        possible[later] = False
+        return possible
+
+    def reads(self, start: int, later: Repeat, values: Collection[int]) -> bool:
+        """Whether one of the equations from `start` on that can be part of a fusion reads a value."""
+        is_one = np.zeros(len(self.flow.variables), np.bool_)
+        is_one[[*values]] = True
+        reading = self.flow.reader[is_one[self.flow.operands]]
+        return bool(self._possible(start, self.end, later)[reading].any())
+
+    def taken(self, start: int, end: int, later: Repeat) -> Iterator[_Part]:
+        """The equations from `start` on that are part of a fusion, without those of `later`.
 
         What is broadcast can be too, but nothing of its own size comes with it: it is thin, as is
         what elementwise equations make of thin values.
         """
         flow = self.flow
-        possible = np.zeros(self.end, np.bool_)
-        possible[start:end] = flow.is_fused[start:end]
-        possible[later] = False
+        possible = self._possible(start, end, later)
         full = self._large[~self._thin[flow.operands[self._large]]]
         count = np.bincount(flow.reader[full], minlength=self.end)
         readers, bounds = self._readers_of_large
@@ -150,7 +169,22 @@ class _Fusion:
                     count[reader] -= 1
                     if possible[reader] and not count[reader]:
                         pending.append(reader)
-        return np.flatnonzero(possible & (count > 0)).tolist()
+        places = np.flatnonzero(possible & (count > 0))
+        values = flow.first_result[places]
+        columns = places, values, self._made_again(places), self._ends[values]
+        return map(_Part, *map(np.ndarray.tolist, columns))
+
+    def _made_again(self, places: Ints) -> Flags:
+        """Whether each fusion that reads the value of an equation makes it, for some of them."""
+        flow = self.flow
+        full = ~self._thin[flow.operands]
+        reader, value = flow.reader[full], flow.operands[full]
+        one = np.zeros(self.end, np.int64)
+        one[reader] = value
+        several = np.zeros(self.end, np.bool_)
+        several[reader[value != one[reader]]] = True
+        again: Flags = (self._readers[flow.first_result[places]] >= 2) & ~several[places]
+        return again
 
     @functools.cached_property
     def _readers_of_large(self) -> tuple[list[int], list[int]]:
@@ -159,16 +193,6 @@ class _Fusion:
         order = np.argsort(values, kind="stable")
         bounds = np.searchsorted(values[order], np.arange(len(self.flow.maker) + 1))
         return self.flow.reader[self._large[order]].tolist(), bounds.tolist()
-
-    def ends(self, value: int) -> int:
-        """How many fusions end with a value; each convolution reads it in an order of its own."""
-        return int(self._ends[value])
-
-    def is_made_again(self, place: int) -> bool:
-        """Whether each fusion that reads the value of an equation makes it."""
-        if self._readers[self.flow.first_result[place]] < 2:
-            return False
-        return len({x for x in self.flow.read_by(place) if not self._thin[x]}) <= 1
 
 
 def _is_unknown(eqn: Eqn) -> bool:

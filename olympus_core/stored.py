@@ -128,7 +128,7 @@ class _Choice:
         self.again: set[int] = set()  # the places of what readers make again
         self.height: dict[int, int] = {}  # how many of these are made of one, one on the other
         self.cheap: list[bool] = flow.is_cheap[occurrence].tolist()
-        compared = np.append(flow.is_compared, False)[flow.first_result[occurrence]]
+        compared = flow.is_compared[flow.first_result[occurrence]]
         self.moves: list[bool] = (flow.is_fused[occurrence] & ~compared).tolist()
 
     @functools.cached_property
