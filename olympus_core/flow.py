@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 
 from olympus_core import dtypes
-from olympus_core.avals import ShapedArray
 from olympus_core.fingerprint import structure
 from olympus_core.olympuspr import Atom, Eqn, Literal, Olympuspr, Var, kind_of, sub_programs
 from olympus_core.simplify import content
@@ -76,18 +75,24 @@ def _is_inexact(eqn: Eqn) -> bool:
 
 def most_alike(eqns: Sequence[Eqn]) -> int:
     """How many heavy equations are of one kind: as often as that, at the most, a block occurs."""
-    possible = [e for e in eqns if e.primitive.is_product or e.primitive.has_programs]
-    heavy = filter(is_heavy, possible)
-    kinds = Counter(e.kind or (e.primitive, *[x.aval for x in e.inputs]) for e in heavy)
-    return max(kinds.values(), default=0)
+    kinds = [e.kind for e in eqns]
+    times = Counter(kinds)
+    known = [times[kind] for kind, e in dict(zip(kinds, eqns, strict=True)).items() if kind and is_heavy(e)]
+    other = [e for e in eqns if e.kind is None and is_heavy(e)] if None in times else []
+    return max(*known, *Counter((e.primitive, *[x.aval for x in e.inputs]) for e in other).values(), 0, 0)
 
 
 class Labels:
-    """Numbers for programs, equal where these are alike, within one object."""
+    """Numbers for programs, equal where these are alike, within one object.
+
+    What is in a program is looked at where another one has its type and number of equations.
+    """
 
     def __init__(self) -> None:
-        self._numbers: dict[Any, int] = {}
+        self._numbers: dict[Any, int] = {}  # by what is in a program
+        self._alone: dict[Any, Olympuspr | None] = {}  # the first of each type; None once looked at
         self._programs: dict[int, tuple[Olympuspr, int]] = {}
+        self._next = itertools.count()
 
     def kind(self, eqn: Eqn) -> Hashable:
         """What is equal for equations of one primitive, types of operands and parameters.
@@ -103,20 +108,30 @@ class Labels:
         """The number of a nested program."""
         known = self._programs.get(id(program))
         if known is None:
-            places: dict[Atom, int] = {v: i for i, v in enumerate(program.invars)}
-
-            def read(x: Atom) -> Any:
-                return content(x) if isinstance(x, Literal) else places[x]
-
-            parts: list[Any] = [program.in_avals]
-            for eqn in program.eqns:
-                parts.append((self.kind(eqn), *map(read, eqn.inputs)))
-                for v in eqn.outputs:
-                    places[v] = len(places)
-            key = (*parts, *map(read, program.outvars))
-            number = self._numbers.setdefault(key, len(self._numbers))
+            number = next(self._next)
+            outline = program.in_avals, len(program.eqns), program.out_avals
+            first = self._alone.setdefault(outline, program)
+            if first is not program:
+                if first is not None:
+                    self._numbers[self._content(first)] = self.of_program(first)
+                    self._alone[outline] = None
+                number = self._numbers.setdefault(self._content(program), number)
             known = self._programs[id(program)] = program, number  # which keeps the id taken
         return known[1]
+
+    def _content(self, program: Olympuspr) -> Hashable:
+        """What is equal for programs that do the same."""
+        places: dict[Atom, int] = {v: i for i, v in enumerate(program.invars)}
+
+        def read(x: Atom) -> Any:
+            return content(x) if isinstance(x, Literal) else places[x]
+
+        parts: list[Any] = [program.in_avals]
+        for eqn in program.eqns:
+            parts.append((self.kind(eqn), *map(read, eqn.inputs)))
+            for v in eqn.outputs:
+                places[v] = len(places)
+        return *parts, *map(read, program.outvars)
 
     def _of_value(self, value: Any) -> Any:
         if isinstance(value, Olympuspr):
@@ -236,23 +251,28 @@ class Flow:
         numbers = [n for n in map(self.number_of, self.program.outvars) if n >= 0]
         return np.array(numbers, np.int64)
 
-    def of_results(self, what: Callable[[ShapedArray], int]) -> Ints:
-        """A number for each result, from its type."""
-        numbers = np.array([what(v.aval) for eqn in self.kinds for v in eqn.outputs], np.int64)
-        found: Ints = numbers[self._type]
-        return found
+    def of_results(self, what: Callable[[Eqn], Sequence[int]]) -> Ints:
+        """A number for each result, of those that `what` gives for the results of an equation."""
+        return self._of_kinds(what, self.counts, self.maker, self.result)
 
-    @functools.cached_property
-    def _type(self) -> Ints:
-        """For each result the same one of an equation of the kind, among all results of those."""
-        ends = np.cumsum([len(eqn.outputs) for eqn in self.kinds], dtype=np.int64)
-        before: Ints = (ends[self._kind] - self.counts)[self.maker] + self.result
-        return before
+    def of_operands(self, what: Callable[[Eqn], Sequence[int]]) -> Ints:
+        """A number for each operand, of those that `what` gives for the operands of an equation."""
+        slots = np.arange(len(self.operands)) - self.first_operand[self.reader]
+        return self._of_kinds(what, self.arity, self.reader, slots)
+
+    def _of_kinds(
+        self, what: Callable[[Eqn], Sequence[int]], counts: Ints, places: Ints, within: Ints
+    ) -> Ints:
+        each = [what(eqn) for eqn in self.kinds]
+        numbers = np.array([x for one in each for x in one], np.int64)
+        ends = np.cumsum([len(one) for one in each], dtype=np.int64)
+        found: Ints = numbers[(ends[self._kind] - counts)[places] + within]
+        return found
 
     @functools.cached_property
     def sizes(self) -> Ints:
         """The bytes of each result."""
-        return self.of_results(lambda aval: aval.size * aval.dtype.itemsize)
+        return self.of_results(lambda e: [v.aval.size * v.aval.dtype.itemsize for v in e.outputs])
 
     @functools.cached_property
     def _makers(self) -> list[int]:

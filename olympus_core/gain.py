@@ -128,12 +128,12 @@ class _Fusion:
 
     def _as_large_as_results(self) -> Ints:
         """The places in `operands` of those, of equations that can be fused, that are."""
-        flow = self.flow
-        others = [x.aval.size for x in flow.variables[len(flow.maker) : -1]]
-        size = np.array([*flow.of_results(lambda a: a.size), *others, 0], np.int64)
-        reader = flow.reader
-        large = size[flow.operands] >= size[flow.first_result[reader]]
-        return np.flatnonzero(large & flow.is_fused[reader])
+
+        def large(eqn: Eqn) -> list[bool]:
+            sizes = [x.aval.size for x in eqn.inputs]
+            return [is_fused(eqn) and size >= eqn.outputs[0].aval.size for size in sizes]
+
+        return np.flatnonzero(self.flow.of_operands(large))
 
     def _possible(self, start: int, end: int, later: Repeat) -> Flags:
         """Whether an equation from `start` on, and not one of `later`, can be part of a fusion."""

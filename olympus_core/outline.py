@@ -106,8 +106,7 @@ class _Outliner:
         eqns = [
             with_programs(e, self.program) if e.primitive.has_programs else e for e in program.eqns
         ]
-        same = all(a is b for a, b in zip(eqns, program.eqns, strict=True))
-        return program if same else program.replace(eqns=eqns)
+        return program if tuple(eqns) == program.eqns else program.replace(eqns=eqns)
 
 
 def _key(eqn: Eqn, labels: Labels) -> Any:
@@ -185,7 +184,7 @@ def _mapped(program: Olympuspr, change: Callable[[Eqn, Eqn], Eqn]) -> Olympuspr:
                 change(e, with_programs(e, of)) if e.primitive.has_programs else e
                 for e in inside.eqns
             ]
-            same = all(a is b for a, b in zip(eqns, inside.eqns, strict=True))
+            same = tuple(eqns) == inside.eqns
             known = done[id(inside)] = inside, inside if same else inside.replace(eqns=eqns)
         return known[1]
 
@@ -214,9 +213,8 @@ def _named(program: Olympuspr, labels: Labels) -> Olympuspr:
     def rename(before: Eqn, after: Eqn) -> Eqn:
         if not before.primitive.is_kept:
             return after
-        return after.replace(
-            params=ProgramParams(after.params | {"name": names[_key(before, labels)]})
-        )
+        name = names[_key(before, labels)]
+        return after.with_params(ProgramParams(after.params | {"name": name}))
 
     return _mapped(program, rename)
 
