@@ -163,52 +163,22 @@ class Flow:
 
     def __init__(self, program: Olympuspr, labels: Labels) -> None:
         self.program = program
-        self.free: dict[Var, Eqn] = {}
-        self.eqns = self._sequence(program.eqns)
+        self.eqns: Sequence[Eqn] = program.eqns
         self.kinds, self._kind = self._by_kind(labels)
-        places = np.arange(len(self.eqns))
-        self.arity: Ints = self.each(lambda e: len(e.inputs))
-        self.first_operand: Ints = np.cumsum(self.arity) - self.arity
-        self.reader: Ints = np.repeat(places, self.arity)
-        self.counts: Ints = self.each(lambda e: len(e.outputs))
-        self.first_result: Ints = np.cumsum(self.counts) - self.counts
-        self.maker: Ints = np.repeat(places, self.counts)
-        count = len(self.maker)
-        self.result: Ints = np.arange(count) - self.first_result[self.maker]
-        made = [v for e in self.eqns for v in e.outputs]
-        self.variables: list[Any] = [*made, *program.constvars, *program.invars, *self.free, None]
-        numbers = *range(count), *range(count - len(self.variables), 0)
-        self._number: dict[Any, int] = dict(zip(self.variables, numbers, strict=True))
-        atoms = [x for e in self.eqns for x in e.inputs]
-        read = map(self._number.get, atoms, itertools.repeat(-1))
+        made = [v for e in program.eqns for v in e.outputs]
+        others = [*program.constvars, *program.invars]
+        self.variables: list[Any] = [*made, *others, None]
+        numbers = itertools.chain(range(len(made)), range(-1 - len(others), 0))
+        self._index: dict[Any, int] = dict(zip(self.variables, numbers, strict=True))
+        atoms = [x for e in program.eqns for x in e.inputs]
+        read = map(self._index.get, atoms, itertools.repeat(-1))
         self.operands: Ints = np.fromiter(read, np.int64, len(atoms))
-        self.labels = self._labels(atoms)
+        self._place()
+        constant, is_free = self._constant()
+        self.labels = self._labels(atoms, constant[self.operands])
+        self._without(is_free)
         self.is_heavy: Flags = self.each(is_heavy).astype(np.bool_)
         self.heavy: Ints = np.flatnonzero(self.is_heavy)
-
-    def _sequence(self, eqns: Sequence[Eqn]) -> list[Eqn]:
-        """The equations that are not free, which are entered in `free`."""
-        depth: dict[Any, int] = {}  # how many equations a free value is made of, one on another
-
-        def is_free(eqn: Eqn) -> bool:
-            most = 0
-            for x in eqn.inputs:
-                below = 0 if x.__class__ is Literal else depth.get(x, _MOST_FREE)
-                if below >= _MOST_FREE:
-                    return False
-                most = max(most, below)
-            if eqn.primitive.name not in CHEAP:
-                return False
-            self.free[eqn.outputs[0]] = eqn
-            depth[eqn.outputs[0]] = 1 + most
-            return True
-
-        return [
-            e
-            for e in eqns
-            if (e.inputs and (x := e.inputs[0]).__class__ is Var and x not in depth)  # most are so
-            or not is_free(e)
-        ]
 
     def _by_kind(self, labels: Labels) -> tuple[list[Eqn], Ints]:
         """An equation of each kind, and the number of the kind of each equation."""
@@ -222,13 +192,39 @@ class Flow:
         """A number for each equation, of which equations of one kind have the same one."""
         return np.array([what(eqn) for eqn in self.kinds], np.int64)[self._kind]
 
-    def _labels(self, atoms: Sequence[Atom]) -> Ints:
-        """The label of each equation, of which `atoms` are all operands.
+    def _place(self) -> None:
+        """Number the equations, and what they read and give."""
+        places = np.arange(len(self.eqns))
+        self.arity: Ints = self.each(lambda e: len(e.inputs))
+        self.first_operand: Ints = np.cumsum(self.arity) - self.arity
+        self.reader: Ints = np.repeat(places, self.arity)
+        self.counts: Ints = self.each(lambda e: len(e.outputs))
+        self.first_result: Ints = np.cumsum(self.counts) - self.counts
+        self.maker: Ints = np.repeat(places, self.counts)
+        self.result: Ints = np.arange(len(self.maker)) - self.first_result[self.maker]
 
-        It is its kind, or another number where it reads literals or free values: of that kind and
-        these, one after the other.
+    def _constant(self) -> tuple[Flags, Flags]:
+        """By number the values that are literals or free, and the equations that are free."""
+        constant = np.zeros(len(self.variables), np.bool_)
+        constant[-1] = True
+        is_cheap = self.each(lambda e: e.primitive.name in CHEAP) > 0
+        is_free = np.zeros(len(self.eqns), np.bool_)
+        for _ in range(_MOST_FREE):
+            found = is_cheap.copy()
+            found[self.reader[~constant[self.operands]]] = False
+            if (found == is_free).all():
+                break
+            is_free = found
+            constant[self.first_result[found]] = True
+        return constant, is_free
+
+    def _labels(self, atoms: Sequence[Atom], is_constant: Flags) -> Ints:
+        """The label of each equation, for all operands, and which of them are constant.
+
+        It is its kind, or another number where it reads constants: of that kind and these, one
+        after the other.
         """
-        constant = np.flatnonzero((self.operands < 0) & (self.operands >= -1 - len(self.free)))
+        constant = np.flatnonzero(is_constant)
         readers = self.reader[constant]
         slots = constant - self.first_operand[readers]
         found = dict(zip(readers.tolist(), self._kind[readers].tolist(), strict=True))
@@ -241,9 +237,25 @@ class Flow:
         labels[list(found)] = list(found.values())
         return labels
 
+    def _without(self, is_free: Flags) -> None:
+        """Take the free equations out of the sequence; what they give gets the last numbers."""
+        size, stays = len(self.variables), ~is_free
+        free = np.zeros(size, np.bool_)
+        free[self.first_result[is_free]] = True
+        order = np.concatenate([np.flatnonzero(~free)[:-1], np.flatnonzero(free), [size - 1]])
+        count = len(self.maker) - np.count_nonzero(free)
+        self._number: Ints = np.zeros(size, np.int64)  # by the one before
+        self._number[order] = np.arange(size) - np.where(np.arange(size) < count, 0, size)
+        self.variables = [self.variables[n] for n in order.tolist()]
+        self.operands = self._number[self.operands[stays[self.reader]]]
+        self.free = {self.eqns[n].outputs[0]: self.eqns[n] for n in np.flatnonzero(is_free)}
+        self.eqns = [*itertools.compress(self.eqns, stays.tolist())]
+        self._kind, self.labels = self._kind[stays], self.labels[stays]
+        self._place()
+
     def number_of(self, x: Atom) -> int:
-        """The number of a value: a result, or another variable that the sequence reads; else -1."""
-        return self._number.get(x, -1)
+        """The number of a value: a result, or another variable that the program has; else -1."""
+        return int(self._number[self._index.get(x, -1)])
 
     @functools.cached_property
     def given(self) -> Ints:
