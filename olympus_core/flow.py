@@ -396,6 +396,11 @@ class Flow:
         last[self.maker[self.given]] = len(self.eqns)
         return last
 
+    def operands_of_all(self, start: int, end: int) -> slice:
+        """The places in `operands` that the equations from `start` to `end` have."""
+        bounds = self._read[1]
+        return slice(bounds[start], bounds[end])
+
     def operands_of(self, stretches: Ints) -> Ints:
         """A row for each of some like stretches: the places in `operands` that its equations have.
 
