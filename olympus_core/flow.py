@@ -75,11 +75,11 @@ def _is_inexact(eqn: Eqn) -> bool:
 
 def most_alike(eqns: Sequence[Eqn]) -> int:
     """How many heavy equations are of one kind: as often as that, at the most, a block occurs."""
-    kinds = [e.kind for e in eqns]
-    times = Counter(kinds)
-    known = [times[kind] for kind, e in dict(zip(kinds, eqns, strict=True)).items() if kind and is_heavy(e)]
-    other = [e for e in eqns if e.kind is None and is_heavy(e)] if None in times else []
-    return max(*known, *Counter((e.primitive, *[x.aval for x in e.inputs]) for e in other).values(), 0, 0)
+    times: Counter[Any] = Counter([e.kind for e in eqns])
+    rest = [e for e in eqns if e.kind is None and is_heavy(e)] if times.pop(None, 0) else []
+    products = [n for kind, n in times.items() if kind.primitive.is_product]
+    other = Counter([(e.primitive, *[x.aval for x in e.inputs]) for e in rest])
+    return max([*products, *other.values()], default=0)
 
 
 class Labels:

@@ -45,10 +45,10 @@ def live(program: Olympuspr) -> list[Eqn]:
 @once_per_program
 def simplify(program: Olympuspr) -> Olympuspr:
     """The program without dead equations and repetitions; literals that are the same are one."""
-    first: dict[Any, Any] = {}
+    first: dict[Any, Any] = {}  # by what makes equations, or literals, the same
     kept = live(program)
-    literals = [x for e in kept for x in e.inputs if x.__class__ is Literal]
-    same: dict[Any, Any] = {x: first.setdefault(content(x), x) for x in literals}
+    literals = dict.fromkeys([x for e in kept for x in e.inputs if x.__class__ is Literal])
+    same = {x: one for x in literals if (one := first.setdefault(content(x), x)) is not x}
     changed = same.keys()
     eqns: list[Eqn] = []
     for eqn in kept:
