@@ -240,15 +240,16 @@ class Flow:
     def _without(self, is_free: Flags) -> None:
         """Take the free equations out of the sequence; what they give gets the last numbers."""
         size, stays = len(self.variables), ~is_free
-        free = np.zeros(size, np.bool_)
-        free[self.first_result[is_free]] = True
-        order = np.concatenate([np.flatnonzero(~free)[:-1], np.flatnonzero(free), [size - 1]])
-        count = len(self.maker) - np.count_nonzero(free)
-        self._number: Ints = np.zeros(size, np.int64)  # by the one before
-        self._number[order] = np.arange(size) - np.where(np.arange(size) < count, 0, size)
-        self.variables = [self.variables[n] for n in order.tolist()]
+        free = np.flatnonzero(is_free)
+        kept = np.ones(size, np.bool_)
+        kept[[*self.first_result[free], -1]] = False
+        others = [self.eqns[place].outputs[0] for place in free.tolist()]
+        self.variables = [*itertools.compress(self.variables, kept.tolist()), *others, None]
+        self._number: Ints = np.cumsum(kept) - 1  # by the one before
+        self._number[~kept] = np.arange(size - 1 - len(free), size)
+        self._number[self._number >= len(self.maker) - len(free)] -= size
         self.operands = self._number[self.operands[stays[self.reader]]]
-        self.free = {self.eqns[n].outputs[0]: self.eqns[n] for n in np.flatnonzero(is_free)}
+        self.free = dict(zip(others, [self.eqns[place] for place in free.tolist()], strict=True))
         self.eqns = [*itertools.compress(self.eqns, stays.tolist())]
         self._kind, self.labels = self._kind[stays], self.labels[stays]
         self._place()
