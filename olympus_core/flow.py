@@ -292,22 +292,6 @@ class Flow:
         return self.maker.tolist()
 
     @functools.cached_property
-    def _results(self) -> list[int]:
-        return self.result.tolist()
-
-    @functools.cached_property
-    def _bytes(self) -> list[int]:
-        return self.sizes.tolist()
-
-    def at(self, result: int) -> tuple[int, int]:
-        """The equation that gives a result, and which of its results it is."""
-        return self._makers[result], self._results[result]
-
-    def bytes_of(self, result: int) -> int:
-        """The size of a result."""
-        return self._bytes[result]
-
-    @functools.cached_property
     def label_of(self) -> list[int]:
         """By the number of a value what is equal where like equations make it; else the number."""
         others = range(len(self.maker) - len(self.variables), 0)

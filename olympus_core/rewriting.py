@@ -127,7 +127,8 @@ def _calls(
     read = values[:, outside]
     again = _made_again(rewriting, repeat, read)
     before = len(again.read)
-    every = np.concatenate([np.array(again.read, np.int64).reshape(before, len(repeat)).T, read], axis=1)
+    for_them = np.array(again.read, np.int64).reshape(before, len(repeat)).T
+    every = np.concatenate([for_them, read], axis=1)
     numbers = [*range(before), *(before + outside).tolist()]
     inputs, places, other = _inputs(flow, every, numbers, {-1, *again.twins})
     given = flow.first_result[repeat[:, [t for t, _ in results]]] + [r for _, r in results]
@@ -185,18 +186,18 @@ def _made_again(rewriting: Rewriting, repeat: Repeat, read: Ints) -> _Again:
 
     Each makes again what all do; anything else is an operand.
     """
-    remade, none = rewriting.is_remade, [()] * len(repeat)
+    remade = rewriting.is_remade
     rows: list[list[int]] = read[:, rewriting.remade[read].any(axis=0)].tolist()
     own = rewriting.flow.first_result[repeat[:, rewriting.moves[repeat[0]]]].tolist()
-    found = _alike(rewriting, rows, remade, none)
+    found = _alike(rewriting, rows, remade)
     made = zip(*found.twins.values(), strict=True) if found else ()
     if found is None or not all(map(set.isdisjoint, map(set, own), made)):
         recipe = _Recipes(rewriting.flow, remade)
         alike = [len(set(map(recipe.of, column))) == 1 for column in zip(*rows, strict=True)]
         other = [[x for x, same in zip(row, alike, strict=True) if not same] for row in rows]
-        found = _alike(rewriting, rows, remade, [{*a, *b} for a, b in zip(own, other, strict=True)])
-    if found is None:
-        found = _alike(rewriting, rows, rewriting.is_free, none)
+        inside = [{*a, *b} for a, b in zip(own, other, strict=True)]
+        found = _alike(rewriting, rows, remade, inside)
+    found = found or _alike(rewriting, rows, rewriting.is_free)
     assert found is not None  # like equations read the same free values
     return found
 
@@ -205,23 +206,26 @@ def _alike(
     rewriting: Rewriting,
     rows: Sequence[list[int]],
     remade: Sequence[bool],
-    inside: Sequence[Collection[int]],
+    inside: Sequence[Collection[int]] = (),
 ) -> _Again | None:
     """What each occurrence makes again for its row of wanted values, if these are alike.
 
-    The first one's are found, and those of the others by following the same operands.
+    The first one's are found, and those of the others by following the same operands.  What is
+    `inside` an occurrence is there already.
     """
     flow = rewriting.flow
-    first = rewriting.made_again(rows[0], remade, inside[0])
+    first = rewriting.made_again(rows[0], remade, inside[0] if inside else ())
     twins: dict[int, tuple[int, ...]] = dict.fromkeys(first, ())
     read: dict[int, list[tuple[int, ...]]] = {}
 
-    def is_made(ys: tuple[int, ...]) -> list[bool]:
+    def made(ys: tuple[int, ...]) -> Iterable[bool]:
+        if not inside:
+            return map(remade.__getitem__, ys)
         return [remade[y] and y not in there for y, there in zip(ys, inside, strict=True)]
 
     def follow(ys: tuple[int, ...]) -> bool:
         if (known := twins.get(ys[0])) is None:
-            return not any(is_made(ys))
+            return not any(made(ys))
         twins[ys[0]] = ys
         return not known or known == ys
 
@@ -229,7 +233,7 @@ def _alike(
         return None
     for x in reversed(first):
         ys = twins[x]
-        if len({flow.label_of[y] for y in ys}) > 1 or not all(is_made(ys)):
+        if len(set(map(flow.label_of.__getitem__, ys))) > 1 or not all(made(ys)):
             return None
         read[x] = flow.read_alike(ys)
         if not all(map(follow, read[x])):

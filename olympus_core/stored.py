@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -98,19 +98,6 @@ def _whereabouts(flow: Flow, parts: Sequence[Repeat]) -> tuple[Ints, Ints, Ints]
     return number, stretch, place
 
 
-def _readers_inside(flow: Flow, occurrence: Ints) -> dict[int, set[int]]:
-    """For the place of an equation in an occurrence, those of the equations that read it."""
-    values = flow.operands[flow.operands_of(occurrence[None])[0]]
-    readers = np.repeat(np.arange(len(occurrence)), flow.arity[occurrence])[values >= 0]
-    makers = flow.maker[values[values >= 0]]
-    places = np.searchsorted(occurrence, makers)
-    own = np.append(occurrence, -1)[places] == makers
-    found: dict[int, set[int]] = {}
-    for of, by in zip(places[own].tolist(), readers[own].tolist(), strict=True):
-        found.setdefault(of, set()).add(by)
-    return found
-
-
 class _Choice:
     """The choice for one block, from the sizes and the readers of one occurrence in the middle.
 
@@ -120,37 +107,54 @@ class _Choice:
 
     def __init__(self, flow: Flow, occurrence: Ints, readers: _Readers) -> None:
         self.flow = flow
-        self.places = occurrence
-        self.occurrence: list[int] = occurrence.tolist()
+        self.occurrence = occurrence
         self.readers = readers
         self.stored = readers.results
-        self.at = {place: t for t, place in enumerate(self.occurrence)}
         self.again: set[int] = set()  # the places of what readers make again
         self.height: dict[int, int] = {}  # how many of these are made of one, one on the other
         self.cheap: list[bool] = flow.is_cheap[occurrence].tolist()
         compared = flow.is_compared[flow.first_result[occurrence]]
         self.moves: list[bool] = (flow.is_fused[occurrence] & ~compared).tolist()
+        self._operands, self._bounds = self._read()
+
+    def _read(self) -> tuple[list[tuple[int, int, int]], list[int]]:
+        """The results that each equation reads, and where those of each begin and end.
+
+        Of each the place of the equation in the occurrence, which of its results it is, and the
+        bytes.  One from outside has place -1, and no bytes where it is kept for others anyway.
+        """
+        flow, occurrence = self.flow, self.occurrence
+        values = flow.operands[flow.operands_of(occurrence[None])[0]]
+        readers = np.repeat(np.arange(len(occurrence)), flow.arity[occurrence])[values >= 0]
+        values = values[values >= 0]
+        maker = flow.maker[values]
+        place = np.searchsorted(occurrence, maker)
+        outside = np.append(occurrence, -1)[place] != maker
+        kept = outside & (flow.last_uses[maker] > occurrence.max(initial=-1))
+        size = np.where(kept, 0, flow.sizes[values])
+        columns = np.where(outside, -1, place), flow.result[values], size
+        bounds = np.searchsorted(readers, np.arange(len(occurrence) + 1))
+        return [*zip(*map(np.ndarray.tolist, columns), strict=True)], bounds.tolist()
+
+    def operands(self, t: int) -> list[tuple[int, int, int]]:
+        """The results that an equation reads: the place, which result, and the bytes."""
+        return self._operands[self._bounds[t] : self._bounds[t + 1]]
 
     @functools.cached_property
     def inside(self) -> dict[int, set[int]]:
         """For the place of an equation those of the equations that read it."""
-        return _readers_inside(self.flow, self.places)
-
-    def _operands(self, t: int) -> Iterator[tuple[int, int, Value | None]]:
-        """The results that an equation reads: of each the number, the equation that makes it, and
-        which value of the occurrence it is."""
-        for x in self.flow.read_by(self.occurrence[t]):
-            if x >= 0:
-                place, result = self.flow.at(x)
-                inside = self.at.get(place)
-                yield x, place, None if inside is None else (inside, result)
+        found: dict[int, set[int]] = {}
+        for t in range(len(self.occurrence)):
+            for of, _, _ in self.operands(t):
+                found.setdefault(of, set()).add(t)
+        return found
 
     def choose(self) -> None:
         """Take what readers make again out of what is stored, and put in what they need for it."""
         for t in reversed(range(len(self.occurrence))):
             if not self.moves[t] or (t, 0) not in self.stored or (t, 0) in self.readers.own:
                 continue
-            size = self.flow.bytes_of(int(self.flow.first_result[self.occurrence[t]]))
+            size = int(self.flow.sizes[self.flow.first_result[self.occurrence[t]]])
             most = size if self._is_free_to_move(t) else size - 1
             cost, chain, sources = self._cost(t, self.height.get(t, 0), most)
             if cost > most:
@@ -160,9 +164,8 @@ class _Choice:
             self.again |= chain
             for each in sorted(chain, reverse=True):
                 height = self.height.get(each, 0) + 1
-                for _, _, value in self._operands(each):
-                    if value is not None:
-                        self.height[value[0]] = max(self.height.get(value[0], 0), height)
+                for of, _, _ in self.operands(each):
+                    self.height[of] = max(self.height.get(of, 0), height)
         self.again -= {t for t, _ in self.stored}  # one that another needs stored is not made again
 
     def _is_free_to_move(self, t: int) -> bool:
@@ -184,17 +187,16 @@ class _Choice:
         if not self.cheap[t] and not self.inside.get(t, set()) <= self.again:
             most = min(most, 0)
         cost, chain, sources = 0, {t}, set[Value]()
-        for x, place, value in self._operands(t):
-            size = self.flow.bytes_of(x)
-            if value is None:
-                cost += 0 if self.flow.last_uses[place] > self.occurrence[-1] else size
-            elif not (value[0] in self.again or value in self.stored or value in sources):
-                deeper, more, others = self._cost(value[0], height + 1, size - 1)
+        for of, result, size in self.operands(t):
+            if of < 0:
+                cost += size
+            elif not (of in self.again or (of, result) in self.stored or (of, result) in sources):
+                deeper, more, others = self._cost(of, height + 1, size - 1)
                 if deeper < size:
                     cost, chain, sources = cost + int(deeper), chain | more, sources | others
                 else:
                     cost += size
-                    sources.add(value)
+                    sources.add((of, result))
             if cost > most:
                 return math.inf, set(), set()
         return cost, chain, sources

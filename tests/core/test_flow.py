@@ -71,7 +71,7 @@ def test_results_of_one_equation_are_numbered_one_by_one() -> None:
     scan = names(flow).index("scan")
     cos = names(flow).index("cos")
     (read,) = flow.read_by(cos)
-    assert flow.at(read) == (scan, 1)
+    assert (flow.maker[read], flow.result[read]) == (scan, 1)
     assert flow.sizes[read] == 48
     assert flow.sizes[flow.first_result[scan]] == 16
 
