@@ -18,10 +18,20 @@ import numpy.typing as npt
 
 from olympus_core import dtypes
 from olympus_core.fingerprint import structure
-from olympus_core.olympuspr import Atom, Eqn, Literal, Olympuspr, Var, kind_of, sub_programs
+from olympus_core.olympuspr import Atom, Eqn, Literal, Olympuspr, kind_of, sub_programs
 from olympus_core.simplify import content
 
-__all__ = ["CHEAP", "Flags", "Flow", "Ints", "Labels", "is_fused", "is_heavy", "most_alike", "weight"]
+__all__ = [
+    "CHEAP",
+    "Flags",
+    "Flow",
+    "Ints",
+    "Labels",
+    "is_fused",
+    "is_heavy",
+    "most_alike",
+    "weight",
+]
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -64,7 +74,7 @@ def is_heavy(eqn: Eqn) -> bool:
 
 
 def is_fused(eqn: Eqn) -> bool:
-    """Whether the compiler makes it within another one that reads it: it is elementwise or cheap."""
+    """Whether it can be part of a fusion, and pass it on."""
     return eqn.primitive.is_elementwise or eqn.primitive.name in CHEAP
 
 
@@ -113,8 +123,8 @@ class Labels:
             first = self._alone.setdefault(outline, program)
             if first is not program:
                 if first is not None:
-                    self._numbers[self._content(first)] = self.of_program(first)
                     self._alone[outline] = None
+                    self._numbers[self._content(first)] = self.of_program(first)
                 number = self._numbers.setdefault(self._content(program), number)
             known = self._programs[id(program)] = program, number  # which keeps the id taken
         return known[1]
@@ -289,7 +299,8 @@ class Flow:
 
     @functools.cached_property
     def _makers(self) -> list[int]:
-        return self.maker.tolist()
+        makers: list[int] = self.maker.tolist()
+        return makers
 
     @functools.cached_property
     def label_of(self) -> list[int]:
@@ -311,7 +322,7 @@ class Flow:
 
     @functools.cached_property
     def is_fused(self) -> Flags:
-        """Whether an equation can be part of a fusion, and pass it on."""
+        """Whether an equation can be part of a fusion."""
         return self.each(is_fused) > 0
 
     @functools.cached_property

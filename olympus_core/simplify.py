@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core.olympuspr import Atom, Eqn, Literal, Olympuspr, Var, kind_of, once_per_program
+from olympus_core.olympuspr import Atom, Eqn, Literal, Olympuspr, kind_of, once_per_program
 
 __all__ = ["content", "live", "restrict", "simplify"]
 
@@ -48,7 +48,8 @@ def simplify(program: Olympuspr) -> Olympuspr:
     first: dict[Any, Any] = {}  # by what makes equations, or literals, the same
     kept = live(program)
     literals = dict.fromkeys([x for e in kept for x in e.inputs if x.__class__ is Literal])
-    same = {x: one for x in literals if (one := first.setdefault(content(x), x)) is not x}
+    same: dict[Any, Any] = {x: first.setdefault(content(x), x) for x in literals}
+    same = {x: one for x, one in same.items() if x is not one}
     changed = same.keys()
     eqns: list[Eqn] = []
     for eqn in kept:
