@@ -73,9 +73,14 @@ def is_heavy(eqn: Eqn) -> bool:
     )
 
 
+def is_cheap(eqn: Eqn) -> bool:
+    """Whether it costs less to compute again than to keep what it gives."""
+    return eqn.primitive.name in CHEAP
+
+
 def is_fused(eqn: Eqn) -> bool:
     """Whether it can be part of a fusion, and pass it on."""
-    return eqn.primitive.is_elementwise or eqn.primitive.name in CHEAP
+    return eqn.primitive.is_elementwise or is_cheap(eqn)
 
 
 def _is_inexact(eqn: Eqn) -> bool:
@@ -163,9 +168,9 @@ class Flow:
     each, and `result` which of its results it is.  `counts` has for each equation how many results
     it gives, and `first_result` the first.
 
-    `operands` has for each operand the number of its value: that of a result, -1 for a literal, and
-    a number below for each variable that the sequence does not make.  `variables` has the variable
-    of each number; its end is what negative numbers index.
+    `operands` has for each operand the number of its value: that of a result, -1 for a literal,
+    below it those of free values, and below these those of the inputs and constants of the program.
+    `variables` has the variable of each number; its end is what negative numbers index.
 
     >>> flow = Flow(simplify(program), Labels())
     >>> [flow.variables[n] for n in flow.read_by(0)]
@@ -217,10 +222,10 @@ class Flow:
         """By number the values that are literals or free, and the equations that are free."""
         constant = np.zeros(len(self.variables), np.bool_)
         constant[-1] = True
-        is_cheap = self.each(lambda e: e.primitive.name in CHEAP) > 0
+        cheap = self.each(is_cheap) > 0
         is_free = np.zeros(len(self.eqns), np.bool_)
         for _ in range(_MOST_FREE):
-            found = is_cheap.copy()
+            found = cheap.copy()
             found[self.reader[~constant[self.operands]]] = False
             if (found == is_free).all():
                 break
@@ -248,18 +253,18 @@ class Flow:
         return labels
 
     def _without(self, is_free: Flags) -> None:
-        """Take the free equations out of the sequence; what they give gets the last numbers."""
+        """Take the free equations out of the sequence; their values get the last of the numbers."""
         size, stays = len(self.variables), ~is_free
-        free = np.flatnonzero(is_free)
+        places = np.flatnonzero(is_free)
+        free = [self.eqns[place] for place in places.tolist()]
+        self.free = {e.outputs[0]: e for e in free}
         kept = np.ones(size, np.bool_)
-        kept[[*self.first_result[free], -1]] = False
-        others = [self.eqns[place].outputs[0] for place in free.tolist()]
-        self.variables = [*itertools.compress(self.variables, kept.tolist()), *others, None]
-        self._number: Ints = np.cumsum(kept) - 1  # by the one before
+        kept[np.append(self.first_result[places], -1)] = False
+        self.variables = [*itertools.compress(self.variables, kept.tolist()), *self.free, None]
+        self._number: Ints = np.cumsum(kept) - 1  # by the number before
         self._number[~kept] = np.arange(size - 1 - len(free), size)
         self._number[self._number >= len(self.maker) - len(free)] -= size
         self.operands = self._number[self.operands[stays[self.reader]]]
-        self.free = dict(zip(others, [self.eqns[place] for place in free.tolist()], strict=True))
         self.eqns = [*itertools.compress(self.eqns, stays.tolist())]
         self._kind, self.labels = self._kind[stays], self.labels[stays]
         self._place()
@@ -312,13 +317,13 @@ class Flow:
     def is_free(self) -> Flags:
         """By the number of a value whether it is one of those that are free."""
         flags = np.zeros(len(self.variables), np.bool_)
-        flags[[self.number_of(x) for x in self.free]] = True
+        flags[-1 - len(self.free) : -1] = True
         return flags
 
     @functools.cached_property
     def is_cheap(self) -> Flags:
         """Whether an equation costs less to compute again than to keep what it gives."""
-        return self.each(lambda e: e.primitive.name in CHEAP) > 0
+        return self.each(is_cheap) > 0
 
     @functools.cached_property
     def is_fused(self) -> Flags:
