@@ -21,7 +21,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from olympus_core.flow import Flags, Flow, Ints, is_fused
+from olympus_core.flow import Flags, Flow, Ints
+from olympus_core.kinds import is_fused
 from olympus_core.olympuspr import Eqn, sub_programs
 from olympus_core.repeats import Repeat, Thresholds
 
@@ -148,7 +149,7 @@ class _Fusion:
     ) -> Iterable[_Part]:
         """The equations from `start` to `end` that are part of a fusion, without those of `later`.
 
-        None where there are values `made_of` others, and no equation reads one.
+        With values `made_of` there are none where no equation reads one of these.
 
         What is broadcast can be part of a fusion too, but nothing of its own size comes with it: it
         is thin, as is what elementwise equations make of thin values.
@@ -171,9 +172,9 @@ class _Fusion:
         return map(_Part, *map(np.ndarray.tolist, (*columns, self._ends[results[possible]])))
 
     def _full(self, possible: Flags, results: Ints, values: Ints, readers: Ints) -> Ints:
-        """How many of the operands of equations that are as large as the result are not thin.
+        """How many of its operands, of those as large as its result, are not thin, by equation.
 
-        The results of those, of the possible ones, that have none are thin from now on.
+        The results of possible equations that have none are thin from now on.
         """
         full = ~self._thin[values]
         values, readers = values[full], readers[full]

@@ -17,8 +17,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from olympus_core import collection
-from olympus_core.flow import Flow, Labels, is_heavy, most_alike, weight
+from olympus_core.flow import Flow
 from olympus_core.gain import is_gain
+from olympus_core.kinds import Labels, is_heavy, most_alike, weight
 from olympus_core.olympuspr import (
     Eqn,
     Olympuspr,

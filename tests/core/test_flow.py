@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 import olympus as ox
-from olympus_core.flow import Flow, Labels
+from olympus_core.flow import Flow
+from olympus_core.kinds import Labels
 from olympus_core.olympuspr import Eqn, Literal, Olympuspr, Var, kind_of
 from olympus_core.simplify import simplify
 from tests.core.networks import traced
