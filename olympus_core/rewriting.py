@@ -37,8 +37,7 @@ class Rewriting:
         self.moves[stored.remade] = True
         self.remade = flow.is_free.copy()
         self.remade[flow.first_result[stored.remade]] = True
-        self.is_remade: list[bool] = self.remade.tolist()  # both for one by one
-        self.is_free: list[bool] = flow.is_free.tolist()
+        self.is_remade: list[bool] = self.remade.tolist()  # for one by one
         self.calls: dict[int, _Call] = {}  # by the place of the last equation that one replaces
         for (repeat, links), results in zip(agreeing, stored.results, strict=True):
             made = _calls(self, repeat, links, sorted(results))
@@ -197,7 +196,7 @@ def _made_again(rewriting: Rewriting, repeat: Repeat, read: Ints) -> _Again:
         other = [[x for x, same in zip(row, alike, strict=True) if not same] for row in rows]
         inside = [{*a, *b} for a, b in zip(own, other, strict=True)]
         found = _alike(rewriting, rows, remade, inside)
-    found = found or _alike(rewriting, rows, rewriting.is_free)
+    found = found or _alike(rewriting, rows, rewriting.flow.is_free.tolist())
     assert found is not None  # like equations read the same free values
     return found
 
