@@ -9,116 +9,28 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from olympus_core import dtypes
-from olympus_core.avals import ShapedArray
-from olympus_core.fingerprint import structure
-from olympus_core.olympuspr import Atom, Eqn, Literal, Olympuspr, Var, kind_of, sub_programs
-from olympus_core.simplify import content
+from olympus_core.kinds import Labels, is_cheap, is_fused, is_heavy, weight
+from olympus_core.olympuspr import Atom, Eqn, Olympuspr
 
-__all__ = ["CHEAP", "Flags", "Flow", "Ints", "Labels", "is_heavy", "most_alike", "weight"]
+__all__ = ["Flags", "Flow", "Ints"]
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 
-#: What costs less to compute again than to keep in memory: an operation or two for each element.
-CHEAP = frozenset(
-    """
-    abs add and broadcast_in_dim ceil clamp complex conj convert_element_type copy div eq floor ge
-    gt imag integer_pow iota is_finite le lt max min mul name ne neg not or real relu reshape round
-    select_n shift_left shift_right_arithmetic shift_right_logical sign squeeze stop_gradient sub
-    transpose xor
-    """.split()  # noqa: SIM905
-)
-
-
 _MOST_FREE = 8  # equations of constants that a block makes itself, one on the other
-
-
-def weight(eqns: Iterable[Eqn]) -> int:
-    """How many equations these are, with those of nested programs but not of called functions."""
-    total = 0
-    for eqn in eqns:
-        total += 1
-        if eqn.primitive.has_programs and not eqn.primitive.is_call:
-            total += sum(weight(program.eqns) for program in sub_programs(eqn))
-    return total
-
-
-def is_heavy(eqn: Eqn) -> bool:
-    """Whether it is a product, a convolution or a loop, or has a program with one; no call is."""
-    primitive = eqn.primitive
-    if primitive.is_product or primitive.is_loop:
-        return True
-    return (
-        not primitive.is_call
-        and primitive.has_programs
-        and any(is_heavy(inner) for program in sub_programs(eqn) for inner in program.eqns)
-    )
 
 
 def _is_inexact(eqn: Eqn) -> bool:
     """Whether its first operand is of floats or complex numbers."""
     return dtypes.kind(eqn.inputs[0].aval.dtype) in "fc"
-
-
-def most_alike(eqns: Sequence[Eqn]) -> int:
-    """How many heavy equations are of one kind: as often as that, at the most, a block occurs."""
-    possible = [e for e in eqns if e.primitive.is_product or e.primitive.has_programs]
-    heavy = filter(is_heavy, possible)
-    kinds = Counter(e.kind or (e.primitive, *[x.aval for x in e.inputs]) for e in heavy)
-    return max(kinds.values(), default=0)
-
-
-class Labels:
-    """Numbers for programs, equal where these are alike, within one object."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[Any, int] = {}
-        self._programs: dict[int, tuple[Olympuspr, int]] = {}
-
-    def kind(self, eqn: Eqn) -> Hashable:
-        """What is equal for equations of one primitive, types of operands and parameters.
-
-        Nested programs are equal where they are alike.
-        """
-        if not eqn.primitive.has_programs:
-            return kind_of(eqn)
-        params = [(name, self._of_value(x)) for name, x in eqn.params.items()]
-        return eqn.primitive, tuple(params), tuple([x.aval for x in eqn.inputs])
-
-    def of_program(self, program: Olympuspr) -> int:
-        """The number of a nested program."""
-        known = self._programs.get(id(program))
-        if known is None:
-            places: dict[Atom, int] = {v: i for i, v in enumerate(program.invars)}
-
-            def read(x: Atom) -> Any:
-                return content(x) if isinstance(x, Literal) else places[x]
-
-            parts: list[Any] = [program.in_avals]
-            for eqn in program.eqns:
-                parts.append((self.kind(eqn), *map(read, eqn.inputs)))
-                for v in eqn.outputs:
-                    places[v] = len(places)
-            key = (*parts, *map(read, program.outvars))
-            number = self._numbers.setdefault(key, len(self._numbers))
-            known = self._programs[id(program)] = program, number  # which keeps the id taken
-        return known[1]
-
-    def _of_value(self, value: Any) -> Any:
-        if isinstance(value, Olympuspr):
-            return Olympuspr, self.of_program(value)
-        if isinstance(value, tuple):
-            return tuple([self._of_value(x) for x in value])
-        return repr(structure(value))
 
 
 class Flow:
@@ -133,9 +45,9 @@ class Flow:
     each, and `result` which of its results it is.  `counts` has for each equation how many results
     it gives, and `first_result` the first.
 
-    `operands` has for each operand the number of its value: that of a result, -1 for a literal, and
-    a number below for each variable that the sequence does not make.  `variables` has the variable
-    of each number; its end is what negative numbers index.
+    `operands` has for each operand the number of its value: that of a result, -1 for a literal,
+    below it those of free values, and below these those of the inputs and constants of the program.
+    `variables` has the variable of each number; its end is what negative numbers index.
 
     >>> flow = Flow(simplify(program), Labels())
     >>> [flow.variables[n] for n in flow.read_by(0)]
@@ -143,46 +55,22 @@ class Flow:
 
     def __init__(self, program: Olympuspr, labels: Labels) -> None:
         self.program = program
-        self.free: dict[Var, Eqn] = {}
-        self.eqns = self._sequence(program.eqns)
-        self.variables: list[Any] = [v for e in self.eqns for v in e.outputs]
-        count = len(self.variables)
-        self._number: dict[Any, int] = dict(zip(self.variables, range(count), strict=True))
+        self.eqns: Sequence[Eqn] = program.eqns
         self.kinds, self._kind = self._by_kind(labels)
-        self.arity: Ints = self.each(lambda e: len(e.inputs))
-        self.first_operand: Ints = np.cumsum(self.arity) - self.arity
-        self.reader: Ints = np.repeat(np.arange(len(self.eqns)), self.arity)
-        self.counts: Ints = self.each(lambda e: len(e.outputs))
-        self.first_result: Ints = np.cumsum(self.counts) - self.counts
-        self.maker: Ints = np.repeat(np.arange(len(self.eqns)), self.counts)
-        self.result: Ints = np.arange(count) - self.first_result[self.maker]
-        self.operands, self.labels = self._operands_and_labels()
+        made = [v for e in program.eqns for v in e.outputs]
+        others = [*program.constvars, *program.invars]
+        self.variables: list[Any] = [*made, *others, None]
+        numbers = itertools.chain(range(len(made)), range(-1 - len(others), 0))
+        self._index: dict[Any, int] = dict(zip(self.variables, numbers, strict=True))
+        atoms = [x for e in program.eqns for x in e.inputs]
+        read = map(self._index.get, atoms, itertools.repeat(-1))
+        self.operands: Ints = np.fromiter(read, np.int64, len(atoms))
+        self._place()
+        constant, is_free = self._constant()
+        self.labels = self._labels(atoms, constant[self.operands])
+        self._without(is_free)
         self.is_heavy: Flags = self.each(is_heavy).astype(np.bool_)
         self.heavy: Ints = np.flatnonzero(self.is_heavy)
-
-    def _sequence(self, eqns: Sequence[Eqn]) -> list[Eqn]:
-        """The equations that are not free, which are entered in `free`."""
-        depth: dict[Any, int] = {}  # how many equations a free value is made of, one on another
-
-        def is_free(eqn: Eqn) -> bool:
-            most = 0
-            for x in eqn.inputs:
-                below = 0 if x.__class__ is Literal else depth.get(x, _MOST_FREE)
-                if below >= _MOST_FREE:
-                    return False
-                most = max(most, below)
-            if eqn.primitive.name not in CHEAP:
-                return False
-            self.free[eqn.outputs[0]] = eqn
-            depth[eqn.outputs[0]] = 1 + most
-            return True
-
-        return [
-            e
-            for e in eqns
-            if (e.inputs and (x := e.inputs[0]).__class__ is Var and x not in depth)  # most are so
-            or not is_free(e)
-        ]
 
     def _by_kind(self, labels: Labels) -> tuple[list[Eqn], Ints]:
         """An equation of each kind, and the number of the kind of each equation."""
@@ -196,41 +84,71 @@ class Flow:
         """A number for each equation, of which equations of one kind have the same one."""
         return np.array([what(eqn) for eqn in self.kinds], np.int64)[self._kind]
 
-    def _operands_and_labels(self) -> tuple[Ints, Ints]:
-        """`operands` and `labels`; the variables that the sequence does not make are entered.
+    def _place(self) -> None:
+        """Number the equations, and what they read and give."""
+        places = np.arange(len(self.eqns))
+        self.arity: Ints = self.each(lambda e: len(e.inputs))
+        self.first_operand: Ints = np.cumsum(self.arity) - self.arity
+        self.reader: Ints = np.repeat(places, self.arity)
+        self.counts: Ints = self.each(lambda e: len(e.outputs))
+        self.first_result: Ints = np.cumsum(self.counts) - self.counts
+        self.maker: Ints = np.repeat(places, self.counts)
+        self.result: Ints = np.arange(len(self.maker)) - self.first_result[self.maker]
 
-        The label of an equation is its kind, or another number where it reads literals or free
-        values: of that kind and these.
+    def _constant(self) -> tuple[Flags, Flags]:
+        """By number the values that are literals or free, and the equations that are free."""
+        constant = np.zeros(len(self.variables), np.bool_)
+        constant[-1] = True
+        cheap = self.each(is_cheap) > 0
+        is_free = np.zeros(len(self.eqns), np.bool_)
+        for _ in range(_MOST_FREE):
+            found = cheap.copy()
+            found[self.reader[~constant[self.operands]]] = False
+            if (found == is_free).all():
+                break
+            is_free = found
+            constant[self.first_result[found]] = True
+        return constant, is_free
+
+    def _labels(self, atoms: Sequence[Atom], is_constant: Flags) -> Ints:
+        """The label of each equation, for all operands, and which of them are constant.
+
+        It is its kind, or another number where it reads constants: of that kind and these, one
+        after the other.
         """
-        atoms = [x for e in self.eqns for x in e.inputs]
-        made = map(self._number.get, atoms, itertools.repeat(-1))
-        operands = np.fromiter(made, np.int64, len(atoms))
-        outside = np.flatnonzero(operands < 0)
-        read = [atoms[i] for i in outside.tolist()]
-        others = dict.fromkeys([*self.free, *[x for x in read if x.__class__ is Var]])
-        self._number.update(zip(others, range(-2, -2 - len(others), -1), strict=True))
-        operands[outside] = list(map(self._number.get, read, itertools.repeat(-1)))
-        self.variables += [*reversed(others), None]
+        constant = np.flatnonzero(is_constant)
+        readers = self.reader[constant]
+        slots = constant - self.first_operand[readers]
+        found = dict(zip(readers.tolist(), self._kind[readers].tolist(), strict=True))
         numbers: dict[Any, int] = {}
-        constants: dict[int, list[int]] = {}  # that an equation reads: of each the slot and number
-        readers = self.reader[outside]
-        slots = outside - self.first_operand[readers]
-        for x, reader, slot in zip(read, readers.tolist(), slots.tolist(), strict=True):
-            if x.__class__ is Literal or x in self.free:
-                key = content(x) if x.__class__ is Literal else x
-                number = numbers.setdefault(key, len(numbers))
-                constants.setdefault(reader, []).extend((slot, number))
-        places = list(constants)
-        kinds = self._kind[places].tolist()
-        keys = [(kind, *each) for kind, each in zip(kinds, constants.values(), strict=True)]
-        known: dict[Any, int] = {}
+        columns = readers.tolist(), slots.tolist(), constant.tolist()
+        for reader, slot, operand in zip(*columns, strict=True):
+            key = found[reader], slot, atoms[operand]
+            found[reader] = numbers.setdefault(key, len(self.kinds) + len(numbers))
         labels = self._kind.copy()
-        labels[places] = [known.setdefault(key, len(self.kinds) + len(known)) for key in keys]
-        return operands, labels
+        labels[list(found)] = list(found.values())
+        return labels
+
+    def _without(self, is_free: Flags) -> None:
+        """Take the free equations out of the sequence; their values get the last of the numbers."""
+        size, stays = len(self.variables), ~is_free
+        places = np.flatnonzero(is_free)
+        free = [self.eqns[place] for place in places.tolist()]
+        self.free = {e.outputs[0]: e for e in free}
+        kept = np.ones(size, np.bool_)
+        kept[np.append(self.first_result[places], -1)] = False
+        self.variables = [*itertools.compress(self.variables, kept.tolist()), *self.free, None]
+        self._number: Ints = np.cumsum(kept) - 1  # by the number before
+        self._number[~kept] = np.arange(size - 1 - len(free), size)
+        self._number[self._number >= len(self.maker) - len(free)] -= size
+        self.operands = self._number[self.operands[stays[self.reader]]]
+        self.eqns = [*itertools.compress(self.eqns, stays.tolist())]
+        self._kind, self.labels = self._kind[stays], self.labels[stays]
+        self._place()
 
     def number_of(self, x: Atom) -> int:
-        """The number of a value: a result, or another variable that the sequence reads; else -1."""
-        return self._number.get(x, -1)
+        """The number of a value: a result, or another variable that the program has; else -1."""
+        return int(self._number[self._index.get(x, -1)])
 
     @functools.cached_property
     def given(self) -> Ints:
@@ -238,30 +156,33 @@ class Flow:
         numbers = [n for n in map(self.number_of, self.program.outvars) if n >= 0]
         return np.array(numbers, np.int64)
 
-    def of_results(self, what: Callable[[ShapedArray], int]) -> Ints:
-        """A number for each result, from its type."""
-        types = [[what(v.aval) for v in eqn.outputs] for eqn in self.kinds]
-        numbers = np.array([x for each in types for x in each], np.int64)
-        ends = np.cumsum([len(each) for each in types], dtype=np.int64)
-        found: Ints = numbers[ends[self._kind[self.maker]] - self.counts[self.maker] + self.result]
+    def of_results(self, what: Callable[[Eqn], Sequence[int]]) -> Ints:
+        """A number for each result, of those that `what` gives for the results of an equation."""
+        return self._of_kinds(what, self.counts, self.maker, self.result)
+
+    def of_operands(self, what: Callable[[Eqn], Sequence[int]]) -> Ints:
+        """A number for each operand, of those that `what` gives for the operands of an equation."""
+        slots = np.arange(len(self.operands)) - self.first_operand[self.reader]
+        return self._of_kinds(what, self.arity, self.reader, slots)
+
+    def _of_kinds(
+        self, what: Callable[[Eqn], Sequence[int]], counts: Ints, places: Ints, within: Ints
+    ) -> Ints:
+        each = [what(eqn) for eqn in self.kinds]
+        numbers = np.array([x for one in each for x in one], np.int64)
+        ends = np.cumsum([len(one) for one in each], dtype=np.int64)
+        found: Ints = numbers[(ends[self._kind] - counts)[places] + within]
         return found
 
     @functools.cached_property
     def sizes(self) -> Ints:
         """The bytes of each result."""
-        return self.of_results(lambda aval: aval.size * aval.dtype.itemsize)
+        return self.of_results(lambda e: [v.aval.size * v.aval.dtype.itemsize for v in e.outputs])
 
     @functools.cached_property
-    def _places(self) -> list[tuple[int, int]]:
-        return list(zip(self.maker.tolist(), self.result.tolist(), strict=True))
-
-    def at(self, value: int) -> tuple[int, int] | None:
-        """The equation that makes a value, and which of its results it is; None where none does."""
-        return None if value < 0 else self._places[value]
-
-    def bytes_of(self, result: int) -> int:
-        """The size of a result."""
-        return int(self.sizes[result])
+    def _makers(self) -> list[int]:
+        makers: list[int] = self.maker.tolist()
+        return makers
 
     @functools.cached_property
     def label_of(self) -> list[int]:
@@ -273,8 +194,18 @@ class Flow:
     def is_free(self) -> Flags:
         """By the number of a value whether it is one of those that are free."""
         flags = np.zeros(len(self.variables), np.bool_)
-        flags[[self.number_of(x) for x in self.free]] = True
+        flags[-1 - len(self.free) : -1] = True
         return flags
+
+    @functools.cached_property
+    def is_cheap(self) -> Flags:
+        """Whether an equation costs less to compute again than to keep what it gives."""
+        return self.each(is_cheap) > 0
+
+    @functools.cached_property
+    def is_fused(self) -> Flags:
+        """Whether an equation can be part of a fusion."""
+        return self.each(is_fused) > 0
 
     @functools.cached_property
     def is_compared(self) -> Flags:
@@ -301,13 +232,22 @@ class Flow:
         """The equation that makes a value: of the sequence, or a free one."""
         if value < 0:
             return self.free[self.variables[value]]
-        return self.eqns[self._places[value][0]]
+        return self.eqns[self._makers[value]]
 
     def read_for(self, value: int) -> list[int]:
         """The numbers of the values that a result, or a free value, is made of."""
         if value < 0:
             return [self.number_of(x) for x in self.made_by(value).inputs]
-        return self.read_by(self._places[value][0])
+        return self.read_by(self._makers[value])
+
+    def read_alike(self, values: Sequence[int]) -> list[tuple[int, ...]]:
+        """The numbers of what each of some like values is made of, a tuple for each operand."""
+        if values[0] < 0:  # there is none like a free one
+            return [(x,) * len(values) for x in self.read_for(values[0])]
+        operands, bounds = self._read
+        firsts = [bounds[self._makers[x]] for x in values]
+        count = len(self.read_for(values[0]))
+        return [tuple([operands[first + n] for first in firsts]) for n in range(count)]
 
     def read_by(self, place: int) -> list[int]:
         """The numbers of the values that an equation reads."""
@@ -333,6 +273,11 @@ class Flow:
         np.maximum.at(last, self.maker[value], use)
         last[self.maker[self.given]] = len(self.eqns)
         return last
+
+    def operands_of_all(self, start: int, end: int) -> slice:
+        """The places in `operands` that the equations from `start` to `end` have."""
+        bounds = self._read[1]
+        return slice(bounds[start], bounds[end])
 
     def operands_of(self, stretches: Ints) -> Ints:
         """A row for each of some like stretches: the places in `operands` that its equations have.

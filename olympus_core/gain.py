@@ -14,13 +14,15 @@ none, and what a block stores for others is a loss: more kernels, each with less
 
 from __future__ import annotations
 
-import functools
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from olympus_core.flow import CHEAP, Flags, Flow, Ints
+from olympus_core.flow import Flags, Flow, Ints
+from olympus_core.kinds import is_fused
 from olympus_core.olympuspr import Eqn, sub_programs
 from olympus_core.repeats import Repeat, Thresholds
 
@@ -57,42 +59,66 @@ def _growing(fusion: _Fusion, repeat: Repeat) -> int:
     at the same place of the occurrence before.
     """
     middle = len(repeat) // 2
-    first, second = repeat[middle - 1].tolist(), repeat[middle].tolist()
-    begins = {place: 1 << t for t, place in enumerate(first)}
-    places = {place: t for t, place in enumerate(second)}
-    made_of: dict[int, int] = {}  # the places of the first whose values one is made of, as bits
-    with_it: dict[int, int] = {}  # and the places of the second that are in its fusion
-    chains: dict[int, int] = {}  # the values that a fusion has of each occurrence: their equations
-    ends: Counter[int] = Counter()  # what fusions are made of, of the first, and how many are so
+    growth = _Growth(fusion.flow, repeat[middle - 1].tolist(), repeat[middle].tolist())
+    start, end, later = repeat[middle - 1, 0], repeat[middle, -1] + 1, repeat[middle + 1 :]
+    growth.follow(fusion.taken(start, end, later))
+    if growth.chains:
+        growth.follow(fusion.taken(end, len(fusion.flow.eqns), later, growth.made_of))
+    return growth.equations() * len(repeat) * (len(repeat) - 1) // 2
 
-    def taken() -> Iterator[int]:
-        later = repeat[middle + 1 :]
-        yield from fusion.taken(first[0], second[-1] + 1, later)
-        if chains:
-            yield from fusion.taken(second[-1] + 1, fusion.end, later)
 
-    for place in taken():
-        at = places.get(place)
-        begin = begins.get(place, 0)
-        come, parts = 0, 0 if at is None else 1 << at
-        for x in fusion.flow.read_by(place):
-            if x in made_of:
-                come |= made_of[x]
-                parts |= with_it[x]
-        if not (come or parts or begin):
-            continue
-        again = fusion.is_made_again(place)
-        value = int(fusion.flow.first_result[place])
-        count = fusion.ends(value)
-        if come and count:
-            ends[come] += count
-        if again and at is not None and come >> at & 1:
-            chains[at] = parts.bit_count()
-        if again or not count:
-            made_of[value] = come | (begin if again else 0)
-            with_it[value] = parts
-    each = [n * size for end, n in ends.items() for at, size in chains.items() if end >> at & 1]
-    return sum(each) * len(repeat) * (len(repeat) - 1) // 2
+class _Growth:
+    """What goes on from an occurrence into the next, and into the fusions after it.
+
+    `made_of` has for a value the places of the first occurrence whose values it is made of, as
+    bits, and `with_it` those of the second that are in its fusion.  `chains` has the values that a
+    fusion has of each occurrence, by place, and how many equations they are; `ends` what fusions
+    are made of, of the first, and how many are so.
+    """
+
+    def __init__(self, flow: Flow, first: list[int], second: list[int]) -> None:
+        self.flow = flow
+        self.begins = {place: 1 << t for t, place in enumerate(first)}
+        self.places = {place: t for t, place in enumerate(second)}
+        self.made_of: dict[int, int] = {}
+        self.with_it: dict[int, int] = {}
+        self.chains: dict[int, int] = {}
+        self.ends: Counter[int] = Counter()
+
+    def follow(self, parts: Iterable[_Part]) -> None:
+        """Go on with some equations, in order."""
+        made_of, with_it = self.made_of, self.with_it
+        for place, value, again, count in parts:
+            at = self.places.get(place)
+            begin = self.begins.get(place, 0)
+            come, own = 0, 0 if at is None else 1 << at
+            for x in self.flow.read_by(place):
+                if x in made_of:
+                    come |= made_of[x]
+                    own |= with_it[x]
+            if not (come or own or begin):
+                continue
+            if come and count:
+                self.ends[come] += count
+            if again and at is not None and come >> at & 1:
+                self.chains[at] = own.bit_count()
+            if again or not count:
+                made_of[value] = come | (begin if again else 0)
+                with_it[value] = own
+
+    def equations(self) -> int:
+        """How many equations the fusions after an occurrence have of it."""
+        chains = self.chains.items()
+        return sum(n * size for end, n in self.ends.items() for at, size in chains if end >> at & 1)
+
+
+class _Part(NamedTuple):
+    """An equation that is part of a fusion."""
+
+    place: int
+    value: int
+    is_made_again: bool  # by each fusion that reads its value
+    ends: int  # how many fusions end with it; each convolution reads it in an order of its own
 
 
 class _Fusion:
@@ -100,16 +126,14 @@ class _Fusion:
 
     def __init__(self, flow: Flow) -> None:
         self.flow = flow
-        self.end = len(flow.eqns)
-        self._fused = flow.each(_is_fused).astype(np.bool_)
         convolves = flow.each(lambda e: e.primitive.name == "conv_general_dilated")
         use, value = flow.uses
-        others = np.bincount(value[~self._fused[use]], minlength=len(flow.maker))
+        others = np.bincount(value[~flow.is_fused[use]], minlength=len(flow.maker))
         own_order = np.bincount(value[convolves[use] > 0], minlength=len(flow.maker))
         self._ends = np.maximum(np.minimum(others, 1), own_order)
         self._readers = np.bincount(value, minlength=len(flow.maker))
         self._thin = self._constant()
-        self._large = self._as_large_as_results()
+        self._is_large = flow.of_operands(_are_large) > 0
 
     def _constant(self) -> Flags:
         """By the number of a value, whether it is a literal, free, or broadcast."""
@@ -120,56 +144,71 @@ class _Fusion:
         thin[flow.first_result[broadcast]] = True
         return thin
 
-    def _as_large_as_results(self) -> Ints:
-        """The places in `operands` of those, of equations that can be fused, that are."""
-        flow = self.flow
-        others = [x.aval.size for x in flow.variables[len(flow.maker) : -1]]
-        size = np.array([*flow.of_results(lambda a: a.size), *others, 0], np.int64)
-        reader = flow.reader
-        large = size[flow.operands] >= size[flow.first_result[reader]]
-        return np.flatnonzero(large & self._fused[reader])
+    def taken(
+        self, start: int, end: int, later: Repeat, made_of: Collection[int] = ()
+    ) -> Iterable[_Part]:
+        """The equations from `start` to `end` that are part of a fusion, without those of `later`.
 
-    def taken(self, start: int, end: int, later: Repeat) -> list[int]:
-        """The equations from `start` on that can be part of a fusion, without those of `later`.
+        With values `made_of` there are none where no equation reads one of these.
 
-        What is broadcast can be too, but nothing of its own size comes with it: it is thin, as is
-        what elementwise equations make of thin values.
+        What is broadcast can be part of a fusion too, but nothing of its own size comes with it: it
+        is thin, as is what elementwise equations make of thin values.
         """
         flow = self.flow
-        possible = np.zeros(self.end, np.bool_)
-        possible[start:end] = self._fused[start:end]
-        possible[later] = False
-        full = self._large[~self._thin[flow.operands[self._large]]]
-        count = np.bincount(flow.reader[full], minlength=self.end)
-        readers, bounds = self._readers_of_large
-        pending = np.flatnonzero(possible & (count == 0)).tolist()
+        possible = flow.is_fused[start:end].copy()
+        possible[later[(start <= later) & (later < end)] - start] = False
+        within = flow.operands_of_all(start, end)
+        values, readers = flow.operands[within], flow.reader[within] - start
+        results = flow.first_result[start:end]
+        large = self._is_large[within]
+        possible &= self._full(possible, results, values[large], readers[large]) > 0
+        if made_of:
+            is_one = np.zeros(len(flow.variables), np.bool_)
+            is_one[[*made_of]] = True
+            if not possible[readers[is_one[values]]].any():
+                return ()
+        again = (self._readers[results[possible]] >= 2) & ~self._several(values, readers, possible)
+        columns = np.flatnonzero(possible) + start, results[possible], again
+        return map(_Part, *map(np.ndarray.tolist, (*columns, self._ends[results[possible]])))
+
+    def _full(self, possible: Flags, results: Ints, values: Ints, readers: Ints) -> Ints:
+        """How many of its operands, of those as large as its result, are not thin, by equation.
+
+        The results of possible equations that have none are thin from now on.
+        """
+        full = ~self._thin[values]
+        values, readers = values[full], readers[full]
+        count = np.bincount(readers, minlength=len(results))
+        pending = np.flatnonzero(possible & (count == 0) & ~self._thin[results]).tolist()
+        if pending:
+            order = np.argsort(values, kind="stable")
+            known, by = values[order].tolist(), readers[order].tolist()
         for place in pending:  # to which those are added that are thin because of it
-            value = flow.first_result[place]
+            value = results[place]
             if not self._thin[value]:
                 self._thin[value] = True
-                for reader in readers[bounds[value] : bounds[value + 1]]:
+                for reader in by[bisect_left(known, value) : bisect_right(known, value)]:
                     count[reader] -= 1
                     if possible[reader] and not count[reader]:
                         pending.append(reader)
-        return np.flatnonzero(possible & (count > 0)).tolist()
+        return count
 
-    @functools.cached_property
-    def _readers_of_large(self) -> tuple[list[int], list[int]]:
-        """The equations that read a result and give no larger one, and where those of each end."""
-        values = self.flow.operands[self._large]
-        order = np.argsort(values, kind="stable")
-        bounds = np.searchsorted(values[order], np.arange(len(self.flow.maker) + 1))
-        return self.flow.reader[self._large[order]].tolist(), bounds.tolist()
+    def _several(self, values: Ints, readers: Ints, of: Flags) -> Flags:
+        """Whether some equations read several values that are not thin."""
+        full = ~self._thin[values]
+        values, readers = values[full], readers[full]
+        one = np.zeros(len(of), np.int64)
+        one[readers] = values
+        several = np.zeros(len(of), np.bool_)
+        several[readers[values != one[readers]]] = True
+        found: Flags = several[of]
+        return found
 
-    def ends(self, value: int) -> int:
-        """How many fusions end with a value; each convolution reads it in an order of its own."""
-        return int(self._ends[value])
 
-    def is_made_again(self, place: int) -> bool:
-        """Whether each fusion that reads the value of an equation makes it."""
-        if self._readers[self.flow.first_result[place]] < 2:
-            return False
-        return len({x for x in self.flow.read_by(place) if not self._thin[x]}) <= 1
+def _are_large(eqn: Eqn) -> list[bool]:
+    """Whether the operands are as large as the result, of an equation that can be fused."""
+    sizes = [x.aval.size for x in eqn.inputs]
+    return [is_fused(eqn) and size >= eqn.outputs[0].aval.size for size in sizes]
 
 
 def _is_unknown(eqn: Eqn) -> bool:
@@ -177,12 +216,7 @@ def _is_unknown(eqn: Eqn) -> bool:
     primitive = eqn.primitive
     if not (primitive.is_call or primitive.inlined):
         return False
-    return not all(_is_fused(inner) for program in sub_programs(eqn) for inner in program.eqns)
-
-
-def _is_fused(eqn: Eqn) -> bool:
-    """Whether an equation can be part of a fusion, and pass it on."""
-    return eqn.primitive.is_elementwise or eqn.primitive.name in CHEAP
+    return not all(is_fused(inner) for program in sub_programs(eqn) for inner in program.eqns)
 
 
 def _gives_one(flow: Flow, repeat: Repeat) -> bool:

@@ -155,6 +155,10 @@ class Eqn:
         """The same equation of other operands, which have the same types."""
         return Eqn(self.primitive, inputs, self.outputs, self.params, self.source, self.kind)
 
+    def with_params(self, params: dict[str, Any]) -> Eqn:
+        """The same equation with other parameters."""
+        return Eqn(self.primitive, self.inputs, self.outputs, params, self.source)
+
     def replace(self, **changes: Any) -> Eqn:
         """The same equation but for the fields given; `invars` and `outvars` are fields too."""
         given = {_ALSO.get(name, name): value for name, value in changes.items()}
@@ -316,19 +320,14 @@ def with_programs(eqn: Eqn, change: Callable[[Olympuspr], Olympuspr]) -> Eqn:
         if isinstance(value, Olympuspr):
             return change(value)
         if isinstance(value, tuple) and any(isinstance(x, Olympuspr) for x in value):
-            return tuple(of(x) for x in value)
+            made = tuple([of(x) for x in value])
+            return value if all(a is b for a, b in zip(made, value, strict=True)) else made
         return value
 
-    params = {name: of(value) for name, value in eqn.params.items()}
-    if all(_is_same(params[name], value) for name, value in eqn.params.items()):
+    made = {name: of(value) for name, value in eqn.params.items()}
+    if all(made[name] is value for name, value in eqn.params.items()):
         return eqn
-    return eqn.replace(params=ProgramParams(params))
-
-
-def _is_same(value: Any, other: Any) -> bool:
-    if isinstance(value, tuple) and isinstance(other, tuple):
-        return all(a is b for a, b in zip(value, other, strict=True))
-    return value is other
+    return eqn.with_params(ProgramParams(made))
 
 
 def named_axes(primitive: Primitive, params: dict[str, Any]) -> frozenset[Any]:

@@ -17,8 +17,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from olympus_core import collection
-from olympus_core.flow import Flow, Labels, is_heavy, most_alike, weight
+from olympus_core.flow import Flow
 from olympus_core.gain import is_gain
+from olympus_core.kinds import Labels, is_heavy, most_alike, weight
 from olympus_core.olympuspr import (
     Eqn,
     Olympuspr,
@@ -106,8 +107,7 @@ class _Outliner:
         eqns = [
             with_programs(e, self.program) if e.primitive.has_programs else e for e in program.eqns
         ]
-        same = all(a is b for a, b in zip(eqns, program.eqns, strict=True))
-        return program if same else program.replace(eqns=eqns)
+        return program if tuple(eqns) == program.eqns else program.replace(eqns=eqns)
 
 
 def _key(eqn: Eqn, labels: Labels) -> Any:
@@ -185,7 +185,7 @@ def _mapped(program: Olympuspr, change: Callable[[Eqn, Eqn], Eqn]) -> Olympuspr:
                 change(e, with_programs(e, of)) if e.primitive.has_programs else e
                 for e in inside.eqns
             ]
-            same = all(a is b for a, b in zip(eqns, inside.eqns, strict=True))
+            same = tuple(eqns) == inside.eqns
             known = done[id(inside)] = inside, inside if same else inside.replace(eqns=eqns)
         return known[1]
 
@@ -214,9 +214,8 @@ def _named(program: Olympuspr, labels: Labels) -> Olympuspr:
     def rename(before: Eqn, after: Eqn) -> Eqn:
         if not before.primitive.is_kept:
             return after
-        return after.replace(
-            params=ProgramParams(after.params | {"name": names[_key(before, labels)]})
-        )
+        name = names[_key(before, labels)]
+        return after.with_params(ProgramParams(after.params | {"name": name}))
 
     return _mapped(program, rename)
 

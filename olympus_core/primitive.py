@@ -167,9 +167,10 @@ class Kind:
     the results, and `params` the parameters.
     """
 
-    __slots__ = ("outs", "params")
+    __slots__ = ("outs", "params", "primitive")
 
-    def __init__(self, outs: Avals, params: dict[str, Any]) -> None:
+    def __init__(self, primitive: Primitive, outs: Avals, params: dict[str, Any]) -> None:
+        self.primitive = primitive
         self.outs = outs
         self.params = params
 
@@ -233,7 +234,7 @@ class Primitive:
         if found is None:
             outs = self._abstract(avals, params)
             outs = outs if self.says_varying else _varying(outs, avals)
-            found = self._kinds.setdefault(key, Kind(outs, dict(params)))
+            found = self._kinds.setdefault(key, Kind(self, outs, dict(params)))
         return found
 
     def known_kind(self, avals: Avals, params: dict[str, Any]) -> Kind | None:

@@ -101,7 +101,7 @@ class _Search:
         total = int(self.flow.weights[repeat[0]].sum())
         return total * (len(repeat) - 1) if self._is_block(repeat[0]) else 0
 
-    def _is_block(self, places: Ints) -> bool:
+    def _is_block(self, places: Ints | slice) -> bool:
         """Whether a block of these equations is one to keep, if it occurs often enough."""
         if self.flow.weights[places].sum() < self.least.equations:
             return False
@@ -142,7 +142,7 @@ class _Search:
         stretches = [
             (start, end)
             for start, end in _stretches(alike, least)
-            if self._is_block(np.arange(start, start + period))  # and so is any cut of it
+            if self._is_block(slice(start, start + period))  # and so is any cut of it
         ]
         if not stretches:
             return []
@@ -350,7 +350,7 @@ def _is_periodic(values: Ints) -> bool:
     """Whether the values are a shorter sequence, several times."""
     size = len(values)
     parts = (size // n for n in range(2, size + 1) if size % n == 0)
-    return any(bool((values[part:] == values[:-part]).all()) for part in parts)
+    return any(values[part:].tobytes() == values[:-part].tobytes() for part in parts)
 
 
 def _windows(values: Ints, places: Ints, before: int, after: int) -> Ints:

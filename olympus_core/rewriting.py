@@ -37,8 +37,7 @@ class Rewriting:
         self.moves[stored.remade] = True
         self.remade = flow.is_free.copy()
         self.remade[flow.first_result[stored.remade]] = True
-        self.is_remade: list[bool] = self.remade.tolist()  # both for one by one
-        self.is_free: list[bool] = flow.is_free.tolist()
+        self.is_remade: list[bool] = self.remade.tolist()  # for one by one
         self.calls: dict[int, _Call] = {}  # by the place of the last equation that one replaces
         for (repeat, links), results in zip(agreeing, stored.results, strict=True):
             made = _calls(self, repeat, links, sorted(results))
@@ -126,14 +125,14 @@ def _calls(
     outside = np.flatnonzero((links < 0) & (values[0] != -1))
     read = values[:, outside]
     again = _made_again(rewriting, repeat, read)
-    for_them = [[x for value in each for x in flow.read_for(value)] for each in again]
-    every = np.concatenate([np.array(for_them, np.int64), read], axis=1)
-    before = len(for_them[0])
+    before = len(again.read)
+    for_them = np.array(again.read, np.int64).reshape(before, len(repeat)).T
+    every = np.concatenate([for_them, read], axis=1)
     numbers = [*range(before), *(before + outside).tolist()]
-    inputs, places, other = _inputs(flow, every, numbers, {-1, *again[0]})
+    inputs, places, other = _inputs(flow, every, numbers, {-1, *again.twins})
     given = flow.first_result[repeat[:, [t for t, _ in results]]] + [r for _, r in results]
     outputs = [tuple([variables[n] for n in row]) for row in given.tolist()]
-    eqns = [*map(flow.made_by, again[0]), *[flow.eqns[place] for place in repeat[0].tolist()]]
+    eqns = [*map(flow.made_by, again.twins), *[flow.eqns[place] for place in repeat[0].tolist()]]
     body = Olympuspr(tuple(inputs), tuple(_with_inputs(eqns, other)), outputs[0])
     params = ProgramParams(name="", olympuspr=body)
     made = []
@@ -170,23 +169,35 @@ def _inputs(
     return list(inputs.values()), places, other
 
 
-def _made_again(rewriting: Rewriting, repeat: Repeat, read: Ints) -> list[list[int]]:
+class _Again(NamedTuple):
+    """What the occurrences of a block make again, each the like of what the others do.
+
+    `twins` has for each value of the first one, in an order that runs, those of all occurrences,
+    and `read` has such a tuple for each operand of the equations that make them.
+    """
+
+    twins: dict[int, tuple[int, ...]]
+    read: list[tuple[int, ...]]
+
+
+def _made_again(rewriting: Rewriting, repeat: Repeat, read: Ints) -> _Again:
     """The values that each occurrence makes again, of what it reads from outside.
 
     Each makes again what all do; anything else is an operand.
     """
-    flow, remade = rewriting.flow, rewriting.is_remade
+    remade = rewriting.is_remade
     rows: list[list[int]] = read[:, rewriting.remade[read].any(axis=0)].tolist()
-    own = flow.first_result[repeat[:, rewriting.moves[repeat[0]]]].tolist()
-    found = _alike(rewriting, rows, remade, [()] * len(rows))
-    if found is None or not all(map(set.isdisjoint, map(set, own), found)):
-        recipe = _Recipes(flow, remade)
+    own = rewriting.flow.first_result[repeat[:, rewriting.moves[repeat[0]]]].tolist()
+    found = _alike(rewriting, rows, remade)
+    made = zip(*found.twins.values(), strict=True) if found else ()
+    if found is None or not all(map(set.isdisjoint, map(set, own), made)):
+        recipe = _Recipes(rewriting.flow, remade)
         alike = [len(set(map(recipe.of, column))) == 1 for column in zip(*rows, strict=True)]
         other = [[x for x, same in zip(row, alike, strict=True) if not same] for row in rows]
         inside = [{*a, *b} for a, b in zip(own, other, strict=True)]
         found = _alike(rewriting, rows, remade, inside)
-    if found is None:
-        return [rewriting.made_again(row, rewriting.is_free, ()) for row in rows]
+    found = found or _alike(rewriting, rows, rewriting.flow.is_free.tolist())
+    assert found is not None  # like equations read the same free values
     return found
 
 
@@ -194,40 +205,41 @@ def _alike(
     rewriting: Rewriting,
     rows: Sequence[list[int]],
     remade: Sequence[bool],
-    inside: Sequence[Collection[int]],
-) -> list[list[int]] | None:
-    """The values that each occurrence makes again for its row of wanted ones, if these are alike.
+    inside: Sequence[Collection[int]] = (),
+) -> _Again | None:
+    """What each occurrence makes again for its row of wanted values, if these are alike.
 
-    The first one's are found, and those of the others by following the same operands.
+    The first one's are found, and those of the others by following the same operands.  What is
+    `inside` an occurrence is there already.
     """
     flow = rewriting.flow
-    first = rewriting.made_again(rows[0], remade, inside[0])
-    own = set(first)
-    readers = [(x, flow.label_of[x], flow.read_for(x)) for x in reversed(first)]
+    first = rewriting.made_again(rows[0], remade, inside[0] if inside else ())
+    twins: dict[int, tuple[int, ...]] = dict.fromkeys(first, ())
+    read: dict[int, list[tuple[int, ...]]] = {}
 
-    def follow(twin: dict[int, int], xs: list[int], ys: list[int], there: Collection[int]) -> bool:
-        for x, y in zip(xs, ys, strict=True):
-            if x in own:
-                if twin.setdefault(x, y) != y:
-                    return False
-            elif remade[y] and y not in there:
-                return False
-        return True
+    def made(ys: tuple[int, ...]) -> Iterable[bool]:
+        if not inside:
+            return map(remade.__getitem__, ys)
+        return [remade[y] and y not in there for y, there in zip(ys, inside, strict=True)]
 
-    found = [first]
-    for row, there in zip(rows[1:], inside[1:], strict=True):
-        twin: dict[int, int] = {}  # of each value of the first one
-        if not follow(twin, rows[0], row, there):
+    def follow(ys: tuple[int, ...]) -> bool:
+        if (known := twins.get(ys[0])) is None:
+            return not any(made(ys))
+        twins[ys[0]] = ys
+        return not known or known == ys
+
+    if not all(map(follow, zip(*rows, strict=True))):
+        return None
+    for x in reversed(first):
+        ys = twins[x]
+        if len(set(map(flow.label_of.__getitem__, ys))) > 1 or not all(made(ys)):
             return None
-        for x, label, read in readers:
-            y = twin[x]
-            if flow.label_of[y] != label or not follow(twin, read, flow.read_for(y), there):
-                return None
-        made = [twin[x] for x in first]
-        if len(set(made)) < len(made) or not all(remade[y] and y not in there for y in made):
+        read[x] = flow.read_alike(ys)
+        if not all(map(follow, read[x])):
             return None
-        found.append(made)
-    return found
+    if any(len(set(row)) < len(row) for row in zip(*twins.values(), strict=True)):
+        return None
+    return _Again(twins, [column for x in first for column in read[x]])
 
 
 class _Recipes:

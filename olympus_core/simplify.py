@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core.olympuspr import Atom, Eqn, Literal, Olympuspr, Var, kind_of, once_per_program
+from olympus_core.olympuspr import Atom, Eqn, Literal, Olympuspr, kind_of, once_per_program
 
 __all__ = ["content", "live", "restrict", "simplify"]
 
@@ -44,26 +44,26 @@ def live(program: Olympuspr) -> list[Eqn]:
 
 @once_per_program
 def simplify(program: Olympuspr) -> Olympuspr:
-    """The program without dead equations and repetitions."""
-    same: dict[Var, Var] = {}
+    """The program without dead equations and repetitions; literals that are the same are one."""
+    first: dict[Any, Any] = {}  # by what makes equations, or literals, the same
+    kept = live(program)
+    literals = dict.fromkeys([x for e in kept for x in e.inputs if x.__class__ is Literal])
+    same: dict[Any, Any] = {x: first.setdefault(content(x), x) for x in literals}
+    same = {x: one for x, one in same.items() if x is not one}
     changed = same.keys()
-    seen: dict[Any, Eqn] = {}
     eqns: list[Eqn] = []
-    for eqn in live(program):
-        inputs = eqn.inputs
+    for eqn in kept:
         kind = kind_of(eqn)
         if kind is not eqn.kind and eqn.kind is not None:
             eqn = eqn.replace()  # its parameters were set in place
-        if not changed.isdisjoint(inputs):
-            inputs = tuple([same.get(x, x) for x in inputs])  # type: ignore[arg-type]
-            eqn = eqn.reading(inputs)
-        key = kind, *[content(x) if x.__class__ is Literal else x for x in inputs]
-        first = seen.setdefault(key, eqn)
-        if first is eqn or eqn.effects:
+        if not changed.isdisjoint(eqn.inputs):
+            eqn = eqn.reading(tuple([same.get(x, x) for x in eqn.inputs]))
+        known = first.setdefault((kind, eqn.inputs), eqn)
+        if known is eqn or eqn.effects:
             eqns.append(eqn)
         else:
-            same.update(zip(eqn.outputs, first.outputs, strict=True))
-    outvars = tuple([same.get(x, x) for x in program.outvars])  # type: ignore[arg-type]
+            same.update(zip(eqn.outputs, known.outputs, strict=True))
+    outvars = tuple([same.get(x, x) for x in program.outvars])
     return Olympuspr(program.invars, tuple(eqns), outvars, program.constvars, program.consts)
 
 

@@ -8,13 +8,14 @@ chain of values would be made again by each.
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from olympus_core.flow import CHEAP, Flow, Ints
-from olympus_core.olympuspr import Eqn
+from olympus_core.flow import Flow, Ints
 from olympus_core.repeats import Repeat
 
 __all__ = ["Stored", "choose"]
@@ -72,11 +73,13 @@ def _readers(flow: Flow, parts: Sequence[Repeat]) -> list[_Readers]:
     first = flow.first_result[twin[flow.maker]] + flow.result
 
     def values_of(*numbers: Ints) -> list[set[Value]]:
-        read = np.unique(first[np.concatenate(numbers)])
+        is_read = np.zeros(len(first), np.bool_)
+        is_read[first[np.concatenate(numbers)]] = True
+        read = np.flatnonzero(is_read)
         maker = flow.maker[read]
         found: list[set[Value]] = [set() for _ in parts]
-        rows = np.array([number[maker], place[maker], flow.result[read]]).T.tolist()
-        for n, t, r in rows:
+        columns = number[maker], place[maker], flow.result[read]
+        for n, t, r in zip(*map(np.ndarray.tolist, columns), strict=True):
             found[n].add((t, r))
         return found
 
@@ -95,57 +98,73 @@ def _whereabouts(flow: Flow, parts: Sequence[Repeat]) -> tuple[Ints, Ints, Ints]
     return number, stretch, place
 
 
-def _readers_inside(flow: Flow, occurrence: Ints) -> dict[int, set[int]]:
-    """For the place of an equation in an occurrence, those of the equations that read it."""
-    values = flow.operands[flow.operands_of(occurrence[None])[0]]
-    readers = np.repeat(np.arange(len(occurrence)), flow.arity[occurrence])[values >= 0]
-    makers = flow.maker[values[values >= 0]]
-    places = np.searchsorted(occurrence, makers)
-    own = np.append(occurrence, -1)[places] == makers
-    found: dict[int, set[int]] = {}
-    for of, by in zip(places[own].tolist(), readers[own].tolist(), strict=True):
-        found.setdefault(of, set()).add(by)
-    return found
-
-
 class _Choice:
-    """The choice for one block, from the sizes and the readers of one occurrence in the middle."""
+    """The choice for one block, from the sizes and the readers of one occurrence in the middle.
+
+    `moves` says of each equation whether its result may be made elsewhere, and `cheap` whether
+    that costs less than to keep it.
+    """
 
     def __init__(self, flow: Flow, occurrence: Ints, readers: _Readers) -> None:
         self.flow = flow
-        self.occurrence: list[int] = occurrence.tolist()
+        self.occurrence = occurrence
         self.readers = readers
         self.stored = readers.results
-        self.last = flow.last_uses
-        self.at = {place: t for t, place in enumerate(self.occurrence)}
         self.again: set[int] = set()  # the places of what readers make again
         self.height: dict[int, int] = {}  # how many of these are made of one, one on the other
-        self.inside = _readers_inside(flow, occurrence)
+        self.cheap: list[bool] = flow.is_cheap[occurrence].tolist()
+        compared = flow.is_compared[flow.first_result[occurrence]]
+        self.moves: list[bool] = (flow.is_fused[occurrence] & ~compared).tolist()
+        self._operands, self._bounds = self._read()
 
-    def eqn(self, t: int) -> Eqn:
-        """The equation at a place of the occurrence."""
-        return self.flow.eqns[self.occurrence[t]]
+    def _read(self) -> tuple[list[tuple[int, int, int]], list[int]]:
+        """The results that each equation reads, and where those of each begin and end.
 
-    def _operands(self, t: int) -> list[Value]:
-        """The operands of an equation that are values of the occurrence."""
-        made = map(self.flow.at, self.flow.read_by(self.occurrence[t]))
-        return [(self.at[at[0]], at[1]) for at in made if at is not None and at[0] in self.at]
+        Of each the place of the equation in the occurrence, which of its results it is, and the
+        bytes.  One from outside has place -1, and no bytes where it is kept for others anyway.
+        """
+        flow, occurrence = self.flow, self.occurrence
+        values = flow.operands[flow.operands_of(occurrence[None])[0]]
+        readers = np.repeat(np.arange(len(occurrence)), flow.arity[occurrence])[values >= 0]
+        values = values[values >= 0]
+        maker = flow.maker[values]
+        place = np.searchsorted(occurrence, maker)
+        outside = np.append(occurrence, -1)[place] != maker
+        kept = outside & (flow.last_uses[maker] > occurrence.max(initial=-1))
+        size = np.where(kept, 0, flow.sizes[values])
+        columns = np.where(outside, -1, place), flow.result[values], size
+        bounds = np.searchsorted(readers, np.arange(len(occurrence) + 1))
+        return [*zip(*map(np.ndarray.tolist, columns), strict=True)], bounds.tolist()
+
+    def operands(self, t: int) -> list[tuple[int, int, int]]:
+        """The results that an equation reads: the place, which result, and the bytes."""
+        return self._operands[self._bounds[t] : self._bounds[t + 1]]
+
+    @functools.cached_property
+    def inside(self) -> dict[int, set[int]]:
+        """For the place of an equation those of the equations that read it."""
+        found: dict[int, set[int]] = {}
+        for t in range(len(self.occurrence)):
+            for of, _, _ in self.operands(t):
+                found.setdefault(of, set()).add(t)
+        return found
 
     def choose(self) -> None:
         """Take what readers make again out of what is stored, and put in what they need for it."""
         for t in reversed(range(len(self.occurrence))):
-            if (t, 0) not in self.stored or (t, 0) in self.readers.own:
+            if not self.moves[t] or (t, 0) not in self.stored or (t, 0) in self.readers.own:
                 continue
-            cost, chain, sources = self._cost(t, self.height.get(t, 0))
-            size = self.flow.bytes_of(int(self.flow.first_result[self.occurrence[t]]))
-            if cost > size or (cost == size and not self._is_free_to_move(t)):
+            size = int(self.flow.sizes[self.flow.first_result[self.occurrence[t]]])
+            most = size if self._is_free_to_move(t) else size - 1
+            cost, chain, sources = self._cost(t, self.height.get(t, 0), most)
+            if cost > most:
                 continue
             self.stored.remove((t, 0))
             self.stored |= sources
             self.again |= chain
             for each in sorted(chain, reverse=True):
-                for of, _ in self._operands(each):
-                    height = self.height.get(each, 0) + 1
+                height = self.height.get(each, 0) + 1
+                for of, _, _ in self.operands(each):
                     self.height[of] = max(self.height.get(of, 0), height)
         self.again -= {t for t, _ in self.stored}  # one that another needs stored is not made again
 
@@ -155,35 +174,29 @@ class _Choice:
         Other blocks make it within a fusion.  What moves elements is best left to its operand,
         for the compiler folds it into products.
         """
-        primitive = self.eqn(t).primitive
+        primitive = self.flow.eqns[self.occurrence[t]].primitive
         return primitive.is_elementwise and (t, 0) not in self.readers.outside
 
-    def _cost(self, t: int, height: int) -> tuple[float, set[int], set[Value]]:
-        """The bytes to store for making a value again; all that is made again; what is stored."""
-        eqn = self.eqn(t)
-        cheap = eqn.primitive.name in CHEAP
-        moves = cheap or eqn.primitive.is_elementwise
-        compared = self.flow.is_compared[self.flow.first_result[self.occurrence[t]]]
-        if compared or not moves or height >= _MOST_AGAIN:
-            return float("inf"), set(), set()
-        cost, chain, sources = 0.0, {t}, set[Value]()
-        for x in self.flow.read_by(self.occurrence[t]):
-            at = self.flow.at(x)
-            if at is None:
-                continue
-            size = self.flow.bytes_of(x)
-            if at[0] not in self.at:
-                cost += 0 if self.last[at[0]] > self.occurrence[-1] else size
-                continue
-            inside = self.at[at[0]]
-            value = inside, at[1]
-            if not (inside in self.again or value in self.stored or value in sources):
-                deeper, more, others = self._cost(inside, height + 1)
+    def _cost(self, t: int, height: int, most: int) -> tuple[float, set[int], set[Value]]:
+        """The bytes to store for making a value again; all that is made again; what is stored.
+
+        The bytes are infinite where it cannot be made again, or for more than `most`.
+        """
+        if not self.moves[t] or height >= _MOST_AGAIN:
+            return math.inf, set(), set()
+        if not self.cheap[t] and not self.inside.get(t, set()) <= self.again:
+            most = min(most, 0)
+        cost, chain, sources = 0, {t}, set[Value]()
+        for of, result, size in self.operands(t):
+            if of < 0:
+                cost += size
+            elif not (of in self.again or (of, result) in self.stored or (of, result) in sources):
+                deeper, more, others = self._cost(of, height + 1, size - 1)
                 if deeper < size:
-                    cost, chain, sources = cost + deeper, chain | more, sources | others
+                    cost, chain, sources = cost + int(deeper), chain | more, sources | others
                 else:
                     cost += size
-                    sources.add(value)
-        if cost and not cheap and not self.inside.get(t, set()) <= self.again:
-            return float("inf"), set(), set()
+                    sources.add((of, result))
+            if cost > most:
+                return math.inf, set(), set()
         return cost, chain, sources

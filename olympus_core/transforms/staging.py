@@ -63,6 +63,13 @@ def is_literal(x: Any) -> bool:
     return scalar or dtypes.is_python_scalar(x)
 
 
+def _literal(x: Any) -> Literal:
+    """The literal of a scalar that has a dtype."""
+    aval = get_aval(x)
+    value = np.asarray(x).astype(aval.dtype)[()]
+    return Literal(value.item() if aval.weak_type else value, aval)
+
+
 class StagingTrace:
     """Records what is bound as equations."""
 
@@ -73,6 +80,7 @@ class StagingTrace:
         self.invars: list[Var] = []
         self.names: list[str] = []
         self.consts: dict[int, tuple[Var, Any]] = {}
+        self.literals: dict[Any, Literal] = {}  # of NumPy's scalars, by type and bits
 
     def new_input(self, aval: ShapedArray, name: str = "") -> StagedTracer:
         """A tracer for one more input of the program."""
@@ -147,11 +155,12 @@ class StagingTrace:
             if cls is int and x.bit_length() > 31:
                 dtypes.check_python_int(x, aval.dtype)
             return Literal(x, aval)
-        if is_literal(x):
-            aval = get_aval(x)
-            value = np.asarray(x).astype(aval.dtype)[()]
-            return Literal(value.item() if aval.weak_type else value, aval)
-        return self._const(x, id(x))
+        if isinstance(x, np.generic):
+            key = cls, get_aval(x), x.tobytes()
+            if (found := self.literals.get(key)) is None:
+                found = self.literals[key] = _literal(x)
+            return found
+        return _literal(x) if is_literal(x) else self._const(x, id(x))
 
     def _const(self, x: Any, key: int) -> Var:
         found = self.consts.get(key)

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 import olympus as ox
-from olympus_core.flow import Flow, Labels
-from olympus_core.olympuspr import Eqn, Olympuspr, Var, kind_of
+from olympus_core.flow import Flow
+from olympus_core.kinds import Labels
+from olympus_core.olympuspr import Eqn, Literal, Olympuspr, Var, kind_of
 from olympus_core.simplify import simplify
 from tests.core.networks import traced
 
@@ -71,7 +72,7 @@ def test_results_of_one_equation_are_numbered_one_by_one() -> None:
     scan = names(flow).index("scan")
     cos = names(flow).index("cos")
     (read,) = flow.read_by(cos)
-    assert flow.at(read) == (scan, 1)
+    assert (flow.maker[read], flow.result[read]) == (scan, 1)
     assert flow.sizes[read] == 48
     assert flow.sizes[flow.first_result[scan]] == 16
 
@@ -155,3 +156,105 @@ def test_arrays_in_programs_are_not_kept() -> None:
     loss = ox.grad(lambda x: ox.lax.scan(lambda c, _: (identity(c), None), x, None, 2)[0].sum())
     traced(loss, np.ones(3, np.float32))
     assert not constant_p._kinds
+
+
+def test_what_is_made_of_constants_alone_is_free_up_to_a_number_of_equations() -> None:
+    def chain(x: Any) -> Any:
+        total = jnp.ones(4)
+        for _ in range(12):
+            total = total * 1.5 + 0.5
+        return x + total
+
+    flow = flow_of(chain, X)
+    assert names(flow)[-1] == "add"
+    assert len(flow.free) == 8
+    assert len(flow.eqns) + 8 == len(flow.program.eqns)
+    first = flow.read_by(0)
+    assert flow.is_free[first[0]]
+    assert flow.made_by(first[0]) is [*flow.free.values()][-1]
+    assert flow.given.tolist() == [len(flow.eqns) - 1]
+
+
+def test_like_values_are_read_together() -> None:
+    flow = flow_of(lambda x, y: (jnp.sin(x) - jnp.cos(x), jnp.sin(y) - jnp.cos(y)), X, X)
+    both = [flow.number_of(v) for v in flow.program.outvars]
+    assert len({flow.label_of[n] for n in both}) == 1
+    sines, cosines = flow.read_alike(both)
+    assert [flow.made_by(n).primitive.name for n in (*sines, *cosines)] == [
+        *["sin"] * 2,
+        *["cos"] * 2,
+    ]
+    x, y = flow.program.invars
+    assert flow.read_alike(sines) == [(flow.number_of(x), flow.number_of(y))]
+
+
+def test_programs_of_one_type_have_a_number_each_and_like_ones_the_same() -> None:
+    def called(*operations: str) -> Olympuspr:
+        def fun(x: Any) -> Any:
+            for name in operations:
+                x = getattr(jnp, name)(x)
+            return x
+
+        return simplify(traced(fun, X))
+
+    programs = [called("sin", "cos"), called("cos", "sin"), called("sin", "cos"), called("cos")]
+    for order in (programs, programs[::-1]):
+        labels = Labels()
+        numbers = {id(p): labels.of_program(p) for p in order}
+        first, second, again, other = [numbers[id(p)] for p in programs]
+        assert first == again
+        assert len({first, second, other}) == 3
+        assert labels.of_program(called("cos", "sin")) == second
+
+
+def test_a_program_in_one_of_its_own_type_is_another() -> None:
+    def outer(fun: Any) -> Any:
+        called = ox.jit(fun)
+        return traced(lambda x: called(x), X)
+
+    inner = outer(jnp.sin)
+    twice, other = (outer(lambda x, f=f: ox.jit(f)(x)) for f in (jnp.sin, jnp.cos))
+    labels = Labels()
+    assert len({labels.of_program(p) for p in (twice, inner, other)}) == 3
+    assert labels.of_program(outer(lambda x: ox.jit(jnp.sin)(x))) == labels.of_program(twice)
+
+
+def test_literals_that_are_the_same_are_one() -> None:
+    def scaled(x: Any) -> Any:
+        half = np.float32(0.5)
+        return x * 0.5, jnp.sin(x) * half, x * 0.0, x * -0.0, x + 0.5, x * jnp.float32(0.5)
+
+    program = simplify(traced(scaled, X))
+    literals = [x for e in program.eqns for x in e.inputs if isinstance(x, Literal)]
+    by_bits = {(x.aval, np.asarray(x.value).tobytes()): x for x in literals}
+    assert len(set(literals)) == len(by_bits)
+    assert {str(x.value) for x in literals} == {"0.5", "0.0", "-0.0"}
+
+    (eqn,) = traced(lambda x: x * 2.0, X).eqns
+    by_hand = [Literal(value, eqn.inputs[1].aval) for value in (2.0, 2.0, 3.0)]
+    eqns = [
+        eqn.replace(inputs=(eqn.inputs[0], x), outputs=(Var(eqn.outputs[0].aval),)) for x in by_hand
+    ]
+    outs = tuple(e.outputs[0] for e in eqns)
+    first, second, third = simplify(Olympuspr((eqn.inputs[0],), tuple(eqns), outs)).outvars  # type: ignore[arg-type]
+    assert first is second
+    assert third is not first
+
+
+def test_a_scalar_of_another_width_or_sign_is_another_literal() -> None:
+    scalars = [
+        np.float32(1),
+        np.float16(1),
+        np.int32(1),
+        np.uint32(1),
+        np.bool_(True),
+        np.float32(-0.0),
+    ]
+    scalars += [np.float32(0.0), np.float32(1)]
+    eqns = traced(lambda x: [jnp.where(x > 0, s, s) for s in scalars], X).eqns
+    literals = [x for e in eqns for x in e.inputs if isinstance(x, Literal)]
+    ones = [x for x in literals if x.aval.dtype == np.float32 and x.value == 1]
+    assert len(ones) > 1
+    assert len(set(ones)) == 1
+    kinds = {(x.aval.dtype, np.asarray(x.value).tobytes()) for x in literals}
+    assert len(set(literals)) == len(kinds) == 7

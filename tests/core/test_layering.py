@@ -46,6 +46,7 @@ LAYERS = [
     "array",
     "sharded",
     "fingerprint",
+    "kinds",
     "flow",
     "repeats",
     "gain",
