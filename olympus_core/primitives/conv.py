@@ -15,9 +15,9 @@ from olympus_core import dtypes, mlir
 from olympus_core.avals import Shape, ShapedArray, get_aval, shape_of, shaped
 from olympus_core.errors import ShapeError
 from olympus_core.primitive import Batched, Linear, SingleResult, op
-from olympus_core.primitives.conv_forms import as_dtype, fold, form_for, moved
+from olympus_core.primitives.conv_forms import fold, form_for, moved
 from olympus_core.primitives.dot import product_dtype
-from olympus_core.primitives.elementwise.base import check_one_dtype, move_axis, reshape
+from olympus_core.primitives.elementwise.base import check_one_dtype, move_axis, reshape, to_dtype
 from olympus_core.primitives.precision import precision_config
 from olympus_core.primitives.window import dilated, pairs_attr, windows
 
@@ -323,8 +323,8 @@ def _swapped(spec: tuple[int, ...]) -> tuple[int, ...]:
 def _convolved(x: Any, kernel: Any, like: ShapedArray, params: Params) -> Any:
     """A convolution whose operands may differ in width, as a value of the dtype of `like`."""
     dtype = max(get_aval(x).dtype, get_aval(kernel).dtype, key=lambda d: d.itemsize)
-    out = op.conv_general_dilated(as_dtype(x, dtype), as_dtype(kernel, dtype), **params)
-    return as_dtype(out, like.dtype)
+    out = op.conv_general_dilated(to_dtype(x, dtype), to_dtype(kernel, dtype), **params)
+    return to_dtype(out, like.dtype)
 
 
 def _batched(

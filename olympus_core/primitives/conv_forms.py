@@ -18,11 +18,11 @@ import numpy as np
 from olympus_core import dtypes
 from olympus_core.avals import Shape, ShapedArray, get_aval, shape_of
 from olympus_core.primitive import op
-from olympus_core.primitives.elementwise.base import move_axis, reshape, spread, zero_like
+from olympus_core.primitives.elementwise.base import move_axis, reshape, spread, to_dtype, zero_like
 from olympus_core.primitives.looping import repeat
 from olympus_core.primitives.window import dilated
 
-__all__ = ["as_dtype", "fold", "form_for", "moved"]
+__all__ = ["fold", "form_for", "moved"]
 
 Params = dict[str, Any]
 Form = Callable[..., Any]
@@ -64,12 +64,12 @@ def depthwise_convolution(lhs: Any, rhs: Any, shape: Shape, **params: Any) -> An
     dtype, total = _wide(lhs, params), None
     array, kernel = (
         _padded(lhs, of_lhs, params),
-        as_dtype(_laid_out(rhs, of_rhs, range(len(shape))), dtype),
+        to_dtype(_laid_out(rhs, of_rhs, range(len(shape))), dtype),
     )
     sizes = [shape[i] for i in of_out[2:]]
     for place in itertools.product(*map(range, shape_of(kernel)[2:])):
         starts = [i * d for i, d in zip(place, params["rhs_dilation"], strict=True)]
-        part = as_dtype(_strided(array, of_lhs, starts, sizes, params["window_strides"]), dtype)
+        part = to_dtype(_strided(array, of_lhs, starts, sizes, params["window_strides"]), dtype)
         part = _repeated(part, feature, outputs // shape_of(part)[feature])
         limits = (outputs, 1, *[i + 1 for i in place])
         factor = op.slice(kernel, start_indices=(0, 0, *place), limit_indices=limits, strides=None)
@@ -88,7 +88,7 @@ def depthwise_weights(lhs: Any, rhs: Any, shape: Shape, **params: Any) -> Any:
     """
     of_lhs, of_rhs, of_out = params["dimension_numbers"]
     batch, outputs, dtype = of_lhs[0], shape_of(rhs)[of_rhs[0]], _wide(lhs, params)
-    array, other = _padded(lhs, of_lhs, params), as_dtype(_laid_out(rhs, of_rhs, of_lhs), dtype)
+    array, other = _padded(lhs, of_lhs, params), to_dtype(_laid_out(rhs, of_rhs, of_lhs), dtype)
     sizes, places = _space(rhs, of_rhs), [shape[i] for i in of_out[2:]]
     extents = list(shape_of(array))
     for axis, n, dilation in zip(of_lhs[2:], sizes, params["rhs_dilation"], strict=True):
@@ -104,7 +104,7 @@ def depthwise_weights(lhs: Any, rhs: Any, shape: Shape, **params: Any) -> Any:
             starts[axis] = op.mul(index, np.int32(stride))
         part = op.dynamic_slice(array, *starts, slice_sizes=tuple(extents))
         part = _strided(part, of_lhs, [0] * len(places), sizes, params["rhs_dilation"])
-        part = _repeated(as_dtype(part, dtype), batch, outputs // shape_of(part)[batch])
+        part = _repeated(to_dtype(part, dtype), batch, outputs // shape_of(part)[batch])
         row = reshape(op.reduce_sum(op.mul(part, other), axes=rest), (1, outputs))
         return [op.dynamic_update_slice(sums, row, i, np.int32(0))]
 
@@ -240,20 +240,13 @@ def _laid_out(x: Any, spec: Sequence[int], to: Sequence[int]) -> Any:
 def _finished(x: Any, spec: Sequence[int], lhs: Any, params: Params) -> Any:
     """The result in its layout and dtype."""
     out = _laid_out(x, spec, params["dimension_numbers"].out_spec)
-    return as_dtype(out, params["preferred_element_type"] or get_aval(lhs).dtype)
+    return to_dtype(out, params["preferred_element_type"] or get_aval(lhs).dtype)
 
 
 def _wide(lhs: Any, params: Params) -> np.dtype[Any]:
     """The dtype that sums are taken in."""
     given = get_aval(lhs).dtype, params["preferred_element_type"] or FLOAT32, FLOAT32
     return max(given, key=lambda d: d.itemsize)
-
-
-def as_dtype(x: Any, dtype: Any) -> Any:
-    """`x` in a dtype."""
-    if get_aval(x).dtype == dtype:
-        return x
-    return op.convert_element_type(x, new_dtype=dtype, weak_type=False)
 
 
 def moved(x: Any, source: int, target: int, groups: int) -> Any:
