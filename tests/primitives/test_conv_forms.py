@@ -28,25 +28,35 @@ class Conv(NamedTuple):
     dtype: str = "float32"
 
 
-EACH, SUMS = "depthwise_convolution", "depthwise_weights"
+NARROW, SUMS = "narrow_convolution", "depthwise_weights"
 GROUPS, PRODUCT, EXCHANGED = "grouped_weights", "convolution_as_product", "exchanged_convolution"
 
 CONVS = {
     "depthwise": Conv(
         (2, 6, 5, 3), (3, 2, 1, 3), (1, 1), "SAME",
-        {"dimension_numbers": NHWC, "feature_group_count": 3}, (EACH, SUMS),
+        {"dimension_numbers": NHWC, "feature_group_count": 3}, (NARROW, SUMS),
     ),
     "depthwise, strides and holes": Conv(
         (2, 3, 9, 8), (6, 1, 3, 2), (2, 1), ((1, 2), (0, 1)),
-        {"rhs_dilation": (1, 2), "feature_group_count": 3}, (EACH, SUMS),
+        {"rhs_dilation": (1, 2), "feature_group_count": 3}, (NARROW, SUMS),
     ),
     "depthwise, dilated array": Conv(
         (2, 5, 3), (4, 1, 3), (1,), ((3, -1),),
-        {"dimension_numbers": NWC, "lhs_dilation": (2,), "feature_group_count": 3}, (EACH, SUMS),
+        {"dimension_numbers": NWC, "lhs_dilation": (2,), "feature_group_count": 3}, (NARROW, SUMS),
     ),
     "depthwise, half": Conv(
         (2, 9, 3), (4, 1, 3), (1,), ((3, 0),),
-        {"dimension_numbers": NWC, "feature_group_count": 3}, (EACH, SUMS), "bfloat16",
+        {"dimension_numbers": NWC, "feature_group_count": 3}, (NARROW, SUMS), "bfloat16",
+    ),
+    "narrow groups": Conv(
+        (2, 5, 5, 16), (3, 2, 2, 24), (2, 1), "SAME",
+        {"dimension_numbers": NHWC, "feature_group_count": 8}, (NARROW, GROUPS),
+    ),
+    "narrow groups, features first": Conv(
+        (2, 32, 5), (8, 4, 3), (1,), ((0, 1),), {"feature_group_count": 8}, (NARROW, GROUPS)
+    ),
+    "one feature": Conv(
+        (2, 6, 6, 1), (3, 3, 1, 4), (1, 1), "VALID", {"dimension_numbers": NHWC}, (NARROW,)
     ),
     "groups": Conv(
         (2, 5, 5, 4), (3, 3, 2, 6), (2, 1), "SAME",
@@ -65,7 +75,7 @@ CONVS = {
         (2, 4, 5, 3), (1, 1, 3, 6), (2, 2), "SAME", {"dimension_numbers": NHWC}, (PRODUCT,)
     ),
     "depthwise, one place": Conv(
-        (3, 3, 4), (6, 1, 4), (1,), "VALID", {"feature_group_count": 3}, (EACH, SUMS)
+        (3, 3, 4), (6, 1, 4), (1,), "VALID", {"feature_group_count": 3}, (NARROW, SUMS)
     ),
     "one element, some places": Conv(
         (2, 3, 5), (6, 3, 1), (1,), ((0, -2),), {}, (PRODUCT,)
@@ -78,7 +88,7 @@ CONVS = {
     ),
     "doubles": Conv(
         (2, 5, 3), (3, 1, 3), (1,), "SAME",
-        {"dimension_numbers": NWC, "feature_group_count": 3}, (EACH, SUMS), "float64",
+        {"dimension_numbers": NWC, "feature_group_count": 3}, (NARROW, SUMS), "float64",
     ),
 }  # fmt: skip
 
@@ -130,7 +140,7 @@ def called(name: str, *target: Any) -> set[str]:
     conv = CONVS[name]
     with ox.enable_x64(conv.dtype == "float64"):
         text = ox.jit(gradients(ox, conv)).trace(*operands(conv)).lower(*target).as_text()
-    return {form for form in (EACH, SUMS, GROUPS, PRODUCT, EXCHANGED) if f"@{form}(" in text}
+    return {form for form in (NARROW, SUMS, GROUPS, PRODUCT, EXCHANGED) if f"@{form}(" in text}
 
 
 @pytest.mark.parametrize("name", CONVS)
@@ -147,6 +157,7 @@ def test_other_platforms_have_convolutions() -> None:
     [
         ((2, 8, 8, 4), (3, 3, 4, 4), {}),
         ((2, 8, 8, 4), (3, 3, 2, 4), {"feature_group_count": 2}),
+        ((2, 8, 8, 1), (4, 4, 1, 9), {}),
         ((2, 90, 8, 4), (65, 1, 1, 4), {"feature_group_count": 4}),
     ],
 )

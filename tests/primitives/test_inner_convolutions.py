@@ -69,7 +69,7 @@ def test_only_what_the_compiler_would_leave_is_transposed() -> None:
 )
 def test_what_the_fast_kernels_are_slow_for_is_left(groups: int, dtype: str, moved: bool) -> None:
     x = ox.ShapeDtypeStruct((2, 32, 8, 8), dtype)
-    k = ox.ShapeDtypeStruct((32, 32 // groups, 3, 3), dtype)
+    k = ox.ShapeDtypeStruct((32, 32 // groups, 7, 7), dtype)
 
     def convolve(x: Any, k: Any) -> Any:
         numbers = ("NCHW", "OIHW", "NCHW")
