@@ -66,6 +66,8 @@ class Convolution(SingleResult):
         return shaped(tuple(shape), dtype, lhs.weak_type and rhs.weak_type and dtype == lhs.dtype)
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
+        if not all(a.size for a in ctx.avals_in):  # StableHLO has no kernel without elements
+            return mlir.full(ctx.aval_out, 0)
         if dtypes.kind(ctx.avals_in[0].dtype) == "c":
             return self._complex(ctx, operands, params)
         form = form_for(ctx.avals_in, ctx.aval_out, params) if ctx.platform == "cpu" else None

@@ -41,7 +41,7 @@ def form_for(avals: Sequence[ShapedArray], out: ShapedArray, params: Params) -> 
     """
     lhs, rhs = avals
     of_lhs, of_rhs, of_out = params["dimension_numbers"]
-    if dtypes.kind(lhs.dtype) != "f" or not (lhs.size and rhs.size and out.size):
+    if dtypes.kind(lhs.dtype) != "f" or not out.size:
         return None
     groups, batch_groups = params["feature_group_count"], params["batch_group_count"]
     kernel, result = (math.prod(_space(x, s)) for x, s in ((rhs, of_rhs), (out, of_out)))

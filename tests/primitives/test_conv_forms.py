@@ -180,6 +180,15 @@ def test_what_is_fast_stays(
     assert " call @" not in text
 
 
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_the_kernel_of_a_result_without_elements_has_no_gradient(dtype: str) -> None:
+    x, k = np.ones((1, 2, 3), dtype), np.ones((4, 2, 5), dtype)
+    out, pull = ox.vjp(lambda x, k: ox.lax.conv(x, k, (1,), "VALID"), x, k)
+    assert out.shape == (1, 4, 0)
+    for found, like in zip(ox.jit(pull)(out), (x, k), strict=True):
+        np.testing.assert_array_equal(found, np.zeros_like(like))
+
+
 def test_mapped_kernels_are_groups() -> None:
     rng = np.random.default_rng(0)
     x = rng.standard_normal((3, 2, 6, 4)).astype(np.float32)
