@@ -247,8 +247,8 @@ class CpuMachine:
     CONVOLUTIONS = 0.5
     #: the work, by XLA's measure, that it takes for a thread to be worth it
     LEAST_WORK = 100_000
-    #: comparisons of a sort a second in one thread: of the function that orders floating-point
-    #: numbers, called for each; and of a single comparison, inlined.  Both were measured, on an
+    #: comparisons of a sort a second in one thread: of a function that orders the elements, called
+    #: for each; and of a single comparison, inlined.  Both were measured, on an
     #: AMD EPYC of 2 threads with sorts of 2^10 to 2^20 elements.
     COMPARISONS, PLAIN_COMPARISONS = 60e6, 450e6
 
@@ -323,8 +323,8 @@ class CpuMachine:
             f"Convolutions reach {self.CONVOLUTIONS:.0%} of the rate of a large matrix product.",
             "A sort of n elements takes n log2 n comparisons in one thread, "
             f"{self.COMPARISONS / 1e6:g} million a second where a function orders the elements, as "
-            f"for floating-point numbers, and {self.PLAIN_COMPARISONS / 1e6:g} million elsewhere; "
-            "top_k takes one for each element.",
+            f"for complex numbers and several keys, {self.PLAIN_COMPARISONS / 1e6:g} million "
+            "elsewhere; top_k takes one for each element.",
             "LAPACK's work on matrices goes as fast as elementwise arithmetic, and cumulative "
             "operations as fast as their bytes; both may take several times as long.",
             "Memory is read and written as fast as large arrays are, and nothing is found in a "

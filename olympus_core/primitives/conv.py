@@ -15,8 +15,9 @@ from olympus_core import dtypes, mlir
 from olympus_core.avals import Shape, ShapedArray, get_aval, shape_of, shaped
 from olympus_core.errors import ShapeError
 from olympus_core.primitive import Batched, Linear, SingleResult, op
+from olympus_core.primitives.conv_forms import fold, form_for, moved
 from olympus_core.primitives.dot import product_dtype
-from olympus_core.primitives.elementwise.base import check_one_dtype, move_axis, reshape
+from olympus_core.primitives.elementwise.base import check_one_dtype, move_axis, reshape, to_dtype
 from olympus_core.primitives.precision import precision_config
 from olympus_core.primitives.window import dilated, pairs_attr, windows
 
@@ -65,8 +66,13 @@ class Convolution(SingleResult):
         return shaped(tuple(shape), dtype, lhs.weak_type and rhs.weak_type and dtype == lhs.dtype)
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
+        if not all(a.size for a in ctx.avals_in):  # StableHLO has no kernel without elements
+            return mlir.full(ctx.aval_out, 0)
         if dtypes.kind(ctx.avals_in[0].dtype) == "c":
             return self._complex(ctx, operands, params)
+        form = form_for(ctx.avals_in, ctx.aval_out, params) if ctx.platform == "cpu" else None
+        if form is not None:
+            return ctx.apply(form, operands, shape=ctx.aval_out.shape, **params)[0]
         return _convolution(ctx, operands, ctx.avals_in, ctx.aval_out, params)
 
     def _complex(self, ctx: LoweringContext, operands: Any, params: Params) -> Any:
@@ -248,7 +254,7 @@ def _pull_back_lhs(cotangent: Any, rhs: Any, lhs: ShapedArray, params: Params) -
     groups = max(params["feature_group_count"], batch_groups)
     flipped = op.rev(rhs, dimensions=of_rhs[2:]) if of_rhs[2:] else rhs
     if groups > 1:  # a group's input features are now its output features
-        flipped = _moved(flipped, of_rhs[0], of_rhs[1], groups)
+        flipped = moved(flipped, of_rhs[0], of_rhs[1], groups)
     out = _convolved(
         cotangent,
         flipped,
@@ -268,7 +274,7 @@ def _pull_back_lhs(cotangent: Any, rhs: Any, lhs: ShapedArray, params: Params) -
             "batch_group_count": 1,
         },
     )
-    return out if batch_groups == 1 else _moved(out, of_lhs[1], of_lhs[0], batch_groups)
+    return out if batch_groups == 1 else moved(out, of_lhs[1], of_lhs[0], batch_groups)
 
 
 def _pull_back_rhs(cotangent: Any, lhs: Any, rhs: ShapedArray, params: Params) -> Any:
@@ -320,24 +326,8 @@ def _swapped(spec: tuple[int, ...]) -> tuple[int, ...]:
 def _convolved(x: Any, kernel: Any, like: ShapedArray, params: Params) -> Any:
     """A convolution whose operands may differ in width, as a value of the dtype of `like`."""
     dtype = max(get_aval(x).dtype, get_aval(kernel).dtype, key=lambda d: d.itemsize)
-    out = op.conv_general_dilated(_as(x, dtype), _as(kernel, dtype), **params)
-    return _as(out, like.dtype)
-
-
-def _as(x: Any, dtype: Any) -> Any:
-    if get_aval(x).dtype == dtype:
-        return x
-    return op.convert_element_type(x, new_dtype=dtype, weak_type=False)
-
-
-def _moved(x: Any, source: int, target: int, groups: int) -> Any:
-    """`x` with the groups that an axis is divided in taken out of it, and put in front of another.
-
-    Both axes keep the rest of their elements in order.
-    """
-    shape = shape_of(x)
-    split = (*shape[:source], groups, shape[source] // groups, *shape[source + 1 :])
-    return _fold(reshape(x, split), source, target, 1)
+    out = op.conv_general_dilated(to_dtype(x, dtype), to_dtype(kernel, dtype), **params)
+    return to_dtype(out, like.dtype)
 
 
 def _batched(
@@ -351,37 +341,20 @@ def _batched(
     if dx is None:
         assert dk is not None
         chunks = max(groups, batch_groups)
-        rhs = _fold(rhs, dk, of_rhs[0], chunks)
+        rhs = fold(rhs, dk, of_rhs[0], chunks)
         return _unfold(op.conv_general_dilated(lhs, rhs, **params), of_out[1], chunks, size)
     if dk is None:
-        lhs = _fold(lhs, dx, of_lhs[0], batch_groups)
+        lhs = fold(lhs, dx, of_lhs[0], batch_groups)
         return _unfold(op.conv_general_dilated(lhs, rhs, **params), of_out[0], 1, size)
     count = "batch_group_count" if batch_groups > 1 else "feature_group_count"
-    lhs = _fold(lhs, dx, of_lhs[0 if batch_groups > 1 else 1], 1)
-    rhs = _fold(rhs, dk, of_rhs[0], 1)
+    lhs = fold(lhs, dx, of_lhs[0 if batch_groups > 1 else 1], 1)
+    rhs = fold(rhs, dk, of_rhs[0], 1)
     out = op.conv_general_dilated(lhs, rhs, **(params | {count: params[count] * size}))
     return _unfold(out, of_out[1], 1, size)
 
 
-def _fold(x: Any, dim: int, axis: int, groups: int) -> Any:
-    """`x` without axis `dim`, which becomes part of `axis` of what remains.
-
-    That axis is then in the order (group, dim, rest of the group).
-    """
-    shape = [n for i, n in enumerate(shape_of(x)) if i != dim]
-    size, rest = shape_of(x)[dim], shape[axis] // groups
-    if groups == 1:
-        x = move_axis(x, dim, axis)
-    else:
-        place = axis + (axis >= dim)
-        full = shape_of(x)
-        x = reshape(x, (*full[:place], groups, rest, *full[place + 1 :]))
-        x = move_axis(x, dim + (dim > place), axis + 1)
-    return reshape(x, (*shape[:axis], groups * size * rest, *shape[axis + 1 :]))
-
-
 def _unfold(x: Any, axis: int, groups: int, size: int) -> tuple[Any, int]:
-    """What `_fold` made one axis of, as two again; the mapped axis is the first of them."""
+    """What `fold` made one axis of, as two again; the mapped axis is the first of them."""
     shape = shape_of(x)
     before, after = shape[:axis], shape[axis + 1 :]
     rest = shape[axis] // (groups * size)

@@ -36,6 +36,7 @@ from olympus_core.primitives.elementwise.logic import (
     lt_p,
     ne_p,
 )
+from olympus_core.primitives.order_keys import fits, packed_argmax, packed_argmin
 
 if TYPE_CHECKING:
     from olympus_core.lowering import LoweringContext
@@ -60,6 +61,11 @@ __all__ = [
     "shifted",
     "split_half",
 ]
+
+
+#: floats along an axis from which on packed keys find a position faster on the CPU: of 1024 by 1024
+#: in a third of the time, of 4096 by 16 in nine tenths; integers take as long either way
+_LONG = 32
 
 
 def _extreme(dtype: DType, sign: int) -> Any:
@@ -265,6 +271,10 @@ class ArgExtremum(SingleResult):
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         (x,), out, axes = ctx.avals_in, ctx.aval_out, params["axes"]
+        long_floats = dtypes.kind(x.dtype) == "f" and x.shape[axes[0]] >= _LONG
+        if ctx.platform == "cpu" and long_floats and fits(x, axes[0]):
+            form = packed_argmax if self is argmax_p else packed_argmin
+            return ctx.apply(form, operands, **params)[0]
         values, index = shaped((), x.dtype), shaped((), out.dtype)
         positions = mlir.op1(
             "stablehlo.iota",

@@ -12,9 +12,17 @@ from olympus_core.avals import ShapedArray, shape_of, shaped
 from olympus_core.errors import ShapeError
 from olympus_core.olympuspr import Eqn
 from olympus_core.primitive import Batched, MultipleResults, op
-from olympus_core.primitives.elementwise.base import BOOL, at_front, check_kinds, move_axis, reshape
+from olympus_core.primitives.elementwise.base import (
+    BOOL,
+    at_front,
+    check_kinds,
+    move_axis,
+    reshape,
+    to_dtype,
+)
 from olympus_core.primitives.elementwise.logic import emit_compare, eq_p, ne_p
 from olympus_core.primitives.gather import GatherDimensionNumbers, GatherScatterMode
+from olympus_core.primitives.order_keys import fits, key_and_position, position_of
 from olympus_core.primitives.reduction import check_axes
 
 if TYPE_CHECKING:
@@ -48,6 +56,10 @@ class Sort(MultipleResults):
         return [x | keys for x in operands]
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
+        first, axis = ctx.avals_in[0], params["dimension"]
+        plain = len(operands) == 1 and dtypes.kind(first.dtype) != "f"  # compared as it is
+        if ctx.platform == "cpu" and params["num_keys"] == 1 and not plain and fits(first, axis):
+            return ctx.apply(packed_sort, operands, axis=axis)
         types = [mlir.tensor_type(a) for a in ctx.avals_out]
         attributes = {
             "dimension": mlir.i64_attr(params["dimension"]),
@@ -84,6 +96,15 @@ class Sort(MultipleResults):
             args = [at_front(x, d, batched.size) for x, d in zip(args, dims, strict=True)]
         outs = self.bind(*args, **(params | {"dimension": axis + (axis >= dim)}))
         return outs, [dim] * len(outs)
+
+
+def packed_sort(*operands: Any, axis: int) -> list[Any]:
+    """The operands sorted by the first: its keys are sorted with the positions in them."""
+    last = len(shape_of(operands[0])) - 1
+    packed = move_axis(key_and_position(operands[0], axis), axis, last)
+    (packed,) = op.sort(packed, dimension=last, is_stable=True, num_keys=1)
+    positions = to_dtype(move_axis(position_of(packed), last, axis), np.dtype("int32"))
+    return [along(x, positions, axis) for x in operands]
 
 
 def along(x: Any, positions: Any, axis: int) -> Any:

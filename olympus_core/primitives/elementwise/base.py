@@ -43,6 +43,7 @@ __all__ = [
     "spread",
     "square",
     "times",
+    "to_dtype",
     "zero_like",
     "zeros_like",
 ]
@@ -221,6 +222,13 @@ def move_axis(x: Any, source: int, destination: int) -> Any:
     order = [i for i in range(len(shape_of(x))) if i != source]
     order.insert(destination, source)
     return op.transpose(x, permutation=tuple(order))
+
+
+def to_dtype(x: Any, dtype: DType) -> Any:
+    """`x` in a dtype."""
+    if get_aval(x).dtype == dtype:
+        return x
+    return op.convert_element_type(x, new_dtype=dtype, weak_type=False)
 
 
 def shift_all(axes: Sequence[int], dim: int) -> tuple[int, ...]:

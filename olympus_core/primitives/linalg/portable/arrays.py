@@ -6,12 +6,11 @@ An axis is counted from the last one, so that batch axes do not matter.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from olympus_core import dtypes, trace
+from olympus_core import dtypes
 from olympus_core.avals import get_aval, shape_of
 from olympus_core.primitive import op
 from olympus_core.primitives.elementwise.base import constant, spread, zero_like
@@ -32,8 +31,6 @@ __all__ = [
     "places",
     "put",
     "put_window",
-    "repeat",
-    "repeat_while",
     "scaled",
     "squares",
     "take",
@@ -46,25 +43,6 @@ __all__ = [
 ]
 
 INT32 = np.dtype("int32")
-
-
-def repeat_while(
-    condition: Callable[..., Any], body: Callable[..., Sequence[Any]], *carry: Any
-) -> list[Any]:
-    """`while condition(*carry): carry = body(*carry)`; the last carry."""
-    emitting: Any = trace.current()  # the one that LoweringContext.apply makes current
-    return list(emitting.while_loop(condition, body, carry))
-
-
-def repeat(count: int, body: Callable[..., Sequence[Any]], *carry: Any) -> list[Any]:
-    """`for i in range(count): carry = body(i, *carry)`, with i an int32; the last carry."""
-
-    def step(i: Any, *rest: Any) -> Sequence[Any]:
-        return op.add(i, np.int32(1)), *body(i, *rest)
-
-    if not count:
-        return list(carry)
-    return repeat_while(lambda i, *_: op.lt(i, np.int32(count)), step, np.int32(0), *carry)[1:]
 
 
 def panels(count: int) -> tuple[int, int]:

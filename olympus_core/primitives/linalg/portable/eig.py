@@ -27,8 +27,6 @@ from olympus_core.primitives.linalg.portable.arrays import (
     over,
     places,
     put_window,
-    repeat,
-    repeat_while,
     scaled,
     squares,
     take,
@@ -38,6 +36,7 @@ from olympus_core.primitives.linalg.portable.arrays import (
     zeros,
 )
 from olympus_core.primitives.linalg.portable.qr import reflector
+from olympus_core.primitives.looping import repeat, repeat_while
 
 __all__ = ["eig"]
 

@@ -19,7 +19,8 @@ from olympus_core.avals import shape_of
 from olympus_core.primitive import op
 from olympus_core.primitives.elementwise.base import constant, spread, zeros_like
 from olympus_core.primitives.linalg.algebra import adjoint, as_dtype, block, conj, dot, eye, join
-from olympus_core.primitives.linalg.portable.arrays import over, padded, repeat, repeat_while, where
+from olympus_core.primitives.linalg.portable.arrays import over, padded, where
+from olympus_core.primitives.looping import repeat, repeat_while
 
 __all__ = ["Rotation", "advance", "even", "halves", "orthonormal", "rotation", "sweeps", "turn"]
 

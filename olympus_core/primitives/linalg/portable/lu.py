@@ -21,13 +21,13 @@ from olympus_core.primitives.linalg.portable.arrays import (
     places,
     put,
     put_window,
-    repeat,
     trimmed,
     unpermuted,
     where,
     window,
     zeros,
 )
+from olympus_core.primitives.looping import repeat
 
 __all__ = ["lu"]
 

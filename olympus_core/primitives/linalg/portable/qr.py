@@ -31,7 +31,6 @@ from olympus_core.primitives.linalg.portable.arrays import (
     places,
     put,
     put_window,
-    repeat,
     scaled,
     squares,
     total,
@@ -41,6 +40,7 @@ from olympus_core.primitives.linalg.portable.arrays import (
     window,
     zeros,
 )
+from olympus_core.primitives.looping import repeat
 
 __all__ = ["geqrf", "householder_product", "pivoted_geqrf", "qr", "reflector"]
 

@@ -1,0 +1,296 @@
+"""Convolutions in the forms that XLA makes fast code of for the CPU.
+
+Its kernels there are made for convolutions with many input features and few groups.  What is
+otherwise it computes element by element, or by kernels that have zeros for the other groups, which
+takes ten to several hundred times as long.  The functions here compute the same by other
+operations, under `LoweringContext.apply`, and `form_for` says which is for what.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_core import dtypes
+from olympus_core.avals import Shape, ShapedArray, get_aval, shape_of
+from olympus_core.primitive import op
+from olympus_core.primitives.elementwise.base import move_axis, reshape, spread, to_dtype, zero_like
+from olympus_core.primitives.looping import repeat
+from olympus_core.primitives.window import dilated
+
+__all__ = ["fold", "form_for", "moved"]
+
+Params = dict[str, Any]
+Form = Callable[..., Any]
+
+#: elements up to which the sum over a kernel is written out: each takes XLA some 3 ms to compile
+_WRITTEN_OUT = 64
+#: groups from which on vector instructions have enough of them
+_LANES = 8
+FLOAT32 = np.dtype("float32")
+
+
+def form_for(avals: Sequence[ShapedArray], out: ShapedArray, params: Params) -> Form | None:
+    """The function of the two arrays, the result's shape and the parameters that is faster.
+
+    None where XLA's kernels are.  The times are of arrays of 0.5 M elements, on 2 cores.
+    """
+    lhs, rhs = avals
+    of_lhs, of_rhs, of_out = params["dimension_numbers"]
+    if dtypes.kind(lhs.dtype) != "f" or not out.size:
+        return None
+    groups, batch_groups = params["feature_group_count"], params["batch_group_count"]
+    kernel, result = (math.prod(_space(x, s)) for x, s in ((rhs, of_rhs), (out, of_out)))
+    if batch_groups > 1:  # gradients of weights; in groups of 4: 3,470 ms by kernels, 9 ms
+        alone = lhs.shape[of_lhs[0]] == batch_groups and result <= _WRITTEN_OUT
+        return depthwise_weights if alone else grouped_weights  # of each feature: 13 and 2 ms
+    inputs, outputs = rhs.shape[of_rhs[1]], rhs.shape[of_rhs[0]]
+    is_narrow = kernel * inputs <= _WRITTEN_OUT
+    if groups > 1:  # of one feature: 15 ms by kernels, 0.4 ms; of 4: 11 and 2 ms
+        return narrow_convolution if is_narrow and (inputs == 1 or groups >= _LANES) else None
+    if {*params["lhs_dilation"]} <= {1} and all(not a and b <= 0 for a, b in params["padding"]):
+        if result == 1 or (kernel == 1 and {*params["window_strides"]} <= {1}):
+            return convolution_as_product  # a gradient of weights: 12 ms by kernels, 6 ms
+    elif {*params["rhs_dilation"]} <= {1} and kernel > result and max(params["lhs_dilation"]) > 1:
+        return exchanged_convolution  # weights of a transposed convolution: 80 ms by kernels, 3 ms
+    if is_narrow and inputs == 1 and of_lhs[1] == lhs.ndim - 1 and (kernel <= 9 or outputs <= 8):
+        return narrow_convolution  # of one feature to 6: 2.5 ms by kernels, 0.3 ms
+    return None
+
+
+def narrow_convolution(lhs: Any, rhs: Any, shape: Shape, **params: Any) -> Any:
+    """Groups of few input features: the sum over the kernel of the array, moved, times it.
+
+    Where groups have several, features are in the order (place in the group, group) meanwhile:
+    elements that follow each other in memory are then computed alike.
+    """
+    of_lhs, of_rhs, of_out = params["dimension_numbers"]
+    feature, groups, dtype = of_lhs[1], params["feature_group_count"], _wide(lhs, params)
+    outputs, inputs, *places = shape_of(kernel := _laid_out(rhs, of_rhs, range(len(shape))))
+    several = inputs > 1
+    if several:
+        lhs, kernel = _regrouped(lhs, feature, groups), _regrouped(kernel, 0, groups)
+    array, kernel, total = _padded(lhs, of_lhs, params), to_dtype(kernel, dtype), None
+    spec, sizes = (*of_lhs[:2], *of_lhs[1:]), [groups, *[shape[i] for i in of_out[2:]]]
+    strides, steps = (1, *params["window_strides"]), (groups, *params["rhs_dilation"])
+    for place in itertools.product(range(inputs), *map(range, places)):
+        starts = [i * d for i, d in zip(place, steps, strict=True)]
+        part = to_dtype(_strided(array, spec, starts, sizes, strides), dtype)
+        part = _repeated(part, feature, outputs // groups, in_a_row=not several)
+        limits = (outputs, *[i + 1 for i in place])
+        factor = op.slice(kernel, start_indices=(0, *place), limit_indices=limits, strides=None)
+        factor = op.broadcast_in_dim(
+            reshape(factor, (outputs,)), shape=shape_of(part), broadcast_dimensions=(feature,)
+        )
+        term = op.mul(part, factor)
+        total = term if total is None else op.add(total, term)
+    if several and outputs > groups:
+        (total,) = op.optimization_barrier(total)
+        total = _regrouped(total, feature, outputs // groups)
+    return _finished(total, of_lhs, lhs, params)
+
+
+def depthwise_weights(lhs: Any, rhs: Any, shape: Shape, **params: Any) -> Any:
+    """A group for each element of the batch: for each place of the result a sum of products.
+
+    A loop over the places takes half of the time of the sums written out, and less to compile.
+    """
+    of_lhs, of_rhs, of_out = params["dimension_numbers"]
+    batch, outputs, dtype = of_lhs[0], shape_of(rhs)[of_rhs[0]], _wide(lhs, params)
+    array, other = _padded(lhs, of_lhs, params), to_dtype(_laid_out(rhs, of_rhs, of_lhs), dtype)
+    sizes, places = _space(rhs, of_rhs), [shape[i] for i in of_out[2:]]
+    extents = list(shape_of(array))
+    for axis, n, dilation in zip(of_lhs[2:], sizes, params["rhs_dilation"], strict=True):
+        extents[axis] = dilated(n, dilation)
+    rest = tuple([a for a in range(len(shape)) if a != batch])
+
+    def step(i: Any, sums: Any) -> Sequence[Any]:
+        starts: list[Any] = [np.int32(0)] * len(shape)
+        below = math.prod(places)
+        for axis, n, stride in zip(of_lhs[2:], places, params["window_strides"], strict=True):
+            below //= n
+            index = op.rem(op.div(i, np.int32(below)), np.int32(n))
+            starts[axis] = op.mul(index, np.int32(stride))
+        part = op.dynamic_slice(array, *starts, slice_sizes=tuple(extents))
+        part = _strided(part, of_lhs, [0] * len(places), sizes, params["rhs_dilation"])
+        part = _repeated(to_dtype(part, dtype), batch, outputs // shape_of(part)[batch])
+        row = reshape(op.reduce_sum(op.mul(part, other), axes=rest), (1, outputs))
+        return [op.dynamic_update_slice(sums, row, i, np.int32(0))]
+
+    count = math.prod(places)
+    (sums,) = repeat(count, step, spread(dtype.type(0), (count, outputs)))
+    spec = (0, len(shape) - 1, *range(1, len(shape) - 1))
+    return _finished(reshape(sums, (1, *places, outputs)), spec, lhs, params)
+
+
+def grouped_weights(lhs: Any, rhs: Any, shape: Shape, **params: Any) -> Any:
+    """Groups of the batch, as groups of features."""
+    batch, feature = params["dimension_numbers"].lhs_spec[:2]
+    groups = params["batch_group_count"]
+    changed = {"batch_group_count": 1, "feature_group_count": groups}
+    return op.conv_general_dilated(moved(lhs, batch, feature, groups), rhs, **(params | changed))
+
+
+def convolution_as_product(lhs: Any, rhs: Any, shape: Shape, **params: Any) -> Any:
+    """A kernel of one element, which contracts the features, or a result of one, all axes."""
+    of_lhs, of_rhs, of_out = params["dimension_numbers"]
+    sizes, steps, contracted = _space(rhs, of_rhs), params["rhs_dilation"], len(shape)
+    is_point = math.prod(sizes) == 1 and {*params["window_strides"]} <= {1}
+    if is_point:
+        sizes, steps, contracted = [shape[i] for i in of_out[2:]], params["window_strides"], 2
+        outputs, inputs = of_rhs[:2]
+        of_rhs = (int(outputs > inputs), int(inputs > outputs))
+        rhs = reshape(rhs, [n for a, n in enumerate(shape_of(rhs)) if a in (outputs, inputs)])
+    lhs = _strided(lhs, of_lhs, [0] * len(sizes), sizes, steps)
+    factors = [(lhs, of_lhs[1:contracted]), (rhs, of_rhs[1:contracted])]
+    spec = (0, *range(1, len(shape)))
+    if is_point:
+        places = [a - (a > of_lhs[1]) for a in of_lhs]
+        spec = (places[0], len(shape) - 1, *places[2:])
+    elif of_out[1] < of_out[0]:  # the other way round nothing is transposed
+        factors, spec = factors[::-1], (1, 0, *range(2, len(shape)))
+    (x, mine), (y, theirs) = factors
+    out = op.dot_general(
+        x,
+        y,
+        dimension_numbers=((mine, theirs), ((), ())),
+        precision=None,  # XLA has one for the CPU
+        preferred_element_type=params["preferred_element_type"],
+    )
+    if not is_point:
+        out = reshape(out, (*shape_of(out), *(1,) * len(sizes)))
+    return _finished(out, spec, lhs, params)
+
+
+def exchanged_convolution(lhs: Any, rhs: Any, shape: Shape, **params: Any) -> Any:
+    """Array and kernel in each other's place, which gives the result from its end on.
+
+    Where l * lhs_dilation + low = o * stride + k, as in `conv.py`, and o' = n - 1 - o:
+    k + (n - 1) * stride - low = o' * stride + l * lhs_dilation.
+    """
+    of_lhs, of_rhs, of_out = params["dimension_numbers"]
+    padding = []
+    for axis, size in enumerate(_space(lhs, of_lhs)):
+        low = params["padding"][axis][0]
+        below = (shape[of_out[2 + axis]] - 1) * params["window_strides"][axis] - low
+        above = dilated(size, params["lhs_dilation"][axis]) + low - _space(rhs, of_rhs)[axis]
+        padding.append((below, above))
+    changed = {
+        "dimension_numbers": type(params["dimension_numbers"])(
+            of_rhs, of_lhs, (of_out[1], of_out[0], *of_out[2:])
+        ),
+        "lhs_dilation": (1,) * len(padding),
+        "rhs_dilation": params["lhs_dilation"],
+        "padding": tuple(padding),
+        "precision": None,
+    }
+    out = op.conv_general_dilated(rhs, lhs, **(params | changed))
+    return op.rev(out, dimensions=of_out[2:])
+
+
+def _space(x: Any, spec: Sequence[int]) -> list[int]:
+    """The sizes of an array's space axes."""
+    shape = x.shape if isinstance(x, ShapedArray) else shape_of(x)
+    return [shape[a] for a in spec[2:]]
+
+
+def _padded(x: Any, spec: Sequence[int], params: Params) -> Any:
+    """The array with its padding and the holes of its dilation."""
+    config = [(0, 0, 0)] * len(shape_of(x))
+    for axis, (low, high), grow in zip(
+        spec[2:], params["padding"], params["lhs_dilation"], strict=True
+    ):
+        config[axis] = (low, high, grow - 1)
+    if set(config) != {(0, 0, 0)}:
+        x = op.pad(x, zero_like(x), padding_config=tuple(config))
+    # made once: XLA would choose between elements and zeros again for each product
+    (out,) = op.optimization_barrier(x)
+    return out
+
+
+def _strided(
+    x: Any,
+    spec: Sequence[int],
+    starts: Sequence[int],
+    sizes: Sequence[int],
+    strides: Sequence[int],
+) -> Any:
+    """Elements along the space axes: so many from a start on, in steps."""
+    shape = shape_of(x)
+    first, limits, steps = [0] * len(shape), list(shape), [1] * len(shape)
+    for axis, start, n, stride in zip(spec[2:], starts, sizes, strides, strict=True):
+        first[axis], limits[axis], steps[axis] = start, start + (n - 1) * stride + 1, stride
+    if tuple(limits) == shape and not any(first) and {*steps} == {1}:
+        return x
+    return op.slice(
+        x, start_indices=tuple(first), limit_indices=tuple(limits), strides=tuple(steps)
+    )
+
+
+def _regrouped(x: Any, axis: int, groups: int) -> Any:
+    """The array with the elements of an axis in the order (place in the group, group)."""
+    shape = shape_of(x)
+    split = reshape(x, (*shape[:axis], groups, shape[axis] // groups, *shape[axis + 1 :]))
+    return reshape(move_axis(split, axis, axis + 1), shape)
+
+
+def _repeated(x: Any, axis: int, times: int, *, in_a_row: bool = True) -> Any:
+    """The array with each element along an axis so many times in a row, or all of them in turn."""
+    if times == 1:
+        return x
+    shape, place = shape_of(x), axis + in_a_row
+    full = (*shape[:place], times, *shape[place:])
+    axes = tuple([a for a in range(len(full)) if a != place])
+    out = op.broadcast_in_dim(x, shape=full, broadcast_dimensions=axes)
+    return reshape(out, (*shape[:axis], shape[axis] * times, *shape[axis + 1 :]))
+
+
+def _laid_out(x: Any, spec: Sequence[int], to: Sequence[int]) -> Any:
+    """An array whose axes `spec` lists, with these where `to` has them."""
+    axes = [0] * len(spec)
+    for here, there in zip(spec, to, strict=True):
+        axes[there] = here
+    return x if axes == sorted(axes) else op.transpose(x, permutation=tuple(axes))
+
+
+def _finished(x: Any, spec: Sequence[int], lhs: Any, params: Params) -> Any:
+    """The result in its layout and dtype."""
+    out = _laid_out(x, spec, params["dimension_numbers"].out_spec)
+    return to_dtype(out, params["preferred_element_type"] or get_aval(lhs).dtype)
+
+
+def _wide(lhs: Any, params: Params) -> np.dtype[Any]:
+    """The dtype that sums are taken in."""
+    given = get_aval(lhs).dtype, params["preferred_element_type"] or FLOAT32, FLOAT32
+    return max(given, key=lambda d: d.itemsize)
+
+
+def moved(x: Any, source: int, target: int, groups: int) -> Any:
+    """`x` with the groups that an axis is divided in taken out of it, and put in front of another.
+
+    Both axes keep the rest of their elements in order.
+    """
+    shape = shape_of(x)
+    split = (*shape[:source], groups, shape[source] // groups, *shape[source + 1 :])
+    return fold(reshape(x, split), source, target, 1)
+
+
+def fold(x: Any, dim: int, axis: int, groups: int) -> Any:
+    """`x` without axis `dim`, which becomes part of `axis` of what remains.
+
+    That axis is then in the order (group, dim, rest of the group).
+    """
+    shape = [n for i, n in enumerate(shape_of(x)) if i != dim]
+    size, rest = shape_of(x)[dim], shape[axis] // groups
+    if groups == 1:
+        x = move_axis(x, dim, axis)
+    else:
+        place = axis + (axis >= dim)
+        full = shape_of(x)
+        x = reshape(x, (*full[:place], groups, rest, *full[place + 1 :]))
+        x = move_axis(x, dim + (dim > place), axis + 1)
+    return reshape(x, (*shape[:axis], groups * size * rest, *shape[axis + 1 :]))

@@ -1,0 +1,205 @@
+"""The convolutions that are other operations on the CPU: their values, and which they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+import pytest
+
+import olympus as ox
+from tests.primitives.case import as_plain
+
+NHWC = ("NHWC", "HWIO", "NHWC")
+NWC = ("NWC", "WIO", "NWC")
+
+
+class Conv(NamedTuple):
+    """Shapes of array and kernel, the parameters, and the forms of value and gradients."""
+
+    lhs: tuple[int, ...]
+    rhs: tuple[int, ...]
+    strides: tuple[int, ...]
+    padding: Any
+    options: dict[str, Any]
+    forms: tuple[str, ...]
+    dtype: str = "float32"
+
+
+NARROW, SUMS = "narrow_convolution", "depthwise_weights"
+GROUPS, PRODUCT, EXCHANGED = "grouped_weights", "convolution_as_product", "exchanged_convolution"
+
+CONVS = {
+    "depthwise": Conv(
+        (2, 6, 5, 3), (3, 2, 1, 3), (1, 1), "SAME",
+        {"dimension_numbers": NHWC, "feature_group_count": 3}, (NARROW, SUMS),
+    ),
+    "depthwise, strides and holes": Conv(
+        (2, 3, 9, 8), (6, 1, 3, 2), (2, 1), ((1, 2), (0, 1)),
+        {"rhs_dilation": (1, 2), "feature_group_count": 3}, (NARROW, SUMS),
+    ),
+    "depthwise, dilated array": Conv(
+        (2, 5, 3), (4, 1, 3), (1,), ((3, -1),),
+        {"dimension_numbers": NWC, "lhs_dilation": (2,), "feature_group_count": 3}, (NARROW, SUMS),
+    ),
+    "depthwise, half": Conv(
+        (2, 9, 3), (4, 1, 3), (1,), ((3, 0),),
+        {"dimension_numbers": NWC, "feature_group_count": 3}, (NARROW, SUMS), "bfloat16",
+    ),
+    "narrow groups": Conv(
+        (2, 5, 5, 16), (3, 2, 2, 24), (2, 1), "SAME",
+        {"dimension_numbers": NHWC, "feature_group_count": 8}, (NARROW, GROUPS),
+    ),
+    "narrow groups, features first": Conv(
+        (2, 32, 5), (8, 4, 3), (1,), ((0, 1),), {"feature_group_count": 8}, (NARROW, GROUPS)
+    ),
+    "one feature": Conv(
+        (2, 6, 6, 1), (3, 3, 1, 4), (1, 1), "VALID", {"dimension_numbers": NHWC}, (NARROW,)
+    ),
+    "groups": Conv(
+        (2, 5, 5, 4), (3, 3, 2, 6), (2, 1), "SAME",
+        {"dimension_numbers": NHWC, "feature_group_count": 2}, (GROUPS,),
+    ),
+    "groups of the batch": Conv(
+        (4, 3, 6), (4, 3, 2), (1,), "VALID", {"batch_group_count": 2}, (GROUPS,),
+    ),
+    "one element": Conv(
+        (2, 4, 5, 3), (1, 1, 3, 6), (1, 1), "SAME", {"dimension_numbers": NHWC}, (PRODUCT,)
+    ),
+    "one element, features first": Conv(
+        (2, 3, 4, 5), (6, 3, 1, 1), (1, 1), "SAME", {}, (PRODUCT,)
+    ),
+    "one element, strides": Conv(
+        (2, 4, 5, 3), (1, 1, 3, 6), (2, 2), "SAME", {"dimension_numbers": NHWC}, (PRODUCT,)
+    ),
+    "depthwise, one place": Conv(
+        (3, 3, 4), (6, 1, 4), (1,), "VALID", {"feature_group_count": 3}, (NARROW, SUMS)
+    ),
+    "one element, some places": Conv(
+        (2, 3, 5), (6, 3, 1), (1,), ((0, -2),), {}, (PRODUCT,)
+    ),
+    "one element of each step": Conv((2, 3, 5), (6, 3, 1), (5,), "VALID", {}, (PRODUCT,)),
+    "whole array": Conv((2, 3, 7), (5, 3, 3), (4,), "VALID", {"rhs_dilation": (3,)}, (PRODUCT,)),
+    "transposed": Conv(
+        (2, 5, 4, 3), (3, 2, 3, 4), (1, 1), ((2, 1), (1, 1)),
+        {"dimension_numbers": NHWC, "lhs_dilation": (2, 2)}, (EXCHANGED,),
+    ),
+    "doubles": Conv(
+        (2, 5, 3), (3, 1, 3), (1,), "SAME",
+        {"dimension_numbers": NWC, "feature_group_count": 3}, (NARROW, SUMS), "float64",
+    ),
+}  # fmt: skip
+
+
+def gradients(framework: Any, conv: Conv) -> Any:
+    """A function of array, kernel and result: value, gradients and gradients of these."""
+
+    def convolve(x: Any, k: Any) -> Any:
+        return framework.lax.conv_general_dilated(x, k, conv.strides, conv.padding, **conv.options)
+
+    def pulled(x: Any, k: Any, t: Any) -> Any:
+        out, pull = framework.vjp(convolve, x, k)
+        return out, *pull(t)
+
+    def twice(x: Any, k: Any, t: Any) -> Any:
+        outs, pull = framework.vjp(pulled, x, k, t)
+        return outs, pull(outs)
+
+    return twice
+
+
+def operands(conv: Conv) -> list[Any]:
+    """Array, kernel and cotangent."""
+    rng = np.random.default_rng(0)
+    x, k = (rng.standard_normal(s).astype(conv.dtype) for s in (conv.lhs, conv.rhs))
+    out = ox.eval_shape(
+        lambda x, k: ox.lax.conv_general_dilated(x, k, conv.strides, conv.padding, **conv.options),
+        x,
+        k,
+    )
+    return [x, k, rng.standard_normal(out.shape).astype(conv.dtype)]
+
+
+@pytest.mark.parametrize("name", CONVS)
+def test_values_and_derivatives_are_jaxs(name: str) -> None:
+    conv = CONVS[name]
+    with ox.enable_x64(conv.dtype == "float64"), jax.enable_x64(conv.dtype == "float64"):
+        xs = operands(conv)
+        found = ox.tree.leaves(ox.jit(gradients(ox, conv))(*xs))
+        expected = jax.tree.leaves(jax.jit(gradients(jax, conv))(*xs))
+    tolerance = {"bfloat16": 3e-2, "float32": 1e-5, "float64": 1e-12}[conv.dtype]
+    for ours, theirs in zip(found, expected, strict=True):
+        a, b = as_plain(np.asarray(ours)), as_plain(np.asarray(theirs))
+        np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance * np.abs(b).max())
+
+
+def called(name: str, *target: Any) -> set[str]:
+    """The forms that a convolution's value and gradients are lowered to."""
+    conv = CONVS[name]
+    with ox.enable_x64(conv.dtype == "float64"):
+        text = ox.jit(gradients(ox, conv)).trace(*operands(conv)).lower(*target).as_text()
+    return {form for form in (NARROW, SUMS, GROUPS, PRODUCT, EXCHANGED) if f"@{form}(" in text}
+
+
+@pytest.mark.parametrize("name", CONVS)
+def test_the_form_is_the_one_that_is_fast(name: str) -> None:
+    assert called(name) >= set(CONVS[name].forms)
+
+
+def test_other_platforms_have_convolutions() -> None:
+    assert called("depthwise", ox.Target("gpu", "h200")) == set()
+
+
+@pytest.mark.parametrize(
+    ("lhs", "rhs", "options"),
+    [
+        ((2, 8, 8, 4), (3, 3, 4, 4), {}),
+        ((2, 8, 8, 4), (3, 3, 2, 4), {"feature_group_count": 2}),
+        ((2, 8, 8, 1), (4, 4, 1, 9), {}),
+        ((2, 90, 8, 4), (65, 1, 1, 4), {"feature_group_count": 4}),
+    ],
+)
+def test_what_is_fast_stays(
+    lhs: Sequence[int], rhs: Sequence[int], options: dict[str, int]
+) -> None:
+    x, k = np.ones(lhs, np.float32), np.ones(rhs, np.float32)
+    text = (
+        ox.jit(
+            lambda x, k: ox.lax.conv_general_dilated(
+                x, k, (1, 1), "SAME", dimension_numbers=NHWC, **options
+            )
+        )
+        .trace(x, k)
+        .lower()
+        .as_text()
+    )
+    assert "stablehlo.convolution" in text
+    assert "func.call" not in text
+    assert " call @" not in text
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_the_kernel_of_a_result_without_elements_has_no_gradient(dtype: str) -> None:
+    x, k = np.ones((1, 2, 3), dtype), np.ones((4, 2, 5), dtype)
+    out, pull = ox.vjp(lambda x, k: ox.lax.conv(x, k, (1,), "VALID"), x, k)
+    assert out.shape == (1, 4, 0)
+    for found, like in zip(ox.jit(pull)(out), (x, k), strict=True):
+        np.testing.assert_array_equal(found, np.zeros_like(like))
+
+
+def test_mapped_kernels_are_groups() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((3, 2, 6, 4)).astype(np.float32)
+    k = rng.standard_normal((3, 3, 4, 5)).astype(np.float32)
+
+    def weights(framework: Any, x: Any, k: Any) -> Any:
+        def loss(k: Any, x: Any) -> Any:
+            out = framework.lax.conv_general_dilated(x, k, (1,), "SAME", dimension_numbers=NWC)
+            return framework.numpy.sum(framework.numpy.sin(out))
+
+        return framework.vmap(framework.grad(loss))(k, x)
+
+    found = ox.jit(lambda x, k: weights(ox, x, k))(x, k)
+    np.testing.assert_allclose(found, jax.jit(lambda x, k: weights(jax, x, k))(x, k), 1e-4, 1e-4)
