@@ -150,9 +150,9 @@ class LoweringContext:
         return self.module.platform == "cpu" and not self.module.portable
 
     @property
-    def is_partitioned(self) -> bool:
-        """Whether the compiler splits the arrays of the program over several devices."""
-        return self.module.num_partitions > 1
+    def is_for_one_cpu(self) -> bool:
+        """The same, where the compiler splits no array, along no axis, over several devices."""
+        return self.is_for_cpu_alone and self.module.num_partitions == 1
 
     @property
     def axes(self) -> Axes:

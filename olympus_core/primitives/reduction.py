@@ -272,7 +272,7 @@ class ArgExtremum(SingleResult):
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         (x,), out, axes = ctx.avals_in, ctx.aval_out, params["axes"]
         long_floats = dtypes.kind(x.dtype) == "f" and x.shape[axes[0]] >= _LONG
-        if ctx.platform == "cpu" and long_floats and fits(x, axes[0]):
+        if ctx.is_for_one_cpu and long_floats and fits(x, axes[0]):
             form = packed_argmax if self is argmax_p else packed_argmin
             return ctx.apply(form, operands, **params)[0]
         values, index = shaped((), x.dtype), shaped((), out.dtype)

@@ -58,7 +58,7 @@ class Sort(MultipleResults):
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
         first, axis = ctx.avals_in[0], params["dimension"]
         plain = len(operands) == 1 and dtypes.kind(first.dtype) != "f"  # compared as it is
-        if ctx.platform == "cpu" and params["num_keys"] == 1 and not plain and fits(first, axis):
+        if ctx.is_for_one_cpu and params["num_keys"] == 1 and not plain and fits(first, axis):
             return ctx.apply(packed_sort, operands, axis=axis)
         types = [mlir.tensor_type(a) for a in ctx.avals_out]
         attributes = {
