@@ -39,7 +39,7 @@ _states: dict[Path, RepositoryState] = {}  # of the folders of projects, until t
 def prepare(project: Project) -> None:
     """Do what `record_build` can do before there are figures, while there is nothing else to do.
 
-    The state of the repository that is recorded is the one at the last call.
+    The state of the repository that is recorded is then the one at the last call.
     """
     if project.history is not None:
         with interrupts.held():  # modules in C end badly on a KeyboardInterrupt

@@ -21,7 +21,7 @@ from os import _exit, write  # what the program does to the module `os` is not h
 
 __all__ = ["finish"]
 
-_LONGEST_WAIT = 10.0  # seconds; a program that never ends shall not keep its build from ending
+_LONGEST_WAIT = 5.0  # seconds; a program that never ends shall not keep its build from ending
 # What writes through another comes before that; those of other classes, as of gzip, before all.
 _LAYERS = (io.TextIOWrapper, io.BufferedRWPair, io.BufferedRandom, io.BufferedWriter)
 
@@ -29,7 +29,7 @@ _LAYERS = (io.TextIOWrapper, io.BufferedRWPair, io.BufferedRandom, io.BufferedWr
 def finish(*own: int) -> None:
     """Do at the end of this process what Python would do, but for freeing what is in it.
 
-    The descriptors `own` are not the program's.  A thread of it that goes on for 10 s more is ended
+    The descriptors `own` are not the program's.  A thread of it that goes on for 5 s more is ended
     with the process.  What cannot be written is told on stderr.
 
     Example: `finish(0, 1, 2)`.
