@@ -25,8 +25,8 @@ def watching(
 ) -> Iterator[Listener]:
     """A listener that shows a bar, and passes on what the programs print.
 
-    `meanwhile` is called when something is to be built, while there is nothing to do but to wait:
-    as a target of `new` is traced, or as a compiler begins its work on any other.
+    `meanwhile` is called when a target is to be built, while there is nothing to do but to wait: as
+    one of `new` is traced, or as a compiler begins its work on any other.
     """
 
     def on_stage(target: str, stage: str) -> None:

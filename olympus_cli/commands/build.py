@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +94,8 @@ def command(
     if not specs:
         raise UsageError(f"none of the targets is built for the backend {backend!r}")
     new = [n for n in specs if not frozen and (force or not has_report(opened.build_dir / n))]
-    with interrupts.raised(), watching(len(specs), partial(prepare, opened), new) as listener:
+    once = cache(partial(prepare, opened))
+    with interrupts.raised(), watching(len(specs), once, new) as listener:
         outcomes = build(specs, opened.build_dir, options, listener)
     try:  # what the user waits for comes first: a Ctrl-C from here on ends the process
         outputs.write(build_report(outcomes, opened.build_dir, opened.root))
