@@ -14,7 +14,7 @@ from types import TracebackType
 from olympus_cli.builder.manifest import output_file
 from olympus_cli.reports.model import OutputFile
 
-__all__ = ["Files", "encoded"]
+__all__ = ["Files"]
 
 _PIECE = 1 << 20  # characters
 
@@ -64,17 +64,13 @@ class Files:
     def _written(self, name: str, content: str | bytes) -> OutputFile:
         size, digest = 0, hashlib.sha256()
         with open(self.directory / name, "wb") as file:
-            for data in encoded(content) if isinstance(content, str) else [content]:
+            for data in _encoded(content) if isinstance(content, str) else [content]:
                 size += file.write(data)
                 digest.update(data)
         return OutputFile(name, size, digest.hexdigest())
 
 
-def encoded(text: str) -> Iterator[bytes]:
-    """A text in UTF-8, in pieces: a constant may make it large, and it is not copied as a whole.
-
-    >>> b"".join(encoded("module {}"))
-    b'module {}'
-    """
+def _encoded(text: str) -> Iterator[bytes]:
+    """A text in UTF-8, in pieces: a constant may make it large, and it is not copied as a whole."""
     for begin in range(0, len(text), _PIECE):
         yield text[begin : begin + _PIECE].encode(errors="backslashreplace")

@@ -266,7 +266,7 @@ class _Child:
         return os.waitpid(self.pid, 0)
 
 
-_last: list[Snapshot] = []
+_last: list[Snapshot] = []  # that of the last fork
 
 
 def _fork(leash: socket.socket, results: socket.socket, job: Job, _ours: socket.socket) -> _Child:

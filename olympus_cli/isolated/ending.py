@@ -15,8 +15,8 @@ import io
 import os
 import sys
 import threading
-from collections.abc import Collection
-from contextlib import suppress
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
 from os import _exit, write  # what the program does to the module `os` is not heard here
 
 __all__ = ["finish"]
@@ -30,39 +30,50 @@ def finish(*own: int) -> None:
     """Do at the end of this process what Python would do, but for freeing what is in it.
 
     The descriptors `own` are not the program's.  A thread of it that goes on for 5 s more is ended
-    with the process.  What cannot be written is told on stderr.
+    with the process, and so is a file that takes as long.  What cannot be done is told on stderr.
 
     Example: `finish(0, 1, 2)`.
     """
-    _wait_for_threads()
+    if _threads():
+        with _limited("threads of the program did not end and were ended"):
+            threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     if _has_written(own):
-        _close_files()
+        with _limited("files of the program could not be closed"):
+            _close_files()
 
 
-def _wait_for_threads() -> None:
-    own = threading.current_thread()
-    if all(each is own or each.daemon for each in threading.enumerate()):
-        return
-    late = threading.Timer(_LONGEST_WAIT, _give_up)
-    late.daemon = True
-    late.start()
-    threading._shutdown()  # type: ignore[attr-defined]
-    late.cancel()
-
-
-def _give_up() -> None:
+def _threads() -> list[str]:
+    """The names of the threads that Python waits for."""
     main = threading.main_thread()
-    left = ", ".join(x.name for x in threading.enumerate() if x is not main and not x.daemon)
-    write(2, f"threads of the program did not end and were ended: {left}\n".encode())
-    _exit(1)
+    return [each.name for each in threading.enumerate() if each is not main and not each.daemon]
+
+
+@contextmanager
+def _limited(late: str) -> Iterator[None]:
+    """A context that ends the process if it takes too long; `late` is then said of it."""
+
+    def give_up() -> None:
+        names = ", ".join(_threads())
+        write(2, f"{late}{names and ': '}{names}\n".encode())
+        _exit(1)
+
+    timer = threading.Timer(_LONGEST_WAIT, give_up)
+    timer.daemon = True
+    timer.start()
+    yield
+    timer.cancel()
 
 
 def _has_written(own: Collection[int]) -> bool:
-    """Whether the program has a descriptor open that can be written to; most have none."""
-    for number in {int(name) for name in os.listdir("/dev/fd")}.difference(own):
+    """Whether the program may have a descriptor open that can be written to; most have none."""
+    try:
+        numbers = {int(name) for name in os.listdir("/dev/fd")}
+    except OSError:  # there are no more descriptors
+        return True
+    for number in numbers.difference(own):
         with suppress(OSError):  # that of the listing itself
             if fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE:
                 return True

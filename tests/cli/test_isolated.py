@@ -16,7 +16,7 @@ import time
 import typing
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -349,27 +349,41 @@ def test_what_a_program_leaves_open_is_finished(tmp_path: Path) -> None:
     assert [(tmp_path / name).read_text() for name in ("late", "pool")] == ["written"] * 2
 
 
-def _cannot_be_finished(_say: object, endless: bool) -> str:
-    if endless:
+def _cannot_be_finished(_say: object, what: str) -> str:
+    if what == "thread":
         threading.Thread(target=threading.Event().wait, name="mine").start()
-    kept.append(open("/dev/full", "w"))  # noqa: SIM115
-    kept[-1].write("x")  # type: ignore[attr-defined]
+    elif what == "pipe":
+        _, end = os.pipe()
+        os.set_blocking(end, False)
+        with suppress(BlockingIOError):
+            while os.write(end, bytes(1 << 12)):
+                pass
+        os.set_blocking(end, True)
+        kept.append(os.fdopen(end, "wb"))
+        kept[-1].write(b"nobody reads")  # type: ignore[attr-defined]
+    else:
+        kept.append(open("/dev/full", "w"))  # noqa: SIM115
+        kept[-1].write("x")  # type: ignore[attr-defined]
     return "done"
 
 
 @pytest.mark.parametrize(
-    ("endless", "words"),
+    ("what", "words"),
     [
-        (True, "threads of the program did not end and were ended: mine\n"),
-        (False, "a file of the program could not be written: [Errno 28] No space left on device\n"),
+        ("thread", "threads of the program did not end and were ended: mine\n"),
+        (
+            "file",
+            "a file of the program could not be written: [Errno 28] No space left on device\n",
+        ),
+        ("pipe", "files of the program could not be closed\n"),
     ],
 )
 def test_what_cannot_be_finished_is_told(
-    monkeypatch: pytest.MonkeyPatch, endless: bool, words: str
+    monkeypatch: pytest.MonkeyPatch, what: str, words: str
 ) -> None:
     monkeypatch.setattr(ending, "_LONGEST_WAIT", 0.1)
     monkeypatch.setattr(own_process, "_claimed", True)  # so that the worker is a fork of this one
-    process = Isolated(_cannot_be_finished, endless, does="tests", quiet=True)
+    process = Isolated(_cannot_be_finished, what, does="tests", quiet=True)
     while (ended := process.look()) is None:
         wait([process])
     assert (ended.failure, ended.data, ended.output) == (None, "done", words)
