@@ -1,15 +1,15 @@
-"""What a public package has beyond its own names: submodules on demand, and reasons for the rest.
+"""What a public package has beyond its own names: modules on demand, and reasons for the rest.
 
-A submodule is imported when a program first names it (PEP 562): what few programs need (linear
-algebra, transforms) then costs nothing to the others.  A name that the package does not have is an
-AttributeError, which says why where the API has that name.
+A submodule, or the module that has a name, is imported when a program first names it (PEP 562):
+what few programs need (linear algebra, transforms) then costs nothing to the others.  A name that
+the package does not have is an AttributeError, which says why where the API has that name.
 """
 
 from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from olympus_core.absent import why_absent
@@ -18,19 +18,26 @@ __all__ = ["on_demand"]
 
 
 def on_demand(
-    package: str, *names: str, others: Callable[[], Mapping[str, Any]] = dict
+    package: str,
+    *names: str,
+    elsewhere: Mapping[str, Sequence[str]] | None = None,
+    others: Callable[[], Mapping[str, Any]] = dict,
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """The `__getattr__` and `__dir__` of a package whose submodules `names` are not yet imported.
 
+    `elsewhere` are more names, by the module that has them; it is not yet imported either.
     `others` gives more attributes by name, which `dir` does not list; it is called when a name is
     asked for that the package does not have.
 
-    >>> __getattr__, __dir__ = on_demand(__name__, "linalg")
+    >>> __getattr__, __dir__ = on_demand(__name__, "linalg", elsewhere={"math": ("sin", "cos")})
     """
+    places = {name: module for module, its in (elsewhere or {}).items() for name in its}
 
     def __getattr__(name: str) -> Any:
         if name in names:
             return importlib.import_module(f"{package}.{name}")
+        if name in places:
+            return getattr(importlib.import_module(places[name]), name)
         if not name.startswith("__") and name in (more := others()):
             return more[name]
         why = None if name.startswith("_") else why_absent(package, name)
@@ -41,6 +48,6 @@ def on_demand(
         )
 
     def __dir__() -> list[str]:
-        return sorted({*vars(sys.modules[package]), *names})
+        return sorted({*vars(sys.modules[package]), *names, *places})
 
     return __getattr__, __dir__

@@ -6,6 +6,7 @@ They are put on the disk all together, when the last is written: one at a time t
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path, PurePosixPath
 from types import TracebackType
@@ -14,6 +15,8 @@ from olympus_cli.builder.manifest import output_file
 from olympus_cli.reports.model import OutputFile
 
 __all__ = ["Files"]
+
+_PIECE = 1 << 20  # characters
 
 
 class Files:
@@ -59,6 +62,15 @@ class Files:
         return tuple(sorted(found, key=lambda file: PurePosixPath(file.path)))
 
     def _written(self, name: str, content: str | bytes) -> OutputFile:
-        data = content.encode(errors="backslashreplace") if isinstance(content, str) else content
-        (self.directory / name).write_bytes(data)
-        return OutputFile(name, len(data), hashlib.sha256(data).hexdigest())
+        size, digest = 0, hashlib.sha256()
+        with open(self.directory / name, "wb") as file:
+            for data in _encoded(content) if isinstance(content, str) else [content]:
+                size += file.write(data)
+                digest.update(data)
+        return OutputFile(name, size, digest.hexdigest())
+
+
+def _encoded(text: str) -> Iterator[bytes]:
+    """A text in UTF-8, in pieces: a constant may make it large, and it is not copied as a whole."""
+    for begin in range(0, len(text), _PIECE):
+        yield text[begin : begin + _PIECE].encode(errors="backslashreplace")

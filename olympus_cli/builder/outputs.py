@@ -19,6 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, NamedTuple
 
 import olympus
@@ -112,9 +113,13 @@ class _Lowered(NamedTuple):
 
 def _compile(program: Program, files: Files, say: Say) -> _Lowered:
     """Compile a program, and look at it as lowered while the compiler is at work."""
+    begun = Event()
     with _taking_turns(), ThreadPoolExecutor(1, "olympus-build") as beside:
-        looking = beside.submit(_look_at_lowered, program, files)
-        program.compile()
+        looking = beside.submit(_look_at_lowered, program, files, begun)
+        try:
+            program.compile(begun.set)
+        finally:
+            begun.set()
         say("write")
         with program.clock.part("write"):
             return looking.result()
@@ -131,11 +136,14 @@ def _taking_turns() -> Iterator[None]:
         sys.setswitchinterval(before)
 
 
-def _look_at_lowered(program: Program, files: Files) -> _Lowered:
+def _look_at_lowered(program: Program, files: Files, begun: Event) -> _Lowered:
     """Write the files of the program as lowered, and find out all that depends on it alone.
+
+    The compiler, which is waited for in the end, goes first: `begun` is set when it has begun.
 
     What the program keeps, as its portable form, which the bundle has, is made here too.
     """
+    begun.wait()
     spec, first = program.spec, program.units[0]
     costs = {unit.label: unit.lowered.cost(spec.trips) for unit in program.units}
     sources = _write_lowered(program, files)

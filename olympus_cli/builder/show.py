@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -20,15 +20,18 @@ __all__ = ["build_report", "raise_failures", "watching"]
 
 
 @contextmanager
-def watching(targets: int, meanwhile: Callable[[], None] = lambda: None) -> Iterator[Listener]:
+def watching(
+    targets: int, meanwhile: Callable[[], None] = lambda: None, new: Collection[str] = ()
+) -> Iterator[Listener]:
     """A listener that shows a bar, and passes on what the programs print.
 
-    `meanwhile` is called as a compiler begins its work, while there is nothing to do but to wait.
+    `meanwhile` is called when a target is to be built, while there is nothing to do but to wait: as
+    one of `new` is traced, or as a compiler begins its work on any other.
     """
 
     def on_stage(target: str, stage: str) -> None:
         bar.describe(f"{target}: {stage}")
-        if stage.startswith("compile"):
+        if stage.startswith("trace" if target in new else "compile"):
             meanwhile()
 
     def on_outcome(outcome: Outcome) -> None:

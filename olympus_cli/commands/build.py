@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from olympus_cli.options import (
     time_limit_option,
     whole_number,
 )
+from olympus_cli.reports.json import has_report
 from olympus_cli.reports.outputs import Outputs
 from olympus_cli.spec.backends import named_backend
 from olympus_cli.spec.devices import read_devices
@@ -92,7 +93,9 @@ def command(
     specs = {spec.name: spec for spec in selected if options.labels(spec)}
     if not specs:
         raise UsageError(f"none of the targets is built for the backend {backend!r}")
-    with interrupts.raised(), watching(len(specs), partial(prepare, opened)) as listener:
+    new = [n for n in specs if not frozen and (force or not has_report(opened.build_dir / n))]
+    once = cache(partial(prepare, opened))
+    with interrupts.raised(), watching(len(specs), once, new) as listener:
         outcomes = build(specs, opened.build_dir, options, listener)
     try:  # what the user waits for comes first: a Ctrl-C from here on ends the process
         outputs.write(build_report(outcomes, opened.build_dir, opened.root))

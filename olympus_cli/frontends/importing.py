@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
 from importlib.machinery import ModuleSpec
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 from olympus.errors import EntryError, TraceError, UsageError
@@ -46,15 +46,41 @@ _OURS = frozenset(sys.stdlib_module_names) | {
 }
 
 
+_PACKAGES = frozenset({"olympus", "olympus_core", "olympus_cli"})
+_WRITES_NO_BYTECODE = sys.dont_write_bytecode  # as Python was started
+
+
+class _Caching(importlib.machinery.SourceFileLoader):
+    """Loads a module of ours, and writes its bytecode although that of a program is not written.
+
+    Every process would compile the modules of a checkout anew: Python writes it when it imports.
+    """
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        """As the import system asks it."""
+        before, sys.dont_write_bytecode = sys.dont_write_bytecode, _WRITES_NO_BYTECODE
+        try:
+            return super().get_code(fullname)
+        finally:
+            sys.dont_write_bytecode = before
+
+
 class _Kept:
     """Finds the standard library and our own packages where they were before any project came."""
 
     @staticmethod
-    def find_spec(name: str, path: object = None, _target: object = None) -> ModuleSpec | None:
+    def find_spec(
+        name: str, path: Sequence[str] | None = None, _target: object = None
+    ) -> ModuleSpec | None:
         """As the import system asks it: for the rest, None."""
-        if path is not None or name not in _OURS:
+        if path is None:
+            return _spec(name) if name in _OURS else None
+        if name.partition(".")[0] not in _PACKAGES:
             return None
-        return _spec(name)
+        found = importlib.machinery.PathFinder.find_spec(name, path)
+        if found is not None and type(found.loader) is importlib.machinery.SourceFileLoader:
+            found.loader = _Caching(found.loader.name, found.loader.path)
+        return found
 
 
 def load_entry(entry: str, root: Path, python_path: Sequence[Path] = ()) -> Callable[..., Any]:

@@ -11,6 +11,7 @@ import platform
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from olympus.errors import OlympusError
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from olympus_cli.builder.outcome import Outcome
     from olympus_cli.gates.checking import Checked
     from olympus_cli.history.model import Figure, StoredProgram
+    from olympus_cli.history.repository import RepositoryState
     from olympus_cli.spec.model import Project
 
 __all__ = ["machine_digest", "prepare", "record_bench", "record_build", "record_check"]
@@ -31,18 +33,26 @@ __all__ = ["machine_digest", "prepare", "record_bench", "record_build", "record_
 # not wait for it.
 
 
+_states: dict[Path, RepositoryState] = {}  # of the folders of projects, until they are recorded
+
+
 def prepare(project: Project) -> None:
-    """Do what `record_build` can do before there are figures, while there is nothing else to do."""
+    """Do what `record_build` can do before there are figures, while there is nothing else to do.
+
+    The state of the repository that is recorded is then the one at the last call.
+    """
     if project.history is not None:
         with interrupts.held():  # modules in C end badly on a KeyboardInterrupt
             import olympus_cli.history.figures
-            import olympus_cli.history.repository
             import olympus_cli.history.store  # noqa: F401
+            from olympus_cli.history.repository import repository_state
         tool_versions()  # which are kept
+        _states[project.root] = repository_state(project.root)
 
 
 def record_build(project: Project, outcomes: Iterable[Outcome]) -> None:
     """Add the figures of the targets that were built; nothing where all were up to date."""
+    state = _states.pop(project.root, None)
     built = [each.report for each in outcomes if each.status == "built" and each.report]
     if project.history is None or not built:
         return
@@ -54,7 +64,7 @@ def record_build(project: Project, outcomes: Iterable[Outcome]) -> None:
         found = build_programs(report, project.build_dir / report.target)
         figures += build_figures(report, found)
         programs += found.values()
-    _record(project, "build", figures, programs)
+    _record(project, "build", figures, programs, state=state)
 
 
 def record_check(project: Project, found: Iterable[Checked]) -> None:
@@ -121,6 +131,7 @@ def _record(
     figures: Sequence[Figure],
     programs: Sequence[StoredProgram],
     machine: Mapping[str, str] | None = None,
+    state: RepositoryState | None = None,
 ) -> None:
     from olympus_cli.history.model import Run, utc_text
     from olympus_cli.history.repository import repository_state
@@ -133,7 +144,7 @@ def _record(
         command=command,
         host=machine_digest(machine or _machine()),
         versions=tool_versions(),
-        **asdict(repository_state(project.root)),
+        **asdict(state or repository_state(project.root)),
     )
     try:
         append(project.history, [(run, figures)], programs)

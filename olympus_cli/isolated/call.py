@@ -266,9 +266,14 @@ class _Child:
         return os.waitpid(self.pid, 0)
 
 
+_last: list[Snapshot] = []  # that of the last fork
+
+
 def _fork(leash: socket.socket, results: socket.socket, job: Job, _ours: socket.socket) -> _Child:
     """Supervise in a child of this process, which has imported all, and no client has threads."""
     snapshot = Snapshot.taken()
+    # to let go of it writes to all that it refers to, and the child would have it copied
+    _last[:] = [snapshot]
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     try:
         with interrupts.held() as came:

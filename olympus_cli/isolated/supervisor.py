@@ -32,6 +32,7 @@ from typing import NoReturn, TextIO, cast
 
 from olympus_cli import interrupts
 from olympus_cli.faults.failure import Failure
+from olympus_cli.isolated import ending
 from olympus_cli.isolated.messages import Channel, Data
 from olympus_cli.isolated.patched import Snapshot
 
@@ -233,9 +234,7 @@ def _work(
         except BaseException as error:  # also what the program raises in place of an Exception
             message = ("failed", vars(snapshot.blamed(Failure.of(error))))
         channel.end(*message)
-        atexit._run_exitfuncs()
-        for stream in (sys.stdout, sys.stderr):
-            stream.flush()
+        ending.finish(0, 1, 2, results.fileno())
     except BaseException as error:  # what the program did to Python may be behind it
         write(2, f"olympus cannot go on in this process: {type(error).__name__}\n".encode())
     finally:

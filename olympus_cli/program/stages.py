@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -117,10 +117,11 @@ class Program:
         self.units = [unit for unit in self.units if unit not in missing]
         return error
 
-    def compile(self) -> None:
-        """StableHLO to executables."""
+    def compile(self, on_begin: Callable[[], None] = lambda: None) -> None:
+        """StableHLO to executables; `on_begin` is called as each compiler is about to begin."""
         for unit in self.units:
             self._say(f"compile for {unit.label}")
+            on_begin()
             start = time.perf_counter()
             with self._warnings_kept():
                 unit.compiled = unit.lowered.compile(

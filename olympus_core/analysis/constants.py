@@ -5,13 +5,15 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from fractions import Fraction
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
 from olympus_core import mlir
 from olympus_core.analysis.stablehlo import tensor_of
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 __all__ = ["Given", "Knowledge", "Memo", "Scope", "Value", "reduction"]
 
@@ -338,6 +340,8 @@ def _is_certain(op: Any, given: Sequence[Value], found: Value) -> bool:
         return True
     if not all(np.isfinite(x) for x in (*given, found)):
         return False
+    from fractions import Fraction  # few programs compute floats of constants alone
+
     x, y = (Fraction(float(each)) for each in given)
     return exact(x, y) == Fraction(float(found))
 
@@ -354,7 +358,7 @@ def _converted(op: Any, given: Sequence[Value], sizes: tuple[int, ...]) -> Value
         whole, limits = int(float(x)), np.iinfo(dtype)
         return np.asarray(whole, dtype) if limits.min <= whole <= limits.max else None
     made = x.astype(dtype)
-    if dtype.kind == "f" and np.isfinite(x) and Fraction(x.item()) != Fraction(float(made)):
+    if dtype.kind == "f" and np.isfinite(x) and x.item() != float(made):  # Python's are exact
         return None
     return made
 

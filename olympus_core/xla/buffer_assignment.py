@@ -98,7 +98,7 @@ class BufferAssignment(NamedTuple):
         return MemoryAnalysis(arguments, results, temporaries, aliased, 0, peak)
 
 
-def read_assignment(data: bytes) -> BufferAssignment:
+def read_assignment(data: bytes | memoryview) -> BufferAssignment:
     """The assignment of the bytes of a `BufferAssignmentProto`.
 
     Raises:

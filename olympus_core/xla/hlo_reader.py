@@ -18,7 +18,7 @@ from olympus_core.xla.wire import Message, damaged
 __all__ = ["read_module"]
 
 
-def read_module(data: bytes) -> HloModule:
+def read_module(data: bytes | memoryview) -> HloModule:
     """The program of the bytes of an `HloModuleProto`, as an executable's module serializes.
 
     Raises:
@@ -29,11 +29,11 @@ def read_module(data: bytes) -> HloModule:
       'tuple'
     """
     with collection.paused():
-        return _module(Message(data))
+        return _module(Message(memoryview(data)))
 
 
 def _module(message: Message) -> HloModule:
-    headers, parts = parted(message.raws(3))
+    headers, parts = parted(message.views(3))
     instructions = Instructions([*chain.from_iterable(parts)], Tables(message))
     begins = [0, *accumulate(map(len, parts))]
     alike = compare(headers, begins, instructions)

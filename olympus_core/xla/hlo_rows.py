@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from olympus_core.errors import ArtifactError
 from olympus_core.xla.columns import Column, Columns, Ints, packed
-from olympus_core.xla.wire import BYTES, VARINT, Message, text, varint
+from olympus_core.xla.wire import BYTES, VARINT, Message, cut, text, varint
 
 __all__ = ["Header", "Rows", "parted", "places_of", "read_rows"]
 
@@ -23,7 +23,9 @@ _Bools = npt.NDArray[np.bool_]
 _NAME, _INSTRUCTION = 1, 2  # of a computation, and the tags of both:
 _NAME_TAG, _INSTRUCTION_TAG = 0x0A, 0x12
 _COMPUTATION_ID, _ROOT, _IS_FUSION = 5, 6, 7
+_LITERAL = 8  # of an instruction: the elements of a constant
 _SHORT = 0x7F  # the greatest length that takes one byte
+_LARGE = 1 << 16  # bytes, of which what is read one by one is not copied as a whole
 
 
 class Header(NamedTuple):
@@ -35,15 +37,17 @@ class Header(NamedTuple):
     is_fusion: bool
 
 
-def parted(contents: Sequence[bytes]) -> tuple[list[Header], list[Sequence[bytes]]]:
+def parted(contents: Sequence[bytes | memoryview]) -> tuple[list[Header], list[Sequence[bytes]]]:
     """What computations say of themselves, and the instructions of each.
+
+    Of large constants the elements are left out.
 
     Raises:
       ArtifactError: when the bytes of one are not a computation.
     """
     rests, parts = [], list[Sequence[bytes]]()
     for content in contents:
-        rest, part = _parted(content)
+        rest, part = _parted(content if len(content) > _LARGE else bytes(content))
         rests.append(rest)
         parts.append(part)
     data, columns = Columns.of(rests, (_NAME, _INSTRUCTION, _COMPUTATION_ID, _ROOT, _IS_FUSION))
@@ -62,22 +66,23 @@ def parted(contents: Sequence[bytes]) -> tuple[list[Header], list[Sequence[bytes
     return headers, parts
 
 
-def _parted(content: bytes) -> tuple[bytes, list[bytes]]:
+def _parted(content: bytes | memoryview) -> tuple[bytes, list[bytes]]:
     """The rest of a computation and its instructions, if those follow its name; else all of it."""
     found: list[bytes] = []
     try:
         if content[0] != _NAME_TAG or content[1] > _SHORT:
-            return content, []
+            return bytes(content), []
         begin = at = 2 + content[1]
         while content[at] == _INSTRUCTION_TAG:
             length, at = content[at + 1], at + 2
             if length > _SHORT:
                 length, at = varint(content, at - 1)
-            found.append(content[at : at + length])
+            one = content[at : at + length]
+            found.append(cut(one, _LITERAL) if length > _LARGE else bytes(one))
             at += length
     except (IndexError, ArtifactError):  # nothing follows them, or it is cut off
-        return content, []
-    return content[:begin] + content[at:], found
+        return bytes(content), []
+    return b"".join((content[:begin], content[at:])), found
 
 
 def _by_itself(message: Message) -> tuple[Header, Sequence[bytes]]:

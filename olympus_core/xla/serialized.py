@@ -11,20 +11,22 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from olympus_core.errors import ArtifactError
-from olympus_core.xla.wire import Message
+from olympus_core.xla.wire import Message, varint
 
 __all__ = ["Description", "described", "serialized_for"]
 
-_HEADER = b"\x0a"  # the tag of a message: a header begins with its length alone
 _EXECUTABLE, _OPTIONS, _BUILD_OPTIONS, _REPLICAS, _PARTITIONS = 1, 2, 3, 4, 5
 _MODULE_AND_CONFIG, _ASSIGNMENT, _MODULE = 1, 2, 1
 
 
 class Description(NamedTuple):
-    """The bytes of an `HloModuleProto`, and those of its `BufferAssignmentProto`."""
+    """The bytes of an `HloModuleProto`, and those of its `BufferAssignmentProto`.
 
-    module: bytes
-    assignment: bytes
+    They are views of those of the executable, for constants may make them large.
+    """
+
+    module: bytes | memoryview
+    assignment: bytes | memoryview
 
 
 def described(serialized: bytes) -> Description | None:
@@ -33,12 +35,22 @@ def described(serialized: bytes) -> Description | None:
     None where the bytes do not say it, for they are damaged or in another form.
     """
     try:
-        executable = Message(Message(_HEADER + serialized).raw(_EXECUTABLE))
-        module = Message(executable.raw(_MODULE_AND_CONFIG)).raw(_MODULE)
-        found = Description(module, executable.raw(_ASSIGNMENT))
+        executable = Message(_last(_content(serialized), _EXECUTABLE))
+        module = _last(Message(_last(executable, _MODULE_AND_CONFIG)), _MODULE)
+        found = Description(module, _last(executable, _ASSIGNMENT))
     except ArtifactError:
         return None
     return found if all(found) else None
+
+
+def _content(serialized: bytes) -> Message:
+    """What follows the header."""
+    length, begin = varint(serialized, 0)
+    return Message(memoryview(serialized)[begin + length :])
+
+
+def _last(message: Message, number: int) -> bytes | memoryview:
+    return (message.views(number) or (b"",))[-1]
 
 
 def serialized_for(serialized: bytes) -> int | None:
@@ -50,7 +62,7 @@ def serialized_for(serialized: bytes) -> int | None:
     8
     """
     try:
-        options = Message(_HEADER + serialized).message(_OPTIONS)
+        options = _content(serialized).message(_OPTIONS)
         build = options and options.message(_BUILD_OPTIONS)
     except ArtifactError:
         return None

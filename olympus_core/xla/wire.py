@@ -17,6 +17,7 @@ __all__ = [
     "LONGEST",
     "VARINT",
     "Message",
+    "cut",
     "damaged",
     "field",
     "text",
@@ -26,7 +27,7 @@ __all__ = [
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5  # the wire types
 LONGEST = 10  # bytes of a varint of 64 bits
 
-Value = int | bytes
+Value = int | bytes | memoryview
 
 
 def damaged(what: str) -> ArtifactError:
@@ -56,7 +57,8 @@ def _varint_of(value: int) -> bytes:
 class Message:
     """A message, as its fields by number; nested messages are read when they are asked for.
 
-    A field that is absent has proto3's default: 0, an empty text, no elements.
+    A field that is absent has proto3's default: 0, an empty text, no elements.  What is large is
+    given as a memoryview, and taken by `views`, so that it is not copied.
 
     Raises:
       ArtifactError: when the bytes are cut off, or have a field of another kind than asked for.
@@ -69,7 +71,7 @@ class Message:
 
     __slots__ = ("_fields",)
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes | memoryview) -> None:
         self._fields = _fields(data)
 
     def __contains__(self, number: int) -> bool:
@@ -96,7 +98,7 @@ class Message:
         if found is None:
             return ()
         if len(found) == 1 and not isinstance(found[0], int):
-            data = found[0]
+            data = _bytes(found[0], number)
             if data.isascii():  # each byte is a number by itself
                 return tuple(data)
             return tuple(_packed(data))
@@ -121,6 +123,10 @@ class Message:
     def raws(self, number: int) -> tuple[bytes, ...]:
         """The bytes of each element of a repeated field."""
         return tuple(_bytes(value, number) for value in self._fields.get(number, ()))
+
+    def views(self, number: int) -> tuple[bytes | memoryview, ...]:
+        """The same, as views where the message was made of one."""
+        return tuple(_content(value, number) for value in self._fields.get(number, ()))
 
     def texts(self, number: int) -> tuple[str, ...]:
         """The texts of a repeated field."""
@@ -150,10 +156,14 @@ def _signed(value: int) -> int:
     return value - (1 << 64) if value >> 63 else value
 
 
-def _bytes(value: Value, number: int) -> bytes:
+def _content(value: Value, number: int) -> bytes | memoryview:
     if isinstance(value, int):
         raise damaged(f"field {number} is not a message or text")
     return value
+
+
+def _bytes(value: Value, number: int) -> bytes:
+    return value if isinstance(value, bytes) else bytes(_content(value, number))
 
 
 def text(value: bytes, number: int) -> str:
@@ -164,7 +174,7 @@ def text(value: bytes, number: int) -> str:
         raise damaged(f"field {number} is not text") from None
 
 
-def _packed(data: bytes) -> list[int]:
+def _packed(data: bytes | memoryview) -> list[int]:
     values, at, end = [], 0, len(data)
     while at < end:
         value, at = data[at], at + 1
@@ -175,7 +185,7 @@ def _packed(data: bytes) -> list[int]:
     return values
 
 
-def varint(data: bytes, at: int) -> tuple[int, int]:
+def varint(data: bytes | memoryview, at: int) -> tuple[int, int]:
     """The number at a position, and the position after it; most have two bytes at most."""
     value = shift = 0
     try:
@@ -196,7 +206,36 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
     raise damaged("it has a number of more than 64 bits")
 
 
-def _fields(data: bytes) -> dict[int, list[Value]]:
+def cut(data: bytes | memoryview, number: int) -> bytes:
+    """A message with nothing in a field that is text or a nested message, where it has that.
+
+    Raises ArtifactError where it is cut off.
+
+    >>> cut(field(1, b"name") + field(8, b"0" * 1000), 8) == field(1, b"name") + field(8, b"")
+    True
+    """
+    kept, begin, at = [], 0, 0
+    while at < len(data):
+        tag, at = varint(data, at)
+        kind = tag & 7
+        if kind == VARINT:
+            _, at = varint(data, at)
+        elif kind == BYTES:
+            length, after = varint(data, at)
+            if tag >> 3 == number:
+                kept += [data[begin:at], b"\0"]
+                begin = after + length
+            at = after + length
+        elif kind in (FIXED64, FIXED32):
+            at += 8 if kind == FIXED64 else 4
+        else:
+            raise damaged(f"it has a field of the wire type {kind}")
+    if at > len(data):
+        raise damaged("it is cut off")
+    return b"".join([*kept, data[begin:]])
+
+
+def _fields(data: bytes | memoryview) -> dict[int, list[Value]]:
     """The values of each field; numbers of one byte, which most are, are read without a call."""
     fields: dict[int, list[Value]] = {}
     at, end = 0, len(data)

@@ -23,6 +23,17 @@ def test_files_are_written_and_listed(tmp_path: Path) -> None:
     assert (tmp_path / "program.hlo.txt").read_bytes() == b"a \\udcff name\r\n"
 
 
+def test_a_long_text_is_written_whole(tmp_path: Path) -> None:
+    text = "\N{GREEK SMALL LETTER ALPHA}\udcff" * (1 << 20)
+    with Files(tmp_path) as files:
+        files.write("long", text)
+        files.write("empty", "")
+        assert files.listed() == tuple(
+            output_file(tmp_path, tmp_path / n) for n in ("empty", "long")
+        )
+    assert (tmp_path / "long").read_bytes() == text.encode(errors="backslashreplace")
+
+
 def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
     with Files(tmp_path) as files:
         files.write("absent/program.hlo.txt", "")

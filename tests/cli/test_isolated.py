@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gzip
 import json
 import os
 import pickle
@@ -9,17 +11,21 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import typing
 from collections.abc import Callable
-from contextlib import closing
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 from click.testing import Result
 
 from olympus.errors import CompileError
+from olympus_cli import own_process
 from olympus_cli.faults.failure import Failure
+from olympus_cli.isolated import ending
 from olympus_cli.isolated.call import Isolated, call, wait
 from olympus_cli.isolated.conversation import Conversation
 from olympus_cli.isolated.messages import Channel, Receiver, Sender, loads
@@ -318,6 +324,69 @@ def test_a_death_is_told_in_a_process_of_others(function: Callable[..., object])
 
 def _do(_say: object, function: Callable[..., object]) -> object:
     return function() if function is os.abort else function(3)
+
+
+def _leaves_open(_say: object, folder: str) -> str:
+    late = threading.Timer(0.2, (Path(folder) / "late").write_text, ["written"])
+    late.start()
+    opened = open(Path(folder) / "text", "w")  # noqa: SIM115
+    opened.write("never flushed")
+    packed = gzip.GzipFile(Path(folder) / "packed", "wb")
+    packed.write(b"never closed")
+    in_pool = ThreadPoolExecutor(1).submit((Path(folder) / "pool").write_text, "written")
+    kept.extend([opened, packed, in_pool])
+    atexit.register(opened.write, " or registered")
+    return "done"
+
+
+kept: list[object] = []
+
+
+def test_what_a_program_leaves_open_is_finished(tmp_path: Path) -> None:
+    assert call(_leaves_open, str(tmp_path), does="tests") == "done"
+    assert (tmp_path / "text").read_text() == "never flushed or registered"
+    assert gzip.decompress((tmp_path / "packed").read_bytes()) == b"never closed"
+    assert [(tmp_path / name).read_text() for name in ("late", "pool")] == ["written"] * 2
+
+
+def _cannot_be_finished(_say: object, what: str) -> str:
+    if what == "thread":
+        threading.Thread(target=threading.Event().wait, name="mine").start()
+    elif what == "pipe":
+        _, end = os.pipe()
+        os.set_blocking(end, False)
+        with suppress(BlockingIOError):
+            while os.write(end, bytes(1 << 12)):
+                pass
+        os.set_blocking(end, True)
+        kept.append(os.fdopen(end, "wb"))
+        kept[-1].write(b"nobody reads")  # type: ignore[attr-defined]
+    else:
+        kept.append(open("/dev/full", "w"))  # noqa: SIM115
+        kept[-1].write("x")  # type: ignore[attr-defined]
+    return "done"
+
+
+@pytest.mark.parametrize(
+    ("what", "words"),
+    [
+        ("thread", "threads of the program did not end and were ended: mine\n"),
+        (
+            "file",
+            "a file of the program could not be written: [Errno 28] No space left on device\n",
+        ),
+        ("pipe", "files of the program could not be closed\n"),
+    ],
+)
+def test_what_cannot_be_finished_is_told(
+    monkeypatch: pytest.MonkeyPatch, what: str, words: str
+) -> None:
+    monkeypatch.setattr(ending, "_LONGEST_WAIT", 0.1)
+    monkeypatch.setattr(own_process, "_claimed", True)  # so that the worker is a fork of this one
+    process = Isolated(_cannot_be_finished, what, does="tests", quiet=True)
+    while (ended := process.look()) is None:
+        wait([process])
+    assert (ended.failure, ended.data, ended.output) == (None, "done", words)
 
 
 # What a program raises.

@@ -118,6 +118,13 @@ def test_the_bindings_of_a_dialect_are_imported_when_it_comes_up() -> None:
     assert "func" in loaded and loaded & {"stablehlo", "chlo", "mhlo"} == set()
 
 
+def test_what_a_build_needs_of_the_analysis_is_not_all_of_it() -> None:
+    loaded = done("import sys, olympus.analysis; print(*sys.modules)").stdout.split()
+    found = {name.rpartition(".")[2] for name in loaded if name.startswith("olympus_core.analysis")}
+    assert {"cost", "memory", "estimate", "sources"} <= found
+    assert found & {"difference", "graph", "profiling", "collectives"} == set()
+
+
 def test_what_a_build_does_at_its_end_was_imported_while_the_compiler_worked(
     tmp_path: Path,
 ) -> None:

@@ -6,6 +6,7 @@ import ast
 import builtins
 import functools
 import graphlib
+import importlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -294,6 +295,22 @@ def test_type_checkers_find_what_the_public_package_exports() -> None:
                 renamed = [a.asname for a in node.names if a.asname != a.name]
                 public = [name for name in renamed if not name or not name.startswith("_")]
                 assert not public, f"{relative(path)}: write {public} as an assignment"
+
+
+def test_what_is_imported_when_it_is_named_is_what_type_checkers_are_told() -> None:
+    """Each name of `on_demand(elsewhere=...)` is imported for them, and there is no other."""
+    path = ROOT / "olympus/analysis.py"
+    (choice,) = [node for node in parsed(path).body if isinstance(node, ast.If)]
+    imports = [node for node in choice.body if isinstance(node, ast.ImportFrom)]
+    told = {(node.module, alias.name) for node in imports for alias in node.names}
+    (table,) = [node for node in ast.walk(choice) if isinstance(node, ast.Dict)]
+    modules = ast.literal_eval(table).items()
+    assert {(module, name) for module, names in modules for name in names} == told
+    analysis = importlib.import_module("olympus.analysis")
+    for module, name in told:
+        assert module is not None
+        assert getattr(analysis, name) is getattr(importlib.import_module(module), name)
+        assert name in dir(analysis)
 
 
 # What Python's own protocols ask for, under the name of the function that raises it.

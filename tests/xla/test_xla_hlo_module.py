@@ -14,7 +14,7 @@ from olympus_core.errors import ArtifactError
 from olympus_core.xla.buffer_assignment import read_assignment
 from olympus_core.xla.hlo_module import HloModule, Shape
 from olympus_core.xla.hlo_reader import read_module
-from olympus_core.xla.wire import Message
+from olympus_core.xla.wire import Message, cut, field
 from tests.marks import needs_gpu_compiler
 
 lax = olympus.lax
@@ -201,6 +201,18 @@ def test_a_module_without_an_entry_is_refused() -> None:
 def test_wire_format_errors(data: bytes, message: str) -> None:
     with pytest.raises(ArtifactError, match=message):
         Message(data)
+
+
+def test_a_field_is_cut_out_of_a_message_in_any_order() -> None:
+    before, after = b"\x08\x96\x01" + field(2, b"name"), b"\x25\x01\x00\x00\x00\x29" + bytes(8)
+    for content in (b"", b"\x01", bytes(300)):
+        whole = before + field(8, content) + after + field(8, b"again")
+        for data in (whole, memoryview(whole)):
+            assert cut(data, 8) == before + field(8, b"") + after + field(8, b"")
+            assert cut(data, 9) == whole
+    for data, message in ((before[:-1], "cut off"), (b"\x0b", "wire type 3"), (b"\x42", "cut off")):
+        with pytest.raises(ArtifactError, match=message):
+            cut(data, 8)
 
 
 def test_wire_format_values() -> None:

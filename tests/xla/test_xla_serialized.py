@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from types import SimpleNamespace
 from typing import Any
 
@@ -38,6 +39,21 @@ PROGRAMS = {
 def compiled(name: str) -> Any:
     function, arguments, donated = PROGRAMS[name]
     return olympus.jit(function, donate_argnums=donated).lower(*arguments).compile().executable
+
+
+def test_the_elements_of_a_large_constant_are_not_copied() -> None:
+    table = np.random.default_rng(0).standard_normal(1 << 18).astype(np.float32)
+    made = olympus.jit(lambda x: (x + table, jnp.float32(2))).lower(table).compile().executable
+    data, told = made.serialize(), _content(made.hlo_module())
+    made._module = None
+    tracemalloc.start()
+    made.read_from(data)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < table.nbytes < len(data)
+    assert _content(made.hlo_module()) == told
+    constants = [each for each in made.hlo_module().entry.instructions.values() if each.has_literal]
+    assert table.shape in [each.shape.sizes for each in constants]
 
 
 def _content(module: HloModule) -> list[object]:

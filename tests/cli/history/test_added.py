@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 
 from olympus_cli.bench.work import BundleWork, Effort, SamplerWork
+from olympus_cli.builder.outcome import Outcome
 from olympus_cli.history import recording, repository
 from olympus_cli.history.recording import record_bench
 from olympus_cli.history.store import read_points
 from olympus_cli.program.inputs import InputOptions
+from olympus_cli.reports.json import read_report
 from olympus_cli.spec.backends import parse_backend
 from olympus_cli.spec.resolve import Request, open_project
 from tests.cli.conftest import Invoke
@@ -46,6 +48,18 @@ def test_a_build_and_a_check_add_what_they_found_and_a_fresh_build_nothing(
     counted = [p.figure for p in read_points(history(work)) if p.figure.metric == "flops"]
     assert len(counted) == 2
     assert len({(figure.value, figure.program) for figure in counted}) == 1
+
+
+def test_a_build_is_of_the_commit_at_which_it_began(work: Path, invoke: Invoke) -> None:
+    assert invoke("build").exit_code == 0
+    project, built = open_project(None), Outcome("f", "built", report=read_report(work / "build/f"))
+    history(work).unlink()
+    recording.prepare(project)
+    (work / "m.py").write_text("changed = 'while the compiler worked'")
+    for _ in range(2):
+        recording.record_build(project, [built])
+    runs = {point.run.key: point.run for point in read_points(history(work))}
+    assert sorted(str(run.dirty) for run in runs.values()) == ["False", "True"]
 
 
 def test_a_bench_adds_a_summary_of_each_metric(work: Path) -> None:
