@@ -49,7 +49,8 @@ class LoweredProgram(NamedTuple):
     """A module, and what it was emitted from: a program, and what its entry function says.
 
     `blocks` are those of the program that the compiler keeps.  The program has no effects;
-    `inspecting` is the one with them, where there are any.
+    `inspecting` is the one with them, where there are any.  `has_forms` says that the module has
+    primitives in other forms than usual, for what it is compiled by.
     """
 
     module: Any
@@ -57,6 +58,7 @@ class LoweredProgram(NamedTuple):
     entry: Entry
     blocks: tuple[Block, ...] = ()
     inspecting: Olympuspr | None = None
+    has_forms: bool = False
 
 
 def lower(
@@ -77,8 +79,8 @@ def lower(
         program = simplify(without_effects(program))
     if checked_repeats(repeats) == "auto" and platform == "cpu":
         program, found = _with_blocks(program)
-    module = lowering.lower_module(program, entry, platform)
-    return LoweredProgram(module, program, entry, found, inspecting)
+    module, has_forms = lowering.lower_telling_forms(program, entry, platform)
+    return LoweredProgram(module, program, entry, found, inspecting, has_forms)
 
 
 def _with_blocks(program: Olympuspr) -> tuple[Olympuspr, tuple[Block, ...]]:

@@ -45,6 +45,7 @@ __all__ = [
     "Manual",
     "Watching",
     "lower_module",
+    "lower_telling_forms",
 ]
 
 
@@ -70,6 +71,7 @@ class _Module:
         self.platform = platform
         self.watch = watch
         self.portable, self.num_partitions = entry.portable, entry.num_partitions
+        self.has_forms = False
         # the first part of locations' names, which places.py reads, and knows a mark of its own in
         self.root = re.sub(r"[/()\[\]]", "_", entry.name)
         self.axes = entry.axes
@@ -150,7 +152,7 @@ class LoweringContext:
         return self.module.platform == "cpu" and not self.module.portable
 
     @property
-    def is_for_one_cpu(self) -> bool:
+    def is_for_unsplit_cpu(self) -> bool:
         """The same, where the compiler splits no array, along no axis, over several devices."""
         return self.is_for_cpu_alone and self.module.num_partitions == 1
 
@@ -295,12 +297,32 @@ class LoweringContext:
         `fun` takes arrays and then `options`, and gives what the primitive does; what it binds is
         emitted once for each combination of types and options.
         """
+        return self._applied(fun, operands, fun.__name__, options)
+
+    def form(
+        self, fun: Callable[..., Any], operands: Sequence[ir.Value], name: str, **options: Any
+    ) -> list[ir.Value]:
+        """As `apply`, of what computes a primitive called `name` in another form for this target.
+
+        Its operations have the name of the primitive, and costs are counted of that.
+        """
+        self.module.has_forms = True
+        return self._applied(fun, operands, name, options)
+
+    def _applied(
+        self,
+        fun: Callable[..., Any],
+        operands: Sequence[ir.Value],
+        name: str,
+        options: dict[str, Any],
+    ) -> list[ir.Value]:
         key = fun, self.module.manual, self.avals_in, self.avals_out, tuple(options.items())
         symbol = self.module.emitted.get(key)
         if symbol is None:
             symbol = self.module.emitted[key] = self.module.unique(fun.__name__)
             run = functools.partial(fun, **options)
-            _emit_applied(self.module, run, symbol, self.avals_in, self.avals_out)
+            location = mlir.ir.Location.name(f"{self.module.root}/{name}")
+            _emit_applied(self.module, run, symbol, location, self.avals_in, self.avals_out)
         types = [mlir.tensor_type(a) for a in self.avals_out]
         callee = {"callee": mlir.ir.FlatSymbolRefAttr.get(symbol, mlir.context())}
         return list(mlir.op("func.call", types, operands, callee).results)
@@ -421,13 +443,13 @@ def _emit_applied(
     module: _Module,
     fun: Callable[..., Any],
     name: str,
+    location: ir.Location,
     ins: tuple[ShapedArray, ...],
     outs: tuple[ShapedArray, ...],
 ) -> None:
     """Emit the function of a module that `fun` is for operands of types `ins`."""
     ir = mlir.ir
     kind = ir.FunctionType.get(*([mlir.tensor_type(a) for a in avals] for avals in (ins, outs)))
-    location = ir.Location.name(f"{module.root}/{name}")
     with ir.InsertionPoint(module.body), location:
         function = mlir.func.FuncOp(name, kind, visibility="private")
         block = function.add_entry_block([location] * len(ins))
@@ -439,7 +461,14 @@ def _emit_applied(
 def lower_module(
     program: Olympuspr, entry: Entry, platform: str = "cpu", watch: Watching | None = None
 ) -> ir.Module:
-    """The StableHLO module whose `main` is `program`.
+    """The StableHLO module whose `main` is `program`: see `lower_telling_forms`."""
+    return lower_telling_forms(program, entry, platform, watch)[0]
+
+
+def lower_telling_forms(
+    program: Olympuspr, entry: Entry, platform: str = "cpu", watch: Watching | None = None
+) -> tuple[ir.Module, bool]:
+    """The StableHLO module whose `main` is `program`, and whether it has a `form` for the target.
 
     It has the effects of the program only with a `watch`, and holds addresses of the process where
     that gives bytes.  Such a module is of a program that was lowered without one before.
@@ -467,7 +496,7 @@ def lower_module(
         _put_first(made, function)
         annotate(function, program, entry, module.meshes)
         module.meshes.declare(made.body)
-        return made
+        return made, module.has_forms
 
 
 def _symbol(name: str) -> str:

@@ -7,6 +7,7 @@ variable it keeps in a dict of its own.
 from __future__ import annotations
 
 import functools
+import struct
 import weakref
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any, TypeVar
@@ -26,6 +27,7 @@ __all__ = [
     "ProgramParams",
     "Var",
     "exact",
+    "float_bits",
     "kind_of",
     "named_axes",
     "once_per_program",
@@ -72,14 +74,23 @@ class Literal:
 Atom = Var | Literal
 
 
+def float_bits(value: float) -> bytes:
+    """The bits of a float: they tell 0.0 from -0.0, and a NaN from one of the other sign.
+
+    >>> float_bits(1.0).hex()
+    '3ff0000000000000'
+    """
+    return struct.pack(">d", value)
+
+
 class ExactFloat(float):
     """A float as a parameter: equal to what has its bits, as 0.0 and -0.0 are equal and differ."""
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, float) and self.hex() == other.hex()
+        return isinstance(other, float) and float_bits(self) == float_bits(other)
 
     def __hash__(self) -> int:
-        return hash(self.hex())
+        return hash(float_bits(self))
 
 
 def exact(value: Any) -> Any:
@@ -94,9 +105,9 @@ def exact(value: Any) -> Any:
     if kind is frozenset:
         return kind, frozenset([exact(x) for x in value])
     if kind is float:
-        return kind, value.hex()
+        return kind, float_bits(value)
     if kind is complex:
-        return kind, value.real.hex(), value.imag.hex()
+        return kind, float_bits(value.real), float_bits(value.imag)
     hash(value)
     return kind, value.tobytes() if isinstance(value, np.generic) else value
 

@@ -12,7 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core.olympuspr import Atom, Eqn, Literal, Olympuspr, kind_of, once_per_program
+from olympus_core.olympuspr import (
+    Atom,
+    Eqn,
+    Literal,
+    Olympuspr,
+    float_bits,
+    kind_of,
+    once_per_program,
+)
 
 __all__ = ["content", "live", "restrict", "simplify"]
 
@@ -71,7 +79,7 @@ def content(literal: Any) -> Any:
     """What makes two literals the same: the bits, as 0.0 and -0.0 are equal and differ."""
     value = literal.value
     if value.__class__ is float:
-        return value.hex(), literal.aval
+        return float_bits(value), literal.aval
     if isinstance(value, (int, bool)):
         return value, literal.aval
     return np.asarray(value, literal.aval.dtype).tobytes(), literal.aval

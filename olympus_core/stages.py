@@ -229,11 +229,18 @@ class Lowered(Stage):
         """
         from olympus_core.analysis.cost import cost_of_module  # few programs are asked
 
-        if trips:
-            return cost_of_module(self.module, trips)
-        if self._cost is None:
-            self._cost = cost_of_module(self.module)
-        return self._cost
+        if self._cost is not None and not trips:
+            return self._cost
+        module = self.module
+        if self._made.has_forms:  # which are not what the program says
+            entry = self._entry._replace(portable=True)
+            module = compiling.lower(
+                self._traced.olympuspr, entry, self.target, self.repeats
+            ).module
+        found = cost_of_module(module, trips)
+        if not trips:
+            self._cost = found
+        return found
 
     def cost_analysis(self) -> dict[str, float]:
         """XLA's estimate of the unoptimized program's cost: "flops", "bytes accessed", ...."""

@@ -323,8 +323,9 @@ class CpuMachine:
             f"Convolutions reach {self.CONVOLUTIONS:.0%} of the rate of a large matrix product.",
             "A sort of n elements takes n log2 n comparisons in one thread, "
             f"{self.COMPARISONS / 1e6:g} million a second where a function orders the elements, as "
-            f"for complex numbers and several keys, {self.PLAIN_COMPARISONS / 1e6:g} million "
-            "elsewhere; top_k takes one for each element.",
+            "for complex numbers, float64, small arrays of floats and several keys, "
+            f"{self.PLAIN_COMPARISONS / 1e6:g} million elsewhere; "
+            "top_k takes one for each element.",
             "LAPACK's work on matrices goes as fast as elementwise arithmetic, and cumulative "
             "operations as fast as their bytes; both may take several times as long.",
             "Memory is read and written as fast as large arrays are, and nothing is found in a "

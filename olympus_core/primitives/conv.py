@@ -70,9 +70,10 @@ class Convolution(SingleResult):
             return mlir.full(ctx.aval_out, 0)
         if dtypes.kind(ctx.avals_in[0].dtype) == "c":
             return self._complex(ctx, operands, params)
-        form = form_for(ctx.avals_in, ctx.aval_out, params) if ctx.is_for_one_cpu else None
+        form = form_for(ctx.avals_in, ctx.aval_out, params) if ctx.is_for_unsplit_cpu else None
         if form is not None:
-            return ctx.apply(form, operands, shape=ctx.aval_out.shape, **params)[0]
+            shape = ctx.aval_out.shape
+            return ctx.form(form, operands, self.name, shape=shape, **params)[0]
         return _convolution(ctx, operands, ctx.avals_in, ctx.aval_out, params)
 
     def _complex(self, ctx: LoweringContext, operands: Any, params: Params) -> Any:

@@ -53,7 +53,7 @@ class DotGeneral(SingleResult):
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         contract, batch = params["dimension_numbers"]
         lhs, rhs = map(Factor, operands, ctx.avals_in, contract, batch)
-        if ctx.is_for_one_cpu:
+        if ctx.is_for_unsplit_cpu:
             lhs, rhs = as_matrices(lhs, rhs)
         shape = lhs.sizes(lhs.batch) + lhs.sizes(lhs.free) + rhs.sizes(rhs.free)
         product = _product(lhs, rhs, ctx.aval_out.update(shape=shape), params["precision"])

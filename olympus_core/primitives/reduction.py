@@ -272,9 +272,9 @@ class ArgExtremum(SingleResult):
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         (x,), out, axes = ctx.avals_in, ctx.aval_out, params["axes"]
         long_floats = dtypes.kind(x.dtype) == "f" and x.shape[axes[0]] >= _LONG
-        if ctx.is_for_one_cpu and long_floats and fits(x, axes[0]):
+        if ctx.is_for_unsplit_cpu and long_floats and fits(x, axes[0]):
             form = packed_argmax if self is argmax_p else packed_argmin
-            return ctx.apply(form, operands, **params)[0]
+            return ctx.form(form, operands, self.name, **params)[0]
         values, index = shaped((), x.dtype), shaped((), out.dtype)
         positions = mlir.op1(
             "stablehlo.iota",

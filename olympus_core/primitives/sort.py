@@ -58,8 +58,8 @@ class Sort(MultipleResults):
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
         first, axis = ctx.avals_in[0], params["dimension"]
         plain = len(operands) == 1 and dtypes.kind(first.dtype) != "f"  # compared as it is
-        if ctx.is_for_one_cpu and params["num_keys"] == 1 and not plain and fits(first, axis):
-            return ctx.apply(packed_sort, operands, axis=axis)
+        if ctx.is_for_unsplit_cpu and params["num_keys"] == 1 and not plain and fits(first, axis):
+            return ctx.form(packed_sort, operands, "sort", axis=axis)
         types = [mlir.tensor_type(a) for a in ctx.avals_out]
         attributes = {
             "dimension": mlir.i64_attr(params["dimension"]),
@@ -110,6 +110,8 @@ def packed_sort(*operands: Any, axis: int) -> list[Any]:
 def along(x: Any, positions: Any, axis: int) -> Any:
     """The elements of `x` at positions along an axis, all of them within it."""
     rank = len(shape_of(x))
+    if 0 in shape_of(x):  # a gather takes an element at the least
+        return reshape(x, shape_of(positions))
     others = tuple([i for i in range(rank) if i != axis])
     return op.gather(
         x,

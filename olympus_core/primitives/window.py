@@ -314,6 +314,7 @@ def _are_tiles(shape: Shape, params: dict[str, Any]) -> bool:
         and {*params["base_dilation"], *params["window_dilation"]} <= {1}
         and not any(itertools.chain(*params["padding"]))
         and math.prod(shape) >= _MANY
+        and all(n >= size for n, size in zip(shape, sizes, strict=True))
     )
 
 

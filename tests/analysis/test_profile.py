@@ -126,6 +126,13 @@ def test_a_loop_that_the_compiler_made_one_kernel_is_one() -> None:
     assert found.unseen == ()
 
 
+def test_an_operation_in_another_form_has_its_own_name() -> None:
+    """For the CPU floats are sorted by integers, with several kernels."""
+    found = olympus.jit(lambda x: jnp.sort(x, axis=0)).lower(SQUARE).compile().profile(SQUARE)
+    (row,) = [row for row in found.by("operation") if row.kernels]
+    assert row.key == "sort"
+
+
 def test_a_sort_with_two_events_is_called_once() -> None:
     integers = SQUARE.astype("int32")
     sort = olympus.jit(lambda x: jnp.sort(x, axis=0)).lower(integers).compile()

@@ -241,6 +241,15 @@ def test_literals_that_are_the_same_are_one() -> None:
     assert third is not first
 
 
+def test_a_nan_of_the_other_sign_is_another_literal() -> None:
+    def signs(x: Any) -> Any:
+        return jnp.copysign(x, np.nan), jnp.copysign(x, -np.nan)
+
+    plus, minus = ox.jit(signs)(np.ones(3, np.float32))
+    np.testing.assert_array_equal(plus, [1, 1, 1])
+    np.testing.assert_array_equal(minus, [-1, -1, -1])
+
+
 def test_a_scalar_of_another_width_or_sign_is_another_literal() -> None:
     scalars = [
         np.float32(1),

@@ -105,3 +105,12 @@ def test_other_platforms_compare() -> None:
     target = ox.Target("gpu", "h200")
     for function in (ox.numpy.sort, ox.numpy.argmax):
         assert "@packed_" not in lowered(function, "float32", (64, 64), target)
+
+
+@pytest.mark.parametrize(("shape", "axis"), [((0,), 0), ((0, 3), 1), ((3, 0), 0)])
+def test_an_array_without_elements_is_sorted_and_differentiated(
+    shape: tuple[int, ...], axis: int
+) -> None:
+    x = np.zeros(shape, np.float32)
+    assert ox.grad(lambda x: ox.numpy.sort(x, axis=axis).sum())(x).shape == shape
+    assert ox.grad(lambda x: ox.lax.top_k(x, 0)[0].sum())(x).shape == shape
