@@ -160,6 +160,8 @@ def test_other_platforms_have_convolutions() -> None:
         ((2, 8, 8, 4), (3, 3, 2, 4), {"feature_group_count": 2}),
         ((2, 8, 8, 1), (4, 4, 1, 9), {}),
         ((2, 90, 8, 4), (65, 1, 1, 4), {"feature_group_count": 4}),
+        ((1, 4, 4, 64), (1, 1, 8, 64), {"feature_group_count": 8}),
+        ((1, 4, 4, 16), (3, 3, 2, 128), {"feature_group_count": 8}),
     ],
 )
 def test_what_is_fast_stays(
@@ -225,3 +227,22 @@ def test_what_padding_below_0_cuts_off_is_not_read(padding: tuple[int, int], dil
     np.testing.assert_allclose(ox.jit(convolve)(x, k), expected, rtol=1e-5, atol=1e-5)
     text = ox.jit(convolve).lower(x, k).as_text()
     assert not re.search(r"pad = \[\[-|pad = \[\[\d+, -", text)
+
+
+def test_costs_are_of_the_operations_as_written() -> None:
+    x, k = (ox.ShapeDtypeStruct(s, "float32") for s in ((2, 32, 32, 64), (3, 3, 1, 64)))
+
+    def program(x: Any, k: Any) -> Any:
+        y = ox.lax.conv_general_dilated(
+            x, k, (1, 1), "SAME", dimension_numbers=NHWC, feature_group_count=64
+        )
+        return ox.numpy.sort(y, axis=1), ox.numpy.argmax(y, axis=2)
+
+    traced = ox.jit(program).trace(x, k)
+    for_cpu, for_gpu = traced.lower(), traced.lower(ox.Target("gpu", "h200"))
+    assert " call @packed_sort" in for_cpu.as_text()
+    for name in ("flops", "matmul_flops", "bytes", "operations"):
+        assert getattr(for_cpu.cost(), name) == getattr(for_gpu.cost(), name)
+    assert {row.key for row in for_cpu.cost().by("line")} == {
+        row.key for row in for_gpu.cost().by("line")
+    }
