@@ -34,7 +34,9 @@ def _is_inexact(eqn: Eqn) -> bool:
 
 
 class Flow:
-    """How values go through a program, its equations and their results by number.
+    """How values go through a simplified program, its equations and their results by number.
+
+    Literals that are the same must be one object, as `simplify` makes them.
 
     Equations of constants that are cheap, such as a mask, are `free`: they take no place in the
     sequence `eqns`, for each block that reads one makes it itself.

@@ -53,12 +53,13 @@ def live(program: Olympuspr) -> list[Eqn]:
 @once_per_program
 def simplify(program: Olympuspr) -> Olympuspr:
     """The program without dead equations and repetitions; literals that are the same are one."""
-    first: dict[Any, Any] = {}  # by what makes equations, or literals, the same
     kept = live(program)
     literals = dict.fromkeys([x for e in kept for x in e.inputs if x.__class__ is Literal])
-    same: dict[Any, Any] = {x: first.setdefault(content(x), x) for x in literals}
+    alike: dict[Any, Atom] = {}
+    same: dict[Any, Any] = {x: alike.setdefault(content(x), x) for x in literals}
     same = {x: one for x, one in same.items() if x is not one}
     changed = same.keys()
+    first: dict[Any, Eqn] = {}
     eqns: list[Eqn] = []
     for eqn in kept:
         kind = kind_of(eqn)
