@@ -77,21 +77,19 @@ def _faster_form(avals: Sequence[ShapedArray], out: ShapedArray, params: Params)
 def cropped_convolution(lhs: Any, rhs: Any, shape: Shape, **params: Any) -> Any:
     """Padding below 0 is cut off before: XLA's kernels of jaxlib 0.10 read what is not the array's.
 
-    What is left of the array may be nothing; the result is then of padding alone.
+    Elements are cut off, and of a hole between two that is cut through the rest is padding.  What
+    is left of the array may be nothing; the result is then of padding alone.
     """
-    of_lhs = params["dimension_numbers"].lhs_spec
-    cut = [(min(low, 0), min(high, 0)) for low, high in params["padding"]]
+    of_lhs, padding = params["dimension_numbers"].lhs_spec, []
     config = [(0, 0, 0)] * len(shape)
-    for axis, ends, grow in zip(of_lhs[2:], cut, params["lhs_dilation"], strict=True):
-        config[axis] = (*ends, grow - 1)
-        if dilated(shape_of(lhs)[axis], grow) + sum(ends) < 1:
+    for axis, ends, grow in zip(of_lhs[2:], params["padding"], params["lhs_dilation"], strict=True):
+        low, high = (-(min(end, 0) // grow) for end in ends)  # elements cut off
+        if low + high >= shape_of(lhs)[axis]:
             return spread(_finished_dtype(lhs, params).type(0), shape)
-    changed = {
-        "padding": tuple([(max(low, 0), max(high, 0)) for low, high in params["padding"]]),
-        "lhs_dilation": (1,) * len(cut),
-    }
+        config[axis] = (-low, -high, 0)
+        padding.append((ends[0] + low * grow, ends[1] + high * grow))
     lhs = op.pad(lhs, zero_like(lhs), padding_config=tuple(config))
-    return op.conv_general_dilated(lhs, rhs, **(params | changed))
+    return op.conv_general_dilated(lhs, rhs, **(params | {"padding": tuple(padding)}))
 
 
 def narrow_convolution(lhs: Any, rhs: Any, shape: Shape, **params: Any) -> Any:

@@ -207,7 +207,7 @@ def test_mapped_kernels_are_groups() -> None:
     np.testing.assert_allclose(found, jax.jit(lambda x, k: weights(jax, x, k))(x, k), 1e-4, 1e-4)
 
 
-@pytest.mark.parametrize("dilation", [1, 2])
+@pytest.mark.parametrize("dilation", [1, 2, 3])
 @pytest.mark.parametrize("padding", [(-1, 1), (-2, -1), (3, -4), (-4, 4), (-20, 25)])
 def test_what_padding_below_0_cuts_off_is_not_read(padding: tuple[int, int], dilation: int) -> None:
     x = np.random.default_rng(0).standard_normal((3, 8, 9)).astype(np.float32)
