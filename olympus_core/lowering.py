@@ -306,8 +306,12 @@ class LoweringContext:
 
         Its operations have the name of the primitive, and costs are counted of that.
         """
-        self.module.has_forms = True
+        self.tell_form()
         return self._applied(fun, operands, name, options)
+
+    def tell_form(self) -> None:
+        """Say that what is emitted is in another form than usual, of which no costs are counted."""
+        self.module.has_forms = True
 
     def _applied(
         self,

@@ -57,6 +57,8 @@ class DotGeneral(SingleResult):
             lhs, rhs = as_matrices(lhs, rhs)
         shape = lhs.sizes(lhs.batch) + lhs.sizes(lhs.free) + rhs.sizes(rhs.free)
         product = _product(lhs, rhs, ctx.aval_out.update(shape=shape), params["precision"])
+        if (lhs.value, rhs.value) != operands:
+            ctx.tell_form()
         if shape == ctx.aval_out.shape:
             return product
         return mlir.op1("stablehlo.reshape", ctx.aval_out, (product,))
