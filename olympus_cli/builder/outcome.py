@@ -19,7 +19,7 @@ class Outcome:
 
     One that was built, or is fresh, has the report on its outputs.  It has a failure too if the
     compiler of another of its backends is not here.  `staged` outputs are to be put in place: those
-    of one that was built, or new source lines or a new page of one that is fresh.
+    of one that was built, or of a fresh one whose source lines were renewed.
     """
 
     target: str

@@ -107,9 +107,9 @@ def _may_write(program: Program, record: Record | None) -> bool:
     """Whether new outputs for these backends replace none for others that are up to date."""
     if record is None:
         return True
-    own = {unit.label for unit in program.units}
-    others = (record.keys.keys() - own) & program.spec.all_labels.keys()
-    if not others:
+    own = content_keys(program)
+    others = (record.keys.keys() - own.keys()) & program.spec.all_labels.keys()
+    if not others or own.items() <= record.keys.items():  # only its lines or its page are new
         return True
     keys = content_keys(program.lowered_for(others))
     return all(record.keys[label] != key for label, key in keys.items())

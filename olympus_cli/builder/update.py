@@ -24,16 +24,16 @@ from olympus_cli.reports.model import Report
 
 __all__ = ["Update", "bring_up_to_date", "has_moved"]
 
-_MOVED = "its source lines have moved"
+_MOVED = "its source lines were renewed"
 _NO_PAGE = f"it has no {PAGE}"
-_NO_PROFILE = "it is measured again"
+_MEASURED = "it was measured again"
 
 
 @dataclass(frozen=True)
 class Update:
     """The state of a target's outputs; `staged` outputs are written and must be committed.
 
-    Outputs that are fresh can be staged too, with a `reason`: their lines or their page are new.
+    Outputs that are fresh are staged too, with a `reason`, where their source lines are renewed.
     """
 
     status: Status
@@ -99,7 +99,8 @@ def _refreshed(program: Program, record: Record, task: Task, say: Say) -> Update
         how = directory, project, say, task.page, task.profile
         try:
             report = refresh(whole, record, moves, task.place.final, *how)
-            return Update("fresh", reason, report, None, staged=True)
+            status: Status = "fresh" if reason == _MOVED else "built"  # nothing, or a page, is new
+            return Update(status, reason, report, None, staged=True)
         except OSError as error:
             raise _unwritable(error) from error
         except ArtifactError:  # the files of the compiler have a form that is not known
@@ -110,7 +111,7 @@ def _refreshed(program: Program, record: Record, task: Task, say: Say) -> Update
 
 def _reason_to_refresh(moves: Moves | None, task: Task, lacks_page: bool) -> str | None:
     if task.profile:
-        return _NO_PROFILE
+        return _MEASURED
     if lacks_page:
         return _NO_PAGE
     return _MOVED if moves is not None and moves.are_needed else None
