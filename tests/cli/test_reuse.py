@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -14,6 +15,7 @@ from click.testing import Result
 
 import olympus
 from olympus.analysis import SourceMap
+from olympus_cli.history.store import read_programs
 from tests.marks import needs_gpu_compiler
 
 Invoke = Callable[..., Result]
@@ -310,3 +312,15 @@ def test_a_device_that_is_not_here_is_told_before_the_work(work: Path, invoke: I
         result = invoke(words[0], "dense", *words[1:], code=6)
         assert "it was imported" not in result.stderr
         assert "gpu" in result.stderr
+
+
+def test_the_history_has_the_renewed_lines(moved: Path, invoke: Invoke) -> None:
+    before = json.loads(invoke("history", "--json").stdout)
+    invoke("build", "dense")
+    history = moved / "build/history.sqlite"
+    program = (moved / "build/dense/program.stablehlo.mlir").read_bytes()
+    digest = hashlib.sha256(program).hexdigest()
+    sources = read_programs(history, [digest])[digest].sources
+    assert sources is not None
+    assert {place.line for place in SourceMap.parse(sources).places} - {0} == {19, 20}
+    assert json.loads(invoke("history", "--json").stdout) == before  # no run was added
