@@ -74,7 +74,7 @@ KINDS: dict[str, Kind] = {"line": "line", "scope": "scope", "op": "operation", "
 )
 @common_options
 def command(request: Request, by: str, rows: int, compiles: bool, as_json: bool) -> None:
-    """Nothing is compiled unless --compile is given, and nothing is written.
+    """Nothing is compiled or written unless --compile is given, which uses the build of a target.
 
     \b
     Examples:
