@@ -47,6 +47,7 @@ __all__ = [
     "beside_targets",
     "find_project",
     "load_project",
+    "place_of_target",
 ]
 
 FILE = "olympus.toml"
@@ -106,13 +107,20 @@ def load_project(path: Path, own: Devices | None = None) -> Project:
         }
     build_dir = root / settings.text("build-dir", "build")
     history = _history(settings, root, build_dir)
-    project = Project(root, targets, build_dir, settings.texts("default-targets"), devices, history)
+    defaults = settings.texts("default-targets")
+    project = Project(root, targets, build_dir, defaults, devices, history, file)
     if project.default_targets:
         try:
             project.select()
         except UsageError as error:
             settings.fail("default-targets", f"is wrong: {error}", error.hint)
     return project
+
+
+def place_of_target(file: Path, target: str) -> tuple[str, ...]:
+    """The line of an olympus.toml that defines a target, as a gate's report has places."""
+    line = load(file).line_of(("target", target.partition("@")[0]))
+    return (f"{file.absolute()}:{line}",)
 
 
 def beside_targets(file: Path) -> tuple[tuple[Path, ...], Devices]:

@@ -469,3 +469,17 @@ def test_what_is_not_ours_is_told_as_a_defect(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError), Outputs("check", [("junit", tmp_path / "x")]):
         raise ZeroDivisionError("no")
     assert junit((tmp_path / "x").read_text()).attrib["errors"] == "1"
+
+
+def test_a_target_that_is_not_judged_fails_in_every_form(work: Path, invoke: Invoke) -> None:
+    (work / "olympus.toml").write_text('[target.free]\nentry = "model:dense"\nargs = ["f32[2]"]\n')
+    forms = ("text", "junit", "github", "gitlab", "markdown")
+    result = invoke("check", "free", *(f"--output={form}={form}" for form in forms))
+    assert result.exit_code == 2
+    told = {form: (work / form).read_text() for form in forms}
+    assert "not judged: free: check rules: target 'free' is not judged" in told["text"]
+    assert junit(told["junit"]).find(".//testcase/error") is not None
+    assert told["github"].startswith("::error file=olympus.toml,line=1,")
+    (entry,) = json.loads(told["gitlab"])
+    assert entry["severity"] == "critical"
+    assert told["markdown"].startswith("## olympus check: 1 not judged\n")
