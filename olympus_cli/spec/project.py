@@ -17,7 +17,7 @@ import olympus
 from olympus.errors import SpecError, UsageError
 from olympus_cli.choices import OPTIMIZE, REPEATS
 from olympus_cli.nearest import did_you_mean, nearest
-from olympus_cli.places import shown
+from olympus_cli.places import resolved, shown
 from olympus_cli.spec import matrix
 from olympus_cli.spec.backends import parse_backend
 from olympus_cli.spec.benching import bench_of
@@ -67,7 +67,7 @@ _MOST = 10_000  # targets that one matrix may give: more is a slip, and takes se
 
 def find_project(start: Path) -> Path | None:
     """The nearest `olympus.toml` in `start` or a folder above it."""
-    folder = start.resolve()
+    folder = resolved(start)
     places = (place / FILE for place in (folder, *folder.parents))
     return next((file for file in places if os.path.isfile(file)), None)
 
@@ -87,7 +87,7 @@ def load_project(path: Path, own: Devices | None = None) -> Project:
     top = Section(source, (), source.data)
     top.only(("project", "target", "budget", "bench", "device"))
     devices = {**devices_of(source), **(own or {})}
-    root = file.resolve().parent
+    root = resolved(file).parent
     settings = top.table("project")
     settings.only(PROJECT_KEYS)
     folders = _python_path(settings, root)
@@ -131,7 +131,7 @@ def beside_targets(file: Path) -> tuple[tuple[Path, ...], Devices]:
     """
     source = load(file)
     settings = Section(source, (), source.data).table("project")
-    return _python_path(settings, file.resolve().parent), devices_of(source)
+    return _python_path(settings, resolved(file).parent), devices_of(source)
 
 
 def _history(settings: Section, root: Path, build_dir: Path) -> Path | None:
@@ -144,7 +144,7 @@ def _history(settings: Section, root: Path, build_dir: Path) -> Path | None:
 
 
 def _python_path(settings: Section, root: Path) -> tuple[Path, ...]:
-    folders = tuple((root / name).resolve() for name in settings.texts("python-path"))
+    folders = tuple(resolved(root / name) for name in settings.texts("python-path"))
     for folder in folders:
         if not os.path.isdir(folder):
             settings.fail("python-path", f"names {shown(folder)}, and there is no such folder")
