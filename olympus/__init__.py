@@ -102,6 +102,7 @@ if _typing.TYPE_CHECKING:
     from olympus import debug as debug
     from olympus import experimental as experimental
     from olympus import extend as extend
+    from olympus import files as files
     from olympus import flatten_util as flatten_util
     from olympus import ops as ops
     from olympus import scipy as scipy
@@ -117,6 +118,7 @@ else:
         "debug",
         "experimental",
         "extend",
+        "files",
         "flatten_util",
         "ops",
         "scipy",

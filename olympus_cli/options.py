@@ -28,6 +28,7 @@ __all__ = [
     "Command",
     "FilePath",
     "FolderPath",
+    "WritablePath",
     "backend_options",
     "common_options",
     "device_config_option",
@@ -89,6 +90,20 @@ class FilePath(click.Path):
         return pathlib.Path(value).absolute()
 
 
+class WritablePath(FilePath):
+    """A file to write to, which is refused before the work if it cannot be written."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> pathlib.Path:
+        """The path that the text says."""
+        from olympus_cli.output import check_writable  # not for every command's help
+
+        path = super().convert(value, param, ctx)
+        check_writable(path)
+        return path
+
+
 class FolderPath(FilePath):
     """A folder to write to, which stdout cannot be."""
 
@@ -101,7 +116,7 @@ class FolderPath(FilePath):
         return super().convert(value, param, ctx)
 
 
-class _OutputPath(FilePath):
+class _OutputPath(WritablePath):
     """A file to write to; "-" is stdout, which no path is."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:

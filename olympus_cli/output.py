@@ -7,10 +7,24 @@ from pathlib import Path
 
 import olympus
 from olympus.errors import UsageError
+from olympus.files import check_output
 from olympus_cli import console, interrupts
 from olympus_cli.places import shown
 
-__all__ = ["emit", "write_file"]
+__all__ = ["check_writable", "emit", "write_file"]
+
+
+def check_writable(path: Path) -> None:
+    """Check, before the work for it, that a file can be written at `path`.
+
+    Raises:
+        UsageError: the folder is missing or cannot be written to, no file can have the name, or a
+            folder or a pipe has it.
+    """
+    try:
+        check_output(path)
+    except OSError as error:
+        raise UsageError(f"{shown(path)} cannot be written: {error.strerror}") from error
 
 
 def emit(content: str | bytes, output: Path | None) -> None:

@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
-import linecache
+import os
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["quoted", "shown", "shown_place"]
+from olympus.files import source_line
+
+__all__ = ["quoted", "resolved", "shown", "shown_place"]
 
 
 def shown(path: Path) -> str:
     """`path` as the user would write it: relative to the working directory when inside it."""
     with suppress(OSError, ValueError):  # a name that no file can have
         here = Path.cwd()
-        for way in (path, path.resolve()):
+        for way in (path, resolved(path)):
             if way.is_relative_to(here):
                 return str(way.relative_to(here))
     return str(path)
+
+
+def resolved(path: Path) -> Path:
+    """`path` with every link followed; as it is, where no file can have the name.
+
+    `Path.resolve` raises RuntimeError for a loop of links, and ValueError for a NUL character.
+    """
+    try:
+        return Path(os.path.realpath(path))
+    except ValueError:
+        return path
 
 
 def quoted(place: str) -> str:
@@ -24,9 +37,7 @@ def quoted(place: str) -> str:
     file, _, line = place.rpartition(":")
     if not line.isdigit():
         return f"  {place}"
-    source = ""
-    with suppress(ValueError):  # a name that no file can have
-        source = linecache.getline(file, int(line)).strip()
+    source = source_line(file, int(line)) if len(line) < 10 else ""
     return f"  {shown(Path(file))}:{line}" + (f"\n    {source}" if source else "")
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from importlib.machinery import PathFinder
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 import pytest
@@ -81,12 +82,32 @@ def pytest_configure(config: pytest.Config) -> None:
         f"{_MARKER}(flops=..., peak_memory=..., forbid=[...]): what a program that the fixture "
         "`olympus` makes in this test may be at most, as a [budget] of olympus.toml says it",
     )
-    if not _is_asked(config) or config.args_source is pytest.Config.ArgsSource.ARGS:
+    if not _is_asked(config) or _selects_tests(config):
         return
     file = config.rootpath / _FILE
     folders = [config.invocation_params.dir / arg for arg in config.args]
     if file.is_file() and not any(file.is_relative_to(folder) for folder in folders):
         config.args.append(str(file))
+
+
+def _selects_tests(config: pytest.Config) -> bool:
+    """Whether the arguments are single tests, or name an olympus.toml: no other one is added."""
+    given = [arg.partition("::") for arg in config.args]
+    names_project = any(PurePath(path).name == _FILE for path, _, _ in given)
+    return names_project or all(test for _, _, test in given)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(
+    session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
+) -> None:
+    """Add a test that fails where targets are asked for and no olympus.toml was collected."""
+    if not _is_asked(config) or _selects_tests(config):
+        return
+    from olympus_cli.testing.targets import ProjectFile, not_judged
+
+    if not any(item.getparent(ProjectFile) for item in items) and not session.testsfailed:
+        items.append(not_judged(session, f"no {_FILE} is among the tests or in {config.rootpath}"))
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -102,13 +123,19 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Refuse a budget that no program would be held against; only this test is an error.
 
-    A test has the marker without the fixture, or a marker has limits without their names.
+    A test has the marker without the fixture, or a marker has no limits or none with a name.
     """
     markers = list(item.iter_markers(_MARKER))
     if markers and "olympus" not in getattr(item, "fixturenames", ()):
         pytest.fail(
             f"{item.nodeid} has the marker {_MARKER}, which is of programs that the fixture "
             "`olympus` makes, and does not take the fixture",
+            pytrace=False,
+        )
+    if any(not marker.args and not marker.kwargs for marker in markers):
+        pytest.fail(
+            f"{item.nodeid}: {_MARKER} has no limit, so that no program is judged; it takes limits "
+            "such as flops='2 GFLOP'",
             pytrace=False,
         )
     if unnamed := [value for marker in markers for value in marker.args]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import linecache
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -17,6 +16,7 @@ from typing import Any, NamedTuple
 
 from olympus_core.context import state
 from olympus_core.errors import ArgumentError
+from olympus_core.regular_files import source_line
 
 __all__ = [
     "Position",
@@ -49,7 +49,7 @@ class Position(NamedTuple):
 
     def text(self) -> str:
         """The source line, stripped, or an empty string where the file is gone."""
-        return linecache.getline(self.file, self.line).strip()
+        return source_line(self.file, self.line)
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"

@@ -8,6 +8,7 @@ git:REV            the target at a revision, which runs in turns with what it is
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -97,7 +98,7 @@ def _bundle(text: str, programs: Sequence[Asked], allowed: BundleOptions) -> Sid
         )
     (ours,) = programs
     path = Path(text).absolute()
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise UsageError(f"there is no bundle {shown(path)}")
     request = replace(ours.request, text=text, shapes=None, statics=(), stages={})
     bundle_loader(request, allowed)  # which tells of the native code in it

@@ -92,7 +92,7 @@ def stored_path(root: Path, text: str) -> Path:
     if not text.endswith(_SUFFIX):
         return baseline_path(root, text).absolute()
     path = Path(text).absolute()
-    if path.exists():
+    if os.path.exists(path):
         return path
     names = sorted(each.stem for each in (root / BASELINES).glob(f"*{_SUFFIX}"))
     hint = did_you_mean(path.stem, names, "there are")
@@ -108,7 +108,7 @@ def read_baseline(path: Path) -> Baseline:
         UsageError: there is no such file; the hint has the names of those beside it.
         ArtifactError: it cannot be read, or does not hold a baseline.
     """
-    if not path.exists():
+    if not os.path.exists(path):
         there = sorted(each.stem for each in path.parent.glob(f"*{_SUFFIX}"))
         raise UsageError(
             f"there is no baseline {shown(path)}",
@@ -151,9 +151,9 @@ def check_saving(path: Path) -> None:
         UsageError: it cannot be written.
     """
     folder = path.parent if os.path.lexists(path.parent) else path.parent.parent
-    if not (folder.is_dir() and os.access(folder, os.W_OK)):
+    if not (os.path.isdir(folder) and os.access(folder, os.W_OK)):
         raise UsageError(f"{shown(path)} cannot be written: {shown(folder)} is not a folder to use")
-    if path.exists():
+    if os.path.exists(path):
         read_baseline(path)
 
 
@@ -167,7 +167,7 @@ def write_baseline(path: Path, targets: Mapping[str, Sequence[Measured]]) -> Non
         UsageError: it cannot be written.
     """
     with _locked(path.parent):
-        kept = read_baseline(path).targets if path.exists() else {}
+        kept = read_baseline(path).targets if os.path.exists(path) else {}
         data: dict[str, Any] = {
             name: [each.document() for each in rounds]
             for name, rounds in sorted({**kept, **targets}.items())

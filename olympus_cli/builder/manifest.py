@@ -71,7 +71,7 @@ class Manifest:
 def output_file(directory: Path, path: Path) -> OutputFile:
     """The entry of a list for the file `path` in `directory`."""
     name = path.relative_to(directory).as_posix()
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     return OutputFile(name, path.stat().st_size, digest)
 

@@ -29,7 +29,7 @@ from olympus_cli.input_options import (
 )
 from olympus_cli.options import (
     Command,
-    FilePath,
+    WritablePath,
     backend_options,
     gate_options,
     is_verbose,
@@ -62,7 +62,7 @@ _PLOT_WIDTH = 80  # columns: wider ones say no more
 @click.option(
     "--plot",
     metavar="FILE",
-    type=FilePath(),
+    type=WritablePath(),
     help="Draw the times of a matrix against size, as an SVG in FILE.",
 )
 @gate_options

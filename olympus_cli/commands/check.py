@@ -7,7 +7,7 @@ import click
 from olympus.errors import UsageError
 from olympus_cli import console
 from olympus_cli.gates.checking import Checked, perform
-from olympus_cli.gates.report import broken_message, checked_report
+from olympus_cli.gates.report import HAS_RULES, UNJUDGED, broken_message, checked_report
 from olympus_cli.gates.saved import Saved, read_saved, write_program, write_saved
 from olympus_cli.gates.trials import Trials
 from olympus_cli.history.recording import record_check
@@ -15,7 +15,8 @@ from olympus_cli.isolated.call import call
 from olympus_cli.options import Command, gate_options, is_verbose, project_option
 from olympus_cli.places import shown
 from olympus_cli.reports.outputs import Outputs
-from olympus_cli.spec.model import TargetSpec
+from olympus_cli.spec.model import Project, TargetSpec
+from olympus_cli.spec.project import place_of_target
 from olympus_cli.spec.resolve import open_project
 
 __all__ = ["command"]
@@ -31,8 +32,8 @@ __all__ = ["command"]
 )
 @gate_options
 def command(names: tuple[str, ...], project: str | None, update: bool, outputs: Outputs) -> None:
-    """Without a name, check the default targets that have a budget or are golden. Nothing is run,
-    and nothing is timed.
+    """Without a name, check the default targets that have a budget or are golden. A target that is
+    named and has neither is not judged, which is exit code 2. Nothing is run, and nothing is timed.
 
     \b
     Examples:
@@ -42,13 +43,12 @@ def command(names: tuple[str, ...], project: str | None, update: bool, outputs: 
       olympus check --update
     """
     opened = open_project(project)
-    specs = [spec for spec in opened.select(names) if spec.budget or spec.golden]
-    if not specs:
-        raise UsageError(
-            "there is nothing to check: no target has a budget or is golden",
-            hint='such as [target.NAME.budget] with flops = "2 GFLOP" in olympus.toml',
-        )
-    trials = Trials("check", len(specs))
+    selected = opened.select(names)
+    specs = [spec for spec in selected if spec.budget or spec.golden]
+    others = [spec.name for spec in selected if not (spec.budget or spec.golden)]
+    trials = Trials("check", len(selected))
+    if names or not specs:
+        _fail_unjudged(trials, opened, others)
     found: list[Checked] = []
     try:
         for spec in specs:
@@ -58,10 +58,24 @@ def command(names: tuple[str, ...], project: str | None, update: bool, outputs: 
                     trials.says_no(told)
     finally:
         try:  # what the user waits for comes first: another Ctrl-C ends the process
-            outputs.write(checked_report(found, trials, {spec.name: spec.root for spec in specs}))
+            roots = {spec.name: spec.root for spec in specs}
+            outputs.write(checked_report(found, trials, roots, others))
         finally:
             record_check(opened, found)
+    if not names and not specs:
+        raise UsageError(f"nothing to check: no target {HAS_RULES}", hint=_HINT)
     trials.raise_failures(is_verbose())
+
+
+_HINT = 'add [target.NAME.budget] with a limit, such as flops = "2 GFLOP", to olympus.toml'
+
+
+def _fail_unjudged(trials: Trials, opened: Project, targets: list[str]) -> None:
+    """Record targets that were to be judged and have neither a budget nor a golden program."""
+    for target in targets:
+        hint = _HINT.replace("NAME", target.partition("@")[0])
+        error = UsageError(f"target {target!r} is not judged: {UNJUDGED}", hint=hint)
+        trials.not_judged(target, error, place_of_target(opened.file, target))
 
 
 def _checked(spec: TargetSpec, update: bool) -> Checked:

@@ -26,7 +26,7 @@ from olympus_cli.gates.trials import Trials
 from olympus_cli.isolated.call import call
 from olympus_cli.options import (
     Command,
-    FilePath,
+    WritablePath,
     backend_options,
     gate_options,
     is_verbose,
@@ -52,7 +52,7 @@ _DIFFERENT = 1
     "--html",
     "page",
     metavar="FILE",
-    type=FilePath(),
+    type=WritablePath(),
     help="Write the comparison to FILE, side by side.",
 )
 @gate_options

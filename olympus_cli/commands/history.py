@@ -29,6 +29,7 @@ from olympus_cli.history.telling import (
 from olympus_cli.options import (
     Command,
     FilePath,
+    WritablePath,
     gate_options,
     project_option,
     whole_number,
@@ -79,14 +80,14 @@ _NOTHING = "the history has no such figures"
 @click.option(
     "--plot",
     "picture",
-    type=FilePath(),
+    type=WritablePath(),
     metavar="FILE",
     help="Write the plot to FILE.svg, or to FILE.html with all that is told.",
 )
 @click.option(
     "--export",
     "exports",
-    type=FilePath(),
+    type=WritablePath(),
     metavar="FILE",
     help="Write the figures to FILE, .csv or .json.",
 )

@@ -19,7 +19,7 @@ from olympus_cli.input_options import bundle_options, input_options
 from olympus_cli.isolated.call import Say, call
 from olympus_cli.options import (
     Command,
-    FilePath,
+    WritablePath,
     backend_options,
     common_options,
     program_options,
@@ -27,7 +27,7 @@ from olympus_cli.options import (
     whole_number,
 )
 from olympus_cli.output import write_file
-from olympus_cli.places import shown
+from olympus_cli.places import resolved, shown
 from olympus_cli.profiling.page import render_profile
 from olympus_cli.profiling.report import ProfileReport, profile_report
 from olympus_cli.profiling.table import show_profile
@@ -84,13 +84,13 @@ _TRACES = (".json", ".json.gz")
     "--html",
     "page",
     metavar="FILE",
-    type=FilePath(),
+    type=WritablePath(),
     help="Write a page with a flame graph to FILE.",
 )
 @click.option(
     "--trace",
     metavar="FILE",
-    type=FilePath(),
+    type=WritablePath(),
     help="Write the timeline of one call to FILE, .json or .json.gz, for Perfetto.",
 )
 @common_options
@@ -158,7 +158,7 @@ def _check_files(page: Path | None, trace: Path | None) -> None:
         raise UsageError(
             f"--trace {shown(trace)}: a timeline is written to a .json or a .json.gz file"
         )
-    if page is not None and page.resolve() == trace.resolve():
+    if page is not None and resolved(page) == resolved(trace):
         raise UsageError(f"--html and --trace would both be written to {shown(page)}")
 
 

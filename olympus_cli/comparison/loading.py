@@ -6,7 +6,6 @@ Each side is read in a process of its own: two revisions of a module have one na
 from __future__ import annotations
 
 import os
-import stat
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 from olympus import artifact
 from olympus.analysis import SourceMap
 from olympus.errors import ArtifactError, UsageError
+from olympus.files import read_regular
 from olympus_cli.builder.manifest import MANIFEST, Manifest, intact
 from olympus_cli.comparison.sides import (
     STABLEHLO,
@@ -30,7 +30,7 @@ from olympus_cli.program.stages import Program
 from olympus_cli.reports.figures import cost_report
 from olympus_cli.reports.json import has_report, read_report
 from olympus_cli.reports.model import Report
-from olympus_cli.reports.strict import OlderSchema, open_regular
+from olympus_cli.reports.strict import OlderSchema
 from olympus_cli.spec.backends import backend_text, named_backend
 from olympus_cli.versions import tool_versions
 
@@ -197,15 +197,6 @@ def _content(path: Path) -> bytes:
         UsageError: it cannot be read, is not a file, or is larger than a program can be.
     """
     try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise UsageError(f"{shown(path)} cannot be read: it is not a file")
-        with open_regular(path) as file:
-            if (size := os.fstat(file.fileno()).st_size) > _MOST_BYTES:
-                raise UsageError(
-                    f"{shown(path)} is too large for a program: {size} bytes, and {_MOST_BYTES} "
-                    "is the most"
-                )
-            return file.read()
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise UsageError(f"{shown(path)} cannot be read: {reason}") from error
+        return read_regular(path, _MOST_BYTES)
+    except OSError as error:
+        raise UsageError(f"{shown(path)} cannot be read: {error.strerror}") from error

@@ -126,7 +126,7 @@ def names_at(text: str, request: Request, checkouts: Checkouts) -> list[str]:
     here = open_project(request.project, request.devices).root
     found = checkouts.of(_revision_of(text), here)
     place = found.tree / here.resolve().relative_to(found.top)
-    if not (place / FILE).is_file():
+    if not os.path.isfile(place / FILE):
         return []
     with blaming_revision(found):
         return [*open_project(place, request.devices).targets]
@@ -152,7 +152,7 @@ def _with_shapes(side: Side, other: Side) -> Side:
 
 def _last_build(now: TargetSide, request: Request) -> BuildSide:
     folder = build_dir(request.project, now.spec.root) / now.spec.name
-    if not (folder / STABLEHLO).is_file():
+    if not os.path.isfile(folder / STABLEHLO):
         raise UsageError(
             f"{now.label} has not been built: there is no {shown(folder / STABLEHLO)}",
             hint=f"olympus build {now.label} builds it; olympus diff takes two programs too",
@@ -168,11 +168,13 @@ def _side(text: str, other: str | None, request: Request, checkouts: Checkouts) 
         return BundleSide(text, path, request.backend)
     if os.sep not in text and _is_target(text, request):
         return TargetSide(text, replace(request, text=text).spec())
-    if path.is_dir() and ((path / STABLEHLO).exists() or os.sep in text):
-        if not (path / STABLEHLO).is_file():
+    # those of `os.path` take a name that is too long for one that does not exist
+    if os.path.isdir(path) and (os.path.exists(path / STABLEHLO) or os.sep in text):
+        if not os.path.isfile(path / STABLEHLO):
             raise UsageError(f"{text} is not a build's folder: it has no {STABLEHLO}")
         return BuildSide(text, path, request.backend)
-    if text.endswith(_SUFFIXES) or (path.exists() and not path.is_dir() and path.suffix != ".py"):
+    is_other = os.path.exists(path) and not os.path.isdir(path) and path.suffix != ".py"
+    if text.endswith(_SUFFIXES) or is_other:
         return FileSide(text, path)
     return TargetSide(text, replace(request, text=text).spec())
 
@@ -197,14 +199,14 @@ def _at_revision(
     revision, target = _revision_of(text), split_revision(text)[1]
     if target is None and other is not None:
         target = split_revision(other)[1] if other.startswith(PREFIX) else other
-    if target is None or Path(target).exists() or target.endswith((SUFFIX, *_SUFFIXES)):
+    if target is None or os.path.exists(target) or target.endswith((SUFFIX, *_SUFFIXES)):
         raise UsageError(
             f"{text} does not say which target, and the other side is not one",
             hint=f"such as {text}:TARGET",
         )
     if ":" in target:
         here = Path(request.project) if request.project else Path.cwd()
-        here = here if here.is_dir() else here.parent
+        here = here if os.path.isdir(here) else here.parent
     else:
         here = open_project(request.project).root
     found = checkouts.of(revision, here)

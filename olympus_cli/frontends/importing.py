@@ -27,7 +27,7 @@ from olympus.errors import EntryError, TraceError, UsageError
 from olympus_cli.faults.advice import advice, described
 from olympus_cli.faults.blame import is_defect, is_interrupt, is_ours_on_purpose, place_of
 from olympus_cli.nearest import did_you_mean
-from olympus_cli.places import quoted, shown
+from olympus_cli.places import quoted, resolved, shown
 
 __all__ = ["load_entry", "visiting"]
 
@@ -189,7 +189,7 @@ def _spec(name: str) -> ModuleSpec | None:
 
 
 def _from_file(place: str, root: Path, python_path: Sequence[Path]) -> ModuleType:
-    path = (root / place).resolve()
+    path = resolved(root / place)
     if not os.path.isfile(path):  # which has no objection to a name that is too long
         near = [str(p.relative_to(root)) for p in root.glob("*.py")] if root.is_dir() else []
         if os.path.isfile(f"{path}.py"):

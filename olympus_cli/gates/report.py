@@ -12,21 +12,42 @@ from olympus_cli.gates.checking import Checked
 from olympus_cli.gates.trials import Trials
 from olympus_cli.reports.gates import Case, GateReport, place_in, remark
 
-__all__ = ["broken_message", "checked_report"]
+__all__ = ["HAS_RULES", "UNJUDGED", "broken_message", "checked_report"]
+
+#: The rules that a target is judged by, and the reason if it has none.
+HAS_RULES = "has a budget or is golden"
+UNJUDGED = "it has no budget and is not golden"
+
+_MOST = 10  # targets that a note names
 
 COLUMNS = ("target", "backend", "budget", "figure", "limit", "verdict")
 
 
 def checked_report(
-    found: Sequence[Checked], trials: Trials, roots: Mapping[str, Path]
+    found: Sequence[Checked],
+    trials: Trials,
+    roots: Mapping[str, Path],
+    unjudged: Sequence[str] = (),
 ) -> GateReport:
-    """The report; `roots` are the folders that the places of each target are told from."""
+    """The report; `roots` are the folders that the places of each target are told from.
+
+    `unjudged` are the targets without a budget and a golden program.  Those that are among the
+    cases of `trials` have a row, and a note names the others.
+    """
     verdicts = [verdict for each in found for verdict in each.verdicts]
+    failed = [case.target for case in trials.cases if case.verdict == "not judged"]
+    others = [target for target in unjudged if target not in failed]
+    rows = (*map(_row, verdicts), *((each, "", "", "", "", "not judged") for each in failed))
     return GateReport(
         "check",
         (*(_case(each, roots[each.target]) for each in verdicts), *trials.cases),
-        (("", COLUMNS, tuple(map(_row, verdicts))),) if verdicts else (),
-        {"targets": [_data(each) for each in found], "failed": trials.failed},
+        (("", COLUMNS, rows),) if rows else (),
+        {
+            "targets": [_data(each) for each in found],
+            "not_judged": [{"target": each, "reason": UNJUDGED} for each in unjudged],
+            "failed": trials.failed,
+        },
+        notes=(_unjudged_note(others),) if others else (),
         warnings=tuple(
             remark(each.target, text, roots[each.target])
             for each in found
@@ -34,6 +55,13 @@ def checked_report(
         ),
         seconds=trials.seconds,
     )
+
+
+def _unjudged_note(targets: Sequence[str]) -> str:
+    """The note that names the first `_MOST` of targets that are not judged."""
+    named = ", ".join(targets[:_MOST])
+    more = f" and {len(targets) - _MOST} more" if len(targets) > _MOST else ""
+    return f"not judged, as they have no budget and are not golden: {named}{more}"
 
 
 def broken_message(checked: Checked) -> str:

@@ -6,19 +6,22 @@ A target has `TARGET.figures.json` and, where it is golden, `TARGET.BACKEND.mlir
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from olympus.artifact import write_whole
 from olympus.errors import ArtifactError, UsageError
+from olympus.files import read_regular
 from olympus_cli.places import shown
-from olympus_cli.reports.strict import open_regular, read_json, typed
+from olympus_cli.reports.strict import read_json, typed
 
 __all__ = ["GOLDENS", "Saved", "read_program", "read_saved", "write_program", "write_saved"]
 
 GOLDENS = "goldens"  # the folder, in that of olympus.toml
 
+_MOST_BYTES = 2**31  # of a program, as the compilers' formats have it
 _VERSION = 1  # raised with every change that an old reader would misread
 
 
@@ -42,8 +45,7 @@ def read_program(root: Path, target: str, label: str) -> bytes | None:
     """
     path = _program_path(root, target, label)
     try:
-        with open_regular(path) as file:
-            return file.read()
+        return read_regular(path, _MOST_BYTES, follow_links=False)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -80,7 +82,7 @@ def read_saved(root: Path, target: str) -> Saved:
         ArtifactError: the file cannot be read, or is not one of saved figures.
     """
     path = _path(root, target)
-    if not path.exists():
+    if not os.path.lexists(path):
         return Saved(target, {})
     try:
         found: Saved = typed(read_json(path, _VERSION), Saved)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from olympus.errors import GateError, OlympusError
+from olympus.errors import GateError, OlympusError, UsageError
 from olympus_cli.faults.failure import Failure
 from olympus_cli.reports.failures import failure_data, named, raise_all
 from olympus_cli.reports.gates import Case, case_of_error
@@ -64,6 +64,14 @@ class Trials:
     def says_no(self, message: str) -> None:
         """Keep that the gate says no of a target that was judged, in a message that names it."""
         self._errors.append(GateError(message))
+
+    def not_judged(self, target: str, error: UsageError, places: tuple[str, ...] = ()) -> None:
+        """Record a target that has no rule to judge it by; `error` gives the reason."""
+        hint = f"\nhint: {error.hint}" if error.hint else ""
+        message = f"{error}{hint}"
+        self.cases.append(Case(target, self._gate, "rules", "not judged", message, places))
+        self.failed.append({"target": target, "error": failure_data(Failure.of(error))})
+        self._errors.append(error)
 
     def raise_failures(self, verbose: bool) -> None:
         """Raise the only error that was kept, or one for all, each being told of before.

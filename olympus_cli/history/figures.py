@@ -7,6 +7,7 @@ from dataclasses import astuple, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from olympus.files import read_regular
 from olympus_cli.history.model import Figure, StoredProgram
 from olympus_cli.program.bundle import SUFFIX
 from olympus_cli.reports.model import BackendReport, Report, Seconds
@@ -20,6 +21,8 @@ __all__ = ["build_figures", "build_programs", "check_figures"]
 _UNIT_OF = {"bytes": "B", "seconds": "s", "flops": "FLOP"}
 _PROGRAM, _SOURCES = "program.stablehlo.mlir", "program.sources.json"
 
+_MOST_BYTES = 2**31  # of a program, as the compilers' formats have it
+
 Programs = Mapping[str, StoredProgram]
 
 
@@ -28,9 +31,11 @@ def build_programs(report: Report, folder: Path) -> dict[str, StoredProgram]:
     found = {}
     for backend in report.backends:
         own = folder / backend.label / "stablehlo.mlir", folder / backend.label / "sources.json"
-        program, sources = own if own[0].exists() else (folder / _PROGRAM, folder / _SOURCES)
+        program, sources = own if own[0].is_file() else (folder / _PROGRAM, folder / _SOURCES)
         try:
-            found[backend.label] = StoredProgram.of(program.read_bytes(), sources.read_bytes())
+            found[backend.label] = StoredProgram.of(
+                read_regular(program, _MOST_BYTES), read_regular(sources, _MOST_BYTES)
+            )
         except OSError:  # another build replaces them now: its own figures come with its programs
             continue
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -70,7 +71,7 @@ def chosen_points(
         ArtifactError: the history is damaged, foreign or newer.
         UsageError: there is none, or it has no such target or metric.
     """
-    if not path.exists():
+    if not os.path.exists(path):
         raise UsageError(
             f"there is no history yet: {shown(path)} is not there",
             hint="olympus build, check and bench write it",

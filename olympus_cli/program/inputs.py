@@ -20,6 +20,7 @@ import ml_dtypes
 import numpy as np
 
 from olympus.errors import UsageError
+from olympus.files import open_regular
 from olympus_cli import console
 from olympus_cli.places import shown
 from olympus_cli.program.leaves import RESULT, Leaf
@@ -42,6 +43,7 @@ DEFAULT_INT_RANGE = (0, 8)  # small and nonnegative, so that integers can be tok
 _LEAST, _GREATEST = -(2**63), 2**64 - 1  # of all integers that a dtype has
 _TOP = re.compile(r"[^\[.]*")  # an argument's name, without the path in its tree
 _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_MOST_BYTES = 2**40  # of a file
 _LONGEST_HEADER = 10_000  # bytes; what NumPy takes
 _LONGEST_NAME = 2**16 - 1 - len(".npy")  # bytes; what a zip file takes
 FLOAT_SCALE = 0.1  # keeps the activations of networks some hundred units wide near one
@@ -213,7 +215,7 @@ def file_inputs(path: Path, leaves: Sequence[Leaf]) -> list[Array]:
             another shape or dtype than the program was built for.
     """
     try:
-        with path.open("rb") as file:
+        with open_regular(path, _MOST_BYTES) as file:
             return _loaded(file, leaves, path)
     except OSError as error:
         raise UsageError(f"{shown(path)} cannot be read: {error.strerror or error}") from error

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import linecache
 import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from olympus.files import source_line
 from olympus_cli import console
 
 __all__ = ["bar", "percent", "source_text", "with_source"]
@@ -51,7 +51,7 @@ def with_source(
 def source_text(key: str, root: Path) -> str:
     """What the line "path/file.py:41" says; "" where it cannot be read."""
     file, _, line = key.rpartition(":")
-    return linecache.getline(os.path.join(root, file), int(line)).strip() if line.isdigit() else ""
+    return source_line(os.path.join(root, file), int(line)) if line.isdigit() else ""
 
 
 def _cut(text: str, width: int) -> str:

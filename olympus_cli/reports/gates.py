@@ -26,11 +26,15 @@ __all__ = [
     "split_place",
 ]
 
-#: "failed" is a gate that says no; "error" is a target that could not be judged.
-Word = Literal["passed", "failed", "error", "inconclusive", "skipped"]
+#: "failed" is a gate that says no; "error" is a target that could not be judged; "not judged" is
+#: one that was to be judged and has no rule to judge it by.
+Word = Literal["passed", "failed", "error", "not judged", "inconclusive", "skipped"]
 
 #: All verdicts, what asks for a reader first.
-WORDS: tuple[Word, ...] = ("error", "failed", "inconclusive", "skipped", "passed")
+WORDS: tuple[Word, ...] = (
+    *("error", "failed", "not judged"),
+    *("inconclusive", "skipped", "passed"),
+)
 
 #: A title, the names of the columns, and the rows.
 Table = tuple[str, tuple[str, ...], tuple[tuple[str, ...], ...]]

@@ -16,7 +16,7 @@ from olympus.errors import OlympusError, UsageError
 from olympus_cli import console
 from olympus_cli.faults.blame import as_told
 from olympus_cli.faults.failure import Failure
-from olympus_cli.output import write_file
+from olympus_cli.output import check_writable, write_file
 from olympus_cli.places import shown
 from olympus_cli.reports.failures import failure_data
 from olympus_cli.reports.formats.github import render_github
@@ -149,13 +149,12 @@ def _check(asked: Sequence[tuple[str, Path | None]]) -> None:
             hint=f"--output {to_stdout[-1]}=FILE writes one of them to a file",
         )
     paths = [path for _, path in asked if path is not None]
+    for path in paths:
+        check_writable(path)
     real = [os.path.realpath(path) for path in paths]
     for path in paths:
         if real.count(os.path.realpath(path)) > 1:
             raise UsageError(f"two forms would be written to {shown(path)}")
-        if path.is_dir() or not path.parent.is_dir():
-            why = "it is a folder" if path.is_dir() else f"there is no folder {shown(path.parent)}"
-            raise UsageError(f"{shown(path)} cannot be written: {why}")
 
 
 def _append_summary(report: GateReport) -> None:

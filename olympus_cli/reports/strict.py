@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import stat
 import types
 import typing
 from collections.abc import Collection, Iterator, Mapping
@@ -21,6 +19,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any, NoReturn
 
+from olympus import files
 from olympus.errors import ArtifactError
 from olympus_cli.places import shown
 
@@ -49,11 +48,7 @@ class OlderSchema(ArtifactError):
 @contextmanager
 def open_regular(path: Path) -> Iterator[BufferedReader]:
     """Open a regular file to read; OSError for a link, a device or a pipe, without waiting."""
-    # without O_NONBLOCK, opening a pipe waits for a writer
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-    with open(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(0, "it is not a regular file")
+    with files.open_regular(path, follow_links=False) as file:
         yield file
 
 
@@ -66,14 +61,11 @@ def read_json(path: Path, version: int) -> dict[str, Any]:
         ArtifactError: the file cannot be read, is too large, or does not hold such an object.
     """
     try:
-        with open_regular(path) as file:
-            content = file.read(_MOST_BYTES + 1)
+        content = files.read_regular(path, _MOST_BYTES, follow_links=False)
     except FileNotFoundError as error:
         raise ArtifactError(f"{shown(path)} is missing") from error
     except OSError as error:
         raise ArtifactError(f"{shown(path)} cannot be read: {error.strerror}") from error
-    if len(content) > _MOST_BYTES:
-        raise ArtifactError(f"{shown(path)} is larger than {_MOST_BYTES} bytes")
     if not content.strip():
         raise ArtifactError(f"{shown(path)} is empty")
     try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -26,6 +27,9 @@ __all__ = [
     "Quantity",
     "parse_limit",
 ]
+
+_TOO_LARGE = "is {:.80}, which is too large: no limit would be left"
+_LARGEST_FACTOR = 1e6  # of what is saved: more is a slip
 
 _TEXT = re.compile(r"([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z]*)")
 _RELATIVE = re.compile(r"([+-])\s*([0-9]+(?:\.[0-9]+)?)\s*%")
@@ -154,7 +158,9 @@ def parse_limit(value: object, quantity: Quantity) -> Limit:
     """
     if isinstance(value, int | float) and not isinstance(value, bool):
         if not 0 <= value < math.inf:
-            raise SpecError(f"must not be negative or infinite; got {value}")
+            raise SpecError(f"must not be negative or infinite; got {value!s:.80}")
+        if value > sys.float_info.max:  # an integer may be larger than any float
+            raise SpecError(_TOO_LARGE.format(str(value)))
         return Limit(quantity.shown(value), most=float(value))
     if not isinstance(value, str):
         raise SpecError(f"must be a number, or a text with a unit; got {value!r:.80}")
@@ -163,15 +169,21 @@ def parse_limit(value: object, quantity: Quantity) -> Limit:
         sign = 1 if found.group(1) == "+" else -1
         factor = 1 + sign * float(found.group(2)) / 100
         if factor < 0:
-            raise SpecError(f"is {text!r}, which no figure can be")
+            raise SpecError(f"is {text!r:.80}, which no figure can be")
+        if factor > _LARGEST_FACTOR:
+            raise SpecError(f"is {text!r:.80}, and the most is +{_LARGEST_FACTOR - 1:.0%}")
         return Limit(text, factor=factor)
     found = _TEXT.fullmatch(text)
     if found is None:
-        raise SpecError(f'is {text!r}, and must be a number with a unit, or relative, as "+1%" is')
+        form = 'a number with a unit, or relative, as "+1%" is'
+        raise SpecError(f"is {text!r:.80}, and must be {form}")
     number, unit = float(found.group(1)), found.group(2)
     if unit not in quantity.units:
         raise SpecError(
-            f"is {text!r}, and {unit!r} is not a unit of {quantity.name}",
+            f"is {text!r:.80}, and {unit!r:.80} is not a unit of {quantity.name}",
             hint=did_you_mean(unit, [u for u in quantity.units if u], "its units are"),
         )
-    return Limit(text, most=number * quantity.units[unit])
+    most = number * quantity.units[unit]
+    if most == math.inf:
+        raise SpecError(_TOO_LARGE.format(repr(text)))
+    return Limit(text, most=most)

@@ -122,6 +122,7 @@ class Project:
     default_targets: tuple[str, ...]
     devices: Mapping[str, olympus.DeviceModel] = field(default_factory=dict)  # of the user's own
     history: Path | None = None  # the file that commands add their figures to
+    file: Path = Path("olympus.toml")  # its olympus.toml
 
     def has(self, name: str) -> bool:
         """Whether `name` is a target's, with or without the values of its matrix."""

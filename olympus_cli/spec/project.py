@@ -17,7 +17,7 @@ import olympus
 from olympus.errors import SpecError, UsageError
 from olympus_cli.choices import OPTIMIZE, REPEATS
 from olympus_cli.nearest import did_you_mean, nearest
-from olympus_cli.places import shown
+from olympus_cli.places import resolved, shown
 from olympus_cli.spec import matrix
 from olympus_cli.spec.backends import parse_backend
 from olympus_cli.spec.benching import bench_of
@@ -47,6 +47,7 @@ __all__ = [
     "beside_targets",
     "find_project",
     "load_project",
+    "place_of_target",
 ]
 
 FILE = "olympus.toml"
@@ -66,7 +67,7 @@ _MOST = 10_000  # targets that one matrix may give: more is a slip, and takes se
 
 def find_project(start: Path) -> Path | None:
     """The nearest `olympus.toml` in `start` or a folder above it."""
-    folder = start.resolve()
+    folder = resolved(start)
     places = (place / FILE for place in (folder, *folder.parents))
     return next((file for file in places if os.path.isfile(file)), None)
 
@@ -86,7 +87,7 @@ def load_project(path: Path, own: Devices | None = None) -> Project:
     top = Section(source, (), source.data)
     top.only(("project", "target", "budget", "bench", "device"))
     devices = {**devices_of(source), **(own or {})}
-    root = file.resolve().parent
+    root = resolved(file).parent
     settings = top.table("project")
     settings.only(PROJECT_KEYS)
     folders = _python_path(settings, root)
@@ -107,13 +108,20 @@ def load_project(path: Path, own: Devices | None = None) -> Project:
             for key, target in found.items()
         }
     history = _history(settings, root, build_dir)
-    project = Project(root, targets, build_dir, settings.texts("default-targets"), devices, history)
+    defaults = settings.texts("default-targets")
+    project = Project(root, targets, build_dir, defaults, devices, history, file)
     if project.default_targets:
         try:
             project.select()
         except UsageError as error:
             settings.fail("default-targets", f"is wrong: {error}", error.hint)
     return project
+
+
+def place_of_target(file: Path, target: str) -> tuple[str, ...]:
+    """The line of an olympus.toml that defines a target, as a gate's report has places."""
+    line = load(file).line_of(("target", target.partition("@")[0]))
+    return (f"{file.absolute()}:{line}",)
 
 
 def beside_targets(file: Path) -> tuple[tuple[Path, ...], Devices]:
@@ -124,7 +132,7 @@ def beside_targets(file: Path) -> tuple[tuple[Path, ...], Devices]:
     """
     source = load(file)
     settings = Section(source, (), source.data).table("project")
-    return _python_path(settings, file.resolve().parent), devices_of(source)
+    return _python_path(settings, resolved(file).parent), devices_of(source)
 
 
 def _history(settings: Section, root: Path, build_dir: Path) -> Path | None:
@@ -137,7 +145,7 @@ def _history(settings: Section, root: Path, build_dir: Path) -> Path | None:
 
 
 def _python_path(settings: Section, root: Path) -> tuple[Path, ...]:
-    folders = tuple((root / name).resolve() for name in settings.texts("python-path"))
+    folders = tuple(resolved(root / name) for name in settings.texts("python-path"))
     for folder in folders:
         if not os.path.isdir(folder):
             settings.fail("python-path", f"names {shown(folder)}, and there is no such folder")

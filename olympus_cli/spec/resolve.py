@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from olympus.errors import UsageError
-from olympus_cli.places import shown
+from olympus_cli.places import resolved, shown
 from olympus_cli.spec.backends import backend_text, parse_backend
 from olympus_cli.spec.devices import Devices, read_devices
 from olympus_cli.spec.model import Project, TargetSpec
@@ -157,12 +157,14 @@ def project_of(
 
 def _entry(text: str, project: str | None, own: Devices) -> tuple[TargetSpec, Devices]:
     path = Path(project) if project is not None else Path.cwd()
-    root = (path.parent if os.path.isfile(path) else path).resolve()
+    root = resolved(path.parent if os.path.isfile(path) else path)
     if not os.path.isdir(root):
         raise UsageError(f"--project {project}: there is no such folder")
     name = text.rpartition(":")[2]
     file = path if os.path.isfile(path) else find_project(root) if project is None else root / FILE
-    folders, devices = beside_targets(file) if file is not None and file.is_file() else ((), {})
+    folders, devices = (
+        beside_targets(file) if file is not None and os.path.isfile(file) else ((), {})
+    )
     spec = TargetSpec(
         name, text, (), {}, {}, (), (parse_backend("cpu"),), root, python_path=folders
     )
@@ -173,7 +175,7 @@ def _meant(text: str, folder: Path) -> str | None:
     """The hint for an entry with a "." in the place of its ":"."""
     place, _, name = text.rpartition(".")
     file = place if place.endswith(".py") else place.replace(".", "/") + ".py"
-    return f"did you mean {place}:{name}?" if place and (folder / file).is_file() else None
+    return f"did you mean {place}:{name}?" if place and os.path.isfile(folder / file) else None
 
 
 def _target(text: str, project: str | None, own: Devices) -> tuple[TargetSpec, Devices]:

@@ -17,6 +17,7 @@ from typing import NoReturn
 import tomli
 
 from olympus.errors import SpecError
+from olympus.files import read_regular
 from olympus_cli.places import shown
 
 __all__ = ["OutOfBounds", "TomlFile", "load", "parse_value"]
@@ -28,6 +29,8 @@ _KEY = re.compile(rf"\s*({_WORD}(?:\s*\.\s*{_WORD})*)\s*=")
 _MOST_DIGITS = 1000
 _DIGITS = re.compile(rf"(?<![\w.])[+-]?(?:0[xob])?[0-9A-Fa-f_]{{{_MOST_DIGITS + 1},}}+(?![.\w])")
 _TOO_LONG = "9" * 5000  # Python refuses to read more than 4,300
+
+_MOST_BYTES = 16 * 2**20  # of a file
 
 #: How deep the tables and arrays of a document may be nested: what is deeper is a slip.
 _DEEPEST = 200
@@ -83,7 +86,9 @@ def load(path: Path) -> TomlFile:
         SpecError: it cannot be read, is not UTF-8, or has a syntax error (line, column, caret).
     """
     try:
-        text = path.read_bytes().decode("utf-8-sig")  # some editors begin a file with a mark
+        text = read_regular(path, _MOST_BYTES).decode(
+            "utf-8-sig"
+        )  # some editors begin a file with a mark
     except OSError as error:
         raise SpecError(f"{shown(path)} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:

@@ -19,6 +19,7 @@ from olympus_cli.spec.section import Section
 
 __all__ = ["Programs"]
 
+_NO_RULE = "{} limits nothing, so that no program is judged"
 _OF_TARGETS = "bundle-size"  # what no program but a target's has
 
 
@@ -42,6 +43,8 @@ class Programs:
     def __init__(self, root: Path, budget: Mapping[str, object]) -> None:
         self._root = root
         self._budget = _budget(budget)
+        if budget and not self._budget:
+            raise UsageError(f"olympus_budget: {_NO_RULE.format(', '.join(budget))}")
         self.count = 0
 
     def lower(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -93,6 +96,8 @@ class Programs:
         if not limits and not self._budget:
             raise UsageError("check was given no limit", hint='such as flops="2 GFLOP"')
         budget = self._budget.under(_budget(limits))
+        if not budget:
+            raise UsageError(f"check: {_NO_RULE.format(', '.join(limits))}")
         self._hold(function, _lowered(function, args, {}), budget)
 
     def _hold(self, function: Any, lowered: Any, budget: Budget, compiles: bool = False) -> Unit:

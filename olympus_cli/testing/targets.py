@@ -11,7 +11,7 @@ import pytest
 from olympus.errors import GateError, OlympusError
 from olympus_cli import console
 from olympus_cli.gates.checking import Checked, perform
-from olympus_cli.gates.report import broken_message
+from olympus_cli.gates.report import HAS_RULES, broken_message
 from olympus_cli.gates.saved import read_saved
 from olympus_cli.isolated.call import call
 from olympus_cli.program.inputs import InputOptions
@@ -20,7 +20,7 @@ from olympus_cli.spec.resolve import open_project
 from olympus_cli.verifying.show import message
 from olympus_cli.verifying.work import verify_target
 
-__all__ = ["ProjectFile"]
+__all__ = ["ProjectFile", "not_judged"]
 
 
 class ProjectFile(pytest.File):
@@ -35,11 +35,33 @@ class ProjectFile(pytest.File):
             specs = open_project(self.path).select()
         except OlympusError as error:
             raise self.CollectError(console.error_text(error)) from error
+        if self.config.getoption("olympus") and not any(s.budget or s.golden for s in specs):
+            yield not_judged(self, f"no target of {self.path.name} {HAS_RULES}")
         for spec in specs:
             if self.config.getoption("olympus") and (spec.budget or spec.golden):
                 yield _CheckItem.from_parent(self, name=f"check[{spec.name}]", spec=spec)
             if self.config.getoption("olympus_verify"):
                 yield _VerifyItem.from_parent(self, name=f"verify[{spec.name}]", spec=spec)
+
+
+def not_judged(parent: pytest.Collector, reason: str) -> pytest.Item:
+    """A test that fails for `reason`: targets are asked for, and there is nothing to judge."""
+    made: pytest.Item = _NotJudgedItem.from_parent(parent, name="olympus", reason=reason)
+    return made
+
+
+class _NotJudgedItem(pytest.Item):
+    def __init__(self, *, reason: str, **extra: Any) -> None:
+        super().__init__(**extra)
+        self._reason = reason
+
+    def reportinfo(self) -> tuple[Path, None, str]:
+        """The place of the test: the file or the folder that was searched."""
+        return self.path, None, self.name
+
+    def runtest(self) -> None:
+        """Fail: a gate that judged nothing does not pass."""
+        pytest.fail(f"no target is judged: {self._reason}", pytrace=False)
 
 
 class _TargetItem(pytest.Item):

@@ -12,11 +12,15 @@ import numpy as np
 
 from olympus.artifact import write_whole
 from olympus.errors import ArtifactError, GateError, UsageError
+from olympus.files import read_regular
 from olympus_cli.places import shown
 from olympus_cli.program.inputs import file_inputs, npz_bytes
 from olympus_cli.program.leaves import Leaf
 
 __all__ = ["digest", "golden_file", "read_golden", "write_golden"]
+
+_MOST_BYTES = 2**40  # of a file with results
+_MOST_FACTS = 64 * 2**20  # of the digests beside it
 
 Array = np.ndarray[Any, Any]
 
@@ -64,8 +68,8 @@ def read_golden(path: Path, inputs: Sequence[Array], leaves: Sequence[Leaf]) -> 
     """
     hint = "olympus verify --update writes it anew"
     try:
-        facts = json.loads(path.with_suffix(".json").read_bytes())
-        content = path.read_bytes()
+        facts = json.loads(read_regular(path.with_suffix(".json"), _MOST_FACTS))
+        content = read_regular(path, _MOST_BYTES)
         kept = facts["inputs"], facts["file"]
     except FileNotFoundError as error:
         raise UsageError(f"there is no golden output {shown(path)}", hint=hint) from error

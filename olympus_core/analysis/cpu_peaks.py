@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from olympus_core.errors import ArtifactError, UsageError
+from olympus_core.regular_files import read_regular
 
 __all__ = [
     "GENERIC",
@@ -32,6 +33,7 @@ __all__ = [
     "this_cpu",
 ]
 
+_MOST_BYTES = 2**20  # of a file
 _VERSION = 1  # raised with every change of what a figure means
 
 
@@ -137,7 +139,7 @@ def kept_peaks() -> Kept:
     if path is None:
         return Kept(None)
     try:
-        text = path.read_bytes()
+        text = read_regular(path, _MOST_BYTES)
     except (FileNotFoundError, NotADirectoryError):
         return Kept(None)
     except OSError as error:

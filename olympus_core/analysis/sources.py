@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import linecache
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from olympus_core.analysis.places import Place, Places, walk
 from olympus_core.errors import ArtifactError
+from olympus_core.regular_files import source_line
 
 if TYPE_CHECKING:
     from olympus_core.mlir import ir
@@ -59,7 +59,7 @@ class SourceMap:
             if shown is None:
                 shown = known[place] = place._replace(file=place.file.removeprefix(inside))
                 if texts and shown.file:
-                    text = linecache.getline(place.file, place.line).strip()
+                    text = source_line(place.file, place.line)
                     kept.update({(shown.file, shown.line): text} if text else {})
             found.append(shown)
         return SourceMap(names.hexdigest(), tuple(found), kept)

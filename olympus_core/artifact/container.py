@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import io
 import os
-import stat
 import struct
 import zipfile
 import zlib
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO
 
 from olympus_core.artifact.files import write_whole
 from olympus_core.errors import ArtifactError, UsageError
+from olympus_core.regular_files import open_regular
 
 __all__ = ["read", "write"]
 
+_MOST_BYTES = 2**40  # of a bundle
 _MAGIC = b"PK\x03\x04"
 _LOCAL_HEADER = 30  # bytes, before the name and what is added to it
 _MOST_MEMBERS = 1000  # a bundle has a handful; each costs memory before it is read
@@ -75,7 +77,11 @@ def read(path: Path) -> dict[str, bytes]:
       ArtifactError: when it is not a zip file, is damaged, or was made by something else: with
         members that are compressed, overlap, are larger than the file, or have one name.
     """
-    with _opened(path) as file:
+    with ExitStack() as stack:
+        try:
+            file = stack.enter_context(open_regular(path, _MOST_BYTES))
+        except OSError as exc:
+            raise UsageError(f"{path} cannot be read: {exc.strerror}") from exc
         if file.read(len(_MAGIC)) != _MAGIC:
             raise ArtifactError(f"{path} is not an .olympus bundle: it is not a zip file")
         try:
@@ -86,17 +92,6 @@ def read(path: Path) -> dict[str, bytes]:
             raise ArtifactError(
                 f"{path} is damaged, its end is missing or parts of it were changed: {reason}{exc}"
             ) from exc
-
-
-def _opened(path: Path) -> BinaryIO:
-    try:
-        mode = path.stat().st_mode
-        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # opening a pipe would wait
-            raise UsageError(f"{path} cannot be read: it is not a file")
-        return path.open("rb")
-    except (OSError, ValueError) as exc:
-        reason = getattr(exc, "strerror", None) or exc
-        raise UsageError(f"{path} cannot be read: {reason}") from exc
 
 
 def _members(path: Path, archive: zipfile.ZipFile, file: BinaryIO) -> dict[str, bytes]:

@@ -6,18 +6,14 @@ A device or a pipe cannot be replaced, and is written to as it stands.
 from __future__ import annotations
 
 import os
-import re
 import stat
 import uuid
 from pathlib import Path
 
 from olympus_core.errors import UsageError
+from olympus_core.regular_files import stream_number
 
 __all__ = ["write_whole"]
-
-#: Streams of this process by name: a redirected one is a regular file, which others write to too.
-_STREAMS = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
-_STREAM = re.compile(r"(?:/dev/fd|/proc/self/fd)/([0-9]{1,9})")
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
@@ -32,7 +28,7 @@ def write_whole(path: Path, content: str | bytes) -> None:
     payload = content.encode() if isinstance(content, str) else content
     try:
         mode = _mode(path)
-        if (number := _stream(path)) is not None:
+        if (number := stream_number(path)) is not None:
             with open(os.dup(number), "wb") as stream:  # at the place where the stream is
                 stream.write(payload)
         elif mode is None or stat.S_ISREG(mode):
@@ -42,12 +38,6 @@ def write_whole(path: Path, content: str | bytes) -> None:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise UsageError(f"{path} cannot be written: {reason}") from error
-
-
-def _stream(path: Path) -> int | None:
-    """The descriptor that a path names; None where it names a file."""
-    found = _STREAM.fullmatch(str(path))
-    return int(found[1]) if found else _STREAMS.get(str(path))
 
 
 def _mode(path: Path) -> int | None:

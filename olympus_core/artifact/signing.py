@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from olympus_core.errors import ArtifactError, BackendError, UsageError
+from olympus_core.regular_files import read_regular
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import (
@@ -155,11 +155,9 @@ def _public(key: PublicKey) -> Ed25519PublicKey:
 
 def _content(path: str | os.PathLike[str]) -> bytes:
     try:
-        with Path(path).open("rb") as file:
-            return file.read(_LONGEST_KEY)
-    except (OSError, ValueError) as exc:
-        reason = getattr(exc, "strerror", None) or exc
-        raise UsageError(f"the key {os.fspath(path)} cannot be read: {reason}") from exc
+        return read_regular(path, _LONGEST_KEY)
+    except OSError as exc:
+        raise UsageError(f"the key {os.fspath(path)} cannot be read: {exc.strerror}") from exc
 
 
 _NEW = "olympus sign --new-key PREFIX makes one"

@@ -112,5 +112,5 @@ def test_more_members_than_a_bundle_has(tmp_path: Path) -> None:
 def test_what_is_not_a_file_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "f.olympus")
     for path in (tmp_path / "f.olympus", Path("/dev/zero")):
-        with pytest.raises(UsageError, match="cannot be read: it is not a file"):
+        with pytest.raises(UsageError, match="cannot be read: it is not a regular file"):
             artifact.load(path)

@@ -116,7 +116,7 @@ def test_is_refused(bundle: Path, name: str) -> None:
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read: No such file"):
         artifact.load(tmp_path / "f.olympus")
-    with pytest.raises(UsageError, match="cannot be read: Is a directory"):
+    with pytest.raises(UsageError, match="cannot be read: it is a folder"):
         artifact.load(tmp_path)
 
 

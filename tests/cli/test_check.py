@@ -286,6 +286,37 @@ def test_nothing_to_check_is_told(work: Path, invoke: Invoke) -> None:
     result = invoke("check")
     assert result.exit_code == 2
     assert "no target has a budget or is golden" in result.stderr
+    assert result.stdout.splitlines()[1].split() == ["dense", "not", "judged"]
+
+
+def test_a_target_that_is_named_and_has_no_budget_is_not_judged(work: Path, invoke: Invoke) -> None:
+    budget(work, "flops = 10_000")
+    with (work / "olympus.toml").open("a") as file:
+        file.write(DENSE.replace("dense]", "free]"))
+    result = invoke("check", "dense", "free", "--output", "text", "--output", "json=free.json")
+    assert result.exit_code == 2
+    assert [line.split()[0] for line in result.stdout.splitlines()[1:]] == ["dense", "free"]
+    assert result.stdout.splitlines()[-1].endswith("not judged")
+    assert "target 'free' is not judged: it has no budget and is not golden" in result.stderr
+    document = json.loads((work / "free.json").read_text())
+    assert [each["target"] for each in document["not_judged"]] == ["free"]
+    assert [(each["target"], each["error"]["exit_code"]) for each in document["failed"]] == [
+        ("free", 2)
+    ]
+    result = invoke("check")
+    assert result.exit_code == 0
+    assert "note: not judged, as they have no budget and are not golden: free" in result.stderr
+    assert "not judged" not in result.stdout
+
+
+def test_a_broken_budget_beside_a_target_without_one(work: Path, invoke: Invoke) -> None:
+    budget(work, "flops = 1")
+    with (work / "olympus.toml").open("a") as file:
+        file.write(DENSE.replace("dense]", "free]"))
+    result = invoke("check", "dense", "free")
+    assert result.exit_code == 2
+    assert "flops is 8.96 k" in result.stderr
+    assert "2 of 2 targets failed" in result.stderr
 
 
 def test_a_target_that_fails_does_not_keep_the_others_from_being_checked(

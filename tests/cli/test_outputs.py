@@ -251,11 +251,16 @@ def test_build_annotates_warnings_and_frozen_targets(work: Path, invoke: Invoke)
         (("--output", "junit=/dev/stdout", "--json"), "junit and json cannot both go to stdout"),
         (("--output", "junit=no/a"), "no/a cannot be written: there is no folder no"),
         (("--output", "junit=."), ". cannot be written: it is a folder"),
+        (("--output", "junit=pipe"), "pipe cannot be written: it is not a regular file"),
+        (("--output", "junit=loop"), "loop cannot be written: Too many levels"),
+        (("--output", f"junit={'x' * 300}"), "cannot be written: File name too long"),
     ],
 )
 def test_outputs_that_cannot_be_are_refused_before_the_work(
     work: Path, invoke: Invoke, given: tuple[str, ...], told: str
 ) -> None:
+    os.mkfifo(work / "pipe")
+    (work / "loop").symlink_to("loop")
     result = invoke("check", *given)
     assert (result.exit_code, result.stdout) == (2, "")
     assert told in result.stderr
@@ -267,18 +272,13 @@ def test_a_form_given_twice_is_written_once(work: Path, invoke: Invoke) -> None:
 
 
 def test_a_file_that_cannot_be_written_takes_nothing_else_along(work: Path, invoke: Invoke) -> None:
-    if os.geteuid() == 0:
-        (work / "loop").symlink_to("loop")
-    else:
-        (work / "loop").touch()
-        work.chmod(0o555)
-    result = invoke("check", "--output", "junit=loop", "--json")
+    result = invoke("check", "--output", "junit=/dev/full", "--json")
     assert result.exit_code == 1
-    assert "loop cannot be written" in result.stderr
+    assert "/dev/full cannot be written: No space left on device" in result.stderr
     assert "flops is " in result.stderr
     assert json.loads(result.stdout)["targets"]
     (work / "olympus.toml").write_text(TOML.replace("8 kFLOP", "1 GFLOP"))
-    assert invoke("check", "--output", "junit=loop").exit_code == 2
+    assert invoke("check", "--output", "junit=/dev/full").exit_code == 2
 
 
 def test_a_summary_that_is_not_a_file_fails_nothing(
@@ -469,3 +469,17 @@ def test_what_is_not_ours_is_told_as_a_defect(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError), Outputs("check", [("junit", tmp_path / "x")]):
         raise ZeroDivisionError("no")
     assert junit((tmp_path / "x").read_text()).attrib["errors"] == "1"
+
+
+def test_a_target_that_is_not_judged_fails_in_every_form(work: Path, invoke: Invoke) -> None:
+    (work / "olympus.toml").write_text('[target.free]\nentry = "model:dense"\nargs = ["f32[2]"]\n')
+    forms = ("text", "junit", "github", "gitlab", "markdown")
+    result = invoke("check", "free", *(f"--output={form}={form}" for form in forms))
+    assert result.exit_code == 2
+    told = {form: (work / form).read_text() for form in forms}
+    assert "not judged: free: check rules: target 'free' is not judged" in told["text"]
+    assert junit(told["junit"]).find(".//testcase/error") is not None
+    assert told["github"].startswith("::error file=olympus.toml,line=1,")
+    (entry,) = json.loads(told["gitlab"])
+    assert entry["severity"] == "critical"
+    assert told["markdown"].startswith("## olympus check: 1 not judged\n")

@@ -157,7 +157,27 @@ def test_targets_are_tests_wherever_the_tests_are(work: pytest.Pytester) -> None
     work.makeini("[pytest]\ntestpaths = tests\n")
     work.mkdir("tests").joinpath("test_own.py").write_text("def test_own():\n    assert True\n")
     run(work, "--olympus").assert_outcomes(passed=2)
-    run(work, "--olympus", "tests").assert_outcomes(passed=1)
+    run(work, "--olympus", "tests").assert_outcomes(passed=2)
+    run(work, "--olympus", "tests/test_own.py::test_own").assert_outcomes(passed=1)
+    run(work, "--olympus", "olympus.toml").assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize("option", ["--olympus", "--olympus-verify"])
+def test_targets_that_are_asked_for_and_absent_fail(work: pytest.Pytester, option: str) -> None:
+    work.makepyfile(test_own="def test_own():\n    assert True\n")
+    result = run(work, option)
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["no target is judged: no olympus.toml is among the tests *"])
+
+
+def test_a_project_without_budgets_fails(work: pytest.Pytester) -> None:
+    work.makefile(".toml", olympus=TOML.replace("budget.flops", "# budget.flops"))
+    work.makepyfile(test_own="def test_own():\n    assert True\n")
+    result = run(work, "--olympus")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(
+        ["no target is judged: no target of olympus.toml has a budget or is golden"]
+    )
 
 
 def test_numbers_are_verified(work: pytest.Pytester) -> None:
@@ -297,3 +317,35 @@ def test_it_works_in_parallel(work: pytest.Pytester) -> None:
     )
     result = work.runpytest_subprocess(*PLUGIN, "--olympus", "-n2")
     result.assert_outcomes(passed=2, failed=1)
+
+
+def test_a_budget_that_limits_nothing_does_not_pass(work: pytest.Pytester) -> None:
+    work.makepyfile(
+        TESTS
+        + """
+
+@pytest.mark.olympus_budget()
+def test_no_limit(olympus):
+    olympus.lower(dense, X, W)
+
+@pytest.mark.olympus_budget(forbid=[])
+def test_no_rule(olympus):
+    olympus.lower(dense, X, W)
+
+def test_check(olympus):
+    olympus.check(dense, X, W, forbid=[])
+
+def test_infinite(olympus):
+    olympus.check(dense, X, W, flops="1e400 FLOP")
+"""
+    )
+    result = run(work)
+    result.assert_outcomes(errors=2, failed=2)
+    result.stdout.fnmatch_lines(
+        [
+            "*olympus_budget has no limit, so that no program is judged*",
+            "*olympus_budget: forbid limits nothing*",
+            "*check: forbid limits nothing*",
+            "*budget.flops is '1e400 FLOP', which is too large*",
+        ]
+    )

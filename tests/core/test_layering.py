@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("olympus", "olympus_core", "olympus_cli")
 LAYERS = [
     "errors",
+    "regular_files",
     "quiet",
     "collection",
     "absent",

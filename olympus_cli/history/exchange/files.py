@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn
 
 from olympus.errors import ArtifactError, UsageError
+from olympus.files import read_regular
 from olympus_cli.history.exchange.hyperfine import read_results, write_results
 from olympus_cli.history.exchange.pytest_benchmark import read_benchmarks, write_benchmarks
 from olympus_cli.history.exchange.records import spread_of
 from olympus_cli.history.exchange.table import NEEDED, read_table, write_table
 from olympus_cli.history.model import Point, utc_text
 from olympus_cli.places import shown
-from olympus_cli.reports.strict import open_regular
 
 __all__ = ["FORMATS", "Format", "exported", "format_of", "read_figures"]
 
@@ -92,14 +92,9 @@ def read_figures(path: Path) -> list[Point]:
 def _content(path: Path) -> tuple[bytes, float]:
     """The bytes of a file, and when it was changed."""
     try:
-        with open_regular(path) as file:
-            content, changed = file.read(_MOST_BYTES + 1), os.fstat(file.fileno()).st_mtime
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise UsageError(f"{shown(path)} cannot be read: {reason}") from error
-    if len(content) > _MOST_BYTES:
-        raise ArtifactError(f"{shown(path)} is larger than {_MOST_BYTES} bytes")
-    return content, changed
+        return read_regular(path, _MOST_BYTES), os.stat(path).st_mtime
+    except OSError as error:
+        raise UsageError(f"{shown(path)} cannot be read: {error.strerror}") from error
 
 
 def _document(text: str) -> Any:

@@ -14,7 +14,12 @@ from olympus_cli.visible import visible
 
 __all__ = ["render_github"]
 
-_COMMANDS: Mapping[Word, str] = {"error": "error", "failed": "error", "inconclusive": "notice"}
+_COMMANDS: Mapping[Word, str] = {
+    "error": "error",
+    "failed": "error",
+    "not judged": "error",
+    "inconclusive": "notice",
+}
 
 
 def render_github(report: GateReport) -> str:

@@ -16,7 +16,12 @@ from olympus_cli.reports.gates import Case, GateReport, Word
 
 __all__ = ["render_gitlab"]
 
-_SEVERITIES: Mapping[Word, str] = {"error": "critical", "failed": "major", "inconclusive": "info"}
+_SEVERITIES: Mapping[Word, str] = {
+    "error": "critical",
+    "failed": "major",
+    "not judged": "critical",
+    "inconclusive": "info",
+}
 
 
 def render_gitlab(report: GateReport) -> str:

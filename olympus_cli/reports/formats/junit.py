@@ -21,6 +21,7 @@ __all__ = ["render_junit"]
 _ELEMENTS: dict[Word, str] = {
     "failed": "failure",
     "error": "error",
+    "not judged": "error",
     "inconclusive": "skipped",
     "skipped": "skipped",
 }

@@ -24,7 +24,7 @@ def _parts(report: GateReport) -> Iterator[str]:
         for title, columns, rows in report.tables:
             yield console.table_text(columns, rows, title)
     for case in report.cases:
-        if case.verdict in ("failed", "error"):
+        if case.verdict in ("failed", "error", "not judged"):
             yield f"{case.verdict}: {case.target}: {case.gate} {case.name}: {case.message}"
             yield from (
                 quoted(each) for each in case.places if shown_place(each) not in case.message

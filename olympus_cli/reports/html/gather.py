@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import olympus
 from olympus.errors import BackendError
+from olympus.files import read_regular
 from olympus_cli.program.stages import Program, Unit
 from olympus_cli.reports.html.listing import hlo_listing, olympuspr_listing, stablehlo_listing
 from olympus_cli.reports.html.page import BackendPage, MeasuredTime, Page, Roof
 from olympus_cli.reports.html.source import MOST_FILES, shares_of_files
 from olympus_cli.reports.model import BackendReport, Report
-from olympus_cli.reports.strict import open_regular
 
 if TYPE_CHECKING:
     from olympus import DeviceModel
@@ -126,9 +126,6 @@ def _sources(report: Report, root: Path) -> Mapping[str, str]:
 
 
 def _read(path: Path) -> str:
-    """The text of a regular file; raises ValueError for a large one."""
-    with open_regular(path.resolve()) as file:
-        content = file.read(_MOST_BYTES + 1)
-    if len(content) > _MOST_BYTES:
-        raise ValueError(f"{path} is too large")
+    """The text of a regular file; raises OSError for a large one."""
+    content = read_regular(path, _MOST_BYTES)
     return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")

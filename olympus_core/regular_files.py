@@ -1,0 +1,147 @@
+"""Regular files: opened without waiting for a pipe, read up to a limit, checked before a write.
+
+Every file that a user names, and every file of an artifact, is opened here.  A folder, a device, a
+pipe or a socket is refused at once.
+"""
+
+from __future__ import annotations
+
+import errno
+import linecache
+import os
+import re
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BufferedReader
+
+__all__ = ["check_output", "open_regular", "read_regular", "source_line", "stream_number"]
+
+_BLOCK = 2**16  # bytes
+_Path = str | os.PathLike[str]
+
+#: Streams of this process by name: a redirected one is a regular file, which others write to too.
+_STREAMS = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
+_STREAM = re.compile(r"(?:/dev/fd|/proc/self/fd)/([0-9]{1,9})")
+
+
+@contextmanager
+def open_regular(
+    path: _Path, most: int | None = None, *, follow_links: bool = True
+) -> Iterator[BufferedReader]:
+    """Open a regular file to read, of at most `most` bytes.
+
+    Raises:
+        OSError: the path is not that of a regular file, or the file is larger or cannot be read;
+            `strerror` is the reason.  With `follow_links=False`, a link is not a regular file.
+
+    Example:
+      >>> with open_regular("model.npz") as file:
+      ...     magic = file.read(4)
+    """
+    # without O_NONBLOCK, opening a pipe waits for a writer
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow_links else os.O_NOFOLLOW)
+    try:
+        descriptor = os.open(path, flags)
+    except ValueError as error:
+        raise _no_name(error) from error
+    try:
+        _check_regular(os.fstat(descriptor), most)
+        file = open(descriptor, "rb")  # noqa: SIM115
+    except BaseException:
+        os.close(descriptor)
+        raise
+    with file:
+        yield file
+
+
+def _check_regular(status: os.stat_result, most: int | None) -> None:
+    if stat.S_ISDIR(status.st_mode):
+        raise _refused(errno.EISDIR, "it is a folder")
+    if not stat.S_ISREG(status.st_mode):
+        raise _refused(errno.EINVAL, "it is not a regular file")
+    if most is not None and status.st_size > most:
+        raise _refused(errno.EFBIG, f"it is larger than {most} bytes")
+
+
+def read_regular(path: _Path, most: int, *, follow_links: bool = True) -> bytes:
+    """The bytes of a regular file of at most `most` bytes.
+
+    Raises:
+        OSError: as `open_regular` does.
+    """
+    with open_regular(path, most, follow_links=follow_links) as file:
+        content = file.read(os.fstat(file.fileno()).st_size + 1) or b""
+        while len(content) <= most and (more := file.read(_BLOCK)):  # one of /proc has no size
+            content += more
+    if len(content) > most:
+        raise _refused(errno.EFBIG, f"it is larger than {most} bytes")
+    return content
+
+
+def _refused(number: int, reason: str) -> OSError:
+    """An error as the system's are, of the class that its number has: callers make it ours."""
+    return OSError(number, reason)
+
+
+def _no_name(error: ValueError) -> OSError:
+    """The error of a name with a NUL character, or with one that the system cannot encode."""
+    return _refused(errno.EINVAL, f"no file can have this name: {error}")
+
+
+def source_line(file: str, line: int) -> str:
+    """The text of a line of a source file, stripped; empty if it is not known.
+
+    A program names its source files itself: one that is a device, which has lines without end, or
+    a pipe is not read.
+    """
+    if file not in linecache.cache and os.sep in file and not os.path.isfile(file):
+        return ""
+    try:
+        return linecache.getline(file, line).strip()
+    except ValueError:  # no file can have this name
+        return ""
+
+
+def stream_number(path: _Path) -> int | None:
+    """The descriptor that a path names, such as 1 for "/dev/stdout"; None where it names a file."""
+    text = os.fspath(path)
+    found = _STREAM.fullmatch(text)
+    return int(found[1]) if found else _STREAMS.get(text)
+
+
+def check_output(path: _Path) -> None:
+    """Check, before the work for it, that a file can be written whole at `path`.
+
+    A stream of this process and a character device, such as /dev/null, are written to and not
+    replaced.  A pipe is refused: to open it would wait for a reader.
+
+    Raises:
+        OSError: nothing can be written there; `strerror` is the reason.
+    """
+    if stream_number(path) is not None:
+        return
+    try:
+        mode = _mode(path)
+        folder = os.path.dirname(os.path.realpath(path))
+    except ValueError as error:
+        raise _no_name(error) from error
+    if mode is not None and stat.S_ISDIR(mode):
+        raise _refused(errno.EISDIR, "it is a folder")
+    if mode is not None and stat.S_ISCHR(mode):
+        writable = os.access(path, os.W_OK)
+    elif mode is not None and not stat.S_ISREG(mode):
+        raise _refused(errno.EINVAL, "it is not a regular file")
+    elif not os.path.isdir(folder):
+        raise _refused(errno.ENOENT, f"there is no folder {os.path.relpath(folder)}")
+    else:
+        writable = os.access(folder, os.W_OK | os.X_OK)
+    if not writable:
+        raise _refused(errno.EACCES, os.strerror(errno.EACCES))
+
+
+def _mode(path: _Path) -> int | None:
+    try:
+        return os.stat(path).st_mode
+    except FileNotFoundError:
+        return None
