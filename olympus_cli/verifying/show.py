@@ -30,7 +30,7 @@ def rows(document: Mapping[str, Any]) -> list[tuple[str, ...]]:
         (
             each["result"],
             each["against"],
-            _number(each["ulps"]),
+            "-" if each["ulps"] is None else _number(each["ulps"]),
             _number(each["error"]),
             f"{each['mismatches']} of {each['size']}",
             "ok" if each["passed"] else each["why"],
@@ -97,11 +97,13 @@ def _element(element: Mapping[str, Any] | None) -> str:
         return ""
     place = ", ".join(map(str, element["place"]))
     where = f"element [{place}]" if element["place"] else "it"
+    got, expected = _number(element["got"]), _number(element["expected"])
+    if element["error"] in ("inf", "nan"):  # of an infinity or a NaN
+        return f"; {where} is {got}, and {expected} is expected"
     bound = "" if element["allowed"] == "inf" else f", {_number(element['allowed'])} is allowed"
-    return (
-        f"; {where} is {_number(element['got'])}, and {_number(element['expected'])} is expected: "
-        f"{_number(element['ulps'])} ulps off, by {_number(element['error'])}{bound}"
-    )
+    steps = "" if element["ulps"] is None else f"{_number(element['ulps'])} ulps, "
+    off = f"off by {steps}{_number(element['error'])}"
+    return f"; {where} is {got}, and {expected} is expected: {off}{bound}"
 
 
 def _statistics(each: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from olympus_core import dtypes
 from olympus_core.verification.findings import Element, worst
-from olympus_core.verification.floats import format_of, is_inexact, ulps
+from olympus_core.verification.floats import format_of, is_inexact, shares_digits, ulps
 from olympus_core.verification.values import Array, Value, widened
 
 __all__ = ["Comparison", "Tolerance", "compare", "explained"]
@@ -39,13 +39,14 @@ class Tolerance(NamedTuple):
 class Comparison(NamedTuple):
     """How far a result is from another: in how many of its elements too far, and where most.
 
-    `ulps` and `error` are the greatest of all elements; `element` is the worst of those that
-    differ by too much, or None where none does.
+    `error` is the greatest absolute error of all elements, and `ulps` the greatest distance in
+    steps of the dtype of those where `shares_digits`; None if elements differ and it is False for
+    each of them.  `element` is the worst of those that differ by too much, or None where none does.
     """
 
     size: int
     mismatches: int
-    ulps: float
+    ulps: float | None
     error: float
     element: Element | None
 
@@ -97,8 +98,16 @@ def compare(
         ratio = finite / np.maximum(np.broadcast_to(allowed, got.shape), 1e-300)
         excess = np.where(agree, -1.0, np.nan_to_num(ratio, nan=math.inf, posinf=math.inf))
         element = worst(got, want, excess, allowed)
-    far = float(np.max(np.where(agree & ~np.isfinite(steps), 0.0, steps)))
+    far = _greatest(steps, shares_digits(got, want))
     return Comparison(int(got.size), mismatches, far, float(np.max(finite)), element)
+
+
+def _greatest(steps: Array, useful: Array) -> float | None:
+    """The most steps of the elements where they are `useful`; 0 where no element is off."""
+    counted = steps[useful & np.isfinite(steps)]
+    if counted.size and (farthest := float(counted.max())):
+        return farthest
+    return None if steps[~useful].any() else 0.0
 
 
 def _both_leave_the_range(got: Array, want: Array, allowed: Any) -> Any:

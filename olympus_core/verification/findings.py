@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from olympus_core.olympuspr import Eqn
-from olympus_core.verification.floats import Statistics, statistics, ulps
+from olympus_core.verification.floats import Statistics, shares_digits, statistics, ulps
 
 __all__ = ["Element", "Finding", "Kind", "finding", "worst"]
 
@@ -30,7 +30,7 @@ class Element(NamedTuple):
     """One element of a result: what it is, what it should be, and how far apart they are.
 
     `place` is its index.  `error` and `allowed` are absolute; `ulps` is the error in steps of the
-    result's dtype.
+    result's dtype, and None where `shares_digits` is False.
     """
 
     place: tuple[int, ...]
@@ -38,7 +38,7 @@ class Element(NamedTuple):
     expected: Any
     error: float
     allowed: float
-    ulps: float
+    ulps: float | None
 
 
 class Finding(NamedTuple):
@@ -87,8 +87,10 @@ def worst(got: Array, expected: Array, excess: Array, allowed: Any) -> Element:
     index = tuple(int(i) for i in np.unravel_index(int(np.argmax(excess)), got.shape))
     with np.errstate(all="ignore"):
         rounded = expected.astype(got.dtype)
-        steps = ulps(got[index].reshape(1), rounded[index].reshape(1))
+        steps = float(ulps(got[index].reshape(1), rounded[index].reshape(1))[0])
+        near = bool(shares_digits(got[index].reshape(1), expected[index].reshape(1))[0])
         wide = np.complex128 if got.dtype.kind == "c" else np.float64
         error = float(np.abs(got[index].astype(wide) - expected[index].astype(wide)))
     bound = float(np.broadcast_to(allowed, got.shape)[index])
-    return Element(index, got[index].item(), expected[index].item(), error, bound, float(steps[0]))
+    known = got[index].item(), expected[index].item(), error, bound
+    return Element(index, *known, steps if near and np.isfinite(steps) else None)

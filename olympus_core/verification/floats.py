@@ -10,7 +10,17 @@ import numpy as np
 from olympus_core import dtypes
 from olympus_core.dtypes import DType
 
-__all__ = ["Format", "Statistics", "format_of", "is_inexact", "spacing", "statistics", "ulps"]
+__all__ = [
+    "Format",
+    "Statistics",
+    "digits_lost",
+    "format_of",
+    "is_inexact",
+    "shares_digits",
+    "spacing",
+    "statistics",
+    "ulps",
+]
 
 Array = np.ndarray[Any, Any]
 
@@ -92,6 +102,29 @@ def ulps(a: Array, b: Array) -> Array:
     nan_a, nan_b = np.isnan(a), np.isnan(b)
     far = np.where(nan_a | nan_b, np.inf, steps)
     return np.asarray(np.where(nan_a & nan_b, 0.0, far))
+
+
+def digits_lost(roundoff: float) -> float:
+    """The relative error from which a result has lost its digits: two thirds of them are wrong.
+
+    It is the cube root of the unit roundoff: 0.004 of float32, 0.08 of float16, 0.16 of bfloat16.
+    """
+    return float(np.cbrt(roundoff))
+
+
+def shares_digits(got: Array, want: Array) -> Array:
+    """Where the distance in ulps is a useful measure: the relative error is below `digits_lost`.
+
+    Elsewhere, near zero, across zero and at infinities, the count of steps of the dtype has no
+    relation to the size of the error.  For integers and bools it is the error itself.
+    """
+    if not is_inexact(got.dtype):
+        return np.ones(got.shape, bool)
+    wide = np.complex128 if dtypes.kind(got.dtype) == "c" else np.float64
+    limit = digits_lost(format_of(got.dtype).roundoff)
+    with np.errstate(all="ignore"):
+        own, other = got.astype(wide), want.astype(wide)
+        return np.asarray((own == other) | (np.abs(own - other) <= limit * np.abs(other)))
 
 
 def _steps(a: Array, b: Array) -> Array:

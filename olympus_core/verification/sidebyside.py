@@ -28,13 +28,13 @@ from olympus_core.olympuspr import Eqn, Literal, Olympuspr
 from olympus_core.primitives.precision import Precision
 from olympus_core.verification.bounds import disagreement, noise_scale
 from olympus_core.verification.findings import Finding, Kind, finding, worst
-from olympus_core.verification.floats import format_of, is_inexact
+from olympus_core.verification.floats import digits_lost, format_of, is_inexact
 from olympus_core.verification.onedevice import one_device_program
 from olympus_core.verification.reference import PROPERTIES, RULES, Call, Rule
 from olympus_core.verification.values import Array, Value, largest, mapped, value_of, widened
 from olympus_core.verification.widening import evaluate_wide, same_factors
 
-__all__ = ["Evaluator", "SideBySide", "alone", "digits_lost"]
+__all__ = ["Evaluator", "SideBySide", "alone"]
 
 #: what runs one operation in the program's dtypes: an equation and its operands, on a device
 Evaluator = Callable[[Eqn, Sequence[Any]], Sequence[Any]]
@@ -49,14 +49,6 @@ def alone(eqn: Eqn, operands: Sequence[Any]) -> Sequence[Any]:
     with source.using(eqn.source):
         outs = eqn.primitive.bind(*operands, **eqn.params)
     return list(outs) if eqn.primitive.multiple_results else [outs]
-
-
-def digits_lost(roundoff: float) -> float:
-    """The relative error from which a result has lost its digits: two thirds of them are wrong.
-
-    It is the cube root of the unit roundoff: 0.004 of float32, 0.08 of float16, 0.16 of bfloat16.
-    """
-    return float(np.cbrt(roundoff))
 
 
 class SideBySide:

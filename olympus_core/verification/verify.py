@@ -16,8 +16,14 @@ from olympus_core.stages import Interface, Traced
 from olympus_core.verification.bisection import Run, first_wrong
 from olympus_core.verification.comparison import Comparison, Tolerance, compare, explained
 from olympus_core.verification.findings import Finding
-from olympus_core.verification.floats import Statistics, format_of, is_inexact, statistics
-from olympus_core.verification.sidebyside import Evaluator, SideBySide, digits_lost
+from olympus_core.verification.floats import (
+    Statistics,
+    digits_lost,
+    format_of,
+    is_inexact,
+    statistics,
+)
+from olympus_core.verification.sidebyside import Evaluator, SideBySide
 from olympus_core.verification.values import Array, Value, largest, widened
 
 __all__ = ["ResultCheck", "Verification", "runner", "verify"]
@@ -172,7 +178,7 @@ class _Judge:
         """Compare one result with one reference."""
         tolerance = self.tolerances.get(value.dtype.name, self.tolerances.get(""))
         if got.shape != want.shape:
-            comparison = Comparison(got.size, got.size, np.inf, np.inf, None)
+            comparison = Comparison(got.size, got.size, None, np.inf, None)
             why = f"has shape {got.shape}, and {against} has {want.shape}"
             return ResultCheck(name, against, comparison, statistics(got), why)
         comparison = compare(got, want, explained(value), tolerance)

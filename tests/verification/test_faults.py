@@ -112,7 +112,7 @@ def test_a_wrong_lowering(lowered_as, primitive: str, lower: Lower, line: str) -
     assert (found.kind, found.operation, found.text) == ("wrong", primitive, line)
     assert found.location and found.location.startswith(__file__)
     assert found.element is not None
-    assert found.element.ulps > 100
+    assert found.element.ulps is None or found.element.ulps > 100
     assert found.operands[0].mean is not None
 
 

@@ -48,6 +48,21 @@ def test_comparison_of_special_values() -> None:
     assert compare(np.zeros((0, 3), "f4"), np.zeros((0, 3), "f4"), 0.0).size == 0
 
 
+def test_ulps_are_reported_where_digits_agree() -> None:
+    one, near = np.float32([1.0]), np.nextafter(np.float32([1.0]), 2, dtype="f4")
+    assert compare(one, near, 1.0).ulps == 1
+    assert compare(one, one.copy(), 0.0).ulps == 0
+    around_zero = compare(np.float32([1e-20, 1.0]), np.float32([-1e-20, 1.0]), 1.0)
+    assert (around_zero.ulps, around_zero.error) == (None, 2 * float(np.float32(1e-20)))
+    some = compare(np.float32([1e-20, 1.0]), np.concatenate([np.float32([0.0]), near]), 1.0)
+    assert some.ulps == 1
+    beyond = compare(np.float32([np.inf]), np.float64([3e38]), 0.0)
+    assert (beyond.mismatches, beyond.ulps, beyond.error) == (1, None, np.inf)
+    assert beyond.element is not None
+    assert (beyond.element.got, beyond.element.ulps) == (np.inf, None)
+    assert compare(np.int32([5]), np.int32([8]), 0.0).ulps == 3
+
+
 def test_statistics() -> None:
     found = statistics(np.float32([1, -3, np.nan, np.inf, 1e-40]))
     assert (found.minimum, found.maximum) == (-3, 1)
