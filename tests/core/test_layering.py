@@ -96,6 +96,7 @@ CLI_LAYERS = [
     "git",
     "templates",
     "faults",
+    "tables",
     "console",
     "output",
     "spec",
