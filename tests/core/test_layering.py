@@ -118,6 +118,7 @@ CLI_LAYERS = [
     "usage",
     "options",
     "input_options",
+    "completion",
     "commands",
     "main",
     "__main__",

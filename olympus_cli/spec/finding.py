@@ -1,0 +1,17 @@
+"""The place of `olympus.toml`, found without the compiler or the user's program."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+__all__ = ["FILE", "find_project"]
+
+FILE = "olympus.toml"
+
+
+def find_project(start: Path) -> Path | None:
+    """The nearest `olympus.toml` in `start` or a folder above it."""
+    folder = start.resolve()
+    places = (place / FILE for place in (folder, *folder.parents))
+    return next((file for file in places if os.path.isfile(file)), None)
