@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from olympus_cli import interrupts
 from olympus_cli.places import quoted
 from olympus_cli.streams import talk
+from olympus_cli.tables import fitted
 from olympus_cli.visible import no_commands, one_line, visible
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ __all__ = [
 _WIDE = 240  # columns of a table that goes to a file or a pipe: nothing is folded
 _SHOW_CURSOR = b"\r\033[2K\033[?25h"  # over the line of the bar
 _NARROW = 40  # a terminal narrower than this folds the lines itself, and no column is lost
+_DOTS = "\u280b"  # one of the Braille patterns of the spinner
 _USUAL = 80  # where a terminal does not say
 _BEGINS = re.compile(r" *(?:\S+(?: \S+)* {2,}|- |\S{15} )?")  # where a line's text does
 
@@ -115,10 +117,14 @@ def print_json(document: Any) -> None:
     data(text)
 
 
-def can_write(text: str) -> bool:
-    """Whether stdout can write every character of `text` as it is."""
+def can_write(text: str, stream: TextIO | None = None) -> bool:
+    """Whether the encoding of `stream`, stdout if absent, has every character of `text`.
+
+    Characters beyond ASCII that a command draws itself, such as those of bars, have an ASCII form
+    for a stream without them.
+    """
     try:
-        text.encode(sys.stdout.encoding)
+        text.encode((stream or sys.stdout).encoding or "utf-8")
     except UnicodeEncodeError:
         return False
     return True
@@ -214,27 +220,33 @@ def width() -> int:
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[object]], title: str = "") -> None:
-    """Write a table to stdout; a pipe gets it as wide as it is, a terminal folded to its width.
+    """Write a table to stdout; a pipe gets it as wide as it is, a terminal fitted to its width.
 
-    COLUMNS of the environment is the width of either.  Where that is too narrow for the words of a
-    row, each row becomes a list of its cells.
+    COLUMNS of the environment is the width of either.  `tables.fitted` describes the forms.
     """
     columns, cells, title = _cells(columns, rows, title)
     console = _console(sys.stdout)
-    if _has_width(sys.stdout) and _word_width([columns, *cells]) > console.width:
-        data("\n".join(_records(columns, cells, title)))
+    if not _has_width(sys.stdout):
+        _write(_rendered(console, columns, cells, title))
         return
-    _write(_rendered(console, columns, cells, title))
+    made = fitted(columns, cells, console.width)
+    lines = _title_lines(console, title)
+    lines += ["", *made.head] if lines and made.head else made.head
+    if made.rows:
+        lines += _table_lines(console, made.columns, made.rows)
+    _write(no_commands("\n".join(lines)))
 
 
 def table_lines(columns: Sequence[str], rows: Sequence[Sequence[object]], width: int) -> list[str]:
     """A table of text as `table` writes it to a terminal of a width, without colours."""
-    columns, cells, title = _cells(columns, rows, "")
-    if _word_width([columns, *cells]) > width:
-        return [*_records(columns, cells, title)]
+    columns, cells, _ = _cells(columns, rows, "")
+    made = fitted(columns, cells, width)
     console = _console(io.StringIO(), plain=True)
     console.width = width
-    return _rendered(console, columns, cells, title).splitlines()
+    lines = [*made.head]
+    if made.rows:
+        lines += _table_lines(console, made.columns, made.rows)
+    return no_commands("\n".join(lines)).splitlines()
 
 
 def table_text(columns: Sequence[str], rows: Sequence[Sequence[object]], title: str = "") -> str:
@@ -252,37 +264,34 @@ def _cells(
 def _rendered(
     console: Console, columns: Sequence[str], cells: Sequence[Sequence[str]], title: str
 ) -> str:
+    lines = [*_title_lines(console, title), *_table_lines(console, columns, cells)]
+    # a folded cell may begin a line with what is in its middle
+    return no_commands("\n".join(lines))
+
+
+def _title_lines(console: Console, title: str) -> list[str]:
+    """The lines of a title: as wide as the terminal, not as the table."""
+    if not title:
+        return []
+    with console.capture() as captured:
+        folded = title if console.width == _WIDE else _folded(title, console.width)
+        console.print(_escaped(folded), style="table.title", soft_wrap=True)
+    return captured.get().splitlines()
+
+
+def _table_lines(
+    console: Console, columns: Sequence[str], cells: Sequence[Sequence[str]]
+) -> list[str]:
     from rich.table import Table
 
-    headers, title = map(_escaped, columns), _escaped(title)
-    made = Table(*headers, title=title or None, title_justify="left", box=None, pad_edge=False)
+    made = Table(*map(_escaped, columns), box=None, pad_edge=False)
     for column in made.columns:
         column.overflow = "fold"
     for row in cells:
         made.add_row(*map(_escaped, row))
     with console.capture() as captured:
         console.print(made)
-    # a folded cell may begin a line with what is in its middle
-    return no_commands("\n".join(line.rstrip() for line in captured.get().splitlines()))
-
-
-def _word_width(lines: Sequence[Sequence[str]]) -> int:
-    """The least width of a table that breaks no word."""
-    longest = (
-        max(len(w) for cell in column for w in cell.split() or [""])
-        for column in zip(*lines, strict=True)
-    )
-    return sum(longest) + 2 * (len(lines[0]) - 1)
-
-
-def _records(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str) -> Iterator[str]:
-    width = max(map(len, columns))
-    if title:
-        yield title
-    for number, row in enumerate(rows):
-        if number or title:
-            yield ""
-        yield from (f"{name:<{width}}  {cell}" for name, cell in zip(columns, row, strict=True))
+    return [line.rstrip() for line in captured.get().splitlines()]
 
 
 def _escaped(cell: str) -> str:
@@ -349,7 +358,8 @@ def progress(text: str, total: float | None = None) -> Iterator[Bar]:
         return
     from rich.progress import Progress, SpinnerColumn, TimeElapsedColumn
 
-    columns = (SpinnerColumn(), *Progress.get_default_columns()[:2], TimeElapsedColumn())
+    spinner = "dots" if can_write(_DOTS, sys.stderr) else "line"
+    columns = (SpinnerColumn(spinner), *Progress.get_default_columns()[:2], TimeElapsedColumn())
     bar = Progress(*columns, console=_console(sys.stderr), transient=True)
     with interrupts.ending_with(_SHOW_CURSOR), bar as shown:
         yield Bar(shown, shown.add_task(_escaped(one_line(text)), total=total))

@@ -175,5 +175,9 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line on `sys.argv`, and leave with its exit code."""
+    if (asked := os.environ.get("_OLYMPUS_COMPLETE")) is not None:
+        from olympus_cli.completion import answer
+
+        sys.exit(answer(asked, cli, COMMANDS))
     with streams.data_alone():
         cli(prog_name="olympus")

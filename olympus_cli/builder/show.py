@@ -18,6 +18,8 @@ from olympus_cli.units import duration
 
 __all__ = ["build_report", "raise_failures", "watching"]
 
+_NAME = 24  # columns of a target's name, or more if one is longer
+
 
 @contextmanager
 def watching(
@@ -51,6 +53,7 @@ def build_report(outcomes: Sequence[Outcome], build_dir: Path, root: Path) -> Ga
     """The report of a build into folders of `build_dir`, of a project in the folder `root`."""
     folders = [(each, build_dir / each.target) for each in outcomes]
     warnings = [(each, text) for each in outcomes for text in _warnings(each)]
+    width = max([_NAME, *(len(each.target) for each in outcomes)])
     return GateReport(
         "build",
         tuple(map(_case, outcomes)),
@@ -60,7 +63,7 @@ def build_report(outcomes: Sequence[Outcome], build_dir: Path, root: Path) -> Ga
             "targets": [_outcome_data(each, folder) for each, folder in folders],
         },
         warnings=tuple(remark(each.target, text, root) for each, text in warnings),
-        text="".join(f"{_outcome_line(each, folder)}\n" for each, folder in folders),
+        text="".join(f"{_outcome_line(each, folder, width)}\n" for each, folder in folders),
     )
 
 
@@ -79,12 +82,13 @@ def _warnings(outcome: Outcome) -> Sequence[str]:
     return outcome.report.warnings if outcome.report else ()
 
 
-def _outcome_line(outcome: Outcome, directory: Path) -> str:
-    """One target in one line, with its time, where its outputs are, and why it was built."""
+def _outcome_line(outcome: Outcome, directory: Path, width: int) -> str:
+    """One target in one line: its name in `width` columns, its time, its folder and the reason."""
     where = "" if outcome.status == "failed" else f"  {directory}"
     time = duration(outcome.seconds) if outcome.seconds else ""
-    why = f"  ({outcome.reason})" if outcome.reason and outcome.staged else ""
-    return f"{outcome.status:<7} {outcome.target:<24} {time:>8}{where}{why}".rstrip()
+    has_reason = outcome.reason and (outcome.status == "built" or outcome.staged)
+    why = f"  ({outcome.reason})" if has_reason else ""
+    return f"{outcome.status:<7} {outcome.target:<{width}} {time:>8}{where}{why}".rstrip()
 
 
 def _outcome_data(outcome: Outcome, directory: Path) -> dict[str, Any]:

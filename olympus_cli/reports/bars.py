@@ -18,11 +18,13 @@ _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
 def bar(share: float) -> str:
-    """A bar whose length is the share, to the eighth of a column.
+    """A bar whose length is the share, to the eighth of a column; whole columns of # in ASCII.
 
     >>> bar(0.5)
     '██████'
     """
+    if not console.can_write(_EIGHTHS + "█"):
+        return "#" * round(share * _BAR)
     eighths = round(share * _BAR * 8)
     return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
 
@@ -55,4 +57,5 @@ def source_text(key: str, root: Path) -> str:
 
 
 def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"
+    end = "…" if console.can_write("…") else "..."
+    return text if len(text) <= width else text[: width - len(end)] + end

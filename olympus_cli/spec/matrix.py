@@ -8,9 +8,18 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-__all__ = ["Values", "combinations", "depth", "fill", "placeholders", "repeated", "suffix"]
+__all__ = [
+    "Values",
+    "combinations",
+    "depth",
+    "each_combination",
+    "fill",
+    "placeholders",
+    "repeated",
+    "suffix",
+]
 
 #: One combination: a value for each key of the matrix.
 Values = Mapping[str, object]
@@ -20,9 +29,13 @@ _PLACEHOLDER = re.compile(r"\{\s*([A-Za-z_]\w*)\s*\}")
 
 def combinations(matrix: Mapping[str, Sequence[object]]) -> list[Values]:
     """Every choice of one value per key, the last key varying fastest; one empty for no keys."""
-    return [
-        dict(zip(matrix, choice, strict=True)) for choice in itertools.product(*matrix.values())
-    ]
+    return list(each_combination(matrix))
+
+
+def each_combination(matrix: Mapping[str, Sequence[object]]) -> Iterator[Values]:
+    """The values of `combinations` one by one."""
+    for choice in itertools.product(*matrix.values()):
+        yield dict(zip(matrix, choice, strict=True))
 
 
 def suffix(values: Values) -> str:

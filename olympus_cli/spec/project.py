@@ -23,6 +23,7 @@ from olympus_cli.spec.backends import parse_backend
 from olympus_cli.spec.benching import bench_of
 from olympus_cli.spec.budgets import budget_of
 from olympus_cli.spec.devices import Devices, devices_of
+from olympus_cli.spec.finding import FILE, find_project
 from olympus_cli.spec.inputs import input_specs, tolerance_spec
 from olympus_cli.spec.mesh import (
     MeshSpec,
@@ -50,7 +51,6 @@ __all__ = [
     "place_of_target",
 ]
 
-FILE = "olympus.toml"
 HISTORY = "history.sqlite"  # its name in the build folder
 PROJECT_KEYS = ("build-dir", "default-targets", "python-path", "history")
 TARGET_KEYS = (
@@ -63,13 +63,6 @@ _PART = re.compile(r"[\w.+-]+")  # a target's name is a folder's name too
 _PART_FORM = "letters, digits and . _ + - only, for it names a folder"
 _ENTRY = re.compile(r"[\w./-]+:[\w.]+")  # of a function, in the place of a shape
 _MOST = 10_000  # targets that one matrix may give: more is a slip, and takes seconds to expand
-
-
-def find_project(start: Path) -> Path | None:
-    """The nearest `olympus.toml` in `start` or a folder above it."""
-    folder = resolved(start)
-    places = (place / FILE for place in (folder, *folder.parents))
-    return next((file for file in places if os.path.isfile(file)), None)
 
 
 def load_project(path: Path, own: Devices | None = None) -> Project:

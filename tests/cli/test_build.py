@@ -25,6 +25,7 @@ from olympus_cli.builder.key import content_key, content_keys
 from olympus_cli.builder.outcome import Outcome
 from olympus_cli.builder.outputs import compile_and_write
 from olympus_cli.builder.record import Record, read_record, reason_to_build
+from olympus_cli.builder.show import build_report
 from olympus_cli.builder.store import locked
 from olympus_cli.faults.failure import Failure
 from olympus_cli.frontends.python import load_target
@@ -545,4 +546,15 @@ def test_a_build_that_waits_says_so_and_honours_the_limit(work: Path, invoke: In
     assert result.stderr == (
         f"waiting for another build in {folder} to end\n"
         f"error: another build in {folder} did not end within the time limit of 0.1 s\n"
+    )
+
+
+def test_lines_of_a_build_are_aligned() -> None:
+    names = ("mlp", "unet_long_name_of_the_network_predict@batch=1")
+    outcomes = [Outcome(name, "built", seconds=1.5) for name in names]
+    text = build_report(outcomes, Path("build"), Path()).text or ""
+    short, long = text.splitlines()
+    assert short.index("1.50 s") == long.index("1.50 s")
+    assert build_report(outcomes[:1], Path("build"), Path()).text == (
+        "built   mlp                        1.50 s  build/mlp\n"
     )

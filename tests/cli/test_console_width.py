@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import io
+from pathlib import Path
+
 import pytest
 
 from olympus_cli import console
+from olympus_cli.reports import bars
+from olympus_cli.tables import fitted, shortened
 
 COLUMNS = ("metric", "figure")
 ROWS = [("a word and another one, and so on", "x" * 20), ("b", "y")]
@@ -69,7 +74,97 @@ def test_lines_are_folded_beneath_their_text(
 def test_a_table_of_text_is_folded_to_its_width() -> None:
     assert console.table_lines(COLUMNS, ROWS, 240) == console.table_text(COLUMNS, ROWS).splitlines()
     assert max(map(len, console.table_lines(COLUMNS, ROWS, 45))) <= 45
-    assert console.table_lines(COLUMNS, ROWS, 20)[:2] == [
-        f"metric  {ROWS[0][0]}",
-        "figure  " + "x" * 20,
+    assert console.table_lines(COLUMNS, ROWS, 28)[:2] == [
+        "a word and another one, and",
+        "so on",
     ]
+
+
+CHECK = ("target", "backend", "budget", "figure", "limit", "verdict")
+
+
+def _check_rows(*targets: str, verdict: str = "kept") -> list[tuple[str, ...]]:
+    return [
+        (target, "cpu", key, f"{size}.00 KiB", f"{size}00 MB", verdict)
+        for target in targets
+        for size, key in enumerate(("flops", "bytes", "temporary-memory", "peak-memory"), 1)
+    ]
+
+
+def test_a_name_is_shortened_in_its_middle() -> None:
+    assert shortened("mlp", 19) == "mlp"
+    assert [len(shortened("x" * 60, width)) for width in (19, 20, 40)] == [19, 20, 40]
+    long = "unet_long_name_of_the_network_predict@batch="
+    found = fitted(CHECK, _check_rows(f"{long}1", f"{long}32"), 80)
+    names = list(dict.fromkeys(row[0] for row in found.rows))
+    assert names == ["unet_long_n...dict@batch=1", "unet_long_n...ict@batch=32"]
+    assert fitted(CHECK, _check_rows(f"{long}1"), 240).rows[0][0] == f"{long}1"
+
+
+def test_names_that_would_be_alike_are_not_shortened() -> None:
+    names = [f"{'a' * 30}{i}{'b' * 30}" for i in range(2)]
+    found = fitted(("name", "value"), [(name, "1") for name in names], 60)
+    assert found.rows == () and [line for line in found.head if line in names] == []
+    text = "\n".join(console.table_lines(("name", "value"), [(n, "1") for n in names], 70))
+    assert all(name in text for name in names)
+
+
+def test_a_narrow_table_has_constant_columns_above(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    console.table(CHECK, _check_rows("mlp"))
+    assert capsys.readouterr().out.splitlines() == [
+        "target   mlp",
+        "backend  cpu",
+        "verdict  kept",
+        "",
+        "budget            figure    limit",
+        "flops             1.00 KiB  100 MB",
+        "bytes             2.00 KiB  200 MB",
+        "temporary-memory  3.00 KiB  300 MB",
+        "peak-memory       4.00 KiB  400 MB",
+    ]
+
+
+def test_a_row_of_a_narrow_table_is_a_block(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    console.table(CHECK, [*_check_rows("mlp"), *_check_rows("x" * 60, verdict="broken")])
+    found = capsys.readouterr().out.splitlines()
+    assert max(map(len, found)) <= 40 and len(found) < 35
+    assert found[:5] == [
+        "backend  cpu",
+        "",
+        "mlp",
+        "  budget flops  figure 1.00 KiB",
+        "  limit 100 MB  verdict kept",
+    ]
+    assert "x" * 18 + "..." + "x" * 19 in found
+
+
+def test_a_title_has_the_width_of_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    title = "a title of many words that is longer than the table under it"
+    console.table(("a", "b"), [("1", "2")], title)
+    assert capsys.readouterr().out.splitlines()[0] == title
+    monkeypatch.setenv("COLUMNS", "80")
+    console.table(("a", "b"), [("1", "2")], title)
+    assert capsys.readouterr().out.splitlines()[0] == title
+    monkeypatch.setenv("COLUMNS", "40")
+    console.table(("a", "b"), [("1", "2")], title)
+    assert capsys.readouterr().out.splitlines()[:2] == [
+        "a title of many words that is longer",
+        "than the table under it",
+    ]
+
+
+def test_characters_beyond_ascii_have_an_ascii_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    ascii_stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors="backslashreplace")
+    monkeypatch.setattr("sys.stdout", ascii_stream)
+    assert [bars.bar(share) for share in (0.0, 0.02, 0.5, 1.0)] == ["", "", "#" * 6, "#" * 12]
+    monkeypatch.setattr(bars, "source_text", lambda key, root: "y = x @ w + b" * 9)
+    _, rows = bars.with_source(("line",), [("a.py:1",)], Path())
+    assert rows[0][1].isascii() and rows[0][1].endswith("...") and len(rows[0][1]) == 44

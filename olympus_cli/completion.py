@@ -1,0 +1,209 @@
+"""Shell completion: commands, options, and the targets of olympus.toml.
+
+The shell starts a process for each Tab, so names of commands and targets are found without
+importing a command, which imports the compiler.  Options come from click, which imports the
+command.  Nothing is written to stderr: it would be in the middle of the user's line.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import click
+from click.shell_completion import (
+    BashComplete,
+    CompletionItem,
+    FishComplete,
+    ShellComplete,
+    ZshComplete,
+    split_arg_string,
+)
+
+from olympus_cli.spec import matrix
+from olympus_cli.spec.finding import FILE, find_project
+
+__all__ = ["FLAGS", "TARGETS", "answer", "target_items"]
+
+#: The commands whose arguments are targets, and whether the name of a matrix stands for all of it.
+TARGETS = {
+    **dict.fromkeys(("build", "check", "verify", "bench", "history", "diff"), True),
+    **dict.fromkeys(("trace", "lower", "cost", "compile", "shard"), False),
+    **dict.fromkeys(("report", "run", "profile"), False),
+}
+#: The options without a value: after one comes an argument.
+FLAGS = (
+    *("--all", "--calibrate", "--compile", "--debug-info", "--force", "--frozen", "--json"),
+    *("--native", "--no-native", "--no-recompile", "--open", "--profile", "--recompile"),
+    *("--update", "--verbose", "-v"),
+)
+
+_NAME = re.compile(r"[\w.+-]+(@[\w.+=,-]+)?")
+_ENTRY = re.compile(r"[\w./-]+:[\w.]+")
+_MOST = 2000  # names from one file
+
+# Bash breaks a word at each of COMP_WORDBREAKS, which has the @ and = of a target's name, and
+# replaces the last part alone: the parts before it are cut off the answers.
+_BASH = """\
+%(complete_func)s() {
+    local IFS=$'\\n' response completion type value
+    local line="${COMP_LINE:0:COMP_POINT}"
+    local word="${line##*[[:blank:]]}"
+    local before="${word%%"${word##*["$COMP_WORDBREAKS"]}"}"
+    response=$(COMP_WORDS="$line" %(complete_var)s=bash_complete "$1" 2>/dev/null)
+    for completion in $response; do
+        IFS=',' read -r type value <<< "$completion"
+        if [[ $type == dir ]]; then
+            compopt -o dirnames
+        elif [[ $type == file ]]; then
+            compopt -o default
+        elif [[ $type == plain ]]; then
+            COMPREPLY+=("${value#"$before"}")
+        fi
+    done
+}
+
+complete -o nosort -F %(complete_func)s %(prog_name)s
+"""
+
+
+def answer(asked: str, cli: click.Group, commands: Mapping[str, str]) -> int:
+    """Write the answer to `asked` ("bash_complete", "zsh_source", ...) to stdout; the exit code."""
+    shell, _, instruction = asked.partition("_")
+    kinds: dict[str, type[ShellComplete]] = {"bash": _Bash, "zsh": _Zsh, "fish": _Fish}
+    if shell not in kinds or instruction not in ("source", "complete"):
+        known = ", ".join(f"{each}_source" for each in kinds)
+        sys.stderr.write(f"error: _OLYMPUS_COMPLETE is {asked!r:.80}; it can be {known}\n")
+        return 2
+    made = kinds[shell](cli, {"commands": commands}, "olympus", "_OLYMPUS_COMPLETE")
+    text = made.source() if instruction == "source" else _quiet(made)
+    sys.stdout.write(text + "\n" if text else "")
+    return 0
+
+
+def _quiet(made: ShellComplete) -> str:
+    """The completions, or nothing if they cannot be found; stderr goes to the null device."""
+    with open(os.devnull, "w") as nowhere, contextlib.redirect_stderr(nowhere):
+        kept = os.dup(2)
+        os.dup2(nowhere.fileno(), 2)
+        try:
+            text = made.complete()
+            text.encode(sys.stdout.encoding)
+        except (Exception, SystemExit):  # of a module that cannot be imported, for example
+            return ""
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+    return text
+
+
+class _Completion(ShellComplete):
+    """Completions that need no command's module, and click's own for all else."""
+
+    def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem[str]]:
+        found = _items(args, incomplete, self.ctx_args["commands"])
+        if found is not None:
+            return found
+        self.ctx_args = {}
+        return super().get_completions(args, incomplete)
+
+
+class _Bash(_Completion, BashComplete):
+    source_template = _BASH
+
+    def get_completion_args(self) -> tuple[list[str], str]:
+        line = os.environ["COMP_WORDS"]
+        words = split_arg_string(line)[1:]
+        begins = not words or line[-1:].isspace()
+        return (words, "") if begins else (words[:-1], words[-1])
+
+
+class _Zsh(_Completion, ZshComplete):
+    pass
+
+
+class _Fish(_Completion, FishComplete):
+    pass
+
+
+def _items(
+    args: Sequence[str], incomplete: str, commands: Mapping[str, str]
+) -> list[CompletionItem[str]] | None:
+    """The completions after `args`; None where they depend on the options of a command."""
+    command = next((arg for arg in args if not arg.startswith("-")), None)
+    if incomplete.startswith("-"):
+        return None
+    if command is None:
+        return [
+            CompletionItem(name, help=text)
+            for name, text in commands.items()
+            if name.startswith(incomplete)
+        ]
+    if args[-1] == "--project":
+        return [CompletionItem(incomplete, type="file")]
+    if args[-1].startswith("-") and args[-1] not in FLAGS and "=" not in args[-1]:
+        return None
+    if command not in TARGETS:
+        return None
+    found = target_items(_project(args), TARGETS[command])
+    fitting = [item for item in found if item.value.startswith(incomplete)]
+    return fitting or [CompletionItem(incomplete, type="file")]
+
+
+def _project(args: Sequence[str]) -> Path | None:
+    """The olympus.toml that `--project` names, or the one found upward from here."""
+    given = None
+    for before, arg in zip(["", *args], args, strict=False):
+        if before == "--project":
+            given = arg
+        elif arg.startswith("--project="):
+            given = arg.partition("=")[2]
+    if given is None:
+        return find_project(Path.cwd())
+    place = Path(given).expanduser()
+    return place / FILE if place.is_dir() else place
+
+
+def target_items(file: Path | None, with_bases: bool) -> list[CompletionItem[str]]:
+    """The names of the targets of an olympus.toml, in its order, each with its entry as help.
+
+    A target with a matrix has a name for each combination, and before them, `with_bases`, its own.
+    Names that are no target's are left out, and so is all of a file that is not TOML.
+    """
+    import tomli
+
+    if file is None:
+        return []
+    try:
+        targets = tomli.loads(file.read_text("utf-8-sig")).get("target", {})
+    except (OSError, ValueError, RecursionError):
+        return []
+    named = (
+        CompletionItem(name, help=_help(target))
+        for key, target in targets.items()
+        if isinstance(target, dict)
+        for name in _names(key, target.get("matrix"), with_bases)
+        if _NAME.fullmatch(name)
+    )
+    return list(islice(named, _MOST))
+
+
+def _names(key: str, axes: Any, with_bases: bool) -> Iterator[str]:
+    if not isinstance(axes, dict) or not all(isinstance(each, list) for each in axes.values()):
+        yield key
+        return
+    if with_bases:
+        yield key
+    for values in matrix.each_combination(axes):
+        yield key + matrix.suffix(values)
+
+
+def _help(target: dict[str, Any]) -> str | None:
+    entry = target.get("entry")
+    return entry if isinstance(entry, str) and _ENTRY.fullmatch(entry) else None
