@@ -43,7 +43,7 @@ def perform(say: Say, task: Task) -> dict[str, Any]:
             task.place.check_owner(task.spec.root)
         program = Program(load_target(task.spec), say, clock)
     _LAST[:] = [program]
-    program.trace()
+    program.trace(stacks=task.page)
     program.lower(task.labels)
     with clock.part("compare"):
         record = read_record(task.place.final)
