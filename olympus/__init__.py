@@ -30,6 +30,9 @@ from olympus_core.context import debug_nans as debug_nans
 from olympus_core.context import disable_jit as disable_jit
 from olympus_core.context import enable_checks as enable_checks
 from olympus_core.context import enable_x64 as enable_x64
+from olympus_core.context import (
+    include_full_tracebacks_in_locations as include_full_tracebacks_in_locations,
+)
 from olympus_core.context import log_compiles as log_compiles
 from olympus_core.context import numpy_dtype_promotion as numpy_dtype_promotion
 from olympus_core.context import numpy_rank_promotion as numpy_rank_promotion

@@ -7,6 +7,7 @@ import typing as _typing
 
 from olympus_core.analysis.cost import Cost as Cost
 from olympus_core.analysis.cost import CostRow as CostRow
+from olympus_core.analysis.cost import CostStack as CostStack
 from olympus_core.analysis.cost import Kind as Kind
 from olympus_core.analysis.cost import Unknown as Unknown
 from olympus_core.analysis.cost import cost_of_module as cost_of_module
@@ -29,6 +30,7 @@ from olympus_core.analysis.memory import Memory as Memory
 from olympus_core.analysis.memory import MemoryTotal as MemoryTotal
 from olympus_core.analysis.memory import Moment as Moment
 from olympus_core.analysis.operations import OPERATIONS as OPERATIONS
+from olympus_core.analysis.places import Frame as Frame
 from olympus_core.analysis.places import Place as Place
 from olympus_core.analysis.places import read_name as read_name
 from olympus_core.analysis.sources import SourceMap as SourceMap

@@ -89,7 +89,6 @@ _WITHOUT_MEANING = frozenset(
         "hlo_source_file_canonicalization_regex",
         "host_callback_ad_transforms",
         "include_debug_info_in_dumps",
-        "include_full_tracebacks_in_locations",
         "jax2tf_associative_scan_reductions",
         "jax2tf_default_native_serialization",
         "legacy_prng_key",

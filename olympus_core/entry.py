@@ -34,6 +34,7 @@ class Entry(NamedTuple):
     result_shardings: Sequence[str | None] = ()
     num_partitions: int = 1
     portable: bool = False  # it is to be the same program on several platforms
+    callers: bool = False  # locations have the calls that lead to each operation
     #: what a program of several devices says of its arguments and results; None leaves it open
     in_shardings: Sequence[Sharding | None] = ()
     out_shardings: Sequence[Sharding | None] = ()

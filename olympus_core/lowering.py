@@ -81,7 +81,11 @@ class _Module:
         #: the symbol of a program, by its name, its structure and the axes that it is emitted under
         self.functions: dict[tuple[str, Any, Any], str] = {}
         self.emitted: dict[Any, str] = {}  # the symbol of a Python function, by what it was run on
-        self.locations: dict[Any, ir.Location] = {}
+        #: by what tells it from others, with the callers, whose identity is part of that
+        self.locations: dict[Any, tuple[ir.Location, Any]] = {}
+        #: whether locations have callers, and those of the nested program that is emitted here
+        self.callers = entry.callers
+        self.around: tuple[source.Position, ...] = ()
         self.meshes = MeshTable()
         self.body: Any = None
         #: the branches and loops whose predicate may differ, as `Agreement.undecided`
@@ -101,16 +105,32 @@ class _Module:
 
         The root is `transpose(root)` for what a backward pass made.
         """
-        code, instruction, scope, backward = eqn.source
+        code, instruction, scope, backward, caller = eqn.source
         # a code object's own hash is slow
-        key = (id(code), instruction, scope, backward, eqn.primitive)
+        key: tuple[Any, ...] = (id(code), instruction, scope, backward, eqn.primitive)
+        if self.callers:
+            key = (*key, id(caller), self.around)
         found = self.locations.get(key)
         if found is None:
             root = f"transpose({self.root})" if backward else self.root
             name = "/".join([x for x in (root, scope, eqn.primitive.name) if x])
-            found = mlir.ir.Location.name(name, _file_location(eqn.source))
-            self.locations[key] = found
-        return found
+            stack = self.stack(eqn) if self.callers else ()
+            place = _stack_location(stack) if stack else _file_location_at(eqn.source.position())
+            found = self.locations[key] = mlir.ir.Location.name(name, place), caller
+        return found[0]
+
+    def stack(self, eqn: Eqn) -> tuple[source.Position, ...]:
+        """The line of an equation and the calls that lead there in this function, innermost first.
+
+        Empty where the line is not known.
+        """
+        position = eqn.source.position()
+        if position is None:
+            return ()
+        own = (position, *eqn.source.callers())
+        if self.around[:1] == own[-1:]:  # it is of the line that the nested program is of
+            own = own[:-1]
+        return (*own, *self.around)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -122,8 +142,12 @@ def _file_location_at(position: source.Position | None) -> ir.Location:
     return mlir.ir.Location.file(name, position.line, position.column, mlir.context())
 
 
-def _file_location(mark: source.Source) -> ir.Location:
-    return _file_location_at(mark.position())
+def _stack_location(stack: Sequence[source.Position]) -> ir.Location:
+    """The location of a line and of the calls that lead there, with the functions' names."""
+    frames = [
+        mlir.ir.Location.name(position.function, _file_location_at(position)) for position in stack
+    ]
+    return mlir.ir.Location.callsite(frames[0], frames[1:]) if frames[1:] else frames[0]
 
 
 class LoweringContext:
@@ -353,7 +377,8 @@ def lower_eqns(
     for var, const in zip(program.constvars, program.consts, strict=True):
         env[var] = ctx.numpy_constant(_concrete(const))
     program = simplify(program)
-    undecided = ctx.module.undecided
+    module, undecided = ctx.module, ctx.module.undecided
+    around = module.around
     for eqn in program.eqns:
         primitive = eqn.primitive
         if primitive.takes_literals:
@@ -362,8 +387,11 @@ def lower_eqns(
             values = [ctx.constant(x) if isinstance(x, Literal) else env[x] for x in eqn.inputs]
         ctx.avals_in = tuple([x.aval for x in eqn.inputs])
         ctx.avals_out = tuple([v.aval for v in eqn.outputs])
-        with ctx.module.location(eqn):
+        with module.location(eqn):
+            if module.callers and primitive.has_programs:
+                module.around = module.stack(eqn) or around
             out = _lower_eqn(ctx, eqn, values)
+            module.around = around
         if undecided and eqn.outputs and primitive.has_programs:
             _mark(out[0] if primitive.multiple_results else out, undecided.get(eqn.outputs[0], {}))
         if primitive.multiple_results:
@@ -436,6 +464,7 @@ def _emit_function(module: _Module, program: Olympuspr, name: str, private: bool
     with ir.InsertionPoint(module.body), ir.Location.unknown():
         function = mlir.func.FuncOp(name, kind, visibility="private" if private else "public")
     block = function.add_entry_block([ir.Location.unknown()] * len(program.invars))
+    module.around = ()
     with ir.InsertionPoint(block), ir.Location.unknown():
         ctx = LoweringContext(module, inner=private)
         results = lower_eqns(ctx, program, list(block.arguments))

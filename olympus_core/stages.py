@@ -216,11 +216,13 @@ class Lowered(Stage):
             self._bytecode = mlir.portable(self.module)
         return self._bytecode
 
-    def cost(self, trips: Mapping[str, int] | None = None) -> Cost:
+    def cost(self, trips: Mapping[str, int] | None = None, *, stacks: bool = False) -> Cost:
         """What the program costs, counted from its StableHLO: flops, bytes, by source line, ....
 
         Loops count as often as they run.  Where that depends on data, `trips` may say it, by the
         end of the loop's `path:line`; else the figures are None, and `unknown` names the loop.
+        With `stacks`, the program is lowered once more, with the calls that lead to each operation,
+        for `Cost.by_stack`.
 
         Raises UsageError for a key of `trips` that no loop's line ends with.
 
@@ -229,16 +231,17 @@ class Lowered(Stage):
         """
         from olympus_core.analysis.cost import cost_of_module  # few programs are asked
 
-        if self._cost is not None and not trips:
+        if self._cost is not None and not trips and not stacks:
             return self._cost
         module = self.module
-        if self._made.has_forms:  # which are not what the program says
-            entry = self._entry._replace(portable=True)
-            module = compiling.lower(
-                self._traced.olympuspr, entry, self.target, self.repeats
-            ).module
-        found = cost_of_module(module, trips)
-        if not trips:
+        if self._made.has_forms or stacks:  # forms are not what the program says
+            portable = self._entry.portable or self._made.has_forms
+            entry = self._entry._replace(portable=portable, callers=stacks)
+            # a block is one function for all places that it repeats
+            repeats: Repeats = "off" if stacks else self.repeats
+            module = compiling.lower(self._traced.olympuspr, entry, self.target, repeats).module
+        found = cost_of_module(module, trips, stacks=stacks)
+        if not trips and not stacks:
             self._cost = found
         return found
 

@@ -32,7 +32,7 @@ def perform(say: Say, task: Task) -> dict[str, Any]:
             task.place.check_owner(task.spec.root)
         program = Program(load_target(task.spec), say, clock)
     _LAST[:] = [program]
-    program.trace()
+    program.trace(stacks=task.page)
     program.lower(task.labels)
     found = bring_up_to_date(program, task, say)
     return {

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, cast
 
 import click
 
@@ -23,7 +24,7 @@ from olympus_cli.options import (
     whole_number,
 )
 from olympus_cli.program.stages import Program
-from olympus_cli.reports.cost_table import Shown, show_cost
+from olympus_cli.reports.cost_table import Shown, show_cost, show_stacks
 from olympus_cli.reports.figures import (
     CompiledFigures,
     CostReport,
@@ -35,6 +36,7 @@ from olympus_cli.reports.figures import (
     unfitting,
 )
 from olympus_cli.reports.program import described
+from olympus_cli.reports.stacks import StackReport, stack_reports
 from olympus_cli.reports.strict import typed
 from olympus_cli.spec.backends import backend_text
 from olympus_cli.spec.model import TargetSpec
@@ -44,6 +46,8 @@ __all__ = ["command"]
 
 #: What the table may be of, and the name that `Cost.by` has for it.
 KINDS: dict[str, Kind] = {"line": "line", "scope": "scope", "op": "operation", "dtype": "dtype"}
+_STACK = "stack"  # which `Cost.by_stack` is for
+_VERSION = 1  # of the document; raised with every change that an old reader would misread
 
 
 @click.command("cost", cls=Command)
@@ -52,10 +56,10 @@ KINDS: dict[str, Kind] = {"line": "line", "scope": "scope", "op": "operation", "
 @stage_options
 @click.option(
     "--by",
-    type=click.Choice(tuple(KINDS)),
+    type=click.Choice((*KINDS, _STACK)),
     default="line",
     show_default=True,
-    help="Add up by source line, name scope, operation or dtype.",
+    help="Add up by source line, name scope, operation, dtype or stack of calls.",
 )
 @trips_option
 @click.option(
@@ -80,17 +84,17 @@ def command(request: Request, by: str, rows: int, compiles: bool, as_json: bool)
     Examples:
       olympus cost model:forward --shapes "x=f32[8,3]"
       olympus cost forward --by op --device h200
+      olympus cost forward --by stack
       olympus cost forward --compile --json
     """
     spec = request.spec()
-    document = call(_costed, spec, KINDS[by], compiles, does="counts")
+    document = call(_costed, spec, KINDS.get(by, _STACK), compiles, does="counts")
     for warning in document["warnings"]:
         console.say(f"warning: {warning}")
     if as_json:
         console.print_json(document)
         return
     cost = CostReport.from_data(document["cost"])
-    found = typed(document["rows"], tuple[RowReport, ...])
     figures = typed(document["compiled"], CompiledFigures | None)
     title = f"{document['target']}  ({document['entry']}, {document['backend']})"
     shown = Shown(
@@ -101,29 +105,39 @@ def command(request: Request, by: str, rows: int, compiles: bool, as_json: bool)
         document["device_memory"],
         document["devices"],
     )
-    show_cost(shown, document["by"], found, spec.root, rows)
+    if by == _STACK:
+        show_stacks(shown, typed(document["rows"], tuple[StackReport, ...]), spec.root, rows)
+    else:
+        found = typed(document["rows"], tuple[RowReport, ...])
+        show_cost(shown, document["by"], found, spec.root, rows)
 
 
-def _costed(say: Say, spec: TargetSpec, kind: Kind, compiles: bool) -> dict[str, Any]:
+def _costed(say: Say, spec: TargetSpec, kind: str, compiles: bool) -> dict[str, Any]:
     """What one call of a target's program costs, on its first backend."""
     say("import")
     program = Program(load_target(spec), say)
-    program.trace()
+    program.trace(stacks=kind == _STACK)
     label, backend = next(iter(spec.labels.items()))
     program.lower([label])
     (unit,) = program.units
     say("count")
     cost = unit.lowered.cost(spec.trips)
+    rows: Sequence[RowReport]
+    if kind == _STACK:
+        rows = stack_reports(unit.lowered.cost(spec.trips, stacks=True), spec.root)
+    else:
+        rows = row_reports(cost, cast("Kind", kind), spec.root)
     told = cost_report(cost, spec.root)
     # its figures are those of all devices together: the peaks of one say nothing of them
     model = device_model(backend) if unit.lowered.num_devices == 1 else None
     document = {
+        "schema_version": _VERSION,
         **described(program.source, program.traced),
         "backend": backend_text(backend),
         "devices": unit.lowered.num_devices,
         "by": kind,
         "cost": told.to_data(),
-        "rows": [asdict(row) for row in row_reports(cost, kind, spec.root)],
+        "rows": [asdict(row) for row in rows],
         "roofline": None if model is None else roofline(cost, model)._asdict(),
         "device_memory": None if model is None else model.memory,
         "compiled": None,

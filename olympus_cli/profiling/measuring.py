@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import olympus
-from olympus_cli.profiling.page import flame_graph
+from olympus_cli.profiling.page import time_graph
 from olympus_cli.profiling.report import profile_report
 from olympus_cli.profiling.table import notes, summary
 from olympus_cli.program.inputs import InputOptions
@@ -26,4 +26,4 @@ def measured(program: Program, unit: Unit) -> MeasuredTime:
     profile = olympus.analysis.profile(unit.compiled, args, kwargs)
     named = spec.name, spec.entry, backend_text(unit.backend)
     report = profile_report(profile, "line", spec.root, named)
-    return MeasuredTime(tuple(summary(report)), tuple(notes(report)), flame_graph(report.kernels))
+    return MeasuredTime(tuple(summary(report)), tuple(notes(report)), time_graph(report.kernels))

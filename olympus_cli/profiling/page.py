@@ -5,23 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup
 
-from olympus_cli.profiling.flame import Placed, drawn, flame
 from olympus_cli.profiling.report import ProfiledKernel, ProfileReport
 from olympus_cli.profiling.table import notes, summary
 from olympus_cli.reports.bars import percent, source_text
+from olympus_cli.reports.flame import FlamePart, Frame, Placed, add_up, flame_graph
 from olympus_cli.reports.html.render import asset
+from olympus_cli.reports.templating import page_environment
 from olympus_cli.units import duration
-from olympus_cli.visible import visible
 
-__all__ = ["flame_graph", "render_profile"]
+__all__ = ["render_profile", "time_frames", "time_graph"]
 
 _MOST = 500  # rows of a table; more make the page slow to open
-_ROW = 21  # pixels from one row of frames to the next
+_DEEPEST = 40  # scopes within scopes that have frames of their own
 
 
 def render_profile(report: ProfileReport, root: Path) -> str:
@@ -37,7 +36,7 @@ def render_profile(report: ProfileReport, root: Path) -> str:
             report=report,
             summary=summary(report),
             notes=[*notes(report)],
-            graph=flame_graph(report.kernels),
+            graph=time_graph(report.kernels),
             rows=report.rows[:_MOST],
             kernels=report.kernels[:_MOST],
             omitted=max(0, len(report.kernels) - _MOST),
@@ -48,39 +47,48 @@ def render_profile(report: ProfileReport, root: Path) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")  # halves of surrogate pairs
 
 
-def flame_graph(kernels: Sequence[ProfiledKernel]) -> Markup:
-    """The drawing: frames as wide as the time they took, on top of what they are part of."""
-    frames = drawn(flame(kernels))
-    rows = max((shown.depth for shown in frames), default=0) + 1
-    made = _environment().get_template("flame.html")
-    return Markup(made.render(frames=frames, row=_ROW, height=rows * _ROW, label=_label))
+def time_graph(kernels: Sequence[ProfiledKernel]) -> Markup:
+    """The flame graph of a call: frames as wide as the time they took."""
+    legend = (
+        "One call, its scopes, their source lines, and the kernels at the top; point at a frame "
+        "for its figures."
+    )
+    description = (
+        "Flame graph: the time of one call, by scope, source line and kernel. The tables below "
+        "have the same figures."
+    )
+    return flame_graph(time_frames(kernels), legend, description, _text)
 
 
-def _label(shown: Placed, whole: Placed) -> str:
-    """What is told of a frame where it is pointed at."""
+def time_frames(kernels: Sequence[ProfiledKernel]) -> Frame:
+    """The frames of a call: in it its scopes, in them the lines, in these the kernels."""
+    return add_up("one call", map(_part, kernels))
+
+
+def _part(kernel: ProfiledKernel) -> FlamePart:
+    backward = kernel.seconds if kernel.backward else 0.0
+    if kernel.is_overhead:
+        frames: tuple[tuple[str, str], ...] = (("overhead", kernel.name),)
+    else:
+        scopes = filter(None, kernel.scope.split("/", _DEEPEST))
+        line = kernel.line or "(unknown)"
+        frames = (*(("scope", each) for each in scopes), ("line", line), ("kernel", kernel.name))
+    return FlamePart(frames, kernel.seconds, backward, kernel.estimated_seconds)
+
+
+def _text(shown: Placed, is_whole: bool) -> str:
+    """The text of a frame where it is pointed at."""
     frame = shown.frame
-    words = [frame.name, f"{duration(frame.seconds)} ({percent(shown.width / 100)})"]
-    if frame.estimated is not None:
-        words.append(f"estimated {duration(frame.estimated)}")
-    if 0 < frame.backward < frame.seconds and whole is not shown:
-        words.append(f"{percent(frame.backward / frame.seconds)} backward")
+    words = [frame.name, f"{duration(frame.value)} ({percent(shown.width / 100)})"]
+    if frame.other is not None:
+        words.append(f"estimated {duration(frame.other)}")
+    if 0 < frame.backward < frame.value and not is_whole:
+        words.append(f"{percent(frame.backward / frame.value)} backward")
     return ", ".join(words)
-
-
-def _shown(value: Any) -> Any:
-    """What a template writes: of text, what a browser shows and does not obey."""
-    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 @cache
 def _environment() -> Environment:
-    made = Environment(
-        loader=PackageLoader("olympus_cli.profiling"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_shown,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    made = page_environment("olympus_cli.profiling")
     made.filters.update(time=duration, percent=percent)
     return made

@@ -9,7 +9,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -78,12 +78,13 @@ class Program:
         self.clock = clock or Stopwatch()
         self._say = say
 
-    def trace(self) -> None:
-        """Program to Olympuspr."""
+    def trace(self, *, stacks: bool = False) -> None:
+        """Program to Olympuspr; with `stacks` it has the calls that lead to each operation."""
         with self.clock.part("load"):
             self.source.example_args()
         self._say("trace")
-        with self.clock.part("trace"), self._warnings_kept():
+        recorded = olympus.include_full_tracebacks_in_locations() if stacks else nullcontext()
+        with self.clock.part("trace"), self._warnings_kept(), recorded:
             self.traced = self.source.trace()
 
     def lower(self, labels: Collection[str] | None = None) -> None:

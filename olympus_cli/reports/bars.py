@@ -39,14 +39,25 @@ def percent(share: float) -> str:
 
 
 def with_source(
-    columns: Sequence[str], table: Sequence[Sequence[str]], root: Path
+    columns: Sequence[str],
+    table: Sequence[Sequence[str]],
+    root: Path,
+    lines: Sequence[str] | None = None,
 ) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
-    """A table whose rows begin with a line, and a column with its text where there is room."""
+    """A table of `lines`, and a column with their texts where there is room.
+
+    The lines are those of the rows' first cells unless given.
+    """
     widest = (max(map(len, column)) for column in zip(columns, *table, strict=True))
     width = min(_MOST_SOURCE, console.width() - sum(widest) - 2 * len(columns))
     if width < _LEAST_SOURCE:
         return columns, table
-    rows = [[*cells, _cut(source_text(cells[0], root), width)] for cells in table]
+    if lines is None:
+        lines = [cells[0] for cells in table]
+    rows = [
+        [*cells, _cut(source_text(line, root), width)]
+        for cells, line in zip(table, lines, strict=True)
+    ]
     return (*columns, "source"), rows
 
 

@@ -10,10 +10,11 @@ from olympus.analysis import Roofline
 from olympus_cli import console
 from olympus_cli.reports.bars import bar, percent, with_source
 from olympus_cli.reports.figures import CompiledFigures, CostReport, RowReport
+from olympus_cli.reports.stacks import CallNode, StackReport, call_rows, call_tree
 from olympus_cli.reports.text import collective_lines, estimate_notes, figure_lines, figure_row
 from olympus_cli.units import byte_size, count, duration
 
-__all__ = ["Shown", "show_cost"]
+__all__ = ["Shown", "show_cost", "show_stacks"]
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,7 @@ class Shown:
 
 def show_cost(shown: Shown, kind: str, rows: tuple[RowReport, ...], root: Path, most: int) -> None:
     """Write the figures to stdout, and the dearest `most` of the rows with their shares as bars."""
-    console.prose("\n".join(shown.lines()))
-    console.data("")
+    _show_figures(shown)
     columns: Sequence[str] = (kind, "flops", "share", "", "bytes", "operations", "pass")
     table: Sequence[Sequence[str]] = [_cells(row) for row in rows[:most]]
     if kind == "line":
@@ -56,6 +56,39 @@ def show_cost(shown: Shown, kind: str, rows: tuple[RowReport, ...], root: Path, 
     if rest := rows[most:]:
         share = sum(row.share for row in rest)
         console.data(f"... and {len(rest)} more, {percent(share)} of all (--rows {len(rows)})")
+    _show_notes(shown)
+
+
+def show_stacks(shown: Shown, rows: tuple[StackReport, ...], root: Path, most: int) -> None:
+    """Write the figures to stdout, and the dearest `most` calls, each below the call around it."""
+    _show_figures(shown)
+    calls, left = call_rows(call_tree(rows), most)
+    has_backward = any(call.backward_bytes for _, call in calls)
+    columns: Sequence[str] = ("call", "share", "flops", "bytes", *["pass"] * has_backward)
+    table: Sequence[Sequence[str]] = [
+        [
+            "  " * depth + " > ".join(map(str, call.frames)),
+            percent(call.share),
+            count(call.flops),
+            byte_size(call.bytes),
+            *[_pass(call)] * has_backward,
+        ]
+        for depth, call in calls
+    ]
+    lines = [call.frames[0].line for _, call in calls]
+    columns, table = with_source(columns, table, root, lines)
+    console.table(columns, table)
+    if left:
+        console.data(f"... and {left} more (--rows {left + len(calls)})")
+    _show_notes(shown)
+
+
+def _show_figures(shown: Shown) -> None:
+    console.prose("\n".join(shown.lines()))
+    console.data("")
+
+
+def _show_notes(shown: Shown) -> None:
     width = console.width()
     for line in (
         *collective_lines(shown.compiled, width),
@@ -76,7 +109,7 @@ def _cells(row: RowReport) -> list[str]:
     ]
 
 
-def _pass(row: RowReport) -> str:
+def _pass(row: RowReport | CallNode) -> str:
     """Which pass of a derivative it is of; of both, the part of the backward pass."""
     if row.direction != "both":
         return row.direction

@@ -6,21 +6,23 @@ import dataclasses
 import difflib
 import functools
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
 
 from olympus_core import collection
+from olympus_core.analysis.places import Frame
 from olympus_core.analysis.walk import FIGURES, Key, walk
 from olympus_core.errors import ArtifactError, UsageError
 
 if TYPE_CHECKING:
     from olympus_core.mlir import ir
 
-__all__ = ["Cost", "CostRow", "Direction", "Kind", "Unknown", "cost_of_module"]
+__all__ = ["Cost", "CostRow", "CostStack", "Direction", "Kind", "Unknown", "cost_of_module"]
 
+_G = TypeVar("_G")
 Kind = Literal["line", "scope", "operation", "dtype"]
 Direction = Literal["forward", "backward", "both"]
 
@@ -71,6 +73,17 @@ class CostRow:
     backward_bytes: int
     share: float
     direction: Direction
+
+
+class CostStack(NamedTuple):
+    """The part of a cost that one stack of calls has.
+
+    `frames` are the lines of the user's functions that call one another, the outermost first, and
+    the last is the line of the operations.  They are empty for operations without a line.
+    """
+
+    frames: tuple[Frame, ...]
+    row: CostRow
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -145,18 +158,46 @@ class Cost:
         if name_of is None:
             kinds = ", ".join(get_args(Kind))
             raise UsageError(f"a cost is not listed by {kind!r}; it is by one of {kinds}")
-        sums: dict[str, list[int]] = {}
-        for key, figures in self._rows.items():
-            if operation not in (None, key.operation) or dtype not in (None, key.dtype):
-                continue
-            row = sums.setdefault(name_of(key), [0] * (2 * len(FIGURES)))
+        keys = [
+            key
+            for key in self._rows
+            if operation in (None, key.operation) and dtype in (None, key.dtype)
+        ]
+        rows = self._summed((name_of(key), key) for key in keys)
+        return tuple(sorted((row for _, row in rows), key=_dearest))
+
+    def by_stack(self) -> tuple[CostStack, ...]:
+        """The cost by the stack of the user's functions, the dearest first.
+
+        The rows add up to the figures of `at_least` exactly; the `key` of one is its last line.
+        The stacks are those of `Lowered.cost(stacks=True)` of a function that was traced with
+        `include_full_tracebacks_in_locations`; else each has a single frame, the line.
+
+        >>> [[frame.function for frame in stack.frames] for stack in cost.by_stack()]
+        [...]
+        """
+        rows = self._summed((key.place.stack, key) for key in self._rows)
+        found = [
+            CostStack(stack[::-1], dataclasses.replace(row, key=_line(stack)))
+            for stack, row in rows
+        ]
+        return tuple(sorted(found, key=lambda each: (*_dearest(each.row), each.frames)))
+
+    def _summed(self, keys: Iterable[tuple[_G, Key]]) -> Iterator[tuple[_G, CostRow]]:
+        """A row for each group, of the keys that are in it."""
+        sums: dict[_G, list[int]] = {}
+        for group, key in keys:
+            row = sums.setdefault(group, [0] * (2 * len(FIGURES)))
             start = len(FIGURES) if key.place.backward else 0
-            for i, n in enumerate(figures, start):
+            for i, n in enumerate(self._rows[key], start):
                 row[i] += n
         least = self.at_least
         total = (0, least.flops) if least.flops else (1, least.bytes)
-        rows = [_row(name, both, *total) for name, both in sums.items()]
-        return tuple(sorted(rows, key=_dearest))
+        return ((group, _row(str(group), both, *total)) for group, both in sums.items())
+
+
+def _line(stack: Sequence[Frame]) -> str:
+    return f"{stack[0].file}:{stack[0].line}" if stack else "(unknown)"
 
 
 def _row(key: str, both: list[int], measure: int, total: int | None) -> CostRow:
@@ -183,8 +224,12 @@ def _dearest(row: CostRow) -> tuple[Any, ...]:
     return -row.flops, -row.bytes, -row.transcendentals, row.key
 
 
-def cost_of_module(module: ir.Module, trips: Mapping[str, int] | None = None) -> Cost:
+def cost_of_module(
+    module: ir.Module, trips: Mapping[str, int] | None = None, *, stacks: bool = False
+) -> Cost:
     """What a module of StableHLO costs: its function `main`, run once.
+
+    With `stacks`, the calls that its locations have are kept apart, for `Cost.by_stack`.
 
     `trips` says how often loops run whose number of iterations depends on data, by the end of
     their `path:line`.  Raises UsageError for a key that is the end of no loop's line, or a number
@@ -192,11 +237,11 @@ def cost_of_module(module: ir.Module, trips: Mapping[str, int] | None = None) ->
     figure has more than 30 digits.
     """
     with collection.paused():
-        walked = walk(module, {})
+        walked = walk(module, {}, stacks)
         loops = dict(walked.loops)
         if trips:
             said = _by_line(trips, loops)
-            walked = walk(module, said)
+            walked = walk(module, said, stacks)
             loops |= {line: count for line, count in said.items() if loops[line] is None}
     tally = walked.tally
     if max(tally.totals()) > _LARGEST:

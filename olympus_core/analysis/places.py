@@ -11,7 +11,7 @@ from olympus_core import mlir
 if TYPE_CHECKING:
     from olympus_core.mlir import ir
 
-__all__ = ["NOWHERE", "Name", "Place", "Places", "read_name", "walk"]
+__all__ = ["NOWHERE", "Frame", "Name", "Place", "Places", "read_name", "walk"]
 
 _JITTED = re.compile(r"p?jit\([^()]*\)")
 _WRAPPERS = re.compile(r"\b(?:transpose|jvp|vmap|checkpoint|rematted_computation|remat)\(")
@@ -64,17 +64,36 @@ def _name_of_jax(name: str) -> Name:
     return Name(scope, name.rpartition("/")[2], "transpose(" in name)
 
 
+class Frame(NamedTuple):
+    """A line that runs, and the name of the function that it is in; empty where it is not known.
+
+    >>> str(Frame("decoder.py", 41, "attention"))
+    'attention (decoder.py:41)'
+    """
+
+    file: str
+    line: int
+    function: str
+
+    def __str__(self) -> str:
+        return f"{self.function or '(unknown)'} ({self.file}:{self.line})"
+
+
 class Place(NamedTuple):
     """A file and a line in it, a name scope, and whether a backward pass made the operation.
 
     `line` is 0 and `file` empty where that is not known; `scope` has neither the function's name
-    nor the primitive's: `outer/inner`.
+    nor the primitive's: `outer/inner`.  `function` is the name of the Python function that the line
+    is in, and `callers` are the calls that lead to it, the innermost first; both are empty where
+    they are not read.
     """
 
     file: str = ""
     line: int = 0
     scope: str = ""
     backward: bool = False
+    function: str = ""
+    callers: tuple[Frame, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}" if self.file else ""
@@ -84,17 +103,33 @@ class Place(NamedTuple):
         if self.line:
             return self if self.backward or not outer.backward else self._replace(backward=True)
         backward = self.backward or outer.backward
-        return Place(outer.file, outer.line, self.scope or outer.scope, backward)
+        return outer._replace(scope=self.scope or outer.scope, backward=backward)
+
+    @property
+    def stack(self) -> tuple[Frame, ...]:
+        """The line and the calls that lead to it, the innermost first; empty without a line."""
+        return (Frame(self.file, self.line, self.function), *self.callers) if self.line else ()
+
+    def called_at(self, outer: Place) -> Place:
+        """This place in a function that is called at `outer`, with the calls that lead there.
+
+        A stack that begins in the function that the other one begins in has them already.
+        """
+        own, above = self.stack, outer.stack
+        if not own or not outer.function or own[-1]._replace(line=0) == above[-1]._replace(line=0):
+            return self
+        return self._replace(callers=(*self.callers, *above))
 
 
 NOWHERE = Place()
 
 
 class Places:
-    """The places of MLIR's locations, each read once."""
+    """The places of MLIR's locations, each read once; with `callers`, those are read too."""
 
-    def __init__(self) -> None:
+    def __init__(self, callers: bool = False) -> None:
         self._found: dict[Any, Place] = {}
+        self._callers = callers
 
     def of(self, location: ir.Location) -> Place:
         """The place that a location says.
@@ -104,8 +139,35 @@ class Places:
         attribute = location.attr
         found = self._found.get(attribute)
         if found is None:
-            found = self._found[attribute] = _read(location)
+            found = _read(location)
+            if self._callers and found.line:
+                found = _with_callers(found, location)
+            self._found[attribute] = found
         return found
+
+
+def _with_callers(place: Place, location: Any) -> Place:
+    """A place with its function and its callers; the outermost name is that of the operation."""
+    named = isinstance(location, mlir.ir.NameLoc)
+    try:
+        here, *callers = _frames(location.child_loc if named else location, "")
+    except UnicodeDecodeError:  # in a module of another tool
+        return place
+    return place._replace(function=here.function, callers=tuple(callers))
+
+
+def _frames(location: Any, function: str) -> list[Frame]:
+    """The lines that a location has, the innermost first; a name around one is its function's."""
+    ir = mlir.ir
+    if isinstance(location, ir.FileLineColLoc):
+        return [Frame(location.filename, location.start_line, function)]
+    if isinstance(location, ir.NameLoc):
+        return _frames(location.child_loc, location.name_str)
+    if isinstance(location, ir.CallSiteLoc):
+        return _frames(location.callee, "") + _frames(location.caller, "")
+    if isinstance(location, ir.FusedLoc):
+        return next(filter(None, (_frames(each, "") for each in location.locations)), [])
+    return []
 
 
 def _read(location: Any) -> Place:

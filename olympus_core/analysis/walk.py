@@ -77,7 +77,7 @@ class Tally:
         if not times:
             return
         for key, figures in other.rows.items():
-            place = key.place.within(at)
+            place = key.place.within(at).called_at(at)
             own = key if place is key.place else key._replace(place=place)
             row = self.rows.get(own)
             if row is None:
@@ -108,14 +108,15 @@ class Walked(NamedTuple):
     loops: Mapping[str, int | None]
 
 
-def walk(module: ir.Module, trips: Mapping[str, int]) -> Walked:
+def walk(module: ir.Module, trips: Mapping[str, int], callers: bool = False) -> Walked:
     """What a module's `main` costs.
 
-    `trips` says how often loops run whose count depends on data, by line, `path:line`.  Raises
+    `trips` says how often loops run whose count depends on data, by line, `path:line`.  With
+    `callers`, places that differ in the calls that lead to them are kept apart.  Raises
     UsageError for a module without that function, and ArtifactError for one with a function that
     calls itself, or has no body.
     """
-    walker = _Walker(module, trips)
+    walker = _Walker(module, trips, callers)
     if "main" not in walker.functions:
         raise UsageError("a cost is that of a module's function 'main', and there is none")
     tally = walker.function("main", _unknown(), NOWHERE)
@@ -123,9 +124,9 @@ def walk(module: ir.Module, trips: Mapping[str, int]) -> Walked:
 
 
 class _Walker:
-    def __init__(self, module: ir.Module, trips: Mapping[str, int]) -> None:
+    def __init__(self, module: ir.Module, trips: Mapping[str, int], callers: bool) -> None:
         self.reader = Reader()
-        self.places = Places()
+        self.places = Places(callers)
         self.trips = trips
         self.loops: dict[str, int | None] = {}
         self.functions: dict[str, Any] = {}

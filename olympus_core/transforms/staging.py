@@ -267,7 +267,7 @@ def stage(
     tracers = [trace.new_input(a, n) for a, n in zip(avals, filled, strict=True)]
     try:
         with collection.paused(), using(trace):
-            program = trace.program(fun(*tracers))
+            program = trace.program(source.run_staged(fun, tracers))
     finally:
         trace.alive = False
     del tracers

@@ -92,7 +92,11 @@ def test_a_loop_counts_as_often_as_it_runs(work: Path, invoke: Invoke) -> None:
 
 
 @pytest.mark.parametrize(
-    ("by", "key"), [("line", "program.py:6"), ("op", "dot_general"), ("dtype", "float32")]
+    ("by", "key"),
+    [
+        *(("line", "program.py:6"), ("op", "dot_general"), ("dtype", "float32")),
+        ("stack", "program.py:6"),
+    ],
 )
 def test_rows_of_every_kind_add_up(work: Path, invoke: Invoke, by: str, key: str) -> None:
     told = cost(invoke, "program:step", "--shapes", "f32[16,32], f32[8,16]", "--by", by)
@@ -102,6 +106,53 @@ def test_rows_of_every_kind_add_up(work: Path, invoke: Invoke, by: str, key: str
         assert sum(row[figure] for row in rows) == told["cost"][figure]
     assert sum(row["share"] for row in rows) == pytest.approx(1.0)
     assert sum(row["backward_flops"] for row in rows) >= 2 * 8 * 16 * 32
+
+
+HELPER = """\
+def product(w, x):
+    return x @ w
+
+
+def attention(w, x):
+    q = product(w, x)
+    return product(w, q)
+
+
+def step(w, x):
+    return attention(w, x)
+"""
+
+
+def test_stacks_tell_the_calls_of_a_helper_apart(work: Path, invoke: Invoke) -> None:
+    (work / "helper.py").write_text(HELPER)
+    words = ("helper:step", "--shapes", "f32[16,16], f32[8,16]", "--by", "stack")
+    document = cost(invoke, *words)
+    assert (document["schema_version"], document["by"]) == (1, "stack")
+    outer = [{"function": "step", "line": "helper.py:11"}]
+    assert [row["frames"] for row in document["rows"]] == [
+        [*outer, {"function": "attention", "line": f"helper.py:{line}"},
+         {"function": "product", "line": "helper.py:2"}]
+        for line in (6, 7)
+    ]  # fmt: skip
+    assert [row["flops"] for row in document["rows"]] == [2 * 8 * 16 * 16] * 2
+    assert {row["key"] for row in document["rows"]} == {"helper.py:2"}
+    shown = invoke("cost", *words).stdout.split("\n\n")[1].splitlines()
+    assert [line.rstrip().partition("  ")[0].strip() for line in shown] == [
+        "call",
+        "step (helper.py:11)",
+        "",
+        "",
+    ]
+    assert shown[2].startswith("  attention (helper.py:6) > product (helper.py:2)  50.0%")
+    assert shown[3].startswith("  attention (helper.py:7) > product (helper.py:2)  50.0%")
+
+
+def test_calls_beyond_the_rows_are_counted(work: Path, invoke: Invoke) -> None:
+    (work / "helper.py").write_text(HELPER)
+    words = ("helper:step", "--shapes", "f32[16,16], f32[8,16]", "--by", "stack", "--rows", "1")
+    shown = invoke("cost", *words).stdout.split("\n\n")[1].splitlines()
+    assert [line.split()[0] for line in shown] == ["call", "step", "..."]
+    assert shown[-1] == "... and 2 more (--rows 3)"
 
 
 def test_scopes(work: Path, invoke: Invoke) -> None:

@@ -16,6 +16,7 @@ import pytest
 
 import olympus
 from olympus_cli.reports.figures import CostReport, Counts, RowReport, UnknownReport
+from olympus_cli.reports.html.calls import call_graph
 from olympus_cli.reports.html.charts import memory_chart, roofline_chart
 from olympus_cli.reports.html.gather import roof_of, roof_of_cpu
 from olympus_cli.reports.html.listing import (
@@ -28,6 +29,7 @@ from olympus_cli.reports.html.page import Page
 from olympus_cli.reports.html.render import render_html
 from olympus_cli.reports.html.source import AnnotatedLine, Fold, annotated_files
 from olympus_cli.reports.json import render_json
+from olympus_cli.reports.stacks import FrameReport, StackReport
 from tests.cli.pages import MODEL, meshed, page, page_with, stages
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\"'{{ 7 * 7 }}\u202e\x1b[31m\udc80"
@@ -426,3 +428,25 @@ def test_a_cpu_has_the_levels_that_an_estimate_takes() -> None:
     assert roof.peaks == {"products in float32": peaks.product_float32, "elementwise": peaks.vector}
     double = roof_of_cpu(peaks, {"float64"}).peaks
     assert double["products in float64"] == peaks.product_float64
+
+
+def test_the_calls_of_a_program_are_a_flame_graph() -> None:
+    frames = FrameReport("step", "model.py:29"), FrameReport("layer<b>", "model.py:16")
+    row = dict.fromkeys(RowReport.__dataclass_fields__, 0)
+    stacks = [
+        StackReport(**{**row, "key": "", "flops": n, "share": n / 4}, frames=frames[:depth])  # type: ignore[arg-type]
+        for n, depth in ((3, 2), (1, 1))
+    ]
+    graph = call_graph(stacks)
+    assert graph is not None
+    assert re.findall(r'width="([0-9.]+)%" height="21"', graph) == [
+        "100.0000",
+        "100.0000",
+        "75.0000",
+    ]
+    assert "layer&lt;b&gt; model.py:16, 3 flops (75.0%), 0 B" in graph
+    assert call_graph([]) is None
+    what = page()
+    shown = render_html(replace(what, backends=(replace(what.backends[0], stacks=tuple(stacks)),)))
+    assert 'id="b0-calls"' in shown
+    assert 'id="b0-calls"' not in render_html(what)

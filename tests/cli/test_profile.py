@@ -13,11 +13,11 @@ import pytest
 from click.testing import Result
 
 from olympus.analysis import Profile, Span
-from olympus_cli.profiling.flame import drawn, flame
-from olympus_cli.profiling.page import render_profile
+from olympus_cli.profiling.page import render_profile, time_frames
 from olympus_cli.profiling.report import ProfiledKernel, ProfiledRow, ProfileReport
 from olympus_cli.profiling.table import notes
 from olympus_cli.profiling.trace import trace_events
+from olympus_cli.reports.flame import drawn
 
 Invoke = Callable[..., Result]
 
@@ -249,7 +249,7 @@ def kernel(name: str, seconds: float, **other: Any) -> ProfiledKernel:
 
 def test_frames_stand_on_what_they_are_part_of() -> None:
     frames = drawn(
-        flame(
+        time_frames(
             [
                 kernel("a", 3.0, scope="outer/inner", backward=True, estimated_seconds=1.0),
                 kernel("b", 4.0, scope="outer", line="model.py:2", estimated_seconds=2.0),
@@ -270,8 +270,8 @@ def test_frames_stand_on_what_they_are_part_of() -> None:
     assert by_name["inner"].direction == "backward"
     assert by_name["outer"].direction == "forward"
     assert by_name["(call)"].direction == ""
-    assert by_name["outer"].frame.estimated == 3.0
-    assert by_name["c"].frame.estimated is None
+    assert by_name["outer"].frame.other == 3.0
+    assert by_name["c"].frame.other is None
 
 
 def report(*kernels: ProfiledKernel) -> ProfileReport:

@@ -20,6 +20,7 @@ OTHERS = {
     "default_matmul_precision": "highest",
     "disable_jit": True,
     "enable_x64": True,
+    "include_full_tracebacks_in_locations": True,
     "mesh": "a mesh",
     "numpy_dtype_promotion": "strict",
     "numpy_rank_promotion": "raise",

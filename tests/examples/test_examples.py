@@ -17,6 +17,7 @@ from olympus_cli.spec.project import load_project
 PROJECTS = {
     "mlp": {"forward"},
     "gpt": {"forward"},
+    "decoder": {"step"},
     "lstm": {"forward"},
     "train_gpt": {"init", "train_step"},
     "gp": {"hessian", "newton", "predict"},
@@ -91,6 +92,24 @@ def test_compiled_gives_the_same_numbers_as_the_eager_program(case: Case) -> Non
     assert built.keys() == eager.keys()
     for path, leaf in built.items():
         np.testing.assert_allclose(leaf, eager[path], rtol=2e-5, atol=2e-5, err_msg=path)
+
+
+def test_the_decoder_gives_the_same_tokens_step_by_step() -> None:
+    outputs = []
+    for name in FRAMEWORKS:
+        program = load_source(EXAMPLES / "decoder" / "decoder.py", name)
+        params, cache = program.tiny(), program.tiny_cache()
+        assert arrays(params["layers"][0]["q"], name)["['w']"].dtype == np.int8
+        logits = []
+        for tokens in ([3, 250], [17, 0], [99, 5]):
+            made, cache = program.step(params, cache, np.array(tokens, np.int32))
+            logits.append(np.asarray(made))
+        assert int(cache["length"]) == 3
+        outputs.append((np.stack(logits), np.asarray(cache["layers"][1]["k"])))
+    for ours, theirs in zip(*outputs, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=2e-5)
+    keys = outputs[0][1]
+    assert np.any(keys[:, 2]) and not np.any(keys[:, 3:])
 
 
 def test_gpt2_small_lowers_from_shapes_alone() -> None:

@@ -41,6 +41,7 @@ OURS = {
     "": {
         *("BackendStatus", "Target", "artifact", "backends", "known_devices", "target"),
         *("ad_checkpoint", "make_olympuspr", "xla_computation"),
+        "include_full_tracebacks_in_locations",  # an option of the peer without a context
         *("DeviceModel", "Topology", "analysis", "device_models", "verification"),
     },
     ".extend": {"mark_caller"},

@@ -17,6 +17,7 @@ from olympus_cli.reports.html.listing import hlo_listing, olympuspr_listing, sta
 from olympus_cli.reports.html.page import BackendPage, MeasuredTime, Page, Roof
 from olympus_cli.reports.html.source import MOST_FILES, shares_of_files
 from olympus_cli.reports.model import BackendReport, Report
+from olympus_cli.reports.stacks import StackReport, stack_reports
 
 if TYPE_CHECKING:
     from olympus import DeviceModel
@@ -43,7 +44,11 @@ def gather(
     return Page(
         report=report,
         backends=tuple(
-            replace(_backend(each, units[each.label], directory), measured=measured.get(each.label))
+            replace(
+                _backend(each, units[each.label], directory),
+                measured=measured.get(each.label),
+                stacks=_stacks(program, units[each.label]),
+            )
             for each in report.backends
         ),
         olympuspr=olympuspr_listing(text, "program.olympuspr"),
@@ -64,6 +69,11 @@ def _backend(report: BackendReport, unit: Unit, directory: Path) -> BackendPage:
         stablehlo=stablehlo_listing(unit.lowered.as_text(debug_info=True), path),
         optimized=hlo_listing((directory / optimized).read_text("utf-8"), optimized),
     )
+
+
+def _stacks(program: Program, unit: Unit) -> tuple[StackReport, ...]:
+    spec = program.spec
+    return stack_reports(unit.lowered.cost(spec.trips, stacks=True), spec.root)
 
 
 def _timeline(unit: Unit) -> tuple[Moment, ...]:

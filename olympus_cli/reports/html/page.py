@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from olympus_cli.reports.html.listing import Listing
 from olympus_cli.reports.model import BackendReport, Report
+from olympus_cli.reports.stacks import StackReport
 
 if TYPE_CHECKING:
     from olympus.analysis import Moment
@@ -45,7 +46,8 @@ class BackendPage:
     """The program for one backend.
 
     `timeline` is what is live over the schedule, empty where that is not known; `roof` is None for
-    a device whose rates are not known, `measured` where nothing was.
+    a device whose rates are not known, `measured` where nothing was.  `stacks` is the cost by the
+    calls of the user's functions.
     """
 
     report: BackendReport
@@ -54,6 +56,7 @@ class BackendPage:
     stablehlo: Listing
     optimized: Listing
     measured: MeasuredTime | None = None
+    stacks: tuple[StackReport, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from olympus_cli.reports.html.calls import call_graph
 from olympus_cli.reports.html.charts import memory_chart, roofline_chart
 from olympus_cli.reports.html.listing import Listing
 from olympus_cli.reports.html.page import BackendPage, Page
@@ -83,6 +84,7 @@ def _backend(page: Page, backend: BackendPage) -> dict[str, Any]:
         "report": report,
         "roof": backend.roof,
         "measured": backend.measured,
+        "calls": call_graph(backend.stacks),
         "files": files,
         "places": {file.path: file.number for file in files},
         "charts": _packed({"roofline": roofline, "memory": memory}),
