@@ -97,6 +97,8 @@ def _refreshed(program: Program, record: Record, task: Task, say: Say) -> Update
                 return fresh
             raise
         how = directory, project, say, task.page, task.profile
+        if (task.page or record.has_page) and not whole.has_stacks:
+            whole = whole.lowered_for(record.keys, stacks=True)
         try:
             report = refresh(whole, record, moves, task.place.final, *how)
             status: Status = "fresh" if reason == _MOVED else "built"  # nothing, or a page, is new

@@ -75,6 +75,7 @@ class Program:
         self.units: list[Unit] = []
         self.warnings: list[str] = []
         self.traced: Any = None
+        self.has_stacks = False
         self.clock = clock or Stopwatch()
         self._say = say
 
@@ -86,6 +87,7 @@ class Program:
         recorded = olympus.include_full_tracebacks_in_locations() if stacks else nullcontext()
         with self.clock.part("trace"), self._warnings_kept(), recorded:
             self.traced = self.source.trace()
+        self.has_stacks = stacks
 
     def lower(self, labels: Collection[str] | None = None) -> None:
         """Olympuspr to StableHLO, once for each backend, or for each of those in `labels`."""
@@ -98,11 +100,18 @@ class Program:
                 lowered = self.traced.lower(backend, repeats=self.spec.repeats)
             self.units.append(Unit(label, backend, lowered, time.perf_counter() - start))
 
-    def lowered_for(self, labels: Collection[str]) -> Program:
-        """The same traced program, lowered for other backends of its outputs, those of `labels`."""
+    def lowered_for(self, labels: Collection[str], *, stacks: bool = False) -> Program:
+        """The same program, lowered for other backends of its outputs, those of `labels`.
+
+        With `stacks` it has the calls that lead to each operation, for which it is traced again.
+        """
         other = Program(self.source, self._say, self.clock)
         other.spec = replace(self.spec, backends=tuple(self.spec.all_labels.values()))
-        other.traced, other.warnings = self.traced, self.warnings
+        if stacks and not self.has_stacks:
+            other.trace(stacks=True)
+        else:
+            other.traced, other.has_stacks = self.traced, self.has_stacks
+        other.warnings = self.warnings
         other.lower(labels)
         return other
 
