@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import olympus
 from olympus.errors import ArtifactError
+from olympus.files import read_regular
 from olympus_cli.builder.files import Files
 from olympus_cli.builder.outputs import backend_warnings, block_report, finish, write_lowered
 from olympus_cli.builder.record import Record
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["Moves", "moves_of", "refresh"]
 
 _SOURCES = "sources.json"
+_MOST_BYTES = 2**40  # of a file
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ def _read_sources(directory: Path, unit: Unit) -> SourceMap:
     own = directory / unit.label / _SOURCES
     path = own if own.exists() else directory / f"program.{_SOURCES}"
     try:
-        return olympus.analysis.SourceMap.parse(path.read_bytes())
+        return olympus.analysis.SourceMap.parse(read_regular(path, _MOST_BYTES))
     except OSError as error:
         raise ArtifactError(f"{path} cannot be read: {error.strerror}") from error
 
@@ -123,8 +125,9 @@ def _load(unit: Unit, relocation: Relocation, before: Path, files: Files, *, run
 
     With `runs` a program for the CPU is loaded, so that it can be measured.
     """
-    executable = (before / unit.label / "executable.bin").read_bytes()
-    text = relocation.in_hlo((before / unit.label / "optimized.hlo.txt").read_text("utf-8"))
+    executable = read_regular(before / unit.label / "executable.bin", _MOST_BYTES)
+    hlo = read_regular(before / unit.label / "optimized.hlo.txt", _MOST_BYTES)
+    text = relocation.in_hlo(hlo.decode(errors="replace"))
     if unit.kind == "cpu":
         executable = relocation.in_executable(executable)
     files.write(f"{unit.label}/executable.bin", executable)

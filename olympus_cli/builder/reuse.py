@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from olympus.errors import ArtifactError, UsageError
+from olympus.files import read_regular
 from olympus_cli.builder.key import content_keys
 from olympus_cli.builder.plan import Task
 from olympus_cli.builder.record import Record, read_record
@@ -36,6 +37,9 @@ __all__ = [
     "ready_to_run",
     "up_to_date",
 ]
+
+
+_MOST_BYTES = 2**40  # of an executable
 
 
 @dataclass(frozen=True)
@@ -185,7 +189,7 @@ def _load(build: Build, units: Sequence[Unit], say: Say) -> bool:
 def _executable(build: Build, label: str) -> bytes:
     """The bytes of an executable, which must be those that the report is on."""
     name = f"{label}/executable.bin"
-    content = (build.folder / name).read_bytes()
+    content = read_regular(build.folder / name, _MOST_BYTES)
     known = {file.path: file.sha256 for file in build.report.outputs}
     if hashlib.sha256(content).hexdigest() != known.get(name):
         raise ArtifactError(f"{name} is not the one that was built")
