@@ -105,7 +105,7 @@ def load_project(path: Path, own: Devices | None = None) -> Project:
             )
             for key, target in found.items()
         }
-    build_dir = root / settings.text("build-dir", "build")
+    build_dir = root / settings.path("build-dir", "build")
     history = _history(settings, root, build_dir)
     defaults = settings.texts("default-targets")
     project = Project(root, targets, build_dir, defaults, devices, history, file)
@@ -138,8 +138,8 @@ def _history(settings: Section, root: Path, build_dir: Path) -> Path | None:
     value = settings.data.get("history", True)
     if isinstance(value, bool):
         return build_dir / HISTORY if value else None
-    if isinstance(value, str) and value and "\0" not in value:
-        return root / value
+    if isinstance(value, str) and value:
+        return root / settings.path("history", value)
     settings.wrong("history", "true, false or the path of a file", value)
 
 
