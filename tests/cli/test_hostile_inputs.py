@@ -283,6 +283,7 @@ def test_files_of_the_project_that_are_pipes(work: Path, invoke: Invoke) -> None
         os.mkfifo(work / "goldens" / name)
     (work / "olympus.toml").write_text(TARGET + 'golden = true\nbudget.flops = "1 k"\n')
     assert invoke("check").exit_code == 5
+    assert invoke("check", "--update").exit_code == 2
     (work / "goldens/add.figures.json").unlink()
     assert invoke("check").exit_code == 5
     (work / "olympus.toml").write_text(TARGET + 'inputs.x.file = "pipe"\n')
@@ -337,3 +338,27 @@ def test_an_output_that_cannot_be_written_is_refused_before_the_work(
     result = invoke(*before, *joined)
     assert result.exit_code == 2, result.output
     assert "cannot be written: " in result.stderr
+
+
+def test_a_pipe_is_not_written_over(work: Path, invoke: Invoke) -> None:
+    (work / "new").mkdir()
+    os.mkfifo(work / "new/olympus.toml")
+    result = invoke("init", "new", "--force")
+    assert result.exit_code == 2
+    assert "new/olympus.toml cannot be written: it is not a regular file" in result.stderr
+    (work / "goldens").mkdir()
+    os.mkfifo(work / "goldens/add.npz")
+    (work / "olympus.toml").write_text(TARGET)
+    assert invoke("verify", "add", "--update").exit_code == 2
+
+
+def test_a_program_that_names_a_device_as_its_source_file(work: Path, invoke: Invoke) -> None:
+    for name, operation in (("one", "tanh"), ("other", "cosine")):
+        (work / f"{name}.mlir").write_text(
+            "func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {\n"
+            f'  %y = stablehlo.{operation} %x : tensor<4xf32> loc("/dev/zero":1:1)\n'
+            "  return %y : tensor<4xf32>\n}\n"
+        )
+    result = invoke("diff", "one.mlir", "other.mlir", "--output", "text=diff.txt")
+    assert result.exit_code == 1
+    assert "/dev/zero:1" in (work / "diff.txt").read_text()
