@@ -38,7 +38,7 @@ _INPUT = (
     ),
     click.option(
         "--seed",
-        type=whole_number(0),
+        type=whole_number(0, 2**64 - 1),
         metavar="N",
         default=0,
         show_default=True,

@@ -133,29 +133,36 @@ def _not_stdout(_ctx: click.Context, _param: click.Parameter, value: Any) -> Any
 _MOST = 1_000_000
 
 
+def _ascii(text: object) -> str:
+    """The text of a number; ValueError where its digits are not those of ASCII."""
+    if not str(text).isascii():
+        raise ValueError
+    return str(text)
+
+
 def positive_number(text: str | float) -> float:
     """The number that an option's text, or its default, says: above 0, not above a million."""
     try:
-        number = float(text)
+        number = float(_ascii(text))
     except ValueError:
-        raise click.BadParameter(f"must be a number; got {text!r}") from None
+        raise click.BadParameter(f"must be a number; got {text!r:.80}") from None
     if not 0 < number <= _MOST:
-        raise click.BadParameter(f"must be above 0 and at most {_MOST}; got {text}")
+        raise click.BadParameter(f"must be above 0 and at most {_MOST}; got {text!s:.80}")
     return number
 
 
-def whole_number(least: int, most: int | None = None) -> Callable[[str | int], int]:
+def whole_number(least: int, most: int = _MOST) -> Callable[[str | int], int]:
     """The type of an option that takes a whole number, `least` or more and at most `most`."""
 
     def convert(text: str | int) -> int:
         try:
-            number = int(text)
+            number = int(_ascii(text))
         except ValueError:
-            raise click.BadParameter(f"must be a whole number; got {text!r}") from None
+            raise click.BadParameter(f"must be a whole number; got {text!r:.80}") from None
         if number < least:
-            raise click.BadParameter(f"must be at least {least}; got {text}")
-        if most is not None and number > most:
-            raise click.BadParameter(f"must be at most {most}; got {text:.80}")
+            raise click.BadParameter(f"must be at least {least}; got {text!s:.80}")
+        if number > most:
+            raise click.BadParameter(f"must be at most {most}; got {text!s:.80}")
         return number
 
     return convert

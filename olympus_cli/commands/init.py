@@ -11,6 +11,7 @@ from olympus.artifact import write_whole
 from olympus.errors import UsageError
 from olympus_cli import console
 from olympus_cli.options import Command, common_options
+from olympus_cli.output import check_writable
 from olympus_cli.templates import FILES
 
 __all__ = ["command"]
@@ -35,6 +36,8 @@ def command(folder: str, force: bool, as_json: bool) -> None:
         Path(folder).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"{folder} cannot be made: {error.strerror}") from error
+    for path in paths.values():
+        check_writable(path)
     for name, path in paths.items():
         write_whole(path, FILES[name])
     if as_json:

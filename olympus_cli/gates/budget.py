@@ -5,6 +5,7 @@ docs/check.md says what each key is about.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -283,9 +284,9 @@ def _limited(target: str, key: str, limit: Limit, figures: Figures, saved: float
 
 def _over(figure: float, most: float) -> str:
     """How much a figure is over a limit: in percent, or as a factor where that is large."""
-    if not most:
+    ratio = figure / most if most else math.inf
+    if ratio == math.inf:
         return "over"
-    ratio = figure / most
     return f"{ratio - 1:.1%} over" if ratio < 10 else f"{count(round(ratio))} times"
 
 

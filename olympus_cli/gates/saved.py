@@ -14,6 +14,7 @@ from pathlib import Path
 from olympus.artifact import write_whole
 from olympus.errors import ArtifactError, UsageError
 from olympus.files import read_regular
+from olympus_cli.output import check_writable
 from olympus_cli.places import shown
 from olympus_cli.reports.strict import read_json, typed
 
@@ -59,16 +60,18 @@ def write_program(root: Path, target: str, label: str, text: str) -> Path:
         UsageError: the file cannot be written.
     """
     path = _program_path(root, target, label)
-    _make_folder(path.parent)
-    write_whole(path, text)
+    _write(path, text)
     return path
 
 
-def _make_folder(folder: Path) -> None:
+def _write(path: Path, text: str) -> None:
+    folder = path.parent
     try:
         folder.mkdir(exist_ok=True)
     except OSError as error:
         raise UsageError(f"{shown(folder)} cannot be made: {error.strerror}") from error
+    check_writable(path)
+    write_whole(path, text)
 
 
 def _path(root: Path, target: str) -> Path:
@@ -101,6 +104,5 @@ def write_saved(root: Path, saved: Saved) -> Path:
     """
     path = _path(root, saved.target)
     text = json.dumps({"schema_version": _VERSION, **asdict(saved)}, indent=2, sort_keys=True)
-    _make_folder(path.parent)
-    write_whole(path, text + "\n")
+    _write(path, text + "\n")
     return path

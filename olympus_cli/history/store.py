@@ -84,7 +84,8 @@ def read_points(
         ArtifactError: the file is damaged, not a history, or of a newer olympus.
         UsageError: the file cannot be read.
     """
-    wanted = f"metric IN ({', '.join('?' * len(metrics))})" if metrics else "1"
+    names = [each for each in metrics if _is_text(each)]
+    wanted = f"metric IN ({', '.join('?' * len(names))})" if metrics else "1"
     moment = "coalesce(commit_time, time)"
     query = f"""
         SELECT {_RUN}, {_FIGURE} FROM (
@@ -95,11 +96,20 @@ def read_points(
         ) WHERE place <= ? ORDER BY {moment}, time, run"""
     with _opened(path, write=False) as connection:
         _check(connection, path, empty_is_good=False)
-        rows = connection.execute(query, (*metrics, limit or _NO_LIMIT))
+        rows = connection.execute(query, (*names, limit or _NO_LIMIT))
         try:
             return [_point(row) for row in rows]
         except (TypeError, ValueError, RecursionError) as error:
             raise _damaged(path, error) from error
+
+
+def _is_text(name: str) -> bool:
+    """Whether a name is one that SQLite can have: an argument that is not UTF-8 is none."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def program_digests(path: Path, target: str, backend: str) -> list[str]:

@@ -12,6 +12,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any, BinaryIO
@@ -191,18 +192,18 @@ def parse_int_range(text: str) -> tuple[int, int]:
     (0, 50257)
     """
     low, _, high = text.partition(":")
-    try:
-        bounds = int(low), int(high)
-    except ValueError:
-        bounds = (0, 0)
+    bounds = (0, 0)
+    with suppress(ValueError):  # also for a number that is too long
+        if text.isascii():
+            bounds = int(low), int(high)
     if bounds[0] >= bounds[1]:
         raise UsageError(
-            f"an integer range must be LOW:HIGH with LOW < HIGH, such as 0:8; got {text!r}"
+            f"an integer range must be LOW:HIGH with LOW < HIGH, such as 0:8; got {text!r:.80}"
         )
     if bounds[0] < _LEAST or bounds[1] > _GREATEST + 1:
         raise UsageError(
             f"an integer range must be within {_LEAST}:{_GREATEST + 1}, the range of int64 "
-            f"and uint64 together; got {text!r}"
+            f"and uint64 together; got {text!r:.80}"
         )
     return bounds
 

@@ -94,7 +94,7 @@ def parse_threshold(value: object) -> float:
     """
     share = math.nan
     if isinstance(value, int | float) and not isinstance(value, bool):
-        share = float(value) if value < 1 else math.nan  # 5 is a slip for "5%"
+        share = float(value) if 0 < value < 1 else math.nan  # 5 is a slip for "5%"
     elif isinstance(value, str) and (found := _PERCENT.fullmatch(value.strip())):
         share = float(found.group(1)) / 100
     if not 0 < share < _MOST:

@@ -56,7 +56,7 @@ def _input(table: Section, key: str, root: Path) -> InputSpec:
     entry = table.table(key)
     entry.only(("range", "normal", "file"))
     if "file" in value:
-        return InputSpec(file=root / entry.text("file", ""))
+        return InputSpec(file=root / entry.path("file", ""))
     ((name, pair),) = value.items()
     if not isinstance(pair, list) or len(pair) != 2 or not all(map(_is_finite, pair)):
         entry.wrong(name, "an array of two numbers", pair)

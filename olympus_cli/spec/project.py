@@ -85,7 +85,7 @@ def load_project(path: Path, own: Devices | None = None) -> Project:
     settings.only(PROJECT_KEYS)
     folders = _python_path(settings, root)
     budget, bench = budget_of(top, devices), bench_of(top)
-    build_dir = root / settings.text("build-dir", "build")
+    build_dir = root / settings.path("build-dir", "build")
     targets: dict[str, TargetSpec] = {}
     section = top.table("target")
     for name in section.data:
@@ -132,8 +132,8 @@ def _history(settings: Section, root: Path, build_dir: Path) -> Path | None:
     value = settings.data.get("history", True)
     if isinstance(value, bool):
         return build_dir / HISTORY if value else None
-    if isinstance(value, str) and value and "\0" not in value:
-        return root / value
+    if isinstance(value, str) and value:
+        return root / settings.path("history", value)
     settings.wrong("history", "true, false or the path of a file", value)
 
 

@@ -54,6 +54,13 @@ class Section:
         value = self.data.get(key, default)
         return value if isinstance(value, str) else self.wrong(key, "a string", value)
 
+    def path(self, key: str, default: str) -> str:
+        """The string at `key`, which can be the name of a file or a folder."""
+        value = self.text(key, default)
+        if "\0" in value:
+            self.fail(key, f"is {value!r}, and no file can have a name with a NUL character")
+        return value
+
     def choice(self, key: str, choices: tuple[str, ...]) -> Any:
         """The string at `key`, one of `choices`; the first of them if there is none."""
         value = self.text(key, choices[0])

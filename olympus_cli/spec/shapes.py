@@ -54,7 +54,7 @@ _WITH_KEY = re.compile(r"\s*with\s*=")
 # strings, and braces one in another as far as anyone writes them
 _TOML_TEXT = r"""(?:[^{}"']|"(?:\\.|[^"\\])*"|'[^']*')*"""
 _TOML_TABLE = re.compile(rf"\{{{_TOML_TEXT}(?:\{{{_TOML_TEXT}\}}{_TOML_TEXT})*\}}")
-_SIZE = re.compile(r"\d+")
+_SIZE = re.compile(r"[0-9]+")
 _SPACE = re.compile(r"\s*")
 _LARGEST = 2**63 - 1
 _WITH = "such as {from=model:cache, with={batch=8}}"

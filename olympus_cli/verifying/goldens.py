@@ -13,6 +13,7 @@ import numpy as np
 from olympus.artifact import write_whole
 from olympus.errors import ArtifactError, GateError, UsageError
 from olympus.files import read_regular
+from olympus_cli.output import check_writable
 from olympus_cli.places import shown
 from olympus_cli.program.inputs import file_inputs, npz_bytes
 from olympus_cli.program.leaves import Leaf
@@ -52,6 +53,8 @@ def write_golden(
     facts = {"inputs": digest(inputs), "file": hashlib.sha256(content).hexdigest()}
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        for each in (path, path.with_suffix(".json")):
+            check_writable(each)
         write_whole(path, content)
         write_whole(path.with_suffix(".json"), (json.dumps(facts, indent=2) + "\n").encode())
     except OSError as error:

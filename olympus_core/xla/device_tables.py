@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, NoReturn
@@ -50,7 +49,7 @@ class _Number(NamedTuple):
         """Whether it is one."""
         if isinstance(value, bool) or not isinstance(value, int if self.whole else int | float):
             return False
-        return math.isfinite(value) and self.low <= value <= self.high
+        return self.low <= value <= self.high  # False for NaN
 
 
 # The bounds are wide: they tell a slip in the unit, and what the compiler's integers cannot hold.

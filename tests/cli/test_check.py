@@ -104,6 +104,14 @@ def test_every_limit_can_be_broken(work: Path, invoke: Invoke, key: str) -> None
     assert verdict["lines"]
 
 
+@pytest.mark.parametrize("limit", ["5e-324", "0", "1e-400"])
+def test_a_limit_that_any_figure_is_over(work: Path, invoke: Invoke, limit: str) -> None:
+    budget(work, f"flops = {limit}")
+    result = invoke("check")
+    assert result.exit_code == 1
+    assert "over the limit" in result.stderr
+
+
 def test_forbidden_operations_and_dtypes(work: Path, invoke: Invoke) -> None:
     target = '[target.dense]\nentry = "program:wide"\nargs = ["f32[4,4]"]\n'
     budget(work, 'forbid = ["f16", "stablehlo.dot_general", "tanh"]', target=target)
