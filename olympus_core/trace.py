@@ -27,6 +27,7 @@ __all__ = [
     "checked_axes",
     "current",
     "install_base",
+    "is_eager",
     "manual_axes",
     "naming",
     "tell_untold",
@@ -85,6 +86,14 @@ def current() -> Trace:
 def at_base() -> bool:
     """Whether no transformation runs: what is bound now is executed."""
     return state.trace is Context.trace
+
+
+def is_eager() -> bool:
+    """Whether operations on known values are executed: no function is being staged."""
+    found = state.trace
+    while (parent := getattr(found, "parent", None)) is not None:
+        found = parent
+    return found is Context.trace
 
 
 class using:

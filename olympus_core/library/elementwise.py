@@ -3,8 +3,9 @@
 A row says, for each kind of dtype (see `dtypes.kind`), what is applied once the operands are
 promoted.  These functions are most of what a program calls while it is traced, so what needs no
 promotion (operands of one type, or an array and a Python scalar that fits it) skips it.  What does
-converts, broadcasts and computes in one program where it is called at once, as it does under `jit`:
-XLA then takes a bool times an infinity for a choice, and gives 0 where the bool is False.
+converts, broadcasts and computes in one program where it is called eagerly, also in a derivative or
+a `vmap`, as it does under `jit`: XLA then computes a bool times an infinity as a choice, and gives 0
+where the bool is False.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -455,6 +456,46 @@ def test_a_call_converts_and_computes_in_one_program() -> None:
     check(cases, jit=False)
     check(cases)
     assert not np.isnan(np.asarray((ox.numpy.asarray(mask) == 0) * -inf)).any()
+
+
+_INF = float("inf")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda package, s, m: s + (m == 0) * -_INF,
+        lambda package, s, m: package.nn.softmax(s + (m == 0) * -_INF),
+        lambda package, s, m: s + -_INF * (m == 0),
+        lambda package, s, m: s + (s > 1.5) * -_INF,
+        lambda package, s, m: (s / 0) * (m == 0),
+        lambda package, s, m: package.numpy.log(s * (m != 0)) * (m != 0),
+    ],
+)
+@pytest.mark.parametrize("dtype", ["int32", "float32", "bool"])
+def test_a_bool_times_an_infinity_is_a_choice_under_eager_transformations(
+    call: Callable[..., Any], dtype: str
+) -> None:
+    def results(package: Any) -> list[Any]:
+        s = package.numpy.asarray(np.array([1, 2, 3], np.float32))
+        m = package.numpy.asarray(np.array([1, 0, 1], dtype))
+        weights = package.numpy.asarray(np.array([1, 2, 5], np.float32))
+
+        def loss(s: Any, m: Any) -> Any:
+            return (call(package, s, m) * weights).sum()
+
+        twice, masks = package.numpy.stack([s, s]), package.numpy.stack([m, m])
+        return [
+            *package.value_and_grad(loss)(s, m),
+            package.jvp(lambda s: call(package, s, m), (s,), (weights,)),
+            package.vmap(lambda m: call(package, s, m))(masks),
+            package.vmap(package.grad(loss))(twice, masks),
+            package.hessian(loss)(s, m),
+        ]
+
+    ours, theirs = jax.tree.leaves(results(ox)), jax.tree.leaves(results(jax))
+    for x, y in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(np.asarray(x), np.asarray(y), rtol=1e-5, atol=1e-6)
 
 
 def test_a_call_of_new_types_compiles_one_program(caplog: pytest.LogCaptureFixture) -> None:
