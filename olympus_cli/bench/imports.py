@@ -84,11 +84,14 @@ def _once(spec: TargetSpec | None) -> tuple[float, float | None] | None:
 def _answer(answers: int, ours: float) -> None:
     """In the fresh interpreter: import the module of the target on stdin, and answer."""
     from olympus_cli.frontends.importing import load_entry
+    from olympus_cli.frontends.relocating import relocate
 
     spec = pickle.load(sys.stdin.buffer)
     told = f"{ours!r}"
     if spec is not None:
+        if spec.checkout is not None:
+            relocate(spec.checkout)
         begin = time.perf_counter()
-        load_entry(spec.entry, spec.root, spec.python_path)
+        load_entry(spec.entry, spec.root, spec.python_path, spec.checkout)
         told += f" {time.perf_counter() - begin!r}"
     os.write(answers, told.encode())

@@ -79,6 +79,7 @@ class TargetSubject(Subject):
         self._source = load_target(self._spec)
         self._program = self._lowered(self.say)
         self._compile(self._program)
+        self._source.check_imports()
         return runnable(self._program)
 
     def repeat(self, time_limit: float, *, imports: bool) -> None:

@@ -16,6 +16,7 @@ import olympus
 from olympus.errors import UsageError
 from olympus_cli.nearest import did_you_mean
 from olympus_cli.spec.benching import BenchSpec
+from olympus_cli.spec.checkout import Checkout
 from olympus_cli.spec.inputs import InputSpec, ToleranceSpec
 from olympus_cli.spec.limits import Budget
 from olympus_cli.spec.mesh import MeshSpec, OutSharding, ShardingSpec
@@ -82,6 +83,7 @@ class TargetSpec:
     tolerance: ToleranceSpec = field(default_factory=ToleranceSpec)
     mesh: MeshSpec = field(default_factory=dict)
     out_sharding: OutSharding = None
+    checkout: Checkout | None = None  # of the revision that its program is of
 
     @property
     def num_devices(self) -> int:
