@@ -69,7 +69,8 @@ _BUDGET = (
         default=Effort.time_limit,
         show_default=True,
         metavar="SECONDS",
-        help="Measure a target's calls no longer than this.",
+        help="Measure a target no longer than this; its start, compilation and first call are not "
+        "included.",
     ),
     click.option(
         "--precision",
