@@ -10,9 +10,14 @@ __all__ = ["run_git"]
 
 
 def run_git(
-    folder: Path, *arguments: str, time_limit: float | None = None
+    folder: Path,
+    *arguments: str,
+    time_limit: float | None = None,
+    errors: str = "backslashreplace",
 ) -> subprocess.CompletedProcess[str]:
     """Run git, without what a hook that calls us has set for it, and without running hooks.
+
+    `errors` is for what git prints that is not UTF-8: "surrogateescape" where that are paths.
 
     Raises:
         FileNotFoundError: git is not installed.
@@ -23,14 +28,14 @@ def run_git(
     environment = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
     settings = (f"core.hooksPath={os.devnull}", "core.fsmonitor=false")  # both name programs
     options = [word for setting in settings for word in ("-c", setting)]
-    return subprocess.run(
+    done = subprocess.run(
         ["git", "-C", str(folder), *options, *arguments],
         env={**environment, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"},
         stdin=subprocess.DEVNULL,
         capture_output=True,
-        encoding="utf-8",
-        errors="backslashreplace",
         check=False,
         start_new_session=True,  # Ctrl-C is for us, who clear up
         timeout=time_limit,
     )
+    printed = (each.decode("utf-8", errors) for each in (done.stdout, done.stderr))
+    return subprocess.CompletedProcess(done.args, done.returncode, *printed)

@@ -15,7 +15,7 @@ import click
 
 from olympus.errors import SpecError, UsageError
 from olympus_cli.bench.attempts import Against
-from olympus_cli.bench.verdict import ROUNDS
+from olympus_cli.bench.verdict import MIN_ROUNDS, ROUNDS
 from olympus_cli.bench.work import Effort
 from olympus_cli.options import FilePath, positive_number, whole_number
 from olympus_cli.program.bundle import BundleOptions
@@ -69,7 +69,8 @@ _BUDGET = (
         default=Effort.time_limit,
         show_default=True,
         metavar="SECONDS",
-        help="Measure a target's calls no longer than this.",
+        help="Measure a target no longer than this; its start, compilation and first call are not "
+        "included.",
     ),
     click.option(
         "--precision",
@@ -201,6 +202,12 @@ def baseline_options(function: Callable[..., Any]) -> Callable[..., Any]:
             raise UsageError(
                 "--threshold is of --baseline, and nothing is compared",
                 hint="--baseline NAME, FILE or git:REV names the other side",
+            )
+        if save is not None and rounds is not None and rounds < MIN_ROUNDS:
+            raise UsageError(
+                f"--save-baseline {save} needs {MIN_ROUNDS} rounds, and --rounds is {rounds}: "
+                "nothing can be judged by fewer",
+                hint=f"--rounds {MIN_ROUNDS} or more; {ROUNDS} without the option",
             )
         against = Against(baseline, save, threshold, rounds)
         return function(*args, against=against, **rest)

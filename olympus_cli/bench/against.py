@@ -23,13 +23,13 @@ from olympus_cli.bench.rounds import Side
 from olympus_cli.bench.work import BundleWork, SamplerWork
 from olympus_cli.comparison.revision import (
     PREFIX,
-    Checkout,
     blaming_revision,
     checkout,
     split_revision,
 )
 from olympus_cli.places import shown
 from olympus_cli.program.bundle import SUFFIX, BundleOptions, bundle_backend, bundle_loader
+from olympus_cli.spec.checkout import Checkout
 from olympus_cli.spec.resolve import Request, project_of
 
 __all__ = ["Asked", "Other", "is_bundle", "other_sides", "project_root"]
@@ -134,4 +134,5 @@ def _at(found: Checkout, program: Asked, target: str | None) -> Side:
         project = str(found.counterpart(here))
         request = replace(program.request, text=text, project=project)
         ours = program.work
-        return Side(SamplerWork.of_target(request.spec(), ours.inputs, ours.effort), telling)
+        spec = replace(request.spec(), checkout=found)
+        return Side(SamplerWork.of_target(spec, ours.inputs, ours.effort), telling)

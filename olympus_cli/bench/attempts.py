@@ -23,7 +23,7 @@ from olympus_cli.bench.verdict import ROUNDS
 from olympus_cli.bench.work import BundleWork, SamplerWork
 from olympus_cli.faults.failure import Failure
 from olympus_cli.isolated.call import OnStage
-from olympus_cli.spec.benching import BenchSpec
+from olympus_cli.spec.benching import GATED, BenchSpec
 
 __all__ = ["Against", "Attempt", "CutShort", "attempted", "bench_spec", "total_gates"]
 
@@ -152,6 +152,8 @@ def _compared(
     spec = bench_spec(work, against)
     if isinstance(other, Side):
         _check_gates(work, other.work, spec)
+    else:
+        _check_stored(work, other, spec, against.baseline or "")
 
     def measure(count: int) -> Rounds:
         ours, theirs = whole
@@ -186,6 +188,20 @@ def _check_gates(ours: SamplerWork, theirs: SamplerWork, spec: BenchSpec) -> Non
             hint=f"a target and a bundle share {' and '.join(INTERLEAVED)}; "
             "--baseline git:REV compares all",
         )
+
+
+def _check_stored(
+    work: SamplerWork, stored: Sequence[Measured], spec: BenchSpec, label: str
+) -> None:
+    """Refuse to measure where a stored baseline has none of the metrics that can fail."""
+    gates = GATED if spec.metrics is None else spec.metrics
+    if any(all(name in each.metrics for each in stored) for name in gates):
+        return
+    raise UsageError(
+        f"the baseline {label} cannot judge target {work.name!r}: it needs {' or '.join(gates)}, "
+        f"and has {', '.join(stored[0].metrics) or 'no metric'}",
+        hint=f"olympus bench {work.label} --save-baseline NAME measures them",
+    )
 
 
 def _quick(side: Side, spec: BenchSpec) -> Side:

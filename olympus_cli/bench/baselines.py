@@ -241,7 +241,11 @@ def differences(ours: Measured, theirs: Measured) -> list[str]:
     found = []
     if told := _other(theirs.versions, ours.versions):
         found.append(f"the two sides have different versions: {told}")
-    if ours.fingerprint and theirs.fingerprint and ours.fingerprint != theirs.fingerprint:
+    if not theirs.fingerprint:
+        found.append(
+            "the other side has no fingerprint of its program: it may be another program than ours"
+        )
+    elif ours.fingerprint != theirs.fingerprint:
         found.append("the program is not the same: olympus diff shows how it changed")
     return found
 

@@ -47,9 +47,9 @@ class Judged:
     """A metric of both sides, and what became of it.
 
     `before` and `now` are the values, in `unit`, whose quotient now / before is the verdict's
-    ratio: see `levels`; one is None where its side did not measure the metric, which olympus.toml
-    names as a gate.  `verdict` is that of all rounds, and `again` that of the last measurement
-    alone, where there was more than one.
+    ratio: see `levels`; one is None where its side did not measure the metric, which is a gate.
+    `verdict` is that of all rounds, and `again` that of the last measurement alone, where there was
+    more than one.
     """
 
     metric: str
@@ -308,7 +308,10 @@ def _unconfirmed(whole: MetricVerdict, last: MetricVerdict) -> str:
 def _judged(
     ours: Sequence[Measured], theirs: Sequence[Measured], rule: _Rule, *, final: bool = False
 ) -> list[Judged]:
-    """Every metric that all rounds of both sides have and that can be judged, and named gates."""
+    """Every metric that all rounds of both sides have and that can be judged, and other gates.
+
+    A gate that no side measured is left out, unless olympus.toml names it.
+    """
     if not final:  # what is worse here is measured again
         rule = replace(rule, confidence=CONFIDENCE)
     every = [each.metrics for each in (*ours, *theirs)]
@@ -320,14 +323,18 @@ def _judged(
         _one(name, [m.metrics[name] for m in ours], [m.metrics[name] for m in theirs], rule, skew)
         for name in names
     ]
-    missing = [name for name in rule.gates if rule.named and name not in names]
+    missing = [
+        name
+        for name in rule.gates
+        if name not in names and (rule.named or any(name in metrics for metrics in every))
+    ]
     return found + [_unmeasured(name, ours, theirs, rule) for name in missing]
 
 
 def _unmeasured(
     name: str, ours: Sequence[Measured], theirs: Sequence[Measured], rule: _Rule
 ) -> Judged:
-    """A gate that olympus.toml names and that cannot be judged, with the reason."""
+    """A gate that cannot be judged, with the reason."""
     sides = {"the program": ours, rule.label: theirs}
     lacking = [
         told for told, side in sides.items() if not all(name in each.metrics for each in side)

@@ -22,7 +22,6 @@ from olympus_cli.versions import tool_versions
 __all__ = ["Measuring"]
 
 _WARM_SHARE = 0.3  # of the time limit, for the warm-up at most
-_REPEAT_SHARE = 0.25  # of the time limit, for repeating the stages
 _DRIFT = 0.05  # a trend of the samples that a reader is told of
 
 # The stages, in the order that they are told in.
@@ -75,7 +74,7 @@ class Measuring:
         after, others = conditions.conditions(), self._others.mean()
         effort = self._work.effort
         if stopped != "interrupted":
-            self._subject.repeat(_REPEAT_SHARE * effort.time_limit, imports=effort.imports)
+            self._subject.repeat(effort.stages_limit, imports=effort.imports)
         self._say("cost")
         facts = program_facts(self._subject)
         work, backend = self._work, self._subject.backend

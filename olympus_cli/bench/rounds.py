@@ -82,7 +82,7 @@ def _round(
             opened.append((side, sampler))
         calls = max(1, math.ceil(_SECONDS / max(slowest, 1e-9)))
         samples = [_sampling(*each) for each in opened]
-        left = _share(ours.work, rounds).effort.time_limit - warm_up
+        left = _share(ours.work, rounds).effort.calls_limit - warm_up
         taken = 0
         try:
             for _ in turns(samples[0], samples[1], calls, 2 * left):

@@ -129,7 +129,7 @@ def measure_target(
         work = replace(work, effort=effort)
     with closing(Sampler(work, on_stage)) as sampler:
         prepared = sampler.prepare()
-        left = work.effort.time_limit - prepared.warm_up
+        left = work.effort.calls_limit - prepared.warm_up
         stopping = Stopping(work.effort.precision, left, clock)
         try:
             while (stopped := stopping.reason()) is None:

@@ -1,14 +1,14 @@
-"""When enough samples have been taken: the interval of the median is tight, or time is up."""
+"""When enough was measured: the interval of the median is tight, or time is up."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Literal
 
 from olympus_cli.bench.statistics import summarize
 
-__all__ = ["MAX_SAMPLES", "MIN_SAMPLES", "Reason", "Stopping"]
+__all__ = ["MAX_SAMPLES", "MIN_SAMPLES", "Reason", "Stopping", "repetitions"]
 
 MIN_SAMPLES = 12  # of fewer, the interval of the median is nearly that of all samples
 MAX_SAMPLES = 1000
@@ -20,20 +20,24 @@ class Stopping:
     """The samples so far, and whether they are enough; the clock starts now.
 
     `precision` is half the interval's width relative to the median; `time_limit` is in seconds.
-    At least one sample is asked for, however long it lasts.
+    At least one sample is asked for, however long it lasts; another one only if it ends in time,
+    where it lasts as long as the last one.
     """
 
     def __init__(
         self, precision: float, time_limit: float, clock: Callable[[], float] = time.perf_counter
     ) -> None:
         self._precision, self._clock = precision, clock
-        self._until = clock() + time_limit
+        self._since = clock()
+        self._until = self._since + time_limit
+        self._last = 0.0  # seconds that the last sample lasted
         self._next_look = MIN_SAMPLES
         self.samples: list[float] = []
 
     def add(self, seconds: float) -> None:
         """Take one more sample."""
         self.samples.append(seconds)
+        self._last, self._since = self._clock() - self._since, self._clock()
 
     def reason(self) -> Reason | None:
         """Why no more are needed; None if they are."""
@@ -45,4 +49,19 @@ class Stopping:
             self._next_look = count + max(1, count // 4)  # a look sorts: it costs time itself
         if count >= MAX_SAMPLES:
             return "samples"
-        return "time limit" if count and self._clock() >= self._until else None
+        return "time limit" if count and self._clock() + self._last > self._until else None
+
+
+def repetitions(
+    time_limit: float,
+    last: Callable[[], float],
+    clock: Callable[[], float] = time.perf_counter,
+) -> Iterator[None]:
+    """Yield as long as one more repetition, of `last()` seconds, ends within `time_limit` seconds.
+
+    >>> len(list(repetitions(0, lambda: 1.0)))
+    0
+    """
+    until = clock() + time_limit
+    while clock() + last() <= until:
+        yield

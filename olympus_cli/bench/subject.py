@@ -16,6 +16,7 @@ from olympus.analysis import Cost, Estimate, cost_of_module, graph_of, read_modu
 from olympus.analysis import structural_fingerprint as fingerprint_of
 from olympus.sharding import expect_devices
 from olympus_cli.bench.imports import import_seconds
+from olympus_cli.bench.stopping import repetitions
 from olympus_cli.bench.work import BundleWork, SamplerWork
 from olympus_cli.frontends.python import load_target
 from olympus_cli.isolated.call import Say
@@ -62,6 +63,9 @@ class Subject:
         """The structural fingerprint of the program as lowered."""
         raise NotImplementedError
 
+    def _last(self, stage: str) -> float:
+        return self.seconds[stage][-1]
+
     def _took(self, stage: str, seconds: float) -> None:
         self.seconds.setdefault(stage, []).append(seconds)
 
@@ -80,21 +84,28 @@ class TargetSubject(Subject):
         self._source = load_target(self._spec)
         self._program = self._lowered(self.say)
         self._compile(self._program)
+        self._source.check_imports()
         return runnable(self._program)
 
     def repeat(self, time_limit: float, *, imports: bool) -> None:
-        """Import, trace, lower and compile again.
+        """Import, trace, lower and compile again, as often as the time is enough for.
 
         Tracing and lowering have half of the time, so that a slow compiler leaves them more than
-        one sample; then what was lowered is compiled, as far as the rest goes.
+        one sample; then what was lowered is compiled, as far as the rest goes.  Modules are
+        imported once at least.
         """
         start = time.perf_counter()
         lowered: list[Program] = []
         self.say("trace and lower again")
-        while len(lowered) < _MOST - 1 and time.perf_counter() - start < time_limit / 2:
+        for _ in repetitions(time_limit / 2, lambda: self._last("trace") + self._last("lower")):
             lowered.append(self._lowered(lambda _stage: None))
+            if len(lowered) == _MOST - 1:
+                break
         self.say("compile again")
-        while lowered and time.perf_counter() - start < time_limit:
+        rest = time_limit - (time.perf_counter() - start)
+        for _ in repetitions(rest, lambda: self._last("compile")):
+            if not lowered:
+                break
             self._compile(lowered.pop())
         if not imports:
             return
@@ -162,7 +173,9 @@ class BundleSubject(Subject):
         """Load it again, and import `olympus` in a fresh interpreter."""
         start = time.perf_counter()
         self.say("load again")
-        while len(self.seconds["load"]) < _LOADS and time.perf_counter() - start < time_limit:
+        for _ in repetitions(time_limit, lambda: self._last("load")):
+            if len(self.seconds["load"]) >= _LOADS:
+                break
             self._load()
         if not imports:
             return

@@ -16,21 +16,34 @@ from olympus_cli.spec.model import TargetSpec
 
 __all__ = ["BundleWork", "Effort", "Prepared", "SamplerWork"]
 
+_STAGES_SHARE = 0.25
+
 
 @dataclass(frozen=True)
 class Effort:
     """When to stop measuring calls: at a precision, or after so many seconds.
 
     `precision` is half the width of the median's interval relative to the median (0.02 is 2 %).
-    `time_limit` counts the warm-up and the calls, not the compilation.  `give_up` seconds after it
-    has begun, the process is ended, and the target has failed; None is never.  `imports` says
-    whether imports are timed too, each in an interpreter of its own.
+    `time_limit` is in seconds: of the warm-up, the samples and the repeated stages, not of the
+    start of a process, its compilation and its first call.  `give_up` seconds after it has begun,
+    the process is ended, and the target has failed; None is never.  `imports` says whether imports
+    are timed too, each in an interpreter of its own.
     """
 
     precision: float = 0.02
     time_limit: float = 10.0
     give_up: float | None = None
     imports: bool = True
+
+    @property
+    def stages_limit(self) -> float:
+        """The seconds of the time limit for repeating the stages."""
+        return _STAGES_SHARE * self.time_limit
+
+    @property
+    def calls_limit(self) -> float:
+        """The seconds of the time limit for the warm-up and the samples."""
+        return self.time_limit - self.stages_limit
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from olympus_cli.bench.against import Asked, Other, is_bundle, other_sides, proj
 from olympus_cli.bench.attempts import Against, Attempt, CutShort, attempted, total_gates
 from olympus_cli.bench.baselines import baseline_path, check_saving, write_baseline
 from olympus_cli.bench.compared import worse_lines
+from olympus_cli.bench.expected import expected_time
 from olympus_cli.bench.show import attempt_tables, bench_report
 from olympus_cli.bench.sweep import axes_of, sweep_page, sweeps_of
 from olympus_cli.bench.work import BundleWork, Effort, SamplerWork
@@ -107,6 +108,8 @@ def command(
     attempts: list[Attempt] = []
     try:
         with interrupts.raised(), signals.raised(), _others(against, programs, allowed) as others:
+            works = [program.work for program in programs]
+            console.say(f"note: {expected_time(works, others, against)}")
             _measure(programs, others, against, attempts, outputs)
     finally:  # what comes after a target does not take its times
         try:  # what the user waits for comes first: another Ctrl-C ends the process

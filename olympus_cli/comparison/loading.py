@@ -75,9 +75,11 @@ def read_side(say: Say, side: Side) -> dict[str, Any]:
 
 def _of_target(say: Say, side: TargetSide) -> dict[str, Any]:
     say("import")
-    program = Program(load_target(side.spec), say)
+    source = load_target(side.spec)
+    program = Program(source, say)
     program.trace()
     program.lower([next(iter(side.spec.labels))])
+    source.check_imports()
     (unit,), spec = program.units, side.spec
     sources = SourceMap.of(unit.lowered.module, spec.root)
     cost = cost_report(unit.lowered.cost(spec.trips), spec.root)

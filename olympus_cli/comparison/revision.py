@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from olympus.errors import OlympusError, UsageError
+from olympus_cli.comparison.worktrees import remove_stale, remove_worktree, temporary_folder
 from olympus_cli.faults.failure import Failure
 from olympus_cli.git import run_git
+from olympus_cli.spec.checkout import Checkout
 
 __all__ = [
     "PREFIX",
-    "Checkout",
     "Checkouts",
     "blaming_revision",
     "checkout",
@@ -28,6 +28,7 @@ __all__ = [
 ]
 
 PREFIX = "git:"
+_SYMLINK = "120000"  # the mode of a symbolic link in git
 
 
 def split_revision(text: str) -> tuple[str, str | None]:
@@ -40,28 +41,11 @@ def split_revision(text: str) -> tuple[str, str | None]:
     return revision, target or None
 
 
-class Checkout:
-    """A revision's files: `tree` is the temporary worktree, `top` the folder that it is one of."""
-
-    def __init__(self, revision: str, tree: Path, top: Path) -> None:
-        self.revision, self.tree, self.top = revision, tree, top
-
-    def counterpart(self, folder: Path) -> Path:
-        """Where a folder of the working tree is in the worktree.
-
-        Raises:
-            UsageError: the revision does not have it.
-        """
-        place = folder.resolve().relative_to(self.top)
-        found = self.tree / place
-        if not found.is_dir():
-            raise UsageError(f"the revision has no folder {place}")
-        return found
-
-
 @contextmanager
 def checkout(revision: str, folder: Path) -> Iterator[Checkout]:
     """The files of a revision of the repository that `folder` is in, as long as the context lasts.
+
+    Worktrees of processes that were killed are removed.
 
     Raises:
         UsageError: git is not installed, there is no repository, it has no such revision, or git
@@ -69,25 +53,53 @@ def checkout(revision: str, folder: Path) -> Iterator[Checkout]:
     """
     if shutil.which("git") is None:
         raise UsageError(f"{PREFIX}{revision} needs git, which is not installed")
-    top = _git(folder, "rev-parse", "--show-toplevel", why="there is no git repository here")
+    told = _git(folder, "rev-parse", "--show-toplevel", why="there is no git repository here")
+    top = Path(told).resolve()
     commit = _git(
         folder,
         *("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"),
         why=f"the repository {top} has no revision {revision!r}",
     )
-    temporary = tempfile.mkdtemp(prefix="olympus-diff-")
-    tree = Path(temporary).resolve() / Path(temporary).name  # git calls it by its last part
-    try:
-        _git(
-            Path(top),
-            *("worktree", "add", "--quiet", "--detach", str(tree), commit),
-            why=f"revision {revision!r} cannot be checked out",
-        )
-        yield Checkout(revision, tree, Path(top).resolve())
-    finally:
-        run_git(Path(top), "worktree", "remove", "--force", str(tree))
-        shutil.rmtree(temporary, ignore_errors=True)
-        run_git(Path(top), "worktree", "prune")
+    remove_stale(top)
+    with temporary_folder() as temporary:
+        tree = temporary / temporary.name  # git calls it by its last part
+        try:
+            _git(
+                top,
+                *("worktree", "add", "--quiet", "--detach", str(tree), commit),
+                why=f"revision {revision!r} cannot be checked out",
+            )
+            found = Checkout(revision, tree, top)
+            _keep_links_inside(found)
+            yield found
+        finally:
+            remove_worktree(top, tree)
+
+
+def _keep_links_inside(found: Checkout) -> None:
+    """Let symbolic links that leave the checkout name the same files as in the working tree.
+
+    A link to a file of the repository by its absolute path would be to the working tree's file.
+    """
+    listed = run_git(found.tree, "ls-files", "--stage", "-z", errors="surrogateescape").stdout
+    for entry in listed.split("\0"):
+        facts, _, name = entry.partition("\t")
+        link = found.tree / name
+        if not facts.startswith(_SYMLINK) or not link.is_symlink():
+            continue
+        text = os.readlink(link)
+        target = Path(os.path.normpath(found.top / Path(name).parent / text))
+        if not os.path.isabs(text) and target.is_relative_to(found.top):
+            continue
+        link.unlink()
+        link.symlink_to(_goal(found, target))
+
+
+def _goal(found: Checkout, target: Path) -> Path:
+    """The file of the checkout for a link's target in the working tree, or the target itself."""
+    inside = target.is_relative_to(found.top)
+    places = (found.tree / target.relative_to(found.top) if inside else None, found.moved(target))
+    return next((each for each in places if each is not None and os.path.lexists(each)), target)
 
 
 class Checkouts(ExitStack):
@@ -128,8 +140,8 @@ def blaming_revision(found: Checkout) -> Iterator[None]:
 
 def _git(folder: Path, *arguments: str, why: str) -> str:
     """What git prints; UsageError with `why` and git's own reason if it fails."""
-    done = run_git(folder, *arguments)
+    done = run_git(folder, *arguments, errors="surrogateescape")
     if done.returncode:
         said = done.stderr.strip().splitlines()
         raise UsageError(f"{why}: {said[-1]}" if said else why)
-    return done.stdout.strip()
+    return done.stdout.removesuffix("\n")  # a folder's name may end in a space or a line break

@@ -19,13 +19,13 @@ from typing import TypeAlias
 from olympus.errors import UsageError
 from olympus_cli.comparison.revision import (
     PREFIX,
-    Checkout,
     Checkouts,
     blaming_revision,
     split_revision,
 )
 from olympus_cli.places import shown
 from olympus_cli.program.bundle import SUFFIX
+from olympus_cli.spec.checkout import Checkout
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.project import FILE
 from olympus_cli.spec.resolve import Request, build_dir, open_project
@@ -212,5 +212,5 @@ def _at_revision(
     found = checkouts.of(revision, here)
     with blaming_revision(found):
         project = str(found.counterpart(here))
-        spec = replace(request, text=target, project=project).spec()
+        spec = replace(replace(request, text=target, project=project).spec(), checkout=found)
     return TargetSide(f"{PREFIX}{revision}:{target}", spec, found)

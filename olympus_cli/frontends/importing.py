@@ -26,8 +26,10 @@ from typing import Any
 from olympus.errors import EntryError, TraceError, UsageError
 from olympus_cli.faults.advice import advice, described
 from olympus_cli.faults.blame import is_defect, is_interrupt, is_ours_on_purpose, place_of
+from olympus_cli.frontends.relocating import relocate, relocated
 from olympus_cli.nearest import did_you_mean
 from olympus_cli.places import quoted, resolved, shown
+from olympus_cli.spec.checkout import Checkout
 
 __all__ = ["load_entry", "visiting"]
 
@@ -83,10 +85,13 @@ class _Kept:
         return found
 
 
-def load_entry(entry: str, root: Path, python_path: Sequence[Path] = ()) -> Callable[..., Any]:
+def load_entry(
+    entry: str, root: Path, python_path: Sequence[Path] = (), checkout: Checkout | None = None
+) -> Callable[..., Any]:
     """The callable that `entry` names; files and modules are looked for in `root` first.
 
-    Modules are then looked for in the folders of `python_path`.
+    Modules are then looked for in the folders of `python_path`.  `root` may be in a `checkout`:
+    this process then imports the project's modules from it, here and later.
 
     Raises:
         EntryError: no such file, module or attribute (the hint has the nearest), a module that
@@ -100,7 +105,10 @@ def load_entry(entry: str, root: Path, python_path: Sequence[Path] = ()) -> Call
     # Python takes a module's bytecode for current if the source has its size and second: a change
     # within that second would build the old program.  What is not written is not taken.
     sys.dont_write_bytecode = True
-    module = load(place, root, python_path)
+    if checkout is not None:
+        relocate(checkout)
+        python_path = [Path(each) for each in relocated([str(each) for each in python_path])]
+    module = load(place, root, python_path, checkout)
     found: Any = module
     for part in attributes.split("."):
         owner, found = found, _attribute(found, part, module)
@@ -170,7 +178,9 @@ def _functions(owner: Any) -> list[str]:
     return found
 
 
-def _from_name(name: str, root: Path, python_path: Sequence[Path]) -> ModuleType:
+def _from_name(
+    name: str, root: Path, python_path: Sequence[Path], _checkout: Checkout | None
+) -> ModuleType:
     if not all(part.isidentifier() for part in name.split(".")):
         raise EntryError(f"{name!r} is not the name of a module", hint=_FORM)
     _importable(root, python_path)
@@ -188,8 +198,12 @@ def _spec(name: str) -> ModuleSpec | None:
     return importlib.machinery.PathFinder.find_spec(name, list(_PATH))
 
 
-def _from_file(place: str, root: Path, python_path: Sequence[Path]) -> ModuleType:
+def _from_file(
+    place: str, root: Path, python_path: Sequence[Path], checkout: Checkout | None
+) -> ModuleType:
     path = resolved(root / place)
+    if checkout is not None:
+        path = checkout.moved(path) or path
     if not os.path.isfile(path):  # which has no objection to a name that is too long
         near = [str(p.relative_to(root)) for p in root.glob("*.py")] if root.is_dir() else []
         if os.path.isfile(f"{path}.py"):
@@ -217,7 +231,7 @@ def _is_taken(name: str, folder: Path) -> bool:
     """
     if name in _TAKEN:
         return True
-    elsewhere = [place for place in _PATH if Path(place).resolve() != folder]
+    elsewhere = [place for place in relocated(_PATH) if Path(place).resolve() != folder]
     spec = importlib.machinery.PathFinder.find_spec(name, elsewhere)
     return spec is not None and spec.origin is not None  # a mere folder is not a module
 
@@ -248,7 +262,8 @@ def _importable(folder: Path, python_path: Sequence[Path], first: bool = True) -
     if _Kept not in sys.meta_path:
         sys.meta_path.insert(0, _Kept)
     others = [place for place in sys.path if Path(place).resolve() not in folders]
-    before = [] if first else [place for place in others if place in _PATH]
+    system = frozenset(relocated(_PATH))
+    before = [] if first else [place for place in others if place in system]
     after = [place for place in others if place not in before]
     sys.path[:] = [*before, *map(str, folders), *after]
     importlib.invalidate_caches()

@@ -25,6 +25,7 @@ from olympus_cli.frontends.placing import (
     placed,
     results_placed,
 )
+from olympus_cli.frontends.relocating import check_imports
 from olympus_cli.nearest import did_you_mean
 from olympus_cli.spec.model import ArgSpec, FromEntry, ShapeSpec, TargetSpec
 
@@ -100,6 +101,17 @@ class Traceable:
         check_placement(traced, self.spec)
         return traced
 
+    def check_imports(self) -> None:
+        """Check that the program of a revision has imported no module of the working tree.
+
+        It is called after `trace` too: a function may import a module when it is called.
+
+        Raises:
+            UsageError: a module of the project is not from the checkout of the revision.
+        """
+        if self.spec.checkout is not None:
+            check_imports(self.spec.checkout)
+
     @cached_property
     def _given(self) -> tuple[list[Any], dict[str, Any]]:
         """The call with every shape made a tree, statics still marked."""
@@ -127,16 +139,19 @@ def load_target(spec: TargetSpec) -> Traceable:
 
     Raises:
         EntryError: the entry cannot be found or imported.
-        UsageError: the arguments do not fit the function's signature.
+        UsageError: the arguments do not fit the function's signature, or the program of a revision
+            imports a module of the project that is not from its checkout.
 
     Example: `load_target(target).trace().lower()`.
     """
     expect_devices(spec.num_devices)
-    function = load_entry(spec.entry, spec.root, spec.python_path)
+    function = load_entry(spec.entry, spec.root, spec.python_path, spec.checkout)
     signature = _signature(function)
     binding = bind(_name(function), signature, spec)
     _check_statics(function, binding)
-    return Traceable(spec, function, signature, binding)
+    found = Traceable(spec, function, signature, binding)
+    found.check_imports()
+    return found
 
 
 def _check_statics(function: Callable[..., Any], binding: Binding) -> None:
@@ -188,7 +203,7 @@ def shapes_of(source: FromEntry, spec: TargetSpec) -> Tree:
         UsageError: it has no argument of a name in `with`, needs one that nothing gives, or would
             take the default of one that the matrix varies.
     """
-    function = load_entry(source.entry, spec.root, spec.python_path)
+    function = load_entry(source.entry, spec.root, spec.python_path, spec.checkout)
     signature = _signature(function)
     parameters = signature.parameters
     what = f'{{ from = "{source.entry}" }}: {_name(function)}'

@@ -17,6 +17,7 @@ from olympus.errors import UsageError
 from olympus_cli.nearest import did_you_mean
 from olympus_cli.spec.backends import backend_labels
 from olympus_cli.spec.benching import BenchSpec
+from olympus_cli.spec.checkout import Checkout
 from olympus_cli.spec.inputs import InputSpec, ToleranceSpec
 from olympus_cli.spec.limits import Budget
 from olympus_cli.spec.mesh import MeshSpec, OutSharding, ShardingSpec
@@ -91,6 +92,7 @@ class TargetSpec:
     tolerance: ToleranceSpec = field(default_factory=ToleranceSpec)
     mesh: MeshSpec = field(default_factory=dict)
     out_sharding: OutSharding = None
+    checkout: Checkout | None = None  # of the revision that its program is of
     #: where `olympus build` keeps its outputs; None for an entry, and for a target with options
     #: that make another program of it
     outputs: OutputFolder | None = None

@@ -5,11 +5,17 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+import olympus
+from olympus_cli.bench.attempts import Against
+from olympus_cli.bench.expected import expected_time
+from olympus_cli.bench.rounds import Side
 from olympus_cli.bench.steady import SAMPLE_SECONDS, drift, trend, warm_up
-from olympus_cli.bench.stopping import MAX_SAMPLES, MIN_SAMPLES, Stopping
+from olympus_cli.bench.stopping import MAX_SAMPLES, MIN_SAMPLES, Stopping, repetitions
+from olympus_cli.bench.work import BundleWork, Effort, SamplerWork
 
 
 class World:
@@ -155,10 +161,67 @@ def test_one_sample_is_taken_of_a_call_longer_than_the_limit() -> None:
 def test_scattered_times_are_measured_until_the_limit() -> None:
     timed = Timed(0.01, 32)
     assert timed.run(always(0.5, 1.5)) == "time limit"
-    assert 32 <= timed.now < 34
+    assert 30 <= timed.now <= 32
 
 
 def test_the_number_of_samples_is_bounded() -> None:
     timed = Timed(1e-9, 1e9)
     assert timed.run(always(0.5, 1.5)) == "samples"
     assert len(timed.stopping.samples) == MAX_SAMPLES
+
+
+@pytest.mark.parametrize(("seconds", "limit", "count"), [(4.0, 10, 2), (11.0, 10, 0), (5.0, 10, 2)])
+def test_a_stage_is_repeated_only_if_it_ends_in_time(
+    seconds: float, limit: float, count: int
+) -> None:
+    world = World(always(seconds))
+    taken = sum(world.timed(1) > 0 for _ in repetitions(limit, lambda: seconds, world.clock))
+    assert taken == count
+
+
+def test_a_long_sample_is_not_begun_beyond_the_limit() -> None:
+    timed = Timed(0.01, 100)
+    assert timed.run(always(30.0, 31.0)) == "time limit"
+    assert timed.now == 91.0
+
+
+def test_all_parts_of_the_measuring_are_within_the_limit() -> None:
+    effort = Effort(time_limit=8.0)
+    assert effort.calls_limit + effort.stages_limit == 8.0
+
+
+@pytest.mark.parametrize(
+    ("number", "against", "words"),
+    [
+        (
+            1,
+            Against(),
+            "the measuring of 1 program takes up to 5 s; the start, imports, compilation and first "
+            "call of 1 process comes on top",
+        ),
+        (3, Against(), "3 programs takes up to 15 s"),
+        (
+            1,
+            Against(save="main"),
+            "up to 5 s; the start, imports, compilation and first call of 5 processes come on top",
+        ),
+        (
+            2,
+            Against(baseline="main"),
+            "up to 10 s, or 20 s if it is repeated; the start, imports, "
+            "compilation and first call of 10 to 20 processes",
+        ),
+        (
+            1,
+            Against(baseline="git:HEAD"),
+            "up to 10 s, or 40 s if it is repeated; the start, "
+            "imports, compilation and first call of 10 to 40 processes",
+        ),
+    ],
+)
+def test_the_expected_time(number: int, against: Against, words: str) -> None:
+    bundle = BundleWork(Path("f.olympus"), olympus.target("cpu"))
+    work = SamplerWork("f", "f.olympus", bundle, effort=Effort(time_limit=5.0))
+    others = {None: None, "main": (), "git:HEAD": Side(work)}
+    other = others[against.baseline]
+    assert words in expected_time([work] * number, [other] * number, against)

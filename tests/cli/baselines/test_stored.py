@@ -22,6 +22,9 @@ from olympus_cli.bench.baselines import (
     stored_path,
     write_baseline,
 )
+from olympus_cli.bench.compared import compared_notes
+from olympus_cli.bench.comparing import compare
+from olympus_cli.spec.benching import BenchSpec
 from tests.cli.baselines.made import MACHINE, measured, target
 from tests.cli.conftest import Invoke
 
@@ -70,6 +73,8 @@ def test_a_file_that_is_not_there_may_be_meant_as_a_name(tmp_path: Path) -> None
         (["--threshold", "5", "--baseline", "main"], "must be a share above 0"),
         (["--rounds", "101"], "must be at most 100; got 101"),
         (["--rounds", "0"], "must be at least 1"),
+        (["--save-baseline", "zz", "--rounds", "1"], "needs 3 rounds, and --rounds is 1"),
+        (["--save-baseline", "zz", "--rounds", "2"], "--rounds 3 or more; 5 without the option"),
         (["--precision", "0%"], "must be above 0"),
         (["--precision", "much%"], "must be a number"),
         (["--baseline", "main", "--threshold", "0.1"], "there is no baseline baselines/main.json"),
@@ -191,6 +196,42 @@ def test_what_differs_beside_is_told() -> None:
     assert versions == "the two sides have different versions: olympus was 0 and is 1"
     assert "olympus diff" in program
     assert differences(measured(), measured()) == []
+
+
+@pytest.mark.parametrize("fingerprint", [None, ""])
+def test_a_side_without_a_fingerprint_may_be_another_program(fingerprint: str | None) -> None:
+    (note,) = differences(measured(), replace(measured(), fingerprint=fingerprint))
+    assert "the other side has no fingerprint" in note
+
+
+def test_a_baseline_without_any_gate_is_refused_before_the_measuring(
+    work: Path, invoke: Invoke
+) -> None:
+    metrics = {"compile": measured(compile=0.1).metrics["compile"]}
+    write_baseline(baseline_path(work, "main"), {"f": [replace(measured(), metrics=metrics)] * 3})
+    result = invoke("bench", "f", "--baseline", "main")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "cannot judge target 'f': it needs steady_call or steady_cpu, and has compile" in (
+        result.stderr
+    )
+    assert "olympus bench f --save-baseline NAME measures them" in result.stderr
+
+
+def test_a_gate_that_a_baseline_lacks_is_inconclusive() -> None:
+    cpu = {"steady_cpu": measured().metrics["steady_call"]}
+    ours = [replace(each, metrics={**each.metrics, **cpu}) for each in (measured(),) * 3]
+    found = compare(
+        "main",
+        lambda rounds: (ours[:rounds], [measured()] * rounds),
+        paired=False,
+        spec=BenchSpec(),
+        gates=2,
+        rounds=3,
+    )
+    (lacking,) = (each for each in found.judged if each.metric == "steady_cpu")
+    assert (lacking.verdict.word, lacking.gate) == ("inconclusive", True)
+    assert lacking.verdict.reason == "not measured on main"
+    assert "steady cpu is inconclusive: not measured on main" in [*compared_notes(found)]
 
 
 def test_a_file_that_cannot_be_saved_is_refused_before_the_measuring(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -219,3 +220,59 @@ def test_the_worktree_is_removed_after_an_interrupt(
     process.communicate(timeout=60)
     assert process.returncode in (130, 143)
     assert left_behind(repository) == []
+
+
+@pytest.mark.usefixtures("private_tmp")
+@pytest.mark.parametrize("name", ["work ", "work\n", "work\r", b"w\xf6rk", "w\u00f6rk"])
+def test_a_project_in_a_folder_of_any_name(repository: Path, name: str | bytes) -> None:
+    place = repository / os.fsdecode(name)
+    place.mkdir()
+    for file in ("net.py", "olympus.toml", ".git"):
+        (repository / file).rename(place / file)
+    edit(place, "np.tanh", "np.sin")
+    command = [sys.executable, "-m", "olympus_cli", "diff", "git:HEAD", "forward"]
+    done = subprocess.run(command, cwd=place, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "tanh -> sine" in done.stdout
+    assert not [*(place / ".git").glob("worktrees/*")]
+    command[-2:] = ["git:nowhere", "forward"]
+    done = subprocess.run(command, cwd=place, capture_output=True, text=True, check=False)
+    assert (done.returncode, "has no revision 'nowhere'" in done.stderr) == (2, True)
+
+
+def test_what_a_killed_process_leaves_is_removed_by_the_next(
+    repository: Path, private_tmp: Path, started: Any, invoke: Invoke
+) -> None:
+    edit(repository, "def forward(w, x):", "def forward(w, x):\n    import time; time.sleep(600)")
+    git(repository, "commit", "-qam", "slow")
+    edit(repository, "    import time; time.sleep(600)", "")
+    command = [sys.executable, "-m", "olympus_cli", "diff", "git:HEAD", "forward"]
+    processes = []
+    for count in (1, 2):
+        processes.append(started(command, cwd=repository, stderr=subprocess.PIPE, text=True))
+        while len([*private_tmp.glob(f"{PREFIX}*/*/net.py")]) < count:
+            assert processes[-1].poll() is None
+            time.sleep(0.02)
+    killed, living = processes
+    killed.kill()
+    killed.communicate(timeout=60)
+    folders = set(private_tmp.glob(f"{PREFIX}*"))
+    assert len(folders) == 2
+    while len(set(private_tmp.glob(f"{PREFIX}*"))) == 2:  # its last child has the lock for a moment
+        assert clean(invoke("diff", "git:HEAD~1", "forward"))
+    assert len(git(repository, "worktree", "list").splitlines()) == 2  # that of the living one
+    assert living.poll() is None
+    living.send_signal(signal.SIGINT)
+    living.communicate(timeout=60)
+    assert left_behind(repository) == []
+
+
+@pytest.mark.usefixtures("private_tmp")
+def test_a_worktree_of_the_user_whose_disk_is_away_stays(
+    repository: Path, invoke: Invoke, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    away = tmp_path_factory.mktemp("disk") / "tree"
+    git(repository, "worktree", "add", "-q", "--detach", str(away))
+    away.rename(away.with_name("elsewhere"))
+    assert clean(invoke("diff", "git:HEAD", "forward"))
+    assert str(away) in git(repository, "worktree", "list")

@@ -1,0 +1,42 @@
+"""How long a bench is expected to take, as its first message."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from olympus_cli.bench.against import Other
+from olympus_cli.bench.attempts import Against
+from olympus_cli.bench.rounds import Side
+from olympus_cli.bench.verdict import MEASUREMENTS
+from olympus_cli.bench.work import SamplerWork
+from olympus_cli.units import counted
+
+__all__ = ["expected_time"]
+
+_STORED_MEASUREMENTS = 2  # at most, against a stored baseline
+
+
+def expected_time(
+    works: Sequence[SamplerWork], others: Sequence[Other | None], against: Against
+) -> str:
+    """The seconds of measuring that the time limits allow, and the work that comes on top.
+
+    The time limit is of a target, or of each side that runs, in one measurement; a comparison that
+    is undecided is measured again.
+    """
+    least = most = 0.0
+    processes = [0, 0]
+    for work, other in zip(works, others, strict=True):
+        sides = 2 if isinstance(other, Side) else 1
+        times = 1 if other is None else MEASUREMENTS if sides == 2 else _STORED_MEASUREMENTS
+        limit = sides * work.effort.time_limit
+        least, most = least + limit, most + times * limit
+        processes[0] += sides * against.processes
+        processes[1] += times * sides * against.processes
+    again = f", or {most:g} s if it is repeated" if most > least else ""
+    more = f" to {processes[1]}" if processes[1] > processes[0] else ""
+    return (
+        f"the measuring of {counted(len(works), 'program')} takes up to {least:g} s{again}; the "
+        f"start, imports, compilation and first call of {processes[0]}{more} "
+        f"{'process comes' if processes == [1, 1] else 'processes come'} on top"
+    )

@@ -1,0 +1,209 @@
+"""Imports of a revision's program: the project's modules come from the checkout of the revision.
+
+`sys.path`, the finders of editable installs and symbolic links name folders of the working tree.
+Each is mapped to the same folder of the checkout, and a module that nevertheless comes from the
+working tree, or from an installed copy of the project, is an error.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import sysconfig
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import cache
+from importlib.machinery import ModuleSpec
+from importlib.util import spec_from_file_location
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from olympus.errors import UsageError
+from olympus_cli.git import run_git
+from olympus_cli.places import shown
+from olympus_cli.spec.checkout import Checkout
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution
+
+__all__ = ["check_imports", "relocate", "relocated"]
+
+_OURS = frozenset({"olympus", "olympus_core", "olympus_cli", "__main__", "__mp_main__"})
+_INSTALLED = frozenset({"site-packages", "dist-packages"})  # folders of an environment
+
+
+class _Redirection:
+    """Finds a module where the other finders do, and then takes its file from the checkout."""
+
+    def __init__(self, checkout: Checkout) -> None:
+        self.checkout = checkout
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: object = None
+    ) -> ModuleSpec | None:
+        """The spec of a module in the checkout, as the import system requests it.
+
+        Raises:
+            ModuleNotFoundError: the project has the module, and the revision does not.
+        """
+        if name.partition(".")[0] in _OURS:
+            return None
+        is_left_out = False
+        for finder in [each for each in sys.meta_path if each is not self]:
+            find = getattr(finder, "find_spec", None)
+            spec = find(name, path, target) if find is not None else None
+            if spec is None:
+                continue
+            if (found := self._redirected(spec)) is not None:
+                return found
+            is_left_out = True
+        if is_left_out:  # the finders after this one would find it in the working tree
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        return None
+
+    def _redirected(self, spec: ModuleSpec) -> ModuleSpec | None:
+        folders = spec.submodule_search_locations
+        moved = None if folders is None else self.places(list(folders))
+        if spec.has_location and spec.origin is not None:
+            (file,) = self.places([spec.origin]) or (None,)
+            if file == spec.origin:
+                return spec
+            if file is None:
+                return None
+            return spec_from_file_location(spec.name, file, submodule_search_locations=moved)
+        if folders is None or moved == list(folders):
+            return spec
+        if not moved:
+            return None
+        namespace = ModuleSpec(spec.name, None, is_package=True)
+        namespace.submodule_search_locations = moved
+        return namespace
+
+    def places(self, places: Sequence[str]) -> list[str]:
+        """The places, those of the project in the checkout; without those it does not have."""
+        found = (self._place(each) for each in places)
+        return [each for each in found if each is not None]
+
+    def _place(self, place: str) -> str | None:
+        here = place or os.curdir
+        moved = self.checkout.moved(here) if os.path.lexists(here) else None
+        if moved is None:
+            return place
+        if moved.exists():
+            return str(moved)
+        return None if _is_of_project(self.checkout.top, os.path.realpath(here)) else place
+
+
+def relocate(checkout: Checkout) -> None:
+    """Let this process import the project's modules from a checkout, from now on.
+
+    Modules of the working tree that were imported before are forgotten.
+    """
+    if checkout in (each.checkout for each in _installed()):
+        return
+    redirection = _Redirection(checkout)
+    for name, places in [*_modules()]:
+        if any(_is_outside(checkout, place) for place in places):
+            del sys.modules[name]
+    sys.path[:] = redirection.places(sys.path)
+    sys.meta_path.insert(0, redirection)
+
+
+def relocated(places: Sequence[str]) -> list[str]:
+    """Entries of `sys.path` as this process has them after `relocate`."""
+    found = list(places)
+    for each in _installed():
+        found = each.places(found)
+    return found
+
+
+def check_imports(checkout: Checkout) -> None:
+    """Check that each imported module of the project is from the checkout.
+
+    Raises:
+        UsageError: a module is from the working tree or from an installed copy of the project.
+    """
+    for name, places in _modules():
+        for place in places:
+            if _is_outside(checkout, place):
+                raise UsageError(
+                    f"module {name!r} of the project is imported from {shown(Path(place))} in the "
+                    "working tree, not from the files of the revision",
+                    hint="import it by its name, from a folder that is in the repository: "
+                    "python-path in [project] of olympus.toml adds one",
+                )
+            if place in _copies(checkout.top):
+                raise UsageError(
+                    f"module {name!r} of the project is imported from {place}, an installed copy "
+                    "of the project, not from the files of the revision",
+                    hint=f"pip install -e {checkout.top} installs the project without a copy",
+                )
+
+
+def _installed() -> list[_Redirection]:
+    return [each for each in sys.meta_path if isinstance(each, _Redirection)]
+
+
+def _modules() -> Iterator[tuple[str, list[str]]]:
+    """The imported modules that are not ours, each with its file and the folders of a package."""
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] in _OURS:
+            continue
+        places: list[object] = []
+        with suppress(Exception):  # whatever a program puts there as a module
+            places = [getattr(module, "__file__", None), *getattr(module, "__path__", ())]
+        yield name, [each for each in places if isinstance(each, str) and os.path.isabs(each)]
+
+
+def _is_outside(checkout: Checkout, place: str) -> bool:
+    """Whether a place is one of the project's in the working tree."""
+    if checkout.moved(place) is None:
+        return False
+    return _is_of_project(checkout.top, os.path.realpath(place))
+
+
+@cache
+def _is_of_project(top: Path, place: str) -> bool:
+    """Whether a file or folder of the working tree is the project's, not of an environment in it.
+
+    What git ignores is not the project's: a revision never has it.
+    """
+    paths = sysconfig.get_paths()
+    environment = [os.path.realpath(paths[key]) for key in ("stdlib", "platstdlib")]
+    path = Path(place)
+    if _INSTALLED & {*path.relative_to(top).parts}:
+        return False
+    if any(path.is_relative_to(each) for each in environment):
+        return False
+    listed = run_git(
+        top,
+        *("--literal-pathspecs", "ls-files", "--cached", "--others", "--exclude-standard"),
+        *("--", place),
+    )
+    return bool(listed.stdout)
+
+
+@cache
+def _copies(top: Path) -> frozenset[str]:
+    """The files of packages that were installed from a folder of the repository, as copies."""
+    from importlib import metadata  # and what reads e-mail: only revisions need it
+
+    found: set[str] = set()
+    for each in metadata.distributions():
+        if _is_copy_of(each, top):
+            found.update(str(each.locate_file(file)) for file in each.files or ())
+    return frozenset(found)
+
+
+def _is_copy_of(package: Distribution, top: Path) -> bool:
+    """Whether a package was installed from a folder of the repository (PEP 610)."""
+    with suppress(OSError, ValueError, AttributeError, TypeError):
+        origin = json.loads(package.read_text("direct_url.json") or "{}")
+        if origin.get("dir_info", {}).get("editable"):
+            return False
+        url = urlsplit(origin["url"]) if "url" in origin else None
+        if url is not None and url.scheme == "file":
+            return Path(os.path.realpath(unquote(url.path))).is_relative_to(top)
+    return False
