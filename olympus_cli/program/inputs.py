@@ -63,6 +63,11 @@ class InputOptions:
         """The same for a target, with what it says of its inputs."""
         return replace(self, specs=spec.inputs)
 
+    def undeclared(self, leaves: Sequence[Leaf]) -> list[bool]:
+        """Which of the leaves neither `file` nor `specs` describe."""
+        declared = _chosen(self.specs, leaves)
+        return [self.file is None and leaf.name not in declared for leaf in leaves]
+
     def arrays(self, leaves: Sequence[Leaf]) -> list[Array]:
         """One array for each leaf; raises as `file_inputs` does."""
         if self.file is not None:
