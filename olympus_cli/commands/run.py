@@ -94,6 +94,8 @@ def _run(
 ) -> tuple[list[dict[str, Any]], bytes]:
     """Summaries of what a program gives, and, to `keep` it, the content of a .npz file."""
     program = load(say)
+    for warning in program.warnings:
+        console.say(f"warning: {warning}")
     arrays = inputs.arrays(program.arguments)
     say("run")
     results = program(arrays)

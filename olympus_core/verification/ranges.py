@@ -321,12 +321,14 @@ def _brought_back(eqn: Eqn, floats: Sequence[Value], out: Value) -> Array:
     at = ~np.isfinite(widened(out.array)) & np.isfinite(out.wide)
     over = [np.broadcast_to(_overflowed(v), out.aval.shape) for v in floats]
     gone = [np.broadcast_to(_vanished(v), out.aval.shape) for v in floats]
+    taken = none
     match eqn.primitive.name:
         case "log":
-            return at & (over[0] | gone[0])
+            taken = over[0] | gone[0]
         case "log1p":
-            return at & over[0]
+            taken = over[0]
         case "div":
-            return at & ((over[0] & over[1]) | (gone[0] & gone[1]))
-        case _:
-            return at & ((over[0] & gone[1]) | (gone[0] & over[1]))
+            taken = (over[0] & over[1]) | (gone[0] & gone[1])
+        case "mul":
+            taken = (over[0] & gone[1]) | (gone[0] & over[1])
+    return np.asarray(at & taken)

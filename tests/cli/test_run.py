@@ -155,6 +155,23 @@ def test_arrays_that_no_machine_holds(work: Path, invoke: Invoke) -> None:
         assert "is too large: its size in bytes does not fit in 64 bits" in uncounted.stderr
 
 
+@pytest.mark.parametrize("name", ["trace", "lower", "cost", "compile", "build", "run", "check"])
+def test_a_function_without_return_is_warned_of(work: Path, invoke: Invoke, name: str) -> None:
+    (work / "none.py").write_text(
+        "\n\ndef forgot(x):\n    x + 1\n\n\ndef empty(x):\n    return ()\n"
+    )
+    (work / "olympus.toml").write_text(
+        "[budget]\nflops = 100\n"
+        '[target.forgot]\nentry = "none:forgot"\nargs.x = "f32[4]"\n'
+        '[target.empty]\nentry = "none:empty"\nargs.x = "f32[4]"\n'
+    )
+    words = "function forgot returns None and has no results (is a return missing?), at none.py:3"
+    result = invoke(name, "forgot")
+    assert result.exit_code == 0, result.output
+    assert words in result.output
+    assert "returns None" not in invoke(name, "empty").output
+
+
 def test_results_of_a_bundle_keep_their_names(work: Path, invoke: Invoke) -> None:
     shapes = ("program:point", "--shapes", "x=f32[3]")
     assert invoke("compile", *shapes).exit_code == 0
