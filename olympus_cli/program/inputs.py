@@ -33,6 +33,7 @@ __all__ = [
     "file_inputs",
     "npz_bytes",
     "parse_int_range",
+    "portable",
     "seeded_inputs",
 ]
 
@@ -365,6 +366,24 @@ def npz_bytes(arrays: Sequence[tuple[str, Array]]) -> bytes:
     return content.getvalue()
 
 
+def portable(array: Array) -> Array:
+    """The array in a dtype that .npy files have: itself, or one that has all its values.
+
+    NumPy writes bfloat16 and its like as bytes of no meaning; these become float32, int8 or uint8.
+
+    >>> portable(np.ones(2, ml_dtypes.bfloat16)).dtype
+    dtype('float32')
+    """
+    return array.astype(_portable_dtype(array.dtype), copy=False)
+
+
+def _portable_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    if dtype.isbuiltin == 1:
+        return dtype
+    wide = "float32" if not _is_integer(dtype) else "uint8" if dtype.name[0] == "u" else "int8"
+    return np.dtype(wide)
+
+
 def _compare(dtype: np.dtype[Any], shape: tuple[int, ...], leaf: Leaf, path: Path) -> None:
     """Raise UsageError unless an array of the type may be the leaf's, after a cast perhaps."""
     kind = _kind(dtype)
@@ -391,7 +410,8 @@ def _is_unknown(dtype: np.dtype[Any], leaf: Leaf) -> bool:
 def _as(array: Array, leaf: Leaf, path: Path) -> Array:
     """`array` in the leaf's dtype: the same, or cast with a note.
 
-    A cast keeps integers as they are and finite floats finite, or UsageError is raised.
+    A cast keeps integers as they are and finite floats finite, or UsageError is raised.  What
+    `portable` made of an array of the dtype is cast without a note.
     """
     if _is_unknown(array.dtype, leaf):
         return array.view(leaf.numpy_dtype)
@@ -399,6 +419,8 @@ def _as(array: Array, leaf: Leaf, path: Path) -> Array:
         return array if array.dtype.isnative else array.astype(leaf.numpy_dtype)
     with np.errstate(over="ignore"):
         cast: Array = array.astype(leaf.numpy_dtype)
+    if _is_portable_form(array, cast):
+        return cast
     whole = _kind(leaf.numpy_dtype) == "integer"
     kept = (cast == array) if whole else np.isfinite(cast) == np.isfinite(array)
     if not np.all(kept):
@@ -406,6 +428,13 @@ def _as(array: Array, leaf: Leaf, path: Path) -> Array:
         raise UsageError(f"{problem}, and {array[~kept].flat[0]!s} does not fit {leaf.dtype}")
     console.say(f"note: {leaf.name} of {shown(path)} is {array.dtype}, and is cast to {leaf.dtype}")
     return cast
+
+
+def _is_portable_form(array: Array, cast: Array) -> bool:
+    """Whether `array` is `cast` as `portable` writes it, value for value."""
+    if array.dtype.newbyteorder("=") != _portable_dtype(cast.dtype):
+        return False
+    return np.array_equal(array, cast.astype(array.dtype), equal_nan=array.dtype.kind == "f")
 
 
 def _kind(dtype: np.dtype[Any]) -> str | None:

@@ -364,6 +364,45 @@ def test_inputs_that_do_not_fit_are_not_cast(
         )
 
 
+NARROW = [
+    *(("bf16", "float32"), ("f8_e4m3fn", "float32"), ("f8_e5m2", "float32")),
+    *(("i4", "int8"), ("u4", "uint8"), ("f16", "float16")),
+]
+
+
+@pytest.mark.parametrize(("narrow", "wide"), NARROW)
+def test_dtypes_that_files_do_not_have_are_widened(
+    work: Path, invoke: Invoke, narrow: str, wide: str
+) -> None:
+    (work / "train.py").write_text("def same(x):\n    return x\n")
+    shapes = ("train:same", "--shapes", f"x={narrow}[2,3]")
+    result = invoke("run", *shapes, "-o", "out.npz")
+    assert result.exit_code == 0, result.output
+    with np.load("out.npz") as found:
+        first = found["result"]
+    assert (first.dtype, first.shape) == (np.dtype(wide), (2, 3))
+    assert (f"and is written as {wide}" in result.stderr) is (narrow != "f16")
+    again = invoke("run", *shapes, "--inputs", "out.npz", "-o", "next.npz")
+    assert again.exit_code == 0, again.output
+    assert "is cast" not in again.stderr
+    with np.load("next.npz") as found:
+        assert found["result"].tobytes() == first.tobytes()
+
+
+def test_a_float_that_a_narrow_dtype_rounds_is_cast_with_a_note(work: Path, invoke: Invoke) -> None:
+    np.savez("in.npz", x=np.float32([1.001, np.nan]))
+    shapes = ("--shapes", "x=bf16[2]", "--inputs", "in.npz")
+    result = invoke("run", "program:double", *shapes)
+    assert result.exit_code == 0, result.output
+    assert "note: x of in.npz is float32, and is cast to bfloat16" in result.stderr
+    np.savez("in.npz", x=np.float32([1.0, np.nan]))
+    assert "note" not in invoke("run", "program:double", *shapes).stderr
+    np.savez("in.npz", x=np.int8([1, 100]))
+    refused = invoke("run", "program:double", "--shapes", "x=i4[2]", "--inputs", "in.npz")
+    assert refused.exit_code == 2
+    assert "100 does not fit int4" in refused.stderr
+
+
 def test_a_dash_is_stdout(work: Path, invoke: Invoke) -> None:
     shapes = ("program:double", "--shapes", "x=f32[2]")
     result = invoke("run", *shapes, "-o", "-")
