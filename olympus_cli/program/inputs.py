@@ -11,7 +11,7 @@ import math
 import re
 import zipfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any, BinaryIO
@@ -21,11 +21,12 @@ import numpy as np
 
 from olympus.errors import UsageError
 from olympus_cli import console
+from olympus_cli.available_memory import available_memory
 from olympus_cli.places import shown
 from olympus_cli.program.leaves import RESULT, Leaf
 from olympus_cli.spec.inputs import InputSpec
 from olympus_cli.spec.model import TargetSpec
-from olympus_cli.units import array_type
+from olympus_cli.units import array_type, byte_size
 
 __all__ = [
     "DEFAULT_INT_RANGE",
@@ -41,6 +42,7 @@ Array = np.ndarray[Any, Any]
 
 DEFAULT_INT_RANGE = (0, 8)  # small and nonnegative, so that integers can be tokens or indices
 _LEAST, _GREATEST = -(2**63), 2**64 - 1  # of all integers that a dtype has
+_PIECE = 2**20  # elements that are drawn at a time, as float64 or int64
 _TOP = re.compile(r"[^\[.]*")  # an argument's name, without the path in its tree
 _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _LONGEST_HEADER = 10_000  # bytes; what NumPy takes
@@ -86,13 +88,42 @@ def seeded_inputs(
 
     `specs` say it otherwise for arguments, or parts of them, by their names.  Of a range, integers
     are taken that the dtype has; a range without any is a UsageError, and so is a name in `specs`
-    that no argument has.
+    that no argument has.  Arrays that the memory has no room for are a MemoryError.
 
     >>> seeded_inputs([Leaf.of("x", "int32", (3,))], seed=1)[0].shape
     (3,)
     """
     chosen = _chosen(specs or {}, leaves)
+    _check_memory(leaves)
     return [_seeded(leaf, seed, int_range, chosen.get(leaf.name)) for leaf in leaves]
+
+
+def _check_memory(leaves: Sequence[Leaf]) -> None:
+    """Raise MemoryError if the arrays of all leaves need more memory than is available."""
+    total, available = sum(leaf.bytes for leaf in leaves), available_memory()
+    if available is None or total <= available:
+        return
+    largest = max(leaves, key=lambda leaf: leaf.bytes)
+    kind = array_type(largest.dtype, largest.shape)
+    needs = f"argument {largest.name}, {kind}, needs {byte_size(largest.bytes)}"
+    if len(leaves) > 1:
+        needs += f", all {len(leaves)} arguments {byte_size(total)}"
+    raise MemoryError(f"{needs}, and {byte_size(available)} are available")
+
+
+def _filled(leaf: Leaf, draw: Callable[[int], Array]) -> Array:
+    """An array of the leaf, whose elements `draw` gives piece by piece, in order.
+
+    A generator gives the same numbers in pieces as at once.  The parts of complex numbers are drawn
+    one after the other, all real ones first.
+    """
+    made = np.empty(leaf.shape, leaf.numpy_dtype)
+    flat = made.reshape(-1)
+    for part in (flat.real, flat.imag) if made.dtype.kind == "c" else (flat,):
+        for start in range(0, part.size, _PIECE):
+            piece = part[start : start + _PIECE]
+            piece[...] = draw(piece.size).astype(part.dtype)
+    return made
 
 
 def _chosen(specs: Mapping[str, InputSpec], leaves: Sequence[Leaf]) -> dict[str, InputSpec]:
@@ -138,20 +169,19 @@ def _drawn(leaf: Leaf, spec: InputSpec, rng: np.random.Generator) -> Array:
             f"the input {leaf.name} is {array_type(leaf.dtype, shape)}, and takes a {form}"
         )
 
-    def values() -> Array:
+    def values(count: int) -> Array:
         if spec.range is not None:
-            return rng.uniform(*spec.range, shape)
+            return rng.uniform(*spec.range, count)
         mean, deviation = spec.normal or (0.0, FLOAT_SCALE)
-        return np.asarray(mean + deviation * rng.standard_normal(shape))
+        return np.asarray(mean + deviation * rng.standard_normal(count))
 
-    drawn = values()
-    return np.asarray(drawn + 1j * values() if dtype.kind == "c" else drawn).astype(dtype)
+    return _filled(leaf, values)
 
 
 def _integers(leaf: Leaf, int_range: tuple[int, int], rng: np.random.Generator) -> Array:
     low, high = _bounds(leaf, int_range)
     wide = np.uint64 if high > np.iinfo(np.int64).max else np.int64
-    return rng.integers(low, high, leaf.shape, wide, endpoint=True).astype(leaf.numpy_dtype)
+    return _filled(leaf, lambda count: rng.integers(low, high, count, wide, endpoint=True))
 
 
 def _seeded(
@@ -162,13 +192,10 @@ def _seeded(
     if spec is not None:
         return _drawn(leaf, spec, rng)
     if dtype == np.bool_:
-        return rng.integers(0, 2, leaf.shape).astype(bool)
+        return _filled(leaf, lambda count: rng.integers(0, 2, count))
     if _is_integer(dtype):
         return _integers(leaf, int_range, rng)
-    values = rng.standard_normal(leaf.shape) * FLOAT_SCALE
-    if dtype.kind == "c":
-        values = values + 1j * rng.standard_normal(leaf.shape) * FLOAT_SCALE
-    return np.asarray(values).astype(dtype)
+    return _filled(leaf, lambda count: rng.standard_normal(count) * FLOAT_SCALE)
 
 
 def _bounds(leaf: Leaf, int_range: tuple[int, int]) -> tuple[int, int]:

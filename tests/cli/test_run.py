@@ -148,6 +148,8 @@ def test_arrays_that_no_machine_holds(work: Path, invoke: Invoke) -> None:
     too_large = invoke("run", "program:double", "--shapes", "f32[1000000000000]")
     assert too_large.exit_code == 4
     assert "this machine's memory is too small" in too_large.stderr
+    needed = "argument x, float32[1000000000000], needs 3.64 TiB, and "
+    assert needed in too_large.stderr
     most = 2**63 - 1
     for command in ("trace", "run"):
         uncounted = invoke(command, "program:double", "--shapes", f"f32[{most},{most}]")
