@@ -4,16 +4,21 @@
 """
 
 from olympus_core.verification import Comparison as Comparison
+from olympus_core.verification import Draw as Draw
 from olympus_core.verification import Element as Element
 from olympus_core.verification import Finding as Finding
+from olympus_core.verification import RangeFault as RangeFault
+from olympus_core.verification import Ranges as Ranges
 from olympus_core.verification import ResultCheck as ResultCheck
 from olympus_core.verification import Run as Run
 from olympus_core.verification import Statistics as Statistics
 from olympus_core.verification import Tolerance as Tolerance
 from olympus_core.verification import Verification as Verification
+from olympus_core.verification import can_vary as can_vary
 from olympus_core.verification import compare as compare
 from olympus_core.verification import first_wrong as first_wrong
 from olympus_core.verification import interpret as interpret
+from olympus_core.verification import judge_ranges as judge_ranges
 from olympus_core.verification import prefix as prefix
 from olympus_core.verification import runner as runner
 from olympus_core.verification import statistics as statistics

@@ -22,6 +22,7 @@ from olympus_cli.options import (
 )
 from olympus_cli.output import emit
 from olympus_cli.places import shown
+from olympus_cli.program.stages import Program
 from olympus_cli.reports.program import described
 from olympus_cli.spec.backends import backend_text
 from olympus_cli.spec.model import TargetSpec
@@ -78,15 +79,15 @@ def _lowered(
 ) -> tuple[str | bytes, dict[str, Any]]:
     """A target's program in some form, and what is said of it."""
     say("import")
-    program = load_target(spec)
-    say("trace")
-    traced = program.trace()
-    backend = spec.backends[0]
-    kind = backend.backend
-    say(f"lower for {kind}")
-    content = _in_form(traced.lower(backend, repeats=spec.repeats), form, debug_info)
-    document = {**described(program, traced), "backend": backend_text(backend), "format": form}
-    return content, document
+    program = Program(load_target(spec), say)
+    program.trace()
+    label, backend = next(iter(spec.labels.items()))
+    program.lower([label])
+    for warning in program.warnings:
+        console.say(f"warning: {warning}")
+    content = _in_form(program.units[0].lowered, form, debug_info)
+    told = described(program.source, program.traced)
+    return content, {**told, "backend": backend_text(backend), "format": form}
 
 
 def _in_form(stage: olympus.stages.Lowered, form: str, debug_info: bool) -> str | bytes:

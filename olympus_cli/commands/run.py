@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import click
+import numpy as np
 
 from olympus.errors import ArtifactError, CompileError, UsageError
 from olympus_cli import console
@@ -26,12 +27,14 @@ from olympus_cli.options import (
 from olympus_cli.output import emit, write_file
 from olympus_cli.places import shown
 from olympus_cli.program.bundle import BundleOptions, bundle_loader
-from olympus_cli.program.inputs import InputOptions, npz_bytes
+from olympus_cli.program.inputs import InputOptions, npz_bytes, portable
 from olympus_cli.program.runnable import Runnable, check_flags
 from olympus_cli.reports.arrays import ArraySummary, summarize_array
 from olympus_cli.spec.resolve import Request
 
 __all__ = ["command"]
+
+Array = np.ndarray[Any, Any]
 
 _COLUMNS = ("output", "shape", "dtype", "mean", "min", "max", "non-finite")
 
@@ -95,9 +98,23 @@ def _run(
 ) -> tuple[list[dict[str, Any]], bytes]:
     """Summaries of what a program gives, and, to `keep` it, the content of a .npz file."""
     program = load(say)
+    for warning in program.warnings:
+        console.say(f"warning: {warning}")
     arrays = inputs.arrays(program.arguments)
     say("run")
     results = program(arrays)
     named = [(leaf.name, array) for leaf, array in zip(program.results, results, strict=True)]
     summaries = [asdict(summarize_array(name, array)) for name, array in named]
-    return summaries, npz_bytes(named) if keep else b""
+    return summaries, npz_bytes(_written(named)) if keep else b""
+
+
+def _written(named: list[tuple[str, Array]]) -> list[tuple[str, Array]]:
+    """The results in dtypes that .npz files have, with a note on those that are in another."""
+    found = [(name, portable(array)) for name, array in named]
+    for (name, array), (_, wide) in zip(named, found, strict=True):
+        if wide.dtype != array.dtype:
+            console.say(
+                f"note: {name} is {array.dtype.name}, which .npz files do not have, and is written "
+                f"as {wide.dtype.name}"
+            )
+    return found

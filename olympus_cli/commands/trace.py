@@ -13,6 +13,7 @@ from olympus_cli.isolated.call import Say, call
 from olympus_cli.options import Command, common_options, entry_options, output_option
 from olympus_cli.output import emit
 from olympus_cli.places import shown
+from olympus_cli.program.stages import Program
 from olympus_cli.reports.program import described
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.resolve import Request
@@ -45,7 +46,8 @@ def command(request: Request, output: Path | None, as_json: bool) -> None:
 def _traced(say: Say, spec: TargetSpec) -> tuple[str, dict[str, Any]]:
     """The Olympuspr of a target, and what is said of its program."""
     say("import")
-    program = load_target(spec)
-    say("trace")
-    traced = program.trace()
-    return str(traced.olympuspr), described(program, traced)
+    program = Program(load_target(spec), say)
+    program.trace()
+    for warning in program.warnings:
+        console.say(f"warning: {warning}")
+    return str(program.traced.olympuspr), described(program.source, program.traced)

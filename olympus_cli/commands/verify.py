@@ -8,10 +8,9 @@ from typing import Any
 import click
 
 from olympus.errors import UsageError
-from olympus_cli import console
 from olympus_cli.gates.trials import Trials
 from olympus_cli.input_options import bundle_options, input_options
-from olympus_cli.isolated.call import call
+from olympus_cli.isolated.call import OnStage, call
 from olympus_cli.options import (
     Command,
     backend_options,
@@ -24,12 +23,14 @@ from olympus_cli.options import (
 from olympus_cli.program.bundle import BundleOptions
 from olympus_cli.program.inputs import InputOptions
 from olympus_cli.program.runnable import check_flags
+from olympus_cli.reports.gates import Table
 from olympus_cli.reports.outputs import Outputs
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.resolve import Request, expanded
+from olympus_cli.verifying.progress import Lines
 from olympus_cli.verifying.references import Reference, parse_reference, results_of
 from olympus_cli.verifying.report import verified_report, verified_table
-from olympus_cli.verifying.show import message
+from olympus_cli.verifying.show import message, not_judged
 from olympus_cli.verifying.work import verify_target
 
 __all__ = ["command"]
@@ -59,6 +60,7 @@ __all__ = ["command"]
     show_default=True,
     help="Verify on the inputs of N seeds, from --seed on.",
 )
+@click.option("--failures-only", is_flag=True, help="Show no rows of comparisons that passed.")
 @click.option("--update", is_flag=True, help="Write the golden outputs, if nothing is wrong.")
 @gate_options
 def command(
@@ -68,6 +70,7 @@ def command(
     allowed: BundleOptions,
     against: tuple[str, ...],
     runs: int,
+    failures_only: bool,
     update: bool,
     outputs: Outputs,
 ) -> None:
@@ -88,16 +91,34 @@ def command(
     check_flags()
     work = [(spec, replace(inputs, seed=inputs.seed + i)) for spec in specs for i in range(runs)]
     trials, documents = Trials("verify", len(work)), list[dict[str, Any]]()
+    tables, lines = list[Table](), Lines(len(work))
     try:
         for spec, given in work:
-            with trials.of(spec.name):
-                documents.append(_verified(spec, given.of(spec), against, others, update))
-                if not documents[-1]["passed"]:
-                    trials.says_no(message(documents[-1]))
-            outputs.show(*(verified_table(each, runs > 1) for each in documents))
+            with trials.of(spec.name), lines.of(spec.name) as describe:
+                judged = _verified(spec, given.of(spec), against, others, update, describe)
+                documents.append(judged)
+                if table := verified_table(judged, runs > 1, failures_only):
+                    tables.append(table)
+                _judge(judged, trials)
+            outputs.show(*tables)
     finally:  # what comes after a target does not take its results
-        outputs.write(verified_report(documents, trials, runs > 1))
+        outputs.write(verified_report(documents, trials, tables, runs > 1, failures_only))
     trials.raise_failures(is_verbose())
+
+
+def _judge(found: dict[str, Any], trials: Trials) -> None:
+    """Keep that a target failed.
+
+    Raises:
+        UsageError: nothing of it was judged.
+    """
+    if reason := not_judged(found):
+        raise UsageError(
+            f"{found['target']} is not judged: {reason}",
+            hint="return what is to be verified from the function",
+        )
+    if not found["passed"]:
+        trials.says_no(message(found))
 
 
 def _verified(
@@ -106,19 +127,12 @@ def _verified(
     against: tuple[str, ...],
     others: list[Reference],
     update: bool,
+    describe: OnStage,
 ) -> dict[str, Any]:
     """What verification of one target finds; it runs, as each reference does, in isolation."""
-    with console.progress(f"verifying {spec.name}") as bar:
-        results = {each.name: results_of(each, spec, inputs) for each in others}
-        names = [*against, "golden"] if update and "golden" not in against else list(against)
-        found: dict[str, Any] = call(
-            verify_target,
-            spec,
-            inputs,
-            names,
-            results,
-            update,
-            does="verifies",
-            on_stage=lambda stage: bar.describe(f"{spec.name}: {stage}"),
-        )
+    results = {each.name: results_of(each, spec, inputs) for each in others}
+    names = [*against, "golden"] if update and "golden" not in against else list(against)
+    found: dict[str, Any] = call(
+        verify_target, spec, inputs, names, results, update, does="verifies", on_stage=describe
+    )
     return found

@@ -11,7 +11,7 @@ import math
 import re
 import zipfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,11 +23,12 @@ import numpy as np
 from olympus.errors import UsageError
 from olympus.files import open_regular
 from olympus_cli import console
+from olympus_cli.available_memory import available_memory
 from olympus_cli.places import shown
 from olympus_cli.program.leaves import RESULT, Leaf
 from olympus_cli.spec.inputs import InputSpec
 from olympus_cli.spec.model import TargetSpec
-from olympus_cli.units import array_type
+from olympus_cli.units import array_type, byte_size
 
 __all__ = [
     "DEFAULT_INT_RANGE",
@@ -35,6 +36,7 @@ __all__ = [
     "file_inputs",
     "npz_bytes",
     "parse_int_range",
+    "portable",
     "seeded_inputs",
 ]
 
@@ -42,6 +44,7 @@ Array = np.ndarray[Any, Any]
 
 DEFAULT_INT_RANGE = (0, 8)  # small and nonnegative, so that integers can be tokens or indices
 _LEAST, _GREATEST = -(2**63), 2**64 - 1  # of all integers that a dtype has
+_PIECE = 2**20  # elements that are drawn at a time, as float64 or int64
 _TOP = re.compile(r"[^\[.]*")  # an argument's name, without the path in its tree
 _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _MOST_BYTES = 2**40  # of a file
@@ -66,6 +69,11 @@ class InputOptions:
         """The same for a target, with what it says of its inputs."""
         return replace(self, specs=spec.inputs)
 
+    def undeclared(self, leaves: Sequence[Leaf]) -> list[bool]:
+        """Which of the leaves neither `file` nor `specs` describe."""
+        declared = _chosen(self.specs, leaves)
+        return [self.file is None and leaf.name not in declared for leaf in leaves]
+
     def arrays(self, leaves: Sequence[Leaf]) -> list[Array]:
         """One array for each leaf; raises as `file_inputs` does."""
         if self.file is not None:
@@ -83,13 +91,42 @@ def seeded_inputs(
 
     `specs` say it otherwise for arguments, or parts of them, by their names.  Of a range, integers
     are taken that the dtype has; a range without any is a UsageError, and so is a name in `specs`
-    that no argument has.
+    that no argument has.  Arrays that the memory has no room for are a MemoryError.
 
     >>> seeded_inputs([Leaf.of("x", "int32", (3,))], seed=1)[0].shape
     (3,)
     """
     chosen = _chosen(specs or {}, leaves)
+    _check_memory(leaves)
     return [_seeded(leaf, seed, int_range, chosen.get(leaf.name)) for leaf in leaves]
+
+
+def _check_memory(leaves: Sequence[Leaf]) -> None:
+    """Raise MemoryError if the arrays of all leaves need more memory than is available."""
+    total, available = sum(leaf.bytes for leaf in leaves), available_memory()
+    if available is None or total <= available:
+        return
+    largest = max(leaves, key=lambda leaf: leaf.bytes)
+    kind = array_type(largest.dtype, largest.shape)
+    needs = f"argument {largest.name}, {kind}, needs {byte_size(largest.bytes)}"
+    if len(leaves) > 1:
+        needs += f", all {len(leaves)} arguments {byte_size(total)}"
+    raise MemoryError(f"{needs}, and {byte_size(available)} are available")
+
+
+def _filled(leaf: Leaf, draw: Callable[[int], Array]) -> Array:
+    """An array of the leaf, whose elements `draw` gives piece by piece, in order.
+
+    A generator gives the same numbers in pieces as at once.  The parts of complex numbers are drawn
+    one after the other, all real ones first.
+    """
+    made = np.empty(leaf.shape, leaf.numpy_dtype)
+    flat = made.reshape(-1)
+    for part in (flat.real, flat.imag) if made.dtype.kind == "c" else (flat,):
+        for start in range(0, part.size, _PIECE):
+            piece = part[start : start + _PIECE]
+            piece[...] = draw(piece.size).astype(part.dtype)
+    return made
 
 
 def _chosen(specs: Mapping[str, InputSpec], leaves: Sequence[Leaf]) -> dict[str, InputSpec]:
@@ -135,20 +172,19 @@ def _drawn(leaf: Leaf, spec: InputSpec, rng: np.random.Generator) -> Array:
             f"the input {leaf.name} is {array_type(leaf.dtype, shape)}, and takes a {form}"
         )
 
-    def values() -> Array:
+    def values(count: int) -> Array:
         if spec.range is not None:
-            return rng.uniform(*spec.range, shape)
+            return rng.uniform(*spec.range, count)
         mean, deviation = spec.normal or (0.0, FLOAT_SCALE)
-        return np.asarray(mean + deviation * rng.standard_normal(shape))
+        return np.asarray(mean + deviation * rng.standard_normal(count))
 
-    drawn = values()
-    return np.asarray(drawn + 1j * values() if dtype.kind == "c" else drawn).astype(dtype)
+    return _filled(leaf, values)
 
 
 def _integers(leaf: Leaf, int_range: tuple[int, int], rng: np.random.Generator) -> Array:
     low, high = _bounds(leaf, int_range)
     wide = np.uint64 if high > np.iinfo(np.int64).max else np.int64
-    return rng.integers(low, high, leaf.shape, wide, endpoint=True).astype(leaf.numpy_dtype)
+    return _filled(leaf, lambda count: rng.integers(low, high, count, wide, endpoint=True))
 
 
 def _seeded(
@@ -159,13 +195,10 @@ def _seeded(
     if spec is not None:
         return _drawn(leaf, spec, rng)
     if dtype == np.bool_:
-        return rng.integers(0, 2, leaf.shape).astype(bool)
+        return _filled(leaf, lambda count: rng.integers(0, 2, count))
     if _is_integer(dtype):
         return _integers(leaf, int_range, rng)
-    values = rng.standard_normal(leaf.shape) * FLOAT_SCALE
-    if dtype.kind == "c":
-        values = values + 1j * rng.standard_normal(leaf.shape) * FLOAT_SCALE
-    return np.asarray(values).astype(dtype)
+    return _filled(leaf, lambda count: rng.standard_normal(count) * FLOAT_SCALE)
 
 
 def _bounds(leaf: Leaf, int_range: tuple[int, int]) -> tuple[int, int]:
@@ -363,6 +396,24 @@ def npz_bytes(arrays: Sequence[tuple[str, Array]]) -> bytes:
     return content.getvalue()
 
 
+def portable(array: Array) -> Array:
+    """The array in a dtype that .npy files have: itself, or one that has all its values.
+
+    NumPy writes bfloat16 and its like as bytes of no meaning; these become float32, int8 or uint8.
+
+    >>> portable(np.ones(2, ml_dtypes.bfloat16)).dtype
+    dtype('float32')
+    """
+    return array.astype(_portable_dtype(array.dtype), copy=False)
+
+
+def _portable_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    if dtype.isbuiltin == 1:
+        return dtype
+    wide = "float32" if not _is_integer(dtype) else "uint8" if dtype.name[0] == "u" else "int8"
+    return np.dtype(wide)
+
+
 def _compare(dtype: np.dtype[Any], shape: tuple[int, ...], leaf: Leaf, path: Path) -> None:
     """Raise UsageError unless an array of the type may be the leaf's, after a cast perhaps."""
     kind = _kind(dtype)
@@ -389,7 +440,8 @@ def _is_unknown(dtype: np.dtype[Any], leaf: Leaf) -> bool:
 def _as(array: Array, leaf: Leaf, path: Path) -> Array:
     """`array` in the leaf's dtype: the same, or cast with a note.
 
-    A cast keeps integers as they are and finite floats finite, or UsageError is raised.
+    A cast keeps integers as they are and finite floats finite, or UsageError is raised.  What
+    `portable` made of an array of the dtype is cast without a note.
     """
     if _is_unknown(array.dtype, leaf):
         return array.view(leaf.numpy_dtype)
@@ -397,6 +449,8 @@ def _as(array: Array, leaf: Leaf, path: Path) -> Array:
         return array if array.dtype.isnative else array.astype(leaf.numpy_dtype)
     with np.errstate(over="ignore"):
         cast: Array = array.astype(leaf.numpy_dtype)
+    if _is_portable_form(array, cast):
+        return cast
     whole = _kind(leaf.numpy_dtype) == "integer"
     kept = (cast == array) if whole else np.isfinite(cast) == np.isfinite(array)
     if not np.all(kept):
@@ -404,6 +458,13 @@ def _as(array: Array, leaf: Leaf, path: Path) -> Array:
         raise UsageError(f"{problem}, and {array[~kept].flat[0]!s} does not fit {leaf.dtype}")
     console.say(f"note: {leaf.name} of {shown(path)} is {array.dtype}, and is cast to {leaf.dtype}")
     return cast
+
+
+def _is_portable_form(array: Array, cast: Array) -> bool:
+    """Whether `array` is `cast` as `portable` writes it, value for value."""
+    if array.dtype.newbyteorder("=") != _portable_dtype(cast.dtype):
+        return False
+    return np.array_equal(array, cast.astype(array.dtype), equal_nan=array.dtype.kind == "f")
 
 
 def _kind(dtype: np.dtype[Any]) -> str | None:

@@ -27,11 +27,12 @@ __all__ = ["Runnable", "check_flags", "label_to_run", "runnable"]
 
 @dataclass(frozen=True)
 class Runnable:
-    """A compiled program, and the names of what it takes and gives."""
+    """A compiled program, the names of what it takes and gives, and warnings of its stages."""
 
     compiled: Any
     arguments: Sequence[Leaf]
     results: Sequence[Leaf]
+    warnings: Sequence[str] = ()
 
     def places(self, backend: olympus.Target) -> list[Any]:
         """Where each argument lies, as `olympus.device_put` takes it: a device or a sharding."""
@@ -77,7 +78,7 @@ def _start_compiler(_say: Say) -> None:
 def runnable(program: Program) -> Runnable:
     """What a program that is compiled for one backend gives to run."""
     (unit,) = program.units
-    return Runnable(unit.compiled, program.arguments, program.results)
+    return Runnable(unit.compiled, program.arguments, program.results, program.warnings)
 
 
 def label_to_run(spec: TargetSpec) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 
 import olympus
 from olympus.errors import BackendError
-from olympus_cli.faults.blame import is_users
+from olympus_cli.faults.blame import defined_at, is_users
 from olympus_cli.frontends.python import Traceable
 from olympus_cli.isolated.call import Say
 from olympus_cli.program.leaves import Leaf, argument_leaves, result_leaves
@@ -36,6 +36,13 @@ def _with_place(warning: warnings.WarningMessage, root: Path) -> str:
     if file in text or not is_users(file):
         return text
     return f"{text}, at {file.removeprefix(f'{root}{os.sep}')}:{warning.lineno}"
+
+
+def _warn_of_none(source: Traceable) -> None:
+    """Warn of a function that returns None, at the line where it begins."""
+    message = f"function {source.name} returns None and has no results (is a return missing?)"
+    file, _, line = (defined_at(source.function) or "").rpartition(":")
+    warnings.warn_explicit(message, UserWarning, file or "<unknown>", int(line or 0))
 
 
 @dataclass
@@ -87,6 +94,8 @@ class Program:
         recorded = olympus.include_full_tracebacks_in_locations() if stacks else nullcontext()
         with self.clock.part("trace"), self._warnings_kept(), recorded:
             self.traced = self.source.trace()
+            if self.traced.out_info is None:
+                _warn_of_none(self.source)
         self.has_stacks = stacks
 
     def lower(self, labels: Collection[str] | None = None) -> None:

@@ -8,7 +8,14 @@ from typing import Any
 
 from olympus_cli.gates.trials import Trials
 from olympus_cli.reports.gates import Case, GateReport, Table, Word, place_in
-from olympus_cli.verifying.show import COLUMNS, finding_message, result_message, rows, unchecked
+from olympus_cli.verifying.show import (
+    COLUMNS,
+    finding_message,
+    other_inputs_notes,
+    result_message,
+    rows,
+    unchecked,
+)
 
 __all__ = ["verified_report", "verified_table"]
 
@@ -16,24 +23,41 @@ Document = Mapping[str, Any]
 _FIGURES = ("ulps", "error", "mismatches", "size", "got", "expected", "allowed")
 
 
-def verified_report(documents: Sequence[Document], trials: Trials, with_seed: bool) -> GateReport:
-    """The report of what `verify_target` gave; `with_seed` if a target was verified on several."""
+def verified_report(
+    documents: Sequence[Document],
+    trials: Trials,
+    tables: Sequence[Table],
+    with_seed: bool,
+    failures_only: bool,
+) -> GateReport:
+    """The report of what `verify_target` gave; `with_seed` if a target was verified on several.
+
+    With `failures_only` a note has the number of comparisons that passed.
+    """
     cases = [case for each in documents for case in _cases(each, with_seed)]
     return GateReport(
         "verify",
         (*cases, *trials.cases),
-        tuple(verified_table(each, with_seed) for each in documents),
+        tuple(tables),
         {"targets": list(documents), "failed": trials.failed},
-        notes=tuple(note for each in documents for note in _notes(each)),
+        notes=tuple(note for each in documents for note in _notes(each, failures_only)),
         seconds=trials.seconds,
     )
 
 
-def verified_table(document: Document, with_seed: bool) -> Table:
-    """The table of one target on the inputs of one seed."""
+def verified_table(
+    document: Document, with_seed: bool, failures_only: bool = False
+) -> Table | None:
+    """The table of one target on the inputs of one seed; None without a row.
+
+    With `failures_only` comparisons that passed have no row.
+    """
+    found = tuple(rows(document, failures_only))
+    if not found:
+        return None
     seed = f", seed {document['seed']}" if with_seed else ""
     title = f"{document['target']}  ({document['entry']}, {document['backend']}{seed})"
-    return title, COLUMNS, tuple(rows(document))
+    return title, COLUMNS, found
 
 
 def _cases(document: Document, with_seed: bool) -> list[Case]:
@@ -78,6 +102,11 @@ def _places(finding: Document) -> tuple[str, ...]:
     return place_in(Path(), finding["location"] or "")
 
 
-def _notes(document: Document) -> list[str]:
+def _notes(document: Document, failures_only: bool) -> list[str]:
     found = [finding_message(each) for each in document["notes"]]
-    return found + unchecked(document)
+    if failures_only and document["judged"]:
+        passed = sum(each["passed"] for each in document["checks"])
+        found.append(
+            f"{document['target']}: {passed} of {len(document['checks'])} comparisons passed"
+        )
+    return found + other_inputs_notes(document) + unchecked(document)

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["COLUMNS", "finding_message", "message", "result_message", "rows", "unchecked"]
+__all__ = [
+    "COLUMNS",
+    "finding_message",
+    "message",
+    "not_judged",
+    "other_inputs_notes",
+    "result_message",
+    "rows",
+    "unchecked",
+]
 
 COLUMNS = ("result", "against", "ulps", "error", "differ", "verdict")
 
@@ -18,14 +27,21 @@ _KINDS = {
     "overflow": "'{name}' overflowed the dtype of its result",
     "cancellation": "'{name}' lost the digits by cancellation: it subtracts nearly equal numbers",
     "inaccurate": "'{name}' lost the digits to rounding",
+    "exponential": "'{name}' takes back an exponential that left the range of its dtype: subtract "
+    "the maximum from its argument first, or compute with logarithms",
     "sensitive": "'{name}' decides by a difference that is no more than rounding: it is right, and "
     "what follows cannot be compared",
 }
 _MOST = 3  # findings that a message has
 
 
-def rows(document: Mapping[str, Any]) -> list[tuple[str, ...]]:
-    """A row for each comparison."""
+def rows(document: Mapping[str, Any], failures_only: bool = False) -> list[tuple[str, ...]]:
+    """A row for each comparison, or for each that failed; one that says that nothing was judged."""
+    if not document["checks"]:
+        return [("(none)", *"---", "0 of 0", f"not judged: {not_judged(document)}")]
+    checks = document["checks"]
+    if failures_only and document["judged"]:
+        checks = [each for each in checks if not each["passed"]]
     return [
         (
             each["result"],
@@ -33,10 +49,25 @@ def rows(document: Mapping[str, Any]) -> list[tuple[str, ...]]:
             "-" if each["ulps"] is None else _number(each["ulps"]),
             _number(each["error"]),
             f"{each['mismatches']} of {each['size']}",
-            "ok" if each["passed"] else each["why"],
+            _verdict(each),
         )
-        for each in document["checks"]
+        for each in checks
     ]
+
+
+def _verdict(check: Mapping[str, Any]) -> str:
+    if not check["passed"]:
+        return str(check["why"])
+    return "ok" if check["size"] else "not judged: it has no elements"
+
+
+def not_judged(document: Mapping[str, Any]) -> str | None:
+    """Why verification judged nothing of a target; None if it judged something."""
+    if document["judged"]:
+        return None
+    if not document["checks"]:
+        return "the program returns no results"
+    return "the results of the program have no elements"
 
 
 def unchecked(document: Mapping[str, Any]) -> list[str]:
@@ -47,8 +78,29 @@ def unchecked(document: Mapping[str, Any]) -> list[str]:
     return [f"no independent reference for {listed}: their rounding alone was checked"]
 
 
+def other_inputs_notes(document: Mapping[str, Any]) -> list[str]:
+    """Notes on the runs on other inputs: why there were none, and results out of the range."""
+    found = document["other_inputs"]
+    if found is None:
+        return []
+    notes = [f"{document['target']} is not run on other inputs: {found['skipped']}"]
+    return notes[: found["skipped"] is not None] + [
+        f"{document['target']}: {each['result']} {each['why']}{_cause(each['finding'])}"
+        for each in found["notes"]
+    ]
+
+
+def _cause(finding: Mapping[str, Any] | None) -> str:
+    if finding is None:
+        return ""
+    place = f", at {finding['location']}" if finding["location"] else ""
+    return f": {_KINDS[finding['kind']].format(name=finding['operation'])}{place}"
+
+
 def message(document: Mapping[str, Any]) -> str:
     """What is wrong, in one message: the results, and the operations that they come from."""
+    if reason := not_judged(document):
+        return f"{document['target']} is not judged: {reason}"
     lines = []
     failed = [each for each in document["checks"] if not each["passed"]]
     for each in failed[:_MOST]:

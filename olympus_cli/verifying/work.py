@@ -10,17 +10,19 @@ from typing import Any
 import numpy as np
 
 from olympus.errors import GateError
-from olympus.verification import Finding, Run, Tolerance, Verification, runner, verify
+from olympus.verification import Finding, ResultCheck, Run, Tolerance, Verification, runner, verify
 from olympus_cli.builder.reuse import give_executables, lowered_to_run
 from olympus_cli.isolated.call import Say
 from olympus_cli.program.inputs import InputOptions
 from olympus_cli.program.leaves import Leaf
-from olympus_cli.program.runnable import runnable
+from olympus_cli.program.runnable import Runnable, runnable
 from olympus_cli.program.stages import Program
 from olympus_cli.spec.backends import backend_text
 from olympus_cli.spec.inputs import ToleranceSpec
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.verifying.goldens import golden_file, read_golden, write_golden
+from olympus_cli.verifying.progress import counted
+from olympus_cli.verifying.ranges import OtherInputs, other_inputs
 
 __all__ = ["verify_target"]
 
@@ -54,24 +56,48 @@ def verify_target(
     references = {name: _arrays(name, files, ready.results) for name, files in others.items()}
     if "golden" in against and not update:
         references["golden"] = read_golden(golden, arrays, ready.results)
+    names = [name for name in against if name != "golden" or not update]
+    found, other = _compared(say, program, ready, inputs, arrays, results, names, references)
+    if update and found.passed and found.compared:
+        write_golden(golden, arrays, ready.results, results)
+    backend = backend_text(program.units[0].backend)
+    facts = {"target": spec.name, "entry": spec.entry, "backend": backend, "seed": inputs.seed}
+    return {**facts, **_data(found), "other_inputs": other and _other_data(other)}
+
+
+def _compared(
+    say: Say,
+    program: Program,
+    ready: Runnable,
+    inputs: InputOptions,
+    arrays: Sequence[Array],
+    results: Sequence[Array],
+    against: Sequence[str],
+    references: Mapping[str, Sequence[Array]],
+) -> tuple[Verification, OtherInputs | None]:
+    """The comparison of the results, and what other inputs add to it if they are right."""
     say("verify")
+    run, on_operation = _parts(program), counted(say)
     found = verify(
         program.traced,
         arrays,
         results,
-        against=[name for name in against if name != "golden" or not update],
+        against=against,
         references=references,
-        tolerances=_tolerances(spec.tolerance),
-        allow=spec.tolerance.allow,
-        run=_parts(program),
+        tolerances=_tolerances(program.spec.tolerance),
+        allow=program.spec.tolerance.allow,
+        run=run,
         seed=inputs.seed,
         coarse_products=program.units[0].kind == "gpu",
+        on_operation=on_operation,
     )
-    if update and found.passed:
-        write_golden(golden, arrays, ready.results, results)
-    backend = backend_text(program.units[0].backend)
-    facts = {"target": spec.name, "entry": spec.entry, "backend": backend}
-    return {**facts, "seed": inputs.seed, **_data(found)}
+    if not found.passed:
+        return found, None
+    say("run on other inputs")
+    other = other_inputs(
+        program, ready, inputs, arrays, results, run=run, on_operation=on_operation
+    )
+    return found._replace(checks=(*found.checks, *other.failed)), other
 
 
 def _parts(program: Program) -> Run:
@@ -111,25 +137,35 @@ def _tolerances(spec: ToleranceSpec) -> dict[str, Tolerance]:
 
 
 def _data(found: Verification) -> dict[str, Any]:
-    checks = [
-        {
-            "result": check.result,
-            "against": check.against,
-            "passed": check.why is None,
-            "why": check.why,
-            **_plain(check.comparison._asdict()),
-            "statistics": _plain(check.statistics._asdict()),
-            "finding": check.finding and _finding(check.finding),
-        }
-        for check in found.checks
-    ]
+    judged = found.compared > 0 or not found.passed
     return {
-        "passed": found.passed,
-        "checks": checks,
+        "passed": found.passed and judged,
+        "judged": judged,
+        "checks": [_check(each) for each in found.checks],
         "operations": [_finding(each) for each in found.operations],
         "notes": [_finding(each) for each in found.notes],
         "checked": found.checked,
         "unchecked": dict(found.unchecked),
+    }
+
+
+def _other_data(other: OtherInputs) -> dict[str, Any]:
+    return {
+        "draws": [each._asdict() for each in other.found.draws],
+        "notes": [_check(each) for each in other.noted],
+        "skipped": other.skipped,
+    }
+
+
+def _check(check: ResultCheck) -> dict[str, Any]:
+    return {
+        "result": check.result,
+        "against": check.against,
+        "passed": check.why is None,
+        "why": check.why,
+        **_plain(check.comparison._asdict()),
+        "statistics": _plain(check.statistics._asdict()),
+        "finding": check.finding and _finding(check.finding),
     }
 
 

@@ -19,10 +19,19 @@ Array = np.ndarray[Any, Any]
 #: - "overflow": it left the range of its dtype, and not that of float64
 #: - "cancellation": it subtracted nearly equal numbers, and left their errors
 #: - "inaccurate": its result lost its digits in another way
+#: - "exponential": it takes back an exponential that left the range of its dtype
 #: - "compiled": alone it is right, and in the compiled program it is not
 #: - "sensitive": it is right, and decides by a difference that is no more than rounding
 Kind = Literal[
-    "wrong", "nan", "infinity", "overflow", "cancellation", "inaccurate", "compiled", "sensitive"
+    "wrong",
+    "nan",
+    "infinity",
+    "overflow",
+    "cancellation",
+    "inaccurate",
+    "exponential",
+    "compiled",
+    "sensitive",
 ]
 
 

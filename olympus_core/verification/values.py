@@ -40,7 +40,8 @@ class Value:
     The `samples` stand for other sound evaluations in the program's dtypes: what they differ by
     is what rounding explains.  `roundoff` is the greatest of the dtypes that it came through.
     `origin` is where an infinity or a NaN in it came from, `loss` and `own_loss` where its digits,
-    or those of some of its elements, were lost.
+    or those of some of its elements, were lost.  `beyond` is an exponential before it that left the
+    range of its dtype, and `undone` the operation that would have brought that back.
     """
 
     native: DeviceArray
@@ -50,6 +51,8 @@ class Value:
     origin: Finding | None = None
     loss: Finding | None = None
     own_loss: Finding | None = None
+    beyond: Finding | None = None
+    undone: Finding | None = None
 
     @property
     def array(self) -> Array:
@@ -103,4 +106,5 @@ def mapped(function: Callable[..., Array], values: Sequence[Value], aval: Shaped
     for v in values:
         made.origin = made.origin or v.origin
         made.loss, made.own_loss = made.loss or v.loss, made.own_loss or v.own_loss
+        made.beyond, made.undone = made.beyond or v.beyond, made.undone or v.undone
     return made

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -67,6 +67,11 @@ class Verification(NamedTuple):
     unchecked: dict[str, int]
 
     @property
+    def compared(self) -> int:
+        """The number of elements that were compared; if it is 0, nothing was judged."""
+        return sum(check.comparison.size for check in self.checks)
+
+    @property
     def passed(self) -> bool:
         """Whether nothing is wrong."""
         return not self.operations and all(check.why is None for check in self.checks)
@@ -109,6 +114,7 @@ def verify(
     seed: int = 0,
     coarse_products: bool = False,
     evaluators: dict[str, Evaluator] | None = None,
+    on_operation: Callable[[], None] = lambda: None,
 ) -> Verification:
     """Whether `results`, which a compiled form of a program gave for flat `inputs`, are right.
 
@@ -116,7 +122,8 @@ def verify(
     ("float64"), and with the `references`, the results of other runs by their names.  `tolerances`
     are by the name of a dtype; without one, what is allowed is what rounding explains.  `allow`
     has "nan" and "inf" where results may be these.  Where a result differs, the program is cut
-    and compiled in parts by `run`, and the first wrong operation is found.
+    and compiled in parts by `run`, and the first wrong operation is found.  `on_operation` is
+    called before each operation that is run alone, to show progress.
 
     Raises UsageError for an `against` that is neither.
 
@@ -129,7 +136,12 @@ def verify(
             raise UsageError(f"there is no reference {name!r} to verify against")
 
     def make() -> SideBySide:
-        return SideBySide(seed=seed, coarse_products=coarse_products, evaluators=evaluators)
+        return SideBySide(
+            seed=seed,
+            coarse_products=coarse_products,
+            evaluators=evaluators,
+            on_operation=on_operation,
+        )
 
     runs = make()
     values = runs.run(traced.olympuspr, inputs)

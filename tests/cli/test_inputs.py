@@ -6,6 +6,7 @@ import io
 import pickle
 import tracemalloc
 import zipfile
+import zlib
 from pathlib import Path
 
 import ml_dtypes
@@ -13,8 +14,10 @@ import numpy as np
 import pytest
 
 from olympus.errors import UsageError
+from olympus_cli.available_memory import available_memory
 from olympus_cli.program.inputs import file_inputs, parse_int_range, seeded_inputs
 from olympus_cli.program.leaves import Leaf
+from olympus_cli.spec.inputs import InputSpec
 
 DTYPES = ["float32", "bfloat16", "float16", "float8_e4m3fn", "complex64", "int32", "uint8", "bool"]
 
@@ -43,6 +46,95 @@ def test_an_argument_has_its_values_whatever_else_there_is() -> None:
     among = seeded_inputs([leaf("a", "float32", 2), leaf("x", "float32", 5)], seed=7)
     assert (alone[0] == among[1]).all()
     assert not (seeded_inputs([leaf("y", "float32", 5)], seed=7)[0] == alone[0]).any()
+
+
+def drawn_at_once(dtype: str, shape: tuple[int, ...], spec: InputSpec | None) -> np.ndarray:
+    """The values that an argument `x` has for seed 5, each part drawn in one call."""
+    rng = np.random.default_rng([5, zlib.crc32(b"x")])
+    kind = np.dtype(dtype)
+    if dtype == "bool":
+        return rng.integers(0, 2, shape).astype(bool)
+    if kind.kind in "iu" or dtype == "int4":
+        low, high = (0, 7) if spec is None else (1, 5)
+        return rng.integers(low, high, shape, np.int64, endpoint=True).astype(kind)
+
+    def part() -> np.ndarray:
+        if spec is None:
+            return rng.standard_normal(shape) * 0.1
+        if spec.normal is not None:
+            return spec.normal[0] + spec.normal[1] * rng.standard_normal(shape)
+        return rng.uniform(1, 6, shape)
+
+    values = part()
+    return np.asarray(values + 1j * part() if kind.kind == "c" else values).astype(kind)
+
+
+@pytest.mark.parametrize("piece", [7, 2**20])
+@pytest.mark.parametrize("shape", [(), (0,), (1000,), (33, 31)])
+@pytest.mark.parametrize("dtype", [*DTYPES, "float64", "complex128", "int64", "int4"])
+def test_values_do_not_depend_on_the_pieces_that_are_drawn(
+    dtype: str, shape: tuple[int, ...], piece: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("olympus_cli.program.inputs._PIECE", piece)
+    whole = np.dtype(dtype).kind in "iub" or dtype == "int4"
+    for spec in (None, InputSpec(range=(1, 6)), InputSpec(normal=(1, 2))):
+        if spec is not None and (dtype == "bool" or (whole and spec.normal is not None)):
+            continue
+        given = {} if spec is None else {"x": spec}
+        (found,) = seeded_inputs([leaf("x", dtype, *shape)], 5, specs=given)
+        expected = drawn_at_once(dtype, shape, spec)
+        assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+        assert found.tobytes() == expected.tobytes()
+
+
+def test_drawing_takes_little_more_than_the_array() -> None:
+    tracemalloc.start()
+    seeded_inputs([leaf("x", "int8", 2**25)])
+    assert tracemalloc.get_traced_memory()[1] < 2**25 + 2**25
+    tracemalloc.stop()
+
+
+def test_arrays_that_the_memory_has_no_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("olympus_cli.program.inputs.available_memory", lambda: 3 * 2**30)
+    large, small = leaf("x", "float32", 2**30), leaf("y", "float32", 4)
+    words = r"argument x, float32\[1073741824\], needs 4.00 GiB, and 3.00 GiB are available"
+    with pytest.raises(MemoryError, match=words):
+        seeded_inputs([large])
+    words = "needs 4.00 GiB, all 2 arguments 4.00 GiB, and 3.00 GiB are available"
+    with pytest.raises(MemoryError, match=words):
+        seeded_inputs([small, large])
+    monkeypatch.setattr("olympus_cli.program.inputs.available_memory", lambda: None)
+    assert seeded_inputs([small])[0].shape == (4,)
+
+
+def group(folder: Path, limit: str, used: int, files: int = 0) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "memory.max").write_text(f"{limit}\n")
+    (folder / "memory.current").write_text(f"{used}\n")
+    (folder / "memory.stat").write_text(f"anon 5\ninactive_file {files}\nactive_file 0\n")
+
+
+def test_available_memory_is_that_of_the_tightest_limit(tmp_path: Path) -> None:
+    assert available_memory(tmp_path) is None
+    (tmp_path / "proc/self").mkdir(parents=True)
+    (tmp_path / "proc/meminfo").write_text("MemTotal: 900 kB\nMemAvailable: 800 kB\n")
+    assert available_memory(tmp_path) == 800 * 1024
+    (tmp_path / "proc/self/cgroup").write_text("0::/outer/inner\n1:cpu:/other\n")
+    outer = tmp_path / "sys/fs/cgroup/outer"
+    group(outer, "1000", 900, files=300)
+    assert available_memory(tmp_path) == 400
+    group(outer / "inner", "max", 500)
+    assert available_memory(tmp_path) == 400
+    group(outer / "inner", "500", 700)
+    assert available_memory(tmp_path) == 0
+    first = tmp_path / "sys/fs/cgroup/memory/job"
+    first.mkdir(parents=True)
+    (tmp_path / "proc/self/cgroup").write_text("4:memory:/job\n")
+    (first / "memory.limit_in_bytes").write_text("9000")
+    (first / "memory.usage_in_bytes").write_text("2000")
+    assert available_memory(tmp_path) == 7000
+    (first / "memory.limit_in_bytes").write_text(str(2**63 - 4096))
+    assert available_memory(tmp_path) == 800 * 1024
 
 
 @pytest.mark.parametrize(

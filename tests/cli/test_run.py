@@ -148,11 +148,30 @@ def test_arrays_that_no_machine_holds(work: Path, invoke: Invoke) -> None:
     too_large = invoke("run", "program:double", "--shapes", "f32[1000000000000]")
     assert too_large.exit_code == 4
     assert "this machine's memory is too small" in too_large.stderr
+    needed = "argument x, float32[1000000000000], needs 3.64 TiB, and "
+    assert needed in too_large.stderr
     most = 2**63 - 1
     for command in ("trace", "run"):
         uncounted = invoke(command, "program:double", "--shapes", f"f32[{most},{most}]")
         assert uncounted.exit_code == 2
         assert "is too large: its size in bytes does not fit in 64 bits" in uncounted.stderr
+
+
+@pytest.mark.parametrize("name", ["trace", "lower", "cost", "compile", "build", "run", "check"])
+def test_a_function_without_return_is_warned_of(work: Path, invoke: Invoke, name: str) -> None:
+    (work / "none.py").write_text(
+        "\n\ndef forgot(x):\n    x + 1\n\n\ndef empty(x):\n    return ()\n"
+    )
+    (work / "olympus.toml").write_text(
+        "[budget]\nflops = 100\n"
+        '[target.forgot]\nentry = "none:forgot"\nargs.x = "f32[4]"\n'
+        '[target.empty]\nentry = "none:empty"\nargs.x = "f32[4]"\n'
+    )
+    words = "function forgot returns None and has no results (is a return missing?), at none.py:3"
+    result = invoke(name, "forgot")
+    assert result.exit_code == 0, result.output
+    assert words in result.output
+    assert "returns None" not in invoke(name, "empty").output
 
 
 def test_results_of_a_bundle_keep_their_names(work: Path, invoke: Invoke) -> None:
@@ -345,6 +364,45 @@ def test_inputs_that_do_not_fit_are_not_cast(
         assert f", and {values[1]} does not fit {wanted.replace('f', 'float')}" in (
             result.stderr.replace("int8", "i8")
         )
+
+
+NARROW = [
+    *(("bf16", "float32"), ("f8_e4m3fn", "float32"), ("f8_e5m2", "float32")),
+    *(("i4", "int8"), ("u4", "uint8"), ("f16", "float16")),
+]
+
+
+@pytest.mark.parametrize(("narrow", "wide"), NARROW)
+def test_dtypes_that_files_do_not_have_are_widened(
+    work: Path, invoke: Invoke, narrow: str, wide: str
+) -> None:
+    (work / "train.py").write_text("def same(x):\n    return x\n")
+    shapes = ("train:same", "--shapes", f"x={narrow}[2,3]")
+    result = invoke("run", *shapes, "-o", "out.npz")
+    assert result.exit_code == 0, result.output
+    with np.load("out.npz") as found:
+        first = found["result"]
+    assert (first.dtype, first.shape) == (np.dtype(wide), (2, 3))
+    assert (f"and is written as {wide}" in result.stderr) is (narrow != "f16")
+    again = invoke("run", *shapes, "--inputs", "out.npz", "-o", "next.npz")
+    assert again.exit_code == 0, again.output
+    assert "is cast" not in again.stderr
+    with np.load("next.npz") as found:
+        assert found["result"].tobytes() == first.tobytes()
+
+
+def test_a_float_that_a_narrow_dtype_rounds_is_cast_with_a_note(work: Path, invoke: Invoke) -> None:
+    np.savez("in.npz", x=np.float32([1.001, np.nan]))
+    shapes = ("--shapes", "x=bf16[2]", "--inputs", "in.npz")
+    result = invoke("run", "program:double", *shapes)
+    assert result.exit_code == 0, result.output
+    assert "note: x of in.npz is float32, and is cast to bfloat16" in result.stderr
+    np.savez("in.npz", x=np.float32([1.0, np.nan]))
+    assert "note" not in invoke("run", "program:double", *shapes).stderr
+    np.savez("in.npz", x=np.int8([1, 100]))
+    refused = invoke("run", "program:double", "--shapes", "x=i4[2]", "--inputs", "in.npz")
+    assert refused.exit_code == 2
+    assert "100 does not fit int4" in refused.stderr
 
 
 def test_a_dash_is_stdout(work: Path, invoke: Invoke) -> None:

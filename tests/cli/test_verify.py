@@ -18,6 +18,7 @@ from olympus_cli.program.leaves import Leaf
 from olympus_cli.spec.inputs import InputSpec
 from olympus_cli.spec.project import load_project
 from olympus_cli.verifying.goldens import digest, read_golden, write_golden
+from olympus_cli.verifying.progress import counted
 
 Invoke = Callable[..., Result]
 
@@ -271,6 +272,132 @@ def test_random_keys_and_unchecked_operations(work: Path, invoke: Invoke) -> Non
     result = invoke("verify", "program:draw", "--shapes", "key={from=program:key}, x=f32[4]")
     assert result.exit_code == 0, result.output
     assert "note: no independent reference for bitcast_convert_type:" in result.stderr
+
+
+def test_a_target_of_which_nothing_is_judged(work: Path, invoke: Invoke) -> None:
+    (work / "program.py").write_text(PROGRAM + "\n\ndef nothing(x):\n    return ()\n")
+    for shape, entry, reason in (
+        ("x=f32[4]", "nothing", "the program returns no results"),
+        ("x=f32[0]", "lossy", "the results of the program have no elements"),
+    ):
+        options = ("verify", f"program:{entry}", "--shapes", shape)
+        result = invoke(*options, "--failures-only")
+        assert result.exit_code == 2
+        assert "not judged" in result.stdout.splitlines()[-1]
+        assert f"error: {entry} is not judged: {reason}" in result.stderr
+        in_json = invoke(*options, "--json")
+        assert in_json.exit_code == 2
+        (found,) = document(in_json)
+        assert (found["judged"], found["passed"]) == (False, False)
+        assert invoke(*options, "--update").exit_code == 2
+    assert not (work / "goldens").exists()
+
+
+UNSTABLE = """\
+import olympus
+import olympus.numpy as jnp
+
+
+def naive(x):
+    e = jnp.exp(x)
+    return e / e.sum(-1, keepdims=True)
+
+
+def sound(x):
+    e = jnp.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def root(x):
+    return olympus.lax.while_loop(
+        lambda s: jnp.abs(s * s - x * x - 1).max() > 1e-3,
+        lambda s: (s + (x * x + 1) / s) / 2,
+        x * x + 2,
+    )
+
+
+def overflows(x):
+    return jnp.cos(jnp.minimum(x * x * x * x, 1.0) + 0 * x**12)
+"""
+
+
+def test_inputs_of_other_sizes(work: Path, invoke: Invoke) -> None:
+    (work / "unstable.py").write_text(UNSTABLE)
+    shapes = ("--shapes", "x=bf16[4,16]")
+    result = invoke("verify", "unstable:naive", *shapes)
+    assert result.exit_code == 1
+    assert "for inputs in [-100, 100], and float64 has none" in result.stdout
+    assert "'div' takes back an exponential that left the range of its dtype" in result.stderr
+    assert f"at {work / 'unstable.py'}:7: return e / e.sum(-1, keepdims=True)" in result.stderr
+    assert invoke("verify", "unstable:naive", *shapes, "--update").exit_code == 1
+    assert not (work / "goldens").exists()
+    sound = invoke("verify", "unstable:sound", *shapes, "--json")
+    assert sound.exit_code == 0, sound.output
+    (found,) = document(sound)
+    other = found["other_inputs"]
+    assert {draw["pattern"] for draw in other["draws"]} == {
+        *("both signs", "positive", "negative", "mixed sizes")
+    }
+    assert (other["notes"], other["skipped"]) == ([], None)
+
+
+def test_declared_inputs_alone_are_drawn(work: Path, invoke: Invoke) -> None:
+    (work / "unstable.py").write_text(UNSTABLE)
+    table = '[target.naive]\nentry = "unstable:naive"\nargs.x = "bf16[4,16]"\n'
+    (work / "olympus.toml").write_text(table + "inputs.x = { range = [-10, 10] }\n")
+    declared = invoke("verify", "naive", "--json")
+    assert declared.exit_code == 0, declared.output
+    assert document(declared)[0]["other_inputs"]["draws"] == []
+    (work / "olympus.toml").write_text(table + 'tolerance.allow = ["nan"]\n')
+    assert invoke("verify", "naive").exit_code == 0
+    (work / "olympus.toml").write_text(table)
+    assert invoke("verify", "naive").exit_code == 1
+    np.savez("in.npz", x=np.ones((4, 16), "f4"))
+    assert invoke("verify", "naive", "--inputs", "in.npz").exit_code == 0
+
+
+def test_notes_on_inputs_of_other_sizes(work: Path, invoke: Invoke) -> None:
+    (work / "unstable.py").write_text(UNSTABLE)
+    loop = ("unstable:root", "--shapes", "x=f32[4]")
+    (work / "olympus.toml").write_text(
+        '[target.root]\nentry = "unstable:root"\nargs.x = "f32[4]"\n'
+    )
+    result = invoke("verify", *loop)
+    assert result.exit_code == 0, result.output
+    assert "note: root is not run on other inputs: how often the loop at" in result.stderr
+    noted = invoke("verify", "unstable:overflows", "--shapes", "x=f32[4]")
+    assert noted.exit_code == 0, noted.output
+    assert "NaN" in noted.stderr
+    assert "overflowed the dtype of its result, at" in noted.stderr
+
+
+def test_failures_only(work: Path, invoke: Invoke) -> None:
+    result = invoke("verify", "forward", "logarithm", "--failures-only")
+    assert result.exit_code == 1
+    title, _, *rows = result.stdout.splitlines()
+    assert title == "logarithm  (program:logarithm, cpu)"
+    assert [row.split()[:2] for row in rows] == [["result", "op-by-op"]]
+    assert "note: forward: 3 of 3 comparisons passed" in result.stderr
+    everything = invoke("verify", "forward", "logarithm", "--failures-only", "--json")
+    assert [len(each["checks"]) for each in document(everything)] == [3, 1]
+
+
+def test_progress_without_a_terminal(
+    work: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = invoke("verify", "forward")
+    assert result.stderr.splitlines() == ["verifying forward"]
+    monkeypatch.setattr("olympus_cli.verifying.progress._APART", 0.0)
+    result = invoke("verify", "--runs", "2")
+    lines = [line for line in result.stderr.splitlines() if line.startswith("verifying forward")]
+    assert lines[0] == "verifying forward (1 of 6)"
+    assert "verifying forward (1 of 6): compile for cpu" in lines
+    monkeypatch.setattr("olympus_cli.verifying.progress._OFTEN", 0.0)
+    said = list[str]()
+    done = counted(said.append)
+    done()
+    done()
+    assert said == ["verify, operations so far: 1", "verify, operations so far: 2"]
 
 
 def test_distributions_of_inputs() -> None:

@@ -93,6 +93,7 @@ CLI_LAYERS = [
     "nearest",
     "choices",
     "peak_memory",
+    "available_memory",
     "versions",
     "git",
     "templates",

@@ -1,0 +1,80 @@
+"""Inputs of other sizes and signs: whether a target's results stay finite there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from olympus.verification import Ranges, ResultCheck, Run, judge_ranges
+from olympus_cli.program.inputs import InputOptions
+from olympus_cli.program.runnable import Runnable
+from olympus_cli.program.stages import Program
+
+__all__ = ["OtherInputs", "other_inputs"]
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class OtherInputs:
+    """The runs on other inputs, or why there were none, as `skipped`."""
+
+    found: Ranges
+    skipped: str | None = None
+
+    @property
+    def failed(self) -> tuple[ResultCheck, ...]:
+        """The comparisons with float64 that fail."""
+        return tuple(fault.check() for fault in self.found.faults if fault.fails)
+
+    @property
+    def noted(self) -> tuple[ResultCheck, ...]:
+        """Those that do not: the first for each operation that they come from."""
+        first: dict[object, ResultCheck] = {}
+        for fault in self.found.faults:
+            if not fault.fails:
+                place = fault.finding and (fault.finding.operation, fault.finding.location)
+                first.setdefault(place, fault.check())
+        return tuple(first.values())
+
+
+def other_inputs(
+    program: Program,
+    ready: Runnable,
+    inputs: InputOptions,
+    arrays: Sequence[Array],
+    results: Sequence[Array],
+    *,
+    run: Run,
+    on_operation: Callable[[], None],
+) -> OtherInputs:
+    """Run a program whose `results` on `arrays` are right on other inputs, and judge the results.
+
+    Arguments that a file or the target's `inputs` describe are not drawn otherwise.
+    """
+    varied = inputs.undeclared(ready.arguments)
+    if any(varied) and (line := _endless(program)) is not None:
+        why = f"how often the loop at {line} runs depends on data: it may not end on other inputs"
+        return OtherInputs(Ranges((), ()), why)
+    return OtherInputs(
+        judge_ranges(
+            program.traced,
+            arrays,
+            results,
+            varied,
+            ready,
+            run=run,
+            allow=program.spec.tolerance.allow,
+            seed=inputs.seed,
+            on_operation=on_operation,
+        )
+    )
+
+
+def _endless(program: Program) -> str | None:
+    """The line of a loop that may never end for some inputs; None without one."""
+    unknown = program.units[0].lowered.cost().unknown
+    return next((each.line or "an unknown line" for each in unknown if "loop" in each.what), None)

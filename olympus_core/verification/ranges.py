@@ -1,0 +1,334 @@
+"""Whether results stay finite for inputs of other sizes and signs.
+
+The compiled program runs on draws of several sizes.  Where a result has an infinity or a NaN, the
+smallest such size is searched, and the program is run operation by operation there, in its own
+dtypes and in float64.  It is a failure if float64 has a result well inside the range of the dtype,
+and an exponential left the range before a logarithm, a quotient or a product brought it back: the
+program has an equivalent form without that.  Any other operation that leaves the range of its dtype
+is a note.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from olympus_core import dtypes
+from olympus_core.olympuspr import Eqn, Olympuspr
+from olympus_core.stages import Traced
+from olympus_core.verification.bisection import Run, first_wrong
+from olympus_core.verification.comparison import compare
+from olympus_core.verification.findings import Finding
+from olympus_core.verification.floats import format_of, is_inexact, statistics
+from olympus_core.verification.sidebyside import SideBySide
+from olympus_core.verification.values import Array, Value, widened
+from olympus_core.verification.verify import ResultCheck
+
+__all__ = ["Draw", "RangeFault", "Ranges", "can_vary", "judge_ranges"]
+
+#: the largest size of inputs at which a fault fails; beyond it, it is a note
+ORDINARY = 1e4
+_SIZES = (100.0, ORDINARY)
+_NEAR = 1.25  # ratio of a size with a fault and one without at which the search ends
+_DECADES = 6.0  # of the magnitudes of a draw of mixed sizes
+_EXPONENTIALS = frozenset(("exp", "exp2", "expm1", "sinh", "cosh", "logistic", "erfc"))
+_INVERSES = frozenset(("log", "log1p", "div", "mul"))
+
+_PATTERNS = ("both signs", "positive", "negative", "mixed sizes")
+#: what runs the compiled program on flat arrays
+Program = Callable[[Sequence[Array]], Sequence[Array]]
+
+
+class Draw(NamedTuple):
+    """The inputs of a run: uniform of both signs or of one, or of magnitudes of six decades.
+
+    `size` is their greatest magnitude.
+    """
+
+    pattern: str
+    size: float
+
+    def __str__(self) -> str:
+        most = f"{self.size:.3g}"
+        if self.pattern == "mixed sizes":
+            return f"inputs of magnitude {self.size / 10**_DECADES:.3g} to {most}"
+        low = "0" if self.pattern == "positive" else f"-{most}"
+        return f"inputs in [{low}, {'0' if self.pattern == 'negative' else most}]"
+
+
+class RangeFault(NamedTuple):
+    """A result with infinities or NaNs where float64 has numbers, and the operation it is from."""
+
+    draw: Draw
+    result: str
+    got: Array
+    expected: Array
+    finding: Finding | None
+    fails: bool
+
+    def check(self) -> ResultCheck:
+        """The comparison with float64 on the draw, which fails."""
+        counts = [
+            f"{count} {one if count == 1 else many}"
+            for which, one, many in (
+                (np.isnan, "NaN", "NaNs"),
+                (np.isinf, "infinity", "infinities"),
+            )
+            if (count := int(np.count_nonzero(which(self.got) & np.isfinite(self.expected))))
+        ]
+        why = f"has {' and '.join(counts)} for {self.draw}, and float64 has none"
+        comparison = compare(self.got, self.expected, format_of(self.got.dtype).largest / 4)
+        against = f"float64, {self.draw}"
+        return ResultCheck(
+            self.result, against, comparison, statistics(self.got), why, self.finding
+        )
+
+
+class Ranges(NamedTuple):
+    """The draws that the compiled program ran on, and the faults: failures and notes."""
+
+    draws: tuple[Draw, ...]
+    faults: tuple[RangeFault, ...]
+
+
+def can_vary(dtype: np.dtype[Any]) -> bool:
+    """Whether arrays of the dtype are drawn in other sizes: floats with a sign, complex numbers."""
+    return is_inexact(dtype) and dtypes.long_name(dtype) != "float8_e8m0fnu"
+
+
+def judge_ranges(
+    traced: Traced,
+    inputs: Sequence[Array],
+    results: Sequence[Array],
+    varied: Sequence[bool],
+    program: Program,
+    *,
+    run: Run,
+    allow: Sequence[str] = (),
+    seed: int = 0,
+    on_operation: Callable[[], None] = lambda: None,
+) -> Ranges:
+    """Run the compiled `program` on other draws of those inputs that are `varied`.
+
+    `results` are those on `inputs`: elements that are not finite there are not judged, and neither
+    are the kinds in `allow`, "nan" and "inf".  `run` compiles parts of the program to find an
+    operation that is wrong in the compiled program alone.
+
+    >>> judge_ranges(traced, [x], [y], [True], program, run=runner()).faults
+    ()
+    """
+    chosen = [v and can_vary(x.dtype) for x, v in zip(inputs, varied, strict=True)]
+    if not any(chosen) or not any(is_inexact(x.dtype) for x in results):
+        return Ranges((), ())
+    search = _Search(inputs, results, chosen, program, frozenset(allow), seed)
+    faults: list[RangeFault] = []
+    judge = _Judge(traced, run, search, on_operation)
+    for draw in search.suspects():
+        faults += judge.faults(draw)
+        if any(fault.fails for fault in faults):
+            break
+    return Ranges(tuple(search.draws), tuple(faults))
+
+
+class _Search:
+    """The search for the smallest sizes at which results of the compiled program are not finite."""
+
+    def __init__(
+        self,
+        inputs: Sequence[Array],
+        results: Sequence[Array],
+        chosen: Sequence[bool],
+        program: Program,
+        allow: frozenset[str],
+        seed: int,
+    ) -> None:
+        self.inputs, self.chosen, self.program = inputs, chosen, program
+        self.allow, self.seed = allow, seed
+        self.finite = [_is_finite(x) for x in results]
+        self.draws: list[Draw] = []
+        formats = [format_of(x.dtype) for x, v in zip(inputs, chosen, strict=True) if v]
+        self.largest = min(each.largest for each in formats)
+        self.smallest = max(each.normal for each in formats)
+
+    def suspects(self) -> list[Draw]:
+        """For each pattern the smallest draw with a result that is not finite, where one is."""
+        found = [self.first(pattern, _SIZES[i > 0 :]) for i, pattern in enumerate(_PATTERNS)]
+        beyond = 2 * math.sqrt(self.largest)
+        if found[0] is None and beyond > ORDINARY:
+            found.append(self.first(_PATTERNS[0], (beyond,), ORDINARY))
+        tiny = Draw(_PATTERNS[0], math.sqrt(self.smallest))
+        found.append(tiny if self.bad(tiny) else None)
+        return [draw for draw in found if draw is not None]
+
+    def first(self, pattern: str, sizes: Sequence[float], finite: float = 1.0) -> Draw | None:
+        """The smallest draw of a pattern found that has a result that is not finite."""
+        for size in sizes:
+            size = min(size, self.largest)
+            if self.bad(Draw(pattern, size)):
+                return self.smallest_bad(pattern, finite, size)
+            finite = size
+        return None
+
+    def smallest_bad(self, pattern: str, low: float, high: float) -> Draw:
+        """The draw of a size up to `_NEAR` times one without such a result, by bisection."""
+        while high / low > _NEAR:
+            middle = float(f"{math.sqrt(low * high):.3g}")
+            if not low < middle < high:
+                break
+            if self.bad(Draw(pattern, middle)):
+                high = middle
+            else:
+                low = middle
+        return Draw(pattern, high)
+
+    def bad(self, draw: Draw) -> bool:
+        """Whether a result that was finite on the given inputs is not finite on this draw."""
+        self.draws.append(draw)
+        return any(map(np.any, self.places(self.program(self.arrays(draw)))))
+
+    def places(self, results: Sequence[Array]) -> list[Array]:
+        """Where elements are judged and are not finite."""
+        return [
+            finite & _is_faulty(np.asarray(got), self.allow)
+            for got, finite in zip(results, self.finite, strict=True)
+        ]
+
+    def arrays(self, draw: Draw) -> list[Array]:
+        """The inputs of a draw; those that do not vary are as they were given."""
+        return [
+            _drawn(draw, x, np.random.default_rng([self.seed, _PATTERNS.index(draw.pattern), i]))
+            if varies
+            else np.array(x)
+            for i, (x, varies) in enumerate(zip(self.inputs, self.chosen, strict=True))
+        ]
+
+
+def _drawn(draw: Draw, like: Array, rng: np.random.Generator) -> Array:
+    info = format_of(like.dtype)
+
+    def part() -> Array:
+        share = rng.random(like.shape)
+        if draw.pattern == "mixed sizes":
+            share = 10.0 ** (-_DECADES * share)
+        signs = {"positive": 1.0, "negative": -1.0}
+        sign = signs.get(draw.pattern) or 2.0 * rng.integers(0, 2, like.shape) - 1
+        return np.asarray(sign * np.minimum(share * draw.size, info.largest))
+
+    drawn = part()
+    return np.asarray(drawn + 1j * part() if like.dtype.kind == "c" else drawn).astype(like.dtype)
+
+
+def _is_finite(x: Array) -> Array:
+    return np.isfinite(x) if is_inexact(x.dtype) else np.zeros(x.shape, bool)
+
+
+def _is_faulty(x: Array, allow: frozenset[str]) -> Array:
+    if not is_inexact(x.dtype):
+        return np.zeros(x.shape, bool)
+    found = np.zeros(x.shape, bool)
+    for name, which in (("nan", np.isnan), ("inf", np.isinf)):
+        if name not in allow:
+            found |= which(x)
+    return found
+
+
+class _Judge:
+    """Decides whether a result that is not finite is a failure, a note, or right."""
+
+    def __init__(
+        self, traced: Traced, run: Run, search: _Search, on_operation: Callable[[], None]
+    ) -> None:
+        self.traced, self.run, self.search = traced, run, search
+        self.on_operation = on_operation
+
+    def faults(self, draw: Draw) -> list[RangeFault]:
+        """The faults of the results on a draw; none where float64 is out of the range as well."""
+        inputs = self.search.arrays(draw)
+        got = [np.asarray(x) for x in self.search.program([np.array(x) for x in inputs])]
+        values = _RangeRun(on_operation=self.on_operation).run(self.traced.olympuspr, inputs)
+        found = []
+        for name, x, value, at in zip(
+            self.traced.result_names, got, values, self.search.places(got), strict=True
+        ):
+            if at.any() and _is_inside(value):
+                found.append(self.fault(draw, name, x, value, inputs))
+        return found
+
+    def fault(
+        self, draw: Draw, name: str, got: Array, value: Value, inputs: Sequence[Array]
+    ) -> RangeFault:
+        """The fault of a result that float64 has well inside the range."""
+        ordinary = draw.size <= ORDINARY and draw.size >= 1
+        if np.isfinite(value.array).all():  # operation by operation it is right
+            program: Olympuspr = self.traced.olympuspr
+            blamed = first_wrong(program, inputs, self.run)
+            return RangeFault(draw, name, got, value.wide, blamed, ordinary)
+        cause = value.undone or value.origin
+        return RangeFault(draw, name, got, value.wide, cause, ordinary and value.undone is not None)
+
+
+def _is_inside(value: Value) -> bool:
+    """Whether all of float64's result is below the root of the largest number of the dtype."""
+    limit = math.sqrt(format_of(value.dtype).largest)
+    return bool(np.all(np.isfinite(value.wide) & (np.abs(value.wide) <= limit)))
+
+
+class _RangeRun(SideBySide):
+    """A run without samples and checks, which follows exponentials that leave the range."""
+
+    def __init__(self, *, on_operation: Callable[[], None]) -> None:
+        super().__init__(on_operation=on_operation, samples=0, checks=False)
+
+    def _trace_faults(self, eqn: Eqn, values: Sequence[Value], out: Value) -> None:
+        if not is_inexact(out.dtype):
+            return
+        self._trace_nonfinite(eqn, values, out)
+        floats = [v for v in values if is_inexact(v.dtype)]
+        out.undone = next((v.undone for v in floats if v.undone is not None), None)
+        over, gone = _overflowed(out), _vanished(out)
+        if not (over.any() or gone.any() or not np.isfinite(out.array).all()):
+            return
+        if eqn.primitive.name in _EXPONENTIALS:
+            out.beyond = self._finding("overflow", eqn, values, out, (over | gone) * 1.0)
+        else:
+            out.beyond = next((v.beyond for v in floats if v.beyond is not None), None)
+        if out.undone is None and (at := _brought_back(eqn, floats, out)).any():
+            out.undone = self._finding("exponential", eqn, values, out, at * 1.0)
+
+
+def _overflowed(v: Value) -> Array:
+    """Where a value is infinite and float64 has a number."""
+    return np.asarray(np.isinf(widened(v.array)) & np.isfinite(v.wide))
+
+
+def _vanished(v: Value) -> Array:
+    """Where a value is zero and float64 has another number."""
+    return np.asarray((v.array == 0) & (v.wide != 0) & np.isfinite(v.wide))
+
+
+def _brought_back(eqn: Eqn, floats: Sequence[Value], out: Value) -> Array:
+    """Where an operation is not finite, and in float64 brings an exponential back into the range.
+
+    It is the logarithm of one that overflowed or vanished, the quotient of two that both did, or
+    the product of one that overflowed and one that vanished.
+    """
+    none = np.zeros(out.aval.shape, bool)
+    if eqn.primitive.name not in _INVERSES or any(v.beyond is None for v in floats):
+        return none
+    at = ~np.isfinite(widened(out.array)) & np.isfinite(out.wide)
+    over = [np.broadcast_to(_overflowed(v), out.aval.shape) for v in floats]
+    gone = [np.broadcast_to(_vanished(v), out.aval.shape) for v in floats]
+    taken = none
+    match eqn.primitive.name:
+        case "log":
+            taken = over[0] | gone[0]
+        case "log1p":
+            taken = over[0]
+        case "div":
+            taken = (over[0] & over[1]) | (gone[0] & gone[1])
+        case "mul":
+            taken = (over[0] & gone[1]) | (gone[0] & over[1])
+    return np.asarray(at & taken)
