@@ -29,7 +29,7 @@ from olympus_cli.faults.blame import is_defect, is_interrupt, is_ours_on_purpose
 from olympus_cli.nearest import did_you_mean
 from olympus_cli.places import quoted, shown
 
-__all__ = ["load_entry", "visiting"]
+__all__ = ["load_entry", "load_value", "visiting"]
 
 # What is there before any project's folder comes into the path; `python -m` puts one there.
 _PATH = tuple(place for place in sys.path if Path(place).resolve() != Path.cwd())
@@ -92,6 +92,25 @@ def load_entry(entry: str, root: Path, python_path: Sequence[Path] = ()) -> Call
         EntryError: no such file, module or attribute (the hint has the nearest), a module that
             fails to be imported (its own file and line), something that cannot be called.
     """
+    owner, found = _found(entry, root, python_path, "function")
+    _check_function(entry, owner, found)
+    return found  # type: ignore[no-any-return]
+
+
+def load_value(entry: str, root: Path, python_path: Sequence[Path] = ()) -> Any:
+    """The object that `entry` names, a function or not; it is found as `load_entry` does.
+
+    Raises:
+        EntryError: no such file, module or attribute, or a module that fails to be imported.
+    """
+    return _found(entry, root, python_path, "name")[1]
+
+
+def _found(entry: str, root: Path, python_path: Sequence[Path], noun: str) -> tuple[Any, Any]:
+    """The object that an entry names, after its owner: a module, a class or another object.
+
+    `noun` is "function" or "name", for messages.
+    """
     place, _, attributes = entry.rpartition(":")
     if not place or not all(part.isidentifier() for part in attributes.split(".")):
         raise EntryError(f"{entry!r} is not an entry", hint=_FORM)
@@ -101,11 +120,11 @@ def load_entry(entry: str, root: Path, python_path: Sequence[Path] = ()) -> Call
     # within that second would build the old program.  What is not written is not taken.
     sys.dont_write_bytecode = True
     module = load(place, root, python_path)
+    owner: Any = module
     found: Any = module
     for part in attributes.split("."):
-        owner, found = found, _attribute(found, part, module)
-    _check_function(entry, owner, found)
-    return found  # type: ignore[no-any-return]
+        owner, found = found, _attribute(found, part, module, noun)
+    return owner, found
 
 
 def _check_function(entry: str, owner: Any, found: Any) -> None:
@@ -146,7 +165,7 @@ def _takes_self(function: Callable[..., Any]) -> bool:
     return next(iter(parameters), "") == "self"
 
 
-def _attribute(owner: Any, name: str, module: ModuleType) -> Any:
+def _attribute(owner: Any, name: str, module: ModuleType, noun: str) -> Any:
     try:
         return getattr(owner, name)
     except AttributeError:
@@ -154,18 +173,24 @@ def _attribute(owner: Any, name: str, module: ModuleType) -> Any:
         where = module.__name__ + (f" ({shown(Path(file))})" if file else "")
         if owner is not module:
             where = f"{getattr(owner, '__qualname__', type(owner).__name__)} of {where}"
-        hint = did_you_mean(name, _functions(owner), "it has")
-        raise EntryError(f"there is no function {name!r} in {where}", hint=hint) from None
+        names = _functions(owner) if noun == "function" else _public(owner)
+        hint = did_you_mean(name, names, "it has")
+        raise EntryError(f"there is no {noun} {name!r} in {where}", hint=hint) from None
     except Exception as error:  # of a property, or of the module's `__getattr__`
         raise _failed(f"{module.__name__}.{name}", error) from error
+
+
+def _public(owner: Any) -> list[str]:
+    """The public names in a module, a class or an object."""
+    return [name for name in dir(owner) if not name.startswith("_")]
 
 
 def _functions(owner: Any) -> list[str]:
     """The public names of what can be called in a module, a class or an object."""
     found = []
-    for name in dir(owner):
+    for name in _public(owner):
         with suppress(Exception):  # of a property
-            if not name.startswith("_") and callable(getattr(owner, name)):
+            if callable(getattr(owner, name)):
                 found.append(name)
     return found
 

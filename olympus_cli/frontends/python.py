@@ -25,6 +25,7 @@ from olympus_cli.frontends.placing import (
     placed,
     results_placed,
 )
+from olympus_cli.frontends.statics import with_statics
 from olympus_cli.nearest import did_you_mean
 from olympus_cli.spec.model import ArgSpec, FromEntry, ShapeSpec, TargetSpec
 
@@ -134,6 +135,7 @@ def load_target(spec: TargetSpec) -> Traceable:
     expect_devices(spec.num_devices)
     function = load_entry(spec.entry, spec.root, spec.python_path)
     signature = _signature(function)
+    spec = with_statics(function, signature, spec)
     binding = bind(_name(function), signature, spec)
     _check_statics(function, binding)
     return Traceable(spec, function, signature, binding)
