@@ -122,7 +122,7 @@ def _from_entry(entry: str, place: _Place, spec: TargetSpec) -> object:
     except ValueError:  # a built-in that has no signature
         pass
     name = str(getattr(found, "__qualname__", entry))
-    with blaming(name, defined_at(found)):
+    with blaming(name, defined_at(found), "it made a static"):
         return found()
 
 

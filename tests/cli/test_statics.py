@@ -159,7 +159,10 @@ def test_the_command_line_takes_tables(work: Path, invoke: Invoke) -> None:
         ('config.layer = { width = 1, act = "RELV" }', ("no member of Act", "did you mean RELU?")),
         ('config = { layer = { width = 1 }, mode = "x" }', ("must be 'fast' or 'slow'; got 'x'",)),
         ('config = { layer = { width = 1 }, rate = "x" }', ("must be a number; got 'x'",)),
-        ('config = { from = "configured:OPAQEU" }', ("no name 'OPAQEU'", "did you mean OPAQUE?")),
+        (
+            'config = { from = "configured:OPAQEU" }',
+            ("no name 'OPAQEU'", "did you mean OPAQUE or Opaque?"),
+        ),
         ('config = { from = "configured:sized" }', ("needs arguments", "a function without")),
         ('config = { from = "configured:LOOSE" }', ("Loose", "frozen=True")),
         ('config = { from = "configured:OPAQUE" }', ("Opaque object at 0x", "define __repr__")),
