@@ -49,8 +49,8 @@ _INPUT = (
         "file",
         metavar="FILE",
         type=FilePath(),
-        help="Read the inputs from a .npz file, an array for each argument, or from a .npy file "
-        "for the only one.",
+        help="Read the inputs from a .npz or .safetensors file, an array for each argument, or "
+        "from a .npy file for the only one.",
     ),
 )
 

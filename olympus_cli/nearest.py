@@ -8,6 +8,7 @@ from collections.abc import Iterable
 __all__ = ["did_you_mean", "nearest"]
 
 _MUCH = 0.15  # what is so much less like a name than the likest was not meant
+_NEAR = 3  # names that a hint has at most
 _MOST = 12  # names listed when none is near; more is noise
 
 
@@ -16,12 +17,15 @@ def nearest(name: str, valid: Iterable[str]) -> list[str]:
 
     Example: `nearest("donat", ["donate", "entry"]) == ["donate"]`.
     """
-    by_lower = {choice.lower(): choice for choice in valid}
-    found = difflib.get_close_matches(name.lower(), by_lower, n=3, cutoff=0.6)
+    by_lower: dict[str, list[str]] = {}  # Config and CONFIG are two names
+    for choice in valid:
+        by_lower.setdefault(choice.lower(), []).append(choice)
+    found = difflib.get_close_matches(name.lower(), by_lower, n=_NEAR, cutoff=0.6)
     if not found:
         return []
     least = _likeness(name, found[0]) - _MUCH
-    return [by_lower[choice] for choice in found if _likeness(name, choice) >= least]
+    near = [choice for choice in found if _likeness(name, choice) >= least]
+    return [choice for lower in near for choice in by_lower[lower]][:_NEAR]
 
 
 def _likeness(name: str, choice: str) -> float:

@@ -193,7 +193,7 @@ def _expanded(say: Say, spec: TargetSpec) -> tuple[list[Any], list[str], Any]:
 
     def plain(arg: Any) -> Any:
         if isinstance(arg, FromEntry):
-            return plain(shapes_of(arg, spec))
+            return plain(shapes_of(arg, program.spec))
         if isinstance(arg, ShapeSpec):
             return str(replace(arg, sharding=None))
         if isinstance(arg, olympus.ShapeDtypeStruct):

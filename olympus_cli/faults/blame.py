@@ -97,11 +97,11 @@ def defined_at(function: Callable[..., Any]) -> str | None:
 
 
 @contextmanager
-def blaming(what: str, begins: str | None = None) -> Iterator[None]:
+def blaming(what: str, begins: str | None = None, during: str = "it was traced") -> Iterator[None]:
     """Run the user's function: what it prints goes to stderr, what it raises is a TraceError.
 
-    `what` names the function, and `begins` is its place, for what shows after it has ended.  A
-    defect of ours passes through as it is.
+    `what` names the function, and `begins` is its place, for what shows after it has ended;
+    `during` completes "while ..." in the message.  A defect of ours passes through as it is.
     """
     try:
         with redirect_stdout(sys.stderr):
@@ -115,7 +115,7 @@ def blaming(what: str, begins: str | None = None) -> Iterator[None]:
     except BaseException as error:  # what the function ends is itself, not the command
         if is_ours_on_purpose(error) or is_interrupt(error) or is_defect(error, begins):
             raise
-        message = f"{what} raised {type(error).__name__} while it was traced: {described(error)}"
+        message = f"{what} raised {type(error).__name__} while {during}: {described(error)}"
         message = message.removesuffix(": ")
         raise TraceError(message, hint=advice(error), location=place_of(error)) from error
 

@@ -31,7 +31,7 @@ from olympus_cli.nearest import did_you_mean
 from olympus_cli.places import quoted, resolved, shown
 from olympus_cli.spec.checkout import Checkout
 
-__all__ = ["load_entry", "visiting"]
+__all__ = ["load_entry", "load_value", "visiting"]
 
 # What is there before any project's folder comes into the path; `python -m` puts one there.
 _PATH = tuple(place for place in sys.path if Path(place).resolve() != Path.cwd())
@@ -43,7 +43,7 @@ _FORM = "an entry is package.module:function or path/file.py:function"
 # What no project's module takes the place of, in whichever folder it is.
 _OURS = frozenset(sys.stdlib_module_names) | {
     *("olympus", "olympus_core", "olympus_cli", "jaxlib", "numpy", "ml_dtypes", "scipy"),
-    *("click", "rich", "pygments", "markdown_it", "mdurl", "tomli", "cryptography"),
+    *("click", "rich", "pygments", "markdown_it", "mdurl", "tomli", "cryptography", "safetensors"),
     *("typing_extensions", "charset_normalizer"),  # of jaxlib and NumPy, where they are installed
 }
 
@@ -97,6 +97,29 @@ def load_entry(
         EntryError: no such file, module or attribute (the hint has the nearest), a module that
             fails to be imported (its own file and line), something that cannot be called.
     """
+    owner, found = _found(entry, root, python_path, "function", checkout)
+    _check_function(entry, owner, found)
+    return found  # type: ignore[no-any-return]
+
+
+def load_value(
+    entry: str, root: Path, python_path: Sequence[Path] = (), checkout: Checkout | None = None
+) -> Any:
+    """The object that `entry` names, a function or not; it is found as `load_entry` does.
+
+    Raises:
+        EntryError: no such file, module or attribute, or a module that fails to be imported.
+    """
+    return _found(entry, root, python_path, "name", checkout)[1]
+
+
+def _found(
+    entry: str, root: Path, python_path: Sequence[Path], noun: str, checkout: Checkout | None
+) -> tuple[Any, Any]:
+    """The object that an entry names, after its owner: a module, a class or another object.
+
+    `noun` is "function" or "name", for messages.
+    """
     place, _, attributes = entry.rpartition(":")
     if not place or not all(part.isidentifier() for part in attributes.split(".")):
         raise EntryError(f"{entry!r} is not an entry", hint=_FORM)
@@ -109,11 +132,11 @@ def load_entry(
         relocate(checkout)
         python_path = [Path(each) for each in relocated([str(each) for each in python_path])]
     module = load(place, root, python_path, checkout)
+    owner: Any = module
     found: Any = module
     for part in attributes.split("."):
-        owner, found = found, _attribute(found, part, module)
-    _check_function(entry, owner, found)
-    return found  # type: ignore[no-any-return]
+        owner, found = found, _attribute(found, part, module, noun)
+    return owner, found
 
 
 def _check_function(entry: str, owner: Any, found: Any) -> None:
@@ -154,7 +177,7 @@ def _takes_self(function: Callable[..., Any]) -> bool:
     return next(iter(parameters), "") == "self"
 
 
-def _attribute(owner: Any, name: str, module: ModuleType) -> Any:
+def _attribute(owner: Any, name: str, module: ModuleType, noun: str) -> Any:
     try:
         return getattr(owner, name)
     except AttributeError:
@@ -162,18 +185,24 @@ def _attribute(owner: Any, name: str, module: ModuleType) -> Any:
         where = module.__name__ + (f" ({shown(Path(file))})" if file else "")
         if owner is not module:
             where = f"{getattr(owner, '__qualname__', type(owner).__name__)} of {where}"
-        hint = did_you_mean(name, _functions(owner), "it has")
-        raise EntryError(f"there is no function {name!r} in {where}", hint=hint) from None
+        names = _functions(owner) if noun == "function" else _public(owner)
+        hint = did_you_mean(name, names, "it has")
+        raise EntryError(f"there is no {noun} {name!r} in {where}", hint=hint) from None
     except Exception as error:  # of a property, or of the module's `__getattr__`
         raise _failed(f"{module.__name__}.{name}", error) from error
+
+
+def _public(owner: Any) -> list[str]:
+    """The public names in a module, a class or an object."""
+    return [name for name in dir(owner) if not name.startswith("_")]
 
 
 def _functions(owner: Any) -> list[str]:
     """The public names of what can be called in a module, a class or an object."""
     found = []
-    for name in dir(owner):
+    for name in _public(owner):
         with suppress(Exception):  # of a property
-            if not name.startswith("_") and callable(getattr(owner, name)):
+            if callable(getattr(owner, name)):
                 found.append(name)
     return found
 

@@ -26,10 +26,11 @@ from olympus_cli.frontends.placing import (
     results_placed,
 )
 from olympus_cli.frontends.relocating import check_imports
+from olympus_cli.frontends.statics import with_statics
 from olympus_cli.nearest import did_you_mean
 from olympus_cli.spec.model import ArgSpec, FromEntry, ShapeSpec, TargetSpec
 
-__all__ = ["Traceable", "load_target", "shapes_of"]
+__all__ = ["Traceable", "load_target", "shapes_of", "values_of"]
 
 # Whatever runs a user's function here has imported this module: an error in it is at a line of the
 # user's, and never at one of ours.
@@ -147,6 +148,7 @@ def load_target(spec: TargetSpec) -> Traceable:
     expect_devices(spec.num_devices)
     function = load_entry(spec.entry, spec.root, spec.python_path, spec.checkout)
     signature = _signature(function)
+    spec = with_statics(function, signature, spec)
     binding = bind(_name(function), signature, spec)
     _check_statics(function, binding)
     found = Traceable(spec, function, signature, binding)
@@ -203,6 +205,23 @@ def shapes_of(source: FromEntry, spec: TargetSpec) -> Tree:
         UsageError: it has no argument of a name in `with`, needs one that nothing gives, or would
             take the default of one that the matrix varies.
     """
+    call = _call_of(source, spec)
+    with blaming(_name(call.func), defined_at(call.func)):
+        return olympus.eval_shape(call)
+
+
+def values_of(source: FromEntry, spec: TargetSpec) -> Tree:
+    """The value that a function returns, as `shapes_of` calls it; raises as that does.
+
+    Example: `values_of(FromEntry("model:init"), load_target(spec).spec)`.
+    """
+    with visiting():
+        call = _call_of(source, spec)
+        with blaming(_name(call.func), defined_at(call.func), "it made inputs"):
+            return call()
+
+
+def _call_of(source: FromEntry, spec: TargetSpec) -> partial[Any]:
     function = load_entry(source.entry, spec.root, spec.python_path, spec.checkout)
     signature = _signature(function)
     parameters = signature.parameters
@@ -231,5 +250,4 @@ def shapes_of(source: FromEntry, spec: TargetSpec) -> Tree:
     given.arguments.update({name: values[name] for name in parameters if name in values})
     given.apply_defaults()
     more = {name: value for name, value in source.values.items() if name not in parameters}
-    with blaming(_name(function), defined_at(function)):
-        return olympus.eval_shape(partial(function, *given.args, **given.kwargs, **more))
+    return partial(function, *given.args, **given.kwargs, **more)

@@ -26,6 +26,8 @@ from olympus_cli import console
 from olympus_cli.available_memory import available_memory
 from olympus_cli.places import shown
 from olympus_cli.program.leaves import RESULT, Leaf
+from olympus_cli.program.made_inputs import entry_arrays
+from olympus_cli.program.tensor_files import is_safetensors, safetensors_arrays
 from olympus_cli.spec.inputs import InputSpec
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.units import array_type, byte_size
@@ -57,17 +59,18 @@ FLOAT_SCALE = 0.1  # keeps the activations of networks some hundred units wide n
 class InputOptions:
     """Where a program's inputs come from: `file` if it is given, else `seed`.
 
-    `specs` are what a target says of single arguments, where there is no `file`.
+    `specs` are what `target` says of single arguments, where there is no `file`.
     """
 
     file: Path | None = None
     seed: int = 0
     int_range: tuple[int, int] = DEFAULT_INT_RANGE
     specs: Mapping[str, InputSpec] = field(default_factory=dict)
+    target: TargetSpec | None = None
 
     def of(self, spec: TargetSpec) -> InputOptions:
         """The same for a target, with what it says of its inputs."""
-        return replace(self, specs=spec.inputs)
+        return replace(self, specs=spec.inputs, target=spec)
 
     def undeclared(self, leaves: Sequence[Leaf]) -> list[bool]:
         """Which of the leaves neither `file` nor `specs` describe."""
@@ -78,7 +81,7 @@ class InputOptions:
         """One array for each leaf; raises as `file_inputs` does."""
         if self.file is not None:
             return file_inputs(self.file, leaves)
-        return seeded_inputs(leaves, self.seed, self.int_range, self.specs)
+        return seeded_inputs(leaves, self.seed, self.int_range, self.specs, self.target)
 
 
 def seeded_inputs(
@@ -86,19 +89,62 @@ def seeded_inputs(
     seed: int = 0,
     int_range: tuple[int, int] = DEFAULT_INT_RANGE,
     specs: Mapping[str, InputSpec] | None = None,
+    target: TargetSpec | None = None,
 ) -> list[Array]:
     """An array for each leaf: floats from N(0, 0.1^2), integers from `int_range`, half-open.
 
-    `specs` say it otherwise for arguments, or parts of them, by their names.  Of a range, integers
-    are taken that the dtype has; a range without any is a UsageError, and so is a name in `specs`
-    that no argument has.  Arrays that the memory has no room for are a MemoryError.
+    `specs` of `target` say it otherwise for arguments, or parts of them, by their names.  Of a
+    range, integers are taken that the dtype has; a range without any is a UsageError, and so is a
+    name in `specs` that no argument has.  Arrays that the memory has no room for are a MemoryError.
 
     >>> seeded_inputs([Leaf.of("x", "int32", (3,))], seed=1)[0].shape
     (3,)
     """
     chosen = _chosen(specs or {}, leaves)
     _check_memory(leaves)
-    return [_seeded(leaf, seed, int_range, chosen.get(leaf.name)) for leaf in leaves]
+    whole = _whole_arguments(specs or {}, chosen, leaves, target)
+    return [
+        whole[leaf.name]
+        if leaf.name in whole
+        else _seeded(leaf, seed, int_range, chosen.get(leaf.name))
+        for leaf in leaves
+    ]
+
+
+def _whole_arguments(
+    specs: Mapping[str, InputSpec],
+    chosen: Mapping[str, InputSpec],
+    leaves: Sequence[Leaf],
+    target: TargetSpec | None,
+) -> dict[str, Array]:
+    """The arrays of the arguments that come from a function or a .safetensors file, by name."""
+    found: dict[str, Array] = {}
+    for key, spec in specs.items():
+        parts = [leaf for leaf in leaves if chosen.get(leaf.name) is spec]
+        if spec.entry is not None and target is not None:
+            arrays = entry_arrays(spec.entry, spec.values, target, key)
+            source = Path(spec.entry)
+            _match(source, [leaf.name for leaf in parts], arrays)
+        elif spec.file is not None and is_safetensors(spec.file):
+            source = spec.file
+            arrays = safetensors_arrays(source, parts, key)
+        else:
+            continue
+        for leaf in parts:
+            array = arrays[leaf.name]
+            _compare(array.dtype, array.shape, leaf, source)
+            found[leaf.name] = _as(array, leaf, source)
+    return found
+
+
+def _match(source: Path, names: Sequence[str], arrays: Mapping[str, Array]) -> None:
+    """Raise UsageError unless a source has exactly the arrays of these names."""
+    hint = f"the program takes {_names(names) or 'no arrays'}"
+    if missing := [name for name in names if name not in arrays]:
+        raise UsageError(f"{shown(source)} lacks {_names(missing)}", hint=hint)
+    if extra := [name for name in arrays if name not in names]:
+        what = f"{shown(source)} has {_names(extra)}"
+        raise UsageError(f"{what}, which the program does not take", hint=hint)
 
 
 def _check_memory(leaves: Sequence[Leaf]) -> None:
@@ -244,10 +290,17 @@ def parse_int_range(text: str) -> tuple[int, int]:
 def file_inputs(path: Path, leaves: Sequence[Leaf]) -> list[Array]:
     """The array in the file `path` for each leaf; .npz members have the names of the leaves.
 
+    The names in a .safetensors file are those that `safetensors_arrays` describes.
+
     Raises:
         UsageError: the file cannot be read, lacks an argument, has one more, or has an array of
             another shape or dtype than the program was built for.
     """
+    if is_safetensors(path):
+        arrays = safetensors_arrays(path, leaves)
+        for leaf in leaves:
+            _compare(arrays[leaf.name].dtype, arrays[leaf.name].shape, leaf, path)
+        return [_as(arrays[leaf.name], leaf, path) for leaf in leaves]
     try:
         with open_regular(path, _MOST_BYTES) as file:
             return _loaded(file, leaves, path)

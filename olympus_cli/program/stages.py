@@ -19,6 +19,7 @@ import olympus
 from olympus.errors import BackendError
 from olympus_cli.faults.blame import defined_at, is_users
 from olympus_cli.frontends.python import Traceable
+from olympus_cli.frontends.statics import static_text
 from olympus_cli.isolated.call import Say
 from olympus_cli.program.leaves import Leaf, argument_leaves, result_leaves
 from olympus_cli.program.stopwatch import Stopwatch
@@ -179,8 +180,8 @@ class Program:
 
     @property
     def statics(self) -> dict[str, str]:
-        """The static arguments by name, each as Python writes its value."""
-        return {name: repr(value) for name, value in sorted(self.spec.static.items())}
+        """The static arguments by name, each as Python writes its value, in any process alike."""
+        return {name: static_text(value) for name, value in sorted(self.spec.static.items())}
 
     @contextmanager
     def _warnings_kept(self) -> Iterator[None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,22 +13,26 @@ from olympus_cli.spec.section import Section
 
 __all__ = ["FORMS", "InputSpec", "ToleranceSpec", "input_specs", "tolerance_spec"]
 
-FORMS = '{ range = [0, 1] }, { normal = [0, 0.1] } or { file = "x.npy" }'
+FORMS = '{ range = [0, 1] }, { normal = [0, 0.1] }, { file = "x.npy" } or { from = "model:init" }'
 _ALLOWED = ("nan", "inf")
+_ENTRY = re.compile(r"[\w./-]+:[\w.]+")
 _NUMBERS = ("rtol", "atol", "ulps")
 
 
 @dataclass(frozen=True)
 class InputSpec:
-    """How an argument is filled: one of the three is given.
+    """How an argument is filled: one of the first four is given.
 
     `range` is half-open, and integers of it are taken for an integer argument; `normal` is a mean
-    and a standard deviation; `file` is a .npy file.
+    and a standard deviation; `file` is a .npy or .safetensors file; `entry` is a function that
+    returns the argument, and `values` are arguments of the function by name.
     """
 
     range: tuple[float, float] | None = None
     normal: tuple[float, float] | None = None
     file: Path | None = None
+    entry: str | None = None
+    values: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -51,10 +56,12 @@ def input_specs(section: Section, root: Path) -> dict[str, InputSpec]:
 
 def _input(table: Section, key: str, root: Path) -> InputSpec:
     value = table.data[key]
-    if not isinstance(value, dict) or len(value) != 1:
+    if not isinstance(value, dict) or len(value) != (2 if "with" in value else 1):
         table.wrong(key, FORMS, value)
     entry = table.table(key)
-    entry.only(("range", "normal", "file"))
+    entry.only(("range", "normal", "file", "from", *(["with"] if "from" in value else [])))
+    if "from" in value:
+        return _from_entry(table, key, entry)
     if "file" in value:
         return InputSpec(file=root / entry.path("file", ""))
     ((name, pair),) = value.items()
@@ -68,6 +75,16 @@ def _input(table: Section, key: str, root: Path) -> InputSpec:
     if high < 0:
         entry.fail(name, f"has the standard deviation {high}, which is below 0")
     return InputSpec(normal=(low, high))
+
+
+def _from_entry(table: Section, key: str, entry: Section) -> InputSpec:
+    text = entry.text("from", "")
+    if not _ENTRY.fullmatch(text):
+        hint = 'write "package.module:function" or "path/file.py:function"'
+        entry.fail("from", f"is {text!r}, which names no function", hint)
+    if "*" in key:
+        table.fail(key, "is a pattern, and a function returns one argument or a part of one")
+    return InputSpec(entry=text, values=entry.table("with").data)
 
 
 def _is_finite(x: object) -> bool:

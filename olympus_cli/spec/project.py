@@ -36,7 +36,7 @@ from olympus_cli.spec.mesh import (
 from olympus_cli.spec.model import ArgSpec, FromEntry, OutputFolder, Project, ShapeSpec, TargetSpec
 from olympus_cli.spec.section import Section
 from olympus_cli.spec.shapes import DEEPEST, parse_arg
-from olympus_cli.spec.statics import HASHABLE, unhashable
+from olympus_cli.spec.statics import static_of
 from olympus_cli.spec.toml import load
 from olympus_cli.spec.trips import trips_of
 
@@ -341,10 +341,8 @@ def _statics(section: Section, values: matrix.Values) -> dict[str, object]:
     written = matrix.placeholders([section.data.get("args", {}), table.data])
     statics = {k: _filled(table, k, value, values) for k, value in table.data.items()}
     statics |= {key: value for key, value in values.items() if key not in written}
-    for name, value in statics.items():
-        if why := unhashable(name, value):
-            table.fail(name, f"cannot be used: {why}", HASHABLE)
-    return statics
+    path = section.source.path
+    return {name: static_of(value, path, (*table.keys, name)) for name, value in statics.items()}
 
 
 def _compiler_options(section: Section) -> Mapping[str, str | int | bool | float]:

@@ -1,19 +1,24 @@
 """Static arguments: reading the texts of `--static NAME=VALUE`.
 
-A value is TOML, so that `1`, `1.0`, `true` and `"1"` differ as they do in Python.
+A value is TOML, so that `1`, `1.0`, `true` and `"1"` differ as they do in Python.  A table or an
+array becomes a `StaticSource`, from which the value is made when the program is imported.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
 
 from olympus.errors import SpecError
-from olympus_cli.spec.toml import OutOfBounds, parse_value
+from olympus_cli.spec.toml import OutOfBounds, load, parse_value
 
-__all__ = ["parse_statics", "unhashable"]
+__all__ = ["StaticSource", "parse_statics", "static_of"]
 
 _STATIC = re.compile(r"\s*([A-Za-z_]\w*)\s*=(.*)", re.DOTALL)
+_ENTRY = re.compile(r"[\w./-]+:[\w.]+")
 _PYTHON = {"True": "true", "False": "false"}
 
 
@@ -33,24 +38,39 @@ def parse_statics(texts: Iterable[str]) -> dict[str, object]:
         name, value = found.group(1), found.group(2).strip()
         if name in statics:
             raise SpecError(f"static argument {name!r} is given twice")
-        statics[name] = _value(name, value)
-        if why := unhashable(name, statics[name]):
-            raise SpecError(why, hint=HASHABLE)
+        statics[name] = static_of(_value(name, value), None, (name,))
     return statics
 
 
-#: What to do about an unhashable static.
-HASHABLE = "a static is a number, a boolean, a string or a date; give the parts as statics each"
+@dataclass(frozen=True)
+class StaticSource:
+    """A static whose Python value is made from a TOML table or array, or by an entry.
+
+    `file` is the TOML file with the value at `keys`; None for a value of the command line.
+    """
+
+    value: dict[str, Any] | list[Any]
+    file: Path | None
+    keys: tuple[str, ...]
+
+    @property
+    def entry(self) -> str | None:
+        """The entry of `{ from = "module:name" }`; None for any other table or array."""
+        entry = self.value.get("from") if isinstance(self.value, dict) else None
+        has_form = isinstance(entry, str) and _ENTRY.fullmatch(entry) and len(self.value) == 1
+        return entry if has_form else None
+
+    def fail(self, keys: tuple[str, ...], message: str, hint: str | None = None) -> NoReturn:
+        """Raise SpecError about the part at `keys` of the value, with its line in the file."""
+        path = (*self.keys, *keys)
+        if self.file is None:
+            raise SpecError(f"--static {'.'.join(path)} {message}", hint=hint)
+        load(self.file).fail(path, f"{'.'.join(path)} {message}", hint)
 
 
-def unhashable(name: str, value: object) -> str | None:
-    """Why `value` cannot be static, or None: a static is part of the key of what is built."""
-    try:
-        hash(value)
-    except TypeError:
-        kind = "a table" if isinstance(value, dict) else "an array"
-        return f"static argument {name!r} is {kind} ({value!r}), which is not hashable"
-    return None
+def static_of(value: object, file: Path | None, keys: tuple[str, ...]) -> object:
+    """A static's value, or the source that it is made from; `file` and `keys` are its place."""
+    return StaticSource(value, file, keys) if isinstance(value, dict | list) else value
 
 
 def _value(name: str, text: str) -> object:

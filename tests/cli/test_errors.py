@@ -296,7 +296,7 @@ def test_exit_codes(
 def test_an_exception_of_our_own_code_is_a_defect(
     folder: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(init, "FILES", None)
+    monkeypatch.setattr(init, "TEMPLATES", None)
     result = invoke("init")
     assert result.exit_code == 70
     assert "this is a defect of olympus: TypeError: 'NoneType'" in result.stderr

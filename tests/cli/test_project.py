@@ -197,8 +197,6 @@ T = '[target.t]\nentry = "m:f"\n'
             "{bath}, which is not a key",
             "batch",
         ),
-        (T + "static = { n = [1] }\n", ":3:", "'n' is an array ([1]), which is not hashable", ""),
-        (T + "[target.t.static]\nn = {a = 1}\n", ":4:", "is a table", "give the parts"),
         (T + "matrix = { n = 3 }\n", ":3:", "an array of at least one value", ""),
         (T + "matrix = { n = [] }\n", ":3:", "an array of at least one value", ""),
         (T + "matrix = { n = [[1]] }\n", ":3:", "strings, numbers and booleans", ""),

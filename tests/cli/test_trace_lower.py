@@ -138,7 +138,8 @@ def test_init_overwrites_only_by_force(folder: Path, invoke: Invoke) -> None:
     assert "model.py exists already" in refused.stderr
     assert [path.name for path in folder.iterdir()] == ["model.py"]
     forced = invoke("init", "--force", "--json")
-    assert json.loads(forced.stdout) == {"written": ["model.py", "olympus.toml"]}
+    written = ["model.py", "olympus.toml", ".gitignore"]
+    assert json.loads(forced.stdout) == {"written": written, "kept": []}
     assert "forward" in (folder / "model.py").read_text()
 
 

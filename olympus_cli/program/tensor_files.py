@@ -1,0 +1,165 @@
+"""Arrays of .safetensors files, in which a tensor's name is a path such as `params.0.w`.
+
+The files may be anybody's: the package `safetensors` checks the header against the size of the
+file, and names, shapes and dtypes are compared with the program's before a tensor is read.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes  # noqa: F401  (makes numpy know bfloat16 and the 8-bit floats by name)
+import numpy as np
+
+from olympus.errors import BackendError, UsageError
+from olympus_cli.places import shown
+from olympus_cli.program.leaves import Leaf
+from olympus_cli.units import array_type
+
+__all__ = ["dotted", "is_safetensors", "safetensors_arrays"]
+
+Array = np.ndarray[Any, Any]
+
+SUFFIX = ".safetensors"
+_INSTALL = "pip install 'olympus[safetensors]'"
+_MOST_NAMES = 6  # in a message
+_PART = re.compile(r"""\[("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\]]*)\]|\.?([^\[.]+)""")
+#: The dtypes of the format, by its names; F4 and the 6-bit floats are packed, and NumPy has none.
+_DTYPES = {
+    **{f"I{bits}": f"int{bits}" for bits in (8, 16, 32, 64)},
+    **{f"U{bits}": f"uint{bits}" for bits in (8, 16, 32, 64)},
+    "BOOL": "bool",
+    "F16": "float16",
+    "F32": "float32",
+    "F64": "float64",
+    "C64": "complex64",
+    "BF16": "bfloat16",
+    "F8_E4M3": "float8_e4m3fn",
+    "F8_E5M2": "float8_e5m2",
+    "F8_E8M0": "float8_e8m0fnu",
+    "F8_E4M3FNUZ": "float8_e4m3fnuz",
+    "F8_E5M2FNUZ": "float8_e5m2fnuz",
+}
+
+
+def is_safetensors(path: Path) -> bool:
+    """Whether a file is one, by the end of its name."""
+    return path.name.endswith(SUFFIX)
+
+
+def dotted(name: str) -> str:
+    """An array's name as such a file has it: the parts of its path, with a dot between two.
+
+    >>> dotted("params[0]['w'].scale")
+    'params.0.w.scale'
+    """
+    return ".".join(_key(found[1]) if found[2] is None else found[2] for found in _parts(name))
+
+
+def _parts(name: str) -> list[re.Match[str]]:
+    return list(_PART.finditer(name))
+
+
+def _key(text: str) -> str:
+    """The key in brackets: the text of a string in quotes, or what is written there."""
+    return str(ast.literal_eval(text)) if text[:1] in ("'", '"') else text
+
+
+def safetensors_arrays(
+    path: Path, leaves: Sequence[Leaf], key: str | None = None
+) -> dict[str, Array]:
+    """The array in the file for each leaf, by the leaf's name; a tensor has its `dotted` name.
+
+    The file of the one argument `key` may leave its name out: `0.w` for `params[0]['w']`.
+
+    Raises:
+        BackendError: the package `safetensors` is not installed.
+        UsageError: the file cannot be read, lacks an argument, has one more, or has one of another
+            shape.
+    """
+    library = _library()
+    try:
+        with library.safe_open(path, framework="np") as file:
+            found = {
+                name: (slice_.get_dtype(), tuple(slice_.get_shape()))
+                for name in file.keys()  # noqa: SIM118  (it is no dict)
+                for slice_ in [file.get_slice(name)]
+            }
+        names = _names_of(path, leaves, list(found), key)
+        for leaf in leaves:
+            _compare(path, leaf, *found[names[leaf.name]])
+        tensors = dict(library.deserialize(path.read_bytes()))
+    except UsageError:
+        raise
+    except OSError as error:
+        raise UsageError(f"{shown(path)} cannot be read: {error.strerror or error}") from error
+    except Exception as error:  # a class of the package's own
+        raise UsageError(f"{shown(path)} is not a .safetensors file: {error}") from error
+    return {leaf.name: _array(path, leaf, tensors[names[leaf.name]]) for leaf in leaves}
+
+
+def _library() -> Any:
+    try:
+        import safetensors
+    except ImportError as error:
+        raise BackendError(
+            f".safetensors files need the package safetensors, which is not installed: {_INSTALL}",
+            hint=_INSTALL,
+        ) from error
+    return safetensors
+
+
+def _names_of(
+    path: Path, leaves: Sequence[Leaf], tensors: Sequence[str], key: str | None
+) -> dict[str, str]:
+    """The tensor of each leaf, by name: as the leaf is called, or dotted, or without `key`."""
+    prefix = f"{dotted(key)}." if key is not None else ""
+    whole = {leaf.name: dotted(leaf.name) for leaf in leaves}
+    forms = [{leaf.name: leaf.name for leaf in leaves}, whole]
+    if key is not None:
+        forms.append({name: each.removeprefix(prefix) for name, each in whole.items()})
+    fitting = [form for form in forms if set(form.values()) == set(tensors)]
+    form = fitting[0] if fitting else max(forms, key=lambda f: len(set(f.values()) & set(tensors)))
+    if len(set(form.values())) < len(leaves):
+        raise UsageError(
+            f"two arguments have one name in {shown(path)}: a key with a dot is like two keys",
+            hint="a .npz file has the names of the arguments as they are",
+        )
+    hint = f"its tensors are {_listed(tensors) or 'none'}; the program takes " + (
+        _listed(list(form.values())) or "no arrays"
+    )
+    if missing := [name for name in form.values() if name not in tensors]:
+        raise UsageError(f"{shown(path)} lacks {_listed(missing)}", hint=hint)
+    if extra := [name for name in tensors if name not in form.values()]:
+        what = f"{shown(path)} has {_listed(extra)}"
+        raise UsageError(f"{what}, which the program does not take", hint=hint)
+    return form
+
+
+def _compare(path: Path, leaf: Leaf, dtype: str, shape: tuple[int, ...]) -> None:
+    """Raise UsageError for a tensor of another shape, or of a dtype that NumPy does not have."""
+    if dtype not in _DTYPES:
+        raise UsageError(f"{shown(path)} has {leaf.name} in {dtype}, which cannot be read")
+    if shape != leaf.shape:
+        raise UsageError(
+            f"argument {leaf.name} is {array_type(leaf.dtype, leaf.shape)}, "
+            f"but {shown(path)} has {array_type(_DTYPES[dtype], shape)} for it"
+        )
+
+
+def _array(path: Path, leaf: Leaf, tensor: Mapping[str, Any]) -> Array:
+    _compare(path, leaf, tensor["dtype"], tuple(tensor["shape"]))  # the file may have changed
+    content = np.frombuffer(tensor["data"], np.uint8)
+    if tensor["dtype"] == "BOOL" and np.any(content > 1):
+        raise UsageError(f"{shown(path)} has a byte for {leaf.name} that is no bool")
+    dtype = np.dtype(_DTYPES[tensor["dtype"]]).newbyteorder("<")
+    return content.view(dtype).reshape(leaf.shape)
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMES
+    return ", ".join(map(repr, names[:_MOST_NAMES])) + (f" and {more} more" if more > 0 else "")
