@@ -8,23 +8,22 @@ anything, and to run any other script.
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from jinja2 import Environment
 
+from olympus_cli.reports.groups import buffer_groups, kernel_groups, plain_name
 from olympus_cli.reports.html.calls import call_graph
 from olympus_cli.reports.html.charts import memory_chart, roofline_chart
 from olympus_cli.reports.html.listing import Listing
 from olympus_cli.reports.html.page import BackendPage, Page
+from olympus_cli.reports.html.shell import asset, shell, shell_environment
 from olympus_cli.reports.html.source import Fold, annotated_files, line_id
 from olympus_cli.reports.json import PAGE
 from olympus_cli.reports.model import Report
@@ -32,11 +31,14 @@ from olympus_cli.reports.text import axes_text
 from olympus_cli.units import array_type, byte_size, count, duration
 from olympus_cli.visible import visible
 
-__all__ = ["asset", "render_html", "write_page"]
+__all__ = ["render_html", "write_page"]
 
 _PACKAGE = "olympus_cli.reports.html"
 _STYLES = ("uplot.css", "report.css", "code.css")
-_SCRIPTS = ("uplot.js", "page.js", "grammar.js", "listing.js", "charts.js", "start.js")
+_SCRIPTS = (
+    *("uplot.js", "page.js", "tables.js", "grammar.js", "listing.js", "charts.js"),
+    "start.js",
+)
 _LEVEL = 6  # of zlib: 9 takes three times as long for a few percent
 
 
@@ -46,10 +48,7 @@ def render_html(page: Page) -> str:
     Example:
       >>> Path("report.html").write_text(render_html(page), encoding="utf-8")
     """
-    style = "\n".join(map(asset, _STYLES))
     licence = f"/*! uPlot:\n{asset('uplot.LICENSE')}\n*/"  # which asks to go with every copy
-    script = "\n".join(["(() => {", licence, *map(asset, _SCRIPTS), "})();"])
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     text = (
         _environment()
         .get_template("page.html")
@@ -58,9 +57,7 @@ def render_html(page: Page) -> str:
             backends=[_backend(page, each) for each in page.backends],
             warnings=_other_warnings(page.report),
             olympuspr=_packed_listing(page.olympuspr, page),
-            style=Markup(style),
-            script=Markup(script),
-            digest=digest,
+            shell=shell(_STYLES, _SCRIPTS, licence),
         )
     )
     return text.encode("utf-8", "backslashreplace").decode("utf-8")  # halves of surrogate pairs
@@ -85,6 +82,8 @@ def _backend(page: Page, backend: BackendPage) -> dict[str, Any]:
         "roof": backend.roof,
         "measured": backend.measured,
         "calls": call_graph(backend.stacks),
+        "kernels": kernel_groups(estimate.kernels) if estimate else [],
+        "buffers": buffer_groups(report.memory.largest),
         "files": files,
         "places": {file.path: file.number for file in files},
         "charts": _packed({"roofline": roofline, "memory": memory}),
@@ -115,16 +114,6 @@ def _packed(data: Any) -> str:
     return base64.b64encode(zlib.compress(text.encode(), _LEVEL)).decode()
 
 
-def asset(name: str) -> str:
-    """The text of a file of `assets`: of a style, for example."""
-    return (files(_PACKAGE) / "assets" / name).read_text(encoding="utf-8").strip()
-
-
-def _shown(value: Any) -> Any:
-    """What a template writes: of text, what a browser shows and does not obey."""
-    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
 def _bars(counts: Mapping[str, int]) -> list[tuple[str, int, float]]:
     """Counts by name, the greatest first, each with its part of the greatest in percent."""
     rows = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
@@ -134,20 +123,18 @@ def _bars(counts: Mapping[str, int]) -> list[tuple[str, int, float]]:
 
 @cache
 def _environment() -> Environment:
-    made = Environment(
-        loader=PackageLoader(_PACKAGE),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_shown,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+    made = shell_environment(_PACKAGE)
+    made.keep_trailing_newline = True
     made.filters.update(count=count, size=byte_size, time=duration, share=_share, bars=_bars)
-    made.filters.update(axes=axes_text)
+    made.filters.update(axes=axes_text, plain_name=plain_name, sum_product=_sum_product)
     made.tests["fold"] = lambda part: isinstance(part, Fold)
     made.globals.update(array_type=array_type, line_id=line_id)
     return made
+
+
+def _sum_product(rows: Sequence[Any], figure: str, times: str) -> int:
+    """The sum of a figure of rows, each as often as it says."""
+    return sum(getattr(row, figure) * getattr(row, times) for row in rows)
 
 
 def _share(part: float) -> str:

@@ -35,6 +35,53 @@ const rates = (_, splits) => splits.map((value) => (isDecade(value) ? inThousand
 
 function place(line) { return line ? line.slice(line.lastIndexOf("/") + 1) : ""; }
 
+const peakText = ([name, rate]) => `${name}, ${inThousands(rate)}flop/s`;
+
+function boxOf(element, left, top) {
+  Object.assign(element.style, { left: `${left}px`, top: `${top}px` });
+  return { left, top, right: left + element.offsetWidth, bottom: top + element.offsetHeight };
+}
+
+// A kernel's dot, and the box that it takes.
+function dot(u, kernel) {
+  const made = node("span", `dot ${kernel.bound}`);
+  const size = 2 * (3 + 9 * Math.sqrt(kernel.share));
+  Object.assign(made.style, { width: `${size}px`, height: `${size}px` });
+  u.over.append(made);
+  return boxOf(made, u.valToPos(kernel.intensity, "x") - size / 2, u.valToPos(kernel.rate, "y") - size / 2);
+}
+
+// The label of a limit, above or below its level where it covers nothing; false without a place.
+function label(u, peak, taken, data) {
+  const top = Math.max(...data.peaks.map(([, rate]) => rate));
+  const roofAt = (x) => u.valToPos(Math.min(u.posToVal(x, "x") * data.bandwidth, top), "y");
+  const others = data.peaks.filter((each) => each !== peak).map(([, rate]) => {
+    const y = u.valToPos(rate, "y");
+    return { left: u.valToPos(rate / data.bandwidth, "x"), right: u.over.clientWidth, top: y, bottom: y };
+  });
+  const meets = (box, other) =>
+    box.left < other.right + 2 && other.left < box.right + 2 && box.top < other.bottom + 2 && other.top < box.bottom + 2;
+  const isFree = (box) =>
+    box.top >= 0 && box.bottom <= u.over.clientHeight && (roofAt(box.right) > box.bottom || roofAt(box.left) < box.top)
+    && ![...taken, ...others].some((other) => meets(box, other));
+  const made = node("span", "limit", peakText(peak));
+  u.over.append(made);
+  const y = u.valToPos(peak[1], "y");
+  for (const widest of ["60%", "36%"]) { // in one line, or in several
+    made.style.maxWidth = widest;
+    const [width, height] = [made.offsetWidth, made.offsetHeight];
+    for (const above of [y - height - 3, y + 3]) {
+      for (let left = u.over.clientWidth - width - 4; left >= 0; left -= 6) {
+        if (!isFree({ left, top: above, right: left + width, bottom: above + height })) continue;
+        taken.push(boxOf(made, left, above));
+        return true;
+      }
+    }
+  }
+  made.remove();
+  return false;
+}
+
 function roofline(data, readout) {
   const kernels = data.kernels;
   const ridges = data.peaks.map(([, rate]) => rate / data.bandwidth);
@@ -50,32 +97,13 @@ function roofline(data, readout) {
     series.push({ label: name, stroke: colour("dim"), width: 1.5, pxAlign: 0, points: { show: false }, scale: "y" });
     values.push(x.map((at) => Math.min(at * data.bandwidth, rate)));
   });
+  // dots and labels are elements: several dots may have one intensity, and labels need their sizes
   const mark = (u) => {
-    const ctx = u.ctx;
-    const ratio = devicePixelRatio;
-    ctx.save();
-    // the dots are drawn here, for several may have one intensity
-    [...kernels].reverse().forEach((kernel) => {
-      ctx.beginPath();
-      const size = (3 + 9 * Math.sqrt(kernel.share)) * ratio;
-      ctx.arc(u.valToPos(kernel.intensity, "x", true), u.valToPos(kernel.rate, "y", true), size, 0, 2 * Math.PI);
-      ctx.fillStyle = colour(kernel.bound, 0.55);
-      ctx.strokeStyle = colour(kernel.bound);
-      ctx.lineWidth = ratio;
-      ctx.fill();
-      ctx.stroke();
-    });
-    ctx.font = FONT.replace("12px", `${11 * ratio}px`);
-    ctx.fillStyle = colour("dim");
-    ctx.textAlign = "right";
-    let above = -Infinity;
-    [...data.peaks].sort((a, b) => b[1] - a[1]).forEach(([name, rate]) => {
-      const y = u.valToPos(rate, "y", true);
-      if (y - above < 14 * ratio) return; // it would cover the name above
-      above = y;
-      ctx.fillText(`${name}, ${inThousands(rate)}flop/s`, u.bbox.left + u.bbox.width - 6 * ratio, y - 5 * ratio);
-    });
-    ctx.restore();
+    $$(".dot, .limit", u.over).forEach((each) => each.remove());
+    const taken = [...kernels].reverse().map((kernel) => dot(u, kernel));
+    const unplaced = [...data.peaks].sort((a, b) => b[1] - a[1]).filter((peak) => !label(u, peak, taken, data));
+    const rest = $(".limits", readout.parentElement);
+    rest.textContent = unplaced.length ? `Not labelled in the chart: ${unplaced.map(peakText).join("; ")}` : "";
   };
   const nearest = (u) => {
     const { left, top: y } = u.cursor;

@@ -106,7 +106,7 @@ function startLinks() {
   });
   if (location.hash.length > 1) reveal(decodeURIComponent(location.hash.slice(1)));
   $$(".kernels").forEach((table) => {
-    const button = table.parentElement.nextElementSibling;
+    const button = table.nextElementSibling || table.parentElement.nextElementSibling;
     if (!button || !button.matches(".show-more")) return;
     table.classList.add("short");
     button.hidden = false;

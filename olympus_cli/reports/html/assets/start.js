@@ -1,5 +1,6 @@
 startTheme();
 startBackends();
+startTables();
 if ("DecompressionStream" in window) { // since 2023: what is compressed is left out before
   startCharts();
   startViewers();

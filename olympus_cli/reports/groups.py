@@ -1,0 +1,51 @@
+"""Rows of a table that are alike, as one row that opens: the copies of one kernel, for example."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import TypeVar
+
+from olympus_cli.reports.figures import BufferReport, KernelReport
+
+__all__ = ["buffer_groups", "groups", "kernel_groups", "plain_name"]
+
+_R = TypeVar("_R")
+_NUMBER = re.compile(r"\.\d+$")
+_NUMBERS = re.compile(r"\d+")
+
+
+def plain_name(name: str) -> str:
+    """The name of an instruction without the number that tells it from its copies.
+
+    >>> plain_name("ynn_fusion.12"), plain_name("dot")
+    ('ynn_fusion', 'dot')
+    """
+    return _NUMBER.sub("", name)
+
+
+def groups(rows: Iterable[_R], key: Callable[[_R], Hashable]) -> list[list[_R]]:
+    """The rows with equal keys together, in the order of the first of each."""
+    found: dict[Hashable, list[_R]] = {}
+    for row in rows:
+        found.setdefault(key(row), []).append(row)
+    return [*found.values()]
+
+
+def kernel_groups(kernels: Iterable[KernelReport]) -> list[list[KernelReport]]:
+    """The kernels of one name, operation, line and bound together, the slowest group first."""
+    found = groups(kernels, lambda k: (plain_name(k.name), k.operation, k.line, k.bound))
+    return sorted(found, key=lambda group: -sum(kernel.seconds for kernel in group))
+
+
+def buffer_groups(buffers: Sequence[BufferReport]) -> list[list[BufferReport]]:
+    """The buffers of one type, kind, operation and line together, the largest group first.
+
+    Arguments and results differ in numbers of their names alone: those of a layer, for example.
+    """
+
+    def key(buffer: BufferReport) -> Hashable:
+        what = buffer.operation or _NUMBERS.sub("", buffer.name)
+        return buffer.dtype, buffer.shape, buffer.kind, what, buffer.line
+
+    return sorted(groups(buffers, key), key=lambda group: -sum(b.bytes for b in group))

@@ -1,0 +1,3 @@
+startTheme();
+startTables();
+startLinks();
