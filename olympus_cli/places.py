@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 import linecache
+import os
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["quoted", "shown", "shown_place"]
+__all__ = ["quoted", "shown", "shown_place", "unwritable"]
+
+
+def unwritable(folder: Path) -> str | None:
+    """The reason why no file can be made in `folder`; None if one can.
+
+    For a folder that does not exist, its nearest existing parent is checked.
+    """
+    while not os.path.lexists(folder) and folder != folder.parent:
+        folder = folder.parent
+    if not folder.is_dir():
+        return f"{shown(folder)} is not a folder"
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return f"permission denied in {shown(folder)}"
+    return None
 
 
 def shown(path: Path) -> str:

@@ -10,6 +10,8 @@ from typing import Any
 from olympus.analysis import Change, Difference, compare, graph_of, read_module
 from olympus.errors import ArtifactError
 from olympus_cli.gates.budget import Part, Verdict
+from olympus_cli.gates.saved import program_path
+from olympus_cli.places import shown
 from olympus_cli.units import counted
 
 __all__ = ["judge_golden"]
@@ -35,7 +37,11 @@ def judge_golden(
     try:
         golden = graph_of(read_module(saved, "it"))
     except ArtifactError as error:
-        raise ArtifactError(f"the golden program of {target} cannot be used: {error}") from error
+        path = shown(program_path(root, target, backend))
+        raise ArtifactError(
+            f"the golden program {path} of {target} is not StableHLO: {error}",
+            hint=f"olympus check {target} --update saves it again, or git restore {path}",
+        ) from error
     found = compare(golden, graph)
     before, after = (each[:_DIGITS] for each in found.fingerprints)
     if not found:
