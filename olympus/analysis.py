@@ -54,6 +54,7 @@ if _typing.TYPE_CHECKING:
     from olympus_core.analysis.profile import ProfileRow as ProfileRow
     from olympus_core.analysis.profile import Span as Span
     from olympus_core.analysis.profiling import profile as profile
+    from olympus_core.analysis.relocation import Relocation as Relocation
     from olympus_core.analysis.structure import structural_fingerprint as structural_fingerprint
     from olympus_core.calibration import calibrate as calibrate
 else:
@@ -73,6 +74,7 @@ else:
                 "Span",
             ),
             "olympus_core.analysis.profiling": ("profile",),
+            "olympus_core.analysis.relocation": ("Relocation",),
             "olympus_core.analysis.structure": ("structural_fingerprint",),
             "olympus_core.calibration": ("calibrate",),
         },

@@ -21,4 +21,5 @@ from olympus_core.artifact import load as load
 from olympus_core.artifact import new_key as new_key
 from olympus_core.artifact import save as save
 from olympus_core.artifact import sign as sign
+from olympus_core.artifact import update_sources as update_sources
 from olympus_core.artifact import write_whole as write_whole

@@ -22,7 +22,7 @@ from olympus_core.errors import (
 from olympus_core.mesh import AnyMesh
 from olympus_core.sharded import ShardedArray, put_on
 from olympus_core.sharding import Sharding, SingleDeviceSharding
-from olympus_core.spmd import ShardedProgram
+from olympus_core.spmd import Placement, ShardedProgram
 from olympus_core.stage import Interface, Stage
 from olympus_core.tracer import Tracer
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from olympus_core.analysis.profile import Profile
     from olympus_core.stages import Lowered
 
-__all__ = ["Compiled", "ShardedCompiled"]
+__all__ = ["Compiled", "SavedCompiled", "ShardedCompiled"]
 
 
 #: the Python scalars that are passed, without more ado, for a scalar of a dtype
@@ -506,3 +506,26 @@ class ShardedCompiled(Compiled):
     def output_shardings(self) -> Any:
         """The result with the sharding of each array."""
         return self.out_tree.unflatten(self.signature.out_shardings)
+
+
+class SavedCompiled(Compiled):
+    """A program of an earlier compilation, to inspect: a call raises BackendError."""
+
+    def __init__(
+        self,
+        signature: Interface,
+        executable: xla.CompileOnlyExecutable,
+        target: xla.Target,
+        lowered: Lowered,
+        where: Placement | None,
+    ) -> None:
+        super().__init__(signature, executable, target, lowered)
+        self._where = where
+
+    @property
+    def num_devices(self) -> int:
+        """The number of devices that the program runs on."""
+        return 1 if self._where is None else self._where.num_devices
+
+    def _meshes(self) -> Sequence[AnyMesh]:
+        return () if self._where is None else self._where.meshes

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from olympus_core import compiling, mlir, tree, xla
-from olympus_core.compiled import Compiled, ShardedCompiled
+from olympus_core.compiled import Compiled, SavedCompiled, ShardedCompiled
 from olympus_core.compiling import Repeats
 from olympus_core.entry import Entry, aliases, tell_unusable
 from olympus_core.errors import LoweringError, UsageError
@@ -282,6 +282,42 @@ class Lowered(Stage):
         executable = compiling.compile_lowered(
             made, self.target, options, where.devices, where.shardings
         )
+        return self._sharded(executable, where, entry)
+
+    def load(self, executable: bytes) -> Compiled:
+        """Return the result of an earlier `compile` of this program, from its `serialize()`.
+
+        `executable` is native code: load only what was compiled from this very program, by this
+        version of jaxlib, on a machine like this one.
+
+        Raises ArtifactError where the bytes are damaged or do not fit, BackendError where the
+        target's devices are not here.
+
+        >>> lowered.load(lowered.compile().serialize())(x, y)
+        Array(10, dtype=int32, weak_type=True)
+        """
+        where = self._where
+        if where is None:
+            return Compiled(self.signature, xla.load(executable, self.target), self.target, self)
+        where, entry = attached(where, self._entry, self.target, self.fun_name)
+        return self._sharded(xla.load(executable, self.target, where.devices), where, entry)
+
+    def _sharded(self, executable: Any, where: Placement, entry: Entry) -> ShardedCompiled:
         both = self.signature.in_avals, self.signature.out_avals
         program = with_shardings(executable, both, entry, where, self.signature.own_shardings)
         return ShardedCompiled(self.signature, program, self.target, self)
+
+    def read_compiled(self, hlo: str, executable: bytes) -> Compiled:
+        """Return the result of an earlier `compile` of this program, to inspect and not to run.
+
+        `hlo` is its `as_text()` and `executable` its `serialize()`; no device is needed.  Memory,
+        estimates and collectives are as of the compiled program; for a GPU the sizes that only its
+        runtime knows are None.
+
+        Raises ArtifactError where `hlo` is not an HLO module.
+
+        >>> lowered.read_compiled(compiled.as_text(), compiled.serialize()).memory().peak
+        12288
+        """
+        made = xla.saved_executable(hlo, executable, self.target)
+        return SavedCompiled(self.signature, made, self.target, self, self._where)

@@ -6,7 +6,7 @@ Either can be made ready to be called, and its stages can be repeated with nothi
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -20,7 +20,7 @@ from olympus_cli.bench.work import BundleWork, SamplerWork
 from olympus_cli.frontends.python import load_target
 from olympus_cli.isolated.call import Say
 from olympus_cli.program.bundle import load_bundle
-from olympus_cli.program.runnable import Runnable, runnable, with_one_backend
+from olympus_cli.program.runnable import Runnable, label_to_run, runnable
 from olympus_cli.program.stages import Program
 from olympus_cli.spec.model import TargetSpec
 
@@ -70,7 +70,8 @@ class TargetSubject(Subject):
     """A target, on the first of its backends that is here."""
 
     def __init__(self, spec: TargetSpec, say: Say) -> None:
-        self._spec = with_one_backend(spec)
+        label = label_to_run(spec)
+        self._spec = replace(spec, backends=(spec.labels[label],))
         super().__init__(say, self._spec.backends[0])
 
     def open(self) -> Runnable:

@@ -60,7 +60,7 @@ def build(
         jobs = options.jobs or _processors()
         running = run_tasks(list(tasks.values()), jobs, options.time_limit, listener.on_stage)
         for outcome in chain(failed, stack.enter_context(closing(running))):
-            if outcome.status == "built":
+            if outcome.staged:
                 outcome = _commit(tasks[outcome.target], outcome)
             found[outcome.target] = outcome
             listener.on_outcome(outcome)

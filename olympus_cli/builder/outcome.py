@@ -18,7 +18,8 @@ class Outcome:
     """What became of one target; "stale" is one that --frozen kept from being built.
 
     One that was built, or is fresh, has the report on its outputs.  It has a failure too if the
-    compiler of another of its backends is not here.
+    compiler of another of its backends is not here.  `staged` outputs are to be put in place: those
+    of one that was built, or of a fresh one whose source lines were renewed.
     """
 
     target: str
@@ -28,3 +29,4 @@ class Outcome:
     failure: Failure | None = None
     log: str = ""
     report: Report | None = None
+    staged: bool = False

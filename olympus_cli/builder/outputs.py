@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from olympus.analysis import SourceMap
     from olympus_cli.reports.html.page import MeasuredTime
 
-__all__ = ["compile_and_write"]
+__all__ = ["backend_warnings", "block_report", "compile_and_write", "finish", "write_lowered"]
 
 _TURN = 0.0005  # seconds; Python's own 0.005 are a twentieth of what a small program compiles in
 
@@ -94,6 +94,23 @@ def compile_and_write(
             files.add(bundle.name)
             outputs = files.listed()
         report = _report(program, lowered, backends, outputs)
+    return finish(program, report, directory, project, say, page=page, profile=profile)
+
+
+def finish(
+    program: Program,
+    report: Report,
+    directory: Path,
+    project: str,
+    say: Say,
+    *,
+    page: bool,
+    profile: bool,
+) -> Report:
+    """Write the report in its forms and the list of files, and put all of it on the disk.
+
+    The arguments are those of `compile_and_write`; the report is returned with all its files.
+    """
     if page:
         measured = _measured(program, say) if profile else {}
         say("draw")
@@ -146,7 +163,7 @@ def _look_at_lowered(program: Program, files: Files, begun: Event) -> _Lowered:
     begun.wait()
     spec, first = program.spec, program.units[0]
     costs = {unit.label: unit.lowered.cost(spec.trips) for unit in program.units}
-    sources = _write_lowered(program, files)
+    sources = write_lowered(program, files)
     _ = program.arguments, program.results
     for unit in program.units:
         unit.lowered.bytecode()
@@ -159,7 +176,7 @@ def _look_at_lowered(program: Program, files: Files, begun: Event) -> _Lowered:
     )
 
 
-def _write_lowered(program: Program, files: Files) -> dict[str, SourceMap]:
+def write_lowered(program: Program, files: Files) -> dict[str, SourceMap]:
     """Write the files of the program as lowered, and make the folders of its backends.
 
     The sources of each program are returned, by the kind of its backend.
@@ -201,11 +218,11 @@ def _inspect(
         compile_seconds=unit.compile_seconds,
         xla_seconds=compiled.executable.xla_seconds,
         ops=instruction_counts(text),
-        blocks=tuple(_block(each, spec.root) for each in unit.lowered.blocks),
+        blocks=tuple(block_report(each, spec.root) for each in unit.lowered.blocks),
     )
 
 
-def _block(block: Block, root: Path) -> BlockReport:
+def block_report(block: Block, root: Path) -> BlockReport:
     """What is told of a block; lines in the project's folder are told from there."""
     inside = f"{root}{os.sep}"
     lines = (line.removeprefix(inside) for line in block.lines)
@@ -231,11 +248,11 @@ def _report(
         ops=lowered.ops,
         backends=tuple(backends),
         outputs=outputs,
-        warnings=(*program.warnings, *_warnings(backends)),
+        warnings=(*program.warnings, *backend_warnings(backends)),
     )
 
 
-def _warnings(backends: Sequence[BackendReport]) -> Iterator[str]:
+def backend_warnings(backends: Sequence[BackendReport]) -> Iterator[str]:
     """What could not be counted, and what does not fit: each once, with its source line."""
     told = [
         warning

@@ -16,7 +16,6 @@ from olympus_cli.builder.outcome import Outcome
 from olympus_cli.builder.store import Place, locate
 from olympus_cli.faults.failure import Failure
 from olympus_cli.program.bundle import SUFFIX
-from olympus_cli.spec.backends import backend_labels
 from olympus_cli.spec.model import TargetSpec
 
 __all__ = ["Options", "Task", "plan"]
@@ -43,7 +42,7 @@ class Options:
         """The labels of the backends of `spec` that are to be built for."""
         return tuple(
             label
-            for label, backend in backend_labels(spec.backends).items()
+            for label, backend in spec.labels.items()
             if self.backend is None or _is_meant(self.backend, backend)
         )
 

@@ -41,13 +41,10 @@ def reason_to_build(
     record: Record | None,
     keys: Mapping[str, str],
     others: Collection[str] = (),
-    page: bool = False,
 ) -> str | None:
     """Why outputs for `keys` have to be built, in words; None when they are there already.
 
-    `others` are the labels of backends that the target has and that are not built for now.
-    With `page` the report must be there as a page.
-    """
+    `others` are the labels of backends that the target has and that are not built for now."""
     if record is None:
         return "it has not been built before"
     if record.trouble is not None:
@@ -62,8 +59,6 @@ def reason_to_build(
             return f"it is no longer built for {label}"
     if record.damaged:
         return f"{record.damaged[0]} is missing or has been changed"
-    if page and not record.has_page:
-        return f"it has no {PAGE}"
     return None
 
 

@@ -83,7 +83,7 @@ def _outcome_line(outcome: Outcome, directory: Path) -> str:
     """One target in one line, with its time, where its outputs are, and why it was built."""
     where = "" if outcome.status == "failed" else f"  {directory}"
     time = duration(outcome.seconds) if outcome.seconds else ""
-    why = f"  ({outcome.reason})" if outcome.reason and outcome.status == "built" else ""
+    why = f"  ({outcome.reason})" if outcome.reason and outcome.staged else ""
     return f"{outcome.status:<7} {outcome.target:<24} {time:>8}{where}{why}".rstrip()
 
 

@@ -71,6 +71,7 @@ class Place:
         """
         with _usable(self.final):
             self._check_replaceable()
+            _remove(self._beside(_NEW))  # of an attempt before this one
             self._beside(_NEW).mkdir()
         return self._beside(_NEW)
 

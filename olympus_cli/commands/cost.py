@@ -10,6 +10,7 @@ import click
 from olympus.analysis import Kind, Roofline, roofline
 from olympus.stages import device_model
 from olympus_cli import console
+from olympus_cli.builder.reuse import up_to_date
 from olympus_cli.frontends.python import load_target
 from olympus_cli.isolated.call import Say, call
 from olympus_cli.options import (
@@ -35,7 +36,7 @@ from olympus_cli.reports.figures import (
 )
 from olympus_cli.reports.program import described
 from olympus_cli.reports.strict import typed
-from olympus_cli.spec.backends import backend_labels, backend_text
+from olympus_cli.spec.backends import backend_text
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.resolve import Request
 
@@ -73,7 +74,7 @@ KINDS: dict[str, Kind] = {"line": "line", "scope": "scope", "op": "operation", "
 )
 @common_options
 def command(request: Request, by: str, rows: int, compiles: bool, as_json: bool) -> None:
-    """Nothing is compiled unless --compile is given, and nothing is written.
+    """Nothing is compiled or written unless --compile is given, which uses the build of a target.
 
     \b
     Examples:
@@ -108,7 +109,7 @@ def _costed(say: Say, spec: TargetSpec, kind: Kind, compiles: bool) -> dict[str,
     say("import")
     program = Program(load_target(spec), say)
     program.trace()
-    label, backend = next(iter(backend_labels(spec.backends).items()))
+    label, backend = next(iter(spec.labels.items()))
     program.lower([label])
     (unit,) = program.units
     say("count")
@@ -129,9 +130,16 @@ def _costed(say: Say, spec: TargetSpec, kind: Kind, compiles: bool) -> dict[str,
     }
     warnings = list(uncounted(told))
     if compiles:
-        program.leave_out_absent()
-        program.compile()
-        figures = compiled_figures(unit.compiled, spec.root, spec.trips)
+        figures = _compiled_figures(program, say)
         document["compiled"] = asdict(figures)
         warnings += unfitting(figures)
     return {**document, "warnings": [*program.warnings, *warnings]}
+
+
+def _compiled_figures(program: Program, say: Say) -> CompiledFigures:
+    """The figures of a lowered program as compiled, from its target's build if it has one."""
+    build, (unit,) = up_to_date(program, say), program.units
+    if build is not None:
+        return next(b.figures for b in build.report.backends if b.label == unit.label)
+    program.compile()
+    return compiled_figures(unit.compiled, program.spec.root, program.spec.trips)

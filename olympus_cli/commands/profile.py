@@ -14,6 +14,7 @@ import olympus
 from olympus.analysis import ProfileKind
 from olympus.errors import ArtifactError, BackendError, CompileError, UsageError
 from olympus_cli import console
+from olympus_cli.builder.reuse import ready_to_run
 from olympus_cli.input_options import bundle_options, input_options
 from olympus_cli.isolated.call import Say, call
 from olympus_cli.options import (
@@ -33,7 +34,7 @@ from olympus_cli.profiling.table import show_profile
 from olympus_cli.profiling.trace import trace_bytes
 from olympus_cli.program.bundle import BundleOptions, bundle_loader
 from olympus_cli.program.inputs import InputOptions
-from olympus_cli.program.runnable import Runnable, check_flags, compile_to_run
+from olympus_cli.program.runnable import Runnable, check_flags
 from olympus_cli.spec.backends import backend_text
 from olympus_cli.spec.resolve import Request
 
@@ -189,7 +190,7 @@ def _work(
         )
     spec = replace(spec, backends=(backend,))
     named = spec.name, spec.entry, backend_text(backend)
-    return _Work(partial(compile_to_run, spec), inputs.of(spec), named, spec.root)
+    return _Work(partial(ready_to_run, spec), inputs.of(spec), named, spec.root)
 
 
 def _profiled(

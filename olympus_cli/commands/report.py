@@ -95,8 +95,7 @@ def command(
 
 
 def _build(spec: TargetSpec, folder: Path, time_limit: float | None, profile: bool) -> None:
-    # what was measured once is not up to date
-    options = Options(jobs=1, time_limit=time_limit, force=profile, page=True, profile=profile)
+    options = Options(jobs=1, time_limit=time_limit, page=True, profile=profile)
     with interrupts.raised(), watching(1) as listener:
         outcomes = build({folder.name: spec}, folder.parent, options, listener)
     for warning in outcomes[0].report.warnings if outcomes[0].report else ():

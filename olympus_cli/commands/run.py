@@ -12,6 +12,7 @@ import click
 
 from olympus.errors import ArtifactError, CompileError, UsageError
 from olympus_cli import console
+from olympus_cli.builder.reuse import ready_to_run
 from olympus_cli.input_options import bundle_options, input_options
 from olympus_cli.isolated.call import Say, call
 from olympus_cli.options import (
@@ -26,7 +27,7 @@ from olympus_cli.output import emit, write_file
 from olympus_cli.places import shown
 from olympus_cli.program.bundle import BundleOptions, bundle_loader
 from olympus_cli.program.inputs import InputOptions, npz_bytes
-from olympus_cli.program.runnable import Runnable, check_flags, compile_to_run
+from olympus_cli.program.runnable import Runnable, check_flags
 from olympus_cli.reports.arrays import ArraySummary, summarize_array
 from olympus_cli.spec.resolve import Request
 
@@ -65,7 +66,7 @@ def command(
     load = bundle
     if load is None:
         spec = request.spec()
-        load, inputs = partial(compile_to_run, spec), inputs.of(spec)
+        load, inputs = partial(ready_to_run, spec), inputs.of(spec)
     with console.progress(f"compiling {request.text}") as bar:
         summaries, content = call(
             _run,

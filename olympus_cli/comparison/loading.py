@@ -31,7 +31,7 @@ from olympus_cli.reports.figures import cost_report
 from olympus_cli.reports.json import has_report, read_report
 from olympus_cli.reports.model import Report
 from olympus_cli.reports.strict import OlderSchema, open_regular
-from olympus_cli.spec.backends import backend_labels, backend_text, named_backend
+from olympus_cli.spec.backends import backend_text, named_backend
 from olympus_cli.versions import tool_versions
 
 __all__ = ["read_side"]
@@ -77,7 +77,7 @@ def _of_target(say: Say, side: TargetSide) -> dict[str, Any]:
     say("import")
     program = Program(load_target(side.spec), say)
     program.trace()
-    program.lower([next(iter(backend_labels(side.spec.backends)))])
+    program.lower([next(iter(side.spec.labels))])
     (unit,), spec = program.units, side.spec
     sources = SourceMap.of(unit.lowered.module, spec.root)
     cost = cost_report(unit.lowered.cost(spec.trips), spec.root)

@@ -10,6 +10,7 @@ from typing import Any
 
 import olympus
 from olympus.analysis import SourceMap, graph_of
+from olympus_cli.builder.reuse import up_to_date
 from olympus_cli.frontends.python import load_target
 from olympus_cli.gates.budget import Verdict, figures_of, judge
 from olympus_cli.gates.figures import Figures
@@ -21,6 +22,7 @@ from olympus_cli.program.bundle import SUFFIX, save_bundle
 from olympus_cli.program.stages import Program, Unit
 from olympus_cli.reports.figures import compiled_figures, cost_report, row_reports
 from olympus_cli.reports.hlo import instruction_counts, operation_counts
+from olympus_cli.reports.model import Report
 from olympus_cli.reports.strict import typed
 from olympus_cli.spec.model import TargetSpec
 
@@ -67,18 +69,21 @@ def perform(
     program = Program(load_target(spec), say)
     program.trace()
     program.lower()
-    sizes: dict[str, int] = {}
+    report, sizes = None, dict[str, int]()
     if spec.budget.compiles:
-        program.leave_out_absent()
-        program.compile()
-        sizes = _sizes(program)
+        build = up_to_date(program, say)
+        if build is None:
+            program.compile()
+            sizes = _sizes(program)
+        else:
+            report, sizes = build.report, _built_sizes(build.report, spec.name)
     say("count")
     memory = memory_of(spec.budget.fits)
     verdicts: list[Verdict] = []
     found: dict[str, dict[str, float]] = {}
     programs: dict[str, str] = {}
     for unit in program.units:
-        figures = unit_figures(unit, spec.root, spec.trips, sizes)
+        figures = unit_figures(unit, spec.root, spec.trips, sizes, report)
         found[unit.label] = figures_of(figures)
         known = found[unit.label] if update else saved.get(unit.label, {})
         verdicts += judge(spec.name, spec.budget, figures, known, memory)
@@ -119,14 +124,29 @@ def _sizes(program: Program) -> dict[str, int]:
     return {"": bundle, **sizes}
 
 
+def _built_sizes(report: Report, target: str) -> dict[str, int]:
+    """The same, of the outputs of a build."""
+    files = {file.path: file.bytes for file in report.outputs}
+    labels = [each.label for each in report.backends]
+    sizes = {label: files[f"{label}/executable.bin"] for label in labels}
+    return {"": files[target + SUFFIX], **sizes}
+
+
 def unit_figures(
-    unit: Unit, root: Path, trips: Mapping[str, int], sizes: Mapping[str, int]
+    unit: Unit,
+    root: Path,
+    trips: Mapping[str, int],
+    sizes: Mapping[str, int],
+    report: Report | None = None,
 ) -> Figures:
     """What is known of a program for one backend, as far as it has been compiled.
 
     Places are told from `root`; `trips` are as `Lowered.cost` takes them, and `sizes` the bytes of
-    each executable by its backend's label, and those of the bundle as "".
+    each executable by its backend's label, and those of the bundle as "".  The figures of the
+    compiled program are those of `report`, if there is one.
     """
+    backends = report.backends if report else ()
+    built = next((each for each in backends if each.label == unit.label), None)
     cost = unit.lowered.cost(trips)
     compiled = unit.compiled
     return Figures(
@@ -138,8 +158,8 @@ def unit_figures(
         unit.lowered.unused_donations,
         lambda operation, dtype: row_reports(cost, "line", root, operation=operation, dtype=dtype),
         lambda name: written_at(graph_of(unit.lowered.module), name, root),
-        compiled and compiled_figures(compiled, root, trips),
-        compiled and instruction_counts(compiled.as_text()),
+        built or (compiled and compiled_figures(compiled, root, trips)),
+        built.ops if built else compiled and instruction_counts(compiled.as_text()),
         sizes.get(unit.label),
         sizes.get(""),
     )

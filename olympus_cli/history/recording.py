@@ -51,19 +51,24 @@ def prepare(project: Project) -> None:
 
 
 def record_build(project: Project, outcomes: Iterable[Outcome]) -> None:
-    """Add the figures of the targets that were built; nothing where all were up to date."""
+    """Add the figures of the targets that were built; nothing where all were up to date.
+
+    Of those that are up to date and whose source lines were renewed, the programs get these.
+    """
     state = _states.pop(project.root, None)
-    built = [each.report for each in outcomes if each.status == "built" and each.report]
-    if project.history is None or not built:
+    renewed = [e for e in outcomes if (e.status == "built" or e.staged) and e.report]
+    if project.history is None or not renewed:
         return
     from olympus_cli.history.figures import build_figures, build_programs
 
     figures: list[Figure] = []
     programs: list[StoredProgram] = []
-    for report in built:
-        found = build_programs(report, project.build_dir / report.target)
-        figures += build_figures(report, found)
+    for each in renewed:
+        assert each.report is not None
+        found = build_programs(each.report, project.build_dir / each.target)
         programs += found.values()
+        if each.status == "built":
+            figures += build_figures(each.report, found)
     _record(project, "build", figures, programs, state=state)
 
 
@@ -137,7 +142,7 @@ def _record(
     from olympus_cli.history.repository import repository_state
     from olympus_cli.history.store import append
 
-    if project.history is None or not figures:
+    if project.history is None or not (figures or programs):
         return
     run = Run(
         time=utc_text(datetime.now(UTC)),
@@ -147,7 +152,7 @@ def _record(
         **asdict(state or repository_state(project.root)),
     )
     try:
-        append(project.history, [(run, figures)], programs)
+        append(project.history, [(run, figures)] if figures else [], programs)
     except OlympusError as error:
         hint = f" ({error.hint})" if error.hint else ""
         console.say(f"warning: the figures are not in the history: {error}{hint}")

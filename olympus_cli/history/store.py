@@ -255,12 +255,21 @@ def _add_figure(connection: sqlite3.Connection, run: int, figure: Figure) -> int
 
 
 def _add_program(connection: sqlite3.Connection, program: StoredProgram) -> None:
-    known = connection.execute("SELECT 1 FROM program WHERE digest = ?", (program.digest,))
-    if known.fetchone() or len(program.stablehlo) > _MOST_TEXT:
+    """Add a program; one that is stored already gets the new source lines."""
+    query = "SELECT length(stablehlo) FROM program WHERE digest = ?"
+    known = connection.execute(query, (program.digest,)).fetchone()
+    if len(program.stablehlo) > _MOST_TEXT:
         return
-    stablehlo = zlib.compress(program.stablehlo)
+    stablehlo = b"" if known else zlib.compress(program.stablehlo)
     sources = None if program.sources is None else zlib.compress(program.sources)
-    if len(stablehlo) + len(sources or b"") > _MOST_STORED:
+    size = known[0] if known else len(stablehlo)
+    if size + len(sources or b"") > _MOST_STORED:
+        return
+    if known:
+        if sources is not None:
+            connection.execute(
+                "UPDATE program SET sources = ? WHERE digest = ?", (sources, program.digest)
+            )
         return
     connection.execute(
         "INSERT INTO program (digest, stablehlo, sources) VALUES (?, ?, ?)",

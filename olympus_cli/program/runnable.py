@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,13 +16,13 @@ import olympus
 from olympus import tree
 from olympus.errors import BackendError, CompileError
 from olympus.sharding import expect_devices
-from olympus_cli.frontends.python import load_target
 from olympus_cli.isolated.call import Say, call
 from olympus_cli.program.leaves import Leaf
 from olympus_cli.program.stages import Program
+from olympus_cli.spec.backends import backend_text
 from olympus_cli.spec.model import TargetSpec
 
-__all__ = ["Runnable", "check_flags", "compile_to_run", "runnable", "with_one_backend"]
+__all__ = ["Runnable", "check_flags", "label_to_run", "runnable"]
 
 
 @dataclass(frozen=True)
@@ -80,31 +80,45 @@ def runnable(program: Program) -> Runnable:
     return Runnable(unit.compiled, program.arguments, program.results)
 
 
-def compile_to_run(spec: TargetSpec, say: Say = lambda _stage: None) -> Runnable:
-    """The program of a target, compiled for a backend of it that is here; `say` gets the stages."""
-    say("import")
-    program = Program(load_target(with_one_backend(spec)), say)
-    program.trace()
-    program.lower()
-    program.compile()
-    return runnable(program)
+def label_to_run(spec: TargetSpec) -> str:
+    """The label of the first backend of `spec` that can run here, before any work is done.
 
-
-def with_one_backend(spec: TargetSpec) -> TargetSpec:
-    """`spec` with the first of its backends that can run here, or, for want of one, its first."""
-    expect_devices(spec.num_devices)  # before the first look at those that are here
-    fitting = (backend for backend in spec.backends if _is_here(backend))
-    return replace(spec, backends=(next(fitting, spec.backends[0]),))
-
-
-def _is_here(backend: olympus.Target) -> bool:
-    """Whether there is a device of the backend; a compiler for it is not enough.
-
-    A CPU is not looked at, which would fix how many devices it has.
+    Raises:
+        BackendError: none can: no device of theirs is here, or fewer than the program needs.
     """
-    if backend.backend == "cpu":
-        return True
+    expect_devices(spec.num_devices)  # before the first look at those that are here
+    problem: BackendError | None = None
+    for label, backend in spec.labels.items():
+        missing = _missing(backend, spec)
+        if missing is None:
+            return label
+        problem = problem or missing
+    assert problem is not None
+    raise problem
+
+
+def _missing(backend: olympus.Target, spec: TargetSpec) -> BackendError | None:
+    """Why a program cannot run on a backend here; None where it can.
+
+    A compiler for it is not enough.  One device of the CPU is always here, and is not looked at:
+    that would fix how many devices it has.
+    """
+    needed = spec.num_devices
+    if backend.backend == "cpu" and needed == 1:
+        return None
     try:
-        return bool(olympus.devices(backend.backend))
-    except BackendError:
-        return False
+        there = len(olympus.devices(backend.backend))
+    except BackendError as error:
+        return BackendError(
+            f"{spec.name} cannot run on {backend_text(backend)}: {error}",
+            hint="--backend cpu runs it on the CPU; "
+            f"olympus compile {spec.name} compiles it without the device",
+        )
+    if there >= needed:
+        return None
+    return BackendError(
+        f"{spec.name} needs {needed} devices of {backend.backend}, and this machine has {there}",
+        hint="OLYMPUS_NUM_CPU_DEVICES is the number of devices that the CPU is taken for"
+        if backend.backend == "cpu"
+        else None,
+    )

@@ -10,7 +10,7 @@ import time
 import warnings
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,6 @@ from olympus_cli.frontends.python import Traceable
 from olympus_cli.isolated.call import Say
 from olympus_cli.program.leaves import Leaf, argument_leaves, result_leaves
 from olympus_cli.program.stopwatch import Stopwatch
-from olympus_cli.spec.backends import backend_labels
 
 __all__ = ["Program", "Unit"]
 
@@ -89,7 +88,7 @@ class Program:
 
     def lower(self, labels: Collection[str] | None = None) -> None:
         """Olympuspr to StableHLO, once for each backend, or for each of those in `labels`."""
-        for label, backend in backend_labels(self.spec.backends).items():
+        for label, backend in self.spec.labels.items():
             if labels is not None and label not in labels:
                 continue
             self._say(f"lower for {label}")
@@ -97,6 +96,14 @@ class Program:
             with self._warnings_kept():
                 lowered = self.traced.lower(backend, repeats=self.spec.repeats)
             self.units.append(Unit(label, backend, lowered, time.perf_counter() - start))
+
+    def lowered_for(self, labels: Collection[str]) -> Program:
+        """The same traced program, lowered for other backends of its outputs, those of `labels`."""
+        other = Program(self.source, self._say, self.clock)
+        other.spec = replace(self.spec, backends=tuple(self.spec.all_labels.values()))
+        other.traced, other.warnings = self.traced, self.warnings
+        other.lower(labels)
+        return other
 
     def leave_out_absent(self) -> BackendError | None:
         """Drop the units that no compiler is here for; the error that compiling one would raise.

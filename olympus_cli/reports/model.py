@@ -112,6 +112,12 @@ class BackendReport(CompiledFigures):
     ops: Mapping[str, int]
     blocks: tuple[BlockReport, ...]
 
+    @property
+    def figures(self) -> CompiledFigures:
+        """The figures of the compiled program alone."""
+        names = CompiledFigures.__dataclass_fields__
+        return CompiledFigures(**{name: getattr(self, name) for name in names})
+
 
 @dataclass(frozen=True)
 class OutputFile:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import olympus
 from olympus.errors import UsageError
 from olympus_cli.nearest import did_you_mean
+from olympus_cli.spec.backends import backend_labels
 from olympus_cli.spec.benching import BenchSpec
 from olympus_cli.spec.inputs import InputSpec, ToleranceSpec
 from olympus_cli.spec.limits import Budget
@@ -23,7 +24,7 @@ from olympus_cli.spec.mesh import MeshSpec, OutSharding, ShardingSpec
 if TYPE_CHECKING:
     from olympus.stages import Optimize, Repeats
 
-__all__ = ["ArgSpec", "FromEntry", "Project", "ShapeSpec", "TargetSpec"]
+__all__ = ["ArgSpec", "FromEntry", "OutputFolder", "Project", "ShapeSpec", "TargetSpec"]
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,14 @@ ArgSpec: TypeAlias = "ShapeSpec | FromEntry | dict[str, ArgSpec] | list[ArgSpec]
 
 
 @dataclass(frozen=True)
+class OutputFolder:
+    """The folder of a target's outputs, and the backends that olympus.toml has it built for."""
+
+    path: Path
+    backends: tuple[olympus.Target, ...]
+
+
+@dataclass(frozen=True)
 class TargetSpec:
     """One program to build: an entry, the shapes of its arguments, and what it is built for."""
 
@@ -82,6 +91,20 @@ class TargetSpec:
     tolerance: ToleranceSpec = field(default_factory=ToleranceSpec)
     mesh: MeshSpec = field(default_factory=dict)
     out_sharding: OutSharding = None
+    #: where `olympus build` keeps its outputs; None for an entry, and for a target with options
+    #: that make another program of it
+    outputs: OutputFolder | None = None
+
+    @property
+    def all_labels(self) -> dict[str, olympus.Target]:
+        """The backends that its outputs are for by label, also those that are not asked for."""
+        return backend_labels(self.outputs.backends if self.outputs else self.backends)
+
+    @property
+    def labels(self) -> dict[str, olympus.Target]:
+        """The backends that are asked for, by the labels of their outputs."""
+        known = self.all_labels.items()
+        return {label: backend for label, backend in known if backend in self.backends}
 
     @property
     def num_devices(self) -> int:

@@ -32,7 +32,7 @@ from olympus_cli.spec.mesh import (
     out_sharding_of,
     sharding_of,
 )
-from olympus_cli.spec.model import ArgSpec, FromEntry, Project, ShapeSpec, TargetSpec
+from olympus_cli.spec.model import ArgSpec, FromEntry, OutputFolder, Project, ShapeSpec, TargetSpec
 from olympus_cli.spec.section import Section
 from olympus_cli.spec.shapes import DEEPEST, parse_arg
 from olympus_cli.spec.statics import HASHABLE, unhashable
@@ -91,6 +91,7 @@ def load_project(path: Path, own: Devices | None = None) -> Project:
     settings.only(PROJECT_KEYS)
     folders = _python_path(settings, root)
     budget, bench = budget_of(top, devices), bench_of(top)
+    build_dir = root / settings.text("build-dir", "build")
     targets: dict[str, TargetSpec] = {}
     section = top.table("target")
     for name in section.data:
@@ -101,10 +102,10 @@ def load_project(path: Path, own: Devices | None = None) -> Project:
                 python_path=folders,
                 budget=budget.under(target.budget),
                 bench=bench.under(target.bench),
+                outputs=OutputFolder(build_dir / key, target.backends),
             )
             for key, target in found.items()
         }
-    build_dir = root / settings.text("build-dir", "build")
     history = _history(settings, root, build_dir)
     project = Project(root, targets, build_dir, settings.texts("default-targets"), devices, history)
     if project.default_targets:

@@ -61,7 +61,14 @@ class Request:
         Example: `Request("model:forward", shapes="x=f32[8,3]", statics=("train=false",)).spec()`.
         """
         find = _entry if ":" in self.text else _target
-        target, devices = find(self.text, self.project, self.devices)
+        found, devices = find(self.text, self.project, self.devices)
+        target = self._with_options(found, devices)
+        is_own = set(target.backends) <= set(found.backends) and found == replace(
+            target, backends=found.backends
+        )
+        return target if is_own else replace(target, outputs=None)
+
+    def _with_options(self, target: TargetSpec, devices: Devices) -> TargetSpec:
         if self.shapes is not None:
             args, kwargs = parse_shapes(self.shapes)
             kept = {} if args else {k: v for k, v in target.kwargs.items() if k not in kwargs}

@@ -11,14 +11,17 @@ from typing import Any
 
 import numpy as np
 
+import olympus
 from olympus.errors import ArtifactError, CompileError, UsageError
+from olympus.sharding import expect_devices
 from olympus.verification import interpret
+from olympus_cli.builder.reuse import ready_to_run
 from olympus_cli.frontends.python import load_target
 from olympus_cli.isolated.call import Say, call
 from olympus_cli.program.bundle import SUFFIX, BundleOptions, load_bundle
 from olympus_cli.program.inputs import InputOptions
 from olympus_cli.program.leaves import Leaf
-from olympus_cli.program.runnable import Runnable, compile_to_run, with_one_backend
+from olympus_cli.program.runnable import Runnable
 from olympus_cli.program.stages import Program
 from olympus_cli.spec.backends import parse_backend
 from olympus_cli.spec.model import TargetSpec
@@ -64,8 +67,14 @@ def _of_file(load: Callable[[], Runnable], _spec: TargetSpec) -> Runnable:
     return load()
 
 
-def _of_backend(backend: Any, spec: TargetSpec) -> Runnable:
-    return compile_to_run(replace(spec, backends=(backend,)))
+def _of_backend(backend: olympus.Target, spec: TargetSpec) -> Runnable:
+    return ready_to_run(_on(backend, spec))
+
+
+def _on(backend: olympus.Target, spec: TargetSpec) -> TargetSpec:
+    """The target for one backend, which may be another than it is built for."""
+    outputs = spec.outputs if backend in spec.backends else None
+    return replace(spec, backends=(backend,), outputs=outputs)
 
 
 def results_of(
@@ -100,7 +109,8 @@ def _ran(
 
 def _interpreted(say: Say, spec: TargetSpec, inputs: InputOptions) -> list[tuple[str, bytes]]:
     say("lower")
-    program = Program(load_target(with_one_backend(spec)))
+    expect_devices(spec.num_devices)
+    program = Program(load_target(spec))
     program.trace()
     lowered = program.traced.lower(repeats="off")
     say("interpret")

@@ -11,11 +11,11 @@ import numpy as np
 
 from olympus.errors import GateError
 from olympus.verification import Finding, Run, Tolerance, Verification, runner, verify
-from olympus_cli.frontends.python import load_target
+from olympus_cli.builder.reuse import give_executables, lowered_to_run
 from olympus_cli.isolated.call import Say
 from olympus_cli.program.inputs import InputOptions
 from olympus_cli.program.leaves import Leaf
-from olympus_cli.program.runnable import runnable, with_one_backend
+from olympus_cli.program.runnable import runnable
 from olympus_cli.program.stages import Program
 from olympus_cli.spec.backends import backend_text
 from olympus_cli.spec.inputs import ToleranceSpec
@@ -44,8 +44,8 @@ def verify_target(
         GateError: another run has other results than the program, or the golden ones are of other
             inputs.
     """
-    spec = with_one_backend(spec)
-    program = _compiled(spec, say)
+    program = lowered_to_run(spec, say)
+    give_executables(program, say)
     ready = runnable(program)
     arrays = inputs.arrays(ready.arguments)
     say("run")
@@ -72,15 +72,6 @@ def verify_target(
     backend = backend_text(program.units[0].backend)
     facts = {"target": spec.name, "entry": spec.entry, "backend": backend}
     return {**facts, "seed": inputs.seed, **_data(found)}
-
-
-def _compiled(spec: TargetSpec, say: Say) -> Program:
-    say("import")
-    program = Program(load_target(spec), say)
-    program.trace()
-    program.lower()
-    program.compile()
-    return program
 
 
 def _parts(program: Program) -> Run:

@@ -19,6 +19,7 @@ from olympus_core.artifact.manifest import (
 from olympus_core.artifact.saving import save
 from olympus_core.artifact.signing import KeyPair, PublicKey, new_key
 from olympus_core.artifact.treespec import Node
+from olympus_core.artifact.updating import update_sources
 
 __all__ = [
     "COMPILERS",
@@ -39,5 +40,6 @@ __all__ = [
     "new_key",
     "save",
     "sign",
+    "update_sources",
     "write_whole",
 ]

@@ -40,6 +40,7 @@ from olympus_core.xla.options import (
     named_options,
     optimize_options,
 )
+from olympus_core.xla.saved import saved_executable
 from olympus_core.xla.sharding import (
     assembled,
     handler,
@@ -124,6 +125,7 @@ __all__ = [
     "put_parts",
     "put_scalar",
     "run_partitioned",
+    "saved_executable",
     "sharding_like",
     "shipped_devices",
     "target",

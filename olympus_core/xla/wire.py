@@ -6,7 +6,7 @@ https://protobuf.dev/programming-guides/encoding/.
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Callable, Iterator, Set
 
 from olympus_core.errors import ArtifactError
 
@@ -19,7 +19,9 @@ __all__ = [
     "Message",
     "cut",
     "damaged",
+    "edited",
     "field",
+    "integer_field",
     "text",
     "varint",
 ]
@@ -214,25 +216,64 @@ def cut(data: bytes | memoryview, number: int) -> bytes:
     >>> cut(field(1, b"name") + field(8, b"0" * 1000), 8) == field(1, b"name") + field(8, b"")
     True
     """
-    kept, begin, at = [], 0, 0
+    return edited(data, number, lambda _: b"")
+
+
+def edited(
+    data: bytes | memoryview, number: int, edit: Callable[[bytes | memoryview], bytes]
+) -> bytes:
+    """A message with the content of each field `number`, text or a nested message, edited.
+
+    `edit` gets a view where the message is one, so that large content is not copied.
+
+    Raises ArtifactError where it is cut off.
+
+    >>> edited(field(1, b"a") + field(2, b"b"), 2, lambda x: b"c")[-1:]
+    b'c'
+    """
+    parts, begin = list[bytes | memoryview](), 0
+    for tag, start, after, end in _positions(data):
+        if tag == number << 3 | BYTES:
+            parts += [data[begin:start], field(number, edit(data[after:end]))]
+            begin = end
+    return b"".join([*parts, data[begin:]])
+
+
+def integer_field(data: bytes, number: int, value: int) -> bytes:
+    """A message with the integer of a field replaced, where it has that; `value` is not negative.
+
+    Raises ArtifactError where it is cut off.
+
+    >>> Message(integer_field(b"\\x08\\x01", 1, 300)).integer(1)
+    300
+    """
+    parts, begin = list[bytes | memoryview](), 0
+    for tag, _, after, end in _positions(data):
+        if tag == number << 3 | VARINT:
+            parts += [data[begin:after], _varint_of(value)]
+            begin = end
+    return b"".join([*parts, data[begin:]])
+
+
+def _positions(data: bytes | memoryview) -> Iterator[tuple[int, int, int, int]]:
+    """The tag of each field, where it begins, and where its content begins and ends."""
+    at = 0
     while at < len(data):
-        tag, at = varint(data, at)
+        start = at
+        tag, after = varint(data, at)
         kind = tag & 7
         if kind == VARINT:
-            _, at = varint(data, at)
+            _, at = varint(data, after)
         elif kind == BYTES:
-            length, after = varint(data, at)
-            if tag >> 3 == number:
-                kept += [data[begin:at], b"\0"]
-                begin = after + length
+            length, after = varint(data, after)
             at = after + length
         elif kind in (FIXED64, FIXED32):
-            at += 8 if kind == FIXED64 else 4
+            at = after + (8 if kind == FIXED64 else 4)
         else:
             raise damaged(f"it has a field of the wire type {kind}")
-    if at > len(data):
-        raise damaged("it is cut off")
-    return b"".join([*kept, data[begin:]])
+        if at > len(data):
+            raise damaged("it is cut off")
+        yield tag, start, after, at
 
 
 def _fields(data: bytes | memoryview) -> dict[int, list[Value]]:

@@ -88,3 +88,20 @@ def test_a_sharding_of_the_result_is_told_before_it_is_compiled() -> None:
     out = ours(*MESH, ("y",))
     traced = olympus.jit(lambda x: x * 2.0, out_shardings=out).trace(X)
     assert traced.output_shardings == traced.lower().output_shardings == out
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_of_several_devices_is_loaded_and_read(name: str) -> None:
+    made, wrapped, _ = PROGRAMS[name]
+    lowered = made(jnp, wrapped, 0).lower(X, W)
+    compiled = lowered.compile()
+    content = compiled.serialize()
+    loaded, read = lowered.load(content), lowered.read_compiled(compiled.as_text(), content)
+    assert loaded.input_shardings == compiled.input_shardings
+    assert loaded.output_shardings == compiled.output_shardings
+    for one, other in zip(loaded(X, W).values(), compiled(X, W).values(), strict=True):
+        assert np.array_equal(np.asarray(one), np.asarray(other))
+    assert read.num_devices == compiled.num_devices
+    assert read.memory().peak == compiled.memory().peak
+    assert read.collectives() == compiled.collectives()
+    assert read.cost_per_device() == compiled.cost_per_device()

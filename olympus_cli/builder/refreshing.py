@@ -1,0 +1,172 @@
+"""New source lines, or a page, for outputs that are up to date: nothing is compiled.
+
+A comment above a function moves its lines and leaves the program, and so its content key, as it
+was.  The outputs are written anew with the lines of now: everything that the compiler gave is taken
+from the files of the earlier build, and everything that follows from it is computed again.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import olympus
+from olympus.errors import ArtifactError
+from olympus_cli.builder.files import Files
+from olympus_cli.builder.outputs import backend_warnings, block_report, finish, write_lowered
+from olympus_cli.builder.record import Record
+from olympus_cli.isolated.call import Say
+from olympus_cli.program.bundle import SUFFIX
+from olympus_cli.program.stages import Program, Unit
+from olympus_cli.reports.figures import compiled_figures, cost_report
+from olympus_cli.reports.model import BackendReport, Report
+
+if TYPE_CHECKING:
+    from olympus.analysis import Relocation, SourceMap
+
+__all__ = ["Moves", "moves_of", "refresh"]
+
+_SOURCES = "sources.json"
+
+
+@dataclass(frozen=True)
+class Moves:
+    """The source lines of now of a program that was built before: a map for each unit's label."""
+
+    sources: Mapping[str, SourceMap]
+    relocations: Mapping[str, Relocation]
+
+    @property
+    def are_needed(self) -> bool:
+        """Whether a line, a name scope or the text of a line differs."""
+        return any(each.is_needed for each in self.relocations.values())
+
+
+def moves_of(program: Program, directory: Path) -> Moves:
+    """How the source lines of a lowered program differ from those of its outputs in `directory`.
+
+    Raises:
+        ArtifactError: the lines in `directory` cannot be read, or are of another program.
+    """
+    from olympus.analysis import Relocation
+
+    root, sources, relocations = program.spec.root, {}, {}
+    for unit in program.units:
+        now = sources[unit.label] = olympus.analysis.SourceMap.of(unit.lowered.module, root)
+        before = _read_sources(directory, unit)
+        relocations[unit.label] = Relocation.between(before, now, root)
+    return Moves(sources, relocations)
+
+
+def _read_sources(directory: Path, unit: Unit) -> SourceMap:
+    own = directory / unit.label / _SOURCES
+    path = own if own.exists() else directory / f"program.{_SOURCES}"
+    try:
+        return olympus.analysis.SourceMap.parse(path.read_bytes())
+    except OSError as error:
+        raise ArtifactError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def refresh(
+    program: Program,
+    record: Record,
+    moves: Moves,
+    before: Path,
+    directory: Path,
+    project: str,
+    say: Say,
+    page: bool = False,
+    profile: bool = False,
+) -> Report:
+    """Write the outputs in `before`, of the same program, into `directory` with new source lines.
+
+    `record` is that of `before`; its report has just the backends of the program.  The other
+    arguments are those of `compile_and_write`.  The page is written if there was one, too.
+
+    Raises:
+        ArtifactError: a file of the earlier build is damaged.
+        OSError: a file cannot be read or written.
+    """
+    assert record.report is not None
+    say("refresh")
+    reports = {each.label: each for each in record.report.backends}
+    with Files(directory) as files:
+        write_lowered(program, files)
+        backends = []
+        for unit in program.units:
+            _load(unit, moves.relocations[unit.label], before, files, runs=profile)
+            backends.append(_refreshed(unit, reports[unit.label], program))
+        bundle = program.spec.name + SUFFIX
+        _write_bundle(program, moves, before / bundle, directory / bundle)
+        files.add(bundle)
+        outputs = files.listed()
+    report = replace(
+        record.report,
+        backends=tuple(backends),
+        outputs=outputs,
+        warnings=tuple(dict.fromkeys((*program.warnings, *backend_warnings(backends)))),
+    )
+    wants_page = page or record.has_page
+    try:
+        return finish(program, report, directory, project, say, page=wants_page, profile=profile)
+    finally:
+        for unit in program.units:  # these cannot run
+            unit.compiled = None
+
+
+def _load(unit: Unit, relocation: Relocation, before: Path, files: Files, *, runs: bool) -> None:
+    """Write the program as compiled with its new lines, and give it to the unit to inspect.
+
+    With `runs` a program for the CPU is loaded, so that it can be measured.
+    """
+    executable = (before / unit.label / "executable.bin").read_bytes()
+    text = relocation.in_hlo((before / unit.label / "optimized.hlo.txt").read_text("utf-8"))
+    if unit.kind == "cpu":
+        executable = relocation.in_executable(executable)
+    files.write(f"{unit.label}/executable.bin", executable)
+    files.write(f"{unit.label}/optimized.hlo.txt", text)
+    if runs and unit.kind == "cpu":
+        unit.compiled = unit.lowered.load(executable)
+    else:
+        unit.compiled = unit.lowered.read_compiled(text, executable)
+
+
+def _refreshed(unit: Unit, before: BackendReport, program: Program) -> BackendReport:
+    """The report of one backend with new lines; sizes and times are those of the compilation."""
+    spec = program.spec
+    figures = compiled_figures(unit.compiled, spec.root, spec.trips)
+    return replace(
+        before,
+        memory=replace(before.memory, largest=figures.memory.largest),
+        estimate=figures.estimate,
+        collectives=figures.collectives,
+        axes=figures.axes,
+        each_device=figures.each_device,
+        cost=cost_report(unit.lowered.cost(spec.trips), spec.root),
+        blocks=tuple(block_report(each, spec.root) for each in unit.lowered.blocks),
+    )
+
+
+def _write_bundle(program: Program, moves: Moves, before: Path, path: Path) -> None:
+    if not moves.are_needed:
+        _link(before, path)
+        return
+    sources: dict[str, SourceMap] = {}
+    executables: dict[str, bytes] = {}
+    for unit in program.units:
+        sources.setdefault(unit.kind, moves.sources[unit.label])
+        if unit.kind == "cpu":
+            executables[unit.kind] = unit.compiled.serialize()
+    olympus.artifact.update_sources(before, path, sources, executables)
+
+
+def _link(before: Path, path: Path) -> None:
+    """Give a file a second name, or copy it where the file system has no such names."""
+    try:
+        os.link(before, path)
+    except OSError:
+        shutil.copyfile(before, path)

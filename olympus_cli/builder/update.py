@@ -1,0 +1,172 @@
+"""A traced program's outputs brought up to date: compared by key, refreshed or compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from threading import Thread
+
+import olympus
+from olympus.errors import ArtifactError, BackendError, OlympusError, UsageError
+from olympus_cli.builder.key import content_keys
+from olympus_cli.builder.outcome import Status
+from olympus_cli.builder.outputs import compile_and_write
+from olympus_cli.builder.plan import Task
+from olympus_cli.builder.record import Record, read_record, reason_to_build
+from olympus_cli.builder.refreshing import Moves, moves_of, refresh
+from olympus_cli.faults.failure import Failure
+from olympus_cli.isolated.call import Say
+from olympus_cli.program.stages import Program
+from olympus_cli.reports.json import PAGE
+from olympus_cli.reports.model import Report
+
+__all__ = ["Update", "bring_up_to_date", "has_moved"]
+
+_MOVED = "its source lines were renewed"
+_NO_PAGE = f"it has no {PAGE}"
+_MEASURED = "it was measured again"
+
+
+@dataclass(frozen=True)
+class Update:
+    """The state of a target's outputs; `staged` outputs are written and must be committed.
+
+    Outputs that are fresh are staged too, with a `reason`, where their source lines are renewed.
+    """
+
+    status: Status
+    reason: str | None
+    report: Report | None
+    failure: Failure | None
+    staged: bool
+
+
+def bring_up_to_date(program: Program, task: Task, say: Say) -> Update:
+    """Compare a program, lowered for the labels of `task`, with its outputs, and renew these.
+
+    What no compiler is here for is left out of `program`.
+
+    Raises:
+        UsageError: the outputs cannot be written.
+        OlympusError: what `Program.compile` raises.
+    """
+    with program.clock.part("compare"):
+        record = read_record(task.place.final)
+        if not task.frozen and (task.force or record is None):
+            _start_runtime(program)
+        wanted = content_keys(program)
+    # what would have to be built with all compilers here is stale, whether or not they are
+    absent = None if task.frozen else program.leave_out_absent()
+    keys = {unit.label: wanted[unit.label] for unit in program.units}
+    others = task.spec.all_labels.keys() - keys.keys()
+    failure = _incomplete(absent, wanted.keys() - keys.keys())
+    reason = "asked for by --force" if task.force else reason_to_build(record, keys, others)
+    if reason is not None:
+        if task.frozen:
+            return Update("stale", reason, None, failure, staged=False)
+        report = _built(program, keys, task, say)
+        return Update("built", reason, report, failure, staged=True)
+    assert record is not None
+    return replace(_refreshed(program, record, task, say), failure=failure)
+
+
+def has_moved(program: Program, directory: Path) -> bool:
+    """Whether source lines differ from those of the program's outputs in `directory`."""
+    moves = _moves(program, directory)
+    return moves is not None and moves.are_needed
+
+
+def _refreshed(program: Program, record: Record, task: Task, say: Say) -> Update:
+    """Outputs with the key of the program, with the lines of now and the page that is wanted."""
+    fresh = Update("fresh", None, record.report, None, staged=False)
+    lacks_page = task.page and not record.has_page
+    if task.frozen:
+        return replace(fresh, status="stale", reason=_NO_PAGE) if lacks_page else fresh
+    whole = _with_all_backends(program, record)
+    moves = None if whole is None else _moves(whole, task.place.final)
+    reason = _reason_to_refresh(moves, task, lacks_page)
+    if reason is None:
+        return fresh
+    if whole is not None and moves is not None:
+        try:
+            directory, project = task.place.stage(), task.place.path_to(task.spec.root)
+        except UsageError:
+            if reason == _MOVED:  # a folder that is in use, or read only: its lines stay
+                return fresh
+            raise
+        how = directory, project, say, task.page, task.profile
+        try:
+            report = refresh(whole, record, moves, task.place.final, *how)
+            status: Status = "fresh" if reason == _MOVED else "built"  # nothing, or a page, is new
+            return Update(status, reason, report, None, staged=True)
+        except OSError as error:
+            raise _unwritable(error) from error
+        except ArtifactError:  # the files of the compiler have a form that is not known
+            pass
+    keys = content_keys(program)
+    return Update("built", reason, _built(program, keys, task, say), None, staged=True)
+
+
+def _reason_to_refresh(moves: Moves | None, task: Task, lacks_page: bool) -> str | None:
+    if task.profile:
+        return _MEASURED
+    if lacks_page:
+        return _NO_PAGE
+    return _MOVED if moves is not None and moves.are_needed else None
+
+
+def _with_all_backends(program: Program, record: Record) -> Program | None:
+    """The program with a unit for each backend that `record` has.
+
+    None where the outputs for a backend that is not asked for now are of another program.
+    """
+    missing = record.keys.keys() - {unit.label for unit in program.units}
+    if not missing:
+        return program
+    if not missing <= program.spec.all_labels.keys():
+        return None
+    whole = program.lowered_for(record.keys)
+    return whole if content_keys(whole) == record.keys else None
+
+
+def _moves(program: Program, directory: Path) -> Moves | None:
+    try:
+        return moves_of(program, directory)
+    except ArtifactError:
+        return None
+
+
+def _start_runtime(program: Program) -> None:
+    """Start the CPU's runtime meanwhile, as the compilation of a program for one device would.
+
+    What is wrong with its settings is told by the compilation.
+    """
+
+    def start() -> None:
+        with suppress(OlympusError):
+            olympus.devices("cpu")
+
+    if any(unit.kind == "cpu" and unit.lowered.num_devices == 1 for unit in program.units):
+        Thread(target=start, name="olympus-runtime", daemon=True).start()
+
+
+def _incomplete(absent: BackendError | None, labels: Collection[str]) -> Failure | None:
+    """The failure of a target that is up to date but for the backends of `labels`."""
+    if absent is None:
+        return None
+    failure = Failure.of(absent)
+    return replace(failure, message=f"not built for {', '.join(sorted(labels))}: {absent}")
+
+
+def _built(program: Program, keys: Mapping[str, str], task: Task, say: Say) -> Report:
+    directory, project = task.place.stage(), task.place.path_to(task.spec.root)
+    try:
+        return compile_and_write(program, keys, directory, project, say, task.page, task.profile)
+    except OSError as error:
+        raise _unwritable(error) from error
+
+
+def _unwritable(error: OSError) -> UsageError:
+    return UsageError(f"the outputs cannot be written: {error}")

@@ -1,0 +1,326 @@
+"""Commands use the up-to-date build of a target, and renew its source lines, without compiling."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+
+import olympus
+from olympus.analysis import SourceMap
+from olympus_cli.history.store import read_programs
+from tests.marks import needs_gpu_compiler
+
+Invoke = Callable[..., Result]
+
+#: A program that fails to compile while there is a file `no-compiler` beside it.
+PROGRAM = """\
+import pathlib
+import olympus
+import olympus.numpy as np
+import olympus.stages
+
+
+def refuse(*args, **kwargs):
+    raise RuntimeError("it was compiled")
+
+
+if (pathlib.Path(__file__).parent / "no-compiler").exists():
+    olympus.stages.Lowered.compile = refuse
+
+
+def dense(x, w):
+    with olympus.named_scope("layer"):
+        y = np.tanh(x @ w)
+    return y * 2.0
+
+
+def keyed():
+    return {1.5: np.zeros(3)}
+
+
+def of_keyed(x):
+    return x[1.5] + 1
+"""
+
+TOML = """\
+[target.dense]
+entry = "program:dense"
+args = ["f32[8,16]", "f32[16,32]"]
+
+[target.dense.budget]
+peak-memory = "1 GiB"
+executable-size = "1 GiB"
+bundle-size = "1 GiB"
+
+[target.keyed]
+entry = "program:of_keyed"
+args = [{ from = "program:keyed" }]
+"""
+
+
+@pytest.fixture
+def invoke(invoke: Invoke) -> Invoke:
+    """Run `olympus`, which must end with `code`."""
+
+    def run(*words: str, code: int = 0) -> Result:
+        result = invoke(*words)
+        assert result.exit_code == code, result.output
+        return result
+
+    return run
+
+
+@pytest.fixture
+def work(folder: Path) -> Path:
+    (folder / "program.py").write_text(PROGRAM)
+    (folder / "olympus.toml").write_text(TOML)
+    return folder
+
+
+@pytest.fixture
+def built(work: Path, invoke: Invoke) -> Path:
+    """The folder with `dense` built, in which nothing can be compiled any more."""
+    invoke("build", "dense")
+    (work / "no-compiler").touch()
+    return work
+
+
+USES = [
+    ("check", "dense"),
+    ("run", "dense"),
+    ("run", "dense", "--backend", "cpu"),
+    ("verify", "dense", "--against", "op-by-op"),
+    ("profile", "dense", "--runs", "1"),
+    ("cost", "dense", "--compile"),
+    ("report", "dense"),
+    ("report", "dense", "--profile"),
+    ("build", "dense", "--html"),
+]
+
+
+@pytest.mark.parametrize("words", USES, ids=" ".join)
+def test_a_fresh_build_is_used(words: tuple[str, ...], built: Path, invoke: Invoke) -> None:
+    invoke(*words)
+
+
+@pytest.mark.parametrize("words", USES[:7], ids=" ".join)
+def test_a_stale_build_is_compiled_once_and_kept(
+    words: tuple[str, ...], work: Path, invoke: Invoke
+) -> None:
+    invoke(*words)
+    (work / "no-compiler").touch()
+    assert invoke("build", "dense").stdout.startswith("fresh")
+
+
+def test_the_figures_are_those_of_a_compilation(work: Path, invoke: Invoke) -> None:
+    compiled = json.loads(
+        invoke(
+            "cost", "program:dense", "--shapes", "f32[8,16], f32[16,32]", "--compile", "--json"
+        ).stdout
+    )
+    invoke("build", "dense")
+    (work / "no-compiler").touch()
+    used = json.loads(invoke("cost", "dense", "--compile", "--json").stdout)
+    for key in ("memory", "fits", "devices"):
+        assert used["compiled"][key] == compiled["compiled"][key]
+    names = [kernel["name"] for kernel in used["compiled"]["estimate"]["kernels"]]
+    assert names == [kernel["name"] for kernel in compiled["compiled"]["estimate"]["kernels"]]
+
+
+def test_an_entry_and_a_changed_target_leave_the_build_alone(built: Path, invoke: Invoke) -> None:
+    before = (built / "build/dense/report.json").read_bytes()
+    for words in (
+        ("program:dense", "--shapes", "f32[8,16], f32[16,32]"),
+        ("dense", "--shapes", "f32[4,16], f32[16,32]"),
+        ("dense", "--optimize", "fast-build"),
+    ):
+        assert "it was compiled" in invoke("run", *words, code=3).stderr
+    assert (built / "build/dense/report.json").read_bytes() == before
+
+
+def test_what_no_bundle_can_store_is_run(work: Path, invoke: Invoke) -> None:
+    assert "[3]" in invoke("run", "keyed").stdout
+    assert not (work / "build/keyed").exists()
+
+
+def test_a_build_that_cannot_be_written_is_run_all_the_same(work: Path, invoke: Invoke) -> None:
+    (work / "build").mkdir()
+    (work / "build/dense").write_text("mine")
+    invoke("run", "dense")
+    invoke("check", "dense")
+    assert (work / "build/dense").read_text() == "mine"
+
+
+def test_an_executable_that_was_changed_is_not_loaded(built: Path, invoke: Invoke) -> None:
+    (built / "no-compiler").unlink()
+    (built / "build/dense/cpu/executable.bin").write_bytes(b"something else")
+    invoke("run", "dense")
+    assert (built / "build/dense/cpu/executable.bin").read_bytes() != b"something else"
+
+
+# A comment above the function.
+
+
+@pytest.fixture
+def moved(built: Path) -> Path:
+    text = (built / "program.py").read_text()
+    (built / "program.py").write_text("# a comment\n# and another\n" + text)
+    return built
+
+
+def lines_in(text: str) -> set[str]:
+    return set(re.findall(r"program\.py:\d+", text))
+
+
+OLD, NEW = {"program.py:17", "program.py:18"}, {"program.py:19", "program.py:20"}
+
+
+def test_the_lines_of_the_test_program() -> None:
+    where = [
+        i for i, line in enumerate(PROGRAM.splitlines(), 1) if "x @ w" in line or "* 2" in line
+    ]
+    assert {f"program.py:{i}" for i in where} == OLD
+
+
+def test_source_lines_that_moved_are_renewed(moved: Path, invoke: Invoke) -> None:
+    outputs = moved / "build/dense"
+    assert lines_in((outputs / "report.json").read_text()) == OLD
+    told = invoke("build", "dense").stdout
+    assert re.search(r"^fresh +dense .*its source lines were renewed", told, re.M)
+    assert lines_in((outputs / "report.json").read_text()) == NEW
+    assert lines_in((outputs / "summary.txt").read_text()) <= NEW
+    assert "renewed" not in invoke("build", "dense").stdout
+
+
+@pytest.mark.parametrize("words", USES[:7], ids=" ".join)
+def test_commands_renew_them_too(words: tuple[str, ...], moved: Path, invoke: Invoke) -> None:
+    told = invoke(*words).stdout
+    assert lines_in(told) <= NEW
+    assert lines_in((moved / "build/dense/report.json").read_text()) == NEW
+
+
+def test_the_page_is_renewed(built: Path, invoke: Invoke) -> None:
+    invoke("build", "dense", "--html")
+    assert lines_in((built / "build/dense/report.html").read_text()) == OLD
+    text = (built / "program.py").read_text()
+    (built / "program.py").write_text("# a comment\n# and another\n" + text)
+    invoke("build", "dense")
+    assert lines_in((built / "build/dense/report.html").read_text()) == NEW
+
+
+def test_the_compiler_s_files_are_renewed(moved: Path, invoke: Invoke) -> None:
+    outputs = moved / "build/dense"
+    invoke("build", "dense")
+    places = [
+        json.loads((outputs / "program.sources.json").read_text())["places"],
+        re.findall(
+            r"file_name_id=\d+ .* line=(\d+)", (outputs / "cpu/optimized.hlo.txt").read_text()
+        ),
+    ]
+    assert {line for _, line, _ in places[0]} - {0} == {19, 20}
+    assert {*places[1]} == {"19", "20"}
+    bundle = olympus.artifact.load(outputs / "dense.olympus")
+    sources = bundle.sources()
+    assert sources is not None
+    assert {place.line for place in sources.places} - {0} == {19, 20}
+    (executable,) = bundle.executables
+    assert bundle.members[executable.member] == (outputs / "cpu/executable.bin").read_bytes()
+    told = invoke("profile", str(outputs / "dense.olympus"), "--runs", "1", "--json").stdout
+    assert lines_in(told) <= NEW
+    assert lines_in(told)
+
+
+def test_renewed_outputs_are_those_of_a_build(moved: Path, invoke: Invoke) -> None:
+    outputs = moved / "build/dense"
+    invoke("build", "dense")
+    renewed = {name: (outputs / name).read_text() for name in TEXTS}
+    (moved / "no-compiler").unlink()
+    invoke("build", "dense", "--force")
+    assert renewed == {name: (outputs / name).read_text() for name in TEXTS}
+
+
+TEXTS = (
+    "program.olympuspr",
+    "program.stablehlo.mlir",
+    "program.sources.json",
+    "cpu/optimized.hlo.txt",
+)
+
+
+def test_frozen_writes_nothing(moved: Path, invoke: Invoke) -> None:
+    invoke("build", "--frozen", "dense")
+    assert lines_in((moved / "build/dense/report.json").read_text()) == OLD
+
+
+def test_the_same_outputs_in_another_folder(
+    built: Path, invoke: Invoke, tmp_path_factory: Any
+) -> None:
+    other = tmp_path_factory.mktemp("other") / "project"
+    os.rename(built, other)
+    os.mkdir(built)  # the working directory of the test
+    invoke("build", "dense", "--project", str(other))
+    found = SourceMap.parse((other / "build/dense/program.sources.json").read_bytes())
+    assert {place.file for place in found.places} == {"", "program.py"}
+
+
+@needs_gpu_compiler
+def test_a_build_for_several_backends_is_renewed_whole(work: Path, invoke: Invoke) -> None:
+    toml = TOML.replace(
+        "[target.dense.budget]", 'backends = ["cpu", "gpu:h200"]\n[target.dense.budget]'
+    )
+    (work / "olympus.toml").write_text(toml.replace('args = ["f32[8', 'args = ["f32[8', 1))
+    invoke("build", "dense")
+    (work / "no-compiler").touch()
+    text = (work / "program.py").read_text()
+    (work / "program.py").write_text("# a comment\n# and another\n" + text)
+    invoke("run", "dense")  # for the CPU alone
+    report = json.loads((work / "build/dense/report.json").read_text())
+    assert [each["label"] for each in report["backends"]] == ["cpu", "gpu"]
+    assert lines_in(json.dumps(report)) == NEW
+    invoke("check", "dense")
+    invoke("report", "dense")
+    assert lines_in((work / "build/dense/report.html").read_text()) == NEW
+
+
+@needs_gpu_compiler
+def test_a_stale_backend_does_not_take_the_place_of_a_fresh_one(work: Path, invoke: Invoke) -> None:
+    two = TOML.replace(
+        "[target.dense.budget]", 'backends = ["cpu", "gpu:h200"]\n[target.dense.budget]'
+    )
+    (work / "olympus.toml").write_text(two)
+    invoke("build", "dense", "--backend", "gpu")
+    before = (work / "build/dense/report.json").read_bytes()
+    invoke("run", "dense")
+    assert (work / "build/dense/report.json").read_bytes() == before
+
+
+def test_a_device_that_is_not_here_is_told_before_the_work(work: Path, invoke: Invoke) -> None:
+    (work / "program.py").write_text("raise RuntimeError('it was imported')\n")
+    for words in (
+        ("run", "--backend", "gpu"),
+        ("verify", "--backend", "gpu"),
+        ("bench", "--backend", "gpu"),
+    ):
+        result = invoke(words[0], "dense", *words[1:], code=6)
+        assert "it was imported" not in result.stderr
+        assert "gpu" in result.stderr
+
+
+def test_the_history_has_the_renewed_lines(moved: Path, invoke: Invoke) -> None:
+    before = json.loads(invoke("history", "--json").stdout)
+    invoke("build", "dense")
+    history = moved / "build/history.sqlite"
+    program = (moved / "build/dense/program.stablehlo.mlir").read_bytes()
+    digest = hashlib.sha256(program).hexdigest()
+    sources = read_programs(history, [digest])[digest].sources
+    assert sources is not None
+    assert {place.line for place in SourceMap.parse(sources).places} - {0} == {19, 20}
+    assert json.loads(invoke("history", "--json").stdout) == before  # no run was added
