@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     import pathlib
 
 __all__ = [
-    "GIVEN",
     "Command",
     "FilePath",
     "FolderPath",
@@ -49,9 +48,6 @@ __all__ = [
     "verbose_option",
     "whole_number",
 ]
-
-#: The key of `click.Context.meta` for the words of the command line.
-GIVEN = "olympus.given"
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -11,8 +11,8 @@ import click
 from click.exceptions import NoSuchOption
 
 from olympus.errors import UsageError
+from olympus_cli.choices import GIVEN
 from olympus_cli.nearest import nearest
-from olympus_cli.options import GIVEN
 
 __all__ = ["usage_error"]
 
