@@ -16,8 +16,8 @@ from typing import Any
 import click
 
 from olympus_cli import interrupts, shortage, streams
-from olympus_cli.loading import unhindered
 from olympus_cli.choices import GIVEN
+from olympus_cli.loading import unhindered
 from olympus_cli.options import is_verbose, verbose_option
 from olympus_cli.signals import Terminated
 
