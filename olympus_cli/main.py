@@ -16,6 +16,7 @@ from typing import Any
 import click
 
 from olympus_cli import interrupts, shortage, streams
+from olympus_cli.choices import GIVEN
 from olympus_cli.loading import unhindered
 from olympus_cli.options import is_verbose, verbose_option
 from olympus_cli.signals import Terminated
@@ -66,6 +67,11 @@ class Commands(click.Group):
         command: click.Command = copy.copy(module.command)
         command.help = f"{COMMANDS[cmd_name]}\n\n{inspect.cleandoc(command.help or '')}"
         return command
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click does; the words are kept for the hint on a misplaced option."""
+        ctx.meta[GIVEN] = list(args)
+        return super().parse_args(ctx, args)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-__all__ = ["did_you_mean", "nearest"]
+__all__ = ["did_you_mean", "likeness", "nearest", "spelled"]
 
 _MUCH = 0.15  # what is so much less like a name than the likest was not meant
 _NEAR = 3  # names that a hint has at most
@@ -23,13 +23,29 @@ def nearest(name: str, valid: Iterable[str]) -> list[str]:
     found = difflib.get_close_matches(name.lower(), by_lower, n=_NEAR, cutoff=0.6)
     if not found:
         return []
-    least = _likeness(name, found[0]) - _MUCH
-    near = [choice for choice in found if _likeness(name, choice) >= least]
+    least = likeness(name, found[0]) - _MUCH
+    near = [choice for choice in found if likeness(name, choice) >= least]
     return [choice for lower in near for choice in by_lower[lower]][:_NEAR]
 
 
-def _likeness(name: str, choice: str) -> float:
-    return difflib.SequenceMatcher(None, choice, name.lower()).ratio()
+def likeness(name: str, choice: str) -> float:
+    """The similarity of two names, case aside: 1.0 if they are equal, 0.0 at the least."""
+    return difflib.SequenceMatcher(None, choice.lower(), name.lower()).ratio()
+
+
+def spelled(name: str, known: Iterable[str]) -> str:
+    """The name of `known` that equals `name` up to `-` and `_`; `name` itself if none does.
+
+    An exact match goes first: the history has `peak-memory` of builds and `peak_memory` of runs.
+
+    >>> spelled("steady-call", ["steady_call", "load"])
+    'steady_call'
+    """
+    choices = list(known)
+    if name in choices:
+        return name
+    plain = name.replace("-", "_")
+    return next((each for each in choices if each.replace("-", "_") == plain), name)
 
 
 def did_you_mean(name: str, valid: Iterable[str], intro: str = "valid names are") -> str | None:

@@ -8,7 +8,21 @@ from pathlib import Path
 
 from olympus.files import source_line
 
-__all__ = ["quoted", "resolved", "shown", "shown_place"]
+__all__ = ["quoted", "resolved", "shown", "shown_place", "unwritable"]
+
+
+def unwritable(folder: Path) -> str | None:
+    """The reason why no file can be made in `folder`; None if one can.
+
+    For a folder that does not exist, its nearest existing parent is checked.
+    """
+    while not os.path.lexists(folder) and folder != folder.parent:
+        folder = folder.parent
+    if not folder.is_dir():
+        return f"{shown(folder)} is not a folder"
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return f"permission denied in {shown(folder)}"
+    return None
 
 
 def shown(path: Path) -> str:

@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Sequence
 
-__all__ = ["array_type", "byte_size", "change", "count", "counted", "duration", "quantity"]
+__all__ = [
+    "array_type",
+    "byte_size",
+    "change",
+    "count",
+    "counted",
+    "duration",
+    "percentage",
+    "quantity",
+]
 
 _UNKNOWN = "unknown"
+_PERCENTAGE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*%")
 _MANY_TIMES = 10  # from here on a factor is told instead of a percentage
+
+
+def percentage(text: str) -> float:
+    """The share that a text in per cent says; NaN for any other text.
+
+    >>> percentage("5%"), percentage("5")
+    (0.05, nan)
+    """
+    found = _PERCENTAGE.fullmatch(text.strip())
+    return float(found.group(1)) / 100 if found else math.nan
 
 
 def duration(seconds: float | None) -> str:

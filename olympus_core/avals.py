@@ -19,7 +19,15 @@ from olympus_core.errors import ArgumentError, DTypeError, ShapeError
 if TYPE_CHECKING:
     from olympus_core.library.typing import DTypeLike, ShapeLike
 
-__all__ = ["ShapeDtypeStruct", "ShapedArray", "get_aval", "register_aval", "shape_of", "shaped"]
+__all__ = [
+    "ShapeDtypeStruct",
+    "ShapedArray",
+    "get_aval",
+    "register_aval",
+    "shape_of",
+    "shaped",
+    "value_text",
+]
 
 Shape = tuple[int, ...]
 
@@ -137,8 +145,11 @@ def canonical_shape(shape: Any, what: str = "shape") -> Shape:
     """
     try:
         result: Shape = tuple(map(operator.index, as_sequence(shape)))
-    except TypeError:
-        raise ShapeError(f"{what} must be an int or a sequence of ints, and is {shape!r}") from None
+    except TypeError as error:
+        raise ShapeError(
+            f"{what} must be an int or a sequence of ints, and is {value_text(shape)}",
+            hint=getattr(error, "hint", None),  # that of a traced array as a size
+        ) from None
     if result and min(result) < 0:
         raise ShapeError(f"{what} must have no negative dimension, and is {result}")
     return result
@@ -207,6 +218,8 @@ class ShapeDtypeStruct:
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={dtype}{where}{weak})"
 
 
+# Parts of a tuple or list that a message shows.
+_SHOWN_PARTS = 8
 _rules: dict[type, Callable[[Any], ShapedArray]] = {}
 
 
@@ -234,6 +247,29 @@ def get_aval(x: Any) -> ShapedArray:
     if hasattr(x, "__jax_array__"):
         return get_aval(x.__jax_array__())
     raise DTypeError(f"a value of type {type(x).__name__} is not an array: {x!r:.80}")
+
+
+def value_text(x: Any) -> str:
+    """The text of a value for messages: the type of an array, the class and repr of others.
+
+    A traced array is `a traced array f32[4]`.
+
+    >>> value_text("3e-4"), value_text((2, 3))
+    ("a str '3e-4'", '(2, 3)')
+    """
+    if isinstance(x, bool | int | float | complex) or x is None:
+        return f"{x!r:.80}"
+    if x.__class__ in (tuple, list):
+        parts = ", ".join(map(value_text, x[:_SHOWN_PARTS]))
+        text = parts + (", ..." if len(x) > _SHOWN_PARTS else "")
+        return f"[{text}]" if x.__class__ is list else f"({text}{',' if len(x) == 1 else ''})"
+    if isinstance(aval := getattr(x, "aval", None), ShapedArray):
+        return f"{'a traced' if hasattr(x, 'owner') else 'an'} array {aval.short_name()}"
+    if isinstance(x, np.ndarray):
+        return f"a NumPy array {x.dtype.name}[{','.join(map(str, x.shape))}]"
+    name = type(x).__name__
+    article = "an" if name[:1].lower() in "aeiou" else "a"
+    return f"{article} {name} {x!r:.80}"
 
 
 def refuse_masked(x: Any) -> None:

@@ -48,6 +48,8 @@ _SCALARS: dict[Any, type] = {
 
 _NUMPY = (np.ndarray, np.generic)
 
+_MOST_NAMES = 6  # arguments that a message names
+
 
 class _Input:
     """What an argument of a compiled program may be for its buffer to be at hand."""
@@ -73,6 +75,26 @@ class _Input:
 
 def _is_just(x: Any, want: ShapedArray) -> bool:
     return isinstance(x, _NUMPY) and x.dtype == want.dtype and x.shape == want.shape
+
+
+def _differing_leaves(wanted: tree.PyTreeDef, given: tree.PyTreeDef) -> str | None:
+    """The arguments that a call lacks and those that it has instead; None where none differs."""
+    before, after = (
+        {tree.keystr(path[1:]): None for path, _ in tree.flatten_with_path(_numbered(each))[0]}
+        for each in (wanted, given)
+    )
+    missing = [each for each in before if each not in after]
+    extra = [each for each in after if each not in before]
+    parts = [
+        f"{verb} {', '.join(names[:_MOST_NAMES])}{', ...' if len(names) > _MOST_NAMES else ''}"
+        for verb, names in (("lacks", missing), ("has the unexpected", extra))
+        if names
+    ]
+    return f"the call {' and '.join(parts)}" if parts else None
+
+
+def _numbered(treedef: tree.PyTreeDef) -> Any:
+    return treedef.unflatten(range(treedef.num_leaves))
 
 
 def _finish(buffers: Sequence[xla.Buffer]) -> None:
@@ -199,7 +221,8 @@ class Compiled(Stage):
         raise SignatureError(
             f"'{self.fun_name}' was compiled for arguments of another structure than it was "
             f"called with.\n  compiled for: {self.in_tree}"
-            f"\n  called with:  {tree.structure((args, kwargs))}"
+            f"\n  called with:  {tree.structure((args, kwargs))}",
+            hint=_differing_leaves(self.in_tree, tree.structure((args, kwargs))),
         )
 
     def _refuse_tracers(self, leaves: Sequence[Any]) -> None:

@@ -38,6 +38,8 @@ _T = TypeVar("_T")
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _PACKAGES = tuple(os.path.join(_ROOT, name) + os.sep for name in ("olympus", "olympus_core"))
 _EXTERNAL = (f"{os.sep}contextlib.py", f"{os.sep}functools.py", "<frozen")
+# Their functions call methods of traced arrays; the user's line is the one that called them.
+_LIBRARIES = tuple(f"{os.sep}site-packages{os.sep}{name}{os.sep}" for name in ("jax", "numpy"))
 _callers: set[str] = set()
 _internal: dict[str, bool | None] = {}
 
@@ -142,6 +144,7 @@ def is_internal(filename: str) -> bool | None:
     if filename not in _internal:
         path = os.path.abspath(filename)
         passing = filename.endswith(_EXTERNAL[:2]) or filename.startswith(_EXTERNAL[2])
+        passing = passing or any(folder in filename for folder in _LIBRARIES)
         internal = path.startswith(_PACKAGES) or passing
         _internal[filename] = None if path.startswith(tuple(_callers)) else internal
     return _internal[filename]

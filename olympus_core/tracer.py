@@ -468,7 +468,13 @@ class Tracer(Array):
         self._concrete("the Python value", _ITEM)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}<{self.aval.short_name()}>"
+        return f"<traced array {self.aval.short_name()}>"
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Name every class of tracers `olympus.core.Tracer`: Python's own errors show the name."""
+        super().__init_subclass__(**options)
+        cls.__name__ = cls.__qualname__ = "Tracer"
+        cls.__module__ = "olympus.core"
 
 
 def _aval(x: Array) -> ShapedArray:

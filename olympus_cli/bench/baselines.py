@@ -21,7 +21,7 @@ from olympus.errors import ArtifactError, UsageError
 from olympus_cli.bench.conditions import host
 from olympus_cli.bench.model import Measured
 from olympus_cli.nearest import did_you_mean
-from olympus_cli.places import shown
+from olympus_cli.places import shown, unwritable
 from olympus_cli.reports.strict import check_keys, read_json
 
 __all__ = [
@@ -151,8 +151,10 @@ def check_saving(path: Path) -> None:
         UsageError: it cannot be written.
     """
     folder = path.parent if os.path.lexists(path.parent) else path.parent.parent
-    if not (os.path.isdir(folder) and os.access(folder, os.W_OK)):
-        raise UsageError(f"{shown(path)} cannot be written: {shown(folder)} is not a folder to use")
+    if not os.path.lexists(folder):
+        raise UsageError(f"{shown(path)} cannot be written: {shown(folder)} does not exist")
+    if why := unwritable(folder):
+        raise UsageError(f"{shown(path)} cannot be written: {why}")
     if os.path.exists(path):
         read_baseline(path)
 

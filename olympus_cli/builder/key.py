@@ -22,10 +22,25 @@ from olympus_cli.program.stages import Program, Unit
 from olympus_cli.spec.backends import backend_text
 from olympus_cli.versions import installed_version
 
-__all__ = ["content_key", "content_keys", "stored_types"]
+__all__ = [
+    "DIGESTS",
+    "PROGRAM",
+    "STRUCTURE",
+    "content_key",
+    "content_keys",
+    "content_parts",
+    "stored_types",
+]
 
 # What changes the compiler's result without being in the program.
 _ENVIRONMENT = ("XLA_FLAGS",)
+
+#: The name of the part of a key that is the digest of the StableHLO.
+PROGRAM = "program"
+#: The names of the other parts that are digests.
+STRUCTURE = "structure of the arguments or results"
+_DEVICE, _INSPECTIONS = "description of the device", "inspections of the program"
+DIGESTS = (STRUCTURE, _DEVICE, _INSPECTIONS)
 
 
 def content_keys(program: Program) -> dict[str, str]:
@@ -64,7 +79,7 @@ def content_key(stablehlo: str, signature: object, backend: olympus.Target) -> s
     """
     kind = backend.backend
     facts = {
-        "program": hashlib.sha256(stablehlo.encode()).hexdigest(),
+        PROGRAM: _digest(stablehlo),
         "signature": signature,
         "backend": backend_text(backend),
         "device": device_config(backend),  # all that the compiler knows of it, not its name alone
@@ -74,6 +89,47 @@ def content_key(stablehlo: str, signature: object, backend: olympus.Target) -> s
         "environment": {name: os.environ.get(name) for name in _ENVIRONMENT},
     }
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+
+def content_parts(program: Program) -> dict[str, dict[str, str]]:
+    """The parts of the content key of each backend by name, as text: what a message compares.
+
+    Statics, arguments and results are not among them, since a report has them.
+    """
+    spec = program.spec
+    types = json.dumps(stored_types(program.traced), sort_keys=True)
+    common = {
+        "entry": spec.entry,
+        STRUCTURE: _digest(types),
+        "optimize": spec.optimize,
+        **{f"compiler option {k}": str(v) for k, v in spec.compiler_options.items()},
+        **{f"trips of {place}": str(count) for place, count in spec.trips.items()},
+        **{name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
+        "package olympus": olympus.__version__,
+        **_host_parts(),
+    }
+    return {unit.label: {**common, **_unit_parts(unit)} for unit in program.units}
+
+
+def _host_parts() -> dict[str, str]:
+    host = Host.here()
+    features = {"processor features": " ".join(host.cpu_features)} if host.cpu_features else {}
+    return {"machine": f"{host.system} {host.machine}", **features}
+
+
+def _unit_parts(unit: Unit) -> dict[str, str]:
+    versions = {name: installed_version(name) for name in COMPILERS[unit.backend.backend]}
+    return {
+        PROGRAM: _digest(unit.stablehlo),
+        "backend": backend_text(unit.backend),
+        _DEVICE: _digest(device_config(unit.backend) or ""),
+        **{f"package {name}": version for name, version in versions.items() if version},
+        _INSPECTIONS: _digest("".join(_beside_the_program(unit))),
+    }
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def stored_types(stage: Any) -> list[object]:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from olympus.artifact import indented
@@ -41,18 +41,23 @@ _OF_BACKEND = re.compile(
 
 @dataclass(frozen=True)
 class Manifest:
-    """What is in an output folder; `project` is the path from there to the project's folder."""
+    """What is in an output folder; `project` is the path from there to the project's folder.
+
+    `parts` are those of the content keys, by the backend's label and the name of the part; a list
+    of an earlier version has none.
+    """
 
     project: str
     target: str
     files: tuple[OutputFile, ...]
+    parts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @staticmethod
     def read(directory: Path) -> Manifest:
         """The list in `directory`; raises ArtifactError where it is missing or damaged."""
         path = directory / MANIFEST
         try:
-            manifest: Manifest = typed(read_json(path, _VERSION), Manifest)
+            manifest: Manifest = typed({"parts": {}, **read_json(path, _VERSION)}, Manifest)
         except ValueError as error:
             raise ArtifactError(f"{shown(path)} is damaged: {error}") from error
         for file in manifest.files:

@@ -26,6 +26,7 @@ import olympus
 from olympus.stages import Block
 from olympus_cli.builder.durable import sync_tree
 from olympus_cli.builder.files import Files
+from olympus_cli.builder.key import content_parts
 from olympus_cli.builder.manifest import Manifest, output_file
 from olympus_cli.isolated.call import Say
 from olympus_cli.peak_memory import peak_memory
@@ -115,7 +116,7 @@ def finish(
         measured = _measured(program, say) if profile else {}
         say("draw")
         report = _with(report, directory, _write_page(program, report, directory, measured))
-    return _reported(report, directory, project)
+    return _reported(program, report, directory, project)
 
 
 class _Lowered(NamedTuple):
@@ -284,11 +285,11 @@ def _with(report: Report, directory: Path, path: Path) -> Report:
     return replace(report, outputs=(*report.outputs, output_file(directory, path)))
 
 
-def _reported(report: Report, directory: Path, project: str) -> Report:
+def _reported(program: Program, report: Report, directory: Path, project: str) -> Report:
     """Write the report in its forms, and the list of all files; the report with the text's file."""
     report = _with(report, directory, write_summary(report, directory))
     listed = (*report.outputs, output_file(directory, write_report(report, directory)))
-    Manifest(project, report.target, listed).write(directory)
+    Manifest(project, report.target, listed, content_parts(program)).write(directory)
     sync_tree(directory)
     return report
 

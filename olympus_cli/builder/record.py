@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,14 +37,21 @@ class Record:
         return self.report is not None and any(f.path == PAGE for f in self.report.outputs)
 
 
+def _another_program(_label: str) -> str:
+    return "the program, or what compiles it, has changed"
+
+
 def reason_to_build(
     record: Record | None,
     keys: Mapping[str, str],
     others: Collection[str] = (),
+    explain: Callable[[str], str] = _another_program,
 ) -> str | None:
     """Why outputs for `keys` have to be built, in words; None when they are there already.
 
-    `others` are the labels of backends that the target has and that are not built for now."""
+    `others` are the labels of backends that the target has and that are not built for now.
+    `explain` returns the reason for a backend whose key differs.
+    """
     if record is None:
         return "it has not been built before"
     if record.trouble is not None:
@@ -53,7 +60,7 @@ def reason_to_build(
         if label not in record.keys:
             return f"it has not been built for {label} before"
         if record.keys[label] != key:
-            return f"its program for {label}, or what compiles it, has changed"
+            return explain(label) if len(keys) == 1 else f"{label}: {explain(label)}"
     for label in record.keys:
         if label not in keys and label not in others:
             return f"it is no longer built for {label}"

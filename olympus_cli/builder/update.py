@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from threading import Thread
 
@@ -14,8 +15,10 @@ from olympus_cli.builder.key import content_keys
 from olympus_cli.builder.outcome import Status
 from olympus_cli.builder.outputs import compile_and_write
 from olympus_cli.builder.plan import Task
+from olympus_cli.builder.reasons import OF_PROGRAM, reasons_of, reasons_text
 from olympus_cli.builder.record import Record, read_record, reason_to_build
 from olympus_cli.builder.refreshing import Moves, moves_of, refresh
+from olympus_cli.builder.retracing import difference_of_traces
 from olympus_cli.faults.failure import Failure
 from olympus_cli.isolated.call import Say
 from olympus_cli.program.stages import Program
@@ -62,7 +65,10 @@ def bring_up_to_date(program: Program, task: Task, say: Say) -> Update:
     keys = {unit.label: wanted[unit.label] for unit in program.units}
     others = task.spec.all_labels.keys() - keys.keys()
     failure = _incomplete(absent, wanted.keys() - keys.keys())
-    reason = "asked for by --force" if task.force else reason_to_build(record, keys, others)
+    explain = partial(_explained, program, record, task)
+    reason = (
+        "asked for by --force" if task.force else reason_to_build(record, keys, others, explain)
+    )
     if reason is not None:
         if task.frozen:
             return Update("stale", reason, None, failure, staged=False)
@@ -70,6 +76,19 @@ def bring_up_to_date(program: Program, task: Task, say: Say) -> Update:
         return Update("built", reason, report, failure, staged=True)
     assert record is not None
     return replace(_refreshed(program, record, task, say), failure=failure)
+
+
+def _explained(program: Program, record: Record | None, task: Task, label: str) -> str:
+    """The reason why the key of a backend differs.
+
+    The program gets a warning if it differs from itself in a second trace.
+    """
+    assert record is not None and record.report is not None
+    reasons = reasons_of(program, label, record.report, task.place.final)
+    if not task.frozen and any(isinstance(each, OF_PROGRAM) for each in reasons):
+        warning = difference_of_traces(program, label)
+        program.warnings += [warning] if warning else []
+    return reasons_text(reasons)
 
 
 def has_moved(program: Program, directory: Path) -> bool:

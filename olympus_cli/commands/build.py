@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -29,8 +30,9 @@ from olympus_cli.options import (
 )
 from olympus_cli.reports.json import has_report
 from olympus_cli.reports.outputs import Outputs
-from olympus_cli.spec.backends import named_backend
+from olympus_cli.spec.backends import backend_text, named_backend
 from olympus_cli.spec.devices import read_devices
+from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.resolve import open_project
 
 __all__ = ["command"]
@@ -92,7 +94,10 @@ def command(
     selected = (replace(spec, **given) for spec in opened.select(names))
     specs = {spec.name: spec for spec in selected if options.labels(spec)}
     if not specs:
-        raise UsageError(f"none of the targets is built for the backend {backend!r}")
+        raise UsageError(
+            f"none of the targets is built for the backend {backend!r}",
+            hint=_backends_hint(opened.select(names)),
+        )
     new = [n for n in specs if not frozen and (force or not has_report(opened.build_dir / n))]
     once = cache(partial(prepare, opened))
     with interrupts.raised(), watching(len(specs), once, new) as listener:
@@ -102,3 +107,16 @@ def command(
     finally:
         record_build(opened, outcomes)
     raise_failures(outcomes, is_verbose())
+
+
+def _backends_hint(specs: Iterable[TargetSpec]) -> str:
+    """The backends that olympus.toml gives the targets, with a target for each."""
+    found: dict[str, list[str]] = {}
+    for spec in specs:
+        for backend in spec.backends:
+            found.setdefault(backend_text(backend), []).append(spec.name)
+    named = (
+        f"{text} ({names[0]}{f' and {len(names) - 1} more' if len(names) > 1 else ''})"
+        for text, names in found.items()
+    )
+    return f"they are built for {', '.join(named)}; `backends` in olympus.toml adds others"

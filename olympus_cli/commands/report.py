@@ -28,7 +28,7 @@ from olympus_cli.options import (
     time_limit_option,
 )
 from olympus_cli.output import emit
-from olympus_cli.places import shown
+from olympus_cli.places import shown, unwritable
 from olympus_cli.reports.json import PAGE
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.resolve import Request
@@ -73,10 +73,12 @@ def command(
             hint="--backend cpu compiles it for the CPU",
         )
     with ExitStack() as stack:
-        if output is not None and ":" in request.text:  # of an entry, then, only the page is kept
-            folder = Path(stack.enter_context(TemporaryDirectory())) / spec.name
-        else:
+        alone = output is not None and ":" in request.text  # only the page of an entry is kept
+        if not alone:
             folder = outputs_folder(request, spec, f"-o FILE writes the page of {spec.entry} alone")
+            alone = output is not None and unwritable(folder.parent) is not None
+        if alone:
+            folder = Path(stack.enter_context(TemporaryDirectory())) / spec.name
         _build(spec, folder, time_limit, profile)
         page = folder / PAGE
         if output is not None:

@@ -9,8 +9,9 @@ from typing import Any
 from jinja2 import Environment
 
 from olympus_cli.comparison.figures import figure_text
-from olympus_cli.comparison.shardings import spoken_name, spoken_value
-from olympus_cli.comparison.text import cost_cells, grouped, plain_types, short_name, summary
+from olympus_cli.comparison.text import cost_cells, grouped, summary
+from olympus_cli.reports.changes import plain_types, short_name
+from olympus_cli.reports.shardings import spoken_name, spoken_value
 from olympus_cli.reports.templating import page_environment
 
 __all__ = ["render_page"]

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from olympus_cli.comparison.text import MOST, change_text, render_comparison, short_name
+from olympus_cli.comparison.text import MOST, change_text, render_comparison
 from olympus_cli.gates.trials import Trials
+from olympus_cli.reports.changes import short_name
 from olympus_cli.reports.gates import Case, GateReport, place_in
 
 __all__ = ["comparison_report", "revision_report"]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from olympus_cli.comparison.figures import figure_text
-from olympus_cli.comparison.shardings import spoken_name, spoken_value
+from olympus_cli.reports.changes import plain_types, short_name
+from olympus_cli.reports.shardings import spoken_name, spoken_value
 from olympus_cli.units import byte_size, count
 
 __all__ = [
@@ -16,9 +16,7 @@ __all__ = [
     "change_text",
     "cost_cells",
     "grouped",
-    "plain_types",
     "render_comparison",
-    "short_name",
     "summary",
 ]
 
@@ -26,36 +24,7 @@ __all__ = [
 MOST = 100
 _MOST_LINES = 10  # source lines whose cost changed
 
-_DIALECTS = ("stablehlo.", "chlo.", "func.")
-_TENSOR = re.compile(r"tensor<((?:\d+x)*)(complex<f(?:32|64)>|\w+)>")
-_DTYPES = {"i1": "bool", "complex<f32>": "c64", "complex<f64>": "c128"}
-
 Document = Mapping[str, Any]
-
-
-def short_name(name: str) -> str:
-    """The name of an operation without its usual dialect.
-
-    >>> short_name("stablehlo.tanh"), short_name("sdy.reshard")
-    ('tanh', 'sdy.reshard')
-    """
-    for dialect in _DIALECTS:
-        name = name.removeprefix(dialect)
-    return name
-
-
-def plain_types(text: str) -> str:
-    """The text with types of arrays as shapes are written, and not as in MLIR.
-
-    >>> plain_types("tensor<8x3xf32>, tensor<ui8>, tensor<2xi1>")
-    'f32[8,3], u8[], bool[2]'
-    """
-
-    def plain(found: re.Match[str]) -> str:
-        dtype = _DTYPES.get(found[2], re.sub("^ui", "u", found[2]))
-        return f"{dtype}[{found[1].rstrip('x').replace('x', ',')}]"
-
-    return _TENSOR.sub(plain, text)
 
 
 def render_comparison(document: Document) -> str:

@@ -19,16 +19,18 @@ from typing import Any
 
 import olympus
 from olympus.errors import why_absent
-from olympus_cli.nearest import did_you_mean, nearest
+from olympus_cli.nearest import did_you_mean, likeness, nearest
 
 __all__ = ["advice", "described"]
 
-#: Where a name that a namespace lacks is looked for, the likeliest first.
+#: The namespaces that are searched for a name that another lacks, the most common first.
 _NAMESPACES = (
     *("olympus", "olympus.numpy", "olympus.lax", "olympus.nn", "olympus.random"),
     *("olympus.numpy.linalg", "olympus.numpy.fft", "olympus.scipy.special"),
     *("olympus.scipy.linalg", "olympus.nn.initializers", "olympus.tree_util"),
 )
+
+_NEARER = 0.1  # a name of another namespace must be so much more similar than one of the module
 
 #: What programs call the namespaces that they forget to import.
 _IMPORTS = {
@@ -39,6 +41,7 @@ _IMPORTS = {
     "ox": "import olympus as ox",
 }
 
+_JAX = re.compile(r"\bJAX (?:type|value)\b|\bjaxlib\.")
 _KEYWORD = re.compile(r"\) got an unexpected keyword argument '(\w+)'")
 _FROM = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")
 
@@ -68,7 +71,7 @@ def advice(error: BaseException) -> str | None:
             case ImportError():
                 return _import(error)
             case TypeError():
-                return _keyword(error)
+                return _of_jax(error) or _keyword(error)
             case KeyError():
                 return _key(error)
     except Exception:  # of an object of the program that was looked at
@@ -92,7 +95,20 @@ def _of_module(module: ModuleType, name: str) -> str | None:
         return why
     if place := _place(name):
         return f"did you mean {place}?"
-    return _did_you_mean(name, dir(module))
+    return _nearest_in_all(module, name)
+
+
+def _nearest_in_all(module: ModuleType, name: str) -> str | None:
+    """The most similar public name of the module or, if clearly more similar, of another one."""
+    own = [each for each in dir(module) if not each.startswith("_")]
+    here = max((likeness(name, each) for each in nearest(name, own)), default=0.0)
+    best, place = here + _NEARER, None
+    for namespace in _NAMESPACES:
+        public = [each for each in dir(importlib.import_module(namespace)) if each[0] != "_"]
+        for found in nearest(name, public):
+            if (score := likeness(name, found)) > best:
+                best, place = score, f"{namespace}.{found}"
+    return f"did you mean {place}?" if place else _did_you_mean(name, own)
 
 
 def _place(name: str) -> str | None:
@@ -127,6 +143,21 @@ def _import(error: ImportError) -> str | None:
     if "relative import" in str(error):
         return "a file that imports relatively is part of a package: use package.module:function"
     return None
+
+
+def _of_jax(error: BaseException) -> str | None:
+    """The remedy where an array of OLYMPUS met JAX; None where JAX has no part in the error.
+
+    JAX leaves its own frames out of the traceback of most errors, but names itself in the text.
+    """
+    frame, _ = _innermost(error)
+    module = str(frame.f_globals.get("__name__", ""))
+    if module.partition(".")[0] != "jax" and not _JAX.search(str(error)):
+        return None
+    return (
+        "this line calls JAX, which does not take arrays of OLYMPUS: replace the module of JAX by "
+        "that of OLYMPUS, such as `import olympus.numpy as jnp` or `import olympus as jax`"
+    )
 
 
 def _keyword(error: TypeError) -> str | None:
@@ -217,9 +248,10 @@ def _value(node: ast.expr, frame: FrameType) -> Any:
 
 
 def _with_arrays(text: str) -> str:
-    """`text` with `'Array'` for the names of the classes that arrays have inside."""
-    names = "|".join(sorted(each.__name__ for each in _subclasses(olympus.Array)))
-    return re.sub(rf"'(?:{names})'", "'Array'", text)
+    """`text` with the name `Array` for the classes of arrays, quoted or as in `<class 'NAME'>`."""
+    kinds = _subclasses(olympus.Array)
+    names = "|".join(sorted({re.escape(each.__name__) for each in kinds}))
+    return re.sub(rf"""(['"])(?:olympus[\w.]*\.)?(?:{names})\1""", r"\1Array\1", text)
 
 
 def _subclasses(kind: type) -> list[type]:

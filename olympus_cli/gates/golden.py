@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import os
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from olympus.analysis import Change, Difference, compare, graph_of, read_module
+from olympus.analysis import Difference, compare, graph_of, read_module
 from olympus.errors import ArtifactError
 from olympus_cli.gates.budget import Part, Verdict
+from olympus_cli.gates.saved import program_path
+from olympus_cli.places import shown
+from olympus_cli.reports.changes import change_lines
 from olympus_cli.units import counted
 
 __all__ = ["judge_golden"]
@@ -28,35 +31,32 @@ def judge_golden(
     Raises:
         ArtifactError: the text is not a program.
     """
-    graph = graph_of(module)
+    graph, path = graph_of(module), shown(program_path(root, target, backend))
     if saved is None:
         why = "no golden program is saved: olympus check --update saves it"
         return Verdict(target, backend, "golden", "not saved", "the saved program", why)
     try:
-        golden = graph_of(read_module(saved, "it"))
+        golden = graph_of(read_module(saved, "it"), file=path)
     except ArtifactError as error:
-        raise ArtifactError(f"the golden program of {target} cannot be used: {error}") from error
+        raise ArtifactError(
+            f"the golden program {path} of {target} is not StableHLO: {error}",
+            hint=f"olympus check {target} --update saves it again, or git restore {path}",
+        ) from error
     found = compare(golden, graph)
     before, after = (each[:_DIGITS] for each in found.fingerprints)
     if not found:
         return Verdict(target, backend, "golden", after, before)
+    words = ["olympus", "diff", path, target, "--backend", backend.replace("-", ":", 1)]
+    if not Path.cwd().is_relative_to(root):
+        words += ["--project", shown(root)]
     why = f"the program is not the golden one: {counted(len(found.changes), 'change')}"
-    return Verdict(target, backend, "golden", after, before, why, tuple(_told(found, root)))
+    parts = tuple(_parts(found, root, shlex.join(words)))
+    return Verdict(target, backend, "golden", after, before, why, parts)
 
 
-def _told(found: Difference, root: Path) -> Iterator[Part]:
-    for change in found.changes[:_MOST]:
-        yield _change(change, root)
-    if (more := len(found.changes) - _MOST) > 0:
-        yield Part("", f"... and {more} more: olympus diff shows them", more)
-
-
-def _change(change: Change, root: Path) -> Part:
-    """A change in a line, such as "tanh changed to sine" at model.py:6."""
-    spot = change.after or change.before
-    if spot is None:
-        return Part("", f"the {change.role} {change.kind}")
-    what = f"{spot.name} {change.kind}"
-    if change.before and change.after and change.before.name != change.after.name:
-        what = f"{change.before.name} {change.kind} to {change.after.name}"
-    return Part(str(spot.place).removeprefix(f"{root}{os.sep}"), what)
+def _parts(found: Difference, root: Path, more: str) -> Iterator[Part]:
+    lines = change_lines(found.changes, root)
+    for place, words in lines[:_MOST]:
+        yield Part(place, words)
+    rest = len(lines) - _MOST
+    yield Part("", f"{f'... and {rest} more; ' if rest > 0 else ''}{more} shows the difference")

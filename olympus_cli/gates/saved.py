@@ -18,7 +18,15 @@ from olympus_cli.output import check_writable
 from olympus_cli.places import shown
 from olympus_cli.reports.strict import read_json, typed
 
-__all__ = ["GOLDENS", "Saved", "read_program", "read_saved", "write_program", "write_saved"]
+__all__ = [
+    "GOLDENS",
+    "Saved",
+    "program_path",
+    "read_program",
+    "read_saved",
+    "write_program",
+    "write_saved",
+]
 
 GOLDENS = "goldens"  # the folder, in that of olympus.toml
 
@@ -34,7 +42,8 @@ class Saved:
     figures: Mapping[str, Mapping[str, float]]
 
 
-def _program_path(root: Path, target: str, label: str) -> Path:
+def program_path(root: Path, target: str, label: str) -> Path:
+    """The file with the saved program of a target for a backend."""
     return root / GOLDENS / f"{target}.{label}.mlir"
 
 
@@ -44,7 +53,7 @@ def read_program(root: Path, target: str, label: str) -> bytes | None:
     Raises:
         ArtifactError: the file cannot be read.
     """
-    path = _program_path(root, target, label)
+    path = program_path(root, target, label)
     try:
         return read_regular(path, _MOST_BYTES, follow_links=False)
     except FileNotFoundError:
@@ -59,7 +68,7 @@ def write_program(root: Path, target: str, label: str, text: str) -> Path:
     Raises:
         UsageError: the file cannot be written.
     """
-    path = _program_path(root, target, label)
+    path = program_path(root, target, label)
     _write(path, text)
     return path
 

@@ -14,7 +14,7 @@ from olympus_cli.history.reasons import reasons_of
 from olympus_cli.history.repository import commit_time
 from olympus_cli.history.series import History, lines_of
 from olympus_cli.history.store import read_points
-from olympus_cli.nearest import did_you_mean
+from olympus_cli.nearest import did_you_mean, spelled
 from olympus_cli.places import shown
 from olympus_cli.spec.model import Project
 
@@ -76,6 +76,9 @@ def chosen_points(
             f"there is no history yet: {shown(path)} is not there",
             hint="olympus build, check and bench write it",
         )
+    if metrics:
+        every = {point.figure.metric for point in read_points(path, limit=1)}
+        metrics = [spelled(name, every) for name in metrics]
     points = read_points(path, metrics=metrics, limit=limit)
     found = {point.figure.metric for point in points}
     if missing := [name for name in metrics if name not in found]:

@@ -25,16 +25,21 @@ from io import UnsupportedOperation
 
 from olympus.errors import CompileError, OlympusError
 from olympus_cli import interrupts, own_process, signals
+from olympus_cli.faults.blame import is_users
 from olympus_cli.faults.failure import Failure, shortage
+from olympus_cli.isolated import supervisor
 from olympus_cli.isolated.messages import Data, Receiver, datagrams, loads
 from olympus_cli.isolated.patched import Snapshot
 from olympus_cli.isolated.supervisor import Job, Say, fork_quietly, supervise
+from olympus_cli.places import quoted
 from olympus_cli.visible import visible
 
 __all__ = ["Ended", "Isolated", "OnStage", "Say", "call", "wait"]
 
 # How the compiler's log marks what it dies of: F, then month and day.
 _FATAL = re.compile(r"F\d{4} |.*Check failed:")
+# A frame of a stack that `faulthandler` writes, the innermost first.
+_FRAME = re.compile(r'^  File "(.*)", line (\d+) in ', re.MULTILINE)
 _AT_ONCE = 256  # datagrams that one look takes: a program may write without end
 _ALL = 1 << 20  # nobody is left to write more
 _LAST_BREATH = 10.0  # seconds that a supervisor has to end what it watches over
@@ -179,7 +184,8 @@ class Isolated:
         if self._message is None:
             if "refused" in report:
                 return self._failed(f"a process cannot be started: {report['refused']}", output)
-            return self._failed(_death(self._does, report.get("exitcode")), output)
+            how = _death(self._does, report.get("exitcode"))
+            return self._failed(how, output, _last_line(_text(report.get("stack", b""))))
         kind, content = self._message
         failure = Failure(**content) if kind == "failed" else None
         return Ended(content if failure is None else None, failure, _text(output))
@@ -192,9 +198,11 @@ class Isolated:
             return {}
         return report
 
-    def _failed(self, how: str, output: bytes) -> Ended:
+    def _failed(self, how: str, output: bytes, place: str | None = None) -> Ended:
         printed = _text(output)
         message = f"{how} (stage: {self._stage})"
+        if place is not None:
+            message += f"; the last line of the program that ran:\n{quoted(place)}"
         failure = Failure(self._death.__name__, message, _last_words(printed), None, printed)
         return Ended(None, failure, "")
 
@@ -323,6 +331,16 @@ def _death(does: str, exitcode: int | None) -> str:
     name = known.get(-exitcode, f"signal {-exitcode}")
     why = ", most likely because the machine ran out of memory" if name == "SIGKILL" else ""
     return f"the process that {does} was ended by {name}{why}"
+
+
+def _last_line(stack: str) -> str | None:
+    """The "file:line" of the innermost user frame in a stack that a fatal signal wrote."""
+    for file, line in _FRAME.findall(stack):
+        if file == supervisor.__file__:  # from here on it is the command that called the program
+            return None
+        if is_users(file):
+            return f"{file}:{line}"
+    return None
 
 
 def _text(output: bytes) -> str:

@@ -8,13 +8,15 @@ a session of its own too, and kills all of it when the worker has ended, or when
 of the leash: on purpose, or because it is dead.  Then it reports on the leash how the worker ended,
 and ends itself.  Should it be killed, the kernel kills the worker.
 
-The worker has the streams 0, 1 and 2, and of other descriptors only the one for its messages.
+The worker has the streams 0, 1 and 2, and of other descriptors only the one for its messages and
+the one that a fatal signal writes the Python stack to.
 """
 
 from __future__ import annotations
 
 import atexit
 import ctypes
+import faulthandler
 import gc
 import os
 import pickle
@@ -98,11 +100,13 @@ def _watch(
     _close_all_but(0, 1, 2, leash.fileno(), results.fileno())
     bell = _bell()
     output, printed = os.pipe()
+    stack, dumped = os.pipe()
     worker = fork_quietly()
     if worker == 0:
-        _work(results, printed, job, snapshot, ignored)
+        _work(results, printed, dumped, job, snapshot, ignored)
     results.close()
     os.close(printed)
+    os.close(dumped)
     kept = _Kept()
     exitcode = _until_the_end(worker, leash, bell, output, kept)
     ended = _end_all(worker)
@@ -112,7 +116,15 @@ def _watch(
     with suppress(BlockingIOError):  # one that could not be killed may hold it
         while kept.take(os.read(output, 1 << 16)):
             pass
-    return {"exitcode": exitcode, "output": kept.content()}
+    return {"exitcode": exitcode, "output": kept.content(), "stack": _whole(stack)}
+
+
+def _whole(pipe: int) -> bytes:
+    """The bytes that are in a pipe, whose writers may live on."""
+    os.set_blocking(pipe, False)
+    with suppress(BlockingIOError):
+        return os.read(pipe, _TAIL)
+    return b""
 
 
 def _until_the_end(
@@ -221,11 +233,19 @@ class _Kept:
 
 
 def _work(
-    results: socket.socket, printed: int, job: Job, snapshot: Snapshot, ignored: set[int]
+    results: socket.socket,
+    printed: int,
+    dumped: int,
+    job: Job,
+    snapshot: Snapshot,
+    ignored: set[int],
 ) -> NoReturn:
-    """Be the worker: do the job, say what became of it, and end."""
+    """Be the worker: do the job, say what became of it, and end.
+
+    A fatal signal, such as a segmentation fault, writes the Python stack to `dumped`.
+    """
     try:
-        _begin(results, printed, job.quiet, ignored)
+        _begin(results, printed, dumped, job.quiet, ignored)
         channel = Channel(results, job.token)
         atexit._clear()  # what the command registered
         gc.freeze()  # nor is it collected here, with descriptors that are closed
@@ -234,14 +254,16 @@ def _work(
         except BaseException as error:  # also what the program raises in place of an Exception
             message = ("failed", vars(snapshot.blamed(Failure.of(error))))
         channel.end(*message)
-        ending.finish(0, 1, 2, results.fileno())
+        ending.finish(0, 1, 2, results.fileno(), dumped)
     except BaseException as error:  # what the program did to Python may be behind it
         write(2, f"olympus cannot go on in this process: {type(error).__name__}\n".encode())
     finally:
         _exit(1)  # the message says what became of the work, if it has come
 
 
-def _begin(results: socket.socket, printed: int, quiet: bool, ignored: set[int]) -> None:
+def _begin(
+    results: socket.socket, printed: int, dumped: int, quiet: bool, ignored: set[int]
+) -> None:
     """Make this process as a program expects one to be that is started from a shell."""
     supervisor = os.getppid()
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -258,7 +280,8 @@ def _begin(results: socket.socket, printed: int, quiet: bool, ignored: set[int])
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(printed, 2)
     os.dup2(2, 1)  # what a program prints is not data
-    _close_all_but(0, 1, 2, results.fileno())
+    _close_all_but(0, 1, 2, results.fileno(), dumped)
+    faulthandler.enable(dumped, all_threads=False)
     sys.stdin = _text(0, "r")
     sys.stdout, sys.stderr = _text(1, "w"), _text(2, "w")
 

@@ -13,7 +13,7 @@ from olympus_cli.profiling.report import ProfiledKernel, ProfileReport
 from olympus_cli.profiling.table import notes, summary
 from olympus_cli.reports.bars import percent, source_text
 from olympus_cli.reports.flame import FlamePart, Frame, Placed, add_up, flame_graph
-from olympus_cli.reports.html.render import asset
+from olympus_cli.reports.html.shell import asset
 from olympus_cli.reports.templating import page_environment
 from olympus_cli.units import duration
 

@@ -350,9 +350,11 @@ def _members(archive: zipfile.ZipFile, leaves: Sequence[Leaf], path: Path) -> li
             f"it has the results {_names(list(members))}; they are inputs again if they are the "
             f"program's only argument, or if their parts are all its arguments"
         )
+    extra = [name for name in members if name not in known]
     if missing := [name for name in known if name not in members]:
-        raise UsageError(f"{shown(path)} lacks {_names(missing)}", hint=hint)
-    if extra := [name for name in members if name not in known]:
+        stray = f", and has {_names(extra)}, which the program does not take" if extra else ""
+        raise UsageError(f"{shown(path)} lacks {_names(missing)}{stray}", hint=hint)
+    if extra:
         what = f"{shown(path)} has {_names(extra)}"
         raise UsageError(f"{what}, which the program does not take", hint=hint)
     arrays = []

@@ -50,7 +50,15 @@ def parse_backend(
         raise UsageError(f"there is no backend {name!r}", hint=hint)
     if inline and device and inline != device:
         raise UsageError(f"backend {text!r} names device {inline!r}, and --device says {device!r}")
-    return olympus.target(name, inline or device or None, own, topology)
+    try:
+        return olympus.target(name, inline or device or None, own, topology)
+    except UsageError as error:
+        option = f"--topology {topology}" if topology else f"--device {device}" if device else ""
+        hint = error.hint
+        if (inline or device) in BACKENDS:
+            hint = f"{inline or device} is a backend: --backend {inline or device}"
+        prefix = f"{option}: " if option and not inline else ""
+        raise UsageError(f"{prefix}{error}", hint=hint) from error
 
 
 def named_backend(text: str, own: Devices | None = None) -> olympus.Target:

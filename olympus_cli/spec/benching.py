@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass
 
 from olympus.errors import SpecError
-from olympus_cli.nearest import did_you_mean
+from olympus_cli.nearest import did_you_mean, spelled
 from olympus_cli.spec.section import Section
+from olympus_cli.units import percentage
 
 __all__ = ["GATED", "JUDGED", "THRESHOLD", "BenchSpec", "bench_of", "parse_threshold"]
 
@@ -30,7 +30,6 @@ GATED = ("steady_call", "steady_cpu")
 #: The least change of a ratio that counts, unless olympus.toml has another.
 THRESHOLD = 0.05
 
-_PERCENT = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*%")
 _MOST = 100.0  # a program that takes a hundred times as long is beyond any threshold
 
 
@@ -75,7 +74,7 @@ def _threshold(section: Section) -> float | None:
 def _metrics(section: Section) -> tuple[str, ...] | None:
     if "metrics" not in section.data:
         return None
-    names = section.texts("metrics")
+    names = tuple(spelled(name, JUDGED) for name in section.texts("metrics"))
     for name in names:
         if name not in JUDGED:
             hint = did_you_mean(name, JUDGED, "there are")
@@ -95,8 +94,8 @@ def parse_threshold(value: object) -> float:
     share = math.nan
     if isinstance(value, int | float) and not isinstance(value, bool):
         share = float(value) if 0 < value < 1 else math.nan  # 5 is a slip for "5%"
-    elif isinstance(value, str) and (found := _PERCENT.fullmatch(value.strip())):
-        share = float(found.group(1)) / 100
+    elif isinstance(value, str):
+        share = percentage(value)
     if not 0 < share < _MOST:
         raise SpecError(
             f"must be a share above 0, in per cent or as a number below 1; got {value!r:.80}",

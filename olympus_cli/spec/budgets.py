@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import olympus
 from olympus.errors import SpecError, UsageError
-from olympus_cli.nearest import nearest
+from olympus_cli.nearest import nearest, spelled
 from olympus_cli.spec.devices import Devices
 from olympus_cli.spec.limits import HOST_CALLBACK, LIMITED, Budget, Limit, parse_limit
 from olympus_cli.spec.section import Section
@@ -19,7 +19,12 @@ def budget_of(parent: Section, devices: Devices) -> Budget:
     Raises:
         SpecError: a key, a limit, its unit, a device or a rule is wrong.
     """
-    section = parent.table("budget")
+    table = parent.table("budget")
+    data = {spelled(key, LIMITED): value for key, value in table.data.items()}
+    if len(data) < len(table.data):
+        twice = next(key for key in table.data if spelled(key, LIMITED) != key)
+        table.fail(twice, f"is the key {spelled(twice, LIMITED)} again, which is there too")
+    section = Section(table.source, table.keys, data)
     section.only((*LIMITED, "fits", "forbid", "donation"))
     limits = {
         key: _limit(section, key, value) for key, value in section.data.items() if key in LIMITED

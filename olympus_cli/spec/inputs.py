@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from olympus_cli.spec.section import Section
+from olympus_cli.units import percentage
 
 __all__ = ["FORMS", "InputSpec", "ToleranceSpec", "input_specs", "tolerance_spec"]
 
@@ -139,7 +140,10 @@ def _numbers(section: Section) -> dict[str, float]:
     for name in _NUMBERS:
         if name in section.data:
             value = section.data[name]
+            if isinstance(value, str) and name != "ulps":
+                value = percentage(value)
             if not _is_finite(value) or value < 0:
-                section.wrong(name, "a number that is not below 0", value)
+                form = "a number" if name == "ulps" else 'a number, or a text such as "1%",'
+                section.wrong(name, f"{form} that is not below 0", section.data[name])
             found[name] = float(value)
     return found

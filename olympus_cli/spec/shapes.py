@@ -59,6 +59,10 @@ _SPACE = re.compile(r"\s*")
 _LARGEST = 2**63 - 1
 _WITH = "such as {from=model:cache, with={batch=8}}"
 _FORM = "a shape is written f32[8,128]; a scalar is f32[]"
+_SYMBOL = (
+    "sizes are fixed: write a number; for several sizes, write f32[{{{name}}},8] in olympus.toml, "
+    "with `{name} = [1, 8]` in [target.NAME.matrix]"
+)
 
 
 def parse_shapes(text: str) -> tuple[list[ArgSpec], dict[str, ArgSpec]]:
@@ -276,7 +280,11 @@ class _Reader:
         start = self.at
         digits = self.match(_SIZE)
         if digits is None:
-            self.fail(f"a size is a whole number, 0 or more; found {self.found()}")
+            found = self.found()
+            letter = self.match(_NAME)
+            self.at = start
+            hint = _FORM if letter is None else _SYMBOL.format(name=letter)
+            self.fail(f"a size is a whole number, 0 or more; found {found}", hint=hint)
         if len(digits) > len(str(_LARGEST)) or int(digits) > _LARGEST:
             self.fail(f"a size is at most {_LARGEST}", start, hint=None)
         return int(digits)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -34,6 +34,9 @@ _MOST_BYTES = 16 * 2**20  # of a file
 
 #: How deep the tables and arrays of a document may be nested: what is deeper is a slip.
 _DEEPEST = 200
+
+# How tomli begins its messages on a key or a table that a document sets twice.
+_REPEATED = ("Cannot overwrite", "Cannot declare", "Cannot mutate", "Cannot redefine")
 
 _PART = re.compile(r"\"([^\"]*)\"|'([^']*)'|([\w-]+)")
 
@@ -61,18 +64,36 @@ class TomlFile:
     def line_of(self, keys: tuple[str, ...]) -> int:
         """The 1-based line that sets the key path `keys`, or the longest part of it found."""
         best, line = 0, 1
-        header: tuple[str, ...] = ()
-        for number, text in enumerate(self.text.splitlines(), start=1):
-            if found := _HEADER.match(text):
-                path = header = _parts(found.group(1))
-            elif found := _KEY.match(text):
-                path = header + _parts(found.group(1))
-            else:
-                continue
+        for number, path in _key_lines(self.text):
             common = min(len(path), len(keys))  # a header or a dotted key may say more than asked
             if common > best and path[:common] == keys[:common]:
                 best, line = common, number
         return line
+
+
+def _key_lines(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """The lines, from 1, that begin a table or set a key, each with the path of that key."""
+    header: tuple[str, ...] = ()
+    for number, line in enumerate(text.splitlines(), start=1):
+        if found := _HEADER.match(line):
+            header = _parts(found.group(1))
+            yield number, header
+        elif found := _KEY.match(line):
+            yield number, header + _parts(found.group(1))
+
+
+def _set_twice(text: str, row: int) -> str | None:
+    """The key that line `row` sets again, and the line that set it before; None if not found."""
+    earlier = list(_key_lines("\n".join(text.splitlines()[:row])))
+    if not earlier or earlier[-1][0] != row:
+        return None
+    _, path = earlier.pop()
+    best, line = 0, 0
+    for number, other in earlier:
+        common = min(len(path), len(other))
+        if path[:common] == other[:common] and common > best:
+            best, line = common, number
+    return f"{'.'.join(path)} is set again, after line {line}" if line else None
 
 
 def _parts(dotted: str) -> tuple[str, ...]:
@@ -165,8 +186,11 @@ def _syntax(name: str, error: tomli.TOMLDecodeError | OutOfBounds) -> str:
     row, column = before.count("\n") + 1, len(before) - before.rfind("\n")
     line = text.split("\n")[row - 1].replace("\t", " ")
     kind = "" if isinstance(error, OutOfBounds) else "not TOML: "
+    message = error.msg
+    if message.startswith(_REPEATED) and (twice := _set_twice(error.doc, row)):
+        message = twice
     return (
-        f"{name}:{row}:{column}: {kind}{error.msg} (line {row}, column {column})\n"
+        f"{name}:{row}:{column}: {kind}{message} (line {row}, column {column})\n"
         f"  {line}\n  {' ' * (column - 1)}^"
     )
 

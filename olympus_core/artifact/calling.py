@@ -66,12 +66,12 @@ class _ByForm(stages.Compiled):
     def _take_items(self, node: Node, value: Any, path: str, leaves: list[Any]) -> None:
         if not isinstance(value, Mapping):
             self._refuse(f"{path} must be a dict, and is {_form(value)}")
-        for key in node.keys:
-            if key not in value:
-                self._refuse(f"{path} lacks the key {key!r}")
-        for key in value:
-            if key not in node.keys:
-                self._refuse(f"{path} has the key {key!r}, which it must not have")
+        missing = [key for key in node.keys if key not in value]
+        stray = [key for key in value if key not in node.keys]
+        if missing or stray:
+            lacks = f"lacks the key {missing[0]!r}" if missing else ""
+            has = f"has the key {stray[0]!r}, which it must not have" if stray else ""
+            self._refuse(f"{path} {' and '.join(filter(None, (lacks, has)))}")
         for key, item in zip(node.keys, node.items, strict=True):
             self._take(item, value[key], f"{path}[{key!r}]", leaves)
 

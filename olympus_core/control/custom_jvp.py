@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, ParamSpec, TypeVar
 
 from olympus_core import source, tree
-from olympus_core.avals import get_aval
+from olympus_core.avals import get_aval, value_text
 from olympus_core.control.bodies import Body
 from olympus_core.control.custom_rules import (
     CustomCall,
@@ -69,7 +69,7 @@ class _Rule:
         if not isinstance(result, (tuple, list)) or len(result) != 2:
             raise TransformError(
                 f"the jvp rule of '{self.name}' must return a pair (result, tangent of the "
-                f"result), and returned {type(result).__name__}"
+                f"result), and returned {value_text(result)}"
             )
         outs, out_tree = data.flatten(result[0])
         out_tangents, tangent_tree = tree.flatten(result[1], lambda x: isinstance(x, SymbolicZero))

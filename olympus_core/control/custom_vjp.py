@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple, ParamSpec, TypeVar
 
 from olympus_core import dtypes, source, tree
-from olympus_core.avals import ShapedArray, get_aval
+from olympus_core.avals import ShapedArray, get_aval, value_text
 from olympus_core.control.bodies import Body
 from olympus_core.control.custom_rules import (
     CustomCall,
@@ -133,7 +133,7 @@ class _Rules(_Pair):
         if not isinstance(result, (tuple, list)) or len(result) != 2:
             raise TransformError(
                 f"the fwd of '{name}' must return a pair (result, residuals), and returned "
-                f"{type(result).__name__}"
+                f"{value_text(result)}"
             )
         outs, out_tree = data.flatten(result[0])
         if self.out_tree is not None and out_tree != self.out_tree:
@@ -163,8 +163,7 @@ class _Rules(_Pair):
         if not isinstance(given, (tuple, list)) or len(given) != count:
             raise TransformError(
                 f"the bwd of '{name}' must return a tuple with a cotangent for each of its "
-                f"{count} arguments, and returned {type(given).__name__}"
-                + (f" of {len(given)}" if isinstance(given, (tuple, list)) else "")
+                f"{count} arguments, and returned {value_text(given)}"
             )
         leaves: list[Any] = []
         for x, part in zip(given, self.in_tree.children(), strict=True):

@@ -12,6 +12,8 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
+from olympus_core.avals import value_text
+from olympus_core.errors import DTypeError
 from olympus_core.library.numpy import array_api
 from olympus_core.library.numpy.creation import array, matrices
 from olympus_core.library.numpy.elementwise import arithmetic, bits, logic, rounding
@@ -31,10 +33,18 @@ __all__: list[str] = []
 _OPERANDS: Final = (Array, float, int, builtins.complex, np.ndarray, np.generic)
 
 
-def _operator(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+#: the sequences that Python would repeat or extend by an array, once the array declines
+_SEQUENCES: Final = (str, bytes, bytearray, list, tuple)
+
+
+def _operator(
+    function: Callable[[Any, Any], Any], compares: bool = False
+) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
         if isinstance(other, _OPERANDS) or hasattr(other, "__jax_array__"):
             return function(self, other)
+        if other.__class__ in _SEQUENCES and not compares:
+            _refuse_sequence(function, self, other)
         return NotImplemented
 
     return method
@@ -44,9 +54,28 @@ def _reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]
     def method(self: Any, other: Any) -> Any:
         if isinstance(other, _OPERANDS) or hasattr(other, "__jax_array__"):
             return function(other, self)
+        if other.__class__ in _SEQUENCES:
+            _refuse_sequence(function, self, other)
         return NotImplemented
 
     return method
+
+
+def _refuse_sequence(function: Callable[[Any, Any], Any], array: Array, other: Any) -> None:
+    """Raise DTypeError for a text or a sequence as the other operand of an array.
+
+    An integer without dimensions may be a count: Python repeats the sequence so many times.
+    """
+    repeats = function is arithmetic.multiply and array.dtype.kind in "iu" and not array.shape
+    if not repeats:
+        hint = "turn lists and tuples into arrays with olympus.numpy.array"
+        if isinstance(other, str | bytes | bytearray):
+            hint = "turn a text into a number with float(...) or int(...)"
+        raise DTypeError(
+            f"{function.__name__} needs arrays or scalars, and got {value_text(array)} and "
+            f"{value_text(other)}",
+            hint=hint,
+        )
 
 
 _OPERATORS: Final[dict[str, Callable[[Any, Any], Any]]] = {
@@ -172,7 +201,7 @@ def _attach() -> None:
         setattr(Array, f"__{name}__", _operator(function))
         setattr(Array, f"__r{name}__", _reflected(function))
     for name, function in _COMPARISONS.items():
-        setattr(Array, f"__{name}__", _operator(function))
+        setattr(Array, f"__{name}__", _operator(function, compares=True))
     for name, method in _METHODS.items():
         setattr(Array, name, method)
     for name, getter in _PROPERTIES.items():

@@ -13,7 +13,7 @@ from typing import Any, Literal, ParamSpec, TypeVar, overload
 import numpy as np
 
 from olympus_core import dtypes, tree
-from olympus_core.avals import ShapedArray, ShapeDtypeStruct, get_aval, shaped
+from olympus_core.avals import ShapedArray, ShapeDtypeStruct, get_aval, shaped, value_text
 from olympus_core.errors import DTypeError, MissingRuleError, TransformError
 from olympus_core.source import function_name
 from olympus_core.tracer import Array
@@ -84,7 +84,7 @@ def jvp(
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         raise TransformError(
             "jvp takes the primals and the tangents as tuples, and got "
-            f"{type(primals).__name__} and {type(tangents).__name__}"
+            f"{value_text(primals)} and {value_text(tangents)}"
         )
     leaves, in_tree = tree.flatten(tuple(primals))
     directions, tangent_tree = tree.flatten(tuple(tangents))

@@ -11,7 +11,7 @@ import numpy as np
 
 from olympus_core import dtypes, trace, tree
 from olympus_core.array import put
-from olympus_core.avals import ShapedArray, get_aval
+from olympus_core.avals import ShapedArray, get_aval, value_text
 from olympus_core.errors import DTypeError, TransformError
 from olympus_core.primitive import op
 from olympus_core.primitives.collective import varying
@@ -72,7 +72,7 @@ def check_arrays(
         except DTypeError:
             raise TransformError(
                 f"{what} of '{function_name(fun)}' needs arrays and scalars, and {name} is "
-                f"a {type(x).__name__}: {x!r:.60}",
+                f"{value_text(x)}",
                 hint=hint,
             ) from None
 
@@ -85,7 +85,7 @@ def check_results(name: str, outs: Sequence[Any], out_tree: tree.PyTreeDef) -> N
         except DTypeError:
             path = tree.flatten_with_path(out_tree.unflatten(range(len(outs))))[0][i][0]
             raise TransformError(
-                f"'{name}' returned a {type(x).__name__} as result{tree.keystr(path)}: {x!r:.60}",
+                f"'{name}' returned {value_text(x)} as result{tree.keystr(path)}",
                 hint="a function that is transformed returns arrays, scalars and trees of these",
             ) from None
 

@@ -112,8 +112,10 @@ def device_config(target: Target) -> str | None:
     return None if model is None else config_text(model)
 
 
-def parse_topology(text: str) -> Topology:
+def parse_topology(text: str, written: str | None = None) -> Topology:
     """The topology that a text says: "8" and "1x8" are one host with 8 devices.
+
+    `written` is the text for messages where `text` is a part of it, such as "8xh200".
 
     Raises:
       UsageError: when it says none, or one of no device or of more than `MOST_DEVICES`.
@@ -131,7 +133,8 @@ def parse_topology(text: str) -> Topology:
     made = Topology(int(found.group(1) or 1), int(found.group(2)))
     if not 1 <= made.num_devices <= MOST_DEVICES:
         raise UsageError(
-            f"a topology has from 1 to {MOST_DEVICES} devices, and {text} has {made.num_devices}"
+            f"a topology has from 1 to {MOST_DEVICES} devices, and {written or text!r:.80} has "
+            f"{made.num_devices}"
         )
     return made
 
@@ -195,7 +198,7 @@ def _counted(device: str | None, own: Iterable[str]) -> tuple[str | None, Topolo
     for counted in (_PER_HOST, _HOSTS):
         found = counted.fullmatch(device)
         if found and (counted is _HOSTS or found.group(2) in own or _is_plain(found.group(2))):
-            return found.group(2), parse_topology(found.group(1))
+            return found.group(2), parse_topology(found.group(1), device)
     return device, None
 
 

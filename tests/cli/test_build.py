@@ -467,7 +467,7 @@ def reported(**keys: str) -> Report:
     [
         (None, "it has not been built before"),
         (Record(reported(cpu="a")), None),
-        (Record(reported(cpu="b")), "its program for cpu, or what compiles it, has changed"),
+        (Record(reported(cpu="b")), "the program, or what compiles it, has changed"),
         (Record(reported()), "it has not been built for cpu before"),
         (Record(reported(cpu="a", gpu="c")), "it is no longer built for gpu"),
         (Record(reported(cpu="a"), ("f",)), "f is missing or has been changed"),
@@ -534,7 +534,7 @@ def test_a_build_tells_warnings_and_why_it_builds(work: Path, invoke: Invoke) ->
     assert data["scale"]["warnings"] == [donated]
     (work / "helper.py").write_text("def factor():\n    return 3.0\n")
     line = invoke("build", "scale").stdout
-    assert "  (its program for cpu, or what compiles it, has changed)\n" in line
+    assert "program.py:6: multiply: operand 1: constant 2.000000e+00" in line
     assert "  (asked for by --force)\n" in invoke("build", "loop", "--force").stdout
 
 

@@ -194,7 +194,8 @@ def test_a_golden_program(work: Path, invoke: Invoke) -> None:
     assert result.exit_code == 1
     assert result.stderr.splitlines() == [
         "error: target 'dense' on cpu: the program is not the golden one: 1 change",
-        "  program.py:7  stablehlo.tanh changed to stablehlo.sine",
+        "  program.py:7  tanh -> sine",
+        "  olympus diff goldens/dense.cpu.mlir dense --backend cpu shows the difference",
     ]
 
 
@@ -205,7 +206,7 @@ def test_a_golden_program_that_is_damaged_is_told(work: Path, invoke: Invoke, te
     (work / "goldens" / "dense.cpu.mlir").write_text(text)
     result = invoke("check")
     assert result.exit_code == 5
-    assert "the golden program of dense" in result.stderr
+    assert "the golden program goldens/dense.cpu.mlir of dense" in result.stderr
 
 
 @pytest.mark.parametrize(

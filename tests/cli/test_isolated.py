@@ -258,7 +258,7 @@ def test_a_program_has_its_streams_and_one_descriptor(work: Path) -> None:
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stderr)
     assert found[:3] == [0, 1, 2]
-    assert len(found) == 5  # the one for messages, and the listing's own
+    assert len(found) == 6  # those for messages and for a fatal signal, and the listing's own
 
 
 # Deaths.
@@ -269,7 +269,9 @@ def test_a_native_crash_is_a_line(work: Path, command: str, does: str) -> None:
     done = olympus(command, "faults")
     assert done.returncode == 4
     stage = "(stage: trace)"
-    assert done.stderr == f"error: the process that {does} was ended by SIGSEGV {stage}\n"
+    first, *place = done.stderr.splitlines()
+    assert first.startswith(f"error: the process that {does} was ended by SIGSEGV {stage}; ")
+    assert place == ["  program.py:9", "    ctypes.string_at(0)"]
 
 
 def test_bench_goes_on_after_a_native_crash(work: Path) -> None:

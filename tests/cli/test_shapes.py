@@ -69,7 +69,7 @@ def test_shapes(text: str, positional: list[ArgSpec], named: dict[str, ArgSpec])
     [
         ("f32[8,", 6, "a size is a whole number", "f32[8,128]"),
         ("f32[8,-1]", 6, "found '-'", "f32[8,128]"),
-        ("f32[8,n]", 6, "found 'n'", "f32[8,128]"),
+        ("f32[8,n]", 6, "found 'n'", "sizes are fixed"),
         ("f32[99999999999999999999]", 4, "at most", ""),
         ("x:f32[8]", 0, "no dtype 'x'", "a name has '=' after it: x=f32[8,128]"),
         ("params=from m:f", 7, "no dtype 'from'", "a shape is written f32[8,128]"),

@@ -136,9 +136,8 @@ def test_other_classes_have_their_say() -> None:
     assert (x == Reflects()) is True
     assert (x == None) is False  # noqa: E711
     assert (x != [1, 2]) is True
-    for operand in ([1, 2], None, "text"):
-        with pytest.raises(TypeError, match="unsupported operand"):
-            x + operand
+    with pytest.raises(TypeError, match="unsupported operand"):
+        x + None
     with pytest.raises(TypeError, match="not supported between"):
         x < [1, 2]  # noqa: B015
 
@@ -173,3 +172,26 @@ def test_index_arrays_that_do_not_broadcast_are_a_value_error() -> None:
         x = package.numpy.ones((4, 5))
         with pytest.raises(ValueError, match="broadcast"):
             x[np.arange(2), np.arange(3)]
+
+
+@pytest.mark.parametrize("call", [lambda x, y: x + y, lambda x, y: y * x, lambda x, y: x @ y])
+@pytest.mark.parametrize(
+    ("other", "words", "hint"),
+    [
+        ("3e-4", "an? .*array f32.2. and a str '3e-4'", "float"),
+        ([1, 2], r"and \[1, 2\]", "olympus.numpy.array"),
+        ((1, 2), r"and \(1, 2\)", "olympus.numpy.array"),
+    ],
+)
+@pytest.mark.parametrize("transform", [lambda f: f, ox.jit], ids=["eager", "jit"])
+def test_texts_and_sequences_are_not_operands(
+    transform: Any, call: Any, other: Any, words: str, hint: str
+) -> None:
+    with pytest.raises(TypeError, match=words) as caught:
+        transform(lambda x: call(x, other))(ox.numpy.ones(2))
+    assert hint in getattr(caught.value, "hint", "")
+
+
+def test_a_sequence_is_repeated_by_an_integer() -> None:
+    assert [0] * ox.numpy.array(3) == [0, 0, 0]
+    assert "ab" * ox.numpy.array(2) == "abab"

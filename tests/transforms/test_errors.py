@@ -44,7 +44,7 @@ GRAD = {
     "None": (lambda: olympus.grad(lambda x: None)(X), "returned PyTreeDef(None)"),
     "no array": (
         lambda: olympus.grad(lambda x: "x")(X),
-        "'<lambda>' returned a str as result: 'x'",
+        "'<lambda>' returned a str 'x' as result",
     ),
     "an int": (
         lambda: olympus.grad(lambda x: x.sum().astype(int))(X),
@@ -68,7 +68,7 @@ GRAD = {
     ),
     "of no array": (
         lambda: olympus.grad(loss)({"a": "text"}, 3),
-        "grad of 'loss' needs arrays and scalars, and argument 'w'['a'] is a str: 'text'",
+        "grad of 'loss' needs arrays and scalars, and argument 'w'['a'] is a str 'text'",
     ),
     "of an argument that is not there": (
         lambda: olympus.grad(loss, argnums=2)({"a": X}, 3.0),
@@ -117,7 +117,8 @@ DIRECTIONS = {
     ),
     "no tuples": (
         lambda: olympus.jvp(twice, X, X),
-        "jvp takes the primals and the tangents as tuples, and got ndarray and ndarray",
+        "jvp takes the primals and the tangents as tuples, and got a NumPy array float32[2,3] and "
+        "a NumPy array float32[2,3]",
     ),
     "cotangent": (
         lambda: olympus.vjp(twice, X)[1](X[0]),
@@ -141,7 +142,7 @@ DIRECTIONS = {
     ),
     "result of jvp": (
         lambda: olympus.jvp(lambda x: {"a": [x, "y"]}, (X,), (X,)),
-        "'<lambda>' returned a str as result['a'][1]: 'y'",
+        "'<lambda>' returned a str 'y' as result['a'][1]",
     ),
 }
 
@@ -229,11 +230,11 @@ VMAP = {
     ),
     "no array": (
         lambda: olympus.vmap(twice)("text"),
-        "vmap of 'twice' needs arrays and scalars, and argument 'x' is a str: 'text'",
+        "vmap of 'twice' needs arrays and scalars, and argument 'x' is a str 'text'",
     ),
     "result": (
         lambda: olympus.vmap(lambda x: (x, print))(X),
-        "'<lambda>' returned a builtin_function_or_method as result[1]",
+        "'<lambda>' returned a builtin_function_or_method <built-in function print> as result[1]",
     ),
 }
 
@@ -293,11 +294,11 @@ def test_the_value_of_a_leaked_tracer_says_so_too():
 
 
 COMPILED = {
-    "jit": (lambda f: olympus.jit(f)(X), "StagedTracer"),
-    "grad": (lambda f: olympus.grad(f)(X), "JVPTracer"),
-    "vmap": (lambda f: olympus.vmap(f)(X[None]), "BatchTracer"),
-    "jvp": (lambda f: olympus.jvp(f, (X,), (X,)), "JVPTracer"),
-    "scan": (lambda f: lax.scan(lambda c, x: (c, f(x)), 0.0, X[None]), "StagedTracer"),
+    "jit": (lambda f: olympus.jit(f)(X), "olympus.core.Tracer"),
+    "grad": (lambda f: olympus.grad(f)(X), "olympus.core.Tracer"),
+    "vmap": (lambda f: olympus.vmap(f)(X[None]), "olympus.core.Tracer"),
+    "jvp": (lambda f: olympus.jvp(f, (X,), (X,)), "olympus.core.Tracer"),
+    "scan": (lambda f: lax.scan(lambda c, x: (c, f(x)), 0.0, X[None]), "olympus.core.Tracer"),
 }
 
 
@@ -306,7 +307,7 @@ def test_a_compiled_function_cannot_be_transformed(call, tracer):
     compiled = olympus.jit(twice).lower(X).compile()
     message = (
         "Cannot apply OLYMPUS transformations to a function lowered and compiled for a "
-        r"particular signature. Detected argument of Tracer type <class '[\w.]*" + tracer + "'>"
+        r"particular signature. Detected argument of Tracer type <class '" + tracer + "'>"
     )
     with pytest.raises(TypeError, match=f"^{message}$") as caught:
         call(compiled)

@@ -53,7 +53,7 @@ def test_topologies():
     ("backend", "device", "topology", "message"),
     [
         ("gpu", "8xh20", None, "no device 'h20' for backend 'gpu'"),
-        ("gpu", "0xh200", None, "from 1 to 1024 devices, and 0 has 0"),
+        ("gpu", "0xh200", None, "from 1 to 1024 devices, and '0xh200' has 0"),
         ("gpu", "999999999x999999999xh200", None, "from 1 to 1024 devices"),
         ("gpu", "1x2x8xh200", None, "no device '8xh200'"),
         ("gpu", "8xh200", "2x8", "the device is 1x8xh200, and the topology 2x8"),

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 import numpy as np
 
 from olympus_core import dtypes, tree
-from olympus_core.avals import Shape, ShapedArray, canonical_shape, get_aval, shaped
+from olympus_core.avals import Shape, ShapedArray, canonical_shape, get_aval, shaped, value_text
 from olympus_core.errors import ArgumentError, DTypeError, IndexingError, ShapeError
 from olympus_core.library.numpy.creation import array
 from olympus_core.library.numpy.indexing import taking
@@ -271,7 +271,7 @@ def key_words(name: str, keys: Any) -> Any:
         aval = get_aval(data)
     except DTypeError:
         raise DTypeError(
-            f"{name} needs a random key, and got a {type(keys).__name__}: {keys!r:.80}",
+            f"{name} needs a random key, and got {value_text(keys)}",
             hint="make a key with olympus.random.key",
         ) from None
     if aval.dtype != UINT32:

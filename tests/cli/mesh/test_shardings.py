@@ -66,7 +66,7 @@ def test_mistakes_in_shardings_have_their_place(folder, text, message) -> None:
             'mesh = { data = 16 }\nbackends = ["gpu:8xh200"]',
             "backends has 1x8 of h200, 8 devices, and",
         ),
-        ('backends = ["gpu:0xh200"]', "from 1 to 1024 devices, and 0 has 0"),
+        ('backends = ["gpu:0xh200"]', "from 1 to 1024 devices, and '0xh200' has 0"),
         ('out-sharding = ["data"]', "names the axis 'data', and the target has no mesh"),
         ('mesh = { data = 2 }\nout-sharding = { a = ["x"] }', "out-sharding.a names the axis 'x'"),
     ],

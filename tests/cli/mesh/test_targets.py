@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 import olympus
-from olympus_cli.comparison.shardings import spoken_name, spoken_value
+from olympus_cli.reports.shardings import spoken_name, spoken_value
 from tests.artifact.bundles import change_manifest
 from tests.cli.conftest import Invoke
 from tests.cli.mesh.project import BUNDLE, MESH, written

@@ -1,0 +1,252 @@
+"""The reasons why a target has to be built, one class for each, from the parts of its content key.
+
+A content key is a digest, which tells that something changed and not what.  A build stores the
+parts of its keys in its list of files; here they are compared with those of the program of now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from olympus.analysis import SourceMap, compare, graph_of, read_module
+from olympus.errors import ArtifactError
+from olympus_cli.builder.key import DIGESTS, PROGRAM, STRUCTURE, content_parts
+from olympus_cli.builder.manifest import Manifest
+from olympus_cli.program.leaves import Leaf
+from olympus_cli.program.stages import Program, Unit
+from olympus_cli.reports.changes import change_lines
+from olympus_cli.reports.model import Report
+from olympus_cli.units import array_type
+
+__all__ = [
+    "OF_PROGRAM",
+    "DigestChanged",
+    "InterfaceChanged",
+    "OperationChanged",
+    "PartChanged",
+    "ProgramChanged",
+    "Reason",
+    "StaticChanged",
+    "Unexplained",
+    "VersionChanged",
+    "reasons_of",
+    "reasons_text",
+]
+
+_MOST = 3  # reasons that a text names
+_MOST_BYTES = 1 << 24  # of a program that is compared: larger ones take too long
+
+
+@dataclass(frozen=True)
+class StaticChanged:
+    """A static argument has another value; None if the program does not have it."""
+
+    name: str
+    before: str | None
+    after: str | None
+
+    def __str__(self) -> str:
+        return f"static {self.name}: {_arrow(self.before, self.after)}"
+
+
+@dataclass(frozen=True)
+class InterfaceChanged:
+    """An argument or a result, the `role`, has another type; None if the program lacks it."""
+
+    role: str
+    name: str
+    before: str | None
+    after: str | None
+
+    def __str__(self) -> str:
+        name = self.name if self.name.startswith(self.role) else f"{self.role} {self.name}"
+        return f"{name}: {_arrow(self.before, self.after)}"
+
+
+@dataclass(frozen=True)
+class VersionChanged:
+    """A package that a program is built with has another version; None if not installed."""
+
+    package: str
+    before: str | None
+    after: str | None
+
+    def __str__(self) -> str:
+        return f"{self.package} {_arrow(self.before, self.after)}"
+
+
+@dataclass(frozen=True)
+class PartChanged:
+    """An option, a variable of the environment, the processor or the device has another value."""
+
+    name: str
+    before: str | None
+    after: str | None
+
+    def __str__(self) -> str:
+        return f"{self.name}: {_arrow(self.before, self.after)}"
+
+
+@dataclass(frozen=True)
+class DigestChanged:
+    """A part of the key of which a build stores only the digest has changed."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f"the {self.name} changed"
+
+
+@dataclass(frozen=True)
+class OperationChanged:
+    """An operation of the program differs, with its "file:line" where that is known."""
+
+    place: str
+    words: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.words}" if self.place else self.words
+
+
+@dataclass(frozen=True)
+class ProgramChanged:
+    """The StableHLO differs, and its operations cannot be compared or are equal."""
+
+    def __str__(self) -> str:
+        return "the program has changed"
+
+
+@dataclass(frozen=True)
+class Unexplained:
+    """The key differs, and the earlier build did not store the parts of it."""
+
+    def __str__(self) -> str:
+        return "the program, or what compiles it, has changed"
+
+
+Reason = (
+    StaticChanged
+    | InterfaceChanged
+    | VersionChanged
+    | PartChanged
+    | DigestChanged
+    | OperationChanged
+    | ProgramChanged
+    | Unexplained
+)
+
+
+#: The reasons that lie in the program alone.
+OF_PROGRAM = (OperationChanged, ProgramChanged)
+
+
+def reasons_text(reasons: Sequence[Reason]) -> str:
+    """The first reasons, and the number of the others.
+
+    >>> reasons_text([StaticChanged("layers", "12", "24"), PartChanged("XLA_FLAGS", None, "--a")])
+    'static layers: 12 -> 24; XLA_FLAGS: none -> --a'
+    """
+    more = len(reasons) - _MOST
+    return "; ".join(map(str, reasons[:_MOST])) + (f"; and {more} more" if more > 0 else "")
+
+
+def reasons_of(program: Program, label: str, report: Report, directory: Path) -> list[Reason]:
+    """The reasons why the program for the backend `label` differs from its outputs in `directory`.
+
+    `report` is that of the outputs.  What follows from another reason is left out: if an argument
+    or a static argument differs, so do the operations.
+    """
+    unit = next(each for each in program.units if each.label == label)
+    reasons: list[Reason] = [*_of_interface(program, report)]
+    try:
+        before = Manifest.read(directory).parts.get(label)
+    except ArtifactError:
+        before = None
+    after = content_parts(program)[label]
+    if before is not None:
+        reasons += [
+            each
+            for each in _of_parts(before, after)
+            if each != DigestChanged(STRUCTURE) or not reasons  # types are in the structure too
+        ]
+    if not reasons and (before is None or before.get(PROGRAM) != after[PROGRAM]):
+        reasons += _of_operations(unit, directory, program.spec.root)
+        reasons = reasons or [ProgramChanged()] if before else reasons
+    return reasons or [Unexplained()]
+
+
+def _of_interface(program: Program, report: Report) -> Iterator[Reason]:
+    statics = dict(report.statics)
+    for name, before, after in _changed(statics, program.statics):
+        yield StaticChanged(name, before, after)
+    sides = (
+        ("argument", report.arguments, program.arguments),
+        ("result", report.results, program.results),
+    )
+    for role, stored, leaves in sides:
+        for name, before, after in _changed(_types(stored), _types(leaves)):
+            yield InterfaceChanged(role, name, before, after)
+
+
+def _of_parts(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Reason]:
+    for name, old, new in _changed(before, after):
+        if name == PROGRAM:
+            continue
+        kind, _, rest = name.partition(" ")
+        if name in DIGESTS:
+            yield DigestChanged(name)
+        elif kind == "package":
+            yield VersionChanged(rest, old, new)
+        elif name == "processor features":
+            yield PartChanged(name, *_only_one_side(old or "", new or ""))
+        else:
+            yield PartChanged(name, old, new)
+
+
+def _only_one_side(before: str, after: str) -> tuple[str | None, str | None]:
+    """The words that only one of two texts has, for each text; None for none."""
+    old, new = before.split(), after.split()
+    sides = ([w for w in old if w not in new], [w for w in new if w not in old])
+    one, other = (" ".join(side) or None for side in sides)
+    return one, other
+
+
+def _of_operations(unit: Unit, directory: Path, root: Path) -> Iterator[Reason]:
+    """The operations that differ from those of the stored program; none if it cannot be read."""
+    folder = directory / unit.label
+    stored, sources = folder / "stablehlo.mlir", folder / "sources.json"
+    if not stored.exists():
+        stored, sources = directory / "program.stablehlo.mlir", directory / "program.sources.json"
+    try:
+        content = stored.read_bytes()
+        if max(len(content), len(unit.stablehlo)) > _MOST_BYTES:
+            return
+        module = read_module(content)
+        places = SourceMap.parse(sources.read_bytes()) if sources.exists() else None
+        before = graph_of(module, places.places if places and places.fits(module) else None)
+        found = compare(before, graph_of(unit.lowered.module))
+    except (ArtifactError, OSError):
+        return
+    changes = sorted(found.changes, key=lambda each: each.kind == "retyped")
+    yield from (OperationChanged(*line) for line in change_lines(changes, root))
+
+
+def _types(leaves: Sequence[Leaf]) -> dict[str, str]:
+    return {
+        leaf.name: array_type(leaf.dtype, leaf.shape) + (" donated" if leaf.donated else "")
+        for leaf in leaves
+    }
+
+
+def _changed(
+    before: Mapping[str, str], after: Mapping[str, str]
+) -> Iterator[tuple[str, str | None, str | None]]:
+    for name in dict.fromkeys((*before, *after)):
+        if before.get(name) != after.get(name):
+            yield name, before.get(name), after.get(name)
+
+
+def _arrow(before: str | None, after: str | None) -> str:
+    return f"{'none' if before is None else before} -> {'none' if after is None else after}"
