@@ -18,6 +18,7 @@ from olympus_cli.frontends.python import load_target, shapes_of
 from olympus_cli.isolated.call import Say, call
 from olympus_cli.options import Command, backend_options, common_options, entry_options
 from olympus_cli.program.trial import ORDERS, Found, parameters, try_out
+from olympus_cli.reports.text import between_text
 from olympus_cli.spec.backends import backend_text
 from olympus_cli.spec.candidates import (
     Candidate,
@@ -242,7 +243,7 @@ def _show(
         (
             rank,
             str(each),
-            byte_size(found.peak),
+            between_text(found.peak, found.workspace_bound),
             ("at least " if found.at_least else "") + byte_size(found.collective_bytes),
             found.error or ("at least " if found.at_least else "") + duration(found.seconds),
             {True: "yes", False: "no", None: ""}[found.fits],
