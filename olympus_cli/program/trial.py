@@ -20,7 +20,7 @@ from olympus_cli.spec.mesh import ShardingSpec
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.replaced import results_like
 
-__all__ = ["ORDERS", "Found", "parameters", "try_out"]
+__all__ = ["ORDERS", "Found", "default_order", "parameters", "try_out"]
 
 #: What is compared first, second and third, by the name of an order.
 ORDERS = {
@@ -53,6 +53,14 @@ class Found:
         """What candidates are ordered by, the best first; what is not known comes last."""
         known = (getattr(self, name) for name in ORDERS[by])
         return (self.fits is False, *(math.inf if each is None else each for each in known))
+
+
+def default_order(found: Sequence[Found]) -> str:
+    """The name of the order if none is given: the time, or the memory where it is too little.
+
+    Memory counts where a candidate does not fit its device.  A CPU's memory is not a limit.
+    """
+    return "memory" if any(each.fits is False for each in found) else "time"
 
 
 def parameters(program: Traceable) -> list[str]:
